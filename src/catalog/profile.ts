@@ -1,0 +1,62 @@
+/** The words of a reasoning wish, weakest first (wires/translation R-THINK). */
+export const reasoningLevels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+export type ReasoningLevel = (typeof reasoningLevels)[number]
+
+/**
+ * What an upstream's model accepts and its quirks. Every decision that depends on the model reads this table; none
+ * reads its name. The defaults suit a plain, complete implementation of the model's wire.
+ */
+export type Profile = {
+  /** chat: which field caps the output. */
+  maxField: 'max_completion_tokens' | 'max_tokens'
+  /** The smallest cap the upstream takes; a smaller one is raised to it (ruling T17). */
+  minOutput: number
+  /** How the model takes a reasoning wish. */
+  reasoning: {
+    style: 'none' | 'effort' | 'budget' | 'adaptive' | 'toggle'
+    levels: readonly ReasoningLevel[]
+    /** What it does when nothing is asked. */
+    default?: ReasoningLevel
+    canDisable: boolean
+    /** style `toggle`: the boolean field, e.g. `enable_thinking`. */
+    field?: string
+  }
+  /** chat: the field its reasoning text is in, and the one replayed reasoning goes to. */
+  reasoningField: 'auto' | 'reasoning_content' | 'reasoning' | 'details'
+  replayThought: { when: 'never' | 'tool_turns' | 'all'; required: boolean }
+  /** Reasoning inside the text, between tags. */
+  thinkTags?: { open: string; close: string; implicitOpen: boolean }
+  /** Request fields the upstream rejects. */
+  drops: ReadonlySet<string>
+  /** Request fields beyond the plain wire that it takes. */
+  accepts: ReadonlySet<string>
+  toolChoice: ReadonlySet<'auto' | 'none' | 'required' | 'named'>
+  toolIdStyle: 'free' | 're64' | 'len40' | 'alnum9' | 'fn_index'
+  toolNameMax: number
+  /** chat: how many stop sequences it takes; the rest is enforced by us. */
+  maxStops: number
+  operatorInPlace: 'any' | 'first_only' | 'message_rule'
+  /** False: `developer` is sent as `system`. */
+  developerRole: boolean
+  images: boolean
+  files: boolean
+  toolImages: 'native' | 'follow_up'
+  /** Structured output it can be held to. */
+  shape: 'schema' | 'json' | 'none'
+  /** A trailing assistant turn is continued: natively, with a flag field, or not. */
+  prefill: 'none' | 'native' | `flag:${string}`
+  nullContent: 'null' | 'empty'
+  /** chat: several text parts are joined to one string. */
+  stringOnly: boolean
+  /** messages: cache marks set by us (ruling T5). */
+  autoCache: 'off' | 'on_key' | 'always'
+  usageQuirk: 'none' | 'cache_hit_fields' | 'excl_reasoning' | 'top_level_cached' | 'in_choice'
+  /** Rejects fields its wire does not define (ruling P5). */
+  strictFields: boolean
+  /** messages: at most one of `temperature` and `top_p`. */
+  oneSamplingField: boolean
+  /** Parts of a 400's text that tell of the provider account's own trouble, e.g. an empty balance (ruling U2). */
+  accountFaults: readonly string[]
+  /** Ask for a stream even when the client wants JSON, and fold it. */
+  preferStream: boolean
+}

@@ -1,0 +1,52 @@
+/** Every error a client can be told (spec 7.3): its HTTP status and its `type` in the chat-wire envelope. */
+export const errorTable = {
+  invalid_body: { status: 400, type: 'invalid_request_error' },
+  invalid_cache_key: { status: 400, type: 'invalid_request_error' },
+  /** The model's own refusal, relayed. 400 unless the model said 404 or 422. */
+  invalid_request: { status: 400, type: 'invalid_request_error' },
+  unsupported_parameter: { status: 400, type: 'invalid_request_error' },
+  invalid_api_key: { status: 401, type: 'invalid_request_error' },
+  account_suspended: { status: 401, type: 'invalid_request_error' },
+  insufficient_credits: { status: 402, type: 'insufficient_quota' },
+  model_not_found: { status: 404, type: 'invalid_request_error' },
+  unknown_url: { status: 404, type: 'invalid_request_error' },
+  request_too_large: { status: 413, type: 'invalid_request_error' },
+  rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
+  too_many_failed_auth: { status: 429, type: 'rate_limit_error' },
+  internal_error: { status: 500, type: 'api_error' },
+  upstream_error: { status: 502, type: 'api_error' },
+  no_upstream_account: { status: 503, type: 'api_error' },
+} as const
+
+export type ErrorCode = keyof typeof errorTable
+
+export type ErrorDetail = {
+  /** The offending top-level field of the body, or the header (spec 7.3). */
+  param?: string
+  /** Overrides the table: a model's 404 or 422, or a refusal below HTTP (ruling R11). */
+  status?: number
+  /** Whole seconds until another try makes sense; clamped to 1…60 when sent (ruling R6). */
+  retryAfterSeconds?: number
+  /** Overrides what `x-should-retry` says by status (rulings R1, R6). */
+  shouldRetry?: boolean
+}
+
+/** A refusal that the client is told as it stands. Anything else that is thrown is our bug and becomes `internal_error`. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly param: string | null
+  readonly retryAfterSeconds: number | undefined
+  readonly shouldRetry: boolean
+
+  constructor(code: ErrorCode, message: string, detail: ErrorDetail = {}) {
+    super(message)
+    this.code = code
+    this.status = detail.status ?? errorTable[code].status
+    this.param = detail.param ?? null
+    // A 429 without a wait makes an agent give up, and SDKs ignore more than a minute (ruling R6).
+    const wait = this.status === 429 ? (detail.retryAfterSeconds ?? 5) : detail.retryAfterSeconds
+    this.retryAfterSeconds = wait === undefined ? undefined : Math.min(60, Math.max(1, Math.ceil(wait)))
+    this.shouldRetry = detail.shouldRetry ?? (this.status === 429 || this.status >= 500)
+  }
+}
