@@ -1,0 +1,40 @@
+import type { Usage, UsageSource } from '../inference/usage.ts'
+import type { Account } from './account.ts'
+
+/** How a request ended. The value of `outcome` in the ledger and in the log. */
+export type Outcome =
+  | 'ok'
+  | 'client_abort'
+  | 'client_stall'
+  | 'client_timeout'
+  | 'upstream_cut'
+  | 'upstream_stall'
+  | 'upstream_error'
+  | 'shutdown'
+  | 'internal_error'
+  | 'refused'
+
+/** One answer's bill. `requestId` is unique for ever: posting it twice is one debit (ruling R5). */
+export type Debit = {
+  requestId: string
+  account: Account
+  /** Catalog id. */
+  model: string
+  amountNanos: bigint
+  usage: Usage
+  usageSource: UsageSource
+  priceVersion: string
+  outcome: Outcome
+  createdMs: number
+}
+
+export interface Ledger {
+  /**
+   * Resolves when the debit is durable, and the account's balance is what the ledger says. Never posts twice. Where the
+   * database cannot take it within the settle deadline it is spooled durably and posted later; then it resolves too.
+   * @throws when neither can be written.
+   */
+  debit(debit: Debit): Promise<'posted' | 'exists' | 'spooled'>
+  /** False while neither database nor spool can be written: no new inference then (ruling C5). */
+  isWritable(): boolean
+}

@@ -1,0 +1,83 @@
+import type { Sealed } from './request.ts'
+import type { Usage, UsageReport } from './usage.ts'
+
+/**
+ * An answer while it is being produced is a run of AnswerEvents, whatever wire it came from (laws I1–I10):
+ *
+ *     start (block_start | block_delta | block_seal | block_stop | usage | alive)* (finish | fail)
+ *
+ * I1  `start` is first and once; exactly one of `finish` and `fail`, last.
+ * I2  Blocks are numbered 0, 1, 2… in the order they start; deltas, seals and the one stop lie between start and stop.
+ * I3  Every block is stopped before `finish`; before `fail` the open ones are stopped with `cut`.
+ * I4  Several tool calls may be open at once; of text, refusal and reasoning at most one, calls may be open beside it.
+ * I5  A block's deltas concatenate to the exact upstream text; none is empty; a call without arguments gets one `{}`.
+ * I6  A call starts only when its name is known and not blank; its `callId` is final then.
+ * I7  Text resumed after any other block is a new block; reasoning blocks stay apart.
+ * I8  The reason is `calls` only if a call exists and the model said an ordinary end; a cap, a full window or a
+ *     refusal is never upgraded.
+ * I9  Usage snapshots are cumulative; per counter the last said value wins (see mergeUsage).
+ * I10 `finish` only on the upstream's own evidence of completion: nobody else may say so.
+ */
+export type AnswerEvent =
+  | { type: 'start' }
+  | { type: 'block_start'; index: number; block: AnswerBlock }
+  | { type: 'block_delta'; index: number; text: string }
+  /** Provider-opaque proof for an open reasoning block (ruling T7). */
+  | { type: 'block_seal'; index: number; sealed: Sealed }
+  | { type: 'block_stop'; index: number; cut: boolean }
+  | { type: 'usage'; report: UsageReport }
+  /** The upstream is alive and has nothing to show. */
+  | { type: 'alive' }
+  | { type: 'finish'; reason: StopReason; rawReason?: string; stopSequence?: string; report: UsageReport }
+  | { type: 'fail'; fault: Fault }
+
+/** What a block is, known when it starts. `name` is the upstream's until the name filter has restored the client's. */
+export type AnswerBlock =
+  | { kind: 'text' }
+  | { kind: 'refusal' }
+  | { kind: 'reasoning' }
+  | { kind: 'tool_call'; callId: string; name: string; namespace?: string }
+
+export type StopReason = 'end' | 'max_tokens' | 'window' | 'calls' | 'stop_sequence' | 'refused' | 'paused'
+
+/** Why an answer failed, before it is decided what the client is told (ruling U2). */
+export type Fault = {
+  /** `rejected`: the request's own fault, relayed. `capacity`: 429 or overload. `account`: our credentials. `broken`: the rest. */
+  kind: 'rejected' | 'capacity' | 'account' | 'broken' | 'truncated'
+  /** HTTP status the model gave or its error type stands for, if known. */
+  status?: number
+  /** The model's own words; unscrubbed, never shown as they are. */
+  text: string
+  /** The model's own code, e.g. `context_length_exceeded`. */
+  code?: string
+}
+
+/** A whole answer: what its events fold to. */
+export type Answer = {
+  blocks: FoldedBlock[]
+  reason: StopReason
+  stopSequence?: string
+  report: UsageReport
+}
+
+export type FoldedBlock = { block: AnswerBlock; text: string; sealed?: Sealed; cut: boolean }
+
+/** What every encoder needs to know before the first event. All of it is fixed for the whole answer. */
+export type AnswerHead = {
+  /** Seeds every id we mint, so that stream and JSON agree (R-ID). */
+  requestId: string
+  /** The catalog id the client named. */
+  modelId: string
+  /** Unix seconds. */
+  createdSeconds: number
+  /** Whether reasoning may be shown (spec 2.2, 2.7). */
+  showsReasoning: boolean
+  /** Of the whole prompt, in tokens: message_start (ruling T1), and bills without a report. */
+  inputTokensEstimate: number
+  /** Called once, at the end: the figures that are billed are the figures that are shown. */
+  weigh: (report: UsageReport) => Usage
+  /** responses: what of the request is echoed in the answer (ruling T12); the parsed client body. */
+  echo: Record<string, unknown>
+  /** Puts a signature into the envelope of ruling T7, or undefined where it was not asked for. */
+  seal?: (sealed: Sealed) => string
+}

@@ -1,0 +1,363 @@
+import { isUtf8 } from 'node:buffer'
+import type { RawJson } from './inference/request.ts'
+
+/*
+ * JSON as bytes. A body is checked to the letter of RFC 8259 in one pass that builds nothing but a list of the
+ * top-level members, so that the few fields a gateway edits can be spliced in place and all else stays as it came
+ * (ruling P1). Costs and thresholds: bench/json.bench.ts.
+ */
+
+/** Nesting and size that a body may have; more is refused within the scan (reliability §3). */
+export const jsonDepthMax = 128
+export const jsonTokensMax = 500_000
+
+/** One member of the outermost object. Offsets are bytes; the value's text is `bytes.subarray(start, end)`. */
+export type JsonMember = {
+  /** Decoded: `"mod\u0065l"` is `model`. */
+  key: string
+  /** Where the member begins: the opening quote of its key. */
+  keyStart: number
+  start: number
+  end: number
+}
+
+/** Why a text is not a JSON object we take. The words are ours: a parser's message would quote the input. */
+export class JsonError extends Error {}
+
+const quote = 0x22
+const backslash = 0x5c
+const openObject = 0x7b
+const closeObject = 0x7d
+const openArray = 0x5b
+const closeArray = 0x5d
+const comma = 0x2c
+const colon = 0x3a
+
+/** Class of each byte inside a string: 0 ordinary, 1 closing quote, 2 backslash, 3 control character. */
+const inString = new Uint8Array(256)
+inString.fill(3, 0, 0x20)
+inString[quote] = 1
+inString[backslash] = 2
+
+/** How long the escape is whose second byte this is; 0 for a byte that may not follow a backslash. */
+const escapeBytes = new Uint8Array(256)
+for (const character of '"\\/bfnrt') escapeBytes[character.charCodeAt(0)] = 2
+escapeBytes[0x75] = 6
+
+/** Up to here a run of ordinary bytes is walked; beyond, native search finds its end (a call costs about that much). */
+const walkBytes = 256
+
+/**
+ * The members of the outermost object, in order, duplicates included.
+ * @throws JsonError when the text is not exactly one JSON object in UTF-8 within the limits.
+ */
+export function scanObject(bytes: Uint8Array): JsonMember[] {
+  if (!isUtf8(bytes)) throw new JsonError('is not valid UTF-8')
+  const members: JsonMember[] = []
+  const containers = new Uint8Array(jsonDepthMax + 1)
+  let depth = 0
+  let tokens = 0
+  let key = ''
+  let keyStart = 0
+  let valueStart = 0
+
+  let at = skipSpace(bytes, 0)
+  if (bytes[at] !== openObject) throw new JsonError('is not a JSON object')
+  containers[++depth] = openObject
+  at = skipSpace(bytes, at + 1)
+  let isFirst = true
+
+  // One turn of the loop is one member or element of the innermost container, and every end that follows it.
+  while (depth > 0) {
+    const isObject = containers[depth] === openObject
+    let byte = bytes[at]
+    if (!(isFirst && byte === (isObject ? closeObject : closeArray))) {
+      if (isObject) {
+        if (byte !== quote) throw invalid()
+        const start = at
+        at = skipString(bytes, at + 1)
+        if (depth === 1) {
+          keyStart = start
+          key = decodeKey(bytes, start + 1, at - 1)
+        }
+        if (bytes[at] !== colon) at = skipSpace(bytes, at)
+        if (bytes[at] !== colon) throw invalid()
+        tokens++
+        at = skipSpace(bytes, at + 1)
+        byte = bytes[at]
+        if (depth === 1) valueStart = at
+      }
+      if (byte === openObject || byte === openArray) {
+        if (++depth > jsonDepthMax) throw new JsonError(`is nested deeper than ${jsonDepthMax} levels`)
+        if (++tokens > jsonTokensMax) throw tooMany()
+        containers[depth] = byte
+        isFirst = true
+        at = skipSpace(bytes, at + 1)
+        continue
+      }
+      at = byte === quote ? skipString(bytes, at + 1) : skipScalar(bytes, at)
+      if (depth === 1) members.push({ key, keyStart, start: valueStart, end: at })
+      at = skipSpace(bytes, at)
+    }
+    // Behind a value, or at the end of an empty container: a comma, or the end of one or more containers.
+    for (;;) {
+      if (++tokens > jsonTokensMax) throw tooMany()
+      const next = bytes[at]
+      if (next === comma) {
+        isFirst = false
+        at = skipSpace(bytes, at + 1)
+        break
+      }
+      if (next !== (containers[depth] === openObject ? closeObject : closeArray)) throw invalid()
+      depth--
+      at++
+      if (depth === 0) break
+      if (depth === 1) members.push({ key, keyStart, start: valueStart, end: at })
+      at = skipSpace(bytes, at)
+    }
+  }
+  if (skipSpace(bytes, at) !== bytes.length) throw invalid()
+  return members
+}
+
+function skipSpace(bytes: Uint8Array, index: number): number {
+  let i = index
+  for (;;) {
+    const byte = bytes[i]
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return i
+    i++
+  }
+}
+
+/** From behind the opening quote to behind the closing one. */
+function skipString(bytes: Uint8Array, index: number): number {
+  const length = bytes.length
+  let i = index
+  let walked = i + walkBytes
+  // Found once each and searched again only when passed: the scan of one string stays linear.
+  let nextQuote = -1
+  let nextBackslash = -1
+  for (;;) {
+    const walkEnd = walked < length ? walked : length
+    while (i < walkEnd) {
+      const kind = inString[bytes[i]!]!
+      if (kind === 0) {
+        i++
+        continue
+      }
+      if (kind === 1) return i + 1
+      if (kind === 3) throw invalid()
+      i = skipEscape(bytes, i)
+      walked = i + walkBytes
+    }
+    if (i < walked && i < length) continue
+    if (i >= length) throw invalid()
+    if (nextQuote < i) nextQuote = bytes.indexOf(quote, i)
+    if (nextQuote < 0) throw invalid()
+    if (nextBackslash < i) {
+      nextBackslash = bytes.indexOf(backslash, i)
+      if (nextBackslash < 0) nextBackslash = Number.MAX_SAFE_INTEGER
+    }
+    const end = Math.min(nextQuote, nextBackslash)
+    if (hasControl(bytes, i, end)) throw invalid()
+    if (end === nextQuote) return end + 1
+    i = skipEscape(bytes, end)
+    walked = i + walkBytes
+  }
+}
+
+function skipEscape(bytes: Uint8Array, index: number): number {
+  const size = escapeBytes[bytes[index + 1]!]
+  if (size === 2) return index + 2
+  if (size !== 6) throw invalid()
+  for (let i = index + 2; i < index + 6; i++) if (!isHex(bytes[i])) throw invalid()
+  return index + 6
+}
+
+function skipScalar(bytes: Uint8Array, index: number): number {
+  const byte = bytes[index]
+  if (byte === 0x74) return skipWord(bytes, index, 'true')
+  if (byte === 0x66) return skipWord(bytes, index, 'false')
+  if (byte === 0x6e) return skipWord(bytes, index, 'null')
+  let i = index
+  if (byte === 0x2d) i++
+  if (bytes[i] === 0x30) i++
+  else i = skipDigits(bytes, i)
+  if (bytes[i] === 0x2e) i = skipDigits(bytes, i + 1)
+  if (bytes[i] === 0x65 || bytes[i] === 0x45) {
+    i++
+    if (bytes[i] === 0x2b || bytes[i] === 0x2d) i++
+    i = skipDigits(bytes, i)
+  }
+  return i
+}
+
+function skipWord(bytes: Uint8Array, index: number, word: string): number {
+  for (let i = 0; i < word.length; i++) if (bytes[index + i] !== word.charCodeAt(i)) throw invalid()
+  return index + word.length
+}
+
+function skipDigits(bytes: Uint8Array, index: number): number {
+  let i = index
+  while (bytes[i]! >= 0x30 && bytes[i]! <= 0x39) i++
+  if (i === index) throw invalid()
+  return i
+}
+
+function decodeKey(bytes: Uint8Array, start: number, end: number): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
+  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+}
+
+function isHex(byte: number | undefined): boolean {
+  if (byte === undefined) return false
+  return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66)
+}
+
+function invalid(): JsonError {
+  return new JsonError('is not valid JSON')
+}
+
+function tooMany(): JsonError {
+  return new JsonError(`has more than ${jsonTokensMax} JSON tokens`)
+}
+
+/** Whether a byte below 0x20 lies in the range; four bytes at a time, the only search that has no native form. */
+function hasControl(bytes: Uint8Array, start: number, end: number): boolean {
+  let i = start
+  while (i < end && (bytes.byteOffset + i) % 4 !== 0) if (bytes[i++]! < 0x20) return true
+  const words = (end - i) >> 2
+  if (words > 0) {
+    const view = new Int32Array(bytes.buffer, bytes.byteOffset + i, words)
+    for (let w = 0; w < words; w++) {
+      const word = view[w]!
+      // A byte below 0x20 borrows into its top bit, and only such a byte had that bit clear (the classic "hasless").
+      if (((word - 0x20202020) | 0) & ~word & 0x80808080) return true
+    }
+    i += words * 4
+  }
+  while (i < end) if (bytes[i++]! < 0x20) return true
+  return false
+}
+
+/** Replaces a byte range by text. An insertion has `start === end`. */
+export type Edit = { start: number; end: number; text: string }
+
+/** The bytes with all edits made. The edits may come in any order; they must not overlap. */
+export function splice(bytes: Uint8Array, edits: Edit[]): Buffer {
+  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  if (edits.length === 0) return whole
+  const pieces: Buffer[] = []
+  let at = 0
+  for (const edit of [...edits].sort((a, b) => a.start - b.start || a.end - b.end)) {
+    pieces.push(whole.subarray(at, edit.start), Buffer.from(edit.text))
+    at = edit.end
+  }
+  pieces.push(whole.subarray(at))
+  return Buffer.concat(pieces)
+}
+
+/** The source text of a member's value. */
+export function memberText(bytes: Uint8Array, member: JsonMember): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + member.start, member.end - member.start).toString('utf8')
+}
+
+/** A parsed JSON value whose chosen members kept their source text. */
+export type KeptJson = {
+  value: unknown
+  /** The source of a value found under one of the kept keys; any other value is written anew. */
+  raw: (value: unknown) => RawJson
+}
+
+const keptMark = '\u0000kept:'
+
+/**
+ * Parses valid JSON and keeps, for every member with one of the keys whose value is an object or an array, the exact
+ * source text (numbers beyond 2^53, key order; ruling T16): in `value` such a member holds a token that `raw` turns
+ * into its source. A scan and one native parse; a reviver with source access would cost ten times as much.
+ * @throws SyntaxError when the text is not JSON.
+ */
+export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
+  const sources: string[] = []
+  let rest = ''
+  let at = 0
+  for (const [start, end] of findValues(text, keys)) {
+    rest += `${text.slice(at, start)}"\\u0000kept:${sources.length}"`
+    sources.push(text.slice(start, end))
+    at = end
+  }
+  const value: unknown = JSON.parse(at === 0 ? text : rest + text.slice(at))
+  // What was cut out must itself be JSON: nobody else will look.
+  for (const source of sources) JSON.parse(source)
+  return {
+    value,
+    raw: (kept) => {
+      if (typeof kept === 'string' && kept.startsWith(keptMark)) {
+        const source = sources[Number(kept.slice(keptMark.length))]
+        if (source !== undefined) return { source }
+      }
+      return { source: JSON.stringify(kept) ?? 'null' }
+    },
+  }
+}
+
+/** Ranges of the object and array values under the keys, outermost ones only, in order. */
+function findValues(text: string, keys: readonly string[]): [number, number][] {
+  const starts: number[] = []
+  for (const key of keys) {
+    const needle = `"${key}"`
+    for (let at = text.indexOf(needle); at >= 0; at = text.indexOf(needle, at + needle.length)) {
+      // Its closing quote is not escaped, so it is real; an escaped opening quote means the tail of a longer key.
+      if (text[at - 1] === '\\') continue
+      let i = skipSpaceIn(text, at + needle.length)
+      if (text[i] !== ':') continue
+      i = skipSpaceIn(text, i + 1)
+      if (text[i] === '{' || text[i] === '[') starts.push(i)
+    }
+  }
+  starts.sort((a, b) => a - b)
+  const ranges: [number, number][] = []
+  let covered = 0
+  for (const start of starts) {
+    if (start < covered) continue
+    covered = endOfContainer(text, start)
+    ranges.push([start, covered])
+  }
+  return ranges
+}
+
+function skipSpaceIn(text: string, index: number): number {
+  let i = index
+  while (text[i] === ' ' || text[i] === '\n' || text[i] === '\r' || text[i] === '\t') i++
+  return i
+}
+
+function endOfContainer(text: string, start: number): number {
+  let depth = 0
+  for (let i = start; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === quote) {
+      i = endOfString(text, i)
+    } else if (code === openObject || code === openArray) depth++
+    else if (code === closeObject || code === closeArray) {
+      if (--depth === 0) return i + 1
+    }
+  }
+  return text.length
+}
+
+function endOfString(text: string, start: number): number {
+  for (let i = text.indexOf('"', start + 1); i >= 0; i = text.indexOf('"', i + 1)) {
+    let slashes = 0
+    while (text[i - 1 - slashes] === '\\') slashes++
+    if (slashes % 2 === 0) return i
+  }
+  return text.length
+}
+
+/** The parsed value if it is a plain object, else undefined. */
+export function asObject(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined
+}
