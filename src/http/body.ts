@@ -1,0 +1,74 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { GatewayError } from '../errors.ts'
+import { ClientGone } from '../gateway/call.ts'
+import { refusal } from './framing.ts'
+
+export type BodyLimits = { bodyBytesMax: number; bodyMs: number; bodyGapMs: number }
+
+/** The declared length is over the limit: refused before anything else, on any path (spec 8, ruling R1). */
+export function isDeclaredTooLarge(request: IncomingMessage, bodyBytesMax: number): boolean {
+  const declared = request.headers['content-length']
+  return declared !== undefined && Number(declared) > bodyBytesMax
+}
+
+export function tooLarge(bodyBytesMax: number): GatewayError {
+  return new GatewayError(
+    'request_too_large',
+    `The request body is larger than ${bodyBytesMax} bytes (5 MB): send less, for instance smaller images.`,
+  )
+}
+
+/**
+ * The whole body, counted while it is read. Says `100 Continue` first where the client waits for it.
+ * @throws GatewayError 413, 408, or 400 for a compressed body; ClientGone when the client leaves.
+ */
+export function readBody(request: IncomingMessage, response: ServerResponse, limits: BodyLimits): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const encoding = request.headers['content-encoding']
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+      reject(new GatewayError('invalid_body', 'A compressed body is not taken: send it without content-encoding.'))
+      return
+    }
+    if (request.headers.expect !== undefined) response.writeContinue()
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const deadline = setTimeout(late, limits.bodyMs)
+    const gap = setTimeout(late, limits.bodyGapMs)
+    request.on('data', take)
+    request.on('end', done)
+    request.on('error', gone)
+    request.on('close', gone)
+
+    function take(chunk: Buffer): void {
+      bytes += chunk.length
+      if (bytes > limits.bodyBytesMax) fail(tooLarge(limits.bodyBytesMax))
+      else {
+        chunks.push(chunk)
+        gap.refresh()
+      }
+    }
+    function done(): void {
+      stop()
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes))
+    }
+    function late(): void {
+      fail(refusal('The request body did not arrive in time: send it at once.', 408))
+    }
+    function gone(): void {
+      fail(new ClientGone())
+    }
+    function fail(error: Error): void {
+      stop()
+      request.pause()
+      reject(error)
+    }
+    function stop(): void {
+      clearTimeout(deadline)
+      clearTimeout(gap)
+      request.off('data', take)
+      request.off('end', done)
+      request.off('error', gone)
+      request.off('close', gone)
+    }
+  })
+}

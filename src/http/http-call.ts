@@ -1,0 +1,98 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { WireName } from '../catalog/model.ts'
+import type { Call } from '../gateway/call.ts'
+import type { CallRecord } from '../gateway/record.ts'
+import { type BodyLimits, readBody } from './body.ts'
+import { commonHeaders } from './headers.ts'
+
+/** A request and its answer, without the socket: what a walk is given. */
+export class HttpCall implements Call {
+  readonly requestId: string
+  readonly wire: WireName
+  readonly ip: string
+  isGone = false
+  onGone: (() => void) | undefined
+  onDrain: (() => void) | undefined
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #limits: BodyLimits
+  readonly #record: CallRecord
+  readonly #nowMs: () => number
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    wire: WireName,
+    record: CallRecord,
+    limits: BodyLimits,
+    nowMs: () => number,
+  ) {
+    this.#request = request
+    this.#response = response
+    this.#limits = limits
+    this.#record = record
+    this.#nowMs = nowMs
+    this.requestId = record.id
+    this.wire = wire
+    this.ip = record.ip
+    response.on('close', () => {
+      // Node reports an aborted stream as a finished request; what was not written out tells (reliability §2).
+      if (response.writableFinished) return
+      this.isGone = true
+      this.onGone?.()
+    })
+    response.on('drain', () => this.onDrain?.())
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+
+  readBody(): Promise<Buffer> {
+    return readBody(this.#request, this.#response, this.#limits)
+  }
+
+  reply(status: number, contentType: string, body: string | Uint8Array): void {
+    this.#noteFirstByte(status)
+    const headers = this.#headers(contentType)
+    headers['content-length'] = String(typeof body === 'string' ? Buffer.byteLength(body) : body.length)
+    this.#response.writeHead(status, headers)
+    this.#response.end(body)
+  }
+
+  begin(): void {
+    const headers = this.#headers('text/event-stream; charset=utf-8')
+    headers['cache-control'] = 'no-cache, no-store'
+    // Proxies in between would otherwise hold events back.
+    headers['x-accel-buffering'] = 'no'
+    this.#response.writeHead(200, headers)
+  }
+
+  write(text: string, encoding: BufferEncoding): boolean {
+    if (this.#record.firstByteMs === undefined) this.#noteFirstByte(200)
+    return this.#response.write(text, encoding)
+  }
+
+  end(text: string, encoding: BufferEncoding): void {
+    if (this.#record.firstByteMs === undefined) this.#noteFirstByte(200)
+    if (text === '') this.#response.end()
+    else this.#response.end(text, encoding)
+  }
+
+  destroy(): void {
+    this.#response.destroy()
+  }
+
+  #headers(contentType: string): Record<string, string> {
+    const headers = commonHeaders(this.requestId, this.wire === 'messages')
+    headers['content-type'] = contentType
+    headers['cache-control'] = 'no-store'
+    return headers
+  }
+
+  #noteFirstByte(status: number): void {
+    this.#record.status = status
+    this.#record.firstByteMs = this.#nowMs()
+  }
+}

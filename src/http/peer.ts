@@ -1,0 +1,35 @@
+import { BlockList, isIP, isIPv6 } from 'node:net'
+
+/**
+ * Who is asking: the peer's address, unless the peer is a configured proxy; then the nearest address in
+ * `x-forwarded-for` that is not itself one (ruling R4). A client cannot choose its own address.
+ */
+export function createPeerReader(trustedProxies: readonly string[]): (peer: string, forwarded: string | undefined) => string {
+  const trusted = new BlockList()
+  for (const range of trustedProxies) {
+    const [address = '', bits] = range.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    if (bits === undefined) trusted.addAddress(address, family)
+    else trusted.addSubnet(address, Number(bits), family)
+  }
+  return (peer, forwarded) => {
+    const address = plain(peer)
+    if (forwarded === undefined || trustedProxies.length === 0 || !isTrusted(address)) return address
+    for (const hop of forwarded.split(',').reverse()) {
+      const candidate = plain(hop.trim())
+      // Beyond something unreadable nothing can be believed.
+      if (isIP(candidate) === 0) return address
+      if (!isTrusted(candidate)) return candidate
+    }
+    return address
+  }
+
+  function isTrusted(address: string): boolean {
+    return isIP(address) !== 0 && trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+  }
+}
+
+/** An IPv4 address that came over an IPv6 socket, as IPv4. */
+function plain(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
+}

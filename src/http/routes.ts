@@ -1,0 +1,117 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { GatewayError } from '../errors.ts'
+import { ClientGone } from '../gateway/call.ts'
+import { countTokens } from '../gateway/count-tokens.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { infer } from '../gateway/infer.ts'
+import type { CallRecord } from '../gateway/record.ts'
+import { sendError } from './answer.ts'
+import { isDeclaredTooLarge, tooLarge } from './body.ts'
+import { commonHeaders, preflightHeaders } from './headers.ts'
+import { HttpCall } from './http-call.ts'
+import { findRoute, pathOf, type Route } from './paths.ts'
+import { createPeerReader } from './peer.ts'
+
+export type Router = (request: IncomingMessage, response: ServerResponse, requestId: string) => void
+
+/** Method and path to walk, and the one place where what a walk throws becomes an answer (spec 7). */
+export function createRouter(gateway: Gateway, writeLog: (record: CallRecord, error?: unknown) => void): Router {
+  const limits = { ...gateway.config().limits, ...gateway.config().timeouts }
+  const readPeer = createPeerReader(gateway.config().trustedProxies)
+
+  return (request, response, requestId) => {
+    const path = pathOf(request.url)
+    const method = request.method ?? ''
+    const record: CallRecord = {
+      id: requestId,
+      startedMs: gateway.nowMs(),
+      method,
+      path,
+      ip: readPeer(request.socket.remoteAddress ?? '', request.headers['x-forwarded-for'] as string | undefined),
+      outcome: 'ok',
+    }
+    // A client that resets its connection is no error of ours; the walk learns of it by `close`.
+    response.on('error', () => {})
+    if (isDeclaredTooLarge(request, limits.bodyBytesMax)) {
+      refuse(tooLarge(limits.bodyBytesMax))
+      return
+    }
+    if (method === 'OPTIONS') {
+      const asked = request.headers['access-control-request-headers']
+      const headers = preflightHeaders(requestId, asked, request.headers['access-control-request-method'])
+      record.status = 204
+      response.writeHead(204, headers).end()
+      finish()
+      return
+    }
+    const route = findRoute(method, path)
+    if (!route) {
+      refuse(unknownUrl(request, method, path))
+      return
+    }
+    if (route.walk === 'list_models') {
+      listModels()
+      return
+    }
+    walk(route).then(finish, refuse)
+
+    function walk(route: Exclude<Route, { walk: 'list_models' }>): Promise<void> {
+      record.wire = route.wire
+      const call = new HttpCall(request, response, route.wire, record, limits, gateway.nowMs)
+      return route.walk === 'infer' ? infer(gateway, call, record) : countTokens(gateway, call, record)
+    }
+
+    function listModels(): void {
+      record.status = 200
+      record.firstByteMs = gateway.nowMs()
+      const body = gateway.config().catalog.listBody
+      response.writeHead(200, {
+        ...commonHeaders(requestId, false),
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      })
+      response.end(method === 'HEAD' ? undefined : body)
+      request.resume()
+      finish()
+    }
+
+    function refuse(thrown: unknown): void {
+      if (thrown instanceof ClientGone) {
+        record.outcome = 'client_abort'
+        finish()
+        return
+      }
+      // Anything that is not a refusal is our bug: told as internal_error, logged whole.
+      const isOurs = !(thrown instanceof GatewayError)
+      const error = isOurs ? new GatewayError('internal_error', 'Something went wrong on our side: try again.') : thrown
+      record.code = error.code
+      if (record.outcome === 'ok') record.outcome = isOurs ? 'internal_error' : 'refused'
+      if (response.headersSent || response.destroyed) {
+        response.destroy()
+      } else {
+        record.status = error.status
+        record.firstByteMs = gateway.nowMs()
+        // What stops in the middle of a body leaves the connection in no state for another request.
+        sendError(response, error, path, requestId, error.status === 408 || error.status === 413)
+      }
+      finish(isOurs ? thrown : undefined)
+    }
+
+    function finish(bug?: unknown): void {
+      record.endMs = gateway.nowMs()
+      writeLog(record, bug)
+    }
+  }
+}
+
+/**
+ * Every path and method that is not served (spec 4.6). A WebSocket probe of the responses wire is told 426 with the
+ * same body: a common agent then turns to HTTP at once instead of after seven attempts (ruling R3).
+ */
+function unknownUrl(request: IncomingMessage, method: string, path: string): GatewayError {
+  const isProbe = method === 'GET' && path === '/v1/responses' && request.headers.upgrade?.toLowerCase() === 'websocket'
+  const text =
+    'Nothing is served at this path and method: use POST /v1/messages, /v1/messages/count_tokens, ' +
+    '/v1/chat/completions or /v1/responses, or GET /v1/models.'
+  return new GatewayError('unknown_url', text, isProbe ? { status: 426 } : {})
+}

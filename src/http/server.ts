@@ -1,0 +1,107 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { GatewayError } from '../errors.ts'
+import { newRequestId } from '../request-id.ts'
+import { errorBody, sendError } from './answer.ts'
+import { findFramingFault, refusal } from './framing.ts'
+import { errorHeaders } from './headers.ts'
+import { pathOf } from './paths.ts'
+
+/** Limits of the edge (reliability §3). Times in ms, sizes in bytes. */
+export type EdgeLimits = {
+  headersMs: number
+  keepAliveMs: number
+  connectionsMax: number
+  headerBytesMax: number
+  headersMax: number
+}
+
+export type RequestHandler = (request: IncomingMessage, response: ServerResponse, requestId: string) => void
+
+/** A request that was refused before it could be routed; for the log. */
+export type EdgeRefusal = { requestId: string; error: GatewayError; method: string; path: string; ip: string; cause: string }
+
+/**
+ * The listener. Every answer that Node would give bare comes from us instead, with a body, a request id and the
+ * envelope, and then the connection closes (ruling R11, reliability §2).
+ */
+export function createEdge(limits: EdgeLimits, handle: RequestHandler, onRefusal: (refusal: EdgeRefusal) => void): Server {
+  const server = createServer({
+    maxHeaderSize: limits.headerBytesMax,
+    headersTimeout: limits.headersMs,
+    // The body has deadlines of its own where it is read.
+    requestTimeout: 0,
+    keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: 1_000,
+    requireHostHeader: false,
+    noDelay: true,
+    // An upgrade is not served: the request is an ordinary one that happens to carry a header (faults F-C26).
+    shouldUpgradeCallback: () => false,
+  })
+  // More than are taken, so that too many are seen and refused by us.
+  server.maxHeadersCount = 2 * limits.headersMax
+  server.maxConnections = limits.connectionsMax
+
+  const receive = (request: IncomingMessage, response: ServerResponse) => {
+    const requestId = newRequestId()
+    const fault = findFramingFault(request, limits.headersMax)
+    if (fault) refuse(request, response, requestId, fault)
+    else handle(request, response, requestId)
+  }
+  server.on('request', receive)
+  // Node would say 100 before any check; the body's reader says it once key and size are known to be good.
+  server.on('checkContinue', receive)
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    const fault = refusal('The header expect is not understood: send 100-continue, or leave it out.', 417)
+    refuse(request, response, newRequestId(), fault)
+  })
+  server.on('connect', (request: IncomingMessage, socket: Socket) => {
+    const error = new GatewayError('unknown_url', 'CONNECT is not served here.')
+    refuseRaw(socket, error, request.method ?? '', pathOf(request.url), 'bad_http')
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+    else refuseRaw(socket, parserRefusal(error.code), '', '', error.code === timedOut ? 'client_timeout' : 'bad_http')
+  })
+  return server
+
+  function refuse(request: IncomingMessage, response: ServerResponse, requestId: string, error: GatewayError): void {
+    const path = pathOf(request.url)
+    const ip = request.socket.remoteAddress ?? ''
+    onRefusal({ requestId, error, method: request.method ?? '', path, ip, cause: 'bad_http' })
+    sendError(response, error, path, requestId, true)
+  }
+
+  /** Answers on a socket whose request the parser could not or would not finish. */
+  function refuseRaw(socket: Socket, error: GatewayError, method: string, path: string, cause: string): void {
+    // An answer is under way on it: bytes of ours in the middle would corrupt it.
+    if ((socket as Socket & { _httpMessage?: unknown })._httpMessage) {
+      socket.destroy()
+      return
+    }
+    const requestId = newRequestId()
+    onRefusal({ requestId, error, method, path, ip: socket.remoteAddress ?? '', cause })
+    const body = errorBody(error, requestId, false)
+    let head = `HTTP/1.1 ${error.status} ${reasons.get(error.status) ?? 'Error'}\r\nconnection: close\r\n`
+    for (const [name, value] of Object.entries(errorHeaders(requestId, false, error))) head += `${name}: ${value}\r\n`
+    socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+    // Our side is finished; theirs gets a moment to read before what it still sends is answered with a reset.
+    setTimeout(() => socket.destroy(), 1_000).unref()
+  }
+}
+
+const timedOut = 'ERR_HTTP_REQUEST_TIMEOUT'
+
+/** What is said when the parser stops. Its own words are never sent: they quote the input. */
+function parserRefusal(code: string | undefined): GatewayError {
+  if (code === 'HPE_HEADER_OVERFLOW') return refusal('The request headers are too large: at most 16 KiB are taken.', 431)
+  if (code === timedOut) return refusal('The request did not arrive in time: send its headers at once.', 408)
+  return refusal('The request is not well-formed HTTP/1.1: check its framing and headers.')
+}
+
+const reasons = new Map([
+  [400, 'Bad Request'],
+  [404, 'Not Found'],
+  [408, 'Request Timeout'],
+  [431, 'Request Header Fields Too Large'],
+])

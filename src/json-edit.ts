@@ -1,0 +1,101 @@
+import { type Edit, type JsonMember, scanObject } from './json.ts'
+
+/** A range of bytes in a larger text. */
+export type Range = { start: number; end: number }
+
+/** The members of an object that is a value inside a larger, already checked text; offsets are those of the whole. */
+export function membersOf(bytes: Uint8Array, range: Range): JsonMember[] {
+  return scanObject(bytes.subarray(range.start, range.end)).map((member) => ({
+    key: member.key,
+    keyStart: member.keyStart + range.start,
+    start: member.start + range.start,
+    end: member.end + range.start,
+  }))
+}
+
+/**
+ * Edits that give members new values in an object: every occurrence of a key that is there, else one more member at the
+ * end. `undefined` takes the member out, with one comma.
+ */
+export function setMembers(
+  range: Range,
+  members: readonly JsonMember[],
+  values: ReadonlyMap<string, string | undefined>,
+): Edit[] {
+  const edits: Edit[] = []
+  const kept = members.filter((member) => !values.has(member.key) || values.get(member.key) !== undefined)
+  const present = new Set<string>()
+  for (const [i, member] of members.entries()) {
+    if (!values.has(member.key)) continue
+    const value = values.get(member.key)
+    if (value !== undefined) {
+      present.add(member.key)
+      edits.push({ start: member.start, end: member.end, text: value })
+      continue
+    }
+    // Its comma is the one behind it, unless nothing that stays follows: then it is the one before it.
+    const next = members[i + 1]
+    const isTail = kept.length === 0 || kept[kept.length - 1]!.keyStart < member.keyStart
+    if (!isTail) edits.push({ start: member.keyStart, end: next!.keyStart, text: '' })
+    else edits.push({ start: i === 0 ? member.keyStart : members[i - 1]!.end, end: member.end, text: '' })
+  }
+  const added = [...values].filter(([key, value]) => value !== undefined && !present.has(key))
+  if (added.length > 0) {
+    const text = added.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')
+    edits.push({ start: range.end - 1, end: range.end - 1, text: kept.length > 0 ? `,${text}` : text })
+  }
+  return edits
+}
+
+/** The elements of an array that is a value inside an already checked text. */
+export function elementsOf(bytes: Uint8Array, range: Range): Range[] {
+  const elements: Range[] = []
+  let depth = 0
+  let start = -1
+  for (let i = range.start + 1; i < range.end; i++) {
+    const byte = bytes[i]!
+    if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) continue
+    if (byte === 0x5d && depth === 0) {
+      if (start >= 0) elements.push({ start, end: trimEnd(bytes, i) })
+      break
+    }
+    if (byte === 0x2c && depth === 0) {
+      elements.push({ start, end: trimEnd(bytes, i) })
+      start = -1
+      continue
+    }
+    if (start < 0) start = i
+    if (byte === 0x7b || byte === 0x5b) depth++
+    else if (byte === 0x7d || byte === 0x5d) depth--
+    else if (byte === 0x22) i = endOfString(bytes, i)
+  }
+  return elements
+}
+
+/** Edits that take elements out of an array, each with one comma. */
+export function removeElements(elements: readonly Range[], isRemoved: (index: number) => boolean): Edit[] {
+  const edits: Edit[] = []
+  let lastKept = -1
+  for (let i = 0; i < elements.length; i++) if (!isRemoved(i)) lastKept = i
+  for (const [i, element] of elements.entries()) {
+    if (!isRemoved(i)) continue
+    if (i < lastKept) edits.push({ start: element.start, end: elements[i + 1]!.start, text: '' })
+    else edits.push({ start: i === 0 ? element.start : elements[i - 1]!.end, end: element.end, text: '' })
+  }
+  return edits
+}
+
+function trimEnd(bytes: Uint8Array, end: number): number {
+  let i = end
+  while (bytes[i - 1] === 0x20 || bytes[i - 1] === 0x0a || bytes[i - 1] === 0x0d || bytes[i - 1] === 0x09) i--
+  return i
+}
+
+/** Index of the closing quote of the string that opens at `start`. */
+function endOfString(bytes: Uint8Array, start: number): number {
+  for (let i = bytes.indexOf(0x22, start + 1); ; i = bytes.indexOf(0x22, i + 1)) {
+    let slashes = 0
+    while (bytes[i - 1 - slashes] === 0x5c) slashes++
+    if (slashes % 2 === 0) return i
+  }
+}

@@ -1,0 +1,68 @@
+import { GatewayError } from '../errors.ts'
+import { JsonError, type JsonMember, memberText, scanObject } from '../json.ts'
+import type { Range } from '../json-edit.ts'
+
+/**
+ * A client's body as bytes and the list of its top-level members: checked whole, parsed only where it is asked for.
+ * Of a repeated key the last one counts, as every JSON parser has it; `null` counts as absent (ruling R7).
+ */
+export class ClientBody {
+  readonly bytes: Buffer
+  readonly members: readonly JsonMember[]
+  readonly #last = new Map<string, JsonMember>()
+
+  /** @throws GatewayError 400 `invalid_body` when the bytes are not one JSON object (spec 7.3). */
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+    try {
+      this.members = scanObject(bytes)
+    } catch (error) {
+      if (!(error instanceof JsonError)) throw error
+      throw new GatewayError('invalid_body', `The request body ${error.message}: send one JSON object in UTF-8.`)
+    }
+    for (const member of this.members) this.#last.set(member.key, member)
+  }
+
+  /** Where the outermost object lies. */
+  get range(): Range {
+    return { start: this.bytes.indexOf(0x7b), end: this.bytes.lastIndexOf(0x7d) + 1 }
+  }
+
+  member(key: string): JsonMember | undefined {
+    const member = this.#last.get(key)
+    if (member === undefined || this.bytes[member.start] === 0x6e) return undefined
+    return member
+  }
+
+  has(key: string): boolean {
+    return this.member(key) !== undefined
+  }
+
+  /** First byte of the value, which tells its type; undefined when absent or null. */
+  firstByte(key: string): number | undefined {
+    const member = this.member(key)
+    return member && this.bytes[member.start]
+  }
+
+  isArray(key: string): boolean {
+    return this.firstByte(key) === 0x5b
+  }
+
+  isString(key: string): boolean {
+    return this.firstByte(key) === 0x22
+  }
+
+  isObject(key: string): boolean {
+    return this.firstByte(key) === 0x7b
+  }
+
+  /** The parsed value; for small fields. */
+  value(key: string): unknown {
+    const member = this.member(key)
+    return member && JSON.parse(memberText(this.bytes, member))
+  }
+
+  text(): string {
+    return this.bytes.toString('utf8')
+  }
+}

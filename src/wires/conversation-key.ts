@@ -1,0 +1,49 @@
+import type { WireName } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import { invalidField } from './checks.ts'
+import type { ClientBody } from './client-body.ts'
+
+/** Counted in code points (ruling R2). */
+const keyCharactersMax = 256
+
+/** Headers that agents send and that serve as the key where no specified one was sent; never refused (ruling P6). */
+const fallbackHeaders = ['x-session-affinity', 'session-id', 'session_id']
+
+/**
+ * The conversation key: `prompt_cache_key` on chat and responses, else the header `x-session-id`, else what agents
+ * send of their own (spec 4.1, ruling P6). @throws GatewayError 400 for one that is too long or not a string.
+ */
+export function readConversationKey(
+  wire: WireName,
+  body: ClientBody,
+  header: (name: string) => string | undefined,
+): string | undefined {
+  const session = header('x-session-id')
+  if (session !== undefined) checkLength('x-session-id', session)
+  if (wire !== 'messages' && body.has('prompt_cache_key')) {
+    if (!body.isString('prompt_cache_key')) {
+      throw invalidField('prompt_cache_key', 'The field prompt_cache_key must be a string.')
+    }
+    const key = body.value('prompt_cache_key') as string
+    checkLength('prompt_cache_key', key)
+    if (key !== '') return key
+  }
+  if (session) return session
+  const agentSession = header('x-claude-code-session-id')
+  if (agentSession) return [agentSession, header('x-claude-code-agent-id')].filter(Boolean).join('/')
+  for (const name of fallbackHeaders) {
+    const value = header(name)
+    if (value) return value
+  }
+  return undefined
+}
+
+/** @throws GatewayError `invalid_cache_key` (spec 7.3). */
+export function checkLength(param: string, key: string): void {
+  if (key.length <= keyCharactersMax) return
+  let characters = 0
+  for (const _ of key) if (++characters > keyCharactersMax) break
+  if (characters <= keyCharactersMax) return
+  const message = `The conversation key in ${param} is longer than ${keyCharactersMax} characters: send a shorter one.`
+  throw new GatewayError('invalid_cache_key', message, { param })
+}
