@@ -1,6 +1,6 @@
-/** The words of a reasoning wish, weakest first (wires/translation R-THINK). */
-export const reasoningLevels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
-export type ReasoningLevel = (typeof reasoningLevels)[number]
+import type { ReasoningLevel } from '../inference/reasoning.ts'
+
+export { type ReasoningLevel, reasoningLevels } from '../inference/reasoning.ts'
 
 /**
  * What an upstream's model accepts and its quirks. Every decision that depends on the model reads this table; none

@@ -1,0 +1,34 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { configReference } from '../src/config/reference.ts'
+import { jsonSchema } from '../src/config/schema.ts'
+
+// Writes what follows from the schema of the configuration: the editors' schema and the table in the documentation.
+// `--check` only says whether they are up to date.
+
+const generated = {
+  'triwire.schema.json': () => `${JSON.stringify(jsonSchema(), null, 2)}\n`,
+  'docs/configuration.md': (old: string) =>
+    old.replace(/(<!-- keys -->\n)[\s\S]*?(?=<!-- \/keys -->)/, (_, mark: string) => mark + configReference()),
+}
+
+for (const [name, write] of Object.entries(generated)) {
+  const file = new URL(`../${name}`, import.meta.url)
+  const old = readOr(file, '')
+  const now = write(old)
+  if (now === old) continue
+  if (process.argv.includes('--check')) {
+    console.error(`${name} is out of date: run npm run generate`)
+    process.exitCode = 1
+  } else {
+    writeFileSync(file, now)
+    console.log(`wrote ${name}`)
+  }
+}
+
+function readOr(file: URL, otherwise: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return otherwise
+  }
+}

@@ -1,0 +1,317 @@
+import type { WireName } from './model.ts'
+import type { Profile } from './profile.ts'
+
+/** A part of a profile, laid over the one it extends. `reasoning` and `replayThought` are laid over key by key. */
+export type ProfileSetting = Partial<Omit<Profile, 'reasoning' | 'replayThought'>> & {
+  /** A named profile; without it the plain one of the wire. */
+  extends?: string
+  reasoning?: Partial<Profile['reasoning']>
+  replayThought?: Partial<Profile['replayThought']>
+}
+
+/** The profile of a model: a name of the table below, or a setting of its own, over the plain one of its wire. */
+export function resolveProfile(wire: WireName, setting?: string | ProfileSetting): Profile {
+  if (setting === undefined) return plain[wire]
+  if (typeof setting === 'string') {
+    const mistake = findProfileMistake(wire, setting)
+    if (mistake) throw new Error(`profile ${mistake}`)
+    return layOver(plain[wire], named[setting]?.[wire] ?? {})
+  }
+  return layOver(resolveProfile(wire, setting.extends), setting)
+}
+
+/** What is wrong with naming this profile for a model of this wire, as the end of a sentence. */
+export function findProfileMistake(wire: WireName, name: string): string | undefined {
+  if (!Object.hasOwn(named, name)) return `must be a map, or one of: ${profileNames.join(', ')}`
+  const wires = Object.keys(named[name]!)
+  return wires.includes(wire) ? undefined : `${name} is for ${wires.join(', ')}; this model's wire is ${wire}`
+}
+
+function layOver(base: Profile, { extends: _, ...setting }: ProfileSetting): Profile {
+  return Object.freeze({
+    ...base,
+    ...setting,
+    reasoning: { ...base.reasoning, ...setting.reasoning },
+    replayThought: { ...base.replayThought, ...setting.replayThought },
+  })
+}
+
+const anyChoice = ['auto', 'none', 'required', 'named'] as const
+
+/**
+ * An upstream of which nothing is known but its wire. Where a wish could make such an upstream refuse the request
+ * (reasoning, fields of one vendor), it is left out: the operator who knows better names a profile.
+ */
+const chat: Profile = {
+  maxField: 'max_completion_tokens',
+  minOutput: 1,
+  // A model that does not reason answers 400 to a reasoning wish.
+  reasoning: { style: 'none', levels: ['low', 'medium', 'high'], canDisable: false },
+  reasoningField: 'auto',
+  replayThought: { when: 'never', required: false },
+  drops: new Set(),
+  accepts: new Set(),
+  toolChoice: new Set(anyChoice),
+  toolIdStyle: 're64',
+  toolNameMax: 64,
+  maxStops: 4,
+  operatorInPlace: 'any',
+  // Few servers besides the wire's author know the role.
+  developerRole: false,
+  images: true,
+  files: false,
+  // The wire's tool messages are text only.
+  toolImages: 'follow_up',
+  shape: 'schema',
+  prefill: 'none',
+  nullContent: 'null',
+  stringOnly: false,
+  autoCache: 'off',
+  usageQuirk: 'none',
+  strictFields: false,
+  oneSamplingField: false,
+  accountFaults: [],
+  preferStream: false,
+}
+
+const plain: Record<WireName, Profile> = {
+  chat: Object.freeze(chat),
+  messages: Object.freeze<Profile>({
+    ...chat,
+    maxField: 'max_tokens',
+    accepts: new Set(['top_k']),
+    toolNameMax: 128,
+    // The wire sets no bound.
+    maxStops: Number.POSITIVE_INFINITY,
+    // Only between a user turn and an assistant turn (R-SYS 3).
+    operatorInPlace: 'message_rule',
+    files: true,
+    toolImages: 'native',
+    prefill: 'native',
+    // Ruling T5.
+    autoCache: 'on_key',
+  }),
+  responses: Object.freeze<Profile>({
+    ...chat,
+    // The wire's documented floor (R-MAX).
+    minOutput: 16,
+    accepts: new Set(['prompt_cache_key', 'safety_identifier', 'verbosity', 'allowed_tools', 'strict']),
+    // The wire has no stop sequences.
+    maxStops: 0,
+    developerRole: true,
+    files: true,
+    toolImages: 'native',
+  }),
+}
+
+/** What the reasoning models of the wire's author refuse: they sample at fixed settings. */
+const fixedSampling = new Set([
+  'temperature',
+  'top_p',
+  'presence_penalty',
+  'frequency_penalty',
+  'logprobs',
+  'top_logprobs',
+  'logit_bias',
+])
+
+const openaiChat: ProfileSetting = {
+  accepts: new Set(['prompt_cache_key', 'safety_identifier', 'strict', 'allowed_tools']),
+  developerRole: true,
+  files: true,
+  // "string too long, expected a maximum length of 40" is what a longer call id gets.
+  toolIdStyle: 'len40',
+  strictFields: true,
+  accountFaults: ['Billing hard limit has been reached'],
+}
+
+/** The levels every reasoning model of the vendor takes; a newer one's `minimal` or `xhigh` is a setting of the model. */
+const effort: Profile['reasoning'] = {
+  style: 'effort',
+  levels: ['low', 'medium', 'high'],
+  default: 'medium',
+  canDisable: false,
+}
+
+const anthropic: ProfileSetting = {
+  // Without a thinking field these models do not think.
+  reasoning: {
+    style: 'adaptive',
+    levels: ['low', 'medium', 'high', 'xhigh', 'max'],
+    default: 'none',
+    canDisable: true,
+  },
+  // "Extra inputs are not permitted"; hence also ruling P5.
+  strictFields: true,
+  // Current models refuse `temperature` beside `top_p`.
+  oneSamplingField: true,
+  accountFaults: ['credit balance is too low'],
+}
+
+/** Model servers speak all three wires but hand the turns to a template, which wants its system text first. */
+const modelServer: ProfileSetting = {
+  maxField: 'max_tokens',
+  accepts: new Set(['top_k']),
+  toolIdStyle: 'free',
+  maxStops: Number.POSITIVE_INFINITY,
+  operatorInPlace: 'first_only',
+  developerRole: false,
+  // Templates iterate over it.
+  nullContent: 'empty',
+}
+
+/** The built-in simulator takes everything its wire knows, so that every translation can be tried on it. */
+const simulated: ProfileSetting = {
+  reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
+  accepts: new Set(['top_k', 'verbosity', 'prompt_cache_key', 'safety_identifier', 'allowed_tools', 'strict']),
+  developerRole: true,
+  files: true,
+}
+
+/** By name and wire: what differs from the plain profile of that wire, and why. */
+const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
+  'default-chat': { chat: {} },
+  'default-messages': { messages: {} },
+  'default-responses': { responses: {} },
+
+  anthropic: { messages: anthropic },
+  // Models after Opus 4.6: any sampling setting but the default is refused.
+  'anthropic-fixed-sampling': {
+    messages: { ...anthropic, drops: new Set(['temperature', 'top_p', 'top_k']), prefill: 'none' },
+  },
+  // Models before adaptive thinking: it is asked for as a number of tokens.
+  'anthropic-budget': {
+    messages: { ...anthropic, reasoning: { ...anthropic.reasoning, style: 'budget' } },
+  },
+
+  openai: { chat: openaiChat, responses: { strictFields: true } },
+  'openai-reasoning': {
+    chat: {
+      ...openaiChat,
+      reasoning: effort,
+      accepts: new Set([...openaiChat.accepts!, 'verbosity']),
+      drops: fixedSampling,
+      // They take no `stop`; the gateway cuts instead.
+      maxStops: 0,
+    },
+    responses: { reasoning: effort, drops: fixedSampling, strictFields: true },
+  },
+
+  deepseek: {
+    chat: {
+      maxField: 'max_tokens',
+      // Thinking is chosen by the name of the model.
+      reasoningField: 'reasoning_content',
+      // A tool turn that lacks its reasoning text is a 400 in thinking mode.
+      replayThought: { when: 'tool_turns', required: true },
+      maxStops: 16,
+      images: false,
+      shape: 'json',
+      // `prompt_cache_hit_tokens` and `prompt_cache_miss_tokens`.
+      usageQuirk: 'cache_hit_fields',
+    },
+  },
+  xai: {
+    chat: {
+      reasoningField: 'reasoning_content',
+      // Its reasoning models refuse these, and `stop`.
+      drops: new Set(['presence_penalty', 'frequency_penalty']),
+      maxStops: 0,
+      // `completion_tokens` is without the reasoning tokens.
+      usageQuirk: 'excl_reasoning',
+    },
+    responses: { drops: new Set(['presence_penalty', 'frequency_penalty']) },
+  },
+  mistral: {
+    chat: {
+      maxField: 'max_tokens',
+      // Its usage comes unasked; unknown fields are a 422.
+      drops: new Set([
+        'stream_options',
+        'user',
+        'store',
+        'seed',
+        'logit_bias',
+        'logprobs',
+        'top_logprobs',
+        'service_tier',
+      ]),
+      strictFields: true,
+      toolIdStyle: 'alnum9',
+      prefill: 'flag:prefix',
+      nullContent: 'empty',
+    },
+  },
+  moonshot: {
+    chat: {
+      maxField: 'max_tokens',
+      reasoningField: 'reasoning_content',
+      replayThought: { when: 'tool_turns', required: true },
+      toolChoice: new Set(['auto', 'none']),
+      // Its models were trained on `functions.<name>:<n>` and stumble over other ids.
+      toolIdStyle: 'fn_index',
+      shape: 'json',
+      prefill: 'flag:partial',
+      usageQuirk: 'top_level_cached',
+    },
+  },
+  qwen: {
+    chat: {
+      maxField: 'max_tokens',
+      reasoning: { style: 'toggle', field: 'enable_thinking', levels: ['medium'], default: 'none', canDisable: true },
+      reasoningField: 'reasoning_content',
+      accepts: new Set(['top_k']),
+      toolChoice: new Set(['auto', 'none', 'named']),
+      operatorInPlace: 'first_only',
+      shape: 'json',
+      prefill: 'flag:partial',
+      // Several of its models think only in streams.
+      preferStream: true,
+    },
+  },
+  // The chat-compatible endpoint.
+  gemini: {
+    chat: {
+      maxField: 'max_tokens',
+      reasoning: effort,
+      // An unknown name in the body is a 400.
+      drops: new Set(['logit_bias', 'user', 'store', 'service_tier', 'parallel_tool_calls']),
+      strictFields: true,
+      maxStops: 5,
+      operatorInPlace: 'first_only',
+    },
+  },
+  openrouter: {
+    chat: {
+      maxField: 'max_tokens',
+      // It leaves the wish out for models that do not reason.
+      reasoning: { style: 'effort', levels: ['minimal', 'low', 'medium', 'high'], canDisable: true },
+      reasoningField: 'reasoning',
+      accepts: new Set(['top_k', 'verbosity']),
+    },
+  },
+
+  vllm: {
+    chat: modelServer,
+    messages: { maxStops: Number.POSITIVE_INFINITY, autoCache: 'off' },
+    responses: { accepts: new Set(['verbosity']) },
+  },
+  // It continues a trailing assistant turn, and reads a named tool choice as `required`.
+  'llama-cpp': {
+    chat: { ...modelServer, toolChoice: new Set(['auto', 'none', 'required']), prefill: 'native' },
+    messages: { autoCache: 'off' },
+  },
+  // It ignores `tool_choice` altogether.
+  ollama: {
+    chat: { ...modelServer, toolChoice: new Set(['auto']), reasoningField: 'reasoning' },
+  },
+
+  simulator: {
+    chat: simulated,
+    messages: { ...simulated, reasoning: { ...anthropic.reasoning, default: 'none' } },
+    responses: simulated,
+  },
+}
+
+/** Every name a configuration may use. */
+export const profileNames = Object.keys(named) as [string, ...string[]]

@@ -1,0 +1,37 @@
+import { parseCredits } from '../accounts/credit.ts'
+import { type Catalog, createCatalog } from '../catalog/catalog.ts'
+import type { WireName } from '../catalog/model.ts'
+import { readModel } from './models.ts'
+
+/** A model that the built-in simulator answers for. */
+export type BuiltInEntry = { id: string; wire: WireName; upstreamModel: string }
+
+const oneOnEachWire: readonly BuiltInEntry[] = [
+  { id: 'sim-messages', wire: 'messages', upstreamModel: 'sim-messages' },
+  { id: 'sim-chat', wire: 'chat', upstreamModel: 'sim-chat' },
+  { id: 'sim-responses', wire: 'responses', upstreamModel: 'sim-responses' },
+]
+
+/** The catalog that is served while no configuration names a model, so that a first run needs no account anywhere. */
+export function builtInCatalog(entries: readonly BuiltInEntry[] = oneOnEachWire): Catalog {
+  const models = entries.map((entry) =>
+    readModel({
+      id: entry.id,
+      wire: entry.wire,
+      upstream: 'simulator',
+      upstream_model: entry.upstreamModel,
+      max_output_tokens: 8192,
+      // As much as a real model, so that a debit of a few words can be seen.
+      prices: {
+        input: parseCredits('3'),
+        cache_read: parseCredits('0.3'),
+        cache_write: parseCredits('3.75'),
+        output: parseCredits('15'),
+      },
+      profile: 'simulator',
+      allow: [],
+      hosted_tools: 'pass',
+    }),
+  )
+  return createCatalog(models, Date.UTC(2026, 10, 1) / 1000, 'triwire')
+}

@@ -1,0 +1,109 @@
+import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseDocument, Scalar, visit } from 'yaml'
+import type { Problem } from './problem.ts'
+
+export type Path = readonly PropertyKey[]
+
+/** A configuration file as plain values, and where each of them stands. */
+export type Document = {
+  value: unknown
+  /** What YAML itself and `${…}` have to complain about. */
+  problems: Problem[]
+  /** The line of the value, of its key, or of the nearest thing around it that is written. 1-based. */
+  lineOf(path: Path): number
+}
+
+/** Reads YAML 1.2 and fills in `${NAME}` and `${NAME:-default}` inside values, never in keys. `$${` stands for `${`. */
+export function readDocument(source: string, env: NodeJS.ProcessEnv): Document {
+  const lines = new LineCounter()
+  const document = parseDocument(source, { lineCounter: lines })
+  const lineAt = (offset: number) => lines.linePos(offset).line
+  // Only the first line: the rest of the parser's message quotes the file, keys included.
+  const problems: Problem[] = document.errors.map((error) => ({
+    path: '',
+    line: lineAt(error.pos[0]),
+    message: `the file is not valid YAML: ${(error.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:$/, '')}`,
+  }))
+  if (problems.length > 0) return { value: undefined, problems, lineOf: () => 1 }
+
+  visit(document, {
+    Scalar(place, scalar, ancestors) {
+      if (place === 'key' || typeof scalar.value !== 'string' || !scalar.value.includes('${')) return
+      const path = formatPath(pathOf(ancestors, scalar))
+      scalar.value = interpolate(scalar, env, (message) =>
+        problems.push({ path, line: lineAt(scalar.range![0]), message: `${path} ${message}` }),
+      )
+    },
+  })
+  try {
+    return { value: document.toJS() ?? {}, problems, lineOf }
+  } catch {
+    const message = 'the file refers to its own anchors too often; write the values out'
+    return { value: undefined, problems: [{ path: '', line: 1, message }], lineOf: () => 1 }
+  }
+
+  function lineOf(path: Path): number {
+    let node: unknown = document.contents
+    let offset = isNode(node) ? node.range?.[0] : undefined
+    for (const step of path) {
+      if (isAlias(node)) node = node.resolve(document)
+      let next: unknown
+      if (isMap(node)) {
+        const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))
+        if (pair) offset = (pair.key as Node).range?.[0] ?? offset
+        next = pair?.value
+      } else if (isSeq(node)) {
+        next = node.items[Number(step)]
+        if (isNode(next)) offset = next.range?.[0] ?? offset
+      }
+      if (!next) break
+      node = next
+    }
+    return lineAt(offset ?? 0)
+  }
+}
+
+/** `catalog.models[0].id` */
+export function formatPath(path: Path): string {
+  let text = ''
+  for (const step of path) text += typeof step === 'number' ? `[${step}]` : `${text && '.'}${String(step)}`
+  return text
+}
+
+function interpolate(scalar: Scalar, env: NodeJS.ProcessEnv, complain: (message: string) => void): unknown {
+  const source = String(scalar.value)
+  const text = source.replace(/\$\$\{|\$\{([^}]*)\}?/g, (match, reference: string | undefined) => {
+    if (match === '$${') return '${'
+    const parts = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s.exec(reference ?? '')
+    if (!parts || !match.endsWith('}')) {
+      complain(
+        `has a reference that is neither \${NAME} nor \${NAME:-default}; write $\${ for the characters themselves`,
+      )
+      return match
+    }
+    const [, name = '', fallback] = parts
+    // As in a shell: `:-` also stands in for a variable that is set and empty.
+    const value = fallback === undefined ? env[name] : env[name] || fallback
+    if (value === undefined)
+      complain(`needs the environment variable ${name}, which is not set; set it, or write \${${name}:-default}`)
+    return value ?? match
+  })
+  // Without quotes a value that is one whole reference may be a number or a boolean, as it would be if written out.
+  const isBare = scalar.type === Scalar.PLAIN && /^\$\{[^}]*\}$/.test(source)
+  if (isBare && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
+  if (isBare && (text === 'true' || text === 'false')) return text === 'true'
+  return text
+}
+
+/** From the root to the scalar, read off the nodes that a visit passed. */
+function pathOf(ancestors: readonly unknown[], scalar: Scalar): Path {
+  const path: PropertyKey[] = []
+  for (const [depth, node] of ancestors.entries()) {
+    const child = ancestors[depth + 1] ?? scalar
+    if (isSeq(node)) path.push(node.items.indexOf(child))
+    else if (isMap(node)) {
+      const pair = child as { key?: unknown }
+      path.push(isScalar(pair.key) ? String(pair.key.value) : '?')
+    }
+  }
+  return path
+}

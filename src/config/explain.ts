@@ -1,0 +1,58 @@
+import type { z } from 'zod'
+import type { Path } from './document.ts'
+import { jsonSchema } from './schema.ts'
+
+/** One issue of the schema as ends of sentences that follow the key: unknown keys one by one, unions by what was meant. */
+export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Path, message: string) => void): void {
+  const { path } = issue
+  switch (issue.code) {
+    case 'unrecognized_keys': {
+      const known = knownKeys(path).join(', ')
+      for (const key of issue.keys) report([...path, key], `is not a known key; known here: ${known}`)
+      return
+    }
+    case 'invalid_union': {
+      // Of text or a map, the branch that got past the kind of the value is the one that was meant.
+      const isMeant = (inner: z.core.$ZodIssue) => inner.path.length > 0 || inner.code === 'unrecognized_keys'
+      const meant = issue.errors.find((branch) => branch.some(isMeant))
+      if (!meant) break
+      for (const inner of meant) explain({ ...inner, path: [...path, ...inner.path] }, raw, report)
+      return
+    }
+    case 'invalid_key':
+      report(path, issue.issues[0]?.message ?? 'is not a valid name')
+      return
+    case 'invalid_type':
+      if (valueAt(raw, path) !== undefined && /^(object|record)$/.test(issue.expected)) {
+        report(path, 'must be a map of keys')
+        return
+      }
+  }
+  if (valueAt(raw, path) !== undefined) report(path, issue.message)
+  else report(path, issue.message.startsWith('must') ? `is missing: it ${issue.message}` : 'is missing; add it')
+}
+
+function valueAt(raw: unknown, path: Path): unknown {
+  return path.reduce<unknown>((at, step) => (at as Record<PropertyKey, unknown> | null | undefined)?.[step], raw)
+}
+
+type SchemaNode = {
+  properties?: Record<string, SchemaNode>
+  additionalProperties?: SchemaNode
+  items?: SchemaNode
+  anyOf?: SchemaNode[]
+}
+
+/** The keys a map may have, read off the schema that editors get. */
+function knownKeys(path: Path): string[] {
+  let node: SchemaNode | undefined = jsonSchema()
+  for (const step of path) {
+    node = mapOf(node)
+    node = typeof step === 'number' ? node?.items : (node?.properties?.[String(step)] ?? node?.additionalProperties)
+  }
+  return Object.keys(mapOf(node)?.properties ?? {})
+}
+
+function mapOf(node: SchemaNode | undefined): SchemaNode | undefined {
+  return node?.anyOf?.find((branch) => branch.properties) ?? node
+}

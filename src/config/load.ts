@@ -1,0 +1,163 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { createCatalog } from '../catalog/catalog.ts'
+import type { Model } from '../catalog/model.ts'
+import { builtInCatalog } from './built-in.ts'
+import { type Config, Secret, type Upstream } from './config.ts'
+import { type Document, formatPath, readDocument } from './document.ts'
+import { explain } from './explain.ts'
+import { modelMistakes, readModel } from './models.ts'
+import { ConfigError } from './problem.ts'
+import { type ConfigFile, configSchema } from './schema.ts'
+
+/** Flags of the command line. Each beats its environment variable, and that the file (ruling X4). */
+export type ConfigOptions = { config?: string; listen?: string; adminListen?: string; store?: string }
+
+/** What can be set without a file, by the key of the file it stands in for. */
+const overrides = [
+  { key: 'listen', flag: 'listen', flagName: '--listen', variable: 'TRIWIRE_LISTEN' },
+  { key: 'admin_listen', flag: 'adminListen', flagName: '--admin-listen', variable: 'TRIWIRE_ADMIN_LISTEN' },
+  { key: 'store', flag: 'store', flagName: '--store', variable: 'TRIWIRE_STORE' },
+] as const
+
+/**
+ * The configuration: flags, environment, file, defaults, in this order (ruling X4). The file is `--config`, else
+ * `TRIWIRE_CONFIG`, else `./triwire.yaml` where it exists. Paths in the file, and the default ones, are relative to the
+ * file; paths in flags and variables to the working folder.
+ * @throws ConfigError with everything that is wrong.
+ */
+export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): Config {
+  const file = findFile(options, env, cwd)
+  const document = file === undefined ? emptyDocument : readDocument(readFile(file), env)
+  // A file that is no YAML, or no map, has nothing to check.
+  if (!isRecord(document.value)) {
+    const message = 'the file must be a map of keys, such as `listen: 127.0.0.1:8080`'
+    throw new ConfigError(document.problems.length > 0 ? document.problems : [{ path: '', line: 1, message }], file)
+  }
+  const raw: Record<string, unknown> = { ...document.value }
+  const sources = new Map<string, string>()
+  for (const { key, flag, flagName, variable } of overrides) {
+    const value = options[flag] ?? (env[variable] || undefined)
+    if (value === undefined) continue
+    raw[key] = key === 'store' && value ? resolve(cwd, value) : value
+    sources.set(key, options[flag] === undefined ? variable : flagName)
+  }
+
+  const parsed = configSchema.safeParse(raw)
+  const problems = [...document.problems]
+  const reported = new Set(problems.map(({ path }) => path))
+  const report = (path: readonly PropertyKey[], message: string) => {
+    const key = formatPath(path)
+    // One is enough to mend a value, and one whose variable is missing was named already.
+    if (reported.has(key)) return
+    reported.add(key)
+    const source = path.length === 1 ? sources.get(key) : undefined
+    if (source) problems.push({ path: source, message: `${source} ${message}` })
+    else problems.push({ path: key, line: document.lineOf(path), message: `${key || 'the file'} ${message}` })
+  }
+  for (const issue of parsed.error?.issues ?? []) explain(issue, raw, report)
+  for (const { path, message } of modelMistakes(raw)) report(path, message)
+  if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
+  if (!parsed.data || problems.length > 0) {
+    throw new ConfigError(
+      problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0)),
+      file,
+    )
+  }
+  return build(parsed.data, file === undefined ? cwd : dirname(file))
+}
+
+/** The configuration with the built-in simulator as the upstream that the built-in models name. */
+export function withSimulator(config: Config, url: string): Config {
+  const simulator: Upstream = {
+    name: 'simulator',
+    baseUrl: url.replace(/\/+$/, ''),
+    accounts: [{ name: 'simulator', key: new Secret('simulator') }],
+    messagesHeaders: 'anthropic',
+    headers: new Map(),
+  }
+  return Object.freeze({ ...config, upstreams: new Map([...config.upstreams, [simulator.name, simulator]]) })
+}
+
+const emptyDocument: Document = { value: {}, problems: [], lineOf: () => 1 }
+
+function findFile(options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): string | undefined {
+  const named = options.config ?? (env['TRIWIRE_CONFIG'] || undefined)
+  if (named !== undefined) return resolve(cwd, named)
+  const usual = resolve(cwd, 'triwire.yaml')
+  return existsSync(usual) ? usual : undefined
+}
+
+function readFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new ConfigError([
+      { path: '', message: `cannot read the configuration file ${file} (${code}); check --config and TRIWIRE_CONFIG` },
+    ])
+  }
+}
+
+function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
+  return listen.port !== 0 && listen.port === admin.port && listen.host === admin.host
+}
+
+function build(file: ConfigFile, folder: string): Config {
+  const { limits, billing, timeouts } = file
+  return Object.freeze({
+    listen: file.listen,
+    adminListen: file.admin_listen,
+    store: resolve(folder, file.store),
+    catalog: file.catalog ? readCatalog(file.catalog) : builtInCatalog(),
+    upstreams: new Map(Object.entries(file.upstreams).map(([name, entry]) => [name, readUpstream(name, entry)])),
+    isBuiltIn: file.catalog === undefined,
+    limits: {
+      requestsPerMinute: limits.requests_per_minute,
+      failedAuthPerMinute: limits.failed_auth_per_minute,
+      bodyBytesMax: limits.body_bytes_max,
+      connectionsMax: limits.connections_max,
+    },
+    billing: { cutAnswers: billing.cut_answers, holdOutputTokens: billing.hold_output_tokens },
+    trustedProxies: file.trusted_proxies,
+    timeouts: {
+      headersMs: timeouts.headers,
+      bodyMs: timeouts.body,
+      bodyGapMs: timeouts.body_gap,
+      keepAliveMs: timeouts.keep_alive,
+      writeStallMs: timeouts.write_stall,
+      connectMs: timeouts.connect,
+      firstByteStreamMs: timeouts.first_byte_stream,
+      firstByteJsonMs: timeouts.first_byte_json,
+      idleMs: timeouts.idle,
+      progressMs: timeouts.progress,
+      totalMs: timeouts.total,
+      settleWindowMs: timeouts.settle_window,
+      settleDeadlineMs: timeouts.settle_deadline,
+      drainDelayMs: timeouts.drain_delay,
+      drainDeadlineMs: timeouts.drain_deadline,
+      pingMs: timeouts.ping,
+    },
+    sealKey: file.seal_key === undefined ? undefined : new Secret(file.seal_key),
+    log: file.log,
+  })
+}
+
+function readCatalog(catalog: NonNullable<ConfigFile['catalog']>): Config['catalog'] {
+  const models: Model[] = catalog.models.map(readModel)
+  return createCatalog(models, Date.parse(catalog.pinned) / 1000, catalog.owner)
+}
+
+function readUpstream(name: string, entry: ConfigFile['upstreams'][string]): Upstream {
+  return {
+    name,
+    baseUrl: entry.base_url,
+    accounts: entry.accounts.map((account) => ({ name: account.name, key: new Secret(account.key) })),
+    messagesHeaders: entry.messages_headers,
+    headers: new Map(Object.entries(entry.headers).map(([header, value]) => [header.toLowerCase(), value])),
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import type { Model, Prices, WireName } from '../catalog/model.ts'
+import { findProfileMistake, type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
+import type { ModelEntry, ProfileMap } from './schema.ts'
+
+/** One model of the file, with every default filled in. */
+export function readModel(entry: ModelEntry): Model {
+  const prices = readPrices(entry.prices)
+  return {
+    id: entry.id,
+    wire: entry.wire,
+    upstream: entry.upstream,
+    upstreamModel: entry.upstream_model ?? entry.id,
+    outputTokensMax: entry.max_output_tokens,
+    prices,
+    priceVersion: hashPrices(prices),
+    profile: resolveProfile(entry.wire, readProfile(entry.profile)),
+    allowedFields: new Set(entry.allow),
+    hostedTools: entry.hosted_tools,
+  }
+}
+
+/** The defaults of ruling C1. */
+export function readPrices(prices: ModelEntry['prices']): Prices {
+  const cacheWriteNanos = prices.cache_write ?? prices.input
+  return {
+    inputNanos: prices.input,
+    cacheReadNanos: prices.cache_read ?? prices.input,
+    cacheWriteNanos,
+    cacheWrite1hNanos: prices.cache_write_1h ?? cacheWriteNanos,
+    outputNanos: prices.output,
+  }
+}
+
+/** Twelve hex digits that change when a price does. */
+export function hashPrices(prices: Prices): string {
+  const amounts = [
+    prices.inputNanos,
+    prices.cacheReadNanos,
+    prices.cacheWriteNanos,
+    prices.cacheWrite1hNanos,
+    prices.outputNanos,
+  ]
+  return createHash('sha256').update(amounts.join(' ')).digest('hex').slice(0, 12)
+}
+
+const wireNames = new Set<unknown>(['messages', 'chat', 'responses'] satisfies WireName[])
+
+/**
+ * What only shows across keys: ids given twice, upstreams that are not there, profiles of another wire. Reads the file
+ * as it is written, so that these are told together with what the schema finds.
+ */
+export function* modelMistakes(raw: unknown): Iterable<{ path: PropertyKey[]; message: string }> {
+  const { catalog, upstreams } = raw as { catalog?: { models?: unknown }; upstreams?: object }
+  const models = catalog?.models
+  if (!Array.isArray(models)) return
+  const names = Object.keys(upstreams ?? {})
+  const seen = new Map<unknown, number>()
+  for (const [index, model] of models.entries()) {
+    const path = ['catalog', 'models', index]
+    const { id, upstream, wire, profile } = (model ?? {}) as Record<string, unknown>
+    const first = seen.get(id)
+    if (typeof id === 'string' && first !== undefined) {
+      yield { path: [...path, 'id'], message: `is also the id of catalog.models[${first}]; give each model its own` }
+    }
+    if (first === undefined) seen.set(id, index)
+    if (typeof upstream === 'string' && !names.includes(upstream)) {
+      const message = `must name an entry of upstreams${names.length > 0 ? `: ${names.join(', ')}` : '; there is none yet'}`
+      yield { path: [...path, 'upstream'], message }
+    }
+    const name = typeof profile === 'string' ? profile : (profile as { extends?: unknown } | undefined)?.extends
+    const isWire = wireNames.has(wire)
+    const mistake = isWire && typeof name === 'string' ? findProfileMistake(wire as WireName, name) : undefined
+    if (mistake) yield { path: [...path, 'profile', ...(name === profile ? [] : ['extends'])], message: mistake }
+  }
+}
+
+/** The map of the file in the words of the code: snake_case to camelCase, two levels deep; lists that are sets. */
+export function readProfile(profile: string | ProfileMap | undefined): ProfileSetting | string | undefined {
+  if (profile === undefined || typeof profile === 'string') return profile
+  const setting: Record<string, unknown> = camelKeys(profile)
+  for (const key of ['drops', 'accepts', 'toolChoice']) {
+    if (setting[key]) setting[key] = new Set(setting[key] as string[])
+  }
+  if (setting['thinkTags'] === false) setting['thinkTags'] = undefined
+  return setting as ProfileSetting
+}
+
+function camelKeys(map: object): Record<string, unknown> {
+  const entries = Object.entries(map).map(([key, value]) => [
+    key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? camelKeys(value) : value,
+  ])
+  return Object.fromEntries(entries)
+}

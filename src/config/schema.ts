@@ -1,0 +1,291 @@
+import { z } from 'zod'
+import { parseCredits } from '../accounts/credit.ts'
+import { reasoningLevels } from '../catalog/profile.ts'
+import { profileNames } from '../catalog/profiles.ts'
+import {
+  addressMistake,
+  baseUrlMistake,
+  headerMistake,
+  isLoopback,
+  networkMistake,
+  parseAddress,
+  parseBaseUrl,
+  parseDuration,
+} from './values.ts'
+
+/**
+ * The configuration file as people write it: the one source of what is accepted, of every default, of the editors'
+ * `triwire.schema.json` and of the table in `docs/configuration.md`. A message says what is right, not what was given:
+ * a value may be a key.
+ */
+const text = (cure = 'must be text; a value that looks like a number needs quotes') => z.string({ error: cure })
+const filled = (cure: string) => text().min(1, { error: cure })
+const flag = z.boolean({ error: 'must be true or false' })
+const count = (least: number) =>
+  z
+    .int({ error: `must be a whole number of at least ${least}` })
+    .min(least, { error: `must be a whole number of at least ${least}` })
+const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
+  z.enum(words, { error: `must be one of: ${words.join(', ')}` })
+
+/** Longer timers would overflow the 31 bits of Node's own. */
+const durationMaxMs = 24 * 3_600_000
+const duration = (leastMs: number) => {
+  const error = `must be a duration of ${leastMs} ms to 24 h, such as 500ms, 30s, 5m or 1h; a bare number counts as ms`
+  return z
+    .union([z.int(), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)$/, { error })], { error })
+    .transform(parseDuration)
+    .refine((ms) => ms >= leastMs && ms <= durationMaxMs, { error })
+}
+
+const address = text('must be host:port, such as 127.0.0.1:8080 or [::1]:8080').superRefine((value, context) =>
+  complain(context, addressMistake(value)),
+)
+
+const priceCure = 'must be a decimal of at most 9 places in quotes, such as "0.25": credits per million tokens'
+const price = z
+  .union(
+    [
+      z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, { error: priceCure }),
+      z.number().max(999_999_999, { error: priceCure }),
+    ],
+    { error: priceCure },
+  )
+  // A number with an exponent is a rounding waiting to happen.
+  .refine((value) => /^\d+(\.\d{1,9})?$/.test(String(value)), { error: priceCure })
+  .transform((value) => parseCredits(String(value)))
+
+const prices = z.strictObject({
+  input: price.describe('Input tokens that are neither read from nor written to a cache.'),
+  cache_read: price.optional().describe('Input tokens read from a cache. Default: `input`.'),
+  cache_write: price.optional().describe('Input tokens written to a cache. Default: `input`.'),
+  cache_write_1h: price.optional().describe('Input tokens written to a cache for an hour. Default: `cache_write`.'),
+  output: price.describe('Output tokens, reasoning included.'),
+})
+
+const level = oneOf(reasoningLevels)
+const fieldNames = z.array(filled('must name a request field'), { error: 'must be a list of request fields' })
+
+export const profileMap = z
+  .strictObject({
+    extends: oneOf(profileNames).describe("The named profile it starts from. Default: the wire's own."),
+    max_field: oneOf(['max_completion_tokens', 'max_tokens']).describe('chat: the field that caps the output.'),
+    min_output: count(1).describe('The smallest output cap the upstream takes; smaller ones are raised to it.'),
+    reasoning: z
+      .strictObject({
+        style: oneOf(['none', 'effort', 'budget', 'adaptive', 'toggle']).describe('How it takes a reasoning wish.'),
+        levels: z.array(level).describe('The levels it knows; a wish becomes the highest one not above it.'),
+        default: level.describe('What it does when nothing is asked.'),
+        can_disable: flag.describe('Whether it can be told not to reason.'),
+        field: filled('must name a request field').describe('toggle: the boolean field.'),
+      })
+      .partial()
+      .describe('Reasoning.'),
+    reasoning_field: oneOf(['auto', 'reasoning_content', 'reasoning', 'details']).describe(
+      'chat: where its reasoning text is.',
+    ),
+    replay_thought: z
+      .strictObject({
+        when: oneOf(['never', 'tool_turns', 'all']).describe('Which earlier turns get their reasoning back.'),
+        required: flag.describe('Whether it refuses a tool turn that lacks its reasoning.'),
+      })
+      .partial()
+      .describe('chat: reasoning of earlier turns.'),
+    think_tags: z
+      .union([
+        z.literal(false),
+        z.strictObject({
+          open: filled('must be the opening tag'),
+          close: filled('must be the closing tag'),
+          implicit_open: flag.prefault(false).describe('The answer starts inside the tags.'),
+        }),
+      ])
+      .describe('Tags around reasoning inside the text, or `false`.'),
+    drops: fieldNames.describe('Request fields it rejects.'),
+    accepts: fieldNames.describe('Request fields beyond the plain wire that it takes.'),
+    tool_choice: z.array(oneOf(['auto', 'none', 'required', 'named'])).describe('The tool choices it knows.'),
+    tool_id_style: oneOf(['free', 're64', 'len40', 'alnum9', 'fn_index']).describe('What its tool call ids look like.'),
+    tool_name_max: count(1).describe('The longest tool name, in characters.'),
+    max_stops: count(0).describe('How many stop sequences it takes; the gateway enforces the rest.'),
+    operator_in_place: oneOf(['any', 'first_only', 'message_rule']).describe('Where it takes system turns.'),
+    developer_role: flag.describe('False: `developer` is sent as `system`.'),
+    images: flag.describe('Whether it takes images.'),
+    files: flag.describe('Whether it takes documents.'),
+    tool_images: oneOf(['native', 'follow_up']).describe('Images in a tool result: there, or in a user turn after it.'),
+    shape: oneOf(['schema', 'json', 'none']).describe('The structured output it can be held to.'),
+    prefill: z
+      .union([z.enum(['none', 'native']), z.templateLiteral(['flag:', z.string().min(1)])], {
+        error: 'must be none, native, or flag: and the name of a request field',
+      })
+      .describe('How it continues a trailing assistant turn.'),
+    null_content: oneOf(['null', 'empty']).describe('chat: the content beside tool calls where there is no text.'),
+    string_only: flag.describe('chat: text parts are joined to one string.'),
+    auto_cache: oneOf(['off', 'on_key', 'always']).describe('messages: cache marks set by the gateway.'),
+    usage_quirk: oneOf(['none', 'cache_hit_fields', 'excl_reasoning', 'top_level_cached', 'in_choice']).describe(
+      'Where its usage differs from its wire.',
+    ),
+    strict_fields: flag.describe('Whether it rejects fields its wire does not define.'),
+    one_sampling_field: flag.describe('messages: at most one of `temperature` and `top_p`.'),
+    account_faults: z
+      .array(filled('must be a part of the text'))
+      .describe("Parts of a 400's text that tell of the provider account's own trouble."),
+    prefer_stream: flag.describe('Ask for a stream even where the client wants JSON.'),
+  })
+  .partial()
+
+const model = z.strictObject({
+  id: filled('must not be empty')
+    .max(256, { error: 'must have at most 256 characters' })
+    .regex(/^[^\p{Cc}\p{Cf}]*$/u, { error: 'must have no control characters' })
+    .describe('What clients name. Unique.'),
+  wire: oneOf(['messages', 'chat', 'responses']).describe('The wire its upstream speaks.'),
+  upstream: text().describe('The name of an entry of `upstreams`.'),
+  upstream_model: filled('must not be empty').optional().describe('What the upstream calls it. Default: `id`.'),
+  max_output_tokens: count(1).describe('The most output tokens; a larger wish is lowered to it without a word.'),
+  prices: prices.describe('Credits per million tokens: decimals in quotes, at most 9 places.'),
+  profile: z
+    .union([z.enum(profileNames), profileMap], {
+      error: `must be a map, or one of: ${profileNames.join(', ')}`,
+    })
+    .optional()
+    .describe("The upstream's quirks: a named profile, or a map of them. Default: the plain profile of its wire."),
+  allow: z
+    .array(oneOf(['service_tier', 'speed', 'inference_geo']))
+    .prefault([])
+    .describe('Fields that cost beyond the token price and may pass; others of them are dropped.'),
+  hosted_tools: oneOf(['pass', 'refuse'])
+    .prefault('pass')
+    .describe("The provider's own tools, such as web search, on this model's own wire."),
+})
+
+const catalog = z.strictObject({
+  pinned: z.iso
+    .date({ error: 'must be a day such as 2026-11-01' })
+    .describe('The day the list was pinned: `created` on every row of the models list.'),
+  owner: filled('must not be empty').prefault('triwire').describe('`owned_by` on every row of the models list.'),
+  models: z
+    .array(model, { error: 'must be a list of models' })
+    .min(1, { error: 'must list a model; leave out `catalog` to serve the built-in models' })
+    .describe('What is served, in the order it is listed.'),
+})
+
+const account = z.strictObject({
+  name: filled('must not be empty').describe('For logs and metrics.'),
+  key: filled('must not be empty; where the upstream asks for none, write any text').describe(
+    'The API key at the provider.',
+  ),
+})
+
+const upstream = z.strictObject({
+  base_url: text()
+    .superRefine((value, context) => complain(context, baseUrlMistake(value)))
+    .transform((value, context) => (context.issues.length > 0 ? z.NEVER : parseBaseUrl(value)))
+    .describe("Where it is. The wires' paths (`/v1/messages`, …) are appended; a final `/v1` is not doubled."),
+  accounts: z
+    .array(account, { error: 'must be a list with one account' })
+    .min(1, { error: 'must have one account' })
+    .max(1, { error: 'must have one account: several in one upstream are not supported yet; write one upstream each' })
+    .describe('The account that pays there. Exactly one for now.'),
+  messages_headers: oneOf(['anthropic', 'msgwire'])
+    .prefault('anthropic')
+    .describe('How the version and beta headers of the messages wire are spelled towards it.'),
+  headers: z
+    .record(z.string(), text())
+    .superRefine((headers, context) => {
+      for (const [name, value] of Object.entries(headers)) complain(context, headerMistake(name, value), [name])
+    })
+    .prefault({})
+    .describe('Headers sent with every request.'),
+})
+
+const limits = z.strictObject({
+  requests_per_minute: count(1).prefault(300).describe('Requests of an account in a window of 60 seconds.'),
+  failed_auth_per_minute: count(1).prefault(10).describe('Failed authentications of an address in 60 seconds.'),
+  body_bytes_max: count(1024).prefault(5_242_880).describe('The largest request body.'),
+  connections_max: count(1).prefault(20_000).describe('Open connections of clients.'),
+})
+
+const billing = z.strictObject({
+  cut_answers: oneOf(['bill', 'waive'])
+    .prefault('bill')
+    .describe('An answer that the upstream broke off after output was delivered.'),
+  hold_output_tokens: count(0).prefault(1024).describe('Output tokens a hold assumes at most.'),
+})
+
+const timeouts = z.strictObject({
+  headers: duration(1).prefault('15s').describe("A client's request headers."),
+  body: duration(1).prefault('60s').describe("A client's whole body."),
+  body_gap: duration(1).prefault('20s').describe("Silence within a client's body."),
+  keep_alive: duration(1).prefault('65s').describe('An idle connection of a client.'),
+  write_stall: duration(1).prefault('60s').describe('A client that stops reading.'),
+  connect: duration(1).prefault('5s').describe('Connecting to an upstream.'),
+  first_byte_stream: duration(1).prefault('300s').describe("An upstream's first byte of a stream."),
+  first_byte_json: duration(1).prefault('600s').describe("An upstream's first byte of a JSON answer."),
+  idle: duration(1).prefault('120s').describe('Silence of an upstream.'),
+  progress: duration(1).prefault('300s').describe('An upstream that sends only comments and pings.'),
+  total: duration(1).prefault('60m').describe('A whole answer.'),
+  settle_window: duration(0).prefault('30s').describe('How long usage is awaited after a client left unanswered.'),
+  settle_deadline: duration(1).prefault('5s').describe('How long the store may take a debit before it is spooled.'),
+  drain_delay: duration(0).prefault('5s').describe('After SIGTERM: not ready, but still accepting.'),
+  drain_deadline: duration(0).prefault('300s').describe('After SIGTERM: how long running answers may take.'),
+  ping: duration(1).prefault('10s').describe('Silence towards a client before a keep-alive.'),
+})
+
+const log = z.strictObject({
+  level: oneOf(['info', 'error']).prefault('info').describe('`info` has a line for each request.'),
+  format: oneOf(['auto', 'json', 'pretty']).prefault('auto').describe('`auto`: pretty in a terminal, else JSON.'),
+})
+
+export const configSchema = z.strictObject({
+  listen: address
+    .transform(parseAddress)
+    .prefault('127.0.0.1:8080')
+    .describe('The public listener. Port 0: any free one.'),
+  admin_listen: address
+    .refine((value) => addressMistake(value) !== undefined || isLoopback(parseAddress(value)), {
+      error: 'must be a loopback address such as 127.0.0.1:8081: the admin listener has no token yet',
+    })
+    .transform(parseAddress)
+    .prefault('127.0.0.1:8081')
+    .describe('Health and readiness; metrics later. Loopback only.'),
+  store: filled('must be the path of a file').prefault('./data/triwire.db').describe('The SQLite file.'),
+  catalog: catalog.optional().describe('The models. Default: the built-in ones, answered by the built-in simulator.'),
+  upstreams: z
+    .record(
+      z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, { error: 'must be letters, digits, and . _ -' }),
+      upstream,
+      { error: 'must be a map of upstreams by name' },
+    )
+    .prefault({})
+    .describe('Where models are, by name.'),
+  limits: limits.prefault({}).describe('What a client may ask for.'),
+  billing: billing.prefault({}).describe('What is billed where it is a choice.'),
+  timeouts: timeouts.prefault({}).describe('Durations such as `500ms`, `30s`, `5m`, `1h`; a bare number counts as ms.'),
+  trusted_proxies: z
+    .array(
+      text().superRefine((value, context) => complain(context, networkMistake(value))),
+      { error: 'must be a list of addresses or CIDR ranges' },
+    )
+    .prefault([])
+    .describe('Addresses or CIDR ranges whose `x-forwarded-for` is believed.'),
+  seal_key: text()
+    .regex(/^[A-Za-z0-9+/]{43}=?$/, { error: 'must be 32 bytes in base64; `openssl rand -base64 32` makes one' })
+    .optional()
+    .describe('Encrypts signatures that travel through clients. Default: made once beside the store.'),
+  log: log.prefault({}).describe('The log on stderr.'),
+})
+
+/** The file after checks and defaults, still in its own words. */
+export type ConfigFile = z.output<typeof configSchema>
+export type ModelEntry = z.output<typeof model>
+export type ProfileMap = z.output<typeof profileMap>
+
+/** The JSON Schema of the file, for editors. */
+export function jsonSchema(): Record<string, unknown> {
+  const { $schema, ...rest } = z.toJSONSchema(configSchema, { io: 'input' })
+  return { $schema, title: 'triwire configuration', ...rest }
+}
+
+function complain(context: z.RefinementCtx, mistake: string | undefined, path: PropertyKey[] = []): void {
+  if (mistake) context.addIssue({ code: 'custom', message: mistake, path })
+}

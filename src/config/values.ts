@@ -1,0 +1,77 @@
+import { BlockList, isIP } from 'node:net'
+import type { Address } from './config.ts'
+
+/** Each `…Mistake` says what is right where a value is wrong, and nothing where it is right. */
+
+export function addressMistake(value: string): string | undefined {
+  const { host, port } = parseAddress(value)
+  const isHost = isIP(host) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(host)
+  if (isHost && Number.isInteger(port) && port <= 65_535) return undefined
+  return 'must be host:port, such as 127.0.0.1:8080 or [::1]:8080'
+}
+
+/** `host:port`, an IPv6 host in brackets. The port is NaN where it is none. */
+export function parseAddress(value: string): Address {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(value)
+  return { host: match?.[1] ?? match?.[2] ?? '', port: match ? Number(match[3]) : Number.NaN }
+}
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+export function isLoopback({ host }: Address): boolean {
+  const family = isIP(host)
+  return family === 0 ? host === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+export function networkMistake(value: string): string | undefined {
+  const [address = '', bits, ...rest] = value.split('/')
+  const bitsMax = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+  const isRange = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax)
+  return bitsMax > 0 && isRange && rest.length === 0
+    ? undefined
+    : 'must be an address or a CIDR range, such as 10.0.0.0/8'
+}
+
+export function baseUrlMistake(value: string): string | undefined {
+  const url = URL.parse(value)
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    return 'must be an http:// or https:// URL, such as https://api.example.com'
+  if (url.username || url.password) return 'must not carry credentials; write the key under accounts'
+  if (/[?#]/.test(value)) return 'must have no query and no fragment'
+  return undefined
+}
+
+/** Without trailing slashes and without a final `/v1`: the wires' paths begin with it. */
+export function parseBaseUrl(value: string): string {
+  const url = new URL(value)
+  return url.origin + url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
+}
+
+/** Headers that the gateway writes itself, from the request or from the account. */
+const ownHeaders = new Set([
+  'authorization',
+  'connection',
+  'content-length',
+  'content-type',
+  'host',
+  'transfer-encoding',
+  'upgrade',
+  'x-api-key',
+])
+
+export function headerMistake(name: string, value: string): string | undefined {
+  if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) return 'is not the name of a header'
+  if (ownHeaders.has(name.toLowerCase())) return 'is a header that the gateway writes itself; leave it out'
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(value) ? undefined : 'must be one line of Latin-1 text'
+}
+
+const unitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+
+/** Milliseconds of `500ms`, `30s`, `5m`, `1h`, or of a number that says them. */
+export function parseDuration(value: string | number): number {
+  if (typeof value === 'number') return value
+  const [, amount, unit] = /^([\d.]+)([a-z]+)$/.exec(value)!
+  return Math.round(Number(amount) * unitsMs[unit as keyof typeof unitsMs])
+}
