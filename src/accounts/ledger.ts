@@ -1,3 +1,4 @@
+import type { Prices } from '../catalog/model.ts'
 import type { Usage, UsageSource } from '../inference/usage.ts'
 import type { Account } from './account.ts'
 
@@ -24,6 +25,8 @@ export type Debit = {
   usage: Usage
   usageSource: UsageSource
   priceVersion: string
+  /** What `priceVersion` stands for. Kept once per version, so that every amount can be computed again. */
+  prices: Prices
   outcome: Outcome
   createdMs: number
 }
@@ -35,6 +38,9 @@ export interface Ledger {
    * @throws when neither can be written.
    */
   debit(debit: Debit): Promise<'posted' | 'exists' | 'spooled'>
-  /** False while neither database nor spool can be written: no new inference then (ruling C5). */
+  /**
+   * False while the database has owed us a debit for longer than the settle deadline, spooled or not, and after the ledger
+   * is lost: no new inference then (ruling C5, F-S1). True again as soon as it has caught up.
+   */
   isWritable(): boolean
 }

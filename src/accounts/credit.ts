@@ -1,0 +1,25 @@
+const nanosPerCredit = 1_000_000_000n
+/** What a 64-bit integer holds: some nine thousand million credits. */
+const nanosMax = 2n ** 63n - 1n
+
+/**
+ * Credits as people write them, in nano-credits (ruling C1): `12.5` is 12,500,000,000.
+ * @throws RangeError with a text for the person who wrote it.
+ */
+export function parseCredits(text: string): bigint {
+  const match = /^([+-]?)(\d+)(?:\.(\d{1,9}))?$/.exec(text)
+  if (!match)
+    throw new RangeError(`"${text}" is not an amount of credits: write it like 12 or 12.5, with at most 9 decimals`)
+  const [, sign, whole, fraction = ''] = match
+  const nanos = BigInt(whole!) * nanosPerCredit + BigInt(fraction.padEnd(9, '0'))
+  if (nanos > nanosMax) throw new RangeError(`"${text}" is too large: the most is ${formatCredits(nanosMax)} credits`)
+  return sign === '-' ? -nanos : nanos
+}
+
+/** Nano-credits as a decimal string in credits, without trailing zeros. The exact inverse of `parseCredits`. */
+export function formatCredits(nanos: bigint): string {
+  const sign = nanos < 0n ? '-' : ''
+  const amount = nanos < 0n ? -nanos : nanos
+  const fraction = (amount % nanosPerCredit).toString().padStart(9, '0').replace(/0+$/, '')
+  return sign + amount / nanosPerCredit + (fraction && `.${fraction}`)
+}

@@ -1,0 +1,66 @@
+import { hash, randomInt } from 'node:crypto'
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const scheme = 'sk-tri-'
+const randomChars = 40
+const checksumChars = 6
+const prefixChars = scheme.length + 8
+const form = new RegExp(`^${scheme}[0-9A-Za-z]{${randomChars + checksumChars}}$`)
+
+export type NewKey = {
+  /** The secret itself: shown once to the person who asked for it, and kept nowhere. */
+  key: string
+  id: string
+  /** The first characters, for people to tell keys apart. */
+  prefix: string
+  /** What the store keeps. */
+  digest: string
+}
+
+/** A new key: 238 bits of chance and a checksum, so that a scanner knows it for ours and a typing error is seen at once. */
+export function createKey(): NewKey {
+  const body = scheme + randomText(randomChars)
+  const key = body + checksum(body)
+  return { key, id: `key_${randomText(16)}`, prefix: key.slice(0, prefixChars), digest: digestKey(key) }
+}
+
+/** Looks at form and checksum only, so that garbage costs no digest and no lookup. */
+export function readKey(text: string): { kind: 'well_formed'; digest: string } | { kind: 'malformed' } {
+  if (!form.test(text)) return { kind: 'malformed' }
+  const body = text.slice(0, -checksumChars)
+  if (text.slice(-checksumChars) !== checksum(body)) return { kind: 'malformed' }
+  return { kind: 'well_formed', digest: digestKey(text) }
+}
+
+/** SHA-256 as base64url. A plain digest will do: a random key of this length cannot be guessed back. */
+export function digestKey(key: string): string {
+  return hash('sha256', key, 'base64url')
+}
+
+/** Letters and digits by chance, none likelier than another. */
+export function randomText(chars: number): string {
+  let text = ''
+  for (let i = 0; i < chars; i++) text += alphabet[randomInt(alphabet.length)]
+  return text
+}
+
+/** The CRC-32 of a text in six letters and digits. */
+function checksum(text: string): string {
+  let rest = crc32(text)
+  let digits = ''
+  for (let i = 0; i < checksumChars; i++) {
+    digits = alphabet[rest % alphabet.length] + digits
+    rest = Math.floor(rest / alphabet.length)
+  }
+  return digits
+}
+
+/** The CRC of zlib and PNG, over ASCII. Here because the accounts know no module of Node but its cryptography. */
+function crc32(text: string): number {
+  let crc = 0xffffffff
+  for (let i = 0; i < text.length; i++) {
+    crc ^= text.charCodeAt(i)
+    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
+  }
+  return (crc ^ 0xffffffff) >>> 0
+}
