@@ -17,3 +17,8 @@ export function sha256Base62(text: string, length: number): string {
   }
   return digits
 }
+
+/** The first ten hex characters of the text's SHA-256: enough to tell apart what one request names. */
+export function hex10(text: string): string {
+  return sha256Hex(text).slice(0, 10)
+}

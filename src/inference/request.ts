@@ -1,3 +1,5 @@
+import type { ReasoningLevel } from './reasoning.ts'
+
 /**
  * The hub's request: what all three wires can ask, said once, richer than any one of them. It knows no wire; what a
  * wire cannot say is simply absent here, what a wire says in its own way is decoded at its own door.
@@ -12,8 +14,8 @@ export type InferenceRequest = {
   /** Catalog id as the client wrote it. */
   modelId: string
   stream: boolean
-  /** Leading operator material in order, one entry per source text (R-SYS 1). */
-  preamble: OperatorText[]
+  /** Leading operator material in order: one turn per source item, one text per source text (R-SYS 1). */
+  preamble: OperatorTurn[]
   /** The rest of the conversation, in the client's order. */
   turns: Turn[]
   /** Functions only; namespaces are already flattened (R-GROUP). */
@@ -43,13 +45,13 @@ export type InferenceRequest = {
 
 export type Loss = { field: string; what: 'dropped' | 'clamped' | 'rewritten'; why: string }
 
-export type OperatorText = { text: string; level: 'system' | 'developer'; cacheMark?: CacheMark }
+export type OperatorText = { text: string; cacheMark?: CacheMark }
 
-export type Turn =
-  | { by: 'user'; parts: UserPart[] }
-  | { by: 'model'; parts: ModelPart[] }
-  /** Operator text in the middle of a conversation; it keeps its place (R-SYS 3). */
-  | { by: 'operator'; level: 'system' | 'developer'; texts: OperatorText[] }
+export type UserTurn = { by: 'user'; parts: UserPart[] }
+export type ModelTurn = { by: 'model'; parts: ModelPart[] }
+/** System or developer text. In the middle of a conversation it keeps its place (R-SYS 3). */
+export type OperatorTurn = { by: 'operator'; level: 'system' | 'developer'; texts: OperatorText[] }
+export type Turn = UserTurn | ModelTurn | OperatorTurn
 
 export type UserPart = TextPart | ImagePart | DocumentPart | ToolResultPart
 export type ModelPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart
@@ -118,7 +120,7 @@ export type OutputFormat =
   | { kind: 'schema'; schema: RawJson; name?: string; description?: string; strict?: boolean }
 
 export type ReasoningWish = {
-  level?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+  level?: ReasoningLevel
   /** May the client see reasoning text at all (spec 2.2, 2.7; R-THINK)? */
   isShown: boolean
   /** Did it ask for reasoning in so many words (a summary on responses), so that a model's default level is wanted? */

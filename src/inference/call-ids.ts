@@ -1,0 +1,98 @@
+import { hex10, sha256Hex } from '../digest.ts'
+import type { ToolCallPart, Turn } from './request.ts'
+
+export type CallIdStyle = 'free' | 're64' | 'len40' | 'alnum9' | 'fn_index'
+
+const idLengthMax = { re64: 64, len40: 40 } as const
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/**
+ * The same turns with call ids an upstream takes, calls and their results renamed together (R-ID). Ids may repeat in
+ * the client's history: each call gets an id of its own, a result belongs to the nearest earlier call with its id that
+ * has no result yet (R-PAIR 3). Nothing is remembered between requests; the order of the conversation decides.
+ * @param upstreamName what the upstream calls the tool of a call, for ids that are made of it
+ */
+export function renameCallIds(
+  turns: readonly Turn[],
+  style: CallIdStyle,
+  upstreamName: (call: ToolCallPart) => string,
+): Turn[] {
+  const used = new Set<string>()
+  const waiting = new Map<string, { turn: number; id: string }[]>()
+  const latest = new Map<string, string>()
+  const occurrences = new Map<string, number>()
+  let running = 0
+  return turns.map((turn, index): Turn => {
+    if (turn.by === 'model') {
+      const parts = turn.parts.map((part) =>
+        part.type === 'tool_call' ? { ...part, callId: open(part.callId, index, upstreamName(part)) } : part,
+      )
+      return { ...turn, parts }
+    }
+    if (turn.by === 'operator') return turn
+    const parts = turn.parts.map((part) =>
+      part.type === 'tool_result' ? { ...part, callId: answer(part.callId) } : part,
+    )
+    return { ...turn, parts }
+  })
+
+  function open(original: string, turn: number, name: string): string {
+    const id = mint(original, name)
+    const queue = waiting.get(original)
+    if (queue) queue.push({ turn, id })
+    else waiting.set(original, [{ turn, id }])
+    latest.set(original, id)
+    return id
+  }
+
+  function answer(original: string): string {
+    const queue = waiting.get(original)
+    const nearest = queue?.at(-1)
+    if (!queue || !nearest) {
+      // A second result of one call keeps its id, so that the model sees what is wrong; one of no call gets its own.
+      const id = latest.get(original) ?? mint(original, 'unknown')
+      latest.set(original, id)
+      return id
+    }
+    const first = queue.findIndex((call) => call.turn === nearest.turn)
+    return queue.splice(first, 1)[0]!.id
+  }
+
+  function mint(original: string, name: string): string {
+    const occurrence = occurrences.get(original) ?? 0
+    occurrences.set(original, occurrence + 1)
+    let id = style === 'fn_index' ? `functions.${name}:${running++}` : fit(original, occurrence, style)
+    for (let retry = 1; used.has(id); retry++) {
+      id = style === 'fn_index' ? `functions.${name}:${running++}` : alias(original, `${occurrence}.${retry}`, style)
+    }
+    used.add(id)
+    return id
+  }
+}
+
+function fit(original: string, occurrence: number, style: Exclude<CallIdStyle, 'fn_index'>): string {
+  return occurrence === 0 && suits(original, style) ? original : alias(original, String(occurrence), style)
+}
+
+function suits(id: string, style: Exclude<CallIdStyle, 'fn_index'>): boolean {
+  if (style === 'free') return id !== ''
+  if (style === 'alnum9') return /^[A-Za-z0-9]{9}$/.test(id)
+  return id !== '' && id.length <= idLengthMax[style] && !/[^A-Za-z0-9_-]/.test(id)
+}
+
+function alias(original: string, occurrence: string, style: Exclude<CallIdStyle, 'fn_index'>): string {
+  const seed = `${original}\u0000${occurrence}`
+  if (style === 'alnum9') return alnum9(seed)
+  const lengthMax = style === 'free' ? 64 : idLengthMax[style]
+  return `${original.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, lengthMax - 11)}_${hex10(seed)}`
+}
+
+function alnum9(seed: string): string {
+  let number = BigInt(`0x${sha256Hex(seed)}`)
+  let id = ''
+  while (id.length < 9) {
+    id += base62[Number(number % 62n)]
+    number /= 62n
+  }
+  return id
+}

@@ -1,0 +1,50 @@
+export type DataUrl = { mime: string; base64: string }
+
+/** Names peers use for a type that the wires call otherwise. */
+const mimeNames = new Map([['image/jpg', 'image/jpeg']])
+
+/**
+ * Reads `data:<mime>[;params][;base64],<data>` (R-IMG). Scheme and `base64` in any case, white space inside the data
+ * removed; percent-encoded data comes back as base64. Undefined for anything else.
+ */
+export function parseDataUrl(url: string): DataUrl | undefined {
+  if (url.slice(0, 5).toLowerCase() !== 'data:') return undefined
+  const comma = url.indexOf(',')
+  if (comma < 0) return undefined
+  const [type = '', ...params] = url.slice(5, comma).split(';')
+  const isBase64 = params.some((param) => param.trim().toLowerCase() === 'base64')
+  const base64 = isBase64 ? cleanBase64(url.slice(comma + 1)) : encodePercent(url.slice(comma + 1))
+  if (base64 === undefined) return undefined
+  return { mime: cleanMime(type), base64 }
+}
+
+/** The data without white space; undefined if it is empty or not base64. */
+export function cleanBase64(data: string): string | undefined {
+  const clean = data.replace(/\s+/g, '')
+  // Asking for a wrong character, not for a right text: this form stays flat on five megabytes.
+  return clean === '' || /[^A-Za-z0-9+/=_-]/.test(clean) ? undefined : clean
+}
+
+export function cleanMime(type: string): string {
+  const mime = type.trim().toLowerCase() || 'text/plain'
+  return mimeNames.get(mime) ?? mime
+}
+
+export function writeDataUrl(mime: string, base64: string): string {
+  return `data:${mime};base64,${base64}`
+}
+
+export function textToBase64(text: string): string {
+  return Buffer.from(text).toString('base64')
+}
+
+export function base64ToText(base64: string): string {
+  return Buffer.from(base64, 'base64').toString()
+}
+
+function encodePercent(data: string): string | undefined {
+  if (data === '') return undefined
+  const bytes = Buffer.from(data).toString('latin1')
+  const decoded = bytes.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  return Buffer.from(decoded, 'latin1').toString('base64')
+}

@@ -1,0 +1,71 @@
+import type { InferenceRequest, OperatorTurn, ToolResultPart, Turn, UserPart } from './request.ts'
+
+/**
+ * Puts a conversation into the order every wire can take (R-PAIR, R-SYS 5 and 6): the results of a model turn's calls
+ * come first in what follows it, in the order of the calls; operator text that stood between goes behind them; empty
+ * operator text vanishes. Results without a call and calls without a result stay where they are: the model judges them
+ * (ruling T13). Doing it twice changes nothing.
+ */
+export function normalise(request: InferenceRequest): InferenceRequest {
+  const preamble = request.preamble.map(withoutEmptyTexts).filter((turn) => turn.texts.length > 0)
+  const turns: Turn[] = []
+  let calls: string[] = []
+  let following: Exclude<Turn, { by: 'model' }>[] = []
+  for (const turn of request.turns) {
+    if (turn.by !== 'model') {
+      const kept = turn.by === 'operator' ? withoutEmptyTexts(turn) : turn
+      if (kept.by === 'user' || kept.texts.length > 0) following.push(kept)
+      continue
+    }
+    for (const ordered of orderResults(calls, following)) turns.push(ordered)
+    turns.push(turn)
+    calls = turn.parts.flatMap((part) => (part.type === 'tool_call' ? [part.callId] : []))
+    following = []
+  }
+  for (const ordered of orderResults(calls, following)) turns.push(ordered)
+  return { ...request, preamble, turns }
+}
+
+function withoutEmptyTexts(turn: OperatorTurn): OperatorTurn {
+  return { ...turn, texts: turn.texts.filter((text) => text.text !== '') }
+}
+
+/** What follows a model turn up to the next one, with the results of its calls in front. */
+function orderResults(calls: string[], following: Exclude<Turn, { by: 'model' }>[]): Turn[] {
+  const results = takeResults(calls, following)
+  if (results.size === 0) return following
+  const found = new Set<UserPart>(results)
+  const rest: Turn[] = []
+  for (const turn of following) {
+    if (turn.by === 'operator') {
+      rest.push(turn)
+      continue
+    }
+    const parts = turn.parts.filter((part) => !found.has(part))
+    if (parts.length > 0) rest.push({ ...turn, parts })
+  }
+  const [first, ...others] = rest
+  if (first?.by === 'user') return [{ ...first, parts: [...results, ...first.parts] }, ...others]
+  return [{ by: 'user', parts: [...results] }, ...rest]
+}
+
+/** For each call in order the first result with its id that no earlier call of the turn has taken (R-PAIR 3). */
+function takeResults(calls: string[], following: Turn[]): Set<ToolResultPart> {
+  const waiting = new Map<string, ToolResultPart[]>()
+  for (const turn of following) {
+    if (turn.by !== 'user') continue
+    for (const part of turn.parts) {
+      if (part.type !== 'tool_result') continue
+      const queue = waiting.get(part.callId)
+      if (queue) queue.push(part)
+      else waiting.set(part.callId, [part])
+    }
+  }
+  for (const queue of waiting.values()) queue.reverse()
+  const taken = new Set<ToolResultPart>()
+  for (const callId of calls) {
+    const result = waiting.get(callId)?.pop()
+    if (result) taken.add(result)
+  }
+  return taken
+}

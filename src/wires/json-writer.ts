@@ -1,0 +1,28 @@
+import type { RawJson } from '../inference/request.ts'
+
+/** JSON text that is written as it stands (ruling T16). */
+export class Verbatim {
+  readonly source: string
+  constructor(source: string) {
+    this.source = source
+  }
+}
+
+export function verbatim(raw: RawJson): Verbatim {
+  return new Verbatim(raw.source)
+}
+
+/**
+ * JSON of a body that an encoder has built, keys in the order they were set, members that are undefined left out. It
+ * descends only what we have built, a few levels; what a client wrote is a string or a Verbatim.
+ */
+export function writeJson(value: unknown): string {
+  if (value instanceof Verbatim) return value.source
+  if (Array.isArray(value)) return `[${value.map(writeJson).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null)
+  const members: string[] = []
+  for (const [key, member] of Object.entries(value)) {
+    if (member !== undefined) members.push(`${JSON.stringify(key)}:${writeJson(member)}`)
+  }
+  return `{${members.join(',')}}`
+}
