@@ -17,14 +17,14 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv): Document {
   const lines = new LineCounter()
   const document = parseDocument(source, { lineCounter: lines })
   const lineAt = (offset: number) => lines.linePos(offset).line
-  // Only the first line: the rest of the parser's message quotes the file, keys included.
-  const problems: Problem[] = document.errors.map((error) => ({
-    path: '',
-    line: lineAt(error.pos[0]),
-    message: `the file is not valid YAML: ${(error.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:$/, '')}`,
-  }))
-  if (problems.length > 0) return { value: undefined, problems, lineOf: () => 1 }
+  const [mistake] = document.errors
+  if (mistake) {
+    // The first one only: the others follow from it. Without its quotes of the file, which may be keys.
+    const text = mistake.message.split('\n')[0]!.replace(/(: ".*| at line \d+, column \d+:)$/, '')
+    return unreadable(lineAt(mistake.pos[0]), `is not valid YAML: ${text}`)
+  }
 
+  const problems: Problem[] = []
   visit(document, {
     Scalar(place, scalar, ancestors) {
       if (place === 'key' || typeof scalar.value !== 'string' || !scalar.value.includes('${')) return
@@ -37,8 +37,7 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv): Document {
   try {
     return { value: document.toJS() ?? {}, problems, lineOf }
   } catch {
-    const message = 'the file refers to its own anchors too often; write the values out'
-    return { value: undefined, problems: [{ path: '', line: 1, message }], lineOf: () => 1 }
+    return unreadable(1, 'refers to its own anchors too often; write the values out')
   }
 
   function lineOf(path: Path): number {
@@ -60,6 +59,10 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv): Document {
     }
     return lineAt(offset ?? 0)
   }
+}
+
+function unreadable(line: number, message: string): Document {
+  return { value: undefined, problems: [{ path: '', line, message: `the file ${message}` }], lineOf: () => line }
 }
 
 /** `catalog.models[0].id` */

@@ -1,0 +1,30 @@
+import assert from 'node:assert'
+import { readdirSync, readFileSync } from 'node:fs'
+import test from 'node:test'
+import { loadConfig } from '../../src/config/load.ts'
+import { configReference } from '../../src/config/reference.ts'
+import { jsonSchema } from '../../src/config/schema.ts'
+
+const root = new URL('../../', import.meta.url)
+const keys = { OPENAI_API_KEY: 'k', ANTHROPIC_API_KEY: 'k' }
+
+test('triwire.schema.json is what the schema of the configuration says', () => {
+  assert.deepStrictEqual(JSON.parse(readFileSync(new URL('triwire.schema.json', root), 'utf8')), jsonSchema())
+})
+
+test('docs/configuration.md lists every key', () => {
+  assert(readFileSync(new URL('docs/configuration.md', root), 'utf8').includes(configReference()))
+})
+
+for (const name of readdirSync(new URL('examples/', root)).filter((file) => file.endsWith('.yaml'))) {
+  test(`examples/${name} loads, says that its prices are placeholders, and needs the key it names`, () => {
+    const file = new URL(`examples/${name}`, root)
+    const config = loadConfig({ config: file.pathname }, keys)
+    assert.strictEqual(config.isBuiltIn, false)
+    for (const model of config.catalog.models.values()) assert(config.upstreams.has(model.upstream))
+    const text = readFileSync(file, 'utf8')
+    assert.match(text, /prices .*are placeholders/)
+    const needed = /\$\{(\w+)\}/.exec(text)?.[1]
+    if (needed) assert.throws(() => loadConfig({ config: file.pathname }, {}), new RegExp(`variable ${needed}`))
+  })
+}

@@ -1,0 +1,80 @@
+import assert from 'node:assert'
+import test from 'node:test'
+import { profileNames, resolveProfile } from '../../src/catalog/profiles.ts'
+import { readProfile } from '../../src/config/models.ts'
+import { profileMap } from '../../src/config/schema.ts'
+
+const wires = ['messages', 'chat', 'responses'] as const
+
+test('every named profile resolves on its wires and refuses the others', () => {
+  for (const name of profileNames) {
+    let fits = 0
+    for (const wire of wires) {
+      try {
+        const profile = resolveProfile(wire, name)
+        fits++
+        assert.deepStrictEqual(Object.keys(profile).sort(), Object.keys(resolveProfile(wire, { extends: name })).sort())
+        for (const key of Object.keys(resolveProfile(wire))) assert(key in profile, `${name} lacks ${key}`)
+      } catch (error) {
+        assert.match(String(error), new RegExp(`${name} is for `))
+      }
+    }
+    assert(fits > 0)
+  }
+})
+
+test('T5 T17 the plain profiles have the floors and marks of their wires', () => {
+  assert.strictEqual(resolveProfile('responses').minOutput, 16)
+  assert.strictEqual(resolveProfile('chat').minOutput, 1)
+  assert.strictEqual(resolveProfile('messages').autoCache, 'on_key')
+  assert.strictEqual(resolveProfile('chat').autoCache, 'off')
+  assert.strictEqual(resolveProfile('chat').maxField, 'max_completion_tokens')
+  assert.strictEqual(resolveProfile('chat').maxStops, 4)
+  assert.strictEqual(resolveProfile('messages').toolNameMax, 128)
+})
+
+test('P5 the profile of a strict upstream says so', () => {
+  assert.strictEqual(resolveProfile('messages', 'anthropic').strictFields, true)
+  assert.strictEqual(resolveProfile('messages').strictFields, false)
+})
+
+test('a setting is laid over the profile it extends, reasoning key by key', () => {
+  const profile = resolveProfile('chat', { extends: 'deepseek', reasoning: { style: 'effort' }, images: true })
+  assert.deepStrictEqual(profile.reasoning, { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: false })
+  assert.strictEqual(profile.images, true)
+  assert.strictEqual(profile.usageQuirk, 'cache_hit_fields')
+  assert.deepStrictEqual(profile.replayThought, { when: 'tool_turns', required: true })
+})
+
+test('the profile of the cases of translation can be written in the file', () => {
+  const written = profileMap.parse({
+    reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], can_disable: true },
+    max_stops: 4,
+    tool_id_style: 're64',
+    replay_thought: { when: 'never' },
+    accepts: ['top_k', 'strict'],
+    drops: ['seed'],
+    think_tags: { open: '<think>', close: '</think>' },
+    developer_role: true,
+    files: true,
+    tool_images: 'native',
+    prefill: 'flag:continue_final_message',
+  })
+  const profile = resolveProfile('chat', readProfile(written))
+  assert.deepStrictEqual(profile.reasoning, { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true })
+  assert.deepStrictEqual(profile.thinkTags, { open: '<think>', close: '</think>', implicitOpen: false })
+  assert.deepStrictEqual(profile.accepts, new Set(['top_k', 'strict']))
+  assert.deepStrictEqual(profile.drops, new Set(['seed']))
+  assert.strictEqual(profile.toolImages, 'native')
+  assert.strictEqual(profile.prefill, 'flag:continue_final_message')
+  assert.strictEqual(profile.toolNameMax, 64)
+})
+
+test('think_tags: false takes the tags of the extended profile away', () => {
+  const tagged = { thinkTags: { open: '<think>', close: '</think>', implicitOpen: true } }
+  assert.deepStrictEqual(resolveProfile('chat', tagged).thinkTags, tagged.thinkTags)
+  assert.strictEqual(
+    resolveProfile('chat', { ...tagged, ...(readProfile({ think_tags: false }) as object) }).thinkTags,
+    undefined,
+  )
+})
