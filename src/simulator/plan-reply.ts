@@ -1,0 +1,170 @@
+import { type AskedCall, findAskedCalls } from './asked-calls.ts'
+import type { PromptCounts } from './prefix-cache.ts'
+import type { Prompt, Reply, ReplyCall, Turn } from './prompt.ts'
+import { sampleSchema } from './schema-sample.ts'
+import type { Step } from './script.ts'
+import { countTokens, tokenize } from './tokens.ts'
+
+/** How much of a question or of a tool's result an answer repeats, in characters. */
+const quoteCharactersMax = 200
+
+/** Decides what is answered: the step's word where it says something, else a sensible default from the prompt. */
+export function planReply(prompt: Prompt, step: Step, counts: PromptCounts): Reply {
+  const turn = lastTurn(prompt)
+  const asked = ownText(turn)
+  const isScripted = step.reply !== undefined || step.tokens !== undefined || step.tool_calls !== undefined
+  const isAfterResults = turn.results.length > 0 && asked === '' && prompt.choice.mode !== 'required'
+  const defaultCalls = isScripted || isAfterResults ? [] : findAskedCalls(prompt, asked)
+  const calls = step.tool_calls?.map((call) => scriptedCall(prompt, call)) ?? defaultCalls.map(plainCall)
+  const text = step.reply ?? (step.tokens === undefined ? undefined : filler(step.tokens))
+  const isReasoning = step.reasoning !== undefined || prompt.reasoning !== 'none'
+  const reply: Reply = {
+    reasoning: isReasoning ? (step.reasoning ?? thoughtAbout(asked, calls)) : undefined,
+    isReasoningShown: step.reasoning !== undefined || prompt.reasoning === 'shown',
+    text: text ?? (calls.length > 0 || isScripted ? '' : defaultText(prompt, turn, asked)),
+    calls,
+    finish: calls.length > 0 ? 'tool_calls' : 'stop',
+    stopSequence: undefined,
+    rawFinish: step.finish,
+    counts: { ...counts, outputTokens: 0, reasoningTokens: 0 },
+    rawUsage: step.usage,
+  }
+  stopAtSequence(reply, prompt.stops)
+  cutAtMax(reply, prompt.outputTokensMax)
+  return reply
+}
+
+/** The last turn that is not the operator's: agents put their reminders behind the user's words. */
+function lastTurn(prompt: Prompt): Turn {
+  const empty: Turn = { side: 'user', texts: [], images: 0, files: 0, results: [], calls: [] }
+  return prompt.turns.findLast((turn) => turn.side === 'user') ?? prompt.turns.at(-1) ?? empty
+}
+
+const wrapped = /^\s*<([\w-]+)>[\s\S]*<\/\1>\s*$/
+
+/** What the user said in a turn: its last text; blocks wrapped in a tag are an agent's, unless there is nothing else. */
+function ownText(turn: Turn): string {
+  const said = turn.texts.filter((text) => text.trim() !== '')
+  const own = said.findLast((text) => !wrapped.test(text))
+  return (own ?? (turn.results.length > 0 ? '' : (said.at(-1) ?? ''))).trim()
+}
+
+function plainCall({ tool, arguments: text }: AskedCall): ReplyCall {
+  return { id: undefined, name: tool.name, namespace: tool.namespace, arguments: text, isCut: false }
+}
+
+function scriptedCall(prompt: Prompt, call: NonNullable<Step['tool_calls']>[number]): ReplyCall {
+  const tool = prompt.tools.find((one) => one.name === call.name)
+  const given = call.arguments ?? (sampleSchema(tool?.schema ?? { type: 'object' }) as Record<string, unknown>)
+  return {
+    id: call.id,
+    name: call.name,
+    namespace: call.namespace ?? tool?.namespace,
+    arguments: typeof given === 'string' ? given : JSON.stringify(given),
+    isCut: false,
+  }
+}
+
+const fillerWords = 'The simulator writes a long answer so that you can watch how it comes in. '
+
+function filler(tokens: number): string {
+  const pattern = tokenize(fillerWords.trimEnd())
+  pattern[0] = ` ${pattern[0]}`
+  return Array.from({ length: tokens }, (_, index) => pattern[index % pattern.length])
+    .join('')
+    .trimStart()
+}
+
+function thoughtAbout(asked: string, calls: ReplyCall[]): string {
+  const names = calls.map((call) => call.name).join(' and ')
+  const plan = names === '' ? 'I can answer this at once.' : `I need ${names} for this.`
+  return asked === '' ? `The tools have answered. ${plan}` : `The user says: ${quote(asked)} ${plan}`
+}
+
+function defaultText(prompt: Prompt, turn: Turn, asked: string): string {
+  if (prompt.format) return JSON.stringify(sampleSchema(prompt.format.schema))
+  if (turn.results.length > 0 && asked === '') {
+    const results = turn.results.map(({ callId, text }) => `${calledName(prompt, callId)} returned ${quote(text)}`)
+    return `The tool ${results.join(', the tool ')}.`
+  }
+  const said = asked === '' ? 'You said nothing.' : `You said: ${quote(asked)}`
+  return `${said} I am a simulated model and saw ${inventory(prompt)}.`
+}
+
+function calledName(prompt: Prompt, callId: string): string {
+  const calls = prompt.turns.flatMap((turn) => turn.calls)
+  return calls.findLast((call) => call.id === callId)?.name ?? callId
+}
+
+function inventory(prompt: Prompt): string {
+  const sum = (of: (turn: Turn) => number) => prompt.turns.reduce((total, turn) => total + of(turn), 0)
+  const names = prompt.tools.slice(0, 3).map((tool) => tool.name)
+  const more = prompt.tools.length > names.length ? ', …' : ''
+  const tools = prompt.tools.length > 0 ? [`${count(prompt.tools.length, 'tool')} (${names.join(', ')}${more})`] : []
+  const images = sum((turn) => turn.images)
+  const files = sum((turn) => turn.files)
+  const things = [
+    count(prompt.turns.length, 'message'),
+    ...tools,
+    ...(images > 0 ? [count(images, 'image')] : []),
+    ...(files > 0 ? [count(files, 'file')] : []),
+  ]
+  return things.join(', ')
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+function quote(text: string): string {
+  const characters = [...text]
+  return characters.length <= quoteCharactersMax
+    ? `"${text}"`
+    : `"${characters.slice(0, quoteCharactersMax).join('')}…"`
+}
+
+/** The earliest match wins, of two at the same place the longer. What would come behind it is not made. */
+function stopAtSequence(reply: Reply, stops: string[]): void {
+  let at = Number.POSITIVE_INFINITY
+  for (const stop of stops) {
+    const found = reply.text.indexOf(stop)
+    if (found < 0 || found > at || (found === at && stop.length < reply.stopSequence!.length)) continue
+    at = found
+    reply.stopSequence = stop
+  }
+  if (reply.stopSequence === undefined) return
+  reply.text = reply.text.slice(0, at)
+  reply.calls = []
+  reply.finish = 'stop_sequence'
+}
+
+/** Cuts reasoning, text and arguments where the cap falls, and counts what is left. */
+function cutAtMax(reply: Reply, tokensMax: number): void {
+  let left = tokensMax
+  const take = (text: string): string => {
+    const tokens = tokenize(text)
+    if (tokens.length <= left) {
+      left -= tokens.length
+      return text
+    }
+    const kept = tokens.slice(0, left).join('')
+    left = 0
+    reply.finish = 'length'
+    return kept
+  }
+  if (reply.reasoning !== undefined) reply.reasoning = take(reply.reasoning)
+  if (reply.finish === 'length') reply.text = ''
+  else reply.text = take(reply.text)
+  const calls: ReplyCall[] = []
+  for (const call of reply.calls) {
+    if (reply.finish === 'length') break
+    const kept = take(call.arguments)
+    calls.push({ ...call, arguments: kept, isCut: kept !== call.arguments })
+  }
+  if (reply.finish === 'length') reply.stopSequence = undefined
+  reply.calls = calls
+  const reasoningTokens = countTokens(reply.reasoning ?? '')
+  const callTokens = calls.reduce((sum, call) => sum + countTokens(call.arguments), 0)
+  reply.counts.reasoningTokens = reasoningTokens
+  reply.counts.outputTokens = Math.max(1, reasoningTokens + countTokens(reply.text) + callTokens)
+}

@@ -1,0 +1,119 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Frame } from './prompt.ts'
+import type { Step } from './script.ts'
+
+/** How long sent bytes get to reach the client before its connection is reset, which would overtake them. */
+const resetGraceMs = 20
+
+/** Where an answer goes, and whether anyone still listens. */
+export type Outlet = { response: ServerResponse; gone: AbortSignal }
+
+/**
+ * Writes the frames of a stream as the step wants them: delays, cuts, bytes per write, line ends. Waits for the client
+ * to read and returns as soon as it has gone.
+ * @param fail makes the frames of `cut.how: error`, told how many were sent before.
+ */
+export async function playFrames(
+  outlet: Outlet,
+  step: Step,
+  frames: Iterable<Frame>,
+  fail: (sent: number) => Iterable<Frame>,
+): Promise<void> {
+  const { cut, sse } = step
+  let all = frames
+  let eventsMax = cut?.after_events ?? Number.POSITIVE_INFINITY
+  if (eventsMax < 0) {
+    all = [...frames]
+    eventsMax = Math.max(0, (all as Frame[]).length + eventsMax)
+  }
+  const write = createWriter(outlet, step)
+  let sent = 0
+  let held = sse?.bom ? '\ufeff' : ''
+  for (const frame of all) {
+    if (sent >= eventsMax) break
+    await pause(outlet, frame.delayMs ?? (sent === 0 ? step.first_delay_ms : step.delay_ms))
+    // The blank line of one frame goes out with the next if the very last one is to have none.
+    const { body, blank } = frameText(frame, sse?.crlf ? '\r\n' : '\n')
+    const isWhole = await write(held + body + (sse?.no_last_blank ? '' : blank))
+    held = sse?.no_last_blank ? blank : ''
+    sent++
+    if (!isWhole) return endCut(outlet, step, fail, sent)
+    if (outlet.gone.aborted) return
+  }
+  if (sent >= eventsMax) return endCut(outlet, step, fail, sent)
+  outlet.response.end()
+}
+
+/** Writes a body that is not a stream. A cut in events, which it has none of, takes its second half. */
+export async function playBody(outlet: Outlet, step: Step, body: string): Promise<void> {
+  const after = step.cut?.after_bytes ?? (step.cut ? Math.floor(Buffer.byteLength(body) / 2) : undefined)
+  const cut = after === undefined ? undefined : { ...step.cut, after_bytes: after }
+  await pause(outlet, step.first_delay_ms)
+  const isWhole = await createWriter(outlet, { ...step, cut })(body)
+  if (!isWhole) return endCut(outlet, step, () => [], 0)
+  if (!outlet.gone.aborted) outlet.response.end()
+}
+
+/** Waits, but not for a client that has gone. */
+export async function pause({ gone }: Outlet, delayMs = 0): Promise<void> {
+  if (delayMs > 0) await sleep(delayMs, undefined, { signal: gone }).catch(() => undefined)
+}
+
+/** A function that writes a text and says whether it went out whole: false when the cut in bytes fell into it. */
+function createWriter({ response, gone }: Outlet, step: Step): (text: string) => Promise<boolean> {
+  let left = step.cut?.after_bytes ?? Number.POSITIVE_INFINITY
+  return async (text) => {
+    const bytes = Buffer.from(text)
+    const kept = bytes.length > left ? bytes.subarray(0, left) : bytes
+    left -= kept.length
+    const size = step.split ?? Math.max(1, kept.length)
+    for (let at = 0; at < kept.length && !gone.aborted; at += size) {
+      if (!response.write(kept.subarray(at, at + size)))
+        await once(response, 'drain', { signal: gone }).catch(() => undefined)
+      // Node joins the writes of one tick; pieces shall leave one by one.
+      if (step.split) await new Promise((resolve) => setImmediate(resolve))
+    }
+    return kept.length === bytes.length
+  }
+}
+
+async function endCut(
+  outlet: Outlet,
+  step: Step,
+  fail: (sent: number) => Iterable<Frame>,
+  sent: number,
+): Promise<void> {
+  const { response, gone } = outlet
+  if (gone.aborted) return
+  response.flushHeaders()
+  switch (step.cut?.how ?? 'reset') {
+    case 'hang':
+      return
+    case 'end':
+      response.end()
+      return
+    case 'error':
+      for (const frame of fail(sent)) {
+        const { body, blank } = frameText(frame, step.sse?.crlf ? '\r\n' : '\n')
+        response.write(body + blank)
+      }
+      response.end()
+      return
+    case 'reset':
+      await pause(outlet, resetGraceMs)
+      response.socket?.resetAndDestroy()
+  }
+}
+
+function frameText(frame: Frame, lineEnd: string): { body: string; blank: string } {
+  if (frame.raw !== undefined) return { body: frame.raw, blank: '' }
+  if (frame.comment !== undefined) return { body: `: ${frame.comment}${lineEnd}`, blank: lineEnd }
+  const event = frame.event ? `event: ${frame.event}${lineEnd}` : ''
+  const data = (frame.data ?? '')
+    .split('\n')
+    .map((line) => `data: ${line}${lineEnd}`)
+    .join('')
+  return { body: event + data, blank: lineEnd }
+}

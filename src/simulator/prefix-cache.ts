@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import type { Counts, Prompt } from './prompt.ts'
+import { countTokens } from './tokens.ts'
+
+/** A shorter prefix is not cached. Vendors ask for 1,024 tokens and more; tests should not have to. */
+export const cacheTokensMin = 64
+
+/** How many segments before a cache mark an entry is looked for (as the messages vendor documents). */
+const lookBackSegments = 20
+
+/** How many of the last borders of a prompt are remembered where caching is automatic. */
+const rememberedBorders = 8
+
+/** Tokens that frame a segment: its role and its end. */
+const segmentOverheadTokens = 3
+
+/** The prompt's tokens, and how many of them came from the cache or went into it. */
+export type PromptCounts = Omit<Counts, 'outputTokens' | 'reasoningTokens'>
+
+/** Remembers prompt prefixes as hashes, at most `entriesMax` of them, the oldest forgotten first. */
+export function createPrefixCache(entriesMax = 1_000) {
+  const known = new Set<string>()
+  return { read }
+
+  function read(prompt: Prompt, scope: string, caching: 'automatic' | 'marked'): PromptCounts {
+    const borders = bordersOf(prompt, scope)
+    const promptTokens = borders.at(-1)?.tokens ?? 0
+    const counts = caching === 'automatic' ? readAutomatic(borders, prompt) : readMarked(borders, prompt)
+    return { promptTokens, ...counts }
+  }
+
+  function readAutomatic(borders: Border[], prompt: Prompt) {
+    const hit = longestKnown(borders, borders.length - 1, 0)
+    const kept = borders.slice(-rememberedBorders)
+    const preamble = borders[prompt.preambleSegments - 1]
+    if (preamble) kept.push(preamble)
+    for (const border of kept) remember(border)
+    // The last token is always read fresh: it is the one the model continues from.
+    const readTokens = Math.min(hit, (borders.at(-1)?.tokens ?? 1) - 1)
+    return { readTokens, writtenTokens: 0, written1hTokens: 0 }
+  }
+
+  function readMarked(borders: Border[], prompt: Prompt) {
+    let readTokens = 0
+    let end = 0
+    let end1h = 0
+    const marked: Border[] = []
+    for (const [index, segment] of prompt.segments.entries()) {
+      const border = borders[index]!
+      if (!segment.mark || border.tokens < cacheTokensMin) continue
+      readTokens = Math.max(readTokens, longestKnown(borders, index, index - lookBackSegments))
+      end = border.tokens
+      if (segment.mark === '1h') end1h = border.tokens
+      marked.push(border)
+    }
+    for (const border of marked) remember(border)
+    return {
+      readTokens,
+      writtenTokens: Math.max(0, end - readTokens),
+      written1hTokens: Math.max(0, end1h - readTokens),
+    }
+  }
+
+  function longestKnown(borders: Border[], from: number, to: number): number {
+    for (let i = from; i >= Math.max(0, to); i--) if (known.has(borders[i]!.hash)) return borders[i]!.tokens
+    return 0
+  }
+
+  function remember(border: Border): void {
+    if (border.tokens < cacheTokensMin) return
+    known.delete(border.hash)
+    known.add(border.hash)
+    if (known.size > entriesMax) known.delete(known.values().next().value!)
+  }
+}
+
+/** The end of a segment: a hash of everything up to it, and how many tokens that is. */
+type Border = { hash: string; tokens: number }
+
+function bordersOf(prompt: Prompt, scope: string): Border[] {
+  let hash = `${prompt.model}\n${prompt.cacheKey}\n${scope}`
+  let tokens = 0
+  return prompt.segments.map((segment) => {
+    hash = createHash('sha256').update(hash).update('\0').update(segment.text).digest('base64')
+    tokens += countTokens(segment.text) + (segment.extraTokens ?? 0) + segmentOverheadTokens
+    return { hash, tokens }
+  })
+}

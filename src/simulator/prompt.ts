@@ -1,0 +1,128 @@
+/*
+ * What the simulator's three wires have in common: a prompt as it was read, and a reply before it is written. These
+ * types are the simulator's own. It shares none with the gateway, so that it can catch the gateway's mistakes.
+ */
+
+export type SimulatorWire = 'messages' | 'chat' | 'responses'
+
+/** A piece of the prompt as the model sees it; prefixes are cached at the borders between segments. */
+export type Segment = {
+  text: string
+  /** Tokens beyond those of the text, e.g. of an image. */
+  extraTokens?: number
+  /** messages: a cache mark stands on this segment. */
+  mark?: '5m' | '1h'
+}
+
+export type Turn = {
+  side: 'operator' | 'user' | 'assistant'
+  texts: string[]
+  images: number
+  files: number
+  results: { callId: string; text: string }[]
+  calls: { id: string; name: string }[]
+}
+
+export type OfferedTool = { name: string; namespace?: string; schema: unknown }
+
+export type Prompt = {
+  model: string
+  isStream: boolean
+  /** Tools, system, messages, in the order of rendering. */
+  segments: Segment[]
+  /** How many of the segments stand before the first user turn. */
+  preambleSegments: number
+  turns: Turn[]
+  tools: OfferedTool[]
+  choice: { mode: 'auto' | 'none' | 'required'; name?: string }
+  isParallel: boolean
+  format: undefined | { schema: unknown }
+  reasoning: 'none' | 'hidden' | 'shown'
+  stops: string[]
+  outputTokensMax: number
+  /** The conversation key of the caller; prefixes are shared within one key. */
+  cacheKey: string
+}
+
+/** Counters before a wire gives them its own shape: `promptTokens` is all of the prompt, cached or not. */
+export type Counts = {
+  promptTokens: number
+  readTokens: number
+  writtenTokens: number
+  written1hTokens: number
+  /** Reasoning included. */
+  outputTokens: number
+  reasoningTokens: number
+}
+
+export type ReplyCall = {
+  id: string | undefined
+  name: string
+  namespace: string | undefined
+  arguments: string
+  isCut: boolean
+}
+
+/** One answer, in the order in which a model makes it: reasoning, text, calls. */
+export type Reply = {
+  reasoning: string | undefined
+  isReasoningShown: boolean
+  text: string
+  calls: ReplyCall[]
+  finish: 'stop' | 'stop_sequence' | 'length' | 'tool_calls'
+  stopSequence: string | undefined
+  /** Said by a script in the wire's own word, in place of `finish`. */
+  rawFinish: string | undefined
+  counts: Counts
+  /** Said by a script in the wire's own shape; `none` leaves usage out everywhere. */
+  rawUsage: Record<string, unknown> | 'none' | undefined
+}
+
+/** What all frames and objects of one answer share. */
+export type Head = {
+  id: string
+  createdSeconds: number
+  model: string
+  body: Record<string, unknown>
+  newId: (prefix: string) => string
+}
+
+/** One event of a stream. Exactly one of `data`, `comment` and `raw` is set. */
+export type Frame = { event?: string; data?: string; comment?: string; raw?: string; delayMs?: number }
+
+/** What a wire of the simulator can do. */
+export type WireFormat = {
+  path: string
+  idPrefix: string
+  requestIdHeader: string
+  /** @throws Refusal as the vendor would say it. */
+  check(body: Record<string, unknown>): void
+  read(body: Record<string, unknown>): Prompt
+  writeJson(reply: Reply, head: Head): Record<string, unknown>
+  writeFrames(reply: Reply, head: Head): Iterable<Frame>
+  /** The error that ends a stream midway. `sequence` is how many events were sent before it. */
+  writeFailure(error: Record<string, unknown>, head: Head, sequence: number): Iterable<Frame>
+  writeError(problem: Problem, requestId: string): Record<string, unknown>
+}
+
+export type Problem = {
+  status: number
+  message: string
+  param?: string | undefined
+  code?: string | undefined
+  headers?: Record<string, string>
+}
+
+/** A request the simulated vendor does not take. */
+export class Refusal extends Error {
+  readonly problem: Problem
+  constructor(problem: Problem) {
+    super(problem.message)
+    this.problem = problem
+  }
+}
+
+/** 400 with the path of the wrong field; the words are the simulator's own. */
+export function refuse(param: string, message: string, code?: string): never {
+  throw new Refusal({ status: 400, message: `${param}: ${message}`, param, code })
+}

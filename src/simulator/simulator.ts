@@ -1,0 +1,263 @@
+import { randomBytes } from 'node:crypto'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { asObject } from '../json.ts'
+import { chat } from './chat.ts'
+import { messages } from './messages.ts'
+import { planReply } from './plan-reply.ts'
+import { type Outlet, pause, playBody, playFrames } from './play.ts'
+import { createPrefixCache } from './prefix-cache.ts'
+import { type Frame, type Head, Refusal, type SimulatorWire, type Turn, type WireFormat } from './prompt.ts'
+import { responses } from './responses.ts'
+import { checkScript, loadScripts, type Script, type ScriptedEvent, type Step } from './script.ts'
+import { selectStep } from './select-step.ts'
+
+export { type BuiltInScript, builtInScripts } from './built-in-scripts.ts'
+export { loadScripts, parseScript, parseScripts, type Script, ScriptError } from './script.ts'
+
+export type SimulatorOptions = {
+  host?: string
+  /** 0: any free port. */
+  port?: number
+  /** By name, or the path of a YAML file of them. */
+  scripts?: ReadonlyMap<string, Script> | Readonly<Record<string, Script>> | string
+  /** Keep every request in `requests`. Unbounded: for tests. */
+  record?: boolean
+  /** False: the structure of conversations is not checked. */
+  strict?: boolean
+  /** Milliseconds since 1970. */
+  clock?: () => number
+  /** Makes an id that begins with the prefix and was never made before. */
+  newId?: (prefix: string) => string
+}
+
+export type RecordedRequest = {
+  method: string
+  path: string
+  headers: IncomingHttpHeaders
+  body: string
+  /** The parsed body; undefined when it is not JSON. */
+  json: unknown
+  /** The status it was answered with; 0 before. */
+  status: number
+  /** The client went away before the answer was written whole. */
+  closedEarly: boolean
+  /** When that was, in milliseconds since 1970. */
+  closedAt: number | undefined
+}
+
+export type Simulator = {
+  url: string
+  port: number
+  /** In order of arrival; empty unless `record` is set. */
+  requests: RecordedRequest[]
+  /** Adds or replaces a script. @throws ScriptError */
+  script(name: string, script: Script): void
+  close(): Promise<void>
+}
+
+const wires: Record<SimulatorWire, WireFormat> = { messages, chat, responses }
+const bodyBytesMax = 64 * 1024 * 1024
+/** What an answer that is not streamed has in place of the error frame of `cut.how: error`. */
+const failureStatus = 500
+
+/**
+ * Starts an upstream that speaks the three wires as their vendors do: it answers by itself, deterministically, and by
+ * scripts. It knows nothing of the gateway.
+ * @throws ScriptError, and what listening throws.
+ */
+export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const { host = '127.0.0.1', port = 0, record = false, strict = true, clock = Date.now, newId = randomId } = options
+  const scripts = await readScripts(options.scripts)
+  const cache = createPrefixCache()
+  const requests: RecordedRequest[] = []
+  const server = createServer((request, response) => {
+    void handle(request, response).catch(() => response.destroy())
+  })
+  server.listen(port, host)
+  await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject))
+  const bound = (server.address() as AddressInfo).port
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    port: bound,
+    requests,
+    script: (name, script) => void scripts.set(name, checkScript(script)),
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController()
+    const outlet = { response, gone: gone.signal }
+    const path = (request.url ?? '/').split('?')[0]!
+    const recorded = createRecord(request, path)
+    if (record) requests.push(recorded)
+    response.on('close', () => {
+      if (!response.writableFinished) {
+        recorded.closedEarly = true
+        recorded.closedAt = clock()
+      }
+      gone.abort()
+    })
+    const found = Object.entries(wires).find(([, format]) => format.path === path)
+    const format = found?.[1] ?? chat
+    try {
+      recorded.body = await readText(request)
+      recorded.json = parse(recorded.body)
+      const key = keyOf(request)
+      if (key === '') throw new Refusal({ status: 401, message: 'No API key was sent.', code: 'invalid_api_key' })
+      if (path === '/v1/models' && request.method === 'GET') listModels(response)
+      else if (!found || request.method !== 'POST') throw unknownPath(`${request.method} ${path}`)
+      else await answer(outlet, found[0] as SimulatorWire, format, recorded.json, key)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      writeRefusal(response, format, error)
+    } finally {
+      recorded.status = response.headersSent ? response.statusCode : 0
+    }
+  }
+
+  async function answer(
+    outlet: Outlet,
+    wire: SimulatorWire,
+    format: WireFormat,
+    json: unknown,
+    key: string,
+  ): Promise<void> {
+    const body = asObject(json)
+    if (!body) throw new Refusal({ status: 400, message: 'The body is not a JSON object.' })
+    if (typeof body['model'] !== 'string')
+      throw new Refusal({ status: 400, message: 'model: is required', param: 'model' })
+    if (strict) format.check(body)
+    const prompt = format.read(body)
+    const step = selectStep(scripts, prompt.model, wire, countAssistantTurns(prompt.turns))
+    await pause(outlet, step.head_delay_ms)
+    if (outlet.gone.aborted) return
+    const head: Head = {
+      id: newId(format.idPrefix),
+      createdSeconds: Math.floor(clock() / 1_000),
+      model: prompt.model,
+      body,
+      newId,
+    }
+    const isStream = prompt.isStream && (step.body === undefined || step.events !== undefined)
+    const status = step.status ?? (step.cut?.how === 'error' && !isStream ? failureStatus : 200)
+    const headers = scriptedHeaders(step)
+    if (step.body === undefined && status >= 400) {
+      throw new Refusal({ status, message: `The simulator was told to answer ${status}.`, headers })
+    }
+    const counts = cache.read(prompt, key, wire === 'messages' ? 'marked' : 'automatic')
+    const reply = planReply(prompt, step, counts)
+    const type = isStream ? 'text/event-stream; charset=utf-8' : 'application/json'
+    outlet.response.writeHead(status, { ...ownHeaders(format), 'content-type': type, ...headers })
+    if (isStream) {
+      outlet.response.flushHeaders()
+      const frames = step.events?.map((event) => scriptedFrame(event, wire)) ?? format.writeFrames(reply, head)
+      await playFrames(outlet, step, frames, (sent) => format.writeFailure(step.cut?.error ?? {}, head, sent))
+    } else {
+      const whole = step.body ?? format.writeJson(reply, head)
+      await playBody(outlet, step, typeof whole === 'string' ? whole : JSON.stringify(whole))
+    }
+  }
+
+  function writeRefusal(response: ServerResponse, format: WireFormat, { problem }: Refusal): void {
+    const own = ownHeaders(format)
+    response.writeHead(problem.status, { ...own, 'content-type': 'application/json', ...problem.headers })
+    response.end(JSON.stringify(format.writeError(problem, own[format.requestIdHeader]!)))
+  }
+
+  function ownHeaders(format: WireFormat): Record<string, string> {
+    return { [format.requestIdHeader]: newId('req_') }
+  }
+
+  function listModels(response: ServerResponse): void {
+    const ids = ['sim', ...[...scripts.keys()].map((name) => `script:${name}`)]
+    const data = ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'simulator' }))
+    response.writeHead(200, { 'content-type': 'application/json', 'x-request-id': newId('req_') })
+    response.end(JSON.stringify({ object: 'list', data }))
+  }
+}
+
+async function readScripts(given: SimulatorOptions['scripts']): Promise<Map<string, Script>> {
+  if (typeof given === 'string') return loadScripts(given)
+  const entries = given instanceof Map ? [...given] : Object.entries(given ?? {})
+  return new Map(entries.map(([name, script]) => [name, checkScript(script)]))
+}
+
+function createRecord(request: IncomingMessage, path: string): RecordedRequest {
+  return {
+    method: request.method ?? '',
+    path,
+    headers: request.headers,
+    body: '',
+    json: undefined,
+    status: 0,
+    closedEarly: false,
+    closedAt: undefined,
+  }
+}
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request) {
+    size += (chunk as Buffer).length
+    if (size > bodyBytesMax) throw new Refusal({ status: 413, message: `The body is over ${bodyBytesMax} bytes.` })
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Any key will do; each has a prompt cache of its own. */
+function keyOf(request: IncomingMessage): string {
+  const bearer = /^bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '')?.[1]
+  return bearer ?? String(request.headers['x-api-key'] ?? '').trim()
+}
+
+function unknownPath(what: string): Refusal {
+  return new Refusal({ status: 404, message: `The simulator does not serve ${what}.`, code: 'unknown_url' })
+}
+
+/** Runs of assistant messages: what a script's `turns` are counted by. */
+function countAssistantTurns(turns: Turn[]): number {
+  const talk = turns.filter((turn) => turn.side !== 'operator')
+  return talk.filter((turn, index) => turn.side === 'assistant' && talk[index - 1]?.side !== 'assistant').length
+}
+
+function scriptedHeaders(step: Step): Record<string, string> {
+  return {
+    ...(step.retry_after === undefined ? {} : { 'retry-after': String(step.retry_after) }),
+    ...(step.content_type === undefined ? {} : { 'content-type': step.content_type }),
+    ...step.headers,
+  }
+}
+
+/** An event as the script has it. Where events are named, one without a name takes the `type` of its data. */
+function scriptedFrame(scripted: ScriptedEvent, wire: SimulatorWire): Frame {
+  if (typeof scripted === 'string') return { data: scripted }
+  const { event, data, delay_ms, comment, raw } = scripted
+  const type = wire === 'chat' ? undefined : asObject(data)?.['type']
+  const name = event === undefined ? type : event
+  return {
+    ...(typeof name === 'string' && name !== '' ? { event: name } : {}),
+    ...(data === undefined ? {} : { data: typeof data === 'string' ? data : JSON.stringify(data) }),
+    ...(comment === undefined ? {} : { comment }),
+    ...(raw === undefined ? {} : { raw }),
+    ...(delay_ms === undefined ? {} : { delayMs: delay_ms }),
+  }
+}
+
+function randomId(prefix: string): string {
+  return prefix + randomBytes(12).toString('hex')
+}
