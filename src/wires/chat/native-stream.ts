@@ -1,0 +1,223 @@
+import type { Fault } from '../../inference/answer.ts'
+import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { asObject, scanObject } from '../../json.ts'
+import { chatEnvelope, type ErrorFacts } from '../envelope.ts'
+import { dataOf, encodeLatin1, FrameCutter, type RawFrame, withData } from '../frame-cutter.ts'
+import { faultOf, headValues, JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
+import type { StreamRelay } from '../relay.ts'
+import { isUsageWhole, mintedCompletionId, patchUsage } from './native-json.ts'
+import { decodeUsage, encodeUsage } from './usage.ts'
+
+/** How much of a delta's frame is not text once its repeated head is off: `"choices":[{"index":0,"delta":{…` and the ends. */
+const deltaFrameCharacters = 75
+
+/**
+ * A chat model's stream for a chat client: bytes as they came (ruling P2). Model and id are edited where they may not be
+ * shown; the usage chunk with no choices is made where the upstream sends none, and with `[DONE]` waits for the bill.
+ *
+ * All chunks of a stream begin with the same members. That beginning is parsed once and replaced by comparison, so that
+ * a chunk costs no parse.
+ */
+export class ChatNativeStream implements StreamRelay {
+  readonly encoding = 'latin1'
+  isVisible = false
+  isFinished = false
+  fault: Fault | undefined
+  events = 0
+  report: UsageReport = {}
+  readonly #head: NativeHead
+  readonly #cutter = new FrameCutter()
+  /** The repeated beginning of a chunk's frame up to `"choices"`, and what the client sees in its place. */
+  #prefix: { raw: string; shown: string } | undefined
+  /** Head of a chunk of ours, as the upstream's chunks have it. */
+  #shownHead: { id: string; created: number } | undefined
+  #producedCharacters = 0
+  #hasChoice = false
+  #hasReason = false
+  #usageFrame: RawFrame = ''
+
+  constructor(head: NativeHead) {
+    this.#head = head
+  }
+
+  push(chunk: Uint8Array): string {
+    let out = ''
+    for (const frame of this.#cutter.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).latin1Slice())) {
+      if (this.isFinished || this.fault) break
+      out += this.#take(frame)
+    }
+    if (this.#cutter.isOversize) this.fault ??= { kind: 'broken', text: 'one event is too large' }
+    return out
+  }
+
+  end(): string {
+    const rest = this.#cutter.end()
+    const data = dataOf(rest)?.trimEnd()
+    let out = ''
+    if (!this.isFinished && !this.fault && (data?.endsWith('}') || data === '[DONE]')) out = this.#take(`${rest.trimEnd()}\n\n`)
+    if (this.isFinished || this.fault) return out
+    if (this.#hasReason) this.isFinished = true
+    else this.fault = { kind: 'truncated', text: 'the stream ended early' }
+    return out
+  }
+
+  pushWhole(body: Buffer): string {
+    this.fault = readErrorBody(body) ?? { kind: 'broken', text: 'JSON where a stream was asked for' }
+    return ''
+  }
+
+  estimateOutput(): number {
+    return tokensOfCharacters(this.#producedCharacters)
+  }
+
+  /** The last data chunk has no choices and the counters, whatever the upstream did (spec 6.2); then the terminator. */
+  finish(usage: Usage): string {
+    const frame = this.#usageFrame || this.#usageChunk(usage)
+    return `${frame}data: [DONE]\n\n`
+  }
+
+  keepAlive(): string {
+    return ': ping\n\n'
+  }
+
+  failure(facts: ErrorFacts): string {
+    return `data: ${encodeLatin1(chatEnvelope(facts))}\n\n`
+  }
+
+  #take(frame: RawFrame): string {
+    const { raw, shown } = this.#prefix ?? noPrefix
+    if (raw !== '' && frame.startsWith(raw) && isPlain(frame, raw.length)) {
+      this.events++
+      this.#producedCharacters += Math.max(0, frame.length - raw.length - deltaFrameCharacters)
+      return raw === shown ? frame : shown + frame.slice(raw.length)
+    }
+    const data = dataOf(frame)
+    if (data === undefined || data.trim() === '') return ''
+    if (data.trim() === '[DONE]') {
+      if (this.#hasChoice || this.#hasReason) this.isFinished = true
+      else this.fault = { kind: 'broken', text: 'a terminator without an answer' }
+      return ''
+    }
+    this.events++
+    return this.#takeChunk(frame, data)
+  }
+
+  /** A chunk that is looked into: the first ones, those with a reason, counters or an error. */
+  #takeChunk(frame: RawFrame, data: string): string {
+    let patch: JsonPatch
+    try {
+      patch = new JsonPatch(Buffer.from(data, 'latin1'))
+    } catch {
+      this.fault = { kind: 'broken', text: 'an event is not JSON' }
+      return ''
+    }
+    const chunk = patch.value
+    const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : []
+    const error = chunk['error'] ?? asObject(choices[0])?.['error']
+    if (error != null) {
+      this.fault = faultOf(error)
+      return ''
+    }
+    const quirk = this.#head.model.profile.usageQuirk
+    const usage = asObject(chunk['usage'])
+    if (usage) this.report = mergeUsage(this.report, decodeUsage(usage, quirk))
+    else if (asObject(choices[0])?.['usage']) {
+      this.report = mergeUsage(this.report, decodeUsage(asObject(choices[0])?.['usage'], quirk))
+    }
+    for (const choice of choices) this.#lookAt(asObject(choice))
+
+    // A placeholder without an id is not the answer's head (it carries filter results); its id is nobody's.
+    const minted = mintedCompletionId(this.#head.requestId)
+    const values = headValues(this.#head, chunk, 'chatcmpl-', minted)
+    if (typeof chunk['id'] === 'string' && chunk['id'] !== '') {
+      this.#shownHead ??= {
+        id: values.has('id') ? minted : chunk['id'],
+        created: typeof chunk['created'] === 'number' ? chunk['created'] : this.#head.createdSeconds,
+      }
+    }
+    patch.set([], values)
+    const isUsageChunk = usage !== undefined && choices.length === 0
+    if (isUsageChunk && !isUsageWhole(usage)) patchUsage(patch, ['usage'], usage, knownUsage(this.report))
+    const shown = patch.isEdited ? withData(frame, patch.result().latin1Slice()) : frame
+    if (isUsageChunk) {
+      // Figures that are not believed are not shown either: the chunk is then made from what is billed.
+      this.#usageFrame = this.report.flags?.length ? '' : shown
+      return ''
+    }
+    this.#prefix ??= this.#findPrefix(frame, shown)
+    return shown
+  }
+
+  #lookAt(choice: Record<string, unknown> | undefined): void {
+    if (choice === undefined) return
+    this.#hasChoice = true
+    if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') {
+      this.#hasReason = true
+      this.isVisible = true
+    }
+    const delta = asObject(choice['delta'])
+    if (delta === undefined) return
+    for (const [name, value] of Object.entries(delta)) {
+      if (name === 'role' || value === null || value === '') continue
+      this.isVisible = true
+      this.#producedCharacters += typeof value === 'string' ? value.length : JSON.stringify(value).length
+    }
+  }
+
+  /** The beginning that chunks share, if `choices` comes behind the members that are edited. */
+  #findPrefix(frame: RawFrame, shown: RawFrame): { raw: string; shown: string } | undefined {
+    if (!this.isVisible || !frame.startsWith('data: ')) return undefined
+    const raw = prefixOf(frame)
+    const replaced = prefixOf(shown)
+    return raw === undefined || replaced === undefined ? undefined : { raw, shown: replaced }
+  }
+
+  #usageChunk(usage: Usage): string {
+    const head = this.#shownHead ?? { id: mintedCompletionId(this.#head.requestId), created: this.#head.createdSeconds }
+    const chunk = { ...head, object: 'chat.completion.chunk', model: this.#head.model.id, choices: [], usage: encodeUsage(usage) }
+    return `data: ${encodeLatin1(JSON.stringify(chunk))}\n\n`
+  }
+}
+
+const noPrefix = { raw: '', shown: '' }
+
+/** Whether what follows the shared beginning is an ordinary delta: nothing in it that has to be read. */
+function isPlain(frame: RawFrame, from: number): boolean {
+  return (
+    isNullOrAbsent(frame, '"finish_reason"', from) &&
+    isNullOrAbsent(frame, '"usage"', from) &&
+    frame.indexOf('"error"', from) < 0 &&
+    frame.indexOf('"model"', from) < 0 &&
+    frame.indexOf('"id":"chatcmpl', from) < 0
+  )
+}
+
+function isNullOrAbsent(frame: RawFrame, name: string, from: number): boolean {
+  const at = frame.indexOf(name, from)
+  if (at < 0) return true
+  const value = at + name.length + 1
+  return frame.startsWith('null', value) || frame.startsWith(' null', value)
+}
+
+function prefixOf(frame: RawFrame): string | undefined {
+  const start = frame.indexOf('{')
+  const bytes = Buffer.from(frame.slice(start, frame.lastIndexOf('}') + 1), 'latin1')
+  const members = scanObject(bytes)
+  const choices = members.findIndex((member) => member.key === 'choices')
+  const headEnds = Math.max(...['id', 'model'].map((key) => members.findLastIndex((member) => member.key === key)))
+  if (choices < 0 || headEnds > choices) return undefined
+  return frame.slice(0, start + members[choices]!.keyStart)
+}
+
+function knownUsage(report: UsageReport): Record<string, unknown> {
+  return encodeUsage({
+    inputTokens: report.inputTokens ?? 0,
+    cacheReadTokens: report.cacheReadTokens ?? 0,
+    cacheWriteTokens: report.cacheWriteTokens ?? 0,
+    cacheWrite1hTokens: 0,
+    outputTokens: report.outputTokens ?? 0,
+    reasoningTokens: report.reasoningTokens ?? 0,
+    estimated: false,
+  }) as Record<string, unknown>
+}
+

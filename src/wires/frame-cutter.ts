@@ -1,0 +1,103 @@
+/** One event with its line ends and the blank line that closes it, as the upstream wrote it. */
+export type RawFrame = string
+
+/** The longest event that is taken, in bytes (reliability §3). */
+export const frameBytesMax = 8 * 1_048_576
+
+/** Two line ends in a row; a `\r` that may be half of `\r\n` is not one. */
+const blankLine = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))/g
+
+/**
+ * Cuts a stream's text into whole frames and keeps what is not yet whole. Text is latin1: bytes, one to one, so that a
+ * character cut by the network stays what it is. Nothing is changed: the frames' concatenation is the stream.
+ */
+export class FrameCutter {
+  #rest = ''
+  /** How far `#rest` is known to hold no end, so that a long event is not searched again with every piece. */
+  #searched = 0
+  isOversize = false
+
+  push(text: string): RawFrame[] {
+    const frames: RawFrame[] = []
+    const buffer = this.#rest + text
+    let start = 0
+    const hasReturn = buffer.includes('\r')
+    for (let from = this.#searched; ; ) {
+      const end = hasReturn ? endByRule(buffer, from) : endByLf(buffer, from)
+      if (end < 0) break
+      frames.push(buffer.slice(start, end))
+      start = end
+      from = end
+    }
+    this.#rest = start === 0 ? buffer : buffer.slice(start)
+    this.#searched = Math.max(0, this.#rest.length - 3)
+    if (this.#rest.length > frameBytesMax) this.isOversize = true
+    return frames
+  }
+
+  /** What is left when the upstream closes. */
+  end(): RawFrame {
+    const rest = this.#rest
+    this.#rest = ''
+    this.#searched = 0
+    return rest
+  }
+}
+
+function endByLf(buffer: string, from: number): number {
+  const at = buffer.indexOf('\n\n', from)
+  return at < 0 ? -1 : at + 2
+}
+
+function endByRule(buffer: string, from: number): number {
+  blankLine.lastIndex = from
+  const match = blankLine.exec(buffer)
+  if (match === null) return -1
+  const end = match.index + match[0].length
+  // A last `\r` may be half of an end whose other half is in the next piece.
+  return end === buffer.length && buffer.endsWith('\r') ? -1 : end
+}
+
+/** The value of the frame's `event` line, or undefined. */
+export function eventOf(frame: RawFrame): string | undefined {
+  if (frame.startsWith('event: ')) {
+    let end = frame.indexOf('\n', 7)
+    if (end > 0 && frame[end - 1] === '\r') end--
+    return frame.slice(7, end < 0 ? undefined : end)
+  }
+  return fieldOf(frame, 'event')
+}
+
+/** The frame's data, several lines joined, or undefined for one that has none: a comment, an empty event. */
+export function dataOf(frame: RawFrame): string | undefined {
+  return fieldOf(frame, 'data')
+}
+
+function fieldOf(frame: RawFrame, name: string): string | undefined {
+  // A piece of a stream may begin with the blank line's second half; a byte order mark may stand at its start.
+  if (!frame.includes(`${name}:`)) return undefined
+  const values: string[] = []
+  for (const line of frame.split(/\r\n|\n|\r/)) {
+    const text = line.startsWith('\u00ef\u00bb\u00bf') ? line.slice(3) : line
+    if (!text.startsWith(`${name}:`)) continue
+    values.push(text.slice(text[name.length + 1] === ' ' ? name.length + 2 : name.length + 1))
+  }
+  return values.length === 0 ? undefined : values.join('\n')
+}
+
+/** The same frame with other data, one line; its other lines as they are. Data and frame are latin1. */
+export function withData(frame: RawFrame, data: string): RawFrame {
+  const end = /\r\n/.test(frame) ? '\r\n' : '\n'
+  const lines = frame.split(/\r\n|\n|\r/).filter((line) => line !== '' && !line.startsWith('data:'))
+  return `${[...lines, `data: ${data}`].join(end)}${end}${end}`
+}
+
+/** Latin1 text of a frame as the text it means. */
+export function decodeUtf8(latin1: string): string {
+  return Buffer.from(latin1, 'latin1').toString('utf8')
+}
+
+/** Text as latin1 characters, one for each of its bytes in UTF-8. */
+export function encodeLatin1(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1')
+}

@@ -1,0 +1,83 @@
+import type { Model } from '../../catalog/model.ts'
+import type { Edit } from '../../json.ts'
+import { elementsOf, membersOf, removeElements } from '../../json-edit.ts'
+import type { ClientBody } from '../client-body.ts'
+import {
+  type AdaptedRequest,
+  adaptBody,
+  capTokens,
+  checkHostedTools,
+  commonValues,
+  droppedFields,
+  type MemberValues,
+} from '../native-request.ts'
+
+/** The smallest thinking budget the wire knows. */
+const thinkingBudgetMin = 1_024
+
+/** A messages request for a messages model (ruling P1). */
+export function adaptRequest(body: ClientBody, model: Model): AdaptedRequest {
+  const values = commonValues(body, model)
+  const asked = body.value('max_tokens') as number
+  const outputTokensCap = capTokens(model, asked)
+  if (outputTokensCap !== asked) values.set('max_tokens', String(outputTokensCap))
+  fitThinking(body, outputTokensCap, values)
+  if (model.profile.strictFields && body.has('user')) moveUser(body, values)
+  checkHostedTools(body, model, (tool) => typeof tool['type'] === 'string' && tool['type'] !== 'custom')
+  return {
+    body: adaptBody(body, values, removeUnsignedThinking(body)),
+    stream: body.value('stream') === true,
+    outputTokensCap,
+    dropped: droppedFields(values),
+  }
+}
+
+/** A budget that a lowered cap no longer holds is halved to fit; one that gets too small goes, and thinking with it. */
+function fitThinking(body: ClientBody, cap: number, values: MemberValues): void {
+  if (!body.isObject('thinking')) return
+  const thinking = body.value('thinking') as Record<string, unknown>
+  const budget = thinking['budget_tokens']
+  // The client's own mistake is the model's to judge: only what our lowering made wrong is mended.
+  if (typeof budget !== 'number' || !values.has('max_tokens') || budget < cap) return
+  const fitted = Math.floor(cap / 2)
+  values.set('thinking', fitted < thinkingBudgetMin ? undefined : JSON.stringify({ ...thinking, budget_tokens: fitted }))
+}
+
+/** An upstream that rejects fields beyond its wire gets `user` where it reads it (ruling P5). */
+function moveUser(body: ClientBody, values: MemberValues): void {
+  const user = body.value('user')
+  values.set('user', undefined)
+  const metadata = body.isObject('metadata') ? (body.value('metadata') as Record<string, unknown>) : {}
+  if (typeof user === 'string' && metadata['user_id'] == null) {
+    values.set('metadata', JSON.stringify({ ...metadata, user_id: user }))
+  }
+}
+
+/**
+ * Thinking blocks without a signature are ours, from another model's turn; the provider would refuse them (ruling P1).
+ * A message that they alone made up goes with them.
+ */
+function removeUnsignedThinking(body: ClientBody): Edit[] {
+  const { bytes } = body
+  if (bytes.indexOf('"signature"') < 0 || !/"signature"\s*:\s*""/.test(bytes.latin1Slice())) return []
+  const messages = elementsOf(bytes, body.member('messages')!)
+  const emptied = new Set<number>()
+  const edits: Edit[] = []
+  for (const [i, message] of messages.entries()) {
+    if (bytes[message.start] !== 0x7b) continue
+    const content = membersOf(bytes, message).findLast((member) => member.key === 'content')
+    if (content === undefined || bytes[content.start] !== 0x5b) continue
+    const blocks = elementsOf(bytes, content)
+    const unsigned = blocks.map((block) => isUnsigned(bytes.toString('utf8', block.start, block.end)))
+    if (!unsigned.includes(true)) continue
+    if (unsigned.includes(false)) edits.push(...removeElements(blocks, (index) => unsigned[index]!))
+    else emptied.add(i)
+  }
+  return [...edits, ...removeElements(messages, (index) => emptied.has(index))]
+}
+
+function isUnsigned(text: string): boolean {
+  if (!text.includes('thinking')) return false
+  const block = JSON.parse(text) as { type?: unknown; signature?: unknown } | null
+  return block?.type === 'thinking' && block.signature === ''
+}

@@ -1,0 +1,73 @@
+import type { Model } from '../catalog/model.ts'
+import { type Edit, splice } from '../json.ts'
+import { setMembers } from '../json-edit.ts'
+import { invalidField } from './checks.ts'
+import type { ClientBody } from './client-body.ts'
+
+/** A request of the model's own wire, ready to be sent: the client's bytes but for the edits of ruling P1. */
+export type AdaptedRequest = {
+  body: Buffer
+  stream: boolean
+  /** The cap that is sent, or the model's maximum where none is, in tokens. */
+  outputTokensCap: number
+  /** Top-level fields that were taken out or changed against the client's word; for the log (ruling T9). */
+  dropped: readonly string[]
+}
+
+/** What adapting needs beside body and model. */
+export type AdaptContext = {
+  /** The conversation key scoped to the account (R-CACHE); undefined if the client sent none. */
+  scopedKey: string | undefined
+  /** Whether an `encrypted_content` is an envelope of ours (ruling T7). */
+  isOurSeal: (text: string) => boolean
+}
+
+/** New source texts of top-level members; undefined takes one out. */
+export type MemberValues = Map<string, string | undefined>
+
+/** Fields that cost beyond the token price: only these values pass unless the model's entry allows the field (ruling C7). */
+const costFields = new Map<string, readonly unknown[]>([
+  ['service_tier', ['auto', 'default', 'standard_only', 'standard']],
+  ['speed', ['standard']],
+  ['inference_geo', ['global', 'default']],
+])
+
+/** The edits that every wire has: the model's name, cost fields, what the profile says is not taken. */
+export function commonValues(body: ClientBody, model: Model): MemberValues {
+  const values: MemberValues = new Map()
+  if (model.upstreamModel !== model.id) values.set('model', JSON.stringify(model.upstreamModel))
+  for (const [field, free] of costFields) {
+    if (body.has(field) && !model.allowedFields.has(field) && !free.includes(body.value(field))) values.set(field, undefined)
+  }
+  for (const field of model.profile.drops) if (body.has(field)) values.set(field, undefined)
+  return values
+}
+
+/** The cap to send: never above the model's maximum, never below what its upstream takes (rulings T17, P1). */
+export function capTokens(model: Model, asked: number): number {
+  return Math.max(Math.min(asked, model.outputTokensMax), Math.min(model.profile.minOutput, model.outputTokensMax))
+}
+
+/**
+ * Hosted tools pass on a native model (spec 2.7) unless its entry refuses them (ruling C7).
+ * @throws GatewayError 400 naming `tools`.
+ */
+export function checkHostedTools(body: ClientBody, model: Model, isHosted: (tool: Record<string, unknown>) => boolean): void {
+  if (model.hostedTools === 'pass' || !body.isArray('tools')) return
+  for (const tool of body.value('tools') as Record<string, unknown>[]) {
+    if (typeof tool === 'object' && tool !== null && isHosted(tool)) {
+      throw invalidField('tools', 'Hosted tools are not offered on this model: send function tools only.')
+    }
+  }
+}
+
+/** Splices the new values and the deeper edits into the client's bytes. */
+export function adaptBody(body: ClientBody, values: MemberValues, deeper: readonly Edit[] = []): Buffer {
+  if (values.size === 0 && deeper.length === 0) return body.bytes
+  return splice(body.bytes, [...setMembers(body.range, body.members, values), ...deeper])
+}
+
+/** Which fields of the client's were taken out. */
+export function droppedFields(values: MemberValues): string[] {
+  return [...values].filter(([, value]) => value === undefined).map(([field]) => field)
+}

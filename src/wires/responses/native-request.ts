@@ -1,0 +1,68 @@
+import type { Model } from '../../catalog/model.ts'
+import type { Edit } from '../../json.ts'
+import { elementsOf, type Range, removeElements } from '../../json-edit.ts'
+import { itemReferenceRefused } from '../checks.ts'
+import type { ClientBody } from '../client-body.ts'
+import {
+  type AdaptContext,
+  type AdaptedRequest,
+  adaptBody,
+  capTokens,
+  checkHostedTools,
+  commonValues,
+  droppedFields,
+} from '../native-request.ts'
+
+/** A responses request for a responses model (ruling P1). @throws GatewayError 400 for a reference to a stored item. */
+export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
+  const values = commonValues(body, model)
+  values.set('store', 'false')
+  let outputTokensCap = model.outputTokensMax
+  if (body.has('max_output_tokens') && !model.profile.drops.has('max_output_tokens')) {
+    const asked = body.value('max_output_tokens') as number
+    outputTokensCap = capTokens(model, asked)
+    if (outputTokensCap !== asked) values.set('max_output_tokens', String(outputTokensCap))
+  }
+  if (context.scopedKey !== undefined && body.has('prompt_cache_key') && !values.has('prompt_cache_key')) {
+    values.set('prompt_cache_key', JSON.stringify(context.scopedKey))
+  }
+  checkHostedTools(body, model, (tool) => tool['type'] !== 'function' && tool['type'] !== 'namespace')
+  return {
+    body: adaptBody(body, values, checkItems(body, context)),
+    stream: body.value('stream') === true,
+    outputTokensCap,
+    dropped: droppedFields(values),
+  }
+}
+
+/**
+ * Refuses references to stored items (spec 2.7), and takes out reasoning that this provider cannot open: without
+ * `encrypted_content`, or with an envelope of ours (ruling P1).
+ */
+function checkItems(body: ClientBody, context: AdaptContext): Edit[] {
+  if (!body.isArray('input')) return []
+  const { bytes } = body
+  // A reference has an id; without any id there is none, and without the word there is no reasoning.
+  const hasReasoning = bytes.indexOf('"reasoning"') >= 0
+  if (!hasReasoning && bytes.indexOf('"id"') < 0 && bytes.indexOf('item_reference') < 0) return []
+  const items = elementsOf(bytes, body.member('input')!)
+  const foreign = new Set<number>()
+  for (const [i, range] of items.entries()) {
+    const item = readShortItem(bytes, range)
+    if (item === undefined) continue
+    const isReference = item['type'] === 'item_reference' || (item['type'] == null && item['role'] == null && item['id'] != null)
+    if (isReference) throw itemReferenceRefused()
+    if (item['type'] !== 'reasoning') continue
+    const sealed = item['encrypted_content']
+    if (typeof sealed !== 'string' || sealed === '' || context.isOurSeal(sealed)) foreign.add(i)
+  }
+  return removeElements(items, (index) => foreign.has(index))
+}
+
+/** An item that may be a reference or reasoning, parsed; a message with large content is passed over unparsed. */
+function readShortItem(bytes: Buffer, range: Range): Record<string, unknown> | undefined {
+  if (bytes[range.start] !== 0x7b) return undefined
+  const text = bytes.toString('utf8', range.start, range.end)
+  if (!text.includes('"reasoning"') && !text.includes('item_reference') && text.length > 512) return undefined
+  return JSON.parse(text) as Record<string, unknown>
+}
