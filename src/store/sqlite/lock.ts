@@ -1,0 +1,24 @@
+import { closeSync, openSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { resultCode, StoreError } from './open.ts'
+
+/**
+ * One server per store (F-P16): two would keep two ideas of every balance. The lock is an open transaction on a file of its
+ * own, so that the command line can share the store, and so that it ends with the process however that dies.
+ * @returns the release. @throws StoreError when another server runs on the store.
+ */
+export function lockStore(path: string): () => void {
+  const lockPath = `${path}.lock`
+  closeSync(openSync(lockPath, 'a', 0o600))
+  const db = new DatabaseSync(lockPath, { timeout: 0 })
+  try {
+    db.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    db.close()
+    if (resultCode(error) !== 5) throw error
+    throw new StoreError(
+      `Another triwire server is running on ${path}: stop it first, or name another store with --store`,
+    )
+  }
+  return () => db.close()
+}

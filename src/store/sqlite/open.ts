@@ -1,0 +1,117 @@
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { migrations } from './schema.ts'
+
+/** A refusal with a text for the operator: what is wrong with the store or the command, and the cure. */
+export class StoreError extends Error {}
+
+export type OpenOptions = {
+  /** How long a statement waits for another process, blocking its thread. */
+  busyMs?: number
+  /** False: a missing file is an error. */
+  create?: boolean
+}
+
+/**
+ * Opens the file, made or migrated where needed. A commit on the connection is on the disk when it returns.
+ * @throws StoreError
+ */
+export function openDatabase(path: string, { busyMs = 2_000, create = true }: OpenOptions = {}): DatabaseSync {
+  if (!existsSync(path)) {
+    if (!create)
+      throw new StoreError(`There is no store at ${path}: name the right one with --store, or create an account`)
+    createFile(path)
+  }
+  refuseWideMode(path)
+  return explainErrors(path, () => {
+    const db = new DatabaseSync(path, { timeout: busyMs, readBigInts: true, enableForeignKeyConstraints: true })
+    try {
+      // FULL must be said on every opening: with WAL alone a commit may be lost with the power.
+      db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864')
+      migrate(db, path)
+      return db
+    } catch (error) {
+      db.close()
+      throw error
+    }
+  })
+}
+
+/** Brings an older schema up to date in one transaction. @throws StoreError for a newer one or a foreign file. */
+export function migrate(db: DatabaseSync, path: string, steps: readonly string[] = migrations): void {
+  if (readVersion(db) === steps.length) return
+  transact(db, () => {
+    const version = readVersion(db)
+    if (version > steps.length) {
+      throw new StoreError(
+        `${path} has schema version ${version} and this triwire knows ${steps.length}: run the newer triwire that wrote it`,
+      )
+    }
+    const isEmpty = db.prepare('SELECT count(*) AS n FROM sqlite_master').get()!.n === 0n
+    if (version === 0 && !isEmpty)
+      throw new StoreError(`${path} is not a triwire store: name another file with --store`)
+    for (const step of steps.slice(version)) db.exec(step)
+    db.exec(`PRAGMA user_version = ${steps.length}`)
+  })
+}
+
+function readVersion(db: DatabaseSync): number {
+  return Number(db.prepare('PRAGMA user_version').get()!.user_version)
+}
+
+/** All or nothing. It takes the write lock first, so that what `work` reads cannot change before it writes. */
+export function transact<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const result = work()
+    db.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** SQLite gives the files beside the database its mode, so one file decides for three. */
+function createFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  closeSync(openSync(path, 'a', 0o600))
+}
+
+function refuseWideMode(path: string): void {
+  if (process.platform === 'win32') return
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) {
+    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
+    if (mode & 0o077) {
+      const octal = (mode & 0o777).toString(8).padStart(4, '0')
+      throw new StoreError(`${file} can be read by other users (mode ${octal}): run chmod 600 ${file}`)
+    }
+  }
+}
+
+/** SQLite's result codes (https://www.sqlite.org/rescode.html) that an operator can do something about. */
+const cures = new Map([
+  [5, 'is locked by another process: try again when it is done'],
+  [8, 'cannot be written: check its owner and its file system'],
+  [10, 'cannot be read or written: check the disk'],
+  [11, 'is damaged: restore a backup'],
+  [13, 'cannot grow: the disk is full'],
+  [14, 'cannot be opened: check its folder and its owner'],
+  [26, 'is not a triwire store, or is damaged: name another file with --store, or restore a backup'],
+])
+
+/** Runs `work` and puts the cure into words where SQLite fails. */
+export function explainErrors<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const cure = cures.get(resultCode(error))
+    throw cure ? new StoreError(`${path} ${cure}`, { cause: error }) : error
+  }
+}
+
+/** The primary result code of a failure of SQLite, 0 for any other. */
+export function resultCode(error: unknown): number {
+  return (((error as { errcode?: number } | undefined)?.errcode ?? 0) as number) & 0xff
+}

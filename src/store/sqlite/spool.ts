@@ -1,0 +1,109 @@
+import { constants, existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Prices } from '../../catalog/model.ts'
+import type { DebitRow } from './entries.ts'
+
+/** Where debits wait that the database could not take in time: one JSON object per line, beside the database. */
+export function spoolPath(storePath: string): string {
+  return `${storePath}.spool`
+}
+
+export interface Spool {
+  /** Resolves when all are on the disk. @throws when they may not be. */
+  append(debits: readonly DebitRow[]): Promise<void>
+  /** Forgets everything, unless more has come meanwhile: then `isEmpty` says no and nothing is done. */
+  clear(isEmpty: () => boolean): Promise<void>
+  close(): Promise<void>
+}
+
+/** Writes without the worker's help, so that a stuck database cannot hold it up. One append at a time. */
+export function createSpool(path: string): Spool {
+  let file: FileHandle | undefined
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    append: (debits) => inTurn(() => append(debits)),
+    clear: (isEmpty) => inTurn(() => clear(isEmpty)),
+    close: () => inTurn(shut),
+  }
+
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = last.then(work)
+    last = turn.catch(() => {})
+    return turn
+  }
+
+  async function append(debits: readonly DebitRow[]): Promise<void> {
+    try {
+      file ??= await openDurably(path)
+      // The line break before is for what a failed append may have left behind.
+      await file.writeFile(`\n${debits.map(encodeDebit).join('\n')}\n`)
+      await file.datasync()
+    } catch (error) {
+      await shut().catch(() => {})
+      throw error
+    }
+  }
+
+  async function clear(isEmpty: () => boolean): Promise<void> {
+    if (!file || !isEmpty()) return
+    await file.truncate(0)
+    await file.datasync()
+  }
+
+  async function shut(): Promise<void> {
+    const open = file
+    file = undefined
+    await open?.close()
+  }
+}
+
+/** A new file is only there after a power loss when its folder was synced too. */
+async function openDurably(path: string): Promise<FileHandle> {
+  const file = await open(path, constants.O_CREAT | constants.O_APPEND | constants.O_WRONLY, 0o600)
+  if (process.platform !== 'win32') {
+    const folder = await open(dirname(path))
+    await folder.sync().finally(() => folder.close())
+  }
+  return file
+}
+
+/** What a run before this one left. `unreadable` lines were torn by a crash, and then never promised, or damaged since. */
+export function readSpool(path: string): { debits: DebitRow[]; unreadable: number } {
+  const debits: DebitRow[] = []
+  let unreadable = 0
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
+  for (const line of text.split('\n')) {
+    if (!line) continue
+    try {
+      debits.push(decodeDebit(line))
+    } catch {
+      unreadable++
+    }
+  }
+  return { debits, unreadable }
+}
+
+/** After its debits are in the database. What could not be read or posted is put aside for a person to look at. */
+export function retireSpool(path: string, isWhole: boolean): string | undefined {
+  if (isWhole) {
+    rmSync(path, { force: true })
+    return undefined
+  }
+  const aside = `${path}.${Date.now()}.bad`
+  renameSync(path, aside)
+  return aside
+}
+
+function encodeDebit(debit: DebitRow): string {
+  return JSON.stringify(debit, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
+}
+
+function decodeDebit(line: string): DebitRow {
+  const debit = JSON.parse(line)
+  const prices = Object.fromEntries(
+    Object.entries(debit.prices).map(([name, nanos]) => [name, BigInt(nanos as string)]),
+  )
+  if (typeof debit.requestId !== 'string' || !debit.usage) throw new SyntaxError('not a debit')
+  return { ...debit, amountNanos: BigInt(debit.amountNanos), prices: prices as Prices }
+}

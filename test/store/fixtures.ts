@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import type { Account } from '../../src/accounts/account.ts'
+import type { Debit } from '../../src/accounts/ledger.ts'
+import { priceNanos } from '../../src/catalog/model.ts'
+import type { DebitRow } from '../../src/store/sqlite/entries.ts'
+import { type LedgerOptions, type OpenLedger, openLedger } from '../../src/store/sqlite/ledger-client.ts'
+
+/** The path of a store that does not exist yet, in a folder that goes with the test. */
+export function createPath(t: TestContext): string {
+  const dir = mkdtempSync(join(tmpdir(), 'triwire-store-'))
+  t.after(() => rmSync(dir, { recursive: true, force: true }))
+  return join(dir, 'triwire.db')
+}
+
+export const prices = {
+  inputNanos: 3_000_000_000n,
+  cacheReadNanos: 300_000_000n,
+  cacheWriteNanos: 3_750_000_000n,
+  cacheWrite1hNanos: 6_000_000_000n,
+  outputNanos: 15_000_000_000n,
+}
+
+export const usage = {
+  inputTokens: 100,
+  cacheReadTokens: 10,
+  cacheWriteTokens: 6,
+  cacheWrite1hTokens: 2,
+  outputTokens: 20,
+  reasoningTokens: 5,
+  estimated: false,
+}
+
+/** What `usage` costs at `prices`: 300,000 + 3,000 + 15,000 + 12,000 + 300,000. */
+export const costNanos = 630_000n
+
+export function createDebit(requestId: string, account: Account): Debit {
+  return {
+    requestId,
+    account,
+    model: 'm-large',
+    amountNanos: costNanos,
+    usage,
+    usageSource: 'final',
+    priceVersion: 'v1',
+    prices,
+    outcome: 'ok',
+    createdMs: 1_700_000_000_000,
+  }
+}
+
+export function createDebitRow(requestId: string, accountId: string): DebitRow {
+  const { account: _, ...row } = createDebit(requestId, { id: accountId } as Account)
+  return { ...row, accountId }
+}
+
+export const verifyOptions = { priceNanos }
+
+export type LogLine = { level: string; event: string; fields: Record<string, unknown> }
+
+/** A ledger as a server has it, closed after the test, with what it logged and how it was lost. */
+export async function open(
+  t: TestContext,
+  path: string,
+  options: Partial<LedgerOptions> = {},
+): Promise<OpenLedger & { lines: LogLine[]; fatals: Error[] }> {
+  const lines: LogLine[] = []
+  const fatals: Error[] = []
+  const opened = await openLedger({
+    path,
+    settleDeadlineMs: 5_000,
+    clockMs: () => performance.now(),
+    onFatal: (error) => fatals.push(error),
+    log: (level, event, fields) => lines.push({ level, event, fields }),
+    pollMs: 20,
+    ...options,
+  })
+  let closing: Promise<void> | undefined
+  const close = () => (closing ??= opened.close())
+  t.after(close)
+  return { ...opened, close, lines, fatals }
+}
+
+/** Waits for something another thread does. A hang is the test runner's to end. */
+export async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5))
+}

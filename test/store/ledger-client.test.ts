@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import test from 'node:test'
+import { createKey, digestKey } from '../../src/accounts/keys.ts'
+import { spoolPath } from '../../src/store/sqlite/spool.ts'
+import { openStore } from '../../src/store/sqlite/store.ts'
+import { costNanos, createDebit, createPath, open, until, usage, verifyOptions } from './fixtures.ts'
+
+test('C3 a debit is in the database when it resolves, and the live balance follows', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 1_000_000n)
+  const { ledger, accounts } = await open(t, path)
+  const account = accounts.get(id)!
+  assert.equal(account.balanceNanos, 1_000_000n)
+  assert.equal(await ledger.debit(createDebit('req_1', account)), 'posted')
+  assert.equal(account.balanceNanos, 370_000n)
+  assert.equal(store.findEntry('req_1')?.amountNanos, costNanos)
+  assert.equal(await ledger.debit(createDebit('req_1', account)), 'exists')
+  assert.equal(account.balanceNanos, 370_000n)
+  assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('the debits of one turn share a commit, each is answered', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const { ledger, accounts, stats } = await open(t, path)
+  const account = accounts.get(id)!
+  const debits = Array.from({ length: 500 }, (_, i) => ledger.debit(createDebit(`req_${i}`, account)))
+  assert.deepEqual(new Set(await Promise.all(debits)), new Set(['posted']))
+  assert.deepEqual([stats().posted, stats().commits, stats().unsettled], [500, 1, 0])
+  assert.equal(account.balanceNanos, -500n * costNanos)
+})
+
+test('R5 the same request id with another amount is an alarm and no second debit', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const { ledger, accounts, lines, stats } = await open(t, path)
+  const debit = createDebit('req_1', accounts.get(id)!)
+  await ledger.debit(debit)
+  assert.equal(await ledger.debit({ ...debit, amountNanos: 1n }), 'exists')
+  assert.equal(stats().conflicts, 1)
+  assert.deepEqual(
+    lines.map(({ level, event, fields }) => [level, event, fields.requestId]),
+    [['error', 'ledger_conflict', 'req_1']],
+  )
+  const impossible = { ...debit, requestId: 'req_2', usage: { ...usage, inputTokens: 0.5 } }
+  await assert.rejects(ledger.debit(impossible), /cannot hold the debit of request req_2/)
+  const [again, twin] = [createDebit('req_3', debit.account), createDebit('req_3', debit.account)]
+  const both = await Promise.allSettled([ledger.debit(again), ledger.debit(twin)])
+  assert.deepEqual(
+    both.map(({ status }) => status),
+    ['fulfilled', 'rejected'],
+  )
+})
+
+test('F-C45 F-S22 what an operator changes beside a running server counts in it at once', async (t) => {
+  const path = createPath(t)
+  const { directory, accounts, ledger } = await open(t, path)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const { key, id: keyId } = store.createKey('one')
+  await until(() => directory.findKey(digestKey(key)) !== undefined)
+  const found = directory.findKey(digestKey(key))!
+  assert.deepEqual([found.id, found.account, found.expiresMs], [keyId, accounts.get(id), undefined])
+  assert.equal(directory.findKey(createKey().digest), undefined)
+
+  store.credit('one', 5n, 'invoice')
+  await until(() => accounts.get(id)?.balanceNanos === 5n)
+  const posting = ledger.debit(createDebit('req_1', found.account))
+  store.credit('one', 10n, 'invoice 2')
+  await posting
+  await until(() => accounts.get(id)?.balanceNanos === 15n - costNanos)
+  store.setAccountState('one', 'suspended')
+  await until(() => accounts.get(id)?.state === 'suspended')
+  assert.equal(accounts.get(id), found.account)
+  store.rotateKey(keyId, 60_000)
+  await until(() => directory.findKey(digestKey(key))?.expiresMs !== undefined)
+  store.revokeKey(keyId)
+  await until(() => directory.findKey(digestKey(key)) === undefined)
+})
+
+test('uses of keys are written now and then', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  store.createAccount('one')
+  const { key } = store.createKey('one')
+  const { directory } = await open(t, path, { touchMs: 10 })
+  directory.touch(directory.findKey(digestKey(key))!)
+  await until(() => store.listKeys('one')[0]?.lastUsedMs !== undefined)
+})
+
+test('F-S1 a locked database: the debit is spooled at the deadline, no new inference, and all is well when it is free', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 1_000_000n)
+  const { ledger, accounts, stats, lines } = await open(t, path, { settleDeadlineMs: 50, busyMs: 20 })
+  const account = accounts.get(id)!
+  const blocker = new DatabaseSync(path)
+  t.after(() => blocker.close())
+  blocker.exec('BEGIN IMMEDIATE')
+  assert.equal(ledger.isWritable(), true)
+  assert.equal(await ledger.debit(createDebit('req_1', account)), 'spooled')
+  assert.deepEqual([ledger.isWritable(), stats().overdue, account.balanceNanos], [false, 1, 370_000n])
+  const mode = statSync(spoolPath(path)).mode & 0o777
+  assert.deepEqual([mode, readFileSync(spoolPath(path), 'utf8').includes('req_1')], [0o600, true])
+  assert.deepEqual(new Set(lines.map(({ event }) => event)), new Set(['ledger_busy', 'ledger_unsettled']))
+  await assert.rejects(ledger.debit(createDebit('req_1', account)), /being settled already/)
+
+  blocker.exec('COMMIT')
+  await until(() => ledger.isWritable())
+  assert.deepEqual([stats().posted, stats().unsettled, account.balanceNanos], [1, 0, 370_000n])
+  await until(() => readFileSync(spoolPath(path), 'utf8') === '')
+  assert.equal(await ledger.debit(createDebit('req_1', account)), 'exists')
+  assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('F-S1 neither database nor spool: the debit fails, is not forgotten, and is posted later', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const { ledger, accounts } = await open(t, path, { settleDeadlineMs: 30, busyMs: 10 })
+  const blocker = new DatabaseSync(path)
+  t.after(() => blocker.close())
+  blocker.exec('BEGIN IMMEDIATE')
+  // A folder in the spool's place cannot be written to.
+  mkdirSync(spoolPath(path))
+  await assert.rejects(ledger.debit(createDebit('req_1', accounts.get(id)!)), /neither database nor spool/)
+  assert.equal(ledger.isWritable(), false)
+  blocker.exec('COMMIT')
+  await until(() => ledger.isWritable())
+  assert.ok(store.findEntry('req_1'))
+})
+
+test('F-P1 what a crashed run left in the spool is posted once at the next start', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const first = await open(t, path, { settleDeadlineMs: 30, busyMs: 10 })
+  const account = first.accounts.get(id)!
+  await first.ledger.debit(createDebit('req_1', account))
+  const blocker = new DatabaseSync(path)
+  t.after(() => blocker.close())
+  blocker.exec('BEGIN IMMEDIATE')
+  const spooled = [createDebit('req_2', account), createDebit('req_3', account)].map((debit) =>
+    first.ledger.debit(debit),
+  )
+  assert.deepEqual(await Promise.all(spooled), ['spooled', 'spooled'])
+  const left = readFileSync(spoolPath(path), 'utf8')
+  blocker.exec('COMMIT')
+  await first.close()
+  assert.ok(store.findEntry('req_3'))
+
+  // As if one of the three had not reached the database, and the crash had torn a line that was never promised.
+  const lost = left.replaceAll('req_2', 'req_4')
+  writeFileSync(spoolPath(path), lost, { mode: 0o600 })
+  const second = await open(t, path)
+  assert.deepEqual(second.lines[0], {
+    level: 'info',
+    event: 'crash_recovery',
+    fields: { posted: 1, known: 1, rejected: 0, unreadable: 0, aside: undefined },
+  })
+  assert.equal(second.accounts.get(id)?.balanceNanos, -4n * costNanos)
+  assert.equal(existsSync(spoolPath(path)), false)
+  await second.close()
+
+  writeFileSync(spoolPath(path), `${left}{"requestId":"req_5","amou`, { mode: 0o600 })
+  const third = await open(t, path)
+  assert.deepEqual([third.lines[0]?.level, third.lines[0]?.fields.unreadable], ['error', 1])
+  assert.ok(existsSync(third.lines[0]!.fields.aside as string))
+  assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('F-P16 a second server on the same store is refused, the first one ended it may start', async (t) => {
+  const path = createPath(t)
+  const first = await open(t, path)
+  await assert.rejects(open(t, path), /Another triwire server is running on/)
+  await first.close()
+  await open(t, path)
+})
+
+test('F-S5 a store that is removed or replaced while the server runs is fatal, and debits go to the spool', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  const { id } = store.createAccount('one')
+  store.close()
+  const { ledger, accounts, fatals } = await open(t, path, { settleDeadlineMs: 50 })
+  renameSync(path, `${path}.moved`)
+  await until(() => fatals.length > 0)
+  assert.match(fatals[0]!.message, /was removed or replaced while the server runs/)
+  assert.equal(ledger.isWritable(), false)
+  assert.equal(await ledger.debit(createDebit('req_1', accounts.get(id)!)), 'spooled')
+})
+
+test('closing settles what is under way', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const { ledger, accounts, close } = await open(t, path)
+  const debit = ledger.debit(createDebit('req_1', accounts.get(id)!))
+  await close()
+  assert.equal(await debit, 'posted')
+  assert.ok(store.findEntry('req_1'))
+})
+
+test('a balance that does not fit its last entry is told at the start', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  const { id } = store.createAccount('one', 5n)
+  store.close()
+  const db = new DatabaseSync(path)
+  db.exec('UPDATE accounts SET balance = 6')
+  db.close()
+  const { lines } = await open(t, path)
+  assert.deepEqual(lines, [
+    { level: 'error', event: 'ledger_mismatch', fields: { accounts: [id], cure: 'run triwire ledger verify' } },
+  ])
+})

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { chmodSync, statSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import test from 'node:test'
+import { migrate, openDatabase, StoreError } from '../../src/store/sqlite/open.ts'
+import { openStore } from '../../src/store/sqlite/store.ts'
+import { createPath } from './fixtures.ts'
+
+test('F-S7 a missing store is made, readable by its owner only, durable on every opening', (t) => {
+  const path = createPath(t)
+  for (let i = 0; i < 2; i++) {
+    const db = openDatabase(path)
+    assert.equal(db.prepare('PRAGMA journal_mode').get()!.journal_mode, 'wal')
+    assert.equal(db.prepare('PRAGMA synchronous').get()!.synchronous, 2n)
+    assert.equal(db.prepare('PRAGMA foreign_keys').get()!.foreign_keys, 1n)
+    for (const file of [path, `${path}-wal`, `${path}-shm`]) assert.equal(statSync(file).mode & 0o777, 0o600, file)
+    db.close()
+  }
+})
+
+test('a store that is only to be read is not made by a wrong path', (t) => {
+  assert.throws(
+    () => openDatabase(createPath(t), { create: false }),
+    /There is no store at .*: name the right one with --store/,
+  )
+})
+
+test('a store that others can read is refused, with the command that cures it', (t) => {
+  const path = createPath(t)
+  openDatabase(path).close()
+  chmodSync(path, 0o640)
+  assert.throws(() => openDatabase(path), new RegExp(`mode 0640\\): run chmod 600 ${path}$`))
+})
+
+test('F-S7 an older schema is migrated in one transaction, or not at all', (t) => {
+  const db = new DatabaseSync(createPath(t), { readBigInts: true })
+  t.after(() => db.close())
+  const steps = ['CREATE TABLE a (x)', 'CREATE TABLE b (x)', 'CREATE TABLE c (x)']
+  migrate(db, 'store', steps.slice(0, 1))
+  assert.throws(() => migrate(db, 'store', [...steps.slice(0, 2), 'nonsense']))
+  assert.deepEqual(readTables(db), [1n, 'a'])
+  migrate(db, 'store', steps)
+  migrate(db, 'store', steps)
+  assert.deepEqual(readTables(db), [3n, 'a', 'b', 'c'])
+})
+
+test('F-S7 a newer schema is refused', (t) => {
+  const path = createPath(t)
+  const db = openDatabase(path)
+  db.exec('PRAGMA user_version = 99')
+  db.close()
+  assert.throws(() => openDatabase(path), /schema version 99 and this triwire knows 1: run the newer triwire/)
+})
+
+test('F-S6 a file that is no store, or none of ours, is refused in clear words', (t) => {
+  const path = createPath(t)
+  writeFileSync(path, 'not a database '.repeat(100), { mode: 0o600 })
+  assert.throws(
+    () => openStore(path),
+    (error) => error instanceof StoreError && /is not a triwire store/.test(error.message),
+  )
+  const other = createPath(t)
+  const db = new DatabaseSync(other)
+  db.exec('CREATE TABLE theirs (x)')
+  db.close()
+  chmodSync(other, 0o600)
+  assert.throws(() => openStore(other), /is not a triwire store: name another file/)
+})
+
+function readTables(db: DatabaseSync): unknown[] {
+  const names = db.prepare('SELECT name FROM sqlite_master ORDER BY name').all()
+  return [db.prepare('PRAGMA user_version').get()!.user_version, ...names.map(({ name }) => name)]
+}
