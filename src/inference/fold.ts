@@ -1,0 +1,53 @@
+import type { Answer, AnswerEvent, Fault, FoldedBlock, StopReason } from './answer.ts'
+import { mergeUsage, type UsageReport } from './usage.ts'
+
+/** What a run of events came to. `none`: it has not ended. */
+export type Outcome = { answer: Answer } | { fault: Fault; report: UsageReport } | 'none'
+
+/** Collects events to the answer they tell. JSON answers are made of nothing else, so stream and JSON cannot drift. */
+export function createFold(): { push(event: AnswerEvent): void; outcome(): Outcome } {
+  const blocks: FoldedBlock[] = []
+  let report: UsageReport = {}
+  let end: { reason: StopReason; stopSequence?: string } | undefined
+  let fault: Fault | undefined
+  return { push, outcome }
+
+  function push(event: AnswerEvent): void {
+    switch (event.type) {
+      case 'block_start':
+        blocks[event.index] = { block: event.block, text: '', cut: false }
+        return
+      case 'block_delta':
+        blocks[event.index]!.text += event.text
+        return
+      case 'block_seal':
+        blocks[event.index]!.sealed = event.sealed
+        return
+      case 'block_stop':
+        blocks[event.index]!.cut = event.cut
+        return
+      case 'usage':
+        report = mergeUsage(report, event.report)
+        return
+      case 'finish':
+        report = event.report
+        end = { reason: event.reason }
+        if (event.stopSequence !== undefined) end.stopSequence = event.stopSequence
+        return
+      case 'fail':
+        fault = event.fault
+    }
+  }
+
+  function outcome(): Outcome {
+    if (fault) return { fault, report }
+    return end ? { answer: { blocks, ...end, report } } : 'none'
+  }
+}
+
+/** The outcome of all events at once. */
+export function fold(events: Iterable<AnswerEvent>): Outcome {
+  const { push, outcome } = createFold()
+  for (const event of events) push(event)
+  return outcome()
+}

@@ -1,0 +1,79 @@
+import { readCount, type UsageReport } from './usage.ts'
+
+/** Reads counts out of a report and notes what cannot be believed (ruling C6). */
+export type CountReader = {
+  read(value: unknown): number | undefined
+  /** The report with the flags added, undefined counters left out. */
+  report(counters: Counters): UsageReport
+  flag(name: string): void
+}
+
+type Counters = { [K in Exclude<keyof UsageReport, 'flags'>]: number | undefined }
+
+export function createCountReader(): CountReader {
+  const flags = new Set<string>()
+  return {
+    read(value) {
+      if (value === undefined || value === null) return undefined
+      const count = readCount(value)
+      if (count === undefined) flags.add('usage_invalid')
+      return count
+    },
+    flag(name) {
+      flags.add(name)
+    },
+    report(counters) {
+      const report: UsageReport = {}
+      for (const [name, count] of Object.entries(counters) as [keyof Counters, number | undefined][]) {
+        if (count !== undefined) report[name] = count
+      }
+      if (flags.size > 0) report.flags = [...flags]
+      return report
+    },
+  }
+}
+
+/** A report as chat and responses make it: cached tokens are part of the prompt, reasoning is part of the output. */
+export type InclusiveUsage = {
+  prompt: unknown
+  cached: unknown
+  written: unknown
+  completion: unknown
+  reasoning: unknown
+  total: unknown
+  /** The model counts reasoning beside the completion and not within it. */
+  excludesReasoning?: boolean
+}
+
+/**
+ * The disjoint counters of an inclusive report. Of a total and a completion the larger tells the output, since some
+ * leave reasoning out of the latter. A prompt is never empty: one of 0 tokens has not been counted yet.
+ */
+export function splitInclusive(usage: InclusiveUsage): UsageReport {
+  const { read, report, flag } = createCountReader()
+  const prompt = read(usage.prompt) || undefined
+  const completion = read(usage.completion)
+  const reasoning = read(usage.reasoning)
+  const total = read(usage.total)
+  let cached = read(usage.cached)
+  let written = read(usage.written)
+  if (prompt !== undefined && (cached ?? 0) + (written ?? 0) > prompt) {
+    flag('cached_clamped')
+    if (cached !== undefined) cached = Math.min(cached, prompt)
+    if (written !== undefined) written = Math.min(written, prompt - (cached ?? 0))
+  }
+  let output = completion
+  if (completion !== undefined && reasoning !== undefined && (usage.excludesReasoning || reasoning > completion)) {
+    output = completion + reasoning
+  }
+  if (prompt !== undefined && total !== undefined && total > prompt) output = Math.max(output ?? 0, total - prompt)
+  const isUncounted = prompt === undefined && !output
+  return report({
+    inputTokens: prompt === undefined ? undefined : prompt - (cached ?? 0) - (written ?? 0),
+    cacheReadTokens: isUncounted ? undefined : cached,
+    cacheWriteTokens: isUncounted ? undefined : written,
+    cacheWrite1hTokens: undefined,
+    outputTokens: isUncounted ? undefined : output,
+    reasoningTokens: isUncounted ? undefined : reasoning,
+  })
+}

@@ -1,0 +1,51 @@
+import type { Narrator } from '../inference/narrator.ts'
+import { asObject } from '../json.ts'
+import { isDoneMark, type SseFrame } from '../sse.ts'
+import { brokenFault, truncatedFault } from './stream-fault.ts'
+
+/**
+ * The object in a frame. What is none ends the answer: a frame that was skipped could be a piece of a tool's arguments.
+ * A mere sign of life is told as one. `done` is the end mark, which any wire's upstream may send.
+ */
+export function readFrame(frame: SseFrame, narrator: Narrator): Record<string, unknown> | 'done' | undefined {
+  if (frame.broken) {
+    narrator.fail(frame.broken === 'cut' ? truncatedFault() : brokenFault('The model sent an event that is too large.'))
+    return undefined
+  }
+  if (frame.data === '') {
+    narrator.alive()
+    return undefined
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(frame.data)
+  } catch {
+    if (isDoneMark(frame.data)) return 'done'
+  }
+  const object = asObject(value)
+  if (!object) narrator.fail(unreadable())
+  return object
+}
+
+/** The object of a whole JSON answer; undefined where it is none. */
+export function readBody(bodyText: string): Record<string, unknown> | undefined {
+  try {
+    return asObject(JSON.parse(bodyText))
+  } catch {
+    return undefined
+  }
+}
+
+export function unreadable() {
+  return brokenFault('The model sent an answer that cannot be read.')
+}
+
+/** A non-empty string, else undefined. */
+export function wordOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** The elements that are objects; nothing for what is no array. */
+export function objectsOf(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.map(asObject).filter((item) => item !== undefined) : []
+}

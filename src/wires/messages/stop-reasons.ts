@@ -1,0 +1,31 @@
+import type { StopReason } from '../../inference/answer.ts'
+
+/** What a model's `stop_reason` means. Anything else is an ordinary end, kept raw for the log (translation 3.1). */
+const decoded: Record<string, StopReason> = {
+  end_turn: 'end',
+  tool_use: 'calls',
+  max_tokens: 'max_tokens',
+  model_context_window_exceeded: 'window',
+  stop_sequence: 'stop_sequence',
+  refusal: 'refused',
+  pause_turn: 'paused',
+}
+
+const encoded: Record<StopReason, string> = {
+  end: 'end_turn',
+  calls: 'tool_use',
+  max_tokens: 'max_tokens',
+  window: 'model_context_window_exceeded',
+  stop_sequence: 'stop_sequence',
+  refused: 'refusal',
+  paused: 'pause_turn',
+}
+
+export function decodeStopReason(raw: string | undefined): StopReason {
+  return raw !== undefined && Object.hasOwn(decoded, raw) ? decoded[raw]! : 'end'
+}
+
+/** @param refuses the answer has a refusal block: this wire has no such block, so the reason must tell it. */
+export function encodeStopReason(reason: StopReason, refuses: boolean): string {
+  return refuses && reason === 'end' ? encoded.refused : encoded[reason]
+}

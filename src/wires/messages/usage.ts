@@ -1,0 +1,66 @@
+import type { Profile } from '../../catalog/profile.ts'
+import { createCountReader } from '../../inference/reported-usage.ts'
+import { tokenCountMax, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { asObject } from '../../json.ts'
+
+/**
+ * On this wire the counters are disjoint already. What was written into the cache is also told by its lifetime, and
+ * compaction that ran within the request stands beside the totals, in `iterations` (message-wire §8). A prompt is never
+ * empty: three zeros mean that it has not been counted.
+ */
+export function decodeUsage(raw: unknown, _quirk?: Profile['usageQuirk']): UsageReport {
+  const usage = asObject(raw)
+  if (!usage) return {}
+  const { read, report } = createCountReader()
+  const iterations: unknown[] = Array.isArray(usage['iterations']) ? usage['iterations'] : []
+  const compactions = iterations.map(asObject).filter((iteration) => iteration?.['type'] === 'compaction')
+  const parts = [usage, ...compactions].map((part) => {
+    const lifetimes = asObject(part?.['cache_creation'])
+    const short = read(lifetimes?.['ephemeral_5m_input_tokens'])
+    const hour = read(lifetimes?.['ephemeral_1h_input_tokens'])
+    return {
+      input: read(part?.['input_tokens']),
+      cached: read(part?.['cache_read_input_tokens']),
+      written: read(part?.['cache_creation_input_tokens']) ?? sum([short, hour]),
+      hour,
+      output: read(part?.['output_tokens']),
+      reasoning: read(asObject(part?.['output_tokens_details'])?.['thinking_tokens']),
+    }
+  })
+  const input = sum(parts.map((part) => part.input))
+  const cached = sum(parts.map((part) => part.cached))
+  const written = sum(parts.map((part) => part.written))
+  const hour = sum(parts.map((part) => part.hour))
+  const output = sum(parts.map((part) => part.output))
+  const isUncounted = !input && !cached && !written
+  return report({
+    inputTokens: isUncounted ? undefined : input,
+    cacheReadTokens: isUncounted ? undefined : cached,
+    cacheWriteTokens: isUncounted ? undefined : written,
+    cacheWrite1hTokens: isUncounted ? undefined : hour,
+    // An all-zero report says nothing of the output either, while a zero of its own does.
+    outputTokens: isUncounted && input === 0 && output === 0 ? undefined : output,
+    reasoningTokens: sum(parts.map((part) => part.reasoning)),
+  })
+}
+
+function sum(counts: (number | undefined)[]): number | undefined {
+  const known = counts.filter((count) => count !== undefined)
+  return known.length === 0 ? undefined : Math.min(tokenCountMax, known.reduce((a, b) => a + b, 0))
+}
+
+export type MessagesUsage = {
+  input_tokens: number
+  cache_creation_input_tokens: number
+  cache_read_input_tokens: number
+  output_tokens: number
+}
+
+export function encodeUsage(usage: Usage): MessagesUsage {
+  return {
+    input_tokens: usage.inputTokens,
+    cache_creation_input_tokens: usage.cacheWriteTokens,
+    cache_read_input_tokens: usage.cacheReadTokens,
+    output_tokens: usage.outputTokens,
+  }
+}

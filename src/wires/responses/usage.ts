@@ -1,0 +1,40 @@
+import type { Profile } from '../../catalog/profile.ts'
+import { splitInclusive } from '../../inference/reported-usage.ts'
+import type { Usage, UsageReport } from '../../inference/usage.ts'
+import { asObject } from '../../json.ts'
+
+/** On this wire `input_tokens` includes the cached ones; the gateway's counters are disjoint. */
+export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageReport {
+  const usage = asObject(raw)
+  if (!usage) return {}
+  const inputDetails = asObject(usage['input_tokens_details'])
+  const outputDetails = asObject(usage['output_tokens_details'])
+  return splitInclusive({
+    prompt: usage['input_tokens'],
+    cached: inputDetails?.['cached_tokens'] ?? usage['cached_tokens'],
+    written: inputDetails?.['cache_write_tokens'],
+    completion: usage['output_tokens'],
+    reasoning: outputDetails?.['reasoning_tokens'],
+    total: usage['total_tokens'],
+    excludesReasoning: quirk === 'excl_reasoning',
+  })
+}
+
+export type ResponsesUsage = {
+  input_tokens: number
+  input_tokens_details: { cached_tokens: number; cache_write_tokens: number }
+  output_tokens: number
+  output_tokens_details: { reasoning_tokens: number }
+  total_tokens: number
+}
+
+export function encodeUsage(usage: Usage): ResponsesUsage {
+  const input = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: usage.cacheReadTokens, cache_write_tokens: usage.cacheWriteTokens },
+    output_tokens: usage.outputTokens,
+    output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    total_tokens: input + usage.outputTokens,
+  }
+}

@@ -1,0 +1,93 @@
+import { type ErrorCode, errorTable } from '../errors.ts'
+import type { Fault } from '../inference/answer.ts'
+import { asObject } from '../json.ts'
+import type { ErrorFacts } from './envelope.ts'
+
+/** What the error types and codes of all three dialects stand for; words that are missing here are decided by status. */
+const statuses: Record<string, number> = {
+  invalid_request_error: 400,
+  invalid_request: 400,
+  invalid_prompt: 400,
+  invalid_value: 400,
+  unsupported_parameter: 400,
+  context_length_exceeded: 400,
+  string_above_max_length: 400,
+  content_policy_violation: 400,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  rate_limit_reached: 429,
+  slow_down: 429,
+  too_many_requests: 429,
+  overloaded_error: 529,
+  server_is_overloaded: 529,
+  authentication_error: 401,
+  invalid_api_key: 401,
+  billing_error: 402,
+  insufficient_quota: 402,
+  permission_error: 403,
+  timeout_error: 504,
+  api_error: 500,
+  server_error: 500,
+}
+
+/** The error object of a stream, or of a 200 that is none, as a fault. Nothing in it can be relied on to be there. */
+export function faultOfError(raw: unknown): Fault {
+  const error = asObject(raw) ?? { message: raw }
+  const code = firstWord([error['code'], error['type']])
+  const status = [error['status'], error['status_code'], error['code']].find(isStatus) ?? statusOf(error)
+  const text = typeof error['message'] === 'string' ? error['message'] : ''
+  return {
+    kind: kindOf(status),
+    ...(status !== undefined && { status }),
+    text: text || 'The model reported an error.',
+    ...(code !== undefined && { code }),
+  }
+}
+
+function statusOf(error: Record<string, unknown>): number | undefined {
+  for (const word of [error['code'], error['type']]) {
+    if (typeof word === 'string' && Object.hasOwn(statuses, word)) return statuses[word]
+  }
+  return undefined
+}
+
+function isStatus(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 400 && value <= 599
+}
+
+function firstWord(values: unknown[]): string | undefined {
+  return values.find((value) => typeof value === 'string' && value !== '') as string | undefined
+}
+
+/** By the same statuses as an HTTP refusal (ruling U2). */
+function kindOf(status: number | undefined): Fault['kind'] {
+  if (status === undefined) return 'broken'
+  if (status === 400 || status === 404 || status === 413 || status === 422) return 'rejected'
+  if (status === 429 || status === 529) return 'capacity'
+  return status === 401 || status === 402 || status === 403 ? 'account' : 'broken'
+}
+
+export function brokenFault(text: string): Fault {
+  return { kind: 'broken', text }
+}
+
+export function truncatedFault(): Fault {
+  return { kind: 'truncated', text: 'The model ended its answer before it was complete.' }
+}
+
+const codes: Record<Fault['kind'], ErrorCode> = {
+  rejected: 'invalid_request',
+  capacity: 'rate_limit_exceeded',
+  account: 'no_upstream_account',
+  broken: 'upstream_error',
+  truncated: 'upstream_error',
+}
+
+/** What the client of a started stream is told (ruling T4). The text is written as it is: the caller has scrubbed it. */
+export function factsOfFault(fault: Fault): ErrorFacts {
+  const code = codes[fault.kind]
+  const isModelStatus = fault.kind === 'rejected' && (fault.status === 404 || fault.status === 422)
+  return { status: isModelStatus ? fault.status! : errorTable[code].status, code, message: fault.text, param: null }
+}
