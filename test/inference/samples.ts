@@ -23,7 +23,7 @@ const sources: [kind: string, glob: string][] = [
   ['prose', 'test/fixtures/samples/prose/*'],
   ['markdown', 'test/fixtures/samples/markdown/*'],
   ['code', 'test/fixtures/samples/code/*'],
-  ['data', 'test/fixtures/samples/data/*'],
+  ['code', 'test/fixtures/samples/records/*'],
   ['licence', 'node_modules/{openai,typescript,yaml,zod}/LICENSE*'],
   ['markdown', 'node_modules/undici/docs/docs/**/*.md'],
   [
@@ -74,7 +74,7 @@ function halfOf(name: string): Sample['half'] {
 }
 
 function kindOf(kind: string, source: string): string {
-  return kind === 'code' || kind === 'data' ? source.slice(source.lastIndexOf('.') + 1) : kind
+  return kind === 'code' ? source.slice(source.lastIndexOf('.') + 1) : kind
 }
 
 /** At most `slicesPerFileMax` pieces of whole lines, evenly spread over the file. */

@@ -1,0 +1,62 @@
+/*
+ * What images and documents count in an estimate. Nobody tokenizes them: these rules are ours, near what models
+ * report, and bounded, so that a picture of many megabytes does not look like a library (docs/token-estimate.md).
+ */
+
+/** Pixels for one token; models differ between 500 and 1,000. */
+const pixelsPerToken = 750
+/** Larger images are scaled down by the models before they look at them; also the count of one whose size is unknown. */
+export const imageTokensMax = 1_600
+/** A page counts by its text and by its picture. */
+export const pageTokens = 2_000
+/** Of a PDF we know only its size: this many bytes are taken for a page. */
+const pageBytes = 50_000
+const pagesMax = 100
+
+/** How much of an image is looked at for its dimensions, in base64 characters: enough to pass a camera's preview. */
+export const mediaHeadChars = 65_536
+
+/**
+ * The tokens of an image or a PDF in base64, told by its first characters (at least 32, at most `mediaHeadChars` are
+ * used) and its length in characters; undefined if it is neither.
+ */
+export function estimateMediaTokens(head: string, chars: number): number | undefined {
+  if (head.startsWith('JVBERi')) {
+    return pageTokens * Math.min(pagesMax, Math.max(1, Math.ceil((chars * 3) / 4 / pageBytes)))
+  }
+  const kind = imageMarks.find(([mark]) => head.startsWith(mark))
+  if (!kind) return undefined
+  const pixels = kind[1](Buffer.from(head.slice(0, mediaHeadChars), 'base64'))
+  return pixels > 0 ? Math.min(imageTokensMax, Math.ceil(pixels / pixelsPerToken)) : imageTokensMax
+}
+
+/** The first bytes of each format in base64, and how to read width × height; 0 where it cannot be read. */
+const imageMarks: [mark: string, pixels: (bytes: Buffer) => number][] = [
+  ['iVBORw0KGgo', (bytes) => (bytes.length < 24 ? 0 : bytes.readUInt32BE(16) * bytes.readUInt32BE(20))],
+  ['R0lGOD', (bytes) => (bytes.length < 10 ? 0 : bytes.readUInt16LE(6) * bytes.readUInt16LE(8))],
+  ['UklGR', webpPixels],
+  ['/9j/', jpegPixels],
+]
+
+/** RFC 9649: the first chunk is VP8 (lossy), VP8L (lossless) or VP8X (extended), each with its own size field. */
+function webpPixels(bytes: Buffer): number {
+  if (bytes.length < 30 || bytes.toString('latin1', 8, 12) !== 'WEBP') return 0
+  const chunk = bytes.toString('latin1', 12, 16)
+  if (chunk === 'VP8 ') return (bytes.readUInt16LE(26) & 0x3fff) * (bytes.readUInt16LE(28) & 0x3fff)
+  if (chunk === 'VP8X') return (bytes.readUIntLE(24, 3) + 1) * (bytes.readUIntLE(27, 3) + 1)
+  if (chunk !== 'VP8L') return 0
+  const size = bytes.readUInt32LE(21)
+  return ((size & 0x3fff) + 1) * (((size >>> 14) & 0x3fff) + 1)
+}
+
+/** ITU T.81: segments follow one another; the dimensions stand in the start of frame (C0…CF without C4, C8, CC). */
+function jpegPixels(bytes: Buffer): number {
+  let at = 2
+  while (at + 9 <= bytes.length && bytes[at] === 0xff) {
+    const marker = bytes[at + 1]!
+    const isFrame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc
+    if (isFrame) return bytes.readUInt16BE(at + 5) * bytes.readUInt16BE(at + 7)
+    at += 2 + bytes.readUInt16BE(at + 2)
+  }
+  return 0
+}
