@@ -4,9 +4,9 @@ import { otherLanguages, readSamples, type Sample } from '../test/inference/samp
 
 /*
  * Fits the weights of the token estimate on one half of the samples, prints the accuracy on both, and with `--write`
- * writes src/inference/estimate-weights.ts. Least squares of the relative error, a kind of sample has more
- * say the more of it there is, but less than in proportion; neighbouring lengths are held together and to a first guess, so that a length that is rare in the samples cannot
- * get an odd weight.
+ * writes src/inference/estimate-weights.ts. Least squares of the relative error; a kind of sample has more say the more
+ * of it there is, but less than in proportion. Neighbouring lengths are held together and to a first guess, so that a
+ * length that is rare in the samples cannot get an odd weight.
  *
  *     node bin/node.mjs scripts/fit-estimate.ts [--write]
  */

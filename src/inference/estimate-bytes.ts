@@ -64,6 +64,9 @@ for (let before = 0; before < 8; before++) {
 /** Classes that never occur in base64. */
 const proseClasses = (1 << mark) | (1 << blank) | (1 << high) | (1 << backslash)
 
+/** The second bytes of escapes that base64 may have: some clients write `\\/`, some break it into lines. */
+const base64Escapes = new Set([0x2f, 0x6e, 0x72])
+
 const quote = 0x22
 
 /** The tokens of a piece of JSON text in UTF-8, estimated; deterministic, and never longer than one pass. */
@@ -83,9 +86,9 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
     let i = at
     while (i < stop) {
       const now = classOf[body[i]!]!
-      seen |= 1 << now
       if (now === backslash) {
-        const letter = body[i + 1]
+        const letter = body[i + 1]!
+        seen |= base64Escapes.has(letter) ? 1 << base64Mark : 1 << backslash
         if (letter === 0x75) {
           blockWeight += byteWeights.perUnicodeEscape
           before = high
@@ -100,6 +103,7 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
         i += 2
         continue
       }
+      seen |= 1 << now
       blockWeight += steps[before * 8 + now]!
       before = now
       i++
@@ -126,7 +130,7 @@ function findRun(body: Buffer, at: number, from: number): { start: number; end: 
   while (start > from && classOf[body[start - 1]!] !== mark) start--
   const quoteAt = body.indexOf(quote, at)
   const end = quoteAt < 0 ? body.length : quoteAt
-  const head = body.toString('latin1', start, Math.min(end, start + mediaHeadChars))
+  const head = body.toString('latin1', start, Math.min(end, start + mediaHeadChars)).replace(/\\(?:[nr]|(?=\/))/g, '')
   return {
     start,
     end,

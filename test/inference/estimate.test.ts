@@ -112,6 +112,18 @@ test('C2 an image counts by its pixels and not by its megabyte', () => {
   assert.ok(estimateBytesTokens(url) <= 1_049 + 80, `${estimateBytesTokens(url)}`)
 })
 
+test('C2 base64 with escaped slashes or in lines is an image all the same', () => {
+  const jpeg = Buffer.from('ffd8ffe000104a46494600010100000100010000ffc000110800c8012c03', 'hex')
+  const data = Buffer.concat([jpeg, Buffer.alloc(300_000, 'any bytes')]).toString('base64')
+  const escaped = JSON.stringify({ image: data }).replaceAll('/', '\\/')
+  const lines = JSON.stringify({ image: data.replace(/.{76}/g, '$&\r\n') })
+  // 300 × 200 / 750
+  for (const body of [escaped, lines]) {
+    const tokens = estimateBytesTokens(Buffer.from(body))
+    assert.ok(tokens >= 80 && tokens <= 80 + 60, `${tokens}`)
+  }
+})
+
 test('C2 a long run that is no image counts one token per four bytes, so that it hides nothing', () => {
   const tokens = estimateBytesTokens(Buffer.from(JSON.stringify({ text: 'a'.repeat(400_000) })))
   assert.ok(tokens >= 100_000 && tokens <= 100_100, `${tokens}`)
