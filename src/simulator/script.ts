@@ -162,5 +162,6 @@ function deepest(issue: Issue, above: PropertyKey[]): { path: PropertyKey[]; mes
     const best = branches.sort((a, b) => (b[0]?.path.length ?? 0) - (a[0]?.path.length ?? 0))[0]
     if (best && (best[0]?.path.length ?? 0) > path.length) return best
   }
+  if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => ({ path, message }))
   return [{ path, message: issue.message }]
 }
