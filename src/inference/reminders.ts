@@ -1,0 +1,61 @@
+import type { OperatorTurn, TextPart, Turn } from './request.ts'
+
+/**
+ * Operator text of the middle of a conversation for a wire that does not take it in its place (R-SYS 3 and 4): it
+ * becomes marked text of the user turn directly before it, else of the one directly after it, else of one of its own,
+ * so that its place does not change as the conversation grows (rulings T8, T15). It never moves into the preamble.
+ * @param mayStay whether operator text is taken between these neighbours
+ */
+export function foldOperators(
+  turns: readonly Turn[],
+  mayStay: (before: Turn | undefined, after: Turn | undefined) => boolean,
+): Turn[] {
+  const folded: Turn[] = []
+  for (let i = 0; i < turns.length; i++) {
+    const turn = turns[i]!
+    if (turn.by !== 'operator') {
+      folded.push(turn)
+      continue
+    }
+    // A run of operator turns has one place and is one turn.
+    const run: OperatorTurn = { ...turn, texts: [...turn.texts] }
+    for (let next = turns[i + 1]; next?.by === 'operator'; next = turns[i + 1]) {
+      for (const text of next.texts) run.texts.push(text)
+      i++
+    }
+    const before = folded.at(-1)
+    const after = turns[i + 1]
+    if (mayStay(before, after)) {
+      folded.push(run)
+      continue
+    }
+    const reminders = run.texts.map(reminder)
+    if (before?.by === 'user') {
+      folded[folded.length - 1] = { by: 'user', parts: [...before.parts, ...reminders] }
+    } else if (after?.by === 'user') {
+      const results = after.parts.findIndex((part) => part.type !== 'tool_result')
+      const head = results < 0 ? after.parts.length : results
+      folded.push({ by: 'user', parts: [...after.parts.slice(0, head), ...reminders, ...after.parts.slice(head)] })
+      i++
+    } else {
+      folded.push({ by: 'user', parts: reminders })
+    }
+  }
+  return folded
+}
+
+function reminder(text: { text: string }): TextPart {
+  return { type: 'text', text: `<system-reminder>\n${text.text}\n</system-reminder>` }
+}
+
+/** Neighbours of one side as one turn, for a wire on which sides alternate (R-PAIR 2). */
+export function mergeNeighbours(turns: readonly Turn[]): Turn[] {
+  const merged: Turn[] = []
+  for (const turn of turns) {
+    const last = merged.at(-1)
+    if (last?.by === 'user' && turn.by === 'user') for (const part of turn.parts) last.parts.push(part)
+    else if (last?.by === 'model' && turn.by === 'model') for (const part of turn.parts) last.parts.push(part)
+    else merged.push(turn.by === 'operator' ? turn : ({ ...turn, parts: [...turn.parts] } as Turn))
+  }
+  return merged
+}

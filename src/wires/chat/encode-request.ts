@@ -1,0 +1,161 @@
+import type { Model } from '../../catalog/model.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import { sha256Hex } from '../../digest.ts'
+import type { InferenceRequest, OutputFormat, Tool } from '../../inference/request.ts'
+import type { Choice } from '../choice.ts'
+import { verbatim, writeJson } from '../json-writer.ts'
+import { dropFields, formatName, type Prepared, prepareRequest, toolSchema } from '../prepare-request.ts'
+import { type Reasoning, resolveReasoning } from '../reasoning-wish.ts'
+import type { EncodedRequest } from '../wire.ts'
+import { encodeMessages, lacksThought } from './encode-turns.ts'
+
+/** A hub request for a chat model (translation 2.2, 2.6). What grows with the conversation stands last (ruling T8). */
+export function encodeRequest(request: InferenceRequest, model: Model): EncodedRequest {
+  const { profile } = model
+  const prepared = prepareRequest(request, model, {
+    outputTokensMin: 1,
+    hasJsonMode: true,
+    stopsMax: profile.drops.has('stop') ? 0 : profile.maxStops,
+    takesBlankStops: true,
+  })
+  const { choice, losses, stops } = prepared
+  const wish = resolveReasoning(request.reasoning, profile.reasoning, prepared.outputTokensCap, losses)
+  const reasoning = reasoningForHistory(wish, prepared, profile)
+  const isStreamed = request.stream || profile.preferStream
+  const body: Record<string, unknown> = {
+    model: model.upstreamModel,
+    stream: isStreamed,
+    stream_options: isStreamed ? { include_usage: true } : undefined,
+    [profile.maxField]: request.outputTokensMax === undefined ? undefined : prepared.outputTokensCap,
+    ...sampling(request, prepared, profile),
+    stop: stops.sent.length > 0 ? stops.sent : undefined,
+    ...reasoningFields(reasoning, profile.reasoning),
+    verbosity: profile.accepts.has('verbosity') ? request.verbosity : undefined,
+    response_format: encodeFormat(prepared.format),
+    ...identity(request, profile),
+    prompt_cache_key: profile.accepts.has('prompt_cache_key') ? request.cacheKey : undefined,
+    ...toolFields(choice, profile),
+    messages: encodeMessages(prepared, profile),
+  }
+  if (request.verbosity !== undefined && !profile.accepts.has('verbosity')) {
+    losses.add('verbosity', 'dropped', 'the model does not take it')
+  }
+  dropFields(body, profile.drops, losses)
+  return {
+    body: writeJson(body),
+    names: prepared.names.restore,
+    localStops: stops.local,
+    stops: stops.all,
+    outputTokensCap: prepared.outputTokensCap,
+    losses: losses.list,
+  }
+}
+
+function sampling(request: InferenceRequest, prepared: Prepared, profile: Profile): Record<string, unknown> {
+  const { temperature, topP, topK, frequencyPenalty, presencePenalty, seed } = request.sampling
+  const takesTopK = profile.accepts.has('top_k')
+  if (topK !== undefined && !takesTopK) prepared.losses.add('top_k', 'dropped', 'the model does not take it')
+  return {
+    temperature,
+    top_p: topP,
+    top_k: takesTopK ? topK : undefined,
+    frequency_penalty: frequencyPenalty,
+    presence_penalty: presencePenalty,
+    seed,
+  }
+}
+
+/**
+ * Some models refuse a tool turn without its reasoning text while they reason; a client that did not see it cannot
+ * send it (R-HIST). Then the request goes without reasoning where that is possible.
+ */
+function reasoningForHistory(wish: Reasoning, prepared: Prepared, profile: Profile): Reasoning {
+  if (!profile.replayThought.required || !profile.reasoning.canDisable || profile.reasoning.style === 'none')
+    return wish
+  return prepared.turns.some(lacksThought) ? { state: 'off' } : wish
+}
+
+function reasoningFields(reasoning: Reasoning, profile: Profile['reasoning']): Record<string, unknown> {
+  if (reasoning.state === 'unsaid') return {}
+  const isOn = reasoning.state === 'on'
+  switch (profile.style) {
+    case 'none':
+      return {}
+    case 'effort':
+      return { reasoning_effort: isOn ? reasoning.level : 'none' }
+    case 'budget':
+      return { thinking: isOn ? { type: 'enabled', budget_tokens: reasoning.budgetTokens } : { type: 'disabled' } }
+    case 'adaptive':
+      return isOn
+        ? { thinking: { type: 'adaptive' }, reasoning_effort: reasoning.level }
+        : { thinking: { type: 'disabled' } }
+    case 'toggle':
+      return { [profile.field ?? 'enable_thinking']: isOn }
+  }
+}
+
+function encodeFormat(format: OutputFormat): unknown {
+  switch (format.kind) {
+    case 'text':
+      return undefined
+    case 'json':
+      return { type: 'json_object' }
+    case 'schema': {
+      const { name, description, schema, strict } = format
+      return {
+        type: 'json_schema',
+        json_schema: { name: formatName(name), description, schema: verbatim(schema), strict },
+      }
+    }
+  }
+}
+
+/** R-WHO: upstreams of this wire take 64 characters. */
+function identity(request: InferenceRequest, profile: Profile): Record<string, unknown> {
+  const { user, safetyId } = request.identity
+  const takesSafetyId = profile.accepts.has('safety_identifier')
+  return {
+    user: shortId(user ?? safetyId),
+    safety_identifier: takesSafetyId ? shortId(safetyId) : undefined,
+  }
+}
+
+function shortId(id: string | undefined): string | undefined {
+  return id !== undefined && id.length > 64 ? sha256Hex(id) : id
+}
+
+function toolFields(choice: Choice, profile: Profile): Record<string, unknown> {
+  if (choice.tools.length === 0) return {}
+  return {
+    tools: choice.tools.map((tool) => encodeTool(tool, profile)),
+    tool_choice: encodeChoice(choice),
+    parallel_tool_calls: choice.parallel,
+  }
+}
+
+function encodeTool(tool: Tool, profile: Profile): unknown {
+  return {
+    type: 'function',
+    function: {
+      name: tool.name,
+      description: tool.description,
+      parameters: verbatim(toolSchema(tool.schema)),
+      strict: profile.accepts.has('strict') ? tool.strict : undefined,
+    },
+  }
+}
+
+function encodeChoice(choice: Choice): unknown {
+  const named = (name: string | undefined) => ({ type: 'function', function: { name } })
+  if (choice.allowed) {
+    return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choice.allowed.map(named) } }
+  }
+  switch (choice.mode) {
+    case 'default':
+      return undefined
+    case 'named':
+      return named(choice.name)
+    default:
+      return choice.mode
+  }
+}

@@ -1,0 +1,171 @@
+import type { Profile } from '../../catalog/profile.ts'
+import { writeDataUrl } from '../../inference/data-url.ts'
+import { foldOperators } from '../../inference/reminders.ts'
+import type {
+  DocumentPart,
+  ImagePart,
+  ModelPart,
+  ModelTurn,
+  OperatorTurn,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+  UserPart,
+} from '../../inference/request.ts'
+import { failedText, inlineText, type Prepared, refuseFiles, refuseImages } from '../prepare-request.ts'
+
+type Message = Record<string, unknown>
+
+/** The conversation as chat messages: the preamble, then turn by turn. */
+export function encodeMessages(prepared: Prepared, profile: Profile): Message[] {
+  const isFirstOnly = profile.operatorInPlace === 'first_only'
+  const said = prepared.turns.filter(
+    (turn) => turn.by === 'operator' || turn.parts.some((part) => isSaid(part, turn, profile)),
+  )
+  const turns = isFirstOnly ? foldOperators(said, () => false) : said
+  const messages = encodePreamble(prepared.preamble, profile, isFirstOnly)
+  const encoder = createTurnEncoder(prepared, profile)
+  for (const turn of turns) for (const message of encoder(turn)) messages.push(message)
+  markPrefill(messages, turns, profile)
+  return messages
+}
+
+/** One message per source item, or all in one where the upstream takes one system message only (R-SYS 2). */
+function encodePreamble(preamble: OperatorTurn[], profile: Profile, isFirstOnly: boolean): Message[] {
+  if (!isFirstOnly || preamble.length < 2) return preamble.map((turn) => encodeOperator(turn, profile))
+  const texts = preamble.flatMap((turn) => turn.texts)
+  return [encodeOperator({ by: 'operator', level: 'system', texts }, profile)]
+}
+
+function encodeOperator(turn: OperatorTurn, profile: Profile): Message {
+  const role = turn.level === 'developer' && profile.developerRole ? 'developer' : 'system'
+  return { role, content: turn.texts.map((text) => text.text).join('\n\n') }
+}
+
+function createTurnEncoder(prepared: Prepared, profile: Profile): (turn: Turn) => Message[] {
+  const param = prepared.contentParam
+  return (turn) => {
+    if (turn.by === 'operator') return [encodeOperator(turn, profile)]
+    return turn.by === 'user' ? encodeUser(turn.parts) : [encodeModel(turn, profile)]
+  }
+
+  /** Results as messages of their own; what they cannot hold, and all else, in a user message behind them (R-RES). */
+  function encodeUser(parts: UserPart[]): Message[] {
+    const messages: Message[] = []
+    const attached: unknown[] = []
+    const rest: Exclude<UserPart, ToolResultPart>[] = []
+    for (const part of parts) {
+      if (part.type === 'tool_result') messages.push(encodeResult(part, attached))
+      else rest.push(part)
+    }
+    const content = [...attached, ...rest.map(encodePart)]
+    if (content.length > 0) messages.push({ role: 'user', content: joinContent(content, profile) })
+    return messages
+  }
+
+  function encodeResult(result: ToolResultPart, attached: unknown[]): Message {
+    const texts: string[] = []
+    const media: unknown[] = []
+    for (const part of result.parts) {
+      if (part.type === 'text') texts.push(part.text)
+      else if (part.type === 'document' && part.text !== undefined) texts.push(inlineText(part))
+      else {
+        media.push(encodePart(part))
+        if (profile.toolImages === 'follow_up')
+          texts.push(part.type === 'image' ? '[image attached below]' : '[file attached below]')
+      }
+    }
+    const text = failedText(result, texts.join('\n'))
+    const message = { role: 'tool', tool_call_id: result.callId }
+    if (profile.toolImages === 'native' && media.length > 0) {
+      return { ...message, content: [...(text ? [{ type: 'text', text }] : []), ...media] }
+    }
+    for (const part of media) attached.push(part)
+    return { ...message, content: text }
+  }
+
+  function encodePart(part: TextPart | ImagePart | DocumentPart): unknown {
+    if (part.type === 'text') return { type: 'text', text: part.text }
+    if (part.type === 'image') {
+      refuseImages(profile, param)
+      return { type: 'image_url', image_url: { url: writeDataUrl(part.mime, part.base64), detail: part.detail } }
+    }
+    if (part.base64 === undefined) return { type: 'text', text: inlineText(part) }
+    refuseFiles(profile, param)
+    return {
+      type: 'file',
+      file: { filename: part.title ?? 'document', file_data: writeDataUrl(part.mime, part.base64) },
+    }
+  }
+}
+
+/** One text is a string; several stay parts, unless the upstream takes strings only. */
+function joinContent(content: unknown[], profile: Profile): unknown {
+  const texts = content.flatMap((part) => {
+    const { type, text } = part as TextPart
+    return type === 'text' ? [text] : []
+  })
+  const isAllText = texts.length === content.length
+  if (isAllText && (texts.length === 1 || profile.stringOnly)) return texts.join('\n')
+  return content
+}
+
+/** Whether anything of a turn arrives at all; a turn that is empty then is no message (R-EMPTY). */
+function isSaid(part: UserPart | ModelPart, turn: Turn, profile: Profile): boolean {
+  return part.type !== 'reasoning' || (turn.by === 'model' && part.text !== '' && replays(turn, profile))
+}
+
+function replays(turn: ModelTurn, profile: Profile): boolean {
+  const { when, required } = profile.replayThought
+  return when === 'all' || ((when === 'tool_turns' || required) && hasCalls(turn))
+}
+
+function encodeModel(turn: ModelTurn, profile: Profile): Message {
+  let text: string | undefined
+  const thoughts: string[] = []
+  const calls: unknown[] = []
+  for (const part of turn.parts) {
+    if (part.type === 'text' || part.type === 'refusal') text = (text ?? '') + part.text
+    else if (part.type === 'tool_call') calls.push(encodeCall(part))
+    else if (part.text) thoughts.push(part.text)
+  }
+  return {
+    role: 'assistant',
+    content: text || (calls.length > 0 && profile.nullContent === 'null' ? null : ''),
+    ...encodeThoughts(turn, thoughts, profile),
+    tool_calls: calls.length > 0 ? calls : undefined,
+  }
+}
+
+function encodeThoughts(turn: ModelTurn, thoughts: string[], profile: Profile): Message {
+  if (!replays(turn, profile)) return {}
+  // The upstream refuses the turn without the field; nobody has its text.
+  const isMissing = profile.replayThought.required && !profile.reasoning.canDisable && lacksThought(turn)
+  const text = isMissing ? ' ' : thoughts.join('\n\n')
+  if (text === '') return {}
+  const { reasoningField } = profile
+  if (reasoningField === 'details') return { reasoning_details: [{ type: 'reasoning.text', text }] }
+  return { [reasoningField === 'auto' ? 'reasoning_content' : reasoningField]: text }
+}
+
+function encodeCall(call: ToolCallPart): unknown {
+  const args = call.argumentsText.trim() === '' ? '{}' : call.argumentsText
+  return { id: call.callId, type: 'function', function: { name: call.name, arguments: args } }
+}
+
+export function lacksThought(turn: Turn): boolean {
+  return turn.by === 'model' && hasCalls(turn) && !turn.parts.some((part) => part.type === 'reasoning' && part.text)
+}
+
+function hasCalls(turn: ModelTurn): boolean {
+  return turn.parts.some((part) => part.type === 'tool_call')
+}
+
+/** A trailing assistant text is continued where the upstream has a flag for it, set on that message (R-PRE). */
+function markPrefill(messages: Message[], turns: Turn[], profile: Profile) {
+  const last = turns.at(-1)
+  if (last?.by !== 'model' || hasCalls(last)) return
+  const message = messages.at(-1)
+  if (message && profile.prefill.startsWith('flag:')) message[profile.prefill.slice('flag:'.length)] = true
+}

@@ -1,0 +1,168 @@
+import type { Model } from '../../catalog/model.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import type { InferenceRequest, OutputFormat, Tool, Turn } from '../../inference/request.ts'
+import { withoutRootBranches } from '../../inference/schema.ts'
+import type { Choice } from '../choice.ts'
+import { verbatim, writeJson } from '../json-writer.ts'
+import { dropFields, type Prepared, prepareRequest, toolSchema } from '../prepare-request.ts'
+import type { Losses } from '../reading.ts'
+import { type Reasoning, resolveReasoning } from '../reasoning-wish.ts'
+import type { EncodedRequest } from '../wire.ts'
+import { markForCache } from './cache-marks.ts'
+import { encodeConversation } from './encode-turns.ts'
+
+type Fields = Record<string, unknown>
+
+/** A hub request for a messages model (translation 2.4, 2.7). What grows with the conversation stands last (T8). */
+export function encodeRequest(request: InferenceRequest, model: Model): EncodedRequest {
+  const { profile } = model
+  const prepared = prepareRequest(request, model, {
+    outputTokensMin: 1,
+    hasJsonMode: false,
+    stopsMax: profile.drops.has('stop_sequences') ? 0 : Number.POSITIVE_INFINITY,
+    takesBlankStops: false,
+  })
+  const { losses, stops, outputTokensCap } = prepared
+  const choice = declareHistory(prepared)
+  const wish = resolveReasoning(request.reasoning, profile.reasoning, outputTokensCap, losses)
+  const reasoning = reasoningAllowed(wish, choice, prepared.turns, profile, losses)
+  const { system, messages } = encodeConversation(prepared, profile)
+  const tools = choice.tools.map((tool) => encodeTool(tool, profile, losses))
+  markForCache(request, profile, { tools, system, messages })
+  const body: Fields = {
+    model: model.upstreamModel,
+    max_tokens: outputTokensCap,
+    stream: request.stream || profile.preferStream,
+    ...reasoningFields(reasoning, prepared.format, profile),
+    ...sampling(request, profile, reasoning, losses),
+    stop_sequences: stops.sent.length > 0 ? stops.sent : undefined,
+    metadata: identity(request),
+    tool_choice: encodeChoice(choice),
+    tools: tools.length > 0 ? tools : undefined,
+    system: system.length > 0 ? system : undefined,
+    messages,
+  }
+  if (request.verbosity !== undefined) losses.add('verbosity', 'dropped', 'the wire has no such field')
+  dropFields(body, profile.drops, losses)
+  return {
+    body: writeJson(body),
+    names: prepared.names.restore,
+    localStops: stops.local,
+    stops: stops.all,
+    outputTokensCap,
+    losses: losses.list,
+  }
+}
+
+/** A history with calls needs their tools declared, whether or not they may be called again (R-CHOICE). */
+function declareHistory(prepared: Prepared): Choice {
+  const { choice, turns } = prepared
+  if (choice.tools.length > 0) return choice
+  const names = new Set<string>()
+  for (const turn of turns) {
+    if (turn.by === 'model') for (const part of turn.parts) if (part.type === 'tool_call') names.add(part.name)
+  }
+  if (names.size === 0) return choice
+  return { tools: [...names].map((name) => ({ name, schema: { source: '{"type":"object"}' } })), mode: 'none' }
+}
+
+/** Where this dialect does not take a thinking wish, the rest of the request goes first (R-CHOICE, R-HIST). */
+function reasoningAllowed(wish: Reasoning, choice: Choice, turns: Turn[], profile: Profile, losses: Losses): Reasoning {
+  if (wish.state !== 'on') return wish
+  if (choice.mode === 'required' || choice.mode === 'named') {
+    losses.add('reasoning', 'dropped', 'a tool must be called')
+    return { state: 'unsaid' }
+  }
+  if (profile.reasoning.style === 'budget' && answersUnprovenCalls(turns)) {
+    losses.add('reasoning', 'dropped', 'the turn that is answered has no signed thinking')
+    return { state: 'unsaid' }
+  }
+  return wish
+}
+
+/** Whether the last model turn has calls that are answered now and no thinking block of the model's own. */
+function answersUnprovenCalls(turns: Turn[]): boolean {
+  const last = turns.findLastIndex((turn) => turn.by === 'model')
+  const turn = turns[last]
+  if (turn?.by !== 'model' || !turn.parts.some((part) => part.type === 'tool_call')) return false
+  if (turn.parts.some((part) => part.type === 'reasoning' && part.sealed?.wire === 'messages')) return false
+  return turns
+    .slice(last + 1)
+    .some((next) => next.by === 'user' && next.parts.some((part) => part.type === 'tool_result'))
+}
+
+function reasoningFields(reasoning: Reasoning, format: OutputFormat, profile: Profile): Fields {
+  const shape =
+    format.kind === 'schema' ? { format: { type: 'json_schema', schema: verbatim(format.schema) } } : undefined
+  if (reasoning.state === 'unsaid') return { output_config: shape }
+  const { style, field } = profile.reasoning
+  if (style === 'toggle') return { [field ?? 'enable_thinking']: reasoning.state === 'on', output_config: shape }
+  if (reasoning.state === 'off') return { thinking: { type: 'disabled' }, output_config: shape }
+  if (style === 'budget') {
+    return { thinking: { type: 'enabled', budget_tokens: reasoning.budgetTokens }, output_config: shape }
+  }
+  return {
+    thinking: style === 'adaptive' ? { type: 'adaptive', display: 'summarized' } : undefined,
+    output_config: { effort: reasoning.level, ...shape },
+  }
+}
+
+/** The wire knows temperatures up to 1 and, with thinking, none at all (R-THINK, translation 2.4). */
+function sampling(request: InferenceRequest, profile: Profile, reasoning: Reasoning, losses: Losses): Fields {
+  const { temperature, topP, topK, frequencyPenalty, presencePenalty, seed } = request.sampling
+  const elsewhere = { frequency_penalty: frequencyPenalty, presence_penalty: presencePenalty, seed }
+  for (const [field, value] of Object.entries(elsewhere)) {
+    if (value !== undefined) losses.add(field, 'dropped', 'the wire has no such field')
+  }
+  const fields: Fields = { temperature, top_p: topP, top_k: topK }
+  if (temperature !== undefined && (temperature > 1 || temperature < 0)) {
+    fields['temperature'] = Math.min(1, Math.max(0, temperature))
+    losses.add('temperature', 'clamped', 'the wire takes 0 to 1')
+  }
+  if (profile.oneSamplingField && temperature !== undefined && topP !== undefined)
+    drop('top_p', 'the model takes one of both')
+  if (reasoning.state === 'on') for (const field of Object.keys(fields)) drop(field, 'not together with thinking')
+  return fields
+
+  function drop(field: string, why: string) {
+    if (fields[field] === undefined) return
+    fields[field] = undefined
+    losses.add(field, 'dropped', why)
+  }
+}
+
+/** R-WHO: one field for whoever the client says it acts for. */
+function identity(request: InferenceRequest): Fields | undefined {
+  const id = request.identity.safetyId ?? request.identity.user
+  return id === undefined ? undefined : { user_id: id }
+}
+
+function encodeTool(tool: Tool, profile: Profile, losses: Losses): Fields {
+  const schema = toolSchema(tool.schema)
+  const plain = withoutRootBranches(schema)
+  if (plain) losses.add('tools', 'rewritten', 'a schema whose root is a choice, loosened')
+  return {
+    name: tool.name,
+    description: tool.description,
+    input_schema: verbatim(plain ?? schema),
+    strict: profile.accepts.has('strict') ? tool.strict : undefined,
+    cache_control: tool.cacheMark ? { type: 'ephemeral', ...tool.cacheMark } : undefined,
+  }
+}
+
+function encodeChoice(choice: Choice): unknown {
+  if (choice.tools.length === 0) return undefined
+  const serial = choice.parallel === false ? { disable_parallel_tool_use: true } : {}
+  switch (choice.mode) {
+    case 'default':
+      return choice.parallel === false ? { type: 'auto', ...serial } : undefined
+    case 'none':
+      return { type: 'none' }
+    case 'auto':
+      return { type: 'auto', ...serial }
+    case 'required':
+      return { type: 'any', ...serial }
+    case 'named':
+      return { type: 'tool', name: choice.name, ...serial }
+  }
+}

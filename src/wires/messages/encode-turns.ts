@@ -1,0 +1,147 @@
+import type { Profile } from '../../catalog/profile.ts'
+import { objectOfArguments } from '../../inference/raw-arguments.ts'
+import { foldOperators, mergeNeighbours } from '../../inference/reminders.ts'
+import type {
+  CacheMark,
+  DocumentPart,
+  ImagePart,
+  ModelPart,
+  OperatorTurn,
+  TextPart,
+  ToolResultPart,
+  Turn,
+  UserPart,
+} from '../../inference/request.ts'
+import { Verbatim } from '../json-writer.ts'
+import { type Prepared, refuseFiles, refuseImages } from '../prepare-request.ts'
+
+type Block = Record<string, unknown>
+
+/** `system` and `messages`: alternating turns, results first in theirs, calls last (R-PAIR, translation 2.7). */
+export function encodeConversation(prepared: Prepared, profile: Profile): { system: Block[]; messages: Block[] } {
+  const { preamble, turns } = askSomething(prepared)
+  const said = turns
+    .map((turn) => withoutUnsayable(turn, prepared))
+    .filter((turn) => turn.by === 'operator' || turn.parts.length > 0)
+  const inPlace = foldOperators(said, (before, after) => {
+    if (profile.operatorInPlace === 'any') return true
+    return profile.operatorInPlace === 'message_rule' && before?.by === 'user' && after?.by !== 'user'
+  })
+  const merged = trimPrefill(mergeNeighbours(inPlace))
+  return {
+    system: preamble.flatMap((turn) => turn.texts.map((text) => ({ type: 'text', text: text.text, ...marked(text) }))),
+    messages: merged.map((turn) => encodeTurn(turn, prepared, profile)),
+  }
+}
+
+/** With operator text only there is nobody to answer: the last of it becomes the user's turn (ruling T18). */
+function askSomething({ preamble, turns }: Prepared): { preamble: OperatorTurn[]; turns: Turn[] } {
+  const last = preamble.at(-1)
+  if (turns.length > 0 || !last) return { preamble, turns }
+  return { preamble: preamble.slice(0, -1), turns: [{ by: 'user', parts: last.texts.map(toPart) }] }
+}
+
+function toPart(text: { text: string }): TextPart {
+  return { type: 'text', text: text.text }
+}
+
+/** This wire refuses empty text and thinking that its model has not signed (R-EMPTY, R-HIST). */
+function withoutUnsayable(turn: Turn, prepared: Prepared): Turn {
+  if (turn.by === 'operator') return turn
+  if (turn.by === 'user')
+    return { ...turn, parts: turn.parts.filter((part) => part.type !== 'text' || part.text !== '') }
+  return {
+    ...turn,
+    parts: turn.parts.filter((part) => {
+      if (part.type === 'reasoning') {
+        if (part.sealed?.wire === 'messages') return true
+        prepared.losses.add(prepared.contentParam, 'dropped', 'reasoning without the proof its model wants')
+        return false
+      }
+      return part.type === 'tool_call' || part.text !== ''
+    }),
+  }
+}
+
+/** A trailing assistant text is continued as it stands; trailing white space is refused (R-PRE). */
+function trimPrefill(turns: Turn[]): Turn[] {
+  const last = turns.at(-1)
+  const part = last?.by === 'model' ? last.parts.at(-1) : undefined
+  if (last?.by !== 'model' || part?.type !== 'text') return turns
+  const text = part.text.trimEnd()
+  const parts: ModelPart[] = [...last.parts.slice(0, -1), ...(text ? [{ ...part, text }] : [])]
+  return parts.length > 0 ? [...turns.slice(0, -1), { ...last, parts }] : turns.slice(0, -1)
+}
+
+function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): Block {
+  const param = prepared.contentParam
+  if (turn.by === 'operator') {
+    return { role: 'system', content: turn.texts.map((text) => ({ type: 'text', text: text.text, ...marked(text) })) }
+  }
+  if (turn.by === 'user') return { role: 'user', content: turn.parts.map(encodeUserPart) }
+  const isCall = (part: ModelPart) => part.type === 'tool_call'
+  // Results are matched only against calls that end the turn.
+  const ordered = [...turn.parts.filter((part) => !isCall(part)), ...turn.parts.filter(isCall)]
+  return { role: 'assistant', content: ordered.map(encodeModelPart) }
+
+  function encodeUserPart(part: UserPart): Block {
+    return part.type === 'tool_result' ? encodeResult(part) : encodePart(part)
+  }
+
+  function encodeResult(result: ToolResultPart): Block {
+    const [first] = result.parts
+    const isOneText = result.parts.length === 1 && first?.type === 'text'
+    const content = isOneText ? first.text : result.parts.map(encodePart)
+    return {
+      type: 'tool_result',
+      tool_use_id: result.callId,
+      content: content.length > 0 ? content : undefined,
+      is_error: result.isError || undefined,
+      ...marked(result),
+    }
+  }
+
+  function encodePart(part: TextPart | ImagePart | DocumentPart): Block {
+    if (part.type === 'text') return { type: 'text', text: part.text, ...marked(part) }
+    if (part.type === 'image') {
+      refuseImages(profile, param)
+      return { type: 'image', source: base64Source(part.mime, part.base64), ...marked(part) }
+    }
+    const source =
+      part.base64 === undefined
+        ? { type: 'text', media_type: 'text/plain', data: part.text ?? '' }
+        : base64Source(part.mime, part.base64)
+    if (part.base64 !== undefined) refuseFiles(profile, param)
+    return { type: 'document', source, title: part.title, ...marked(part) }
+  }
+}
+
+function base64Source(mime: string, base64: string): Block {
+  return { type: 'base64', media_type: mime, data: base64 }
+}
+
+function encodeModelPart(part: ModelPart): Block {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', text: part.text, ...marked(part) }
+    case 'refusal':
+      return { type: 'text', text: part.text }
+    case 'tool_call':
+      return {
+        type: 'tool_use',
+        id: part.callId,
+        name: part.name,
+        input: new Verbatim(objectOfArguments(part.argumentsText)),
+        ...marked(part),
+      }
+    case 'reasoning': {
+      const data = part.sealed?.data ?? ''
+      if (part.sealed?.kind === 'redacted') return { type: 'redacted_thinking', data }
+      return { type: 'thinking', thinking: part.text, signature: data }
+    }
+  }
+}
+
+function marked(part: { cacheMark?: CacheMark }): { cache_control?: unknown } {
+  return part.cacheMark ? { cache_control: { type: 'ephemeral', ...part.cacheMark } } : {}
+}

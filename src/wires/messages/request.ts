@@ -1,0 +1,2 @@
+export { decodeRequest } from './decode-request.ts'
+export { encodeRequest } from './encode-request.ts'

@@ -1,0 +1,173 @@
+import type { Model } from '../catalog/model.ts'
+import type { Profile } from '../catalog/profile.ts'
+import { renameCallIds } from '../inference/call-ids.ts'
+import { assignNames, type Names } from '../inference/names.ts'
+import { normalise } from '../inference/normalise.ts'
+import type {
+  DocumentPart,
+  InferenceRequest,
+  OperatorTurn,
+  OutputFormat,
+  RawJson,
+  ToolResultPart,
+  Turn,
+} from '../inference/request.ts'
+import { withObjectType } from '../inference/schema.ts'
+import { type Choice, resolveChoice } from './choice.ts'
+import { createLosses, type Losses, refuse } from './reading.ts'
+
+/** What all encoders need done before they write: everything about a request that no wire says in its own way. */
+export type Prepared = {
+  /** The client's field that holds the conversation, for refusals. */
+  contentParam: 'messages' | 'input'
+  preamble: OperatorTurn[]
+  /** In order (R-PAIR), with the upstream's call ids and tool names. */
+  turns: Turn[]
+  names: Names
+  choice: Choice
+  format: OutputFormat
+  /** In tokens, lowered to the model's maximum and raised to the upstream's floor. */
+  outputTokensCap: number
+  /** Cleaned; those that are sent and those that are enforced by us. */
+  stops: { sent: string[]; local: string[]; all: string[] }
+  losses: Losses
+}
+
+/** What one wire can say at all, whoever the model is. */
+export type WireLimits = {
+  /** The smallest cap the wire takes, in tokens. */
+  outputTokensMin: number
+  hasJsonMode: boolean
+  /** How many stop sequences it takes, and in which field. */
+  stopsMax: number
+  takesBlankStops: boolean
+}
+
+/** @throws GatewayError 400 for a tool, a choice or a format the model cannot be held to. */
+export function prepareRequest(request: InferenceRequest, model: Model, limits: WireLimits): Prepared {
+  const { profile } = model
+  const losses = createLosses(request.losses)
+  refuseDuplicateTools(request)
+  const ordered = normalise(request)
+  const names = assignNames(ordered, profile.toolNameMax)
+  const renamed = renameCallIds(ordered.turns, profile.toolIdStyle, names.upstreamOf)
+  const { format, line } = resolveFormat(request.format, profile.shape, limits.hasJsonMode, losses)
+  return {
+    contentParam: contentParam(request),
+    preamble: line
+      ? [...ordered.preamble, { by: 'operator', level: 'system', texts: [{ text: line }] }]
+      : ordered.preamble,
+    turns: renamed.map((turn) => withUpstreamNames(turn, names)),
+    names,
+    choice: resolveChoice(request.tools, request.toolChoice, names, profile, losses),
+    format,
+    outputTokensCap: capOutput(request.outputTokensMax, model, limits.outputTokensMin, losses),
+    stops: splitStops(request.stops, limits, losses),
+    losses,
+  }
+}
+
+export function contentParam(request: InferenceRequest): 'messages' | 'input' {
+  return request.origin === 'responses' ? 'input' : 'messages'
+}
+
+function refuseDuplicateTools(request: InferenceRequest) {
+  const keys = new Set(request.tools.map((tool) => `${tool.namespace ?? ''}\u0000${tool.name}`))
+  if (keys.size < request.tools.length) refuse('tools', '"tools" declares one name twice.')
+}
+
+function withUpstreamNames(turn: Turn, names: Names): Turn {
+  if (turn.by !== 'model') return turn
+  return {
+    ...turn,
+    parts: turn.parts.map((part) => {
+      if (part.type !== 'tool_call') return part
+      const { namespace: _, ...call } = part
+      return { ...call, name: names.upstreamOf(part) }
+    }),
+  }
+}
+
+const jsonLine = 'Answer with one JSON object and nothing else.'
+
+/** The nearest form of structured output that wire and model have; the rest is asked for in words (R-JSON). */
+function resolveFormat(
+  format: OutputFormat,
+  shape: Profile['shape'],
+  hasJsonMode: boolean,
+  losses: Losses,
+): { format: OutputFormat; line?: string } {
+  if (format.kind === 'text' || (format.kind === 'schema' && shape === 'schema')) return { format }
+  const nearest: OutputFormat = hasJsonMode && shape !== 'none' ? { kind: 'json' } : { kind: 'text' }
+  if (format.kind === 'json') {
+    if (nearest.kind === 'json') return { format }
+    losses.add('format', 'rewritten', 'asked for in words')
+    return { format: nearest, line: jsonLine }
+  }
+  losses.add('format', 'rewritten', 'asked for in words')
+  const line = `Answer with one JSON object that fits this JSON Schema, and nothing else:\n${format.schema.source}`
+  return { format: nearest, line }
+}
+
+/** R-MAX and ruling T17. */
+function capOutput(requested: number | undefined, model: Model, wireMin: number, losses: Losses): number {
+  const lowered = Math.min(requested ?? model.outputTokensMax, model.outputTokensMax)
+  const cap = Math.max(lowered, wireMin, model.profile.minOutput)
+  if (requested !== undefined && cap !== requested) {
+    losses.add('max_output', 'clamped', cap < requested ? 'above the model’s maximum' : 'below the upstream’s floor')
+  }
+  return cap
+}
+
+/** R-STOP: what the upstream does not enforce is enforced here. */
+function splitStops(wanted: readonly string[], limits: WireLimits, losses: Losses): Prepared['stops'] {
+  const all = [...new Set(wanted)].filter((stop) => stop !== '' && (limits.takesBlankStops || stop.trim() !== ''))
+  if (all.length < new Set(wanted).size) losses.add('stop', 'dropped', 'empty or blank')
+  return { sent: all.slice(0, limits.stopsMax), local: all.slice(limits.stopsMax), all }
+}
+
+/** The text of a failed tool result on a wire that has no mark for it (R-RES). */
+export function failedText(result: ToolResultPart, text: string): string {
+  if (!result.isError) return text
+  if (text === '') return 'Error: tool call failed'
+  return text.slice(0, 5).toLowerCase() === 'error' ? text : `Error: ${text}`
+}
+
+/** A text document where files are not taken: its title, then its text (R-DOC). */
+export function inlineText(document: DocumentPart): string {
+  return document.title ? `${document.title}\n${document.text ?? ''}` : (document.text ?? '')
+}
+
+export function refuseImages(profile: Profile, param: string) {
+  if (!profile.images) refuse(param, `"${param}": this model takes no images.`)
+}
+
+export function refuseFiles(profile: Profile, param: string) {
+  if (!profile.files) refuse(param, `"${param}": this model takes no files.`)
+}
+
+/** What stands for a tool without arguments (R-SCHEMA). */
+const emptySchema = '{"type":"object","properties":{}}'
+
+export function toolSchema(schema: RawJson | undefined): RawJson {
+  return schema ? withObjectType(schema) : { source: emptySchema }
+}
+
+/** The name of an output schema: invented where the client's wire has none (R-JSON). */
+export function formatName(name: string | undefined): string {
+  return name ? name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) : 'output'
+}
+
+/**
+ * Takes out what the profile says the upstream rejects. The conversation and the model's name are no options.
+ * Dropped names are the upstream's fields.
+ */
+export function dropFields(body: Record<string, unknown>, drops: ReadonlySet<string>, losses: Losses) {
+  for (const field of drops) {
+    if (body[field] === undefined || requiredFields.has(field)) continue
+    delete body[field]
+    losses.add(field, 'dropped', 'the model does not take it')
+  }
+}
+
+const requiredFields = new Set(['model', 'messages', 'input', 'stream'])

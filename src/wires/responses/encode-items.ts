@@ -1,0 +1,98 @@
+import type { Profile } from '../../catalog/profile.ts'
+import { textToBase64, writeDataUrl } from '../../inference/data-url.ts'
+import type {
+  DocumentPart,
+  ImagePart,
+  InferenceRequest,
+  OperatorTurn,
+  TextPart,
+  ToolResultPart,
+  Turn,
+} from '../../inference/request.ts'
+import { failedText, inlineText, type Prepared, refuseFiles, refuseImages } from '../prepare-request.ts'
+
+type Item = Record<string, unknown>
+
+/**
+ * `instructions` and `input`. A messages client's system prompt is the instructions; operator messages of the other
+ * wires stay in place with their role (R-SYS 2, 3). No item has an id: this wire refuses ids it did not give (R-ID).
+ */
+export function encodeInput(
+  request: InferenceRequest,
+  prepared: Prepared,
+  profile: Profile,
+): { instructions?: string; input: Item[] } {
+  const encode = createTurnEncoder(request, prepared, profile)
+  const input: Item[] = []
+  const preamble = request.origin === 'messages' ? [] : prepared.preamble
+  for (const turn of [...preamble, ...prepared.turns]) for (const item of encode(turn)) input.push(item)
+  if (request.origin !== 'messages' || prepared.preamble.length === 0) return { input }
+  const texts = prepared.preamble.flatMap((turn) => turn.texts.map((text) => text.text))
+  return { instructions: texts.join('\n\n'), input }
+}
+
+function createTurnEncoder(request: InferenceRequest, prepared: Prepared, profile: Profile): (turn: Turn) => Item[] {
+  const param = prepared.contentParam
+  return (turn) => {
+    if (turn.by === 'operator') return [encodeOperator(turn)]
+    const items: Item[] = []
+    // A run of parts is one message item; anything else between them ends it (translation 2.3).
+    let run: unknown[] = []
+    const role = turn.by === 'user' ? 'user' : 'assistant'
+    for (const part of turn.parts) {
+      if (part.type === 'tool_result') flush(encodeResult(part))
+      else if (part.type === 'tool_call') {
+        const args = part.argumentsText.trim() === '' ? '{}' : part.argumentsText
+        flush({ type: 'function_call', call_id: part.callId, name: part.name, arguments: args })
+      } else if (part.type === 'reasoning') {
+        if (part.sealed?.wire === 'responses') flush(encodeSealed(part.text, part.sealed.data))
+        else prepared.losses.add(param, 'dropped', 'reasoning without the proof its model wants')
+      } else if (part.type === 'refusal') {
+        if (part.text) run.push({ type: 'refusal', refusal: part.text })
+      } else if (part.type !== 'text') run.push(encodePart(part))
+      else if (part.text) run.push({ type: turn.by === 'user' ? 'input_text' : 'output_text', text: part.text })
+    }
+    flush()
+    return items
+
+    function flush(next?: Item) {
+      if (run.length > 0) items.push({ type: 'message', role, content: run })
+      run = []
+      if (next) items.push(next)
+    }
+  }
+
+  function encodeOperator(turn: OperatorTurn): Item {
+    const role = request.origin === 'messages' && profile.developerRole ? 'developer' : turn.level
+    const content = turn.texts.map((text) => ({ type: 'input_text', text: text.text }))
+    return { type: 'message', role: profile.developerRole ? role : 'system', content }
+  }
+
+  function encodeResult(result: ToolResultPart): Item {
+    const item = { type: 'function_call_output', call_id: result.callId }
+    const texts = result.parts.flatMap((part) => {
+      if (part.type === 'text') return [part.text]
+      return part.type === 'document' && part.text !== undefined ? [inlineText(part)] : []
+    })
+    if (texts.length === result.parts.length) return { ...item, output: failedText(result, texts.join('\n')) }
+    const parts = result.parts.map(encodePart)
+    const error = result.isError ? failedText(result, texts[0] ?? '') : ''
+    return { ...item, output: error && error !== texts[0] ? [{ type: 'input_text', text: error }, ...parts] : parts }
+  }
+
+  function encodePart(part: TextPart | ImagePart | DocumentPart): unknown {
+    if (part.type === 'text') return { type: 'input_text', text: part.text }
+    if (part.type === 'image') {
+      refuseImages(profile, param)
+      return { type: 'input_image', image_url: writeDataUrl(part.mime, part.base64), detail: part.detail ?? 'auto' }
+    }
+    if (part.text !== undefined && !(part.title && profile.files)) return { type: 'input_text', text: inlineText(part) }
+    refuseFiles(profile, param)
+    const base64 = part.base64 ?? textToBase64(part.text ?? '')
+    return { type: 'input_file', filename: part.title ?? 'document', file_data: writeDataUrl(part.mime, base64) }
+  }
+}
+
+function encodeSealed(text: string, data: string): Item {
+  return { type: 'reasoning', summary: text ? [{ type: 'summary_text', text }] : [], encrypted_content: data }
+}
