@@ -57,7 +57,7 @@ export function createSseReader(): Step<Uint8Array, SseFrame> {
     return frames
   }
 
-  function read(text: string, frames: SseFrame[]): void {
+  function read(text: string, frames: SseFrame[]) {
     let at = 0
     if (isAfterReturn && text !== '') {
       if (text.charCodeAt(0) === 10) at = 1
@@ -82,7 +82,7 @@ export function createSseReader(): Step<Uint8Array, SseFrame> {
     if (line.length > eventSizeMax) breakOff(frames)
   }
 
-  function readLine(text: string, frames: SseFrame[]): void {
+  function readLine(text: string, frames: SseFrame[]) {
     if (text === '') {
       if (data) frames.push({ event, data })
       event = undefined
@@ -101,7 +101,7 @@ export function createSseReader(): Step<Uint8Array, SseFrame> {
     // `id`, `retry` and fields nobody defined say nothing to us.
   }
 
-  function breakOff(frames: SseFrame[]): void {
+  function breakOff(frames: SseFrame[]) {
     frames.push(oversizedFrame)
     isDone = true
     line = ''

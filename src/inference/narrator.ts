@@ -9,6 +9,8 @@ import { mergeUsage, type UsageReport } from './usage.ts'
  */
 export type Narrator = {
   readonly isOver: boolean
+  /** Blocks so far: the next one's number. */
+  readonly count: number
   /** The events since the last time. */
   take(): AnswerEvent[]
   start(): void
@@ -38,6 +40,9 @@ export function createNarrator(): Narrator {
   const narrator: Narrator = {
     get isOver() {
       return isOver
+    },
+    get count() {
+      return count
     },
     take() {
       const taken = events

@@ -55,7 +55,7 @@ export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> 
     return events
   }
 
-  function read(text: string): void {
+  function read(text: string) {
     let rest = held + text
     held = ''
     if (state === 'before') {
@@ -89,7 +89,7 @@ export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> 
     write('text', rest)
   }
 
-  function write(kind: 'text' | 'reasoning', text: string): void {
+  function write(kind: 'text' | 'reasoning', text: string) {
     if (text === '') return
     if (open?.kind !== kind) {
       stop(false)
@@ -99,7 +99,7 @@ export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> 
     events.push({ type: 'block_delta', index: open.index, text })
   }
 
-  function stop(cut: boolean): void {
+  function stop(cut: boolean) {
     if (open) events.push({ type: 'block_stop', index: open.index, cut })
     open = undefined
   }
@@ -107,6 +107,7 @@ export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> 
 
 /** How many characters at the end of the text could be the beginning of the tag. */
 function overlap(text: string, tag: string): number {
-  for (let size = Math.min(tag.length - 1, text.length); size > 0; size--) if (text.endsWith(tag.slice(0, size))) return size
+  for (let size = Math.min(tag.length - 1, text.length); size > 0; size--)
+    if (text.endsWith(tag.slice(0, size))) return size
   return 0
 }

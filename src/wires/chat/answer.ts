@@ -1,0 +1,56 @@
+import type { Profile } from '../../catalog/profile.ts'
+import type { Answer, AnswerBlock, AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import { mintId } from '../../inference/ids.ts'
+import { createNarrator } from '../../inference/narrator.ts'
+import { objectsOf, readBody, unreadable } from '../frame.ts'
+import { faultOfError } from '../stream-fault.ts'
+import { encodeStopReason } from './stop-reasons.ts'
+import { createReader } from './stream.ts'
+import { encodeUsage } from './usage.ts'
+
+/** A whole JSON answer of a model, told as the events it would have streamed: the body is its own completion. */
+export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
+  const narrator = createNarrator()
+  const reader = createReader(narrator, profile)
+  const body = readBody(bodyText)
+  if (!body) narrator.fail(unreadable())
+  else if (reader.findError(body)) return narrator.take()
+  else if (body['object'] === 'error') narrator.fail(faultOfError(body))
+  else if (objectsOf(body['choices']).length === 0) narrator.fail(unreadable())
+  else {
+    narrator.start()
+    reader.choices(body, 'message', bodyText)
+    if (body['usage']) reader.usage(body['usage'])
+    reader.end(true)
+  }
+  return narrator.take()
+}
+
+/** The whole JSON answer for a client. This wire has one text and one reasoning: what came in pieces is put together. */
+export function encodeAnswer(answer: Answer, head: AnswerHead): string {
+  const textsOf = (kind: AnswerBlock['kind']) =>
+    answer.blocks.filter(({ block, text }) => block.kind === kind && text !== '').map(({ text }) => text)
+  const calls = answer.blocks.flatMap(({ block, text }) =>
+    block.kind === 'tool_call'
+      ? [{ id: block.callId, type: 'function', function: { name: block.name, arguments: text } }]
+      : [],
+  )
+  const content = textsOf('text').join('')
+  const refusal = textsOf('refusal').join('')
+  const reasoning = textsOf('reasoning').join('\n\n')
+  const message = {
+    role: 'assistant',
+    content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
+    refusal: refusal === '' ? null : refusal,
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  }
+  return JSON.stringify({
+    id: mintId('chatcmpl-', head.requestId, ''),
+    object: 'chat.completion',
+    created: head.createdSeconds,
+    model: head.modelId,
+    choices: [{ index: 0, message, logprobs: null, finish_reason: encodeStopReason(answer.reason) }],
+    usage: encodeUsage(head.weigh(answer.report)),
+  })
+}

@@ -1,0 +1,248 @@
+import type { Profile } from '../../catalog/profile.ts'
+import type { AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import { mintId } from '../../inference/ids.ts'
+import { createNarrator, type Narrator } from '../../inference/narrator.ts'
+import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
+import { asObject, parseKeeping } from '../../json.ts'
+import type { SseFrame } from '../../sse.ts'
+import type { Step } from '../../step.ts'
+import { chatEnvelope } from '../envelope.ts'
+import { objectsOf, readFrame, wordOf } from '../frame.ts'
+import { brokenFault, factsOfFault, faultOfError, truncatedFault } from '../stream-fault.ts'
+import { decodeStopReason, encodeStopReason } from './stop-reasons.ts'
+import { createToolCalls } from './tool-calls.ts'
+import { decodeUsage, encodeUsage } from './usage.ts'
+
+/**
+ * A model's stream. Complete is a finish reason and then `[DONE]` or a clean end, or `[DONE]` behind at least one
+ * choice; until then it is read on, since the usage may follow the reason.
+ */
+export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
+  const narrator = createNarrator()
+  const reader = createReader(narrator, profile)
+  return {
+    push(frame) {
+      if (narrator.isOver) return []
+      const object = readFrame(frame, narrator)
+      if (object === 'done') reader.end(true)
+      else if (object) read(frame, object)
+      return narrator.take()
+    },
+    end() {
+      reader.end(false)
+      return narrator.take()
+    },
+  }
+
+  function read(frame: SseFrame, chunk: Record<string, unknown>) {
+    narrator.start()
+    if (reader.findError(chunk)) return
+    // Servers outside the dialect name the event instead of wrapping the error.
+    if (frame.event === 'error' || chunk['object'] === 'error') return narrator.fail(faultOfError(chunk))
+    reader.choices(chunk, 'delta', frame.data)
+    if (chunk['usage']) reader.usage(chunk['usage'])
+  }
+}
+
+/** Shared with the whole JSON answer, whose message is read like one great delta. */
+export function createReader(narrator: Narrator, profile: Profile) {
+  const calls = createToolCalls(narrator)
+  let current: { index: number; kind: 'text' | 'reasoning' | 'refusal' } | undefined
+  let hasChoice = false
+  let rawReason: string | undefined
+  let stopSequence: string | undefined
+  return { findError, choices, usage, end }
+
+  function findError(chunk: Record<string, unknown>): boolean {
+    const error = chunk['error'] || asObject(objectsOf(chunk['choices'])[0])?.['error']
+    if (!error) return false
+    narrator.fail(faultOfError(error))
+    return true
+  }
+
+  function choices(chunk: Record<string, unknown>, key: 'delta' | 'message', text: string) {
+    for (const choice of objectsOf(chunk['choices'])) {
+      // More than one choice is never asked for; a foreign one is not ours to show.
+      if (choice['index'] !== undefined && choice['index'] !== 0) continue
+      hasChoice = true
+      delta(asObject(choice[key]) ?? {}, key, text)
+      rawReason = wordOf(choice['finish_reason']) ?? rawReason
+      stopSequence = wordOf(choice['stop_reason']) ?? stopSequence
+      if (choice['usage']) usage(choice['usage'])
+    }
+  }
+
+  function delta(delta: Record<string, unknown>, key: string, text: string) {
+    const parts = partsOf(delta['content'])
+    write('reasoning', reasoningOf(delta, profile.reasoningField) || parts.reasoning)
+    write('text', parts.text)
+    write('refusal', wordOf(delta['refusal']) ?? '')
+    const entries = objectsOf(delta['tool_calls'])
+    const legacy = asObject(delta['function_call'])
+    if (entries.length === 0 && !legacy) return
+    stopCurrent()
+    for (const [position, entry] of entries.entries()) {
+      // In a whole message the position tells the calls apart.
+      const known = key === 'message' ? { ...entry, index: position } : entry
+      calls.push(known, () => keptArguments(text, key, position))
+    }
+    if (legacy) calls.push({ index: -1, function: legacy }, () => keptArguments(text, key, undefined))
+  }
+
+  function write(kind: 'text' | 'reasoning' | 'refusal', text: string) {
+    if (text === '') return
+    if (current?.kind !== kind) {
+      stopCurrent()
+      calls.stopWhole()
+      current = { index: narrator.open({ kind }), kind }
+    }
+    narrator.delta(current.index, text)
+  }
+
+  function stopCurrent() {
+    if (current) narrator.stop(current.index)
+    current = undefined
+  }
+
+  function usage(raw: unknown) {
+    narrator.usage(decodeUsage(raw, profile.usageQuirk))
+  }
+
+  function end(isMarked: boolean) {
+    if (rawReason === undefined && !(isMarked && hasChoice)) return narrator.fail(truncatedFault())
+    const reason = decodeStopReason(rawReason)
+    if (reason === 'failed') return narrator.fail(brokenFault('The model broke off its answer.'))
+    calls.complete()
+    narrator.finish(reason, { rawReason, stopSequence })
+  }
+}
+
+/** Text of the one field that has some: mirrored fields must not double it. */
+function reasoningOf(delta: Record<string, unknown>, field: Profile['reasoningField']): string {
+  const own = field === 'auto' || field === 'details' ? undefined : wordOf(delta[field])
+  const details = () =>
+    objectsOf(delta['reasoning_details'])
+      .map((detail) => wordOf(detail['text']) ?? wordOf(detail['summary']) ?? '')
+      .join('')
+  return (
+    own ||
+    (field === 'details' ? details() : '') ||
+    wordOf(delta['reasoning_content']) ||
+    wordOf(delta['reasoning']) ||
+    details() ||
+    wordOf(delta['thinking']) ||
+    ''
+  )
+}
+
+function partsOf(content: unknown): { text: string; reasoning: string } {
+  if (typeof content === 'string') return { text: content, reasoning: '' }
+  let text = ''
+  let reasoning = ''
+  for (const part of objectsOf(content)) {
+    if (part['type'] === 'text') text += wordOf(part['text']) ?? ''
+    else if (part['type'] === 'thinking') {
+      reasoning +=
+        wordOf(part['thinking']) ??
+        objectsOf(part['thinking'])
+          .map((piece) => wordOf(piece['text']) ?? '')
+          .join('')
+    }
+  }
+  return { text, reasoning }
+}
+
+/** The source text of arguments that came as an object (ruling T16). */
+function keptArguments(text: string, key: string, position: number | undefined): string | undefined {
+  const kept = parseKeeping(text, ['arguments'])
+  const choice = objectsOf(asObject(kept.value)?.['choices']).find((one) => (one['index'] ?? 0) === 0)
+  const message = asObject(choice?.[key])
+  const call = position === undefined ? message : objectsOf(message?.['tool_calls'])[position]
+  const fn = asObject(call?.[position === undefined ? 'function_call' : 'function'])
+  return fn && kept.raw(fn['arguments']).source
+}
+
+/** The stream for a client: one role chunk, deltas as they come, one reason, one usage chunk, `[DONE]`. */
+export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
+  const envelope = JSON.stringify({
+    id: mintId('chatcmpl-', head.requestId, ''),
+    object: 'chat.completion.chunk',
+    created: head.createdSeconds,
+    model: head.modelId,
+  }).slice(0, -1)
+  const deltaStart = `data: ${envelope},"choices":[{"index":0,"delta":`
+  const deltaEnd = '},"finish_reason":null}]}\n\n'
+  /** What stands around the text of an open block's deltas. */
+  const frames = new Map<number, { start: string; end: string }>()
+  let report: UsageReport = {}
+  let hasStarted = false
+  let calls = 0
+  let reasonings = 0
+  /** A reasoning block that is still to be set apart from the one before it. */
+  let apart: number | undefined
+  return {
+    push(event) {
+      const text = encode(event)
+      return text === '' ? [] : [text]
+    },
+    end: () => [],
+  }
+
+  function encode(event: AnswerEvent): string {
+    switch (event.type) {
+      case 'start':
+      case 'block_seal':
+        return ''
+      case 'block_start': {
+        const { index, block } = event
+        if (block.kind === 'tool_call') {
+          const call = calls++
+          const { callId: id, name } = block
+          const first = { index: call, id, type: 'function', function: { name, arguments: '' } }
+          frames.set(index, {
+            start: `${deltaStart}{"tool_calls":[{"index":${call},"function":{"arguments":`,
+            end: `}}]${deltaEnd}`,
+          })
+          return `${begin()}${deltaStart}{"tool_calls":[${JSON.stringify(first)}]${deltaEnd}`
+        }
+        if (block.kind === 'reasoning' && reasonings++ > 0) apart = index
+        frames.set(index, { start: `${deltaStart}{"${contentFields[block.kind]}":`, end: deltaEnd })
+        return ''
+      }
+      case 'block_delta':
+        return delta(event.index, event.text)
+      case 'block_stop':
+        frames.delete(event.index)
+        return ''
+      case 'usage':
+        report = mergeUsage(report, event.report)
+        return ''
+      case 'alive':
+        return `${begin()}: ping\n\n`
+      case 'finish': {
+        const reason = JSON.stringify(encodeStopReason(event.reason))
+        const usage = JSON.stringify(encodeUsage(head.weigh(event.report)))
+        return `${begin()}${deltaStart}{},"finish_reason":${reason}}]}\n\ndata: ${envelope},"choices":[],"usage":${usage}}\n\ndata: [DONE]\n\n`
+      }
+      case 'fail':
+        // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
+        head.weigh(report)
+        return `data: ${chatEnvelope(factsOfFault(event.fault))}\n\n`
+    }
+  }
+
+  function begin(): string {
+    if (hasStarted) return ''
+    hasStarted = true
+    return `${deltaStart}{"role":"assistant","content":""${deltaEnd}`
+  }
+
+  function delta(index: number, text: string): string {
+    const frame = frames.get(index)!
+    const isApart = apart === index
+    if (isApart) apart = undefined
+    return begin() + frame.start + JSON.stringify(isApart ? `\n\n${text}` : text) + frame.end
+  }
+}
+
+const contentFields = { text: 'content', refusal: 'refusal', reasoning: 'reasoning_content' } as const

@@ -1,0 +1,169 @@
+import type { Narrator } from '../../inference/narrator.ts'
+import { asObject } from '../../json.ts'
+import { unreadable, wordOf } from '../frame.ts'
+
+/** One call of the answer, from its first fragment on. */
+type Call = {
+  id: string | undefined
+  name: string | undefined
+  /** Its block, once its name is known. */
+  block: number | undefined
+  isStopped: boolean
+  /** Argument text that waits for the name. */
+  buffered: string
+  /** The first fragment is an empty object: the whole of it, or a prelude that some servers send before the real text. */
+  isHeld: boolean
+  shape: ArgumentShape
+}
+
+/**
+ * Which call a fragment belongs to (the table of translation 4.2). Servers leave out the index, send 0 for every call,
+ * change ids, repeat names. A call ends with the answer, or once something has begun behind it and its arguments are a
+ * whole object: that they parse is alone no end.
+ */
+export function createToolCalls(narrator: Narrator) {
+  const calls: Call[] = []
+  const byIndex = new Map<number, Call>()
+  const byId = new Map<string, Call>()
+  return { push, stopWhole, complete }
+
+  /** @param source the exact text of arguments that came as an object and not as text */
+  function push(entry: Record<string, unknown>, source: () => string | undefined) {
+    const index = typeof entry['index'] === 'number' ? entry['index'] : undefined
+    const fn = asObject(entry['function'])
+    const id = wordOf(entry['id'])
+    const name = wordOf(fn?.['name'])?.trim() ? wordOf(fn?.['name']) : undefined
+    const raw = fn?.['arguments']
+    const text = typeof raw === 'string' ? raw : raw === undefined || raw === null ? '' : (source() ?? '')
+
+    const known = find(index, id, name)
+    if (known === 'lost') {
+      if (text.trim() !== '') narrator.fail(unreadable())
+      return
+    }
+    const call = known ?? create(index)
+    if (index !== undefined) byIndex.set(index, call)
+    if (id !== undefined && (call.id === undefined || !known)) {
+      call.id = id
+      byId.set(id, call)
+    }
+    if (call.name === undefined && name !== undefined) open(call, name)
+    if (text !== '') append(call, text)
+  }
+
+  /** The call of a fragment, undefined for a new one, `lost` where it could be several or none. */
+  function find(
+    index: number | undefined,
+    id: string | undefined,
+    name: string | undefined,
+  ): Call | 'lost' | undefined {
+    const atIndex = index === undefined ? undefined : byIndex.get(index)
+    if (atIndex) {
+      const isRenamed = name !== undefined && atIndex.name !== undefined && name !== atIndex.name
+      const isAnother = id !== undefined && atIndex.id !== undefined && id !== atIndex.id && name !== undefined
+      return isRenamed || (isAnother && atIndex.shape.isWhole()) ? undefined : atIndex
+    }
+    if (id !== undefined) return name === undefined ? byId.get(id) : undefined
+    if (index !== undefined || name !== undefined) return undefined
+    const unfinished = calls.filter((call) => !call.shape.isWhole())
+    return unfinished.length === 1 ? unfinished[0] : 'lost'
+  }
+
+  function create(index: number | undefined): Call {
+    const call: Call = {
+      id: undefined,
+      name: undefined,
+      block: undefined,
+      isStopped: false,
+      buffered: '',
+      isHeld: false,
+      shape: createArgumentShape(),
+    }
+    calls.push(call)
+    if (index !== undefined) byIndex.set(index, call)
+    return call
+  }
+
+  function open(call: Call, name: string) {
+    stopWhole()
+    call.name = name
+    call.block = narrator.open({ kind: 'tool_call', callId: call.id ?? '', name })
+    narrator.delta(call.block, call.buffered)
+    call.buffered = ''
+  }
+
+  function append(call: Call, text: string) {
+    if (call.isStopped) {
+      if (text.trim() !== '') narrator.fail(unreadable())
+      return
+    }
+    const trimmed = text.length <= 16 ? text.trim() : text
+    if (call.isHeld) {
+      if (trimmed === '') return
+      call.isHeld = false
+      call.shape = createArgumentShape()
+    } else if (call.shape.isBlank() && (trimmed === '{}' || trimmed === 'null')) {
+      call.isHeld = true
+      call.shape.push('{}')
+      return
+    }
+    call.shape.push(text)
+    if (call.block === undefined) call.buffered += text
+    else narrator.delta(call.block, text)
+    if (call.block !== undefined && call.block < narrator.count - 1) stopIfWhole(call)
+  }
+
+  /** To be called before a block begins: earlier calls that are whole are over. */
+  function stopWhole() {
+    for (const call of calls) stopIfWhole(call)
+  }
+
+  function stopIfWhole(call: Call) {
+    if (call.isStopped || call.block === undefined || !call.shape.isWhole()) return
+    release(call)
+    narrator.stop(call.block)
+    call.isStopped = true
+  }
+
+  function release(call: Call) {
+    if (call.isHeld && call.block !== undefined) narrator.delta(call.block, '{}')
+    call.isHeld = false
+  }
+
+  /** The answer is over: what is held back comes out. A call that never got a name is none. */
+  function complete() {
+    for (const call of calls) if (!call.isStopped) release(call)
+  }
+}
+
+/** Whether argument text is one whole object, followed character by character so that long arguments stay linear. */
+type ArgumentShape = { push(text: string): void; isWhole(): boolean; isBlank(): boolean }
+
+function createArgumentShape(): ArgumentShape {
+  let state: 'blank' | 'inside' | 'string' | 'whole' | 'other' = 'blank'
+  let depth = 0
+  let isEscaped = false
+  return {
+    isWhole: () => state === 'whole',
+    isBlank: () => state === 'blank',
+    push(text) {
+      for (let i = 0; i < text.length && state !== 'other'; i++) read(text.charCodeAt(i))
+    },
+  }
+
+  function read(code: number) {
+    if (state === 'string') {
+      if (isEscaped) isEscaped = false
+      else if (code === 0x5c) isEscaped = true
+      else if (code === 0x22) state = 'inside'
+    } else if (state === 'inside') {
+      if (code === 0x22) state = 'string'
+      else if (code === 0x7b || code === 0x5b) depth++
+      else if ((code === 0x7d || code === 0x5d) && --depth === 0) state = 'whole'
+    } else if (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) return
+    else if (state === 'blank' && code === 0x7b) {
+      state = 'inside'
+      depth = 1
+    } else state = 'other'
+  }
+}

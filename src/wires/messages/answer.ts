@@ -1,0 +1,56 @@
+import type { Profile } from '../../catalog/profile.ts'
+import type { Answer, AnswerEvent, AnswerHead, FoldedBlock } from '../../inference/answer.ts'
+import { mintId } from '../../inference/ids.ts'
+import { createNarrator } from '../../inference/narrator.ts'
+import { objectOfArguments } from '../../inference/raw-arguments.ts'
+import { asObject } from '../../json.ts'
+import { objectsOf, readBody, unreadable } from '../frame.ts'
+import { faultOfError } from '../stream-fault.ts'
+import { encodeStopReason } from './stop-reasons.ts'
+import { createReader, keptInput } from './stream.ts'
+import { encodeUsage } from './usage.ts'
+
+/** A whole JSON answer of a model, told as the events it would have streamed. */
+export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
+  const narrator = createNarrator()
+  const body = readBody(bodyText)
+  if (body && (body['type'] === 'error' || asObject(body['error']))) narrator.fail(faultOfError(body['error'] ?? body))
+  else if (!body || !Array.isArray(body['content'])) narrator.fail(unreadable())
+  else {
+    const reader = createReader(narrator, profile)
+    narrator.start()
+    for (const [index, block] of objectsOf(body['content']).entries()) {
+      reader.startBlock(index, block, () => keptInput(bodyText, (root) => objectsOf(root['content'])[index]))
+      reader.stopBlock(index)
+    }
+    reader.reason(body)
+    reader.usage(body['usage'])
+    reader.finish()
+  }
+  return narrator.take()
+}
+
+/** The whole JSON answer for a client. A tool's input stands in it as the model wrote it (ruling T16). */
+export function encodeAnswer(answer: Answer, head: AnswerHead): string {
+  const refuses = answer.blocks.some(({ block }) => block.kind === 'refusal')
+  const start = {
+    id: mintId('msg_', head.requestId, ''),
+    type: 'message',
+    role: 'assistant',
+    model: head.modelId,
+  }
+  const end = {
+    stop_reason: encodeStopReason(answer.reason, refuses),
+    stop_sequence: answer.reason === 'stop_sequence' ? (answer.stopSequence ?? null) : null,
+    usage: encodeUsage(head.weigh(answer.report)),
+  }
+  const content = answer.blocks.map(encodeBlock).join(',')
+  return `${JSON.stringify(start).slice(0, -1)},"content":[${content}],${JSON.stringify(end).slice(1)}`
+}
+
+function encodeBlock({ block, text }: FoldedBlock): string {
+  if (block.kind === 'reasoning') return JSON.stringify({ type: 'thinking', thinking: text, signature: '' })
+  if (block.kind !== 'tool_call') return JSON.stringify({ type: 'text', text })
+  const call = { type: 'tool_use', id: block.callId, name: block.name }
+  return `${JSON.stringify(call).slice(0, -1)},"input":${objectOfArguments(text)}}`
+}

@@ -1,0 +1,342 @@
+import type { Profile } from '../../catalog/profile.ts'
+import type { AnswerBlock, AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import { mintId } from '../../inference/ids.ts'
+import { createNarrator, type Narrator } from '../../inference/narrator.ts'
+import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
+import { asObject, parseKeeping } from '../../json.ts'
+import { type SseFrame, sseText } from '../../sse.ts'
+import type { Step } from '../../step.ts'
+import { messagesEnvelope } from '../envelope.ts'
+import { readFrame, unreadable, wordOf } from '../frame.ts'
+import { factsOfFault, faultOfError, truncatedFault } from '../stream-fault.ts'
+import { decodeStopReason, encodeStopReason } from './stop-reasons.ts'
+import { decodeUsage, encodeUsage } from './usage.ts'
+
+/** A block of the upstream while it is read. */
+type Source = {
+  index: number
+  kind: 'text' | 'reasoning' | 'tool_call'
+  /** Arguments that stood in the start event; deltas replace them, since some models send both. */
+  initial: string
+  signature: string
+}
+
+/**
+ * A model's stream. Complete is `message_stop`, or a stop reason and then a clean end. Blocks go by their number. A
+ * stop is told only when the next thing comes: text right behind text is the same block, and which block a cap has cut
+ * is known only afterwards.
+ */
+export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
+  const narrator = createNarrator()
+  const read = createReader(narrator, profile)
+  return {
+    push(frame) {
+      if (narrator.isOver) return []
+      const object = readFrame(frame, narrator)
+      if (object === 'done') read.end()
+      else if (object) read.event(wordOf(object['type']) ?? frame.event ?? '', object, frame.data)
+      return narrator.take()
+    },
+    end() {
+      read.end()
+      return narrator.take()
+    },
+  }
+}
+
+/** Shared with the whole JSON answer, whose blocks are read as if they had been streamed. */
+export function createReader(narrator: Narrator, profile: Profile) {
+  /** By the upstream's number; `ignored` are kinds we do not know. */
+  const sources = new Map<unknown, Source | 'ignored'>()
+  /** Stopped upstream, and not yet told. */
+  let last: Source | undefined
+  let rawReason: string | undefined
+  let stopSequence: string | undefined
+  return { event, startBlock, stopBlock, end, finish, usage, reason }
+
+  function event(type: string, object: Record<string, unknown>, text: string) {
+    switch (type) {
+      case 'message_start':
+        narrator.start()
+        return usage(asObject(object['message'])?.['usage'])
+      case 'content_block_start':
+        return startBlock(object['index'], asObject(object['content_block']) ?? {}, () =>
+          keptInput(text, (root) => asObject(root['content_block'])),
+        )
+      case 'content_block_delta':
+        return delta(object['index'], asObject(object['delta']) ?? {})
+      case 'content_block_stop':
+        return stopBlock(object['index'])
+      case 'message_delta':
+        reason(asObject(object['delta']) ?? {})
+        return usage(object['usage'])
+      case 'message_stop':
+        return finish()
+      case 'error':
+        return narrator.fail(faultOfError(object['error'] ?? object))
+      default:
+        return narrator.alive()
+    }
+  }
+
+  function startBlock(number: unknown, block: Record<string, unknown>, input: () => string) {
+    const known = blockOf(block)
+    if (!known) {
+      sources.set(number, 'ignored')
+      return
+    }
+    const isContinued = known.kind === 'text' && last?.kind === 'text'
+    if (!isContinued) settle()
+    const source: Source = isContinued
+      ? last!
+      : { index: narrator.open(known), kind: known.kind as Source['kind'], initial: '', signature: '' }
+    last = undefined
+    sources.set(number, source)
+    if (source.kind === 'text') narrator.delta(source.index, wordOf(block['text']) ?? '')
+    else if (source.kind === 'tool_call') source.initial = isEmptyObject(block['input']) ? '' : input()
+    else if (block['type'] === 'redacted_thinking') {
+      const data = wordOf(block['data'])
+      if (data) narrator.seal(source.index, { wire: 'messages', kind: 'redacted', data })
+    } else {
+      narrator.delta(source.index, wordOf(block['thinking']) ?? '')
+      source.signature = wordOf(block['signature']) ?? ''
+    }
+  }
+
+  function delta(number: unknown, piece: Record<string, unknown>) {
+    const source = sources.get(number)
+    if (source === 'ignored') return
+    if (!source) return narrator.fail(unreadable())
+    switch (piece['type']) {
+      case 'text_delta':
+        return write(source, 'text', piece['text'])
+      case 'thinking_delta':
+        return write(source, 'reasoning', piece['thinking'])
+      case 'input_json_delta':
+        if (wordOf(piece['partial_json'])) source.initial = ''
+        return write(source, 'tool_call', piece['partial_json'])
+      case 'signature_delta':
+        source.signature += wordOf(piece['signature']) ?? ''
+    }
+  }
+
+  function write(source: Source, kind: Source['kind'], text: unknown) {
+    const words = wordOf(text)
+    if (!words) return
+    if (source.kind === kind) narrator.delta(source.index, words)
+    else narrator.fail(unreadable())
+  }
+
+  function stopBlock(number: unknown) {
+    const source = sources.get(number)
+    sources.delete(number)
+    if (!source || source === 'ignored') return
+    settle()
+    last = source
+    complete(source)
+  }
+
+  /** What is held back of a block until its end. */
+  function complete(source: Source) {
+    narrator.delta(source.index, source.initial)
+    source.initial = ''
+    if (source.signature && source.kind === 'reasoning') {
+      narrator.seal(source.index, { wire: 'messages', kind: 'signature', data: source.signature })
+    }
+    source.signature = ''
+  }
+
+  function settle() {
+    if (last) narrator.stop(last.index)
+    last = undefined
+  }
+
+  function usage(raw: unknown) {
+    const report = decodeUsage(raw, profile.usageQuirk)
+    if (Object.keys(report).length > 0) narrator.usage(report)
+  }
+
+  function reason(delta: Record<string, unknown>) {
+    rawReason = wordOf(delta['stop_reason']) ?? rawReason
+    stopSequence = wordOf(delta['stop_sequence']) ?? stopSequence
+  }
+
+  function end() {
+    if (rawReason === undefined) narrator.fail(truncatedFault())
+    else finish()
+  }
+
+  function finish() {
+    for (const source of sources.values()) if (source !== 'ignored') complete(source)
+    narrator.finish(decodeStopReason(rawReason), { rawReason, stopSequence })
+  }
+}
+
+/** What a block becomes; undefined for kinds that are not translated, and for calls that no tool could answer. */
+function blockOf(block: Record<string, unknown>): AnswerBlock | undefined {
+  switch (block['type']) {
+    case 'text':
+      return { kind: 'text' }
+    case 'thinking':
+    case 'redacted_thinking':
+      return { kind: 'reasoning' }
+    case 'tool_use': {
+      const name = wordOf(block['name'])
+      return name?.trim() ? { kind: 'tool_call', callId: wordOf(block['id']) ?? '', name } : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+function isEmptyObject(value: unknown): boolean {
+  const object = asObject(value)
+  return !object || Object.keys(object).length === 0
+}
+
+/** The source text of a block's input: parsing would lose digits (ruling T16). */
+export function keptInput(
+  text: string,
+  find: (root: Record<string, unknown>) => Record<string, unknown> | undefined,
+): string {
+  const kept = parseKeeping(text, ['input'])
+  return kept.raw(find(kept.value as Record<string, unknown>)?.['input']).source
+}
+
+/** A block that has started while another was open, with what has come for it. */
+type Waiting = { block: AnswerBlock; text: string; isStopped: boolean }
+
+/**
+ * The stream for a client. This wire has one open block at a time: clients take a stop to mean the last block they
+ * have seen. The front block is written as it comes; blocks that start meanwhile wait with their text.
+ */
+export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
+  let hasStarted = false
+  let refuses = false
+  let report: UsageReport = {}
+  let front: number | undefined
+  /** Wire number of the front block. */
+  let number = -1
+  let deltaStart = ''
+  let deltaEnd = ''
+  const waiting = new Map<number, Waiting>()
+  return {
+    push(event) {
+      const text = encode(event)
+      return text === '' ? [] : [text]
+    },
+    end: () => [],
+  }
+
+  function encode(event: AnswerEvent): string {
+    switch (event.type) {
+      case 'start':
+      case 'block_seal':
+        return ''
+      case 'block_start':
+        if (event.block.kind === 'refusal') refuses = true
+        if (front === undefined) return begin() + start(event.index, event.block)
+        waiting.set(event.index, { block: event.block, text: '', isStopped: false })
+        return ''
+      case 'block_delta': {
+        if (event.index === front) return deltaStart + JSON.stringify(event.text) + deltaEnd
+        const block = waiting.get(event.index)
+        if (block) block.text += event.text
+        return ''
+      }
+      case 'block_stop': {
+        if (event.index === front) return stop() + advance()
+        const block = waiting.get(event.index)
+        if (block) block.isStopped = true
+        return ''
+      }
+      case 'usage':
+        report = mergeUsage(report, event.report)
+        return ''
+      case 'alive':
+        return `${begin()}event: ping\ndata: {"type":"ping"}\n\n`
+      case 'finish': {
+        const stopReason = encodeStopReason(event.reason, refuses)
+        const delta = { stop_reason: stopReason, stop_sequence: stopSequenceOf(event) }
+        const usage = encodeUsage(head.weigh(event.report))
+        return (
+          begin() +
+          sseText('message_delta', JSON.stringify({ type: 'message_delta', delta, usage })) +
+          sseText('message_stop', '{"type":"message_stop"}')
+        )
+      }
+      case 'fail':
+        // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
+        head.weigh(report)
+        return sseText('error', messagesEnvelope(factsOfFault(event.fault), head.requestId))
+    }
+  }
+
+  function begin(): string {
+    if (hasStarted) return ''
+    hasStarted = true
+    const message = {
+      id: mintId('msg_', head.requestId, ''),
+      type: 'message',
+      role: 'assistant',
+      model: head.modelId,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      // The true figures follow in message_delta; a zero here would blind the context meters of agents (ruling T1).
+      usage: {
+        input_tokens: head.inputTokensEstimate,
+        cache_creation_input_tokens: 0,
+        cache_read_input_tokens: 0,
+        output_tokens: 0,
+      },
+    }
+    return sseText('message_start', JSON.stringify({ type: 'message_start', message }))
+  }
+
+  function start(index: number, block: AnswerBlock): string {
+    front = index
+    number++
+    const [type, field] = deltaNames[block.kind]
+    deltaStart = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${number},"delta":{"type":"${type}","${field}":`
+    deltaEnd = '}}\n\n'
+    const content_block = startOf(block)
+    return sseText('content_block_start', JSON.stringify({ type: 'content_block_start', index: number, content_block }))
+  }
+
+  function stop(): string {
+    front = undefined
+    return sseText('content_block_stop', `{"type":"content_block_stop","index":${number}}`)
+  }
+
+  function advance(): string {
+    let text = ''
+    for (const [index, block] of waiting) {
+      waiting.delete(index)
+      text += start(index, block.block)
+      if (block.text !== '') text += deltaStart + JSON.stringify(block.text) + deltaEnd
+      if (!block.isStopped) break
+      text += stop()
+    }
+    return text
+  }
+}
+
+/** Type of a block's deltas, and the field that holds the text. */
+const deltaNames = {
+  text: ['text_delta', 'text'],
+  refusal: ['text_delta', 'text'],
+  reasoning: ['thinking_delta', 'thinking'],
+  tool_call: ['input_json_delta', 'partial_json'],
+} as const
+
+/** Thinking carries an empty signature: that is how "without one" is told to SDKs that insist on the key (ruling T10). */
+function startOf(block: AnswerBlock): object {
+  if (block.kind === 'reasoning') return { type: 'thinking', thinking: '', signature: '' }
+  if (block.kind === 'tool_call') return { type: 'tool_use', id: block.callId, name: block.name, input: {} }
+  return { type: 'text', text: '' }
+}
+
+function stopSequenceOf(event: { reason: string; stopSequence?: string }): string | null {
+  return event.reason === 'stop_sequence' ? (event.stopSequence ?? null) : null
+}

@@ -1,0 +1,32 @@
+import type { Profile } from '../../catalog/profile.ts'
+import type { Answer, AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import { createNarrator } from '../../inference/narrator.ts'
+import { readBody, unreadable, wordOf } from '../frame.ts'
+import { faultOfError } from '../stream-fault.ts'
+import { encodeItem } from './output-item.ts'
+import { createResponse } from './response.ts'
+import { encodeIncomplete } from './stop-reasons.ts'
+import { createReader } from './stream.ts'
+
+/** A whole JSON answer of a model, told as the events it would have streamed. */
+export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
+  const narrator = createNarrator()
+  const body = readBody(bodyText)
+  const status = wordOf(body?.['status']) ?? 'completed'
+  if (!body) narrator.fail(unreadable())
+  else if (body['error']) narrator.fail(faultOfError(body['error']))
+  else if (!Array.isArray(body['output']) || (status !== 'completed' && status !== 'incomplete')) {
+    narrator.fail(unreadable())
+  } else createReader(narrator, profile).finish(status, body)
+  return narrator.take()
+}
+
+/** The whole JSON answer for a client: the same object that ends a stream. */
+export function encodeAnswer(answer: Answer, head: AnswerHead): string {
+  const incomplete = encodeIncomplete(answer.reason)
+  const output = answer.blocks.map((folded, index) =>
+    encodeItem(index, folded, head, folded.cut ? 'incomplete' : 'completed'),
+  )
+  const status = incomplete ? 'incomplete' : 'completed'
+  return createResponse(head).ended({ status, incomplete, output, usage: head.weigh(answer.report) })
+}

@@ -1,0 +1,135 @@
+import type { AnswerBlock, AnswerHead, FoldedBlock } from '../../inference/answer.ts'
+import { mintId } from '../../inference/ids.ts'
+import type { Sealed } from '../../inference/request.ts'
+
+/** Writes one event of the stream: its type and its other members as JSON text. */
+type Write = (type: string, members: string) => string
+
+/** One output item on its way: every method returns the events it takes. Its place is fixed when it starts. */
+export type Item = {
+  start(write: Write): string
+  delta(write: Write, text: string): string
+  seal(sealed: Sealed): void
+  stop(write: Write, cut: boolean): string
+  /** The item as it stands at the end, as JSON text. */
+  whole(cut: boolean): string
+}
+
+export function createItem(index: number, block: AnswerBlock, head: AnswerHead): Item {
+  const kind = kinds[block.kind]
+  let text = ''
+  let sealed: Sealed | undefined
+  let hasPart = false
+  const id = JSON.stringify(mintId(kind.prefix, head.requestId, index))
+  const place = `"item_id":${id},"output_index":${index}`
+  const partPlace = kind.partIndex ? `${place},"${kind.partIndex}":0` : place
+
+  const item: Item = {
+    start(write) {
+      const empty = encodeItem(index, { block, text: '', cut: false }, head, 'in_progress')
+      const added = write('response.output_item.added', `"output_index":${index},"item":${empty}`)
+      // A reasoning item that is only sealed has no summary, so its part begins with its text.
+      return block.kind === 'reasoning' ? added : added + startPart(write)
+    },
+    delta(write, piece) {
+      text += piece
+      const begun = hasPart ? '' : startPart(write)
+      return begun + write(kind.delta, `${partPlace},"delta":${JSON.stringify(piece)}${kind.logprobs}`)
+    },
+    seal(proof) {
+      sealed = proof
+    },
+    stop(write, cut) {
+      const words = JSON.stringify(text)
+      let events = ''
+      if (block.kind === 'tool_call') {
+        events = write(kind.done, `${place},"name":${JSON.stringify(block.name)},"arguments":${words}`)
+      } else if (hasPart) {
+        events =
+          write(kind.done, `${partPlace},"${kind.field}":${words}${kind.logprobs}`) +
+          write(`response.${kind.part}.done`, `${partPlace},"part":${kind.encodePart(words)}`)
+      }
+      return events + write('response.output_item.done', `"output_index":${index},"item":${item.whole(cut)}`)
+    },
+    whole(cut) {
+      const folded: FoldedBlock = { block, text, cut, ...(sealed && { sealed }) }
+      return encodeItem(index, folded, head, cut ? 'incomplete' : 'completed')
+    },
+  }
+  return item
+
+  function startPart(write: Write): string {
+    hasPart = true
+    if (!kind.part) return ''
+    return write(`response.${kind.part}.added`, `${partPlace},"part":${kind.encodePart('""')}`)
+  }
+}
+
+/** One output item as JSON text; the same for the stream's events and for a whole answer. */
+export function encodeItem(index: number, folded: FoldedBlock, head: AnswerHead, status: string): string {
+  const { block, text, sealed } = folded
+  const kind = kinds[block.kind]
+  const id = mintId(kind.prefix, head.requestId, index)
+  if (block.kind === 'tool_call') {
+    return JSON.stringify({
+      id,
+      type: 'function_call',
+      status,
+      call_id: block.callId,
+      name: block.name,
+      ...(block.namespace !== undefined && { namespace: block.namespace }),
+      arguments: text,
+    })
+  }
+  const isBegun = status === 'in_progress'
+  const parts = isBegun || (block.kind === 'reasoning' && text === '') ? '' : kind.encodePart(JSON.stringify(text))
+  if (block.kind === 'reasoning') {
+    const seal = sealed && head.seal ? `,"encrypted_content":${JSON.stringify(head.seal(sealed))}` : ''
+    return `{"id":"${id}","type":"reasoning","status":"${status}","summary":[${parts}]${seal}}`
+  }
+  return `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${parts}]}`
+}
+
+/** What the kinds of blocks are called on this wire. */
+const kinds = {
+  text: {
+    prefix: 'msg_',
+    delta: 'response.output_text.delta',
+    done: 'response.output_text.done',
+    field: 'text',
+    part: 'content_part',
+    partIndex: 'content_index',
+    logprobs: ',"logprobs":[]',
+    encodePart: (words: string) => `{"type":"output_text","text":${words},"annotations":[],"logprobs":[]}`,
+  },
+  refusal: {
+    prefix: 'msg_',
+    delta: 'response.refusal.delta',
+    done: 'response.refusal.done',
+    field: 'refusal',
+    part: 'content_part',
+    partIndex: 'content_index',
+    logprobs: '',
+    encodePart: (words: string) => `{"type":"refusal","refusal":${words}}`,
+  },
+  reasoning: {
+    prefix: 'rs_',
+    delta: 'response.reasoning_summary_text.delta',
+    done: 'response.reasoning_summary_text.done',
+    field: 'text',
+    part: 'reasoning_summary_part',
+    partIndex: 'summary_index',
+    logprobs: '',
+    encodePart: (words: string) => `{"type":"summary_text","text":${words}}`,
+  },
+  tool_call: {
+    prefix: 'fc_',
+    delta: 'response.function_call_arguments.delta',
+    done: 'response.function_call_arguments.done',
+    field: 'arguments',
+    part: '',
+    partIndex: '',
+    logprobs: '',
+    encodePart: (words: string) => words,
+  },
+} as const
