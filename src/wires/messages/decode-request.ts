@@ -40,6 +40,8 @@ export function decodeRequest(bodyText: string, context: DecodeContext): Inferen
   const losses = createLosses()
   applyFieldTable(fields, messagesFields, losses)
   refuseStored(fields)
+  // Marks stand on blocks and tools; one look at the text finds them all.
+  if (bodyText.includes('"cache_control"')) losses.add('cache_control', 'dropped', 'no other wire has it')
   const modelId = readString(fields['model'], 'model')
   const outputTokensMax = readPositiveInteger(fields['max_tokens'], 'max_tokens')
   const conversation = readTurns(body, losses)

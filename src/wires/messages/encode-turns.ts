@@ -105,6 +105,7 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): Block {
     if (part.type === 'text') return { type: 'text', text: part.text, ...marked(part) }
     if (part.type === 'image') {
       refuseImages(profile, param)
+      if (part.detail !== undefined) prepared.losses.add('image detail', 'dropped', 'the wire has no such field')
       return { type: 'image', source: base64Source(part.mime, part.base64), ...marked(part) }
     }
     const source =

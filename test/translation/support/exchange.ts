@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import type { Model, WireName } from '../../../src/catalog/model.ts'
+import type { Profile } from '../../../src/catalog/profile.ts'
+import { GatewayError } from '../../../src/errors.ts'
+import type { InferenceRequest, Sealed } from '../../../src/inference/request.ts'
+import * as chat from '../../../src/wires/chat/request.ts'
+import * as messages from '../../../src/wires/messages/request.ts'
+import * as responses from '../../../src/wires/responses/request.ts'
+import type { EncodedRequest } from '../../../src/wires/wire.ts'
+
+const wires = { messages, chat, responses }
+
+/** The profile of translation 5: everything the wire has, effort in three levels, four stops, follow-up images. */
+const plainProfile: Profile = {
+  maxField: 'max_completion_tokens',
+  minOutput: 1,
+  reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
+  reasoningField: 'reasoning_content',
+  replayThought: { when: 'never', required: false },
+  drops: new Set(),
+  accepts: new Set(),
+  toolChoice: new Set(['auto', 'none', 'required', 'named'] as const),
+  toolIdStyle: 're64',
+  toolNameMax: 64,
+  maxStops: 4,
+  operatorInPlace: 'any',
+  developerRole: true,
+  images: true,
+  files: true,
+  toolImages: 'follow_up',
+  shape: 'schema',
+  prefill: 'none',
+  nullContent: 'null',
+  stringOnly: false,
+  autoCache: 'on_key',
+  usageQuirk: 'none',
+  strictFields: false,
+  oneSamplingField: false,
+  accountFaults: [],
+  preferStream: false,
+}
+
+export type Setting = {
+  profile?: Partial<Profile>
+  outputTokensMax?: number
+  cacheKey?: string
+  unseal?: (envelope: string) => Sealed | undefined
+}
+
+export function modelOf(wire: WireName, setting: Setting = {}): Model {
+  const ofWire: Partial<Profile> =
+    wire === 'messages' ? { operatorInPlace: 'message_rule', toolNameMax: 128, prefill: 'native' } : {}
+  return {
+    id: 'm-large',
+    wire,
+    upstream: 'u',
+    upstreamModel: 'upstream-model',
+    outputTokensMax: setting.outputTokensMax ?? 8192,
+    prices: { inputNanos: 1n, cacheReadNanos: 1n, cacheWriteNanos: 1n, cacheWrite1hNanos: 1n, outputNanos: 1n },
+    priceVersion: '1',
+    profile: { ...plainProfile, ...ofWire, ...setting.profile },
+    allowedFields: new Set(),
+    hostedTools: 'pass',
+  }
+}
+
+export function decode(from: WireName, body: unknown, setting: Setting = {}): InferenceRequest {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return wires[from].decodeRequest(text, { cacheKey: setting.cacheKey, unseal: setting.unseal ?? (() => undefined) })
+}
+
+export function encode(to: WireName, request: InferenceRequest, setting: Setting = {}): EncodedRequest {
+  return wires[to].encodeRequest(request, modelOf(to, setting))
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a parsed upstream body, looked into freely by the cases
+export type Upstream = any
+
+export type Translated = { body: Upstream; text: string; encoded: EncodedRequest }
+
+export function translate(from: WireName, to: WireName, body: unknown, setting: Setting = {}): Translated {
+  const encoded = encode(to, decode(from, body, setting), setting)
+  return { body: JSON.parse(encoded.body), text: encoded.body, encoded }
+}
+
+/** The refusal a request gets. */
+export function refusalOf(from: WireName, to: WireName, body: unknown, setting: Setting = {}): GatewayError {
+  try {
+    translate(from, to, body, setting)
+  } catch (error) {
+    if (error instanceof GatewayError) return error
+    throw error
+  }
+  assert.fail('the request was not refused')
+}
+
+export type Case = {
+  id: string
+  title: string
+  body: unknown
+  setting?: Setting
+  /** What the upstream is asked, or the refusal. */
+  expect: ((upstream: Upstream, translated: Translated) => void) | { code: string; param: string }
+}
+
+export function runCase(from: WireName, to: WireName, { body, setting, expect }: Case) {
+  if (typeof expect === 'function') {
+    const translated = translate(from, to, body, setting)
+    expect(translated.body, translated)
+    return
+  }
+  const error = refusalOf(from, to, body, setting)
+  assert.deepEqual(
+    { code: error.code, status: error.status, param: error.param },
+    { code: expect.code, status: 400, param: expect.param },
+  )
+}
+
+/** The smallest valid request of each wire. */
+export const smallest: Record<WireName, Record<string, unknown>> = {
+  messages: { model: 'm-large', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] },
+  chat: { model: 'm-large', messages: [{ role: 'user', content: 'Hi' }] },
+  responses: { model: 'm-large', input: 'Hi' },
+}
+
+export const png = 'iVBORw0KGgo='
+export const pdf = 'JVBERi0xLjQK'
