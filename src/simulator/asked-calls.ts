@@ -6,6 +6,9 @@ export type AskedCall = { tool: OfferedTool; arguments: string }
 /** More are never made at once, whatever a text mentions. */
 const callsMax = 8
 
+/** Longer arguments within a text are not recognised. */
+const argumentCharactersMax = 10_000
+
 const verb = /\b(call|use|using|run|invoke)\b/i
 const anyTool = /\b(?:call|use|run|invoke)\s+(?:the|a|your)\s+tool\b/i
 const everyTool = /\b(?:call|use|run|invoke)\s+(?:the|all|your|all the)\s+tools\b/i
@@ -53,7 +56,9 @@ function sampled(tool: OfferedTool): AskedCall {
 function objectAt(text: string, index: number): string | undefined {
   const start = index + (/^(?:\s|:|=|\(|with\b|arguments\b)*/.exec(text.slice(index, index + 40))?.[0].length ?? 0)
   if (text[start] !== '{') return undefined
-  for (let end = text.indexOf('}', start); end >= 0; end = text.indexOf('}', end + 1)) {
+  // Bounded, since each brace costs a parse of all that stands before it.
+  const last = start + argumentCharactersMax
+  for (let end = text.indexOf('}', start); end >= 0 && end < last; end = text.indexOf('}', end + 1)) {
     const source = text.slice(start, end + 1)
     try {
       JSON.parse(source)

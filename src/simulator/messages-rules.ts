@@ -94,6 +94,8 @@ function checkTools(body: Json): Set<string> {
     names.add(toolName)
     // A tool of the vendor's own type brings its schema with it.
     if (isGiven(tool['type']) && tool['type'] !== 'custom') continue
+    // A deferred tool may be announced by its name alone.
+    if (tool['defer_loading'] === true && !isGiven(tool['input_schema'])) continue
     const schema = object(tool['input_schema'], `${path}.input_schema`)
     oneOf(schema['type'], `${path}.input_schema.type`, ['object'])
     for (const key of ['anyOf', 'oneOf', 'allOf']) {

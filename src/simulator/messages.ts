@@ -187,7 +187,7 @@ function inputOf(text: string): unknown {
 function* writeFrames(reply: Reply, head: Head): Iterable<Frame> {
   const usage = usageOf(reply)
   const start = { ...shell(head), content: [], stop_reason: null, stop_sequence: null }
-  yield frame({ type: 'message_start', message: usage ? { ...start, usage: { ...usage, output_tokens: 1 } } : start })
+  yield frame({ type: 'message_start', message: usage ? { ...start, usage: atStart(usage) } : start })
   yield frame({ type: 'ping' })
   let index = 0
   if (reply.reasoning !== undefined) {
@@ -213,6 +213,11 @@ function* writeFrames(reply: Reply, head: Head): Iterable<Frame> {
   const delta = { stop_reason: stopReason(reply), stop_sequence: reply.stopSequence ?? null }
   yield frame(usage ? { type: 'message_delta', delta, usage } : { type: 'message_delta', delta })
   yield frame({ type: 'message_stop' })
+}
+
+/** The first counters: the prompt is counted, of the output there is one token. */
+function atStart(usage: Json): Json {
+  return 'output_tokens' in usage ? { ...usage, output_tokens: 1 } : usage
 }
 
 function shell(head: Head): Json {

@@ -34,10 +34,23 @@ export function planReply(prompt: Prompt, step: Step, counts: PromptCounts): Rep
   return reply
 }
 
-/** The last turn that is not the operator's: agents put their reminders behind the user's words. */
+/**
+ * Everything the user's side said since the assistant's last word, as one turn. The operator's turns are left out:
+ * agents put their reminders behind the user's words.
+ */
 function lastTurn(prompt: Prompt): Turn {
-  const empty: Turn = { side: 'user', texts: [], images: 0, files: 0, results: [], calls: [] }
-  return prompt.turns.findLast((turn) => turn.side === 'user') ?? prompt.turns.at(-1) ?? empty
+  const talk = prompt.turns.filter((turn) => turn.side !== 'operator')
+  const lastUser = talk.findLastIndex((turn) => turn.side === 'user')
+  const before = talk.findLastIndex((turn, index) => turn.side === 'assistant' && index < lastUser)
+  const run = talk.slice(before + 1, lastUser + 1)
+  return {
+    side: 'user',
+    texts: run.flatMap((turn) => turn.texts),
+    images: 0,
+    files: 0,
+    results: run.flatMap((turn) => turn.results),
+    calls: [],
+  }
 }
 
 const wrapped = /^\s*<([\w-]+)>[\s\S]*<\/\1>\s*$/

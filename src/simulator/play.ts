@@ -8,7 +8,12 @@ import type { Step } from './script.ts'
 const resetGraceMs = 20
 
 /** Where an answer goes, and whether anyone still listens. */
-export type Outlet = { response: ServerResponse; gone: AbortSignal }
+export type Outlet = {
+  response: ServerResponse
+  gone: AbortSignal
+  /** The simulator itself ended the connection: not the client's doing. */
+  isReset: boolean
+}
 
 /**
  * Writes the frames of a stream as the step wants them: delays, cuts, bytes per write, line ends. Waits for the client
@@ -103,6 +108,7 @@ async function endCut(
       return
     case 'reset':
       await pause(outlet, resetGraceMs)
+      outlet.isReset = true
       response.socket?.resetAndDestroy()
   }
 }

@@ -91,12 +91,12 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController()
-    const outlet = { response, gone: gone.signal }
+    const outlet: Outlet = { response, gone: gone.signal, isReset: false }
     const path = (request.url ?? '/').split('?')[0]!
     const recorded = createRecord(request, path)
     if (record) requests.push(recorded)
     response.on('close', () => {
-      if (!response.writableFinished) {
+      if (!response.writableFinished && !outlet.isReset) {
         recorded.closedEarly = true
         recorded.closedAt = clock()
       }

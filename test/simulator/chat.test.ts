@@ -102,6 +102,21 @@ test('a tool’s result is quoted in the answer', async () => {
   assert.equal(second.choices[0]!.message.content, 'The tool get_time returned "12:30".')
 })
 
+test('the results of parallel calls are all quoted, in one answer', async () => {
+  const tools = [weather, clock]
+  const user = { role: 'user' as const, content: 'use get_time and get_weather' }
+  const first = await client.chat.completions.create({ model: 'sim', messages: [user], tools })
+  const message = first.choices[0]!.message
+  const results = message.tool_calls!.map((call, index) => ({
+    role: 'tool' as const,
+    tool_call_id: call.id,
+    content: ['noon', 'fog'][index]!,
+  }))
+  const second = await client.chat.completions.create({ model: 'sim', messages: [user, message, ...results], tools })
+  const text = 'The tool get_time returned "noon", the tool get_weather returned "fog".'
+  assert.equal(second.choices[0]!.message.content, text)
+})
+
 test('wires/chat-wire 6 reasoning comes when an effort is asked for and counts as output', async () => {
   const asked = await client.chat.completions.create({ ...ask('Hi'), reasoning_effort: 'low' })
   const message = asked.choices[0]!.message as { reasoning_content?: string }

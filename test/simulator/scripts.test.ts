@@ -142,6 +142,7 @@ test('a reset arrives after the bytes before it', async () => {
     for await (const chunk of response.body!) text += new TextDecoder().decode(chunk)
   })
   assert.equal(text, 'data: 1\n\ndata: 2\n\n')
+  assert.equal(simulator.requests.at(-1)!.closedEarly, false)
 })
 
 test('a failure midway is told as each vendor does', async () => {
