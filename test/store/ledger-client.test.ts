@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
+import type { Worker } from 'node:worker_threads'
 import { createKey, digestKey } from '../../src/accounts/keys.ts'
 import { spoolPath } from '../../src/store/sqlite/spool.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
@@ -227,4 +228,30 @@ test('a balance that does not fit its last entry is told at the start', async (t
   assert.deepEqual(lines, [
     { level: 'error', event: 'ledger_mismatch', fields: { accounts: [id], cure: 'run triwire ledger verify' } },
   ])
+})
+
+test('F-P15 the ledger thread dies: it is restarted once and owes nothing, the second time is fatal', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const workers: Worker[] = []
+  const note = (worker: Worker) => void workers.push(worker)
+  process.on('worker', note)
+  t.after(() => process.off('worker', note))
+  const { ledger, accounts, fatals, stats } = await open(t, path, { busyMs: 20 })
+  const account = accounts.get(id)!
+  const blocker = new DatabaseSync(path)
+  t.after(() => blocker.close())
+  blocker.exec('BEGIN IMMEDIATE')
+  const debit = ledger.debit(createDebit('req_1', account))
+  await workers[0]!.terminate()
+  blocker.exec('COMMIT')
+  assert.equal(await debit, 'posted')
+  assert.deepEqual([stats().workerRestarts, fatals.length, account.balanceNanos], [1, 0, -costNanos])
+
+  await workers[1]!.terminate()
+  await until(() => fatals.length === 1)
+  assert.equal(ledger.isWritable(), false)
+  assert.equal(await ledger.debit(createDebit('req_2', account)), 'spooled')
 })

@@ -1,0 +1,71 @@
+/*
+ * The program. Each command loads what it needs when it runs, so that `--help` and `key create` are quick.
+ * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
+ */
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import pkg from '../../package.json' with { type: 'json' }
+import { addAccountCommands } from './account.ts'
+import { addConfigCommands } from './config.ts'
+import { addKeyCommands } from './key.ts'
+import { addLedgerCommands } from './ledger.ts'
+import { addSetupCommand } from './setup.ts'
+
+const program = new Command('triwire')
+  .description(
+    'An HTTP gateway in front of many language models: three wires, any model on any of them, prepaid credit.',
+  )
+  .version(pkg.version)
+  .option('--config <file>', 'configuration file (TRIWIRE_CONFIG; default: triwire.yaml where there is one)')
+  .option('--store <file>', 'SQLite file of accounts and ledger (TRIWIRE_STORE)')
+  .option('--json', 'print data as JSON')
+  .showHelpAfterError('Run with --help to see what there is.')
+  .exitOverride()
+
+program
+  .command('serve')
+  .description('run the gateway')
+  .option('--listen <address>', 'host:port of the public listener')
+  .option('--admin-listen <address>', 'host:port of health, readiness and metrics')
+  .action(async (_options, command: Command) => {
+    const { config, store, listen, adminListen } = command.optsWithGlobals()
+    const { serve } = await import('../main.ts')
+    await serve({ config, store, listen, adminListen })
+  })
+addAccountCommands(program)
+addKeyCommands(program)
+addLedgerCommands(program)
+addConfigCommands(program)
+addSetupCommand(program)
+program
+  .command('simulator')
+  .description('run the simulated upstream on all three wires')
+  .option('--port <number>', 'any free one when 0', readPort, 0)
+  .option('--host <address>', 'address to listen on', '127.0.0.1')
+  .option('--scripts <file>', 'YAML file of scripted answers')
+  .action(async (options: { port: number; host: string; scripts?: string }) => {
+    const { startSimulator } = await import('../simulator/simulator.ts')
+    const { url } = await startSimulator(options)
+    console.log(url)
+  })
+
+// `ledger export | head` is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit()
+})
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
+  else {
+    console.error(`triwire: ${error instanceof Error ? error.message : error}`)
+    process.exitCode = 1
+  }
+}
+
+function readPort(text: string): number {
+  const port = Number(text)
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It is a number from 0 to 65535.')
+  return port
+}

@@ -1,0 +1,53 @@
+import type { Command } from 'commander'
+import { formatCredits } from '../accounts/credit.ts'
+import { formatTable, print } from './print.ts'
+
+/** The commands about the configuration and what it names. */
+export function addConfigCommands(program: Command): void {
+  program
+    .command('check')
+    .description('check the configuration without running it')
+    .action(async (_options, command: Command) => {
+      const { loadConfig } = await import('../config/load.ts')
+      const { ConfigError } = await import('../config/problem.ts')
+      try {
+        const { catalog, upstreams, store } = loadConfig(command.optsWithGlobals())
+        const data = { ok: true, models: catalog.models.size, upstreams: upstreams.size, store }
+        print(
+          command,
+          data,
+          () => `the configuration is right: models ${data.models}, upstreams ${data.upstreams}, store ${store}`,
+        )
+      } catch (error) {
+        const { json } = command.optsWithGlobals()
+        if (json && error instanceof ConfigError) console.log(JSON.stringify({ ok: false, problems: error.problems }))
+        throw error
+      }
+    })
+  program
+    .command('models')
+    .description('list the models that clients can name')
+    .action(async (_options, command: Command) => {
+      const { loadConfig } = await import('../config/load.ts')
+      const { catalog } = loadConfig(command.optsWithGlobals())
+      const rows = [...catalog.models.values()].map((model) => ({
+        id: model.id,
+        wire: model.wire,
+        upstream: model.upstream,
+        upstream_model: model.upstreamModel,
+        max_output_tokens: model.outputTokensMax,
+        prices: {
+          input: formatCredits(model.prices.inputNanos),
+          cache_read: formatCredits(model.prices.cacheReadNanos),
+          cache_write: formatCredits(model.prices.cacheWriteNanos),
+          cache_write_1h: formatCredits(model.prices.cacheWrite1hNanos),
+          output: formatCredits(model.prices.outputNanos),
+        },
+        price_version: model.priceVersion,
+      }))
+      print(command, rows, () => {
+        const cells = rows.map(({ id, wire, upstream, prices }) => [id, wire, upstream, prices.input, prices.output])
+        return formatTable(['id', 'wire', 'upstream', 'input / 1M', 'output / 1M'], cells)
+      })
+    })
+}

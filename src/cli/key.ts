@@ -1,0 +1,64 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import type { KeyRow } from '../store/sqlite/accounts.ts'
+import { formatTable, formatTime, print } from './print.ts'
+import { withStore } from './store.ts'
+
+const unitsMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+export function addKeyCommands(program: Command): void {
+  const key = program.command('key').description('what clients authenticate with: make, list, revoke and rotate keys')
+  key
+    .command('create <account>')
+    .description('make a key; it is shown this once')
+    .action(async (account: string, _options, command: Command) => {
+      const made = await withStore(command, (store) => store.createKey(account))
+      print(command, made, () => made.key)
+    })
+  key
+    .command('list [account]')
+    .description('list keys by their first characters')
+    .action(async (account: string | undefined, _options, command: Command) => {
+      const rows = (await withStore(command, (store) => store.listKeys(account))).map(toData)
+      print(command, rows, () => {
+        const columns = ['id', 'prefix', 'account', 'created', 'expires', 'revoked', 'last_used'] as const
+        return formatTable(
+          columns,
+          rows.map((row) => columns.map((name) => row[name] ?? '-')),
+        )
+      })
+    })
+  key
+    .command('revoke <key>')
+    .description('end a key for good, by id or first characters')
+    .action(async (name: string, _options, command: Command) => {
+      const data = toData(await withStore(command, (store) => store.revokeKey(name)))
+      print(command, data, () => `${data.id} is revoked`)
+    })
+  key
+    .command('rotate <key>')
+    .description('make a new key for the same account; the old one ends after a grace')
+    .option('--grace <time>', 'how long the old key lives on, such as 90s, 30m, 24h or 7d', readTime, readTime('24h'))
+    .action(async (name: string, { grace }: { grace: number }, command: Command) => {
+      const made = await withStore(command, (store) => store.rotateKey(name, grace))
+      print(command, made, () => made.key)
+    })
+}
+
+/** @returns milliseconds */
+function readTime(text: string): number {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  if (!count || !unit) throw new InvalidArgumentError('Write it like 90s, 30m, 24h or 7d.')
+  return Number(count) * unitsMs[unit]!
+}
+
+function toData({ id, prefix, accountId, createdMs, expiresMs, revokedMs, lastUsedMs }: KeyRow) {
+  return {
+    id,
+    prefix,
+    account: accountId,
+    created: formatTime(createdMs),
+    expires: formatTime(expiresMs),
+    revoked: formatTime(revokedMs),
+    last_used: formatTime(lastUsedMs),
+  }
+}

@@ -1,0 +1,32 @@
+import type { Command } from 'commander'
+import type { GlobalOptions } from './store.ts'
+
+/** Data for programs with `--json`, else for people. */
+export function print(command: Command, data: unknown, text: () => string): void {
+  const { json } = command.optsWithGlobals<GlobalOptions>()
+  console.log(json ? JSON.stringify(data) : text())
+}
+
+/** Columns under their names, as wide as they must be. */
+export function formatTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = columns.map((name, at) => Math.max(name.length, ...rows.map((row) => row[at]!.length)))
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, at) => cell.padEnd(widths[at]!))
+      .join('  ')
+      .trimEnd()
+  return [columns, ...rows].map(line).join('\n')
+}
+
+/** Name and value, one to a line. */
+export function formatFields(fields: Record<string, unknown>): string {
+  const width = Math.max(...Object.keys(fields).map((name) => name.length))
+  return Object.entries(fields)
+    .map(([name, value]) => `${name.padEnd(width)}  ${typeof value === 'object' ? JSON.stringify(value) : value}`)
+    .join('\n')
+}
+
+/** A time of the store for people and programs: ISO 8601 in UTC, null for never. */
+export function formatTime(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString()
+}

@@ -1,0 +1,33 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { Store } from '../store/sqlite/store.ts'
+
+/** What is typed before or after any command. */
+export type GlobalOptions = { config?: string; store?: string; json?: boolean }
+
+/**
+ * Runs `work` with the store that a server with the same settings would use (ruling X4), and closes it. The file is changed
+ * directly, whether a server runs on it or not: a server sees the change within a second.
+ * @param create whether a missing store is made.
+ */
+export async function withStore<T>(
+  command: Command,
+  work: (store: Store) => T | Promise<T>,
+  { create = false } = {},
+): Promise<T> {
+  const path = await findStore(command.optsWithGlobals())
+  const { openStore } = await import('../store/sqlite/store.ts')
+  const store = openStore(path, { busyMs: 5_000, create })
+  try {
+    return await work(store)
+  } finally {
+    store.close()
+  }
+}
+
+/** The configuration is only read where neither flag nor variable says it, so that a mistake in it blocks no refund. */
+async function findStore({ config, store = process.env['TRIWIRE_STORE'] }: GlobalOptions): Promise<string> {
+  if (store) return resolve(store)
+  const { loadConfig } = await import('../config/load.ts')
+  return loadConfig({ config }).store
+}

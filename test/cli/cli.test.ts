@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import test from 'node:test'
+import { digestKey } from '../../src/accounts/keys.ts'
+import { openStore } from '../../src/store/sqlite/store.ts'
+import { createDebitRow, createPath, open, until } from '../store/fixtures.ts'
+import { run } from './run.ts'
+
+test('an account from its making to its suspension, as data', async (t) => {
+  const store = ['--store', createPath(t), '--json']
+  const made = await run(['account', 'create', 'one', '--credit', '12.5', ...store])
+  const { id } = made.json
+  assert.deepEqual(made.json, { id, name: 'one', state: 'active', balance: '12.5', held: '0' })
+  const corrected = await run([...store, 'account', 'credit', 'one', '-0.000000001', '--reference', 'correction 1'])
+  assert.equal(corrected.json.balance, '12.499999999')
+  assert.equal((await run(['account', 'suspend', id!, ...store])).json.state, 'suspended')
+  assert.equal((await run(['account', 'activate', 'one', ...store])).json.state, 'active')
+  const { key, prefix, id: keyId } = (await run(['key', 'create', 'one', ...store])).json
+  assert.equal(key?.slice(0, 15), prefix)
+  const [listed] = (await run(['key', 'list', 'one', ...store])).json
+  assert.deepEqual([listed?.id, listed?.account, listed?.revoked], [keyId, id, null])
+  const rotated = await run(['key', 'rotate', keyId!, '--grace', '1h', ...store])
+  assert.notEqual(rotated.json.key, key)
+  assert.match((await run(['key', 'revoke', prefix!, ...store])).json.revoked!, /^\d{4}-\d\d-\d\dT/)
+  assert.deepEqual((await run(['ledger', 'verify', ...store])).json, { ok: true, findings: [] })
+})
+
+test('C8 two processes racing with one reference give one credit', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  store.createAccount('one')
+  const command = ['account', 'credit', 'one', '5', '--reference', 'invoice 1', '--store', path]
+  const runs = await Promise.all([run(command), run(command)])
+  assert.deepEqual(
+    runs.map(({ code, stderr }) => [code, stderr]),
+    [
+      [0, ''],
+      [0, ''],
+    ],
+  )
+  assert.equal(store.findAccount('one').balanceNanos, 5_000_000_000n)
+  assert.equal(store.listEntries({ limit: 9 }).length, 1)
+  const other = await run(['account', 'credit', 'one', '6', '--reference', 'invoice 1', '--store', path])
+  assert.deepEqual([other.code, other.stdout], [1, ''])
+  assert.match(
+    other.stderr,
+    /^triwire: Reference "invoice 1" was used for another account or amount: choose another one\n$/,
+  )
+})
+
+test('F-C45 what the command line changes counts in a running server', async (t) => {
+  const path = createPath(t)
+  const { directory, accounts } = await open(t, path, { pollMs: 200 })
+  const { id } = (await run(['account', 'create', 'one', '--credit', '1', '--store', path, '--json'])).json
+  const { key, id: keyId } = (await run(['key', 'create', 'one', '--store', path, '--json'])).json
+  const digest = digestKey(key!)
+  await until(() => directory.findKey(digest) !== undefined)
+  assert.equal(accounts.get(id!)?.balanceNanos, 1_000_000_000n)
+  await run(['key', 'revoke', keyId!, '--store', path])
+  await until(() => directory.findKey(digest) === undefined)
+})
+
+test('the ledger is shown, exported and compared with the access log', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  store.credit('one', 1_000_000_000n, 'with, comma and "quotes"')
+  store.postDebits([createDebitRow('req_1', id)])
+  const shown = await run(['ledger', 'show', 'req_1', '--store', path, '--json'])
+  assert.deepEqual(shown.json as unknown, {
+    request_id: 'req_1',
+    account: id,
+    model: 'm-large',
+    amount: '0.00063',
+    usage: {
+      input_tokens: 100,
+      cache_read_tokens: 10,
+      cache_write_tokens: 6,
+      cache_write_1h_tokens: 2,
+      output_tokens: 20,
+      reasoning_tokens: 5,
+    },
+    usage_source: 'final',
+    outcome: 'ok',
+    created: '2023-11-14T22:13:20.000Z',
+  })
+  const csv = (await run(['ledger', 'export', '--csv', '--store', path])).stdout.split('\r\n')
+  assert.equal(csv.length, 4)
+  assert.match(csv[1]!, /,1,credit,1,1,"with, comma and ""quotes""",,/)
+  assert.match(csv[2]!, /,2,debit,0.00063,0.99937,,req_1,m-large,100,10,6,2,20,5,final,v1,ok,2023-11-14T22:13:20.000Z$/)
+  const log = join(dirname(path), 'access.log')
+  writeFileSync(log, '{"id":"req_1","cost":"0.00063","outcome":"ok"}\n{"id":"req_0","outcome":"refused"}\ntorn {')
+  assert.equal((await run(['ledger', 'verify', '--log', log, '--store', path])).code, 0)
+  writeFileSync(log, '{"id":"req_1","cost":"0.0006","outcome":"ok"}\n')
+  const wrong = await run(['ledger', 'verify', '--log', log, '--store', path])
+  assert.deepEqual(wrong, {
+    code: 1,
+    stdout: 'request req_1: the log says 600000 ok, the ledger 630000 ok\n',
+    stderr: '',
+    json: [],
+  })
+})
+
+test('exit codes: 1 for what failed, 2 for what was asked wrongly, one line on stderr with the cure', async (t) => {
+  const path = createPath(t)
+  const wrong: [args: string[], code: number, stderr: RegExp][] = [
+    [['account', 'list', '--store', path], 1, /^triwire: There is no store at .*--store, or create an account\n$/],
+    [['account', 'create', 'one', '--credit', '1,5', '--store', path], 2, /write it like 12 or 12\.5/],
+    [['account', 'credit', 'one', '5', '--store', path], 2, /required option '--reference <text>'/],
+    [['key', 'rotate', 'x', '--grace', 'soon', '--store', path], 2, /Write it like 90s, 30m, 24h or 7d/],
+    [['frobnicate'], 2, /unknown command 'frobnicate'/],
+    [['setup', 'telnet'], 2, /name one of openai-node/],
+  ]
+  const runs = await Promise.all(wrong.map(([args]) => run(args)))
+  for (const [index, { code, stderr, stdout }] of runs.entries()) {
+    assert.deepEqual([code, stdout], [wrong[index]![1], ''], stderr)
+    assert.match(stderr, wrong[index]![2])
+  }
+  const help = await run(['--help'])
+  assert.deepEqual([help.code, help.stderr], [0, ''])
+})
+
+test('X4 the flag beats the variable', async (t) => {
+  const [flag, variable] = [createPath(t), createPath(t)]
+  const env = { TRIWIRE_STORE: variable }
+  await run(['account', 'create', 'one', '--store', flag], { env })
+  await run(['account', 'create', 'two'], { env })
+  assert.match(readFileSync(flag, 'latin1'), /one/)
+  const listed = await run(['account', 'list', '--json'], { env })
+  assert.deepEqual(
+    listed.json.map(({ name }) => name),
+    ['two'],
+  )
+})
+
+test('setup prints the settings each client needs, with what must be switched off', async (t) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'triwire-cli-'))
+  t.after(() => rmSync(cwd, { recursive: true }))
+  const setup = async (...args: string[]) => (await run(['setup', ...args, '--key', 'sk-tri-k'], { cwd })).stdout
+  const [codex, aiSdk, claude, node] = await Promise.all([
+    setup('codex', '--url', 'https://gateway.example/v1/'),
+    setup('ai-sdk'),
+    setup('claude-code', '--model', 'sim-chat'),
+    setup('openai-node'),
+  ])
+  assert.match(codex!, /^base_url = "https:\/\/gateway\.example\/v1"$/m)
+  assert.match(codex!, /^web_search = "disabled"$/m)
+  assert.match(aiSdk!, /providerOptions: \{ openai: \{ store: false \} \}/)
+  assert.match(claude!, /^export ANTHROPIC_BASE_URL='http:\/\/127\.0\.0\.1:8080'$/m)
+  assert.match(claude!, /^export ANTHROPIC_MODEL='sim-chat'$/m)
+  assert.match(node!, /baseURL: 'http:\/\/127\.0\.0\.1:8080\/v1', apiKey: 'sk-tri-k'/)
+})
+
+test('a mistake in the configuration is told line by line, and does not stand in the way of the store', async (t) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'triwire-cli-'))
+  t.after(() => rmSync(cwd, { recursive: true }))
+  writeFileSync(join(cwd, 'triwire.yaml'), 'listen: 127.0.0.1:8080\nunknown_key: 1\n')
+  const checked = await run(['check'], { cwd })
+  assert.equal(checked.code, 1)
+  assert.match(checked.stderr, /:2: .*unknown_key/)
+  assert.equal((await run(['account', 'create', 'one', '--store', 'a.db'], { cwd })).code, 0)
+})

@@ -1,0 +1,23 @@
+import { execFile } from 'node:child_process'
+import { resolve } from 'node:path'
+
+const cli = resolve(import.meta.dirname, '../../src/cli/cli.ts')
+
+/** What was printed with `--json`. */
+type Json = Record<string, string> & Record<string, string>[]
+
+export type Run = { code: number; stdout: string; stderr: string; json: Json }
+
+/** Runs the program as a person does, in a process of its own. */
+export function run(
+  args: readonly string[],
+  options: { env?: Record<string, string>; cwd?: string } = {},
+): Promise<Run> {
+  const env: NodeJS.ProcessEnv = { ...process.env, NODE_NO_WARNINGS: '1', ...options.env }
+  return new Promise((done) => {
+    execFile(process.execPath, [cli, ...args], { env, cwd: options.cwd }, (error, stdout, stderr) => {
+      const code = error ? Number(error.code) : 0
+      done({ code, stdout, stderr, json: args.includes('--json') && code === 0 ? JSON.parse(stdout) : [] })
+    })
+  })
+}
