@@ -286,7 +286,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     const settled = new Promise<void>((resolve) => {
       whenSettled = resolve
     })
-    if (waiting.size || overdue.size) await Promise.race([settled, deadline])
+    if (!isLost && waiting.size + overdue.size) await Promise.race([settled, deadline])
     isClosing = true
     sendUses()
     if (worker) {

@@ -1,0 +1,130 @@
+/*
+ * kill -9 at random times, at the level of the ledger (F-P1). A child opens the ledger as a server does and posts debits
+ * as fast as it can; it prints each request id when its debit is acknowledged. The parent kills it, again and again on the
+ * same store. In a third of the trials a locked database drives debits into the spool first.
+ *
+ * Afterwards every acknowledged id must be in the ledger exactly once, and the books must be right.
+ *
+ *     node bin/node.mjs scripts/kill-ledger.ts [trials, default 50]
+ */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Prices, priceNanos } from '../src/catalog/model.ts'
+import { newRequestId } from '../src/request-id.ts'
+import { openLedger } from '../src/store/sqlite/ledger-client.ts'
+import { openStore } from '../src/store/sqlite/store.ts'
+
+const prices: Prices = {
+  inputNanos: 3_000_000_000n,
+  cacheReadNanos: 300_000_000n,
+  cacheWriteNanos: 3_750_000_000n,
+  cacheWrite1hNanos: 6_000_000_000n,
+  outputNanos: 15_000_000_000n,
+}
+
+const [first = '50', childPath] = process.argv.slice(2)
+if (first === 'child') await postUntilKilled(childPath!)
+else await runTrials(Number(first))
+
+async function postUntilKilled(path: string): Promise<void> {
+  const { ledger, accounts } = await openLedger({
+    path,
+    settleDeadlineMs: 60,
+    busyMs: 20,
+    clockMs: () => performance.now(),
+    onFatal: (error) => {
+      throw error
+    },
+    log: (_level, event) => {
+      if (event === 'crash_recovery') writeSync(1, 'recovered\n')
+    },
+  })
+  writeSync(1, 'ready\n')
+  const account = [...accounts.values()][0]!
+  // As many at once as a busy server settles.
+  for (let i = 0; i < 64; i++) void post()
+
+  async function post(): Promise<void> {
+    for (;;) {
+      const usage = {
+        inputTokens: 1 + Math.floor(Math.random() * 1_000),
+        cacheReadTokens: 0,
+        cacheWriteTokens: 0,
+        cacheWrite1hTokens: 0,
+        outputTokens: 1 + Math.floor(Math.random() * 1_000),
+        reasoningTokens: 0,
+        estimated: false,
+      }
+      const requestId = newRequestId()
+      const amountNanos = priceNanos(prices, usage)
+      const bill = { model: 'm', usage, usageSource: 'final', priceVersion: 'v1', prices, outcome: 'ok' } as const
+      const result = await ledger.debit({ requestId, account, amountNanos, createdMs: Date.now(), ...bill })
+      writeSync(1, `${result} ${requestId}\n`)
+    }
+  }
+}
+
+async function runTrials(trials: number): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), 'triwire-kill-'))
+  const path = join(dir, 'triwire.db')
+  const setUp = openStore(path)
+  setUp.createAccount('one')
+  setUp.close()
+  const acked = new Set<string>()
+  let [spooled, recoveries, slowestReadyMs] = [0, 0, 0]
+  for (let trial = 0; trial < trials; trial++) {
+    const { readyMs } = await runTrial(trial % 3 === 2)
+    slowestReadyMs = Math.max(slowestReadyMs, readyMs)
+  }
+  // A last start, for what the last death left in the spool.
+  await runTrial(false)
+
+  const store = openStore(path, { create: false })
+  const findings = store.verify({ priceNanos })
+  const booked = new Map<string, number>()
+  for (const { bill } of store.eachEntry()) if (bill) booked.set(bill.requestId, (booked.get(bill.requestId) ?? 0) + 1)
+  const lost = [...acked].filter((id) => !booked.has(id)).length
+  const double = [...booked.values()].filter((count) => count > 1).length
+  store.close()
+  rmSync(dir, { recursive: true })
+  console.log(
+    `${trials} kills: ${acked.size} debits acknowledged (${spooled} from the spool), ${booked.size} in the ledger, ` +
+      `${recoveries} starts with a spool to post, ready after ${Math.round(slowestReadyMs)} ms at most\n` +
+      `${lost} lost, ${double} double, ${findings.length} findings of verify`,
+  )
+  for (const finding of findings.slice(0, 10)) console.log(finding)
+  if (lost || double || findings.length || !acked.size) process.exitCode = 1
+
+  async function runTrial(locks: boolean): Promise<{ readyMs: number }> {
+    const startedMs = performance.now()
+    const child = spawn(process.execPath, [import.meta.filename, 'child', path], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const isReady = Promise.withResolvers<number>()
+    child.on('exit', () => isReady.reject(new Error('the child ended by itself')))
+    const lines = createInterface({ input: child.stdout })
+    lines.on('line', (line) => {
+      if (line === 'ready') isReady.resolve(performance.now() - startedMs)
+      if (line === 'recovered') recoveries++
+      const [result, id] = line.split(' ')
+      // The kill may have cut the last line.
+      if (id?.length !== 36) return
+      acked.add(id)
+      if (result === 'spooled') spooled++
+    })
+    const whenClosed = new Promise((resolve) => child.on('close', resolve))
+    const readyMs = await isReady.promise
+    const blocker = locks ? new DatabaseSync(path, { timeout: 5_000 }) : undefined
+    blocker?.exec('BEGIN IMMEDIATE')
+    await pause(Math.random() * (locks ? 200 : 60))
+    child.kill('SIGKILL')
+    await whenClosed
+    blocker?.close()
+    return { readyMs }
+  }
+}
