@@ -1,19 +1,14 @@
 import { parseCredits } from '../accounts/credit.ts'
 import { type Catalog, createCatalog } from '../catalog/catalog.ts'
 import type { WireName } from '../catalog/model.ts'
+import { builtInScripts } from '../simulator/built-in-scripts.ts'
 import { readModel } from './models.ts'
 
 /** A model that the built-in simulator answers for. */
 export type BuiltInEntry = { id: string; wire: WireName; upstreamModel: string }
 
-const oneOnEachWire: readonly BuiltInEntry[] = [
-  { id: 'sim-messages', wire: 'messages', upstreamModel: 'sim-messages' },
-  { id: 'sim-chat', wire: 'chat', upstreamModel: 'sim-chat' },
-  { id: 'sim-responses', wire: 'responses', upstreamModel: 'sim-responses' },
-]
-
 /** The catalog that is served while no configuration names a model, so that a first run needs no account anywhere. */
-export function builtInCatalog(entries: readonly BuiltInEntry[] = oneOnEachWire): Catalog {
+export function builtInCatalog(entries: readonly BuiltInEntry[] = builtInScripts): Catalog {
   const models = entries.map((entry) =>
     readModel({
       id: entry.id,

@@ -1,8 +1,8 @@
 import assert from 'node:assert'
 import { readdirSync, readFileSync } from 'node:fs'
 import test from 'node:test'
+import { configReference } from '../../scripts/config-reference.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { configReference } from '../../src/config/reference.ts'
 import { jsonSchema } from '../../src/config/schema.ts'
 
 const root = new URL('../../', import.meta.url)

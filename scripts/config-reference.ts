@@ -1,4 +1,4 @@
-import { jsonSchema } from './schema.ts'
+import { jsonSchema } from '../src/config/schema.ts'
 
 type SchemaNode = {
   type?: string

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { configReference } from '../src/config/reference.ts'
 import { jsonSchema } from '../src/config/schema.ts'
+import { configReference } from './config-reference.ts'
 
 // Writes what follows from the schema of the configuration: the editors' schema and the table in the documentation.
 // `--check` only says whether they are up to date.

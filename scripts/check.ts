@@ -1,0 +1,30 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+// npm run check [-- --without-tests]
+//
+// All that a change has to pass. It stops at the first part that fails.
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+const parts: Record<string, string[]> = {
+  'format and lint': ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'],
+  types: ['node_modules/typescript/bin/tsc', '-p', '.'],
+  'generated files': ['scripts/config-generated.ts', '--check'],
+  conformance: ['scripts/conformance.ts', '--check'],
+  tests: ['scripts/test.ts'],
+}
+
+const lines: string[] = []
+for (const [name, command] of Object.entries(parts)) {
+  if (name === 'tests' && process.argv.includes('--without-tests')) continue
+  const started = performance.now()
+  const { status } = spawnSync(process.execPath, command, { cwd: root, stdio: 'inherit' })
+  const seconds = ((performance.now() - started) / 1000).toFixed(1)
+  lines.push(`${status === 0 ? 'ok    ' : 'FAILED'} ${name}, ${seconds} s`)
+  if (status !== 0) {
+    process.exitCode = 1
+    break
+  }
+}
+console.log(`\n${lines.join('\n')}`)

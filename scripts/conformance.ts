@@ -1,0 +1,86 @@
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+
+// Writes docs/conformance.md: which test pins which rule, read off the titles of the tests. `--check` only says whether
+// it is up to date.
+
+/** Families whose rules are numbered without holes, so that a missing test shows. */
+const families: Record<string, { title: string; last: number }> = {
+  N: { title: 'Names', last: 3 },
+  R: { title: 'Order of checks', last: 12 },
+  C: { title: 'Credit', last: 8 },
+  P: { title: 'Same wire', last: 6 },
+  T: { title: 'Translation', last: 18 },
+  U: { title: 'Upstreams and errors', last: 6 },
+  X: { title: 'Runtime', last: 5 },
+}
+
+/** A row of a table that is made into tests, by the id of its case alone. */
+const caseId = /^(?:Q|A|TP|I)\d{1,3}[a-z]?$|^F-[CUSP]\d{1,2}$/
+const ruleId = /\b(?:TP|TS|[NRCPTUXQAI])\d{1,3}\b|\bF-[CUSP]\d{1,2}\b|\bR-[A-Z]{2,}\b/g
+const specIds = /\bspec ((?:\d+(?:\.\d+)*(?:, | and )?)+)/g
+
+const file = new URL('../docs/conformance.md', import.meta.url)
+const text = write(collect())
+if (!process.argv.includes('--check')) writeFileSync(file, text)
+else if (readOld() !== text) {
+  console.error('docs/conformance.md is out of date: run npm run generate')
+  process.exitCode = 1
+}
+
+/** Rule to the tests that name it, each as file and title. */
+function collect(): Map<string, Set<string>> {
+  const rules = new Map<string, Set<string>>()
+  const root = new URL('..', import.meta.url)
+  for (const name of globSync(['test/**/*.test.ts', 'test/pages/**/*.md'], { cwd: root }).sort()) {
+    for (const title of titlesOf(name, readFileSync(new URL(name, root), 'utf8'))) {
+      for (const rule of rulesOf(title)) {
+        const tests = rules.get(rule) ?? new Set()
+        rules.set(rule, tests.add(`${title} (\`${name}\`)`))
+      }
+    }
+  }
+  return rules
+}
+
+function titlesOf(name: string, source: string): string[] {
+  if (name.endsWith('.md')) return [...source.matchAll(/^# (.+)$/gm)].slice(0, 1).map(([, title = '']) => title)
+  const titles = [...source.matchAll(/\b(?:test|it|describe|suite)\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g)]
+  const literals = [...source.matchAll(/'([^'\n]{2,200})'/g)].map(([, literal = '']) => literal)
+  return [
+    ...titles.map(([, , title = '']) => title.replace(/\$\{[^}]*\}/g, '…').replaceAll('\\', '')),
+    ...literals.filter((literal) => caseId.test(literal.split(' ', 1)[0]!)),
+  ]
+}
+
+function rulesOf(title: string): Set<string> {
+  const rules = new Set(title.match(ruleId))
+  for (const [, list = ''] of title.matchAll(specIds)) {
+    for (const section of list.match(/\d+(?:\.\d+)*/g) ?? []) rules.add(`spec ${section}`)
+  }
+  return rules
+}
+
+function write(rules: Map<string, Set<string>>): string {
+  const missing = Object.entries(families).flatMap(([letter, { last }]) =>
+    Array.from({ length: last }, (_, i) => `${letter}${i + 1}`).filter((rule) => !rules.has(rule)),
+  )
+  const ids = [...rules.keys()].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+  const groups = Map.groupBy(ids, (id) => /^(spec|R-|F-[CUSP]|[A-Z]+)/.exec(id)?.[0] ?? '')
+  let page = '# Conformance\n\nWhich tests pin which rule, made from the titles of the tests by `npm run generate`.\n'
+  page += 'The numbers are those of `docs/interface.md` (spec), `docs/rulings.md` and the tables of the wires.\n'
+  if (missing.length > 0) page += `\nRulings that no test names: ${missing.join(', ')}.\n`
+  for (const [group, members] of groups) {
+    const title = families[group]?.title
+    page += `\n## ${group}${title ? `: ${title}` : ''}\n\n`
+    for (const id of members) page += `- **${id}**\n${[...rules.get(id)!].map((test) => `  - ${test}\n`).join('')}`
+  }
+  return page
+}
+
+function readOld(): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
