@@ -4,7 +4,6 @@ import { foldOperators } from '../../inference/reminders.ts'
 import type {
   DocumentPart,
   ImagePart,
-  ModelPart,
   ModelTurn,
   OperatorTurn,
   TextPart,
@@ -20,9 +19,9 @@ type Message = Record<string, unknown>
 /** The conversation as chat messages: the preamble, then turn by turn. */
 export function encodeMessages(prepared: Prepared, profile: Profile): Message[] {
   const isFirstOnly = profile.operatorInPlace === 'first_only'
-  const said = prepared.turns.filter(
-    (turn) => turn.by === 'operator' || turn.parts.some((part) => isSaid(part, turn, profile)),
-  )
+  const said = prepared.turns
+    .map((turn) => withoutThoughts(turn, prepared, profile))
+    .filter((turn) => turn.by === 'operator' || turn.parts.length > 0)
   const turns = isFirstOnly ? foldOperators(said, () => false) : said
   const messages = encodePreamble(prepared.preamble, profile, isFirstOnly)
   const encoder = createTurnEncoder(prepared, profile)
@@ -111,9 +110,14 @@ function joinContent(content: unknown[], profile: Profile): unknown {
   return content
 }
 
-/** Whether anything of a turn arrives at all; a turn that is empty then is no message (R-EMPTY). */
-function isSaid(part: UserPart | ModelPart, turn: Turn, profile: Profile): boolean {
-  return part.type !== 'reasoning' || (turn.by === 'model' && part.text !== '' && replays(turn, profile))
+/** The turn without reasoning that is not replayed (R-HIST); what is empty then is no message (R-EMPTY). */
+function withoutThoughts(turn: Turn, prepared: Prepared, profile: Profile): Turn {
+  if (turn.by !== 'model') return turn
+  const isReplayed = replays(turn, profile)
+  const parts = turn.parts.filter((part) => part.type !== 'reasoning' || (isReplayed && part.text !== ''))
+  if (parts.length < turn.parts.length)
+    prepared.losses.add(prepared.contentParam, 'dropped', 'reasoning of earlier turns')
+  return { ...turn, parts }
 }
 
 function replays(turn: ModelTurn, profile: Profile): boolean {

@@ -109,11 +109,7 @@ function reasoningFields(reasoning: Reasoning, format: OutputFormat, profile: Pr
 
 /** The wire knows temperatures up to 1 and, with thinking, none at all (R-THINK, translation 2.4). */
 function sampling(request: InferenceRequest, profile: Profile, reasoning: Reasoning, losses: Losses): Fields {
-  const { temperature, topP, topK, frequencyPenalty, presencePenalty, seed } = request.sampling
-  const elsewhere = { frequency_penalty: frequencyPenalty, presence_penalty: presencePenalty, seed }
-  for (const [field, value] of Object.entries(elsewhere)) {
-    if (value !== undefined) losses.add(field, 'dropped', 'the wire has no such field')
-  }
+  const { temperature, topP, topK } = request.sampling
   const fields: Fields = { temperature, top_p: topP, top_k: topK }
   if (temperature !== undefined && (temperature > 1 || temperature < 0)) {
     fields['temperature'] = Math.min(1, Math.max(0, temperature))

@@ -4,7 +4,7 @@ import { sha256Hex } from '../../digest.ts'
 import type { InferenceRequest, OutputFormat, Tool } from '../../inference/request.ts'
 import type { Choice } from '../choice.ts'
 import { verbatim, writeJson } from '../json-writer.ts'
-import { dropFields, formatName, type Prepared, prepareRequest, toolSchema } from '../prepare-request.ts'
+import { dropFields, formatName, prepareRequest, toolSchema } from '../prepare-request.ts'
 import { type Reasoning, resolveReasoning } from '../reasoning-wish.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { encodeInput } from './encode-items.ts'
@@ -37,7 +37,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     ...toolFields(choice),
     ...encodeInput(request, prepared, profile),
   }
-  listLosses(request, prepared)
+  if (request.sampling.topK !== undefined) losses.add('top_k', 'dropped', 'the wire has no such field')
   dropFields(body, profile.drops, losses)
   return {
     body: writeJson(body),
@@ -46,14 +46,6 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     stops: stops.all,
     outputTokensCap: prepared.outputTokensCap,
     losses: losses.list,
-  }
-}
-
-function listLosses(request: InferenceRequest, { losses }: Prepared) {
-  const { topK, frequencyPenalty, presencePenalty, seed } = request.sampling
-  const unknown = { top_k: topK, frequency_penalty: frequencyPenalty, presence_penalty: presencePenalty, seed }
-  for (const [field, value] of Object.entries(unknown)) {
-    if (value !== undefined) losses.add(field, 'dropped', 'the wire has no such field')
   }
 }
 

@@ -1,0 +1,196 @@
+/**
+ * Mutates valid requests and translates them: node bin/node.mjs scripts/fuzz-requests.ts [inputs] [seed]
+ * Whatever a client sends ends in an upstream body that is JSON or in a 400 that we meant; all else is our bug and is
+ * printed with the input that shows it.
+ */
+import type { WireName } from '../src/catalog/model.ts'
+import type { Profile } from '../src/catalog/profile.ts'
+import { GatewayError } from '../src/errors.ts'
+import { fullBodies } from '../test/translation/support/bodies.ts'
+import { decode, encode } from '../test/translation/support/exchange.ts'
+
+export type FuzzCount = { inputs: number; encoded: number; refused: number; faults: string[] }
+
+const wires: WireName[] = ['messages', 'chat', 'responses']
+
+const profiles: Partial<Profile>[] = [
+  {},
+  { operatorInPlace: 'first_only', stringOnly: true, toolImages: 'native', toolIdStyle: 'alnum9', shape: 'none' },
+  {
+    reasoning: { style: 'budget', levels: ['low', 'high'], canDisable: false },
+    replayThought: { when: 'all', required: true },
+    toolIdStyle: 'fn_index',
+    toolChoice: new Set(['auto'] as const),
+    images: false,
+    shape: 'json',
+  },
+  {
+    reasoning: { style: 'adaptive', levels: [], canDisable: true },
+    toolIdStyle: 'len40',
+    files: false,
+    accepts: new Set(['allowed_tools', 'strict', 'top_k', 'verbosity', 'safety_identifier', 'prompt_cache_key']),
+    drops: new Set(['temperature', 'stop', 'stop_sequences', 'parallel_tool_calls']),
+    autoCache: 'always',
+  },
+]
+
+export function fuzzRequests(inputs: number, seed: number): FuzzCount {
+  const random = createRandom(seed)
+  const count: FuzzCount = { inputs: 0, encoded: 0, refused: 0, faults: [] }
+  while (count.inputs < inputs) {
+    const from = pick(wires, random)
+    const body = mutate(from, random)
+    count.inputs++
+    const fault = tryOne(from, body, random, count)
+    if (fault && count.faults.length < 20) count.faults.push(`${from}: ${fault}\n${body}`)
+  }
+  return count
+}
+
+function tryOne(from: WireName, body: string, random: () => number, count: FuzzCount): string | undefined {
+  const profile = random() < 0.5 ? {} : pick(profiles, random)
+  const to = pick(
+    wires.filter((wire) => wire !== from),
+    random,
+  )
+  const unseal = () => ({ wire: 'messages', kind: 'signature', data: 'sig' }) as const
+  try {
+    const request = decode(from, body, { cacheKey: 'k', unseal })
+    const encoded = encode(to, request, { profile })
+    JSON.parse(encoded.body)
+    count.encoded++
+  } catch (error) {
+    if (!(error instanceof GatewayError)) return `${to}: ${error instanceof Error ? error.stack : String(error)}`
+    if (error.status !== 400) return `${to}: status ${error.status}`
+    count.refused++
+  }
+  return undefined
+}
+
+/** One to four mutations, mostly one, of the full body of a wire, as JSON text. */
+function mutate(wire: WireName, random: () => number): string {
+  const body = structuredClone(fullBodies[wire])
+  // A bad top-level field hides all others: half of the bodies keep only what is required and two more.
+  if (random() < 0.5) {
+    const optional = Object.keys(body).filter((key) => !['model', 'max_tokens', 'messages', 'input'].includes(key))
+    const kept = new Set([pick(optional, random), pick(optional, random)])
+    for (const key of optional) if (!kept.has(key)) delete body[key]
+  }
+  const times = 1 + Math.floor(random() * random() * 4)
+  for (let i = 0; i < times; i++) mutateOne(body, random)
+  let text = JSON.stringify(body)
+  if (random() < 0.02) text = text.slice(0, Math.floor(random() * text.length))
+  if (random() < 0.05) text = text.replace(/:(\d+)/, ':1e999')
+  return text
+}
+
+type Slot = { holder: Record<string, unknown> | unknown[]; key: string | number }
+
+function mutateOne(body: Record<string, unknown>, random: () => number) {
+  const slots: Slot[] = []
+  const waiting: (Record<string, unknown> | unknown[])[] = [body]
+  while (waiting.length > 0) {
+    const holder = waiting.pop()!
+    for (const key of Array.isArray(holder) ? holder.keys() : Object.keys(holder)) {
+      slots.push({ holder, key })
+      const value = (holder as Record<string | number, unknown>)[key]
+      if (typeof value === 'object' && value !== null) waiting.push(value as unknown[])
+    }
+  }
+  const slot = pick(slots, random)
+  const holder = slot.holder as Record<string | number, unknown>
+  const value = holder[slot.key]
+  switch (Math.floor(random() * 9)) {
+    case 0:
+      if (Array.isArray(slot.holder)) slot.holder.splice(Number(slot.key), 1)
+      else delete holder[slot.key]
+      return
+    case 1:
+      if (Array.isArray(slot.holder)) slot.holder.push(structuredClone(value))
+      else holder[`${String(slot.key)}_`] = structuredClone(value)
+      return
+    case 2:
+      holder[slot.key] = nest(value, 1 + Math.floor(random() * 40))
+      return
+    case 3: {
+      const other = pick(slots, random)
+      holder[slot.key] = structuredClone((other.holder as Record<string | number, unknown>)[other.key])
+      return
+    }
+    default:
+      holder[slot.key] = structuredClone(pick(oddValues, random))
+  }
+}
+
+function nest(value: unknown, depth: number): unknown {
+  let nested = value
+  for (let i = 0; i < depth; i++) nested = i % 2 === 0 ? [nested] : { type: nested }
+  return nested
+}
+
+const oddValues: unknown[] = [
+  null,
+  true,
+  false,
+  0,
+  -1,
+  1.5,
+  1e300,
+  9007199254740993,
+  '',
+  ' ',
+  'x',
+  'auto',
+  'user',
+  'assistant',
+  'system',
+  'tool',
+  'function',
+  'none',
+  '\u0000kept:0',
+  '\ud800',
+  '__proto__',
+  'constructor',
+  'toString',
+  'data:,',
+  'data:image/png;base64,%%%',
+  'https://images.example/x.png',
+  'n'.repeat(300),
+  [],
+  {},
+  [null],
+  [[]],
+  [{}],
+  [''],
+  { toString: 1, valueOf: 2 },
+  { type: 'text', text: '' },
+  { type: 'text', text: ' ' },
+  { id: 'x' },
+  { type: { toString: null } },
+  JSON.parse('{"__proto__":{"type":"text","text":"x"}}'),
+  { type: 'object', properties: JSON.parse('{"__proto__":{}}'), anyOf: [{ properties: { a: {} } }, null, 3] },
+]
+
+function pick<T>(list: readonly T[], random: () => number): T {
+  return list[Math.floor(random() * list.length)]!
+}
+
+/** mulberry32: the same inputs for the same seed. */
+function createRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+if (import.meta.main) {
+  const count = fuzzRequests(Number(process.argv[2] ?? 20_000), Number(process.argv[3] ?? 1))
+  for (const fault of count.faults) console.error(`${fault}\n`)
+  console.log(
+    `${count.inputs} inputs: ${count.encoded} encoded, ${count.refused} refused, ${count.faults.length} faults`,
+  )
+  process.exitCode = count.faults.length > 0 ? 1 : 0
+}
