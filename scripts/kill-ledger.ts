@@ -8,7 +8,7 @@
  *     node bin/node.mjs scripts/kill-ledger.ts [trials, default 50]
  */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -41,15 +41,16 @@ async function postUntilKilled(path: string): Promise<void> {
       throw error
     },
     log: (_level, event) => {
-      if (event === 'crash_recovery') writeSync(1, 'recovered\n')
+      if (event === 'crash_recovery') process.stdout.write('recovered\n')
     },
   })
-  writeSync(1, 'ready\n')
+  process.stdout.write('ready\n')
   const account = [...accounts.values()][0]!
   // As many at once as a busy server settles.
   for (let i = 0; i < 64; i++) void post()
 
   async function post(): Promise<void> {
+    // Writing to a pipe is synchronous: what is printed was acknowledged, and all that was acknowledged is printed.
     for (;;) {
       const usage = {
         inputTokens: 1 + Math.floor(Math.random() * 1_000),
@@ -64,7 +65,7 @@ async function postUntilKilled(path: string): Promise<void> {
       const amountNanos = priceNanos(prices, usage)
       const bill = { model: 'm', usage, usageSource: 'final', priceVersion: 'v1', prices, outcome: 'ok' } as const
       const result = await ledger.debit({ requestId, account, amountNanos, createdMs: Date.now(), ...bill })
-      writeSync(1, `${result} ${requestId}\n`)
+      process.stdout.write(`${result} ${requestId}\n`)
     }
   }
 }

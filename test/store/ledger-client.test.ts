@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import type { Worker } from 'node:worker_threads'
 import { createKey, digestKey } from '../../src/accounts/keys.ts'
+import { StoreError } from '../../src/store/sqlite/open.ts'
 import { spoolPath } from '../../src/store/sqlite/spool.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 import { costNanos, createDebit, createPath, open, until, usage, verifyOptions } from './fixtures.ts'
@@ -202,6 +203,15 @@ test('F-S5 a store that is removed or replaced while the server runs is fatal, a
   assert.match(fatals[0]!.message, /was removed or replaced while the server runs/)
   assert.equal(ledger.isWritable(), false)
   assert.equal(await ledger.debit(createDebit('req_1', accounts.get(id)!)), 'spooled')
+})
+
+test('a store that cannot be used is refused at the start, in the words of the cure, and is not left locked', async (t) => {
+  const path = createPath(t)
+  openStore(path).close()
+  chmodSync(path, 0o644)
+  await assert.rejects(open(t, path), (error) => error instanceof StoreError && /: run chmod 600 /.test(error.message))
+  chmodSync(path, 0o600)
+  await open(t, path)
 })
 
 test('closing settles what is under way', async (t) => {

@@ -4,7 +4,7 @@ import type { Debit, Ledger } from '../../accounts/ledger.ts'
 import type { Changes } from './accounts.ts'
 import type { DebitRow, Posting } from './entries.ts'
 import { lockStore } from './lock.ts'
-import { openDatabase, StoreError } from './open.ts'
+import { StoreError } from './open.ts'
 import { createSpool, spoolPath } from './spool.ts'
 import type { FromWorker, ToWorker, WorkerOptions } from './worker.ts'
 
@@ -64,8 +64,7 @@ type Waiting = {
  */
 export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const { path, settleDeadlineMs, clockMs, log } = options
-  // The file must be there before its lock; opening it here also refuses the wrong file in clear words.
-  openDatabase(path).close()
+  // Before the store is opened, so that a newer server does not migrate it under an older one.
   const unlock = lockStore(path)
 
   const accounts = new Map<string, Account>()

@@ -1,4 +1,5 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { resultCode, StoreError } from './open.ts'
 
@@ -9,6 +10,7 @@ import { resultCode, StoreError } from './open.ts'
  */
 export function lockStore(path: string): () => void {
   const lockPath = `${path}.lock`
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   closeSync(openSync(lockPath, 'a', 0o600))
   const db = new DatabaseSync(lockPath, { timeout: 0 })
   try {

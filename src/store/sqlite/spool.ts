@@ -1,7 +1,6 @@
 import { constants, existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Prices } from '../../catalog/model.ts'
 import type { DebitRow } from './entries.ts'
 
 /** Where debits wait that the database could not take in time: one JSON object per line, beside the database. */
@@ -105,5 +104,5 @@ function decodeDebit(line: string): DebitRow {
     Object.entries(debit.prices).map(([name, nanos]) => [name, BigInt(nanos as string)]),
   )
   if (typeof debit.requestId !== 'string' || !debit.usage) throw new SyntaxError('not a debit')
-  return { ...debit, amountNanos: BigInt(debit.amountNanos), prices: prices as Prices }
+  return { ...debit, amountNanos: BigInt(debit.amountNanos), prices: prices as DebitRow['prices'] }
 }

@@ -1,13 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Prices } from '../../catalog/model.ts'
-import type { Usage } from '../../inference/usage.ts'
+import type { Debit } from '../../accounts/ledger.ts'
 import { type Entry, readEntry } from './entries.ts'
 
 /** What the access log says of one request. */
 export type LogLine = { requestId: string; amountNanos: bigint; outcome: string }
 
 export type VerifyOptions = {
-  priceNanos: (prices: Prices, usage: Usage) => bigint
+  priceNanos: (prices: Debit['prices'], usage: Debit['usage']) => bigint
   /** All billed requests of the access log, where it is to be compared: it must reach as far back as the ledger. */
   log?: Iterable<LogLine>
 }
@@ -86,7 +85,7 @@ export function verify(db: DatabaseSync, { priceNanos, log }: VerifyOptions): st
   }
 }
 
-function readPrices(db: DatabaseSync): Map<string, Prices> {
+function readPrices(db: DatabaseSync): Map<string, Debit['prices']> {
   const rows = db.prepare('SELECT * FROM prices').all() as Record<string, unknown>[]
   return new Map(
     rows.map((row) => [
