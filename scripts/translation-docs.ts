@@ -1,0 +1,74 @@
+/**
+ * Writes docs/translation/<client>-to-<model>.md, one page per pair of wires, from the field tables:
+ * node bin/node.mjs scripts/translation-docs.ts [--check]
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { WireName } from '../src/catalog/model.ts'
+import { chatFields } from '../src/wires/chat/fields.ts'
+import type { FieldTable, Verdict } from '../src/wires/fields.ts'
+import { messagesFields } from '../src/wires/messages/fields.ts'
+import { responsesFields } from '../src/wires/responses/fields.ts'
+
+const tables: Record<WireName, FieldTable> = {
+  messages: messagesFields,
+  chat: chatFields,
+  responses: responsesFields,
+}
+
+const headings: [Verdict, string][] = [
+  ['carried', 'Carried as it is'],
+  ['mapped', 'Said in another way'],
+  ['dropped', 'Dropped'],
+  ['refused', 'Refused with 400'],
+]
+
+/** File name → text of every page. */
+export function translationPages(): Map<string, string> {
+  const pages = new Map<string, string>()
+  for (const from of Object.keys(tables) as WireName[]) {
+    for (const to of (Object.keys(tables) as WireName[]).filter((wire) => wire !== from)) {
+      pages.set(`${from}-to-${to}.md`, page(from, to))
+    }
+  }
+  return pages
+}
+
+function page(from: WireName, to: WireName): string {
+  const lines = [
+    `# A ${from} request to a ${to} model`,
+    '',
+    'Made by `scripts/translation-docs.ts` from the table that the tests check; do not edit by hand.',
+    '',
+    'What is dropped is named in the access log of the request, field names only. Fields that are not listed here are',
+    'dropped as well. A model’s profile may drop further fields that its upstream rejects.',
+    '',
+  ]
+  for (const [verdict, heading] of headings) {
+    const rows = [...tables[from].values()].flatMap(({ field, to: fates }) =>
+      fates.filter(([wire, fate]) => wire === to && fate === verdict).map(([, , note]) => `| \`${field}\` | ${note} |`),
+    )
+    if (rows.length > 0) lines.push(`## ${heading}`, '', '| Field | |', '| --- | --- |', ...rows, '')
+  }
+  return lines.join('\n')
+}
+
+if (import.meta.main) {
+  const folder = join(import.meta.dirname, '../docs/translation')
+  if (process.argv.includes('--check')) {
+    const stale = [...translationPages()].filter(([name, text]) => readPage(join(folder, name)) !== text)
+    for (const [name] of stale) console.error(`docs/translation/${name} is not what scripts/translation-docs.ts writes`)
+    process.exitCode = stale.length > 0 ? 1 : 0
+  } else {
+    mkdirSync(folder, { recursive: true })
+    for (const [name, text] of translationPages()) writeFileSync(join(folder, name), text)
+  }
+}
+
+function readPage(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

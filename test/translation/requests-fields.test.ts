@@ -1,0 +1,151 @@
+import { deepEqual, equal, notEqual, ok } from 'node:assert/strict'
+import test from 'node:test'
+import type { WireName } from '../../src/catalog/model.ts'
+import { chatFields } from '../../src/wires/chat/fields.ts'
+import type { FieldTable } from '../../src/wires/fields.ts'
+import { messagesFields } from '../../src/wires/messages/fields.ts'
+import { responsesFields } from '../../src/wires/responses/fields.ts'
+import { refusalOf, smallest, translate } from './support/exchange.ts'
+
+/** The tables say what becomes of every field; here each field is sent and it is seen to. */
+
+const schema = { type: 'object', properties: {} }
+const profile = {
+  accepts: new Set(['top_k', 'verbosity', 'prompt_cache_key', 'safety_identifier']),
+  reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
+} as const
+
+/** A value of each field that says something; a refused field gets one that is refused. */
+const values: Record<WireName, Record<string, unknown>> = {
+  messages: {
+    model: 'm-other',
+    max_tokens: 77,
+    messages: [{ role: 'user', content: 'Other' }],
+    system: 'S',
+    stream: true,
+    temperature: 0.5,
+    top_p: 0.5,
+    top_k: 5,
+    stop_sequences: ['END'],
+    tools: [{ name: 'f', input_schema: schema }],
+    tool_choice: { type: 'any' },
+    'output_config.format': { type: 'json_schema', schema },
+    'output_config.effort': 'low',
+    'output_config.task_budget': { tokens: 5 },
+    output_config: { effort: 'low' },
+    output_format: { type: 'json_schema', schema },
+    thinking: { type: 'adaptive' },
+    user: 'u',
+    metadata: { user_id: 'u' },
+    cache_control: { type: 'ephemeral' },
+    mcp_servers: [{ url: 'x' }],
+    container: {},
+    thread: { type: 'new' },
+  },
+  chat: {
+    model: 'm-other',
+    messages: [{ role: 'user', content: 'Other' }],
+    max_completion_tokens: 77,
+    max_tokens: 77,
+    stream: true,
+    temperature: 0.5,
+    top_p: 0.5,
+    stop: 'END',
+    tools: [{ type: 'function', function: { name: 'f' } }],
+    tool_choice: 'required',
+    parallel_tool_calls: false,
+    response_format: { type: 'json_schema', json_schema: { name: 'n', schema } },
+    reasoning_effort: 'low',
+    verbosity: 'low',
+    prompt_cache_key: 'k',
+    user: 'u',
+    safety_identifier: 's',
+    n: 2,
+    modalities: ['audio'],
+    seed: 1,
+    frequency_penalty: 1,
+    presence_penalty: 1,
+  },
+  responses: {
+    model: 'm-other',
+    input: 'Other',
+    instructions: 'S',
+    max_output_tokens: 77,
+    stream: true,
+    temperature: 0.5,
+    top_p: 0.5,
+    tools: [{ type: 'function', name: 'f' }],
+    tool_choice: 'required',
+    parallel_tool_calls: false,
+    text: { format: { type: 'json_object' } },
+    'text.format': { type: 'json_schema', name: 'n', schema },
+    'text.verbosity': 'low',
+    reasoning: { effort: 'low' },
+    include: ['reasoning.encrypted_content'],
+    prompt_cache_key: 'k',
+    user: 'u',
+    safety_identifier: 's',
+    background: true,
+    previous_response_id: 'resp_1',
+    conversation: 'conv_1',
+  },
+}
+
+const tables: Record<WireName, FieldTable> = {
+  messages: messagesFields,
+  chat: chatFields,
+  responses: responsesFields,
+}
+
+/** What must be there besides for a field to have something to act on. */
+const beside: Record<string, (wire: WireName) => object> = {
+  tool_choice: (wire) => ({ tools: values[wire]['tools'] }),
+  parallel_tool_calls: (wire) => ({ tools: values[wire]['tools'] }),
+}
+
+function bodyWith(wire: WireName, field: string): Record<string, unknown> {
+  const value = field in values[wire] ? values[wire][field] : { any: 'value' }
+  const base = { ...smallest[wire], ...beside[field]?.(wire) }
+  const [top = '', member] = field.split('.')
+  return { ...base, [top]: member === undefined ? value : { [member]: value } }
+}
+
+for (const wire of Object.keys(tables) as WireName[]) {
+  for (const { field, to } of tables[wire].values()) {
+    for (const [target, verdict] of to) {
+      test(`T9 ${wire}→${target} the field ${field} is ${verdict}`, () => {
+        const top = field.split('.')[0]
+        const setting = { profile, cacheKey: field === 'prompt_cache_key' ? 'k' : undefined }
+        if (verdict === 'refused') {
+          const error = refusalOf(wire, target, bodyWith(wire, field), setting)
+          deepEqual([error.status, error.param], [400, top])
+          return
+        }
+        const without = { ...smallest[wire], ...beside[field]?.(wire) }
+        const plain = translate(wire, target, without, { profile }).encoded
+        const translated = translate(wire, target, bodyWith(wire, field), setting).encoded
+        const lost = translated.losses.some((loss) => loss.field === field || `text.${loss.field}` === field)
+        if (verdict === 'dropped') {
+          equal(translated.body, plain.body)
+          ok(lost || isQuiet(wire, field, target))
+          return
+        }
+        ok(!translated.losses.some((loss) => loss.field === field && loss.what === 'dropped'))
+        // What is enforced by us is no part of the body, nor is a name the upstream never learns.
+        if (field === 'model') equal(JSON.parse(translated.body).model, 'upstream-model')
+        else if (field === 'include') equal(translated.body, plain.body)
+        else notEqual(translated.body + translated.localStops, plain.body + plain.localStops)
+      })
+    }
+  }
+}
+
+/** `include` asks for something of the answer: nothing of the request is lost. */
+function isQuiet(wire: WireName, field: string, target: WireName): boolean {
+  return wire === 'responses' && field === 'include' && target === 'chat'
+}
+
+test('T9 a field that no table knows is counted without its name', () => {
+  const { encoded } = translate('chat', 'messages', { ...smallest.chat, my_secret_field: 1 })
+  deepEqual(encoded.losses, [{ field: '(unknown)', what: 'dropped', why: 'not a field of this wire' }])
+})

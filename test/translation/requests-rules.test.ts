@@ -1,0 +1,590 @@
+import { deepEqual, equal, match, ok } from 'node:assert/strict'
+import test from 'node:test'
+import type { WireName } from '../../src/catalog/model.ts'
+import { decode, encode, pdf, png, refusalOf, smallest, translate } from './support/exchange.ts'
+
+const user = { role: 'user', content: 'Hi' }
+const messagesAsk = (more: object) => ({ ...smallest.messages, ...more })
+const chatAsk = (more: object) => ({ ...smallest.chat, ...more })
+const responsesAsk = (more: object) => ({ ...smallest.responses, ...more })
+const budget = { style: 'budget', levels: ['low', 'medium', 'high'], canDisable: true } as const
+const adaptive = { style: 'adaptive', levels: ['low', 'medium', 'high'], canDisable: true } as const
+const chatTool = (name: string, more = {}) => ({ type: 'function', function: { name, ...more } })
+const call = (id: string, name = 'f', args = '{}') => ({ id, type: 'function', function: { name, arguments: args } })
+
+const refusals: [title: string, from: WireName, body: unknown, code: string, param: string | null, text?: RegExp][] = [
+  ['R10 a body that is not JSON', 'chat', '{"model":', 'invalid_body', null],
+  ['R10 a body that is an array', 'messages', '[]', 'invalid_body', null],
+  ['R10 model of a wrong type', 'chat', chatAsk({ model: 1 }), 'invalid_body', 'model'],
+  ['R10 messages that is no array', 'chat', { model: 'm', messages: {} }, 'invalid_body', 'messages'],
+  ['R10 messages missing', 'messages', { model: 'm', max_tokens: 1 }, 'invalid_body', 'messages'],
+  ['R10 input missing', 'responses', { model: 'm' }, 'invalid_body', 'input'],
+  ['R10 input a number', 'responses', { model: 'm', input: 1 }, 'invalid_body', 'input'],
+  ['R10 stream of a wrong type', 'responses', responsesAsk({ stream: 'yes' }), 'invalid_body', 'stream'],
+  ['R10 a cap of 0', 'chat', chatAsk({ max_tokens: 0 }), 'invalid_body', 'max_tokens'],
+  ['R10 a fractional cap', 'responses', responsesAsk({ max_output_tokens: 1.5 }), 'invalid_body', 'max_output_tokens'],
+  ['spec 2.2 max_tokens missing', 'messages', { model: 'm', messages: [user] }, 'invalid_body', 'max_tokens'],
+  ['R10 a key that is no string', 'chat', chatAsk({ prompt_cache_key: 1 }), 'invalid_body', 'prompt_cache_key'],
+  [
+    'R10 a number JSON can say and we cannot',
+    'chat',
+    '{"model":"m","messages":[],"temperature":1e400}',
+    'invalid_body',
+    'temperature',
+  ],
+  [
+    'spec 4.4.2 previous_response_id',
+    'responses',
+    responsesAsk({ previous_response_id: 'r' }),
+    'unsupported_parameter',
+    'previous_response_id',
+  ],
+  ['spec 4.4.2 conversation', 'responses', responsesAsk({ conversation: {} }), 'unsupported_parameter', 'conversation'],
+  [
+    'spec 4.4.2 background: true',
+    'responses',
+    responsesAsk({ background: true }),
+    'unsupported_parameter',
+    'background',
+  ],
+  [
+    'T11 item_reference',
+    'responses',
+    responsesAsk({ input: [{ type: 'item_reference', id: 'x' }] }),
+    'unsupported_parameter',
+    'input',
+    /store: false/,
+  ],
+  [
+    'T11 an item with only an id',
+    'responses',
+    responsesAsk({ input: [{ id: 'x' }] }),
+    'unsupported_parameter',
+    'input',
+    /store: false/,
+  ],
+  [
+    'T11 tool_search in additional_tools',
+    'responses',
+    responsesAsk({ input: [{ type: 'additional_tools', tools: [{ type: 'tool_search' }] }] }),
+    'invalid_body',
+    'tools',
+  ],
+  [
+    'T6 a hosted tool on responses',
+    'responses',
+    responsesAsk({ tools: [{ type: 'web_search' }] }),
+    'invalid_body',
+    'tools',
+    /web_search = "disabled"/,
+  ],
+  [
+    'T6 a hosted tool on chat',
+    'chat',
+    chatAsk({ tools: [{ type: 'custom', custom: { name: 'x' } }] }),
+    'invalid_body',
+    'tools',
+    /web_search = "disabled"/,
+  ],
+  [
+    'T6 a hosted tool on messages',
+    'messages',
+    messagesAsk({ tools: [{ type: 'bash_20250124', name: 'bash' }] }),
+    'invalid_body',
+    'tools',
+    /web_search = "disabled"/,
+  ],
+  [
+    'T3 a remote image on responses',
+    'responses',
+    responsesAsk({
+      input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'https://x.example/a.png' }] }],
+    }),
+    'invalid_body',
+    'input',
+  ],
+  [
+    'T3 an image source of type url',
+    'messages',
+    messagesAsk({
+      messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: 'https://x.example' } }] }],
+    }),
+    'invalid_body',
+    'messages',
+  ],
+  [
+    'R-DOC a file by its id',
+    'chat',
+    chatAsk({ messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'x' } }] }] }),
+    'invalid_body',
+    'messages',
+  ],
+  [
+    'R-DOC a file by its URL',
+    'responses',
+    responsesAsk({ input: [{ role: 'user', content: [{ type: 'input_file', file_url: 'https://x.example' }] }] }),
+    'invalid_body',
+    'input',
+  ],
+  [
+    'R-IMG data that is not base64',
+    'chat',
+    chatAsk({
+      messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,%%' } }] }],
+    }),
+    'invalid_body',
+    'messages',
+  ],
+  [
+    'T9 a compaction item',
+    'responses',
+    responsesAsk({ input: [{ type: 'compaction', encrypted_content: 'x' }] }),
+    'invalid_body',
+    'input',
+  ],
+  [
+    'T14 an unknown block of the user',
+    'messages',
+    messagesAsk({ messages: [{ role: 'user', content: [{ type: 'hologram' }] }] }),
+    'invalid_body',
+    'messages',
+  ],
+  ['T14 an unknown item', 'responses', responsesAsk({ input: [{ type: 'hologram' }] }), 'invalid_body', 'input'],
+  [
+    'T18 audio',
+    'chat',
+    chatAsk({ messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: {} }] }] }),
+    'invalid_body',
+    'messages',
+  ],
+  [
+    'T18 the role function',
+    'chat',
+    chatAsk({ messages: [{ role: 'function', name: 'f', content: 'x' }] }),
+    'invalid_body',
+    'messages',
+  ],
+  ['T18 a container with an id', 'messages', messagesAsk({ container: { id: 'c' } }), 'invalid_body', 'container'],
+  ['T18 thread.type continue', 'messages', messagesAsk({ thread: { type: 'continue' } }), 'invalid_body', 'thread'],
+  [
+    'R-NAME one name declared twice',
+    'chat',
+    chatAsk({ tools: [chatTool('f'), chatTool('f')] }),
+    'invalid_body',
+    'tools',
+  ],
+  [
+    'R-CHOICE a named tool that is not declared',
+    'chat',
+    chatAsk({ tools: [chatTool('f')], tool_choice: { type: 'function', function: { name: 'x' } } }),
+    'invalid_body',
+    'tool_choice',
+  ],
+  [
+    'R-GROUP a choice that names two members',
+    'responses',
+    responsesAsk({
+      tools: ['a', 'b'].map((name) => ({ type: 'namespace', name, tools: [{ type: 'function', name: 's' }] })),
+      tool_choice: { type: 'function', name: 's' },
+    }),
+    'invalid_body',
+    'tool_choice',
+  ],
+]
+
+for (const [title, from, body, code, param, text] of refusals) {
+  for (const to of (['messages', 'chat', 'responses'] as const).filter((wire) => wire !== from)) {
+    test(`${title} is refused (${from}→${to})`, () => {
+      const error = refusalOf(from, to, body)
+      deepEqual({ code: error.code, status: error.status, param: error.param }, { code, status: 400, param })
+      if (text) match(error.message, text)
+    })
+  }
+}
+
+test('T9 a choice the model cannot be held to is refused, one of the same meaning is made', () => {
+  const body = chatAsk({
+    tools: [chatTool('f'), chatTool('g')],
+    tool_choice: { type: 'function', function: { name: 'g' } },
+  })
+  const only = (...modes: ('auto' | 'none' | 'required' | 'named')[]) => ({ profile: { toolChoice: new Set(modes) } })
+  const forced = translate('chat', 'messages', body, only('auto', 'required')).body
+  deepEqual([forced.tool_choice, forced.tools.length, forced.tools[0].name], [{ type: 'any' }, 1, 'g'])
+  equal(refusalOf('chat', 'messages', body, only('auto')).param, 'tool_choice')
+  equal(refusalOf('chat', 'messages', { ...body, tool_choice: 'required' }, only('auto')).param, 'tool_choice')
+  ok(!('tools' in translate('chat', 'messages', { ...body, tool_choice: 'none' }, only('auto')).body))
+})
+
+test('R-CHOICE allowed_tools is told to a model that takes it', () => {
+  const tools = [
+    { type: 'function', name: 'f' },
+    { type: 'function', name: 'g' },
+  ]
+  const choice = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'g' }] }
+  const profile = { accepts: new Set(['allowed_tools']) }
+  const { body } = translate('responses', 'chat', responsesAsk({ tools, tool_choice: choice }), { profile })
+  equal(body.tools.length, 2)
+  deepEqual(body.tool_choice, {
+    type: 'allowed_tools',
+    allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name: 'g' } }] },
+  })
+})
+
+test('T10 what a messages client may see of reasoning', () => {
+  const shown = (thinking: unknown) => decode('messages', messagesAsk({ thinking })).reasoning.isShown
+  equal(shown({ type: 'enabled', budget_tokens: 2000 }), true)
+  equal(shown({ type: 'adaptive' }), true)
+  equal(shown({ type: 'adaptive', display: 'omitted' }), false)
+  equal(shown({ type: 'enabled', budget_tokens: 2000, display: 'omitted' }), false)
+  equal(shown({ type: 'between_tools' }), false)
+  equal(shown({ type: 'disabled' }), false)
+  equal(decode('messages', messagesAsk({ output_config: { effort: 'low' } })).reasoning.isShown, false)
+})
+
+test('R-THINK what a responses client may see, and what it asks for', () => {
+  const wish = (reasoning: unknown, include: unknown = []) =>
+    decode('responses', responsesAsk({ reasoning, include })).reasoning
+  const sealing = ['reasoning.encrypted_content']
+  deepEqual(wish({ effort: 'low' }, sealing), { level: 'low', isShown: false, isAsked: false, wantsSealed: false })
+  deepEqual(wish({ summary: 'auto' }, sealing), { level: undefined, isShown: true, isAsked: true, wantsSealed: true })
+})
+
+test('T7 a sealed signature goes back to the messages model it is of, as the first block of its turn', () => {
+  const input = [
+    { role: 'user', content: 'Hi' },
+    { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }], encrypted_content: 'ours' },
+    { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'redacted' },
+    { type: 'reasoning', id: 'rs_3', summary: [{ type: 'summary_text', text: 'no' }], encrypted_content: 'foreign' },
+    { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'c', output: 'r' },
+  ]
+  const unseal = (envelope: string) => {
+    if (envelope === 'ours') return { wire: 'messages', kind: 'signature', data: 'SIG' } as const
+    return envelope === 'redacted' ? ({ wire: 'messages', kind: 'redacted', data: 'RED' } as const) : undefined
+  }
+  const body = responsesAsk({ input, tools: [{ type: 'function', name: 'f' }], reasoning: { effort: 'high' } })
+  const { body: up } = translate('responses', 'messages', body, { unseal, profile: { reasoning: budget } })
+  deepEqual(up.messages[1].content, [
+    { type: 'thinking', thinking: 'hm', signature: 'SIG' },
+    { type: 'redacted_thinking', data: 'RED' },
+    { type: 'tool_use', id: 'c', name: 'f', input: {} },
+  ])
+  // The answered turn starts with signed thinking, so a budget may be asked for.
+  equal(up.thinking.type, 'enabled')
+})
+
+test('T5 marks are set where the conversation has a key: tool, system and the last two user turns', () => {
+  const body = chatAsk({
+    messages: [
+      { role: 'system', content: 'S' },
+      user,
+      { role: 'assistant', content: 'a' },
+      user,
+      { role: 'assistant', content: 'b' },
+      user,
+    ],
+    tools: [chatTool('f'), chatTool('g')],
+  })
+  const marks = (cacheKey: string | undefined, autoCache: 'off' | 'on_key' | 'always') =>
+    translate('chat', 'messages', body, { cacheKey, profile: { autoCache } }).text.split(
+      '"cache_control":{"type":"ephemeral"}',
+    ).length - 1
+  deepEqual(
+    [marks('k', 'on_key'), marks(undefined, 'on_key'), marks(undefined, 'always'), marks('k', 'off')],
+    [4, 0, 4, 0],
+  )
+  const { body: up } = translate('chat', 'messages', body, { cacheKey: 'k' })
+  deepEqual(
+    [
+      up.tools[0],
+      up.tools[1],
+      up.system[0],
+      up.messages[0].content[0],
+      up.messages[2].content[0],
+      up.messages[4].content[0],
+    ].map((block) => 'cache_control' in block),
+    [false, true, true, false, true, true],
+  )
+})
+
+test('T8 T14 a system turn as a block with a mark and as a string is the same bytes', () => {
+  const turn = (content: unknown) => messagesAsk({ messages: [user, { role: 'system', content }] })
+  const block = [{ type: 'text', text: 'Env', cache_control: { type: 'ephemeral' } }]
+  for (const to of ['chat', 'responses'] as const) {
+    equal(translate('messages', to, turn(block)).text, translate('messages', to, turn('Env')).text)
+  }
+})
+
+test('T14 deferred tools go behind the others, placeholders go, references become text', () => {
+  const body = messagesAsk({
+    tools: [
+      { name: 'Placeholder', defer_loading: true },
+      { name: 'late', input_schema: {}, defer_loading: true },
+      { name: 'early', input_schema: {} },
+    ],
+    messages: [
+      user,
+      { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'early', input: {} }] },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 't', content: [{ type: 'tool_reference', tool_name: 'late' }] }],
+      },
+    ],
+  })
+  const { body: up } = translate('messages', 'chat', body)
+  deepEqual(
+    up.tools.map((tool: { function: { name: string } }) => tool.function.name),
+    ['early', 'late'],
+  )
+  equal(up.messages[2].content, 'Tool loaded: late')
+})
+
+test('T11 additional_tools items are tools', () => {
+  const extra = { type: 'additional_tools', role: 'developer', tools: [{ type: 'function', name: 'x' }] }
+  const { body } = translate('responses', 'chat', responsesAsk({ input: [extra, user] }))
+  equal(body.tools[0].function.name, 'x')
+  deepEqual(body.messages, [user])
+})
+
+test('T16 lone surrogates, digits and key order survive in both directions', () => {
+  const args = '{"b":1.0,"2":0,"1":12345678901234567890,"s":"\\ud800"}'
+  const fromChat = `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":${JSON.stringify(args)}}}]},{"role":"user","content":"\\ud800"}]}`
+  const { text } = translate('chat', 'messages', fromChat)
+  ok(text.includes(`"input":${args}`))
+  ok(text.includes('"text":"\\ud800"'))
+  const fromMessages = `{"model":"m","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${args}}]}]}`
+  equal(translate('messages', 'chat', fromMessages).body.messages[0].tool_calls[0].function.arguments, args)
+})
+
+test('R-ARGS what is no object comes back as it was', () => {
+  const body = (args: string) => chatAsk({ messages: [{ role: 'assistant', tool_calls: [call('a', 'f', args)] }] })
+  for (const args of ['{"a":', '[1,2]', '"x"', '7', '{"_raw_arguments":"x"} ', '{"_raw_arguments":1}']) {
+    const up = translate('chat', 'messages', body(args)).body
+    const back = translate('messages', 'chat', { ...up, max_tokens: 9 }).body
+    const expected = args === '{"_raw_arguments":"x"} ' ? 'x' : args
+    equal(back.messages[0].tool_calls[0].function.arguments, expected)
+  }
+})
+
+test('T17 a cap below the upstream’s floor is raised to it and told', () => {
+  const encoded = translate('messages', 'chat', messagesAsk({ max_tokens: 5 }), { profile: { minOutput: 32 } }).encoded
+  equal(JSON.parse(encoded.body).max_completion_tokens, 32)
+  equal(encoded.outputTokensCap, 32)
+  deepEqual(encoded.losses, [{ field: 'max_output', what: 'clamped', why: 'below the upstream’s floor' }])
+})
+
+test('R-MAX without a cap none is sent on chat and the maximum is told', () => {
+  const { body, encoded } = translate('responses', 'chat', smallest.responses)
+  ok(!('max_completion_tokens' in body))
+  equal(encoded.outputTokensCap, 8192)
+})
+
+test('T18 with system messages only the last of them is the user’s turn', () => {
+  const body = chatAsk({
+    messages: [
+      { role: 'system', content: 'S' },
+      { role: 'system', content: 'Do it' },
+    ],
+  })
+  const { body: up } = translate('chat', 'messages', body)
+  deepEqual(up.system, [{ type: 'text', text: 'S' }])
+  deepEqual(up.messages, [{ role: 'user', content: [{ type: 'text', text: 'Do it' }] }])
+})
+
+test('T13 calls without results and results without calls pass as they stand', () => {
+  const messages = [
+    user,
+    { role: 'assistant', tool_calls: [call('a')] },
+    { role: 'tool', tool_call_id: 'b', content: 'r' },
+  ]
+  const { body: up } = translate('chat', 'messages', chatAsk({ messages }))
+  deepEqual(up.messages.slice(1), [
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'b', content: 'r' }] },
+  ])
+})
+
+test('R-PRE trailing assistant text is trimmed for messages and flagged where there is a flag', () => {
+  const messages = [user, { role: 'assistant', content: 'So \n' }]
+  deepEqual(translate('chat', 'messages', chatAsk({ messages })).body.messages[1].content, [
+    { type: 'text', text: 'So' },
+  ])
+  const flagged = translate('messages', 'chat', messagesAsk({ messages }), { profile: { prefill: 'flag:prefix' } }).body
+  deepEqual(flagged.messages[1], { role: 'assistant', content: 'So \n', prefix: true })
+})
+
+test('R-SCHEMA a root choice is loosened for messages, a missing type is added', () => {
+  const parameters = (schema: object) =>
+    translate('chat', 'messages', chatAsk({ tools: [chatTool('f', { parameters: schema })] }))
+  const branch = (name: string) => ({ properties: { id: { type: 'string' }, [name]: {} }, required: ['id', name] })
+  const { body, encoded } = parameters({ type: 'object', anyOf: [branch('a'), branch('b')] })
+  deepEqual(body.tools[0].input_schema, {
+    type: 'object',
+    properties: { id: { type: 'string' }, a: {}, b: {} },
+    required: ['id'],
+  })
+  deepEqual(
+    encoded.losses.map((loss) => [loss.field, loss.what]),
+    [['tools', 'rewritten']],
+  )
+  deepEqual(parameters({ properties: {} }).body.tools[0].input_schema, { type: 'object', properties: {} })
+})
+
+test('R-JSON a schema the model cannot be held to is asked for in words', () => {
+  const format = { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' } } }
+  const up = translate('chat', 'responses', chatAsk({ response_format: format }), { profile: { shape: 'json' } }).body
+  deepEqual(up.text.format, { type: 'json_object' })
+  match(up.input[0].content[0].text, /fits this JSON Schema, and nothing else:\n\{"type":"object"\}$/)
+  const none = translate(
+    'messages',
+    'chat',
+    messagesAsk({ output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } }),
+    { profile: { shape: 'none' } },
+  ).body
+  ok(!('response_format' in none))
+  equal(none.messages[0].role, 'system')
+})
+
+test('R-DOC documents as files, as documents and in line', () => {
+  const document = {
+    type: 'document',
+    title: 'a.pdf',
+    source: { type: 'base64', media_type: 'application/pdf', data: pdf },
+  }
+  const plain = { type: 'document', title: 'notes', source: { type: 'text', media_type: 'text/plain', data: 'words' } }
+  const body = messagesAsk({ messages: [{ role: 'user', content: [document, plain] }] })
+  deepEqual(translate('messages', 'chat', body).body.messages[0].content, [
+    { type: 'file', file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${pdf}` } },
+    { type: 'text', text: 'notes\nwords' },
+  ])
+  deepEqual(translate('messages', 'responses', body).body.input[0].content[1], {
+    type: 'input_file',
+    filename: 'notes',
+    file_data: 'data:text/plain;base64,d29yZHM=',
+  })
+  equal(refusalOf('messages', 'chat', body, { profile: { files: false } }).param, 'messages')
+  const file = { type: 'input_file', filename: 'a.txt', file_data: 'data:text/plain;base64,aGk=' }
+  const up = translate('responses', 'messages', responsesAsk({ input: [{ role: 'user', content: [file] }] })).body
+  deepEqual(up.messages[0].content, [
+    { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'hi' }, title: 'a.txt' },
+  ])
+})
+
+test('R-IMG image/jpg is image/jpeg and percent-encoded data becomes base64', () => {
+  const image = (url: string) =>
+    chatAsk({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] })
+  const source = (url: string) => translate('chat', 'messages', image(url)).body.messages[0].content[0].source
+  deepEqual(source(`data:image/jpg;base64,${png}`), { type: 'base64', media_type: 'image/jpeg', data: png })
+  deepEqual(source('data:image/svg+xml,%3Csvg/%3E'), { type: 'base64', media_type: 'image/svg+xml', data: 'PHN2Zy8+' })
+})
+
+test('R-RES toolImages native keeps images in the tool message', () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
+  const messages = [
+    { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: [image], is_error: true }] },
+  ]
+  const { body } = translate('messages', 'chat', messagesAsk({ messages }), { profile: { toolImages: 'native' } })
+  deepEqual(body.messages[1].content, [
+    { type: 'text', text: 'Error: tool call failed' },
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } },
+  ])
+  equal(body.messages.length, 2)
+})
+
+test('R-WHO who the client acts for, on every wire', () => {
+  const accepts = { profile: { accepts: new Set(['safety_identifier']) } }
+  deepEqual(translate('chat', 'messages', chatAsk({ user: 'u' })).body.metadata, { user_id: 'u' })
+  deepEqual(translate('responses', 'messages', responsesAsk({ user: 'u', safety_identifier: 's' })).body.metadata, {
+    user_id: 's',
+  })
+  equal(translate('messages', 'responses', messagesAsk({ user: 'u' })).body.user, 'u')
+  equal(translate('messages', 'responses', messagesAsk({ user: 'u' }), accepts).body.safety_identifier, 'u')
+  const both = translate('responses', 'chat', responsesAsk({ user: 'u', safety_identifier: 's' }), accepts).body
+  deepEqual([both.user, both.safety_identifier], ['u', 's'])
+})
+
+test('R-ID ids in the style of the upstream', () => {
+  const messages = [user, { role: 'assistant', tool_calls: [call('a.b'), call('c')] }]
+  const ids = (toolIdStyle: 'free' | 'len40' | 'alnum9' | 'fn_index') =>
+    translate('chat', 'messages', chatAsk({ messages }), { profile: { toolIdStyle } }).body.messages[1].content.map(
+      (block: { id: string }) => block.id,
+    )
+  deepEqual(ids('free'), ['a.b', 'c'])
+  match(ids('len40')[0], /^a_b_[0-9a-f]{10}$/)
+  for (const id of ids('alnum9')) match(id, /^[0-9A-Za-z]{9}$/)
+  deepEqual(ids('fn_index'), ['functions.f:0', 'functions.f:1'])
+})
+
+test('R-THINK styles of a messages and of a chat model', () => {
+  const effort = chatAsk({ reasoning_effort: 'none' })
+  deepEqual(translate('chat', 'messages', effort, { profile: { reasoning: adaptive } }).body.thinking, {
+    type: 'disabled',
+  })
+  const toggle = { style: 'toggle', levels: [], canDisable: true, field: 'enable_thinking' } as const
+  const thinking = messagesAsk({ thinking: { type: 'adaptive' } })
+  equal(translate('messages', 'chat', thinking, { profile: { reasoning: toggle } }).body.enable_thinking, true)
+  const none = { style: 'none', levels: [], canDisable: false } as const
+  const { encoded, body } = translate('messages', 'chat', thinking, { profile: { reasoning: none } })
+  ok(!('reasoning_effort' in body))
+  deepEqual(encoded.losses, [{ field: 'reasoning', what: 'dropped', why: 'the model takes no such wish' }])
+})
+
+test('R-DROP a field that the profile drops is listed by the upstream’s name for it', () => {
+  const { body, encoded } = translate('messages', 'chat', messagesAsk({ temperature: 0.2 }), {
+    profile: { drops: new Set(['temperature', 'messages']) },
+  })
+  ok(!('temperature' in body) && 'messages' in body)
+  deepEqual(encoded.losses, [{ field: 'temperature', what: 'dropped', why: 'the model does not take it' }])
+})
+
+test('R-STOP stops that a profile drops are enforced here', () => {
+  const { encoded } = translate('messages', 'chat', messagesAsk({ stop_sequences: ['a'] }), {
+    profile: { drops: new Set(['stop']) },
+  })
+  deepEqual([encoded.localStops, encoded.body.includes('"stop"')], [['a'], false])
+})
+
+test('T8 developerRole false is system, stringOnly joins', () => {
+  const body = responsesAsk({
+    input: [
+      { role: 'developer', content: 'D' },
+      {
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'a' },
+          { type: 'input_text', text: 'b' },
+        ],
+      },
+    ],
+  })
+  deepEqual(
+    translate('responses', 'chat', body, { profile: { developerRole: false, stringOnly: true } }).body.messages,
+    [
+      { role: 'system', content: 'D' },
+      { role: 'user', content: 'a\nb' },
+    ],
+  )
+})
+
+test('R-GROUP a namespace called functions is none, and a bare name in the history means its one bearer', () => {
+  const member = { type: 'function', name: 's' }
+  const body = responsesAsk({
+    tools: [
+      { type: 'namespace', name: 'functions', tools: [{ type: 'function', name: 'p' }] },
+      { type: 'namespace', name: 'a', tools: [member] },
+    ],
+    input: [{ type: 'function_call', call_id: 'c', name: 's', arguments: '{}' }],
+  })
+  const { encoded, body: up } = translate('responses', 'chat', body)
+  deepEqual([...encoded.names], [['s', { name: 's', namespace: 'a' }]])
+  equal(up.messages[0].tool_calls[0].function.name, 's')
+})
+
+test('T18 no recursion: a conversation of 100,000 turns and a tool list of 20,000 are taken', () => {
+  const messages = Array.from({ length: 100_000 }, (_, i) => (i % 2 ? { role: 'assistant', content: 'a' } : user))
+  const tools = Array.from({ length: 20_000 }, (_, i) => chatTool(`f${i}`))
+  const request = decode('chat', chatAsk({ messages, tools }))
+  equal(JSON.parse(encode('messages', request).body).messages.length, 100_000)
+  equal(JSON.parse(encode('responses', request).body).tools.length, 20_000)
+})
