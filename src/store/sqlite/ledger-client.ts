@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads'
-import type { Account, ApiKey, Directory } from '../../accounts/account.ts'
+import type { Account, Directory } from '../../accounts/account.ts'
 import type { Debit, Ledger } from '../../accounts/ledger.ts'
-import type { Changes } from './accounts.ts'
 import type { DebitRow, Posting } from './entries.ts'
 import { lockStore } from './lock.ts'
 import { StoreError } from './open.ts'
+import { createPeople } from './people.ts'
 import { createSpool, spoolPath } from './spool.ts'
 import type { FromWorker, ToWorker, WorkerOptions } from './worker.ts'
 
@@ -67,9 +67,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   // Before the store is opened, so that a newer server does not migrate it under an older one.
   const unlock = lockStore(path)
 
-  const accounts = new Map<string, Account>()
-  const keys = new Map<string, ApiKey>()
-  const digestsOf = new Map<string, string[]>()
+  const people = createPeople(owedNanos)
   const waiting = new Map<string, Waiting>()
   const overdue = new Map<string, DebitRow>()
   const uses = new Map<string, number>()
@@ -92,8 +90,8 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const touches = setInterval(sendUses, options.touchMs ?? 10_000)
   return {
     ledger: { debit, isWritable: () => !isLost && !overdue.size },
-    directory: { findKey: (digest) => keys.get(digest), touch: (key) => void uses.set(key.id, Date.now()) },
-    accounts,
+    directory: { findKey: people.findKey, touch: (key) => void uses.set(key.id, Date.now()) },
+    accounts: people.accounts,
     stats: () => ({ ...counts, unsettled: waiting.size + overdue.size, overdue: overdue.size }),
     close,
   }
@@ -101,8 +99,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   function debit({ account, ...rest }: Debit): Promise<'posted' | 'exists' | 'spooled'> {
     const row: DebitRow = { ...rest, accountId: account.id }
     return new Promise((resolve, reject) => {
-      const twin = waiting.get(row.requestId)
-      if (twin || overdue.has(row.requestId)) {
+      if (waiting.has(row.requestId) || overdue.has(row.requestId)) {
         reject(new Error(`request ${row.requestId} is being settled already`))
         return
       }
@@ -139,8 +136,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     for (const { row } of late) {
       waiting.delete(row.requestId)
       overdue.set(row.requestId, row)
-      // Nobody may spend it meanwhile, though the database does not know of it.
-      const account = accounts.get(row.accountId)
+      const account = people.accounts.get(row.accountId)
       if (account) account.balanceNanos -= row.amountNanos
     }
     const rows = late.map(({ row }) => row)
@@ -191,7 +187,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   function noteStart({ changes, recovery, misfits }: Extract<FromWorker, { type: 'ready' }>): void {
     if (recovery) log(recovery.aside ? 'error' : 'info', 'crash_recovery', { ...recovery })
     if (misfits.length) log('error', 'ledger_mismatch', { accounts: misfits, cure: 'run triwire ledger verify' })
-    applyChanges(changes)
+    people.apply(changes)
   }
 
   /** Once. A second death is no accident (F-P15). */
@@ -223,9 +219,9 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     if (message.type === 'posted') {
       counts.commits++
       for (const [requestId, posting] of message.postings) settle(requestId, posting)
-      for (const [accountId, nanos] of message.balances) setBalance(accountId, nanos)
+      for (const [accountId, nanos] of message.balances) people.setBalance(accountId, nanos)
       if (!waiting.size && !overdue.size) whenSettled()
-    } else if (message.type === 'changes') applyChanges(message.changes)
+    } else if (message.type === 'changes') people.apply(message.changes)
     else if (message.type === 'lost') lose(new StoreError(message.message))
     else noteTrouble(message.message, message.code)
   }
@@ -248,28 +244,11 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     else debit?.resolve(posting === 'posted' ? 'posted' : 'exists')
   }
 
-  function setBalance(accountId: string, nanos: bigint): void {
-    const account = accounts.get(accountId)
-    if (!account) return
-    account.balanceNanos = nanos
-    for (const row of overdue.values()) if (row.accountId === accountId) account.balanceNanos -= row.amountNanos
-  }
-
-  function applyChanges({ accounts: rows, keys: keyRows }: Changes): void {
-    for (const { id, name, state, balanceNanos } of rows) {
-      const account = accounts.get(id)
-      if (account) Object.assign(account, { name, state })
-      else accounts.set(id, { id, name, state, balanceNanos, heldNanos: 0n, running: 0 })
-      setBalance(id, balanceNanos)
-      for (const digest of digestsOf.get(id) ?? []) keys.delete(digest)
-      digestsOf.delete(id)
-    }
-    for (const { id, accountId, digest, prefix, expiresMs } of keyRows) {
-      keys.set(digest, { id, prefix, account: accounts.get(accountId)!, expiresMs })
-      const digests = digestsOf.get(accountId)
-      if (digests) digests.push(digest)
-      else digestsOf.set(accountId, [digest])
-    }
+  /** Nobody may spend what is overdue, though the database does not know of it. */
+  function owedNanos(accountId: string): bigint {
+    let sum = 0n
+    for (const row of overdue.values()) if (row.accountId === accountId) sum += row.amountNanos
+    return sum
   }
 
   /** At most a line a second: a locked file makes fifty tries in it. */

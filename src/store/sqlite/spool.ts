@@ -19,6 +19,7 @@ export interface Spool {
 /** Writes without the worker's help, so that a stuck database cannot hold it up. One append at a time. */
 export function createSpool(path: string): Spool {
   let file: FileHandle | undefined
+  let isUsed = false
   let last: Promise<unknown> = Promise.resolve()
   return {
     append: (debits) => inTurn(() => append(debits)),
@@ -33,6 +34,7 @@ export function createSpool(path: string): Spool {
   }
 
   async function append(debits: readonly DebitRow[]): Promise<void> {
+    isUsed = true
     try {
       file ??= await openDurably(path)
       // The line break before is for what a failed append may have left behind.
@@ -45,9 +47,12 @@ export function createSpool(path: string): Spool {
   }
 
   async function clear(isEmpty: () => boolean): Promise<void> {
-    if (!file || !isEmpty()) return
+    if (!isUsed || !isEmpty()) return
+    // Open no more where an append has failed, though some of it may be on the disk.
+    file ??= await openDurably(path)
     await file.truncate(0)
     await file.datasync()
+    isUsed = false
   }
 
   async function shut(): Promise<void> {
