@@ -19,7 +19,13 @@ export function isMessagesError(error: GatewayError, path: string): boolean {
  * Answers with an error. What is left of the request is read and thrown away, so that the client gets to read the
  * answer: up to 1 MiB, for a second (faults F-C29); a connection that cannot be brought to its next request is closed.
  */
-export function sendError(response: ServerResponse, error: GatewayError, path: string, requestId: string, closes: boolean): void {
+export function sendError(
+  response: ServerResponse,
+  error: GatewayError,
+  path: string,
+  requestId: string,
+  closes: boolean,
+): void {
   const onMessages = isMessagesError(error, path)
   const body = errorBody(error, requestId, onMessages)
   const headers = errorHeaders(requestId, onMessages, error)
@@ -43,7 +49,9 @@ const lingerMs = 1_000
 
 function isSmall(response: ServerResponse): boolean {
   const declared = response.req.headers['content-length']
-  return declared === undefined ? response.req.headers['transfer-encoding'] === undefined : Number(declared) <= lingerBytesMax
+  return declared === undefined
+    ? response.req.headers['transfer-encoding'] === undefined
+    : Number(declared) <= lingerBytesMax
 }
 
 function linger(response: ServerResponse): void {

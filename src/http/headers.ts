@@ -22,7 +22,11 @@ export function errorHeaders(requestId: string, onMessages: boolean, error: Gate
 }
 
 /** The answer to a preflight: whatever it asks for, since `*` does not cover `authorization` (ruling R8). */
-export function preflightHeaders(requestId: string, asked: string | undefined, method: string | undefined): Record<string, string> {
+export function preflightHeaders(
+  requestId: string,
+  asked: string | undefined,
+  method: string | undefined,
+): Record<string, string> {
   return {
     ...commonHeaders(requestId, false),
     'access-control-allow-methods': method ?? 'GET, POST, OPTIONS',

@@ -4,7 +4,9 @@ import { BlockList, isIP, isIPv6 } from 'node:net'
  * Who is asking: the peer's address, unless the peer is a configured proxy; then the nearest address in
  * `x-forwarded-for` that is not itself one (ruling R4). A client cannot choose its own address.
  */
-export function createPeerReader(trustedProxies: readonly string[]): (peer: string, forwarded: string | undefined) => string {
+export function createPeerReader(
+  trustedProxies: readonly string[],
+): (peer: string, forwarded: string | undefined) => string {
   const trusted = new BlockList()
   for (const range of trustedProxies) {
     const [address = '', bits] = range.split('/')

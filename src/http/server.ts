@@ -19,13 +19,24 @@ export type EdgeLimits = {
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse, requestId: string) => void
 
 /** A request that was refused before it could be routed; for the log. */
-export type EdgeRefusal = { requestId: string; error: GatewayError; method: string; path: string; ip: string; cause: string }
+export type EdgeRefusal = {
+  requestId: string
+  error: GatewayError
+  method: string
+  path: string
+  ip: string
+  cause: string
+}
 
 /**
  * The listener. Every answer that Node would give bare comes from us instead, with a body, a request id and the
  * envelope, and then the connection closes (ruling R11, reliability §2).
  */
-export function createEdge(limits: EdgeLimits, handle: RequestHandler, onRefusal: (refusal: EdgeRefusal) => void): Server {
+export function createEdge(
+  limits: EdgeLimits,
+  handle: RequestHandler,
+  onRefusal: (refusal: EdgeRefusal) => void,
+): Server {
   const server = createServer({
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersMs,
@@ -94,7 +105,8 @@ const timedOut = 'ERR_HTTP_REQUEST_TIMEOUT'
 
 /** What is said when the parser stops. Its own words are never sent: they quote the input. */
 function parserRefusal(code: string | undefined): GatewayError {
-  if (code === 'HPE_HEADER_OVERFLOW') return refusal('The request headers are too large: at most 16 KiB are taken.', 431)
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return refusal('The request headers are too large: at most 16 KiB are taken.', 431)
   if (code === timedOut) return refusal('The request did not arrive in time: send its headers at once.', 408)
   return refusal('The request is not well-formed HTTP/1.1: check its framing and headers.')
 }

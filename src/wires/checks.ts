@@ -56,7 +56,9 @@ const statelessCure = 'The service keeps nothing between requests: send the whol
 function checkStateless(body: ClientBody): void {
   for (const field of ['previous_response_id', 'conversation']) {
     if (body.has(field)) {
-      throw new GatewayError('unsupported_parameter', `The field ${field} is not supported. ${statelessCure}`, { param: field })
+      throw new GatewayError('unsupported_parameter', `The field ${field} is not supported. ${statelessCure}`, {
+        param: field,
+      })
     }
   }
   if (body.has('background')) {

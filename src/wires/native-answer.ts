@@ -47,7 +47,12 @@ export class JsonPatch {
 }
 
 /** The members that name and identify an answer, where the upstream's own may not be shown (rulings P2, P3). */
-export function headValues(head: NativeHead, answer: Record<string, unknown>, prefix: string, mintedId: string): Map<string, string> {
+export function headValues(
+  head: NativeHead,
+  answer: Record<string, unknown>,
+  prefix: string,
+  mintedId: string,
+): Map<string, string> {
   const values = new Map<string, string>()
   if (answer['model'] !== head.model.id) values.set('model', JSON.stringify(head.model.id))
   if (typeof answer['id'] !== 'string' || !answer['id'].startsWith(prefix)) values.set('id', JSON.stringify(mintedId))
@@ -85,7 +90,11 @@ const statusOfWord = new Map<string, number>([
   ['server_is_overloaded', 529],
 ])
 
-function kindOf(status: number | undefined, code: string | undefined, type: string | undefined): Pick<Fault, 'kind' | 'status'> {
+function kindOf(
+  status: number | undefined,
+  code: string | undefined,
+  type: string | undefined,
+): Pick<Fault, 'kind' | 'status'> {
   const known = status ?? statusOfWord.get(code ?? '') ?? statusOfWord.get(type ?? '')
   if (known === undefined) return { kind: 'broken' }
   return { kind: kindOfStatus(known), status: known }

@@ -37,7 +37,8 @@ export function commonValues(body: ClientBody, model: Model): MemberValues {
   const values: MemberValues = new Map()
   if (model.upstreamModel !== model.id) values.set('model', JSON.stringify(model.upstreamModel))
   for (const [field, free] of costFields) {
-    if (body.has(field) && !model.allowedFields.has(field) && !free.includes(body.value(field))) values.set(field, undefined)
+    if (body.has(field) && !model.allowedFields.has(field) && !free.includes(body.value(field)))
+      values.set(field, undefined)
   }
   for (const field of model.profile.drops) if (body.has(field)) values.set(field, undefined)
   return values
@@ -52,7 +53,11 @@ export function capTokens(model: Model, asked: number): number {
  * Hosted tools pass on a native model (spec 2.7) unless its entry refuses them (ruling C7).
  * @throws GatewayError 400 naming `tools`.
  */
-export function checkHostedTools(body: ClientBody, model: Model, isHosted: (tool: Record<string, unknown>) => boolean): void {
+export function checkHostedTools(
+  body: ClientBody,
+  model: Model,
+  isHosted: (tool: Record<string, unknown>) => boolean,
+): void {
   if (model.hostedTools === 'pass' || !body.isArray('tools')) return
   for (const tool of body.value('tools') as Record<string, unknown>[]) {
     if (typeof tool === 'object' && tool !== null && isHosted(tool)) {

@@ -1,6 +1,6 @@
-import type { ErrorFacts } from './envelope.ts'
 import type { Fault } from '../inference/answer.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
+import type { ErrorFacts } from './envelope.ts'
 
 /**
  * A model's stream on its way to the client: bytes in, text out. Pure and resumable; it never awaits. What ends an
@@ -19,6 +19,8 @@ export interface StreamRelay {
   readonly isVisible: boolean
   /** The upstream has said, by its own evidence, that the answer is complete (I10). */
   readonly isFinished: boolean
+  /** The answer was ended by us at a stop sequence; the upstream is to be cancelled (ruling T15). */
+  readonly isCutByUs: boolean
   /** Set when the answer cannot be completed; nothing more is pushed then. */
   readonly fault: Fault | undefined
   /** Data events so far; comments and pings do not count as progress (reliability §3). */

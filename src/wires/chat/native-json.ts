@@ -50,7 +50,8 @@ export function patchUsage(
   for (const name of counterNames) if (typeof usage[name] !== 'number') missing.set(name, String(counters[name]))
   const details = asObject(usage['prompt_tokens_details'])
   const known = asObject(counters['prompt_tokens_details'])
-  if (details === undefined) missing.set('prompt_tokens_details', JSON.stringify({ cached_tokens: known?.['cached_tokens'] ?? 0 }))
+  if (details === undefined)
+    missing.set('prompt_tokens_details', JSON.stringify({ cached_tokens: known?.['cached_tokens'] ?? 0 }))
   else if (typeof details['cached_tokens'] !== 'number') {
     patch.set([...path, 'prompt_tokens_details'], new Map([['cached_tokens', String(known?.['cached_tokens'] ?? 0)]]))
   }

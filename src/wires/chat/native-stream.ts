@@ -22,6 +22,7 @@ export class ChatNativeStream implements StreamRelay {
   readonly encoding = 'latin1'
   isVisible = false
   isFinished = false
+  readonly isCutByUs = false
   fault: Fault | undefined
   events = 0
   report: UsageReport = {}
@@ -42,7 +43,9 @@ export class ChatNativeStream implements StreamRelay {
 
   push(chunk: Uint8Array): string {
     let out = ''
-    for (const frame of this.#cutter.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).latin1Slice())) {
+    for (const frame of this.#cutter.push(
+      Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1'),
+    )) {
       if (this.isFinished || this.fault) break
       out += this.#take(frame)
     }
@@ -54,7 +57,8 @@ export class ChatNativeStream implements StreamRelay {
     const rest = this.#cutter.end()
     const data = dataOf(rest)?.trimEnd()
     let out = ''
-    if (!this.isFinished && !this.fault && (data?.endsWith('}') || data === '[DONE]')) out = this.#take(`${rest.trimEnd()}\n\n`)
+    if (!this.isFinished && !this.fault && (data?.endsWith('}') || data === '[DONE]'))
+      out = this.#take(`${rest.trimEnd()}\n\n`)
     if (this.isFinished || this.fault) return out
     if (this.#hasReason) this.isFinished = true
     else this.fault = { kind: 'truncated', text: 'the stream ended early' }
@@ -138,7 +142,7 @@ export class ChatNativeStream implements StreamRelay {
     patch.set([], values)
     const isUsageChunk = usage !== undefined && choices.length === 0
     if (isUsageChunk && !isUsageWhole(usage)) patchUsage(patch, ['usage'], usage, knownUsage(this.report))
-    const shown = patch.isEdited ? withData(frame, patch.result().latin1Slice()) : frame
+    const shown = patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
     if (isUsageChunk) {
       // Figures that are not believed are not shown either: the chunk is then made from what is billed.
       this.#usageFrame = this.report.flags?.length ? '' : shown
@@ -174,7 +178,13 @@ export class ChatNativeStream implements StreamRelay {
 
   #usageChunk(usage: Usage): string {
     const head = this.#shownHead ?? { id: mintedCompletionId(this.#head.requestId), created: this.#head.createdSeconds }
-    const chunk = { ...head, object: 'chat.completion.chunk', model: this.#head.model.id, choices: [], usage: encodeUsage(usage) }
+    const chunk = {
+      ...head,
+      object: 'chat.completion.chunk',
+      model: this.#head.model.id,
+      choices: [],
+      usage: encodeUsage(usage),
+    }
     return `data: ${encodeLatin1(JSON.stringify(chunk))}\n\n`
   }
 }
@@ -220,4 +230,3 @@ function knownUsage(report: UsageReport): Record<string, unknown> {
     estimated: false,
   }) as Record<string, unknown>
 }
-

@@ -40,7 +40,10 @@ function fitThinking(body: ClientBody, cap: number, values: MemberValues): void 
   // The client's own mistake is the model's to judge: only what our lowering made wrong is mended.
   if (typeof budget !== 'number' || !values.has('max_tokens') || budget < cap) return
   const fitted = Math.floor(cap / 2)
-  values.set('thinking', fitted < thinkingBudgetMin ? undefined : JSON.stringify({ ...thinking, budget_tokens: fitted }))
+  values.set(
+    'thinking',
+    fitted < thinkingBudgetMin ? undefined : JSON.stringify({ ...thinking, budget_tokens: fitted }),
+  )
 }
 
 /** An upstream that rejects fields beyond its wire gets `user` where it reads it (ruling P5). */
@@ -59,7 +62,7 @@ function moveUser(body: ClientBody, values: MemberValues): void {
  */
 function removeUnsignedThinking(body: ClientBody): Edit[] {
   const { bytes } = body
-  if (bytes.indexOf('"signature"') < 0 || !/"signature"\s*:\s*""/.test(bytes.latin1Slice())) return []
+  if (bytes.indexOf('"signature"') < 0 || !/"signature"\s*:\s*""/.test(bytes.toString('latin1'))) return []
   const messages = elementsOf(bytes, body.member('messages')!)
   const emptied = new Set<number>()
   const edits: Edit[] = []

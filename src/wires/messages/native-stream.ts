@@ -5,7 +5,7 @@ import { type ErrorFacts, messagesEnvelope } from '../envelope.ts'
 import { dataOf, decodeUtf8, encodeLatin1, eventOf, FrameCutter, type RawFrame, withData } from '../frame-cutter.ts'
 import { faultOf, headValues, JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
 import type { StreamRelay } from '../relay.ts'
-import { missingCounters, mintedMessageId, pickCounters, zeroUsage } from './native-json.ts'
+import { mintedMessageId, missingCounters, pickCounters, zeroUsage } from './native-json.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
 /** How much of a delta's frame is not text, measured on the shortest form. */
@@ -19,6 +19,7 @@ export class MessagesNativeStream implements StreamRelay {
   readonly encoding = 'latin1'
   isVisible = false
   isFinished = false
+  readonly isCutByUs = false
   fault: Fault | undefined
   events = 0
   report: UsageReport = {}
@@ -35,7 +36,9 @@ export class MessagesNativeStream implements StreamRelay {
 
   push(chunk: Uint8Array): string {
     let out = ''
-    for (const frame of this.#cutter.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).latin1Slice())) {
+    for (const frame of this.#cutter.push(
+      Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1'),
+    )) {
       if (this.isFinished || this.fault) break
       out += this.#take(frame)
     }
@@ -144,7 +147,7 @@ export class MessagesNativeStream implements StreamRelay {
     const usage = asObject(message['usage'])
     if (usage === undefined) patch.set(['message'], new Map([['usage', JSON.stringify(zeroUsage)]]))
     else patch.set(['message', 'usage'], missingCounters(usage, zeroUsage))
-    return patch.isEdited ? withData(frame, patch.result().latin1Slice()) : frame
+    return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
   #delta(frame: RawFrame, data: string, event: Record<string, unknown>): string {
@@ -167,6 +170,6 @@ export class MessagesNativeStream implements StreamRelay {
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
     if (usage === undefined) patch.set([], new Map([['usage', JSON.stringify(pickCounters(known))]]))
     else patch.set(['usage'], missingCounters(usage, known))
-    return patch.isEdited ? withData(frame, patch.result().latin1Slice()) : frame
+    return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 }

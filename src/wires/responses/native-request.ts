@@ -50,7 +50,8 @@ function checkItems(body: ClientBody, context: AdaptContext): Edit[] {
   for (const [i, range] of items.entries()) {
     const item = readShortItem(bytes, range)
     if (item === undefined) continue
-    const isReference = item['type'] === 'item_reference' || (item['type'] == null && item['role'] == null && item['id'] != null)
+    const isReference =
+      item['type'] === 'item_reference' || (item['type'] == null && item['role'] == null && item['id'] != null)
     if (isReference) throw itemReferenceRefused()
     if (item['type'] !== 'reasoning') continue
     const sealed = item['encrypted_content']

@@ -17,7 +17,12 @@ const lifecycle = new Set(['response.created', 'response.in_progress', 'response
 const terminal = new Set(['response.completed', 'response.incomplete'])
 
 /** Events that show nothing yet: an error right after them is still an ordinary refusal. */
-const quiet = new Set(['response.output_item.added', 'response.content_part.added', 'response.reasoning_summary_part.added', 'keepalive'])
+const quiet = new Set([
+  'response.output_item.added',
+  'response.content_part.added',
+  'response.reasoning_summary_part.added',
+  'keepalive',
+])
 
 /**
  * A responses model's stream for a responses client: every event as its provider emits it (spec 4.4). Edited is the
@@ -27,6 +32,7 @@ export class ResponsesNativeStream implements StreamRelay {
   readonly encoding = 'latin1'
   isVisible = false
   isFinished = false
+  readonly isCutByUs = false
   fault: Fault | undefined
   events = 0
   report: UsageReport = {}
@@ -43,7 +49,9 @@ export class ResponsesNativeStream implements StreamRelay {
 
   push(chunk: Uint8Array): string {
     let out = ''
-    for (const frame of this.#cutter.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).latin1Slice())) {
+    for (const frame of this.#cutter.push(
+      Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1'),
+    )) {
       if (this.isFinished || this.fault) break
       out += this.#take(frame)
     }
@@ -54,7 +62,8 @@ export class ResponsesNativeStream implements StreamRelay {
   end(): string {
     const rest = this.#cutter.end()
     let out = ''
-    if (!this.isFinished && !this.fault && dataOf(rest)?.trimEnd().endsWith('}')) out = this.#take(`${rest.trimEnd()}\n\n`)
+    if (!this.isFinished && !this.fault && dataOf(rest)?.trimEnd().endsWith('}'))
+      out = this.#take(`${rest.trimEnd()}\n\n`)
     if (!this.isFinished && !this.fault) this.fault = { kind: 'truncated', text: 'the stream ended early' }
     return out
   }
@@ -74,7 +83,7 @@ export class ResponsesNativeStream implements StreamRelay {
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
     patch.set(['response'], responseValues(this.#head, asObject(patch.value['response']) ?? {}))
     patchUsage(patch, ['response'], reported, encodeUsage(usage) as Record<string, unknown>)
-    return patch.isEdited ? withData(frame, patch.result().latin1Slice()) : frame
+    return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
   keepAlive(): string {
@@ -143,7 +152,7 @@ export class ResponsesNativeStream implements StreamRelay {
     const values = responseValues(this.#head, response)
     this.#response = { ...response, ...(values.has('id') ? { id: mintedResponseId(this.#head.requestId) } : {}) }
     patch.set(['response'], values)
-    return patch.isEdited ? withData(frame, patch.result().latin1Slice()) : frame
+    return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
   #takeTerminal(frame: RawFrame): string {

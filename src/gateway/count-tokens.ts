@@ -1,0 +1,18 @@
+import { ClientBody } from '../wires/client-body.ts'
+import { checkLength } from '../wires/conversation-key.ts'
+import { countMessagesTokens } from '../wires/messages/count-tokens.ts'
+import type { Call } from './call.ts'
+import type { Gateway } from './gateway.ts'
+import { findModel, identify } from './infer.ts'
+import type { CallRecord } from './record.ts'
+
+/** The token counter: never billed, not counted against the window, nothing sent to a model (spec 4.2, ruling R1). */
+export async function countTokens(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
+  identify(gateway, call, record)
+  const body = new ClientBody(await call.readBody())
+  findModel(gateway, body, record)
+  const session = call.header('x-session-id')
+  if (session !== undefined) checkLength('x-session-id', session)
+  const inputTokens = countMessagesTokens(JSON.parse(body.text()))
+  call.reply(200, 'application/json', JSON.stringify({ input_tokens: inputTokens }))
+}

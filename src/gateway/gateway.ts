@@ -1,0 +1,36 @@
+import type { Directory } from '../accounts/account.ts'
+import type { Ledger } from '../accounts/ledger.ts'
+import type { Throttle, Windows } from '../accounts/limits.ts'
+import type { Config } from '../config/config.ts'
+import type { Sealed } from '../inference/request.ts'
+import type { Upstreams } from '../upstream/upstreams.ts'
+import type { Delivery } from './delivery.ts'
+
+/** Every part that a walk needs; main builds it. */
+export type Gateway = {
+  /** The configuration in force; a reload puts another in its place, requests under way keep theirs. */
+  config(): Config
+  directory: Directory
+  ledger: Ledger
+  windows: Windows
+  throttle: Throttle
+  upstreams(): Upstreams
+  /** Unix milliseconds; for records and ids. */
+  nowMs(): number
+  /** Requests between upstream and client; the ticker asks each what its deadlines say. */
+  deliveries: Set<Delivery>
+  /** Requests whose client left and that are read on for their usage, at most 200 (ruling C4). */
+  settling: { count: number }
+  /** True while new inference is turned away to keep what runs alive (reliability §7). */
+  isShedding(): boolean
+  sealer: Sealer
+  /** A key that means nothing outside its account: what is sent upstream, and what picks the upstream account (ruling P6). */
+  scopeKey(accountId: string, key: string): string
+}
+
+/** Envelopes for a provider's signatures (ruling T7). */
+export type Sealer = {
+  seal(sealed: Sealed, accountId: string, modelId: string): string
+  unseal(envelope: string, accountId: string, modelId: string): Sealed | undefined
+  isOurs(text: string): boolean
+}

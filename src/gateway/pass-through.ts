@@ -1,0 +1,43 @@
+import type { Model } from '../catalog/model.ts'
+import { estimateBytesTokens } from '../inference/estimate.ts'
+import type { ClientBody } from '../wires/client-body.ts'
+import { decodeRefusal, type NativeHead } from '../wires/native-answer.ts'
+import { natives, wirePaths } from '../wires/wires.ts'
+import type { Call } from './call.ts'
+import type { Exchange } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
+import { upstreamHeaders } from './upstream-headers.ts'
+
+/** The exchange within one wire: the body's bytes with the edits of ruling P1, the answer's with those of P2. */
+export function passThrough(
+  gateway: Gateway,
+  call: Call,
+  model: Model,
+  body: ClientBody,
+  conversationKey: string | undefined,
+  accountId: string,
+): Exchange {
+  const native = natives[model.wire]
+  const adapted = native.adaptRequest(body, model, {
+    scopedKey: conversationKey === undefined ? undefined : gateway.scopeKey(accountId, conversationKey),
+    isOurSeal: (text) => gateway.sealer.isOurs(text),
+  })
+  const head: NativeHead = {
+    requestId: call.requestId,
+    model,
+    createdSeconds: Math.floor(gateway.nowMs() / 1000),
+  }
+  return {
+    path: wirePaths[model.wire],
+    headers: upstreamHeaders(call, model, gateway.config().upstreams.get(model.upstream)!),
+    body: adapted.body,
+    stream: adapted.stream,
+    outputTokensCap: adapted.outputTokensCap,
+    losses: adapted.dropped.map((field) => ({ field, what: 'dropped', why: 'not taken by the model' })),
+    inputTokensEstimate: estimateBytesTokens(body.bytes),
+    openStream: () => native.openStream(head),
+    readWhole: (answer) => native.readAnswer(answer, head),
+    openFold: undefined,
+    readRefusal: decodeRefusal,
+  }
+}

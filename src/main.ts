@@ -1,0 +1,126 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+import type { Address, Config } from './config/config.ts'
+import { type ConfigOptions, loadConfig, withSimulator } from './config/load.ts'
+import { ConfigError } from './config/problem.ts'
+import { createDemo } from './demo.ts'
+import { createLog } from './log.ts'
+import { type RunningServer, startServer } from './server.ts'
+import type { Simulator } from './simulator/simulator.ts'
+import { type OpenLedger, openLedger } from './store/sqlite/ledger-client.ts'
+import { StoreError } from './store/sqlite/open.ts'
+import { openStore } from './store/sqlite/store.ts'
+
+/** Runs the gateway until it is told to stop: SIGTERM and SIGINT drain, SIGHUP reloads the configuration. */
+export async function serve(options: ConfigOptions): Promise<void> {
+  try {
+    await run(options)
+  } catch (error) {
+    console.error(explain(error))
+    process.exitCode = 1
+    // What was opened before the failure must not keep the process alive.
+    setTimeout(() => process.exit(1), 100).unref()
+  }
+}
+
+async function run(options: ConfigOptions): Promise<void> {
+  let config = loadConfig(options)
+  const isPretty = config.log.format === 'pretty' || (config.log.format === 'auto' && process.stderr.isTTY === true)
+  const log = createLog({ level: config.log.level, isPretty, nowMs: Date.now })
+
+  mkdirSync(dirname(config.store), { recursive: true, mode: 0o700 })
+  let server: RunningServer | undefined
+  const ledger = await openLedger({
+    path: config.store,
+    settleDeadlineMs: config.timeouts.settleDeadlineMs,
+    clockMs: () => performance.now(),
+    onFatal(error) {
+      log.event('error', 'ledger_lost', { error: error.message })
+      process.exitCode = 1
+      void stop('ledger_lost', 0)
+    },
+    log: log.event,
+  })
+  const simulator = config.isBuiltIn ? await startBuiltIn() : undefined
+  if (simulator) config = withSimulator(config, simulator.url)
+  try {
+    server = await startServer({ config, ledger, log })
+  } catch (error) {
+    await ledger.close()
+    await simulator?.close()
+    throw error
+  }
+  log.event('info', 'listening', { address: show(server.address), admin: show(server.adminAddress) })
+  await greet(config, server, ledger)
+
+  let isStopping = false
+  process.on('SIGTERM', () => void stop('SIGTERM', config.timeouts.drainDelayMs))
+  // Whoever types Ctrl-C has no load balancer that needs a moment.
+  process.on('SIGINT', () => void stop('SIGINT', 0))
+  process.on('SIGHUP', reload)
+  process.on('uncaughtException', (error) => {
+    log.event('error', 'uncaught', { error: error.stack })
+    process.exitCode = 1
+    void stop('uncaught', 0)
+  })
+
+  async function stop(why: string, delayMs: number): Promise<void> {
+    if (isStopping) {
+      server?.hurry()
+      return
+    }
+    isStopping = true
+    log.event('info', 'stopping', { why })
+    await server?.drain(delayMs, config.timeouts.drainDeadlineMs)
+    await simulator?.close()
+    await ledger.close()
+    log.event('info', 'stopped')
+    await log.flush()
+    process.exit(process.exitCode ?? 0)
+  }
+
+  function reload(): void {
+    try {
+      let next = loadConfig(options)
+      if (next.isBuiltIn && simulator) next = withSimulator(next, simulator.url)
+      config = next
+      server?.reload(next)
+      log.event('info', 'config_reloaded', { models: next.catalog.models.size })
+    } catch (error) {
+      // What is in force stays in force.
+      log.event('error', 'config_rejected', { error: explain(error) })
+    }
+  }
+}
+
+async function startBuiltIn(): Promise<Simulator> {
+  const { startSimulator } = await import('./simulator/simulator.ts')
+  return startSimulator()
+}
+
+/** Says on stdout where the gateway is and, on the very first start of a demo, the key to try it with (ruling X4). */
+async function greet(config: Config, server: RunningServer, ledger: OpenLedger): Promise<void> {
+  const base = `http://${show(server.address)}`
+  console.log(`triwire listens on ${base} (health and readiness on http://${show(server.adminAddress)})`)
+  if (!config.isBuiltIn) return
+  const store = openStore(config.store)
+  try {
+    console.log(createDemo(store, base, ledger.accounts.size === 0))
+  } finally {
+    store.close()
+  }
+}
+
+function explain(error: unknown): string {
+  if (error instanceof ConfigError || error instanceof StoreError) return error.message
+  const { code, message, stack } = error as NodeJS.ErrnoException & { address?: string; port?: number }
+  if (code === 'EADDRINUSE')
+    return `${message}: stop what listens there, or choose another address with --listen or --admin-listen.`
+  if (code === 'EACCES') return `${message}: choose a port above 1023, or a folder that can be written.`
+  return stack ?? message
+}
+
+function show({ host, port }: Address): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}

@@ -1,0 +1,159 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createThrottle, createWindows } from './accounts/limits.ts'
+import type { Address, Config } from './config/config.ts'
+import type { Delivery } from './gateway/delivery.ts'
+import type { Gateway } from './gateway/gateway.ts'
+import { createAdmin } from './http/admin.ts'
+import { createRouter } from './http/routes.ts'
+import { createEdge } from './http/server.ts'
+import { createLoadWatch } from './load-watch.ts'
+import type { Log } from './log.ts'
+import { createSealer, readSealKey, scopeKey } from './seal.ts'
+import type { OpenLedger } from './store/sqlite/ledger-client.ts'
+import { createUpstreams } from './upstream/send.ts'
+import type { Upstreams } from './upstream/upstreams.ts'
+
+/** How often the deadlines of running requests are looked at. */
+const tickMs = 250
+
+const headerBytesMax = 16_384
+const headersMax = 100
+
+export type ServerParts = {
+  config: Config
+  ledger: OpenLedger
+  log: Log
+  /** Unix milliseconds; a test's clock. */
+  nowMs?: () => number
+  /** Monotonic milliseconds; a test's clock. */
+  clockMs?: () => number
+}
+
+/** A gateway that listens. main makes one for the process; a test makes one for itself. */
+export type RunningServer = {
+  gateway: Gateway
+  /** Where it listens, with the port that was given. */
+  address: Address
+  adminAddress: Address
+  /** Puts another configuration in force; requests under way keep theirs. */
+  reload(config: Config): void
+  /** Ends what runs: new connections for the drain delay, then none; streams until the deadline (reliability §7). */
+  drain(delayMs: number, deadlineMs: number): Promise<void>
+  /** Ends the drain now. */
+  hurry(): void
+}
+
+/** Builds every part around a ledger and starts to listen on both addresses. @throws what listening throws. */
+export async function startServer(parts: ServerParts): Promise<RunningServer> {
+  const { ledger, log } = parts
+  const nowMs = parts.nowMs ?? Date.now
+  const clockMs = parts.clockMs ?? (() => performance.now())
+  let { config } = parts
+  let upstreams = openUpstreams(config)
+  let isReady = true
+  let isDraining = false
+  let hurryUp = () => {}
+  const deliveries = new Set<Delivery>()
+  const load = createLoadWatch(clockMs)
+
+  const gateway: Gateway = {
+    config: () => config,
+    directory: ledger.directory,
+    ledger: ledger.ledger,
+    windows: createWindows({ limit: config.limits.requestsPerMinute, windowMs: 60_000, clockMs }),
+    throttle: createThrottle({ limit: config.limits.failedAuthPerMinute, windowMs: 60_000, clockMs }),
+    upstreams: () => upstreams,
+    nowMs,
+    deliveries,
+    settling: { count: 0 },
+    isShedding: () => load.isShedding,
+    sealer: createSealer(readSealKey(config.sealKey, config.store)),
+    scopeKey,
+  }
+  const edge = createEdge(
+    {
+      headersMs: config.timeouts.headersMs,
+      keepAliveMs: config.timeouts.keepAliveMs,
+      connectionsMax: config.limits.connectionsMax,
+      headerBytesMax,
+      headersMax,
+    },
+    createRouter(gateway, log.access),
+    ({ requestId, error, method, path, ip, cause }) => {
+      const now = nowMs()
+      const { status, code } = error
+      const outcome = cause === 'client_timeout' ? 'client_timeout' : 'refused'
+      log.access({ id: requestId, startedMs: now, endMs: now, method, path, ip, status, code, cause, outcome })
+    },
+  )
+  const admin = createAdmin(() => isReady && !isDraining && ledger.ledger.isWritable())
+  const address = await listen(edge, config.listen)
+  const adminAddress = await listen(admin, config.adminListen).catch(async (error) => {
+    edge.close()
+    throw error
+  })
+  const ticker = setInterval(() => {
+    const now = nowMs()
+    for (const delivery of deliveries) delivery.tick(now)
+  }, tickMs)
+
+  return { gateway, address, adminAddress, reload, drain, hurry: () => hurryUp() }
+
+  function reload(next: Config): void {
+    const before = upstreams
+    config = next
+    upstreams = openUpstreams(next)
+    // Streams under way keep their connections; the pools close when the last has ended.
+    void before.close()
+  }
+
+  function openUpstreams(from: Config): Upstreams {
+    return createUpstreams(from.upstreams, { connectMs: from.timeouts.connectMs, headerBytesMax })
+  }
+
+  async function drain(delayMs: number, deadlineMs: number): Promise<void> {
+    isDraining = true
+    const hurried = new Promise<void>((resolve) => {
+      hurryUp = resolve
+    })
+    log.event('info', 'drain', { live: deliveries.size, delay_ms: delayMs })
+    // A load balancer needs a moment to learn that we are leaving.
+    await Promise.race([sleep(delayMs), hurried])
+    isReady = false
+    edge.close()
+    edge.closeIdleConnections()
+    const deadline = clockMs() + deadlineMs
+    const isHurried = hurried.then(() => true)
+    for (let reported = clockMs(); deliveries.size > 0 && clockMs() < deadline; ) {
+      if (await Promise.race([sleep(50).then(() => false), isHurried])) break
+      if (clockMs() - reported >= 5_000) {
+        reported = clockMs()
+        log.event('info', 'drain', { live: deliveries.size })
+      }
+    }
+    if (deliveries.size > 0) log.event('info', 'drain_cut', { live: deliveries.size })
+    for (const delivery of [...deliveries]) delivery.shutDown()
+    for (const until = clockMs() + 5_000; deliveries.size > 0 && clockMs() < until; ) await sleep(10)
+    edge.closeAllConnections()
+    admin.close()
+    admin.closeAllConnections()
+    clearInterval(ticker)
+    load.stop()
+    await upstreams.close()
+  }
+}
+
+function listen(server: Server, address: Address): Promise<Address> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(address.port, address.host, 511, () => {
+      server.off('error', reject)
+      resolve({ host: address.host, port: (server.address() as AddressInfo).port })
+    })
+  })
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

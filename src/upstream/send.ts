@@ -1,0 +1,153 @@
+import { type Dispatcher, Pool } from 'undici'
+import type { Upstream } from '../config/config.ts'
+import type { Flight, TransportFault, UpstreamListener, UpstreamRequest, Upstreams } from './upstreams.ts'
+
+/** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
+const informationalMax = 10
+
+export type SendLimits = { connectMs: number; headerBytesMax: number }
+
+/**
+ * Sends through undici's `dispatch`, bodies as Buffers, chunks straight to the listener: the cheapest way there is
+ * short of a client of our own (docs/decisions). Redirects are not followed, nothing is decompressed. Deadlines are the
+ * listener's: it sees every byte and has the clock.
+ */
+export function createUpstreams(config: ReadonlyMap<string, Upstream>, limits: SendLimits): Upstreams {
+  const routes = new Map([...config].map(([name, upstream]) => [name, createRoute(upstream, limits)]))
+  return {
+    send(request, listener) {
+      const route = routes.get(request.upstream)
+      // The configuration is checked as a whole: a model cannot name an upstream that is not there.
+      if (route === undefined) throw new Error(`no upstream is named ${request.upstream}`)
+      return fly(route, request, listener)
+    },
+    async close() {
+      await Promise.all([...routes.values()].map((route) => route.pool.destroy()))
+    },
+  }
+}
+
+type Route = { pool: Pool; prefix: string; accountName: string; headers: string[] }
+
+function createRoute(upstream: Upstream, limits: SendLimits): Route {
+  const url = new URL(upstream.baseUrl)
+  const account = upstream.accounts[0]
+  const pool = new Pool(url.origin, {
+    connections: null,
+    pipelining: 1,
+    connectTimeout: limits.connectMs,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: 30_000,
+    maxHeaderSize: limits.headerBytesMax,
+    allowH2: false,
+  })
+  const headers = ['content-type', 'application/json', 'accept-encoding', 'identity', 'user-agent', 'triwire']
+  for (const [name, value] of upstream.headers) headers.push(name, value)
+  return { pool, prefix: url.pathname.replace(/\/$/, ''), accountName: account?.name ?? '', headers }
+}
+
+function fly(route: Route, request: UpstreamRequest, listener: UpstreamListener): Flight {
+  let controller: Dispatcher.DispatchController | undefined
+  let isOver = false
+  let isPaused = false
+  let informational = 0
+  let hasHead = false
+
+  const fail = (fault: TransportFault) => {
+    if (isOver) return
+    isOver = true
+    listener.onError(fault)
+  }
+  const headers = [...route.headers]
+  for (const [name, value] of request.headers) headers.push(name, value)
+
+  route.pool.dispatch(
+    { path: route.prefix + request.path, method: 'POST', headers, body: request.body },
+    {
+      onRequestStart(started) {
+        controller = started
+        if (isOver) controller.abort(new Error('aborted'))
+      },
+      onResponseStart(_, status, responseHeaders) {
+        if (isOver) return
+        if (status < 200) {
+          if (++informational > informationalMax) {
+            controller?.abort(new Error('too many informational answers'))
+            fail({ cause: 'upstream_protocol', isReuseRace: false, isUnsent: false })
+          }
+          return
+        }
+        hasHead = true
+        const type = responseHeaders['content-type']
+        const contentType = (Array.isArray(type) ? type[0] : type)?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+        listener.onHead(status, contentType, responseHeaders)
+        if (isPaused) controller?.pause()
+      },
+      onResponseData(_, chunk) {
+        if (!isOver) listener.onData(chunk)
+      },
+      onResponseEnd() {
+        if (isOver) return
+        isOver = true
+        listener.onEnd()
+      },
+      onResponseError(_, error) {
+        fail(judgeError(error, hasHead))
+      },
+    },
+  )
+  return {
+    accountName: route.accountName,
+    abort() {
+      isOver = true
+      controller?.abort(new Error('aborted'))
+    },
+    pause() {
+      isPaused = true
+      controller?.pause()
+    },
+    resume() {
+      isPaused = false
+      controller?.resume()
+    },
+  }
+}
+
+const causeOfCode = new Map<string, TransportFault['cause']>([
+  ['ECONNREFUSED', 'upstream_connect'],
+  ['EHOSTUNREACH', 'upstream_connect'],
+  ['ENETUNREACH', 'upstream_connect'],
+  ['EADDRNOTAVAIL', 'upstream_connect'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'upstream_connect'],
+  ['ETIMEDOUT', 'upstream_connect'],
+  ['ENOTFOUND', 'upstream_dns'],
+  ['EAI_AGAIN', 'upstream_dns'],
+  ['ECONNRESET', 'upstream_reset'],
+  ['EPIPE', 'upstream_reset'],
+  ['UND_ERR_SOCKET', 'upstream_reset'],
+  ['UND_ERR_HEADERS_OVERFLOW', 'upstream_protocol'],
+])
+
+type SocketFault = Error & { code?: string; socket?: { bytesRead?: number; bytesWritten?: number } }
+
+function judgeError(error: Error, hasHead: boolean): TransportFault {
+  const { code = '', socket } = error as SocketFault
+  const cause = causeOfCode.get(code) ?? (isTls(code, error) ? 'upstream_tls' : 'upstream_protocol')
+  // A connection that has read bytes of an earlier answer was a reused one.
+  const wasReused = (socket?.bytesRead ?? 0) > 0
+  return {
+    cause,
+    isReuseRace: cause === 'upstream_reset' && !hasHead && wasReused,
+    isUnsent: cause === 'upstream_connect' || cause === 'upstream_dns' || cause === 'upstream_tls',
+  }
+}
+
+function isTls(code: string, error: Error): boolean {
+  return (
+    code.startsWith('ERR_TLS') ||
+    code.startsWith('ERR_SSL') ||
+    code.includes('CERT') ||
+    /certificate/i.test(error.message)
+  )
+}

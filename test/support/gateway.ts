@@ -1,0 +1,139 @@
+import { mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import { parseCredits } from '../../src/accounts/credit.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { createLog } from '../../src/log.ts'
+import { startServer } from '../../src/server.ts'
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
+import { openLedger } from '../../src/store/sqlite/ledger-client.ts'
+import { openStore, type Store } from '../../src/store/sqlite/store.ts'
+
+export type TestGateway = {
+  /** Without a trailing slash, e.g. `http://127.0.0.1:41234`. */
+  url: string
+  adminUrl: string
+  /** The recording upstream behind every model, unless `upstreamUrl` was given. */
+  simulator: Simulator
+  /** A key of the account `tester`, which starts with 100 credits. */
+  key: string
+  /** A connection of its own to the same store, as the command line has one. */
+  store: Store
+  storePath: string
+  configPath: string
+  server: Awaited<ReturnType<typeof startServer>>
+  ledger: Awaited<ReturnType<typeof openLedger>>
+  /** Adds to what the gateway takes for the time, then lets every deadline be looked at. */
+  advance(ms: number): void
+  /** The access log so far, and the process events among it. */
+  logLines(): Promise<Record<string, unknown>[]>
+  /** The one access line of a request. Waits until it is there. */
+  logOf(requestId: string): Promise<Record<string, unknown>>
+  /** POSTs JSON with the key. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
+  close(): Promise<void>
+}
+
+export type TestOptions = {
+  /** Entries of `catalog.models`; default: native-messages, native-chat, native-responses on the simulator. */
+  models?: Record<string, unknown>[]
+  /** Where the models' upstream `sim` is, instead of the simulator. */
+  upstreamUrl?: string
+  /** More of the configuration, merged at the top level (e.g. `timeouts`, `limits`, `billing`). */
+  config?: Record<string, unknown>
+  /** Credits of the account `tester`. */
+  credit?: string
+}
+
+const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
+
+export function testModel(id: string, wire: 'messages' | 'chat' | 'responses', more: Record<string, unknown> = {}) {
+  return { id, wire, upstream: 'sim', upstream_model: `up-${wire}`, max_output_tokens: 8192, prices, ...more }
+}
+
+export const nativeModels = [
+  testModel('native-messages', 'messages'),
+  testModel('native-chat', 'chat'),
+  testModel('native-responses', 'responses'),
+]
+
+/** A whole gateway in this process: real listener, real store in a folder of its own, the simulator as upstream. */
+export async function startTestGateway(options: TestOptions = {}): Promise<TestGateway> {
+  const folder = mkdtempSync(join(process.env['TRIWIRE_TEST_DIR'] ?? tmpdir(), 'gateway-'))
+  const simulator = await startSimulator({ record: true })
+  const configPath = join(folder, 'triwire.yaml')
+  const file = {
+    listen: '127.0.0.1:0',
+    admin_listen: '127.0.0.1:0',
+    store: './triwire.db',
+    catalog: { pinned: '2026-11-01', owner: 'triwire', models: options.models ?? nativeModels },
+    upstreams: {
+      sim: { base_url: options.upstreamUrl ?? simulator.url, accounts: [{ name: 'a', key: 'upstream-key-1' }] },
+    },
+    ...options.config,
+  }
+  writeFileSync(configPath, stringify(file), { mode: 0o600 })
+  const config = loadConfig({ config: configPath }, {}, folder)
+
+  const logPath = join(folder, 'access.log')
+  let offsetMs = 0
+  const nowMs = () => Date.now() + offsetMs
+  const clockMs = () => performance.now() + offsetMs
+  const log = createLog({ level: 'info', isPretty: false, descriptor: openSync(logPath, 'a'), nowMs })
+  const store = openStore(config.store)
+  store.createAccount('tester', parseCredits(options.credit ?? '100'))
+  const { key } = store.createKey('tester')
+  const ledger = await openLedger({
+    path: config.store,
+    settleDeadlineMs: config.timeouts.settleDeadlineMs,
+    clockMs: () => performance.now(),
+    onFatal: (error) => log.event('error', 'ledger_lost', { error: error.message }),
+    log: log.event,
+    pollMs: 50,
+  })
+  const server = await startServer({ config, ledger, log, nowMs, clockMs })
+  const url = `http://127.0.0.1:${server.address.port}`
+
+  const logLines = async () => {
+    await log.flush()
+    const lines = readFileSync(logPath, 'utf8').split('\n').filter(Boolean)
+    return lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+  }
+  return {
+    url,
+    adminUrl: `http://127.0.0.1:${server.adminAddress.port}`,
+    simulator,
+    key,
+    store,
+    storePath: config.store,
+    configPath,
+    server,
+    ledger,
+    advance(ms) {
+      offsetMs += ms
+      for (const delivery of [...server.gateway.deliveries]) delivery.tick(nowMs())
+    },
+    logLines,
+    async logOf(requestId) {
+      for (let tries = 0; tries < 200; tries++) {
+        const line = (await logLines()).find((candidate) => candidate['id'] === requestId)
+        if (line) return line
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+      throw new Error(`no access line for ${requestId}`)
+    },
+    post: (path, body, headers = {}) =>
+      fetch(url + path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    async close() {
+      await server.drain(0, 1_000)
+      await ledger.close()
+      store.close()
+      await simulator.close()
+    },
+  }
+}
