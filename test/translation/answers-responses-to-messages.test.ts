@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { type Case, type Json, outline, testCases } from './cases.ts'
+import type { Told } from './pump.ts'
+import {
+  added,
+  argumentsDone,
+  created,
+  events,
+  functionCall,
+  itemDone,
+  message,
+  responsesCounts,
+  summary,
+  summaryDelta,
+  terminal,
+  textDelta,
+  wholeCall,
+  wholeMessage,
+} from './upstreams.ts'
+
+const shown = { showsReasoning: true }
+const hello = [created, ...wholeMessage(0, 'Hel', 'lo'), terminal('completed', [message(0, 'Hello')])]
+const reasoned = [
+  created,
+  added(0, { ...summary(0), summary: [] }),
+  summaryDelta(0, 0, 'r'),
+  itemDone(0, summary(0, 'r')),
+  ...wholeMessage(1, 'a'),
+  terminal('completed', [summary(0, 'r'), message(1, 'a')]),
+]
+const oneCall = (input: Json) => ({ content: [{ type: 'tool_use', name: 'f', input }], stop_reason: 'tool_use' })
+const openCall = added(0, functionCall(0, 'f', '', { status: 'in_progress' }))
+const noMessageStop = (told: Told) => {
+  assert.equal(outline(told).at(-1), 'error')
+  assert.doesNotMatch(told.text, /message_stop|message_delta/)
+}
+
+const row = (id: string, says: string, script: Json[], rest: Partial<Case> = {}): Case => ({
+  id,
+  says,
+  upstream: 'responses',
+  client: 'messages',
+  script: events(...script),
+  ...rest,
+})
+
+testCases([
+  row('A64', 'a message item becomes text, cached tokens are taken out of the input', hello, {
+    answer: {
+      content: [{ type: 'text', text: 'Hello' }],
+      stop_reason: 'end_turn',
+      usage: { input_tokens: 3, cache_read_input_tokens: 6, cache_creation_input_tokens: 0, output_tokens: 2 },
+    },
+  }),
+  row('A65', 'a reasoning summary is a thinking block before the text when thinking is on', reasoned, {
+    options: shown,
+    answer: {
+      content: [
+        { type: 'thinking', thinking: 'r', signature: '' },
+        { type: 'text', text: 'a' },
+      ],
+    },
+  }),
+  row('A65', 'a reasoning summary is left out when thinking is off', reasoned, {
+    answer: { content: [{ type: 'text', text: 'a' }] },
+  }),
+  row(
+    'A66',
+    'two summary parts are one thinking block with a blank line between',
+    [
+      created,
+      added(0, { ...summary(0), summary: [] }),
+      summaryDelta(0, 0, 'r'),
+      summaryDelta(0, 1, 's'),
+      itemDone(0, summary(0, 'r', 's')),
+      terminal('completed'),
+    ],
+    { options: shown, answer: { content: [{ type: 'thinking', thinking: 'r\n\ns' }] } },
+  ),
+  row(
+    'A67',
+    'two calls are two tool_use blocks with ids of ours',
+    [created, ...wholeCall(0, 'f', '{"a":', '1}'), ...wholeCall(1, 'g', '{}'), terminal('completed')],
+    {
+      answer: {
+        content: [
+          { name: 'f', input: { a: 1 } },
+          { name: 'g', input: {} },
+        ],
+        stop_reason: 'tool_use',
+      },
+      check: (_, answer) => {
+        const [first, second] = answer['content']
+        assert.match(first.id, /^toolu_[0-9A-Za-z]{24}$/)
+        assert.notEqual(first.id, second.id)
+      },
+    },
+  ),
+  row(
+    'A68',
+    'arguments that come only in their done event are told',
+    [
+      created,
+      openCall,
+      argumentsDone(0, '{"a":1}'),
+      itemDone(0, functionCall(0, 'f', '{"a":1}')),
+      terminal('completed'),
+    ],
+    { answer: oneCall({ a: 1 }) },
+  ),
+  row(
+    'A69',
+    'arguments that come only with the done item are told',
+    [created, openCall, itemDone(0, functionCall(0, 'f', '{"a":1}')), terminal('completed')],
+    { answer: oneCall({ a: 1 }) },
+  ),
+  row(
+    'A70',
+    'a call that stands only in the terminal event is told',
+    [created, terminal('completed', [functionCall(0, 'f', '{"a":1}')])],
+    { answer: oneCall({ a: 1 }) },
+  ),
+  row(
+    'A71',
+    'arguments told by deltas are not told again',
+    [created, ...wholeCall(0, 'f', '{"a"', ':1}'), terminal('completed', [functionCall(0, 'f', '{"a":1}')])],
+    {
+      answer: oneCall({ a: 1 }),
+      check: (told) => assert.equal(told.text.match(/input_json_delta/g)?.length, 2),
+    },
+  ),
+  row(
+    'A72',
+    'what a done event has beyond the deltas is told',
+    [
+      created,
+      openCall,
+      { type: 'response.function_call_arguments.delta', item_id: 'fc_hosted_0', output_index: 0, delta: '{"a"' },
+      argumentsDone(0, '{"a":1}'),
+      terminal('completed'),
+    ],
+    { answer: oneCall({ a: 1 }) },
+  ),
+  row(
+    'A72',
+    'a done event that contradicts the deltas fails the answer',
+    [created, textDelta(0, 'a'), itemDone(0, message(0, 'b')), terminal('completed')],
+    { fault: { kind: 'broken' }, check: noMessageStop },
+  ),
+  row(
+    'A73',
+    'incomplete by the cap is max_tokens',
+    [
+      created,
+      ...wholeMessage(0, 'a'),
+      terminal('incomplete', [], { incomplete_details: { reason: 'max_output_tokens' } }),
+    ],
+    { answer: { stop_reason: 'max_tokens' } },
+  ),
+  row(
+    'A73',
+    'incomplete by a content filter is a refusal',
+    [
+      created,
+      ...wholeMessage(0, 'a'),
+      terminal('incomplete', [], { incomplete_details: { reason: 'content_filter' } }),
+    ],
+    { answer: { stop_reason: 'refusal' } },
+  ),
+  row(
+    'A74',
+    'T4 response.failed mid-stream is an error event and no message_stop',
+    [created, textDelta(0, 'a'), terminal('failed', [], { error: { code: 'server_error', message: 'oops' } })],
+    {
+      fault: { kind: 'broken', text: 'oops' },
+      check: noMessageStop,
+    },
+  ),
+  row(
+    'A75',
+    'response.failed for an over-long prompt is the fault of the request',
+    [created, terminal('failed', [], { usage: null, error: { code: 'context_length_exceeded', message: 'too long' } })],
+    {
+      fault: { kind: 'rejected', status: 400, code: 'context_length_exceeded' },
+      check: (told) => assert.equal(told.failedFirst, true),
+    },
+  ),
+  row('A76', 'an end without the terminal event is a failure', [created, ...wholeMessage(0, 'a')], {
+    fault: { kind: 'truncated' },
+    check: noMessageStop,
+  }),
+  row(
+    'A77',
+    'a namespace on a returned call is ignored',
+    [created, itemDone(0, functionCall(0, 'f', '{}', { namespace: 'ns' })), terminal('completed')],
+    {
+      answer: oneCall({}),
+      check: (told) => assert.doesNotMatch(told.text, /namespace/),
+    },
+  ),
+  {
+    id: 'A119',
+    says: 'a JSON answer of a responses model is told like its stream',
+    upstream: 'responses',
+    client: 'messages',
+    isJson: true,
+    script: JSON.stringify({
+      id: 'resp_hosted',
+      status: 'completed',
+      output: [summary(0, 'r'), message(1, 'a'), functionCall(2, 'f', '{"a":1}')],
+      usage: responsesCounts,
+    }),
+    options: shown,
+    answer: { content: [{ thinking: 'r' }, { text: 'a' }, { name: 'f', input: { a: 1 } }], stop_reason: 'tool_use' },
+  },
+])
