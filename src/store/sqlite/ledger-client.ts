@@ -210,7 +210,6 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   function lose(error: Error): void {
     if (isLost) return
     isLost = true
-    log('error', 'ledger_lost', { error: error.message })
     sweep()
     options.onFatal(error)
   }
