@@ -1,0 +1,313 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import type { WireName } from '../../src/catalog/model.ts'
+import type { Profile } from '../../src/catalog/profile.ts'
+import { renameCallIds } from '../../src/inference/call-ids.ts'
+import { assignNames } from '../../src/inference/names.ts'
+import { normalise } from '../../src/inference/normalise.ts'
+import { foldOperators, mergeNeighbours } from '../../src/inference/reminders.ts'
+import type { InferenceRequest, TextPart, ToolCallPart, Turn } from '../../src/inference/request.ts'
+import { conversation, requestAt } from './support/conversations.ts'
+import { decode, encode, smallest, translate, type Upstream } from './support/exchange.ts'
+
+const runs = { numRuns: Math.max(200, Number(process.env['TRIWIRE_RUNS'] ?? 0)) }
+const wires: WireName[] = ['messages', 'chat', 'responses']
+const pairs = wires.flatMap((from) => wires.filter((to) => to !== from).map((to) => [from, to] as const))
+
+/** Profiles under which a conversation is written in another way. */
+const profiles = fc.constantFrom<Partial<Profile>>(
+  {},
+  { operatorInPlace: 'first_only', toolIdStyle: 'fn_index', toolImages: 'native' },
+  { operatorInPlace: 'first_only', stringOnly: true, toolIdStyle: 'alnum9', developerRole: false },
+  { toolIdStyle: 'len40', autoCache: 'always' },
+)
+
+/** Turns in any order at all, with ids that repeat and results that answer nothing. */
+const anyTurn: fc.Arbitrary<Turn> = fc.oneof(
+  fc.record({
+    by: fc.constant('user' as const),
+    parts: fc.array(
+      fc.oneof(
+        fc.record({ type: fc.constant('text' as const), text: fc.constantFrom('', 'a', 'b') }),
+        fc.record({
+          type: fc.constant('tool_result' as const),
+          callId: fc.constantFrom('x', 'y', 'z'),
+          parts: fc.constant<TextPart[]>([]),
+          isError: fc.boolean(),
+        }),
+      ),
+      { maxLength: 4 },
+    ),
+  }),
+  fc.record({
+    by: fc.constant('model' as const),
+    parts: fc.array(
+      fc.record({
+        type: fc.constant('tool_call' as const),
+        callId: fc.constantFrom('x', 'y', 'z'),
+        name: fc.constantFrom('f', 'g', 'a b', 'a_b', 'n'.repeat(70), `${'n'.repeat(70)}m`, ''),
+        argumentsText: fc.constant('{}'),
+        namespace: fc.constantFrom(undefined, 'm', 'n'),
+      }),
+      { maxLength: 3 },
+    ) as fc.Arbitrary<ToolCallPart[]>,
+  }),
+  fc.record({
+    by: fc.constant('operator' as const),
+    level: fc.constantFrom('system' as const, 'developer' as const),
+    texts: fc.array(fc.record({ text: fc.constantFrom('', 'S') }), { maxLength: 2 }),
+  }),
+)
+const anyTurns = fc.array(anyTurn, { maxLength: 10 })
+
+function requestOf(turns: Turn[]): InferenceRequest {
+  return { ...decode('chat', smallest.chat), turns }
+}
+
+test('TP4 normalising twice is normalising once', () => {
+  fc.assert(
+    fc.property(anyTurns, (turns) => {
+      const once = normalise(requestOf(turns))
+      deepEqual(normalise(once), once)
+    }),
+    runs,
+  )
+})
+
+test('TP4 normalising loses no part but empty operator text, and pairs what can be paired', () => {
+  fc.assert(
+    fc.property(anyTurns, (turns) => {
+      const parts = (list: Turn[]): unknown[] =>
+        list.flatMap((turn): unknown[] => (turn.by === 'operator' ? turn.texts.filter((t) => t.text) : turn.parts))
+      const ordered = normalise(requestOf(turns)).turns
+      deepEqual(new Set(parts(ordered)), new Set(parts(turns)))
+      equal(parts(ordered).length, parts(turns).length)
+    }),
+    runs,
+  )
+})
+
+for (const [from, to] of pairs) {
+  test(`TP4 ${from}→${to} the same conversation is the same bytes`, () => {
+    fc.assert(
+      fc.property(conversation, profiles, (rounds, profile) => {
+        const body = requestAt(from, rounds)
+        equal(translate(from, to, body, { profile }).text, translate(from, to, body, { profile }).text)
+      }),
+      runs,
+    )
+  })
+
+  test(`T8 ${from}→${to} a conversation that grows keeps its beginning byte by byte, marks aside`, () => {
+    fc.assert(
+      fc.property(conversation, profiles, (rounds, profile) => {
+        const bodies = rounds.map((_, index) =>
+          translate(from, to, requestAt(from, rounds.slice(0, index + 1)), { profile, cacheKey: 'k' }).text.replaceAll(
+            ',"cache_control":{"type":"ephemeral"}',
+            '',
+          ),
+        )
+        for (const [index, body] of bodies.entries()) {
+          // The conversation is the last member: all but the closing brackets is the beginning of the next body.
+          ok(body.endsWith(']}'))
+          const grown = bodies[index + 1]
+          if (grown !== undefined && isAnswered(rounds[index]!))
+            equal(grown.slice(0, body.length - 2), body.slice(0, -2))
+        }
+      }),
+      runs,
+    )
+  })
+
+  test(`R-PAIR ${from}→${to} every call has its result directly behind it, whatever the ids`, () => {
+    fc.assert(
+      fc.property(conversation, profiles, (rounds, profile) => {
+        const { body } = translate(from, to, requestAt(from, rounds), { profile })
+        const expected = rounds.slice(0, -1).flatMap((one) => one.calls.map((call) => `of ${call.name}`))
+        deepEqual(resultsInOrderOfCalls(to, body), expected)
+      }),
+      runs,
+    )
+  })
+}
+
+/** A round in which the model said nothing at all is no turn: two user sides are neighbours then. */
+function isAnswered(one: { says: string; calls: unknown[] }): boolean {
+  return one.calls.length > 0 || one.says.trim() !== ''
+}
+
+/** The text of the result with the id of each call, in the order of the calls. */
+function resultsInOrderOfCalls(wire: WireName, body: Upstream): unknown[] {
+  const calls: string[] = []
+  const results = new Map<string, unknown>()
+  const entries: Upstream[] = wire === 'responses' ? body.input : body.messages
+  for (const entry of entries) {
+    if (wire === 'chat') {
+      for (const call of entry.tool_calls ?? []) calls.push(call.id)
+      if (entry.role === 'tool') results.set(entry.tool_call_id, entry.content)
+    } else if (wire === 'responses') {
+      if (entry.type === 'function_call') calls.push(entry.call_id)
+      if (entry.type === 'function_call_output') results.set(entry.call_id, entry.output)
+    } else {
+      for (const block of entry.content) {
+        if (block.type === 'tool_use') calls.push(block.id)
+        if (block.type === 'tool_result') results.set(block.tool_use_id, block.content)
+      }
+    }
+  }
+  equal(new Set(calls).size, calls.length)
+  return calls.map((id) => results.get(id))
+}
+
+for (const wire of wires) {
+  test(`TP5 ${wire}→hub→${wire} keeps what the hub represents`, () => {
+    fc.assert(
+      fc.property(conversation, settings, (rounds, setting) => {
+        const body = { ...JSON.parse(requestAt(wire, rounds)), ...setting[wire] }
+        const reasoning = { style: wire === 'messages' ? 'adaptive' : 'effort', levels, canDisable: true } as const
+        const profile = {
+          operatorInPlace: 'any',
+          toolIdStyle: 'free',
+          toolNameMax: 128,
+          accepts: everything,
+          reasoning,
+        } as const
+        const first = decode(wire, JSON.stringify(body))
+        const second = decode(wire, encode(wire, first, { profile }).body)
+        deepEqual(represented(second), represented(first))
+      }),
+      runs,
+    )
+  })
+}
+
+const levels = ['low', 'medium', 'high'] as const
+const everything = new Set(['strict', 'top_k', 'verbosity', 'allowed_tools', 'safety_identifier'])
+const schema = { type: 'object', properties: { a: { type: 'string' } } }
+
+/** Everything beside the conversation, in the words of each wire. */
+const settings = fc
+  .record({
+    temperature: fc.constantFrom(undefined, 0, 0.5, 1),
+    topP: fc.constantFrom(undefined, 0.9),
+    cap: fc.constantFrom(100, 4096),
+    stops: fc.constantFrom(undefined, ['END'], ['a', 'b']),
+    effort: fc.constantFrom(undefined, 'low', 'medium', 'high'),
+    parallel: fc.constantFrom(undefined, false),
+    choice: fc.constantFrom(undefined, 'auto', 'none', 'required', 'f'),
+    shape: fc.constantFrom('text', 'schema'),
+    user: fc.constantFrom(undefined, 'u'),
+    stream: fc.boolean(),
+  })
+  .map(({ temperature, topP, cap, stops, effort, parallel, choice, shape, user, stream }) => {
+    const isNamed = choice === 'f'
+    const isForced = isNamed || choice === 'required'
+    const isThinking = effort !== undefined && temperature === undefined && topP === undefined && !isForced
+    const format = { type: 'json_schema', name: 'n', description: 'd', schema, strict: true }
+    const { type, ...named } = format
+    const common = { temperature, top_p: topP, stream }
+    const messagesChoice = {
+      type: isNamed ? 'tool' : choice === 'required' ? 'any' : (choice ?? 'auto'),
+      name: isNamed ? choice : undefined,
+      disable_parallel_tool_use: parallel === false && choice !== 'none' ? true : undefined,
+    }
+    return {
+      messages: {
+        ...common,
+        max_tokens: cap,
+        // Beside sampling or a forced tool a level is a loss (R-THINK), which has cases of its own.
+        thinking: isThinking ? { type: 'adaptive' } : undefined,
+        stop_sequences: stops,
+        tool_choice: choice || parallel === false ? messagesChoice : undefined,
+        output_config: {
+          format: shape === 'schema' ? { type: 'json_schema', schema } : undefined,
+          effort: isThinking ? effort : undefined,
+        },
+        metadata: user ? { user_id: user } : undefined,
+      },
+      chat: {
+        ...common,
+        max_completion_tokens: cap,
+        stop: stops,
+        tool_choice: isNamed ? { type: 'function', function: { name: choice } } : choice,
+        parallel_tool_calls: parallel,
+        response_format: shape === 'schema' ? { type, json_schema: named } : undefined,
+        reasoning_effort: effort,
+        user,
+      },
+      responses: {
+        ...common,
+        max_output_tokens: cap,
+        tool_choice: isNamed ? { type: 'function', name: choice } : choice,
+        parallel_tool_calls: parallel,
+        text: shape === 'schema' ? { format } : undefined,
+        reasoning: effort ? { effort, summary: 'auto' } : undefined,
+        user,
+      },
+    }
+  })
+
+/** The hub's request without what a round trip may change: ids, names, places of equal meaning, losses. */
+function represented(request: InferenceRequest): unknown {
+  const { turns, preamble } = normalise(request)
+  const renamed = renameCallIds(turns, 'fn_index', () => 'f').filter(
+    (turn) => turn.by === 'operator' || turn.parts.length > 0,
+  )
+  return {
+    ...request,
+    modelId: '',
+    losses: [],
+    preamble: preamble.flatMap((turn) => turn.texts.map((text) => text.text)),
+    turns: mergeNeighbours(foldOperators(renamed, () => true)).map((turn) =>
+      turn.by !== 'model'
+        ? turn
+        : { by: 'model', parts: turn.parts.map((part) => (part.type === 'tool_call' ? { ...part, name: '' } : part)) },
+    ),
+    tools: request.tools.map((tool) => ({ ...tool, name: '', strict: tool.strict ?? false })),
+  }
+}
+
+test('TP6 upstream names are one to one and legal, and lead back', () => {
+  const tool = fc.record({
+    name: fc.constantFrom('f', 'g', 'a b', 'a_b', 'm__f', 'n'.repeat(70), `${'n'.repeat(70)}m`, ''),
+    namespace: fc.constantFrom(undefined, 'm', 'n'),
+  })
+  const identity = (one: { name: string; namespace?: string | undefined }) => `${one.namespace ?? ''}/${one.name}`
+  fc.assert(
+    fc.property(fc.uniqueArray(tool, { selector: identity, maxLength: 12 }), anyTurns, (tools, turns) => {
+      const declared = tools.map(({ name, namespace }) => (namespace ? { name, namespace } : { name }))
+      const names = assignNames({ tools: declared, turns }, 64)
+      const upstream = declared.map(names.upstreamOf)
+      equal(new Set(upstream).size, declared.length)
+      for (const [index, one] of declared.entries()) {
+        const name = upstream[index]!
+        ok(/^[A-Za-z0-9_-]{1,64}$/.test(name))
+        deepEqual(names.restore.get(name) ?? { name }, one)
+      }
+    }),
+    runs,
+  )
+})
+
+test('TP6 call ids are one to one, in the style that was asked for', () => {
+  const styles = { re64: /^[A-Za-z0-9_-]{1,64}$/, len40: /^[A-Za-z0-9_-]{1,40}$/, alnum9: /^[A-Za-z0-9]{9}$/ }
+  const odd = fc.oneof(
+    anyTurns,
+    fc.constant<Turn[]>([{ by: 'model', parts: [callOf(''), callOf('a.b'), callOf('a_b')] }]),
+  )
+  fc.assert(
+    fc.property(odd, fc.constantFrom('re64' as const, 'len40' as const, 'alnum9' as const), (turns, style) => {
+      const ids = renameCallIds(turns, style, () => 'f').flatMap((turn) =>
+        turn.by === 'model' ? turn.parts.flatMap((part) => (part.type === 'tool_call' ? [part.callId] : [])) : [],
+      )
+      equal(new Set(ids).size, ids.length)
+      for (const id of ids) ok(styles[style].test(id))
+    }),
+    runs,
+  )
+})
+
+function callOf(callId: string): ToolCallPart {
+  return { type: 'tool_call', callId, name: 'f', argumentsText: '{}' }
+}
