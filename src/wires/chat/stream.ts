@@ -177,9 +177,9 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
   let report: UsageReport = {}
   let hasStarted = false
   let calls = 0
-  let reasonings = 0
-  /** A reasoning block that is still to be set apart from the one before it. */
-  let apart: number | undefined
+  let hasReasoned = false
+  /** A reasoning block without text yet: its first text is set apart from that of the block before it. */
+  let fresh: number | undefined
   return {
     push(event) {
       const text = encode(event)
@@ -205,7 +205,7 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
           })
           return `${begin()}${deltaStart}{"tool_calls":[${JSON.stringify(first)}]${deltaEnd}`
         }
-        if (block.kind === 'reasoning' && reasonings++ > 0) apart = index
+        if (block.kind === 'reasoning') fresh = index
         frames.set(index, { start: `${deltaStart}{"${contentFields[block.kind]}":`, end: deltaEnd })
         return ''
       }
@@ -239,9 +239,13 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
 
   function delta(index: number, text: string): string {
     const frame = frames.get(index)!
-    const isApart = apart === index
-    if (isApart) apart = undefined
-    return begin() + frame.start + JSON.stringify(isApart ? `\n\n${text}` : text) + frame.end
+    let words = text
+    if (index === fresh) {
+      if (hasReasoned) words = `\n\n${text}`
+      hasReasoned = true
+      fresh = undefined
+    }
+    return begin() + frame.start + JSON.stringify(words) + frame.end
   }
 }
 

@@ -80,6 +80,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
   }
 
   function startBlock(number: unknown, block: Record<string, unknown>, input: () => string) {
+    if (sources.has(number)) return narrator.fail(unreadable())
     const known = blockOf(block)
     if (!known) {
       sources.set(number, 'ignored')
@@ -87,6 +88,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
     }
     const isContinued = known.kind === 'text' && last?.kind === 'text'
     if (!isContinued) settle()
+    if (known.kind !== 'tool_call') breakOpen()
     const source: Source = isContinued
       ? last!
       : { index: narrator.open(known), kind: known.kind as Source['kind'], initial: '', signature: '' }
@@ -144,6 +146,16 @@ export function createReader(narrator: Narrator, profile: Profile) {
       narrator.seal(source.index, { wire: 'messages', kind: 'signature', data: source.signature })
     }
     source.signature = ''
+  }
+
+  /** The hub has one text or reasoning open at a time (I4): one that was never stopped ends here. */
+  function breakOpen() {
+    for (const [number, source] of sources) {
+      if (source === 'ignored' || source.kind === 'tool_call') continue
+      complete(source)
+      narrator.stop(source.index)
+      sources.delete(number)
+    }
   }
 
   function settle() {
