@@ -58,7 +58,9 @@ export const tokenCountMax = 2 ** 31
 
 /** A count as a model may report it: a non-negative whole number of believable size, else undefined. */
 export function readCount(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= tokenCountMax ? value : undefined
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= tokenCountMax
+    ? value
+    : undefined
 }
 
 export type UsageEvidence = {
