@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { mergeUsage } from '../../src/inference/usage.ts'
+import { decodeUsage as chat } from '../../src/wires/chat/usage.ts'
+import { decodeUsage as messages } from '../../src/wires/messages/usage.ts'
+import { decodeUsage as responses } from '../../src/wires/responses/usage.ts'
+
+test('C6 a count that is negative, fractional, a word or absurd is not believed and flagged', () => {
+  for (const bad of [-1, 1.5, '9', 2 ** 31 + 1, Number.NaN, {}]) {
+    assert.deepEqual(chat({ prompt_tokens: 9, completion_tokens: bad }, 'none'), {
+      inputTokens: 9,
+      flags: ['usage_invalid'],
+    })
+    assert.deepEqual(messages({ input_tokens: 9, output_tokens: bad }), { inputTokens: 9, flags: ['usage_invalid'] })
+    assert.deepEqual(responses({ input_tokens: 9, output_tokens: bad }, 'none'), {
+      inputTokens: 9,
+      flags: ['usage_invalid'],
+    })
+  }
+})
+
+test('C6 more cached than read is clamped and flagged', () => {
+  assert.deepEqual(
+    chat(
+      { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 20, cache_write_tokens: 5 } },
+      'none',
+    ),
+    {
+      inputTokens: 0,
+      cacheReadTokens: 9,
+      cacheWriteTokens: 0,
+      outputTokens: 1,
+      flags: ['cached_clamped'],
+    },
+  )
+})
+
+test('C6 where a total is present the output is the larger of the completion and the rest of the total', () => {
+  const grok = {
+    prompt_tokens: 307,
+    completion_tokens: 26,
+    total_tokens: 560,
+    completion_tokens_details: { reasoning_tokens: 227 },
+  }
+  assert.equal(chat(grok, 'none').outputTokens, 253)
+  assert.equal(chat(grok, 'excl_reasoning').outputTokens, 253)
+  assert.equal(chat({ prompt_tokens: 9, completion_tokens: 0, total_tokens: 20 }, 'none').outputTokens, 11)
+  assert.equal(chat({ prompt_tokens: 9, completion_tokens: 5, total_tokens: 0 }, 'none').outputTokens, 5)
+  assert.equal(responses({ input_tokens: 9, output_tokens: 1, total_tokens: 20 }, 'none').outputTokens, 11)
+})
+
+test('translation 3.1 the quirks of reports are read', () => {
+  assert.equal(
+    chat({ prompt_tokens: 9, completion_tokens: 1, prompt_cache_hit_tokens: 6 }, 'cache_hit_fields').cacheReadTokens,
+    6,
+  )
+  assert.equal(
+    chat({ prompt_tokens: 9, completion_tokens: 1, cached_tokens: 6 }, 'top_level_cached').cacheReadTokens,
+    6,
+  )
+  assert.equal(
+    chat(
+      { prompt_tokens: 9, completion_tokens: 64, completion_tokens_details: { reasoning_tokens: 20 } },
+      'excl_reasoning',
+    ).outputTokens,
+    84,
+  )
+  assert.equal(
+    chat({ prompt_tokens: 9, completion_tokens: 0, completion_tokens_details: { reasoning_tokens: 60 } }, 'none')
+      .outputTokens,
+    60,
+  )
+})
+
+test('I9 zeros have not been counted yet and take nothing back', () => {
+  assert.deepEqual(chat({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, 'none'), {})
+  assert.deepEqual(messages({ input_tokens: 0, output_tokens: 0 }), {})
+  const start = messages({ input_tokens: 3, cache_read_input_tokens: 90, output_tokens: 1 })
+  const end = messages({
+    input_tokens: 0,
+    cache_read_input_tokens: 0,
+    cache_creation_input_tokens: 0,
+    output_tokens: 12,
+  })
+  assert.deepEqual(mergeUsage(start, end), { inputTokens: 3, cacheReadTokens: 90, outputTokens: 12 })
+  assert.deepEqual(messages({ input_tokens: 0, cache_read_input_tokens: 90, output_tokens: 0 }), {
+    inputTokens: 0,
+    cacheReadTokens: 90,
+    outputTokens: 0,
+  })
+})
+
+test('C1 writes for an hour, thinking and compactions of a messages model are counted', () => {
+  assert.deepEqual(
+    messages({
+      input_tokens: 10,
+      cache_creation_input_tokens: 30,
+      cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 20 },
+      output_tokens: 7,
+      output_tokens_details: { thinking_tokens: 4 },
+      iterations: [
+        { type: 'compaction', input_tokens: 100, output_tokens: 50 },
+        { type: 'message', input_tokens: 10, output_tokens: 7 },
+      ],
+    }),
+    { inputTokens: 110, cacheWriteTokens: 30, cacheWrite1hTokens: 20, outputTokens: 57, reasoningTokens: 4 },
+  )
+  assert.equal(
+    messages({ input_tokens: 1, cache_creation: { ephemeral_5m_input_tokens: 2, ephemeral_1h_input_tokens: 3 } })
+      .cacheWriteTokens,
+    5,
+  )
+})
+
+test('C6 what is no report says nothing', () => {
+  for (const raw of [undefined, null, 7, 'x', []]) {
+    assert.deepEqual([chat(raw, 'none'), messages(raw), responses(raw, 'none')], [{}, {}, {}])
+  }
+})
