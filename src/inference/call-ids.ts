@@ -18,7 +18,8 @@ export function renameCallIds(
   upstreamName: (call: ToolCallPart) => string,
 ): Turn[] {
   const used = new Set<string>()
-  const waiting = new Map<string, { turn: number; id: string }[]>()
+  // Per client id the calls without a result, a group per turn: the nearest turn is last, its first call is next.
+  const waiting = new Map<string, { turn: number; ids: string[]; next: number }[]>()
   const latest = new Map<string, string>()
   const occurrences = new Map<string, number>()
   let running = 0
@@ -38,24 +39,27 @@ export function renameCallIds(
 
   function open(original: string, turn: number, name: string): string {
     const id = mint(original, name)
-    const queue = waiting.get(original)
-    if (queue) queue.push({ turn, id })
-    else waiting.set(original, [{ turn, id }])
+    const groups = waiting.get(original) ?? []
+    const group = groups.at(-1)
+    if (group?.turn === turn) group.ids.push(id)
+    else groups.push({ turn, ids: [id], next: 0 })
+    waiting.set(original, groups)
     latest.set(original, id)
     return id
   }
 
   function answer(original: string): string {
-    const queue = waiting.get(original)
-    const nearest = queue?.at(-1)
-    if (!queue || !nearest) {
+    const groups = waiting.get(original)
+    const nearest = groups?.at(-1)
+    if (!nearest) {
       // A second result of one call keeps its id, so that the model sees what is wrong; one of no call gets its own.
       const id = latest.get(original) ?? mint(original, 'unknown')
       latest.set(original, id)
       return id
     }
-    const first = queue.findIndex((call) => call.turn === nearest.turn)
-    return queue.splice(first, 1)[0]!.id
+    const id = nearest.ids[nearest.next++]!
+    if (nearest.next === nearest.ids.length) groups?.pop()
+    return id
   }
 
   function mint(original: string, name: string): string {

@@ -1,5 +1,6 @@
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
+import { sha256Hex } from '../digest.ts'
 import { renameCallIds } from '../inference/call-ids.ts'
 import { assignNames, type Names } from '../inference/names.ts'
 import { normalise } from '../inference/normalise.ts'
@@ -121,9 +122,11 @@ function capOutput(requested: number | undefined, model: Model, wireMin: number,
 
 /** R-STOP: what the upstream does not enforce is enforced here. */
 function splitStops(wanted: readonly string[], limits: WireLimits, losses: Losses): Prepared['stops'] {
-  const all = [...new Set(wanted)].filter((stop) => stop !== '' && (limits.takesBlankStops || stop.trim() !== ''))
-  if (all.length < new Set(wanted).size) losses.add('stop', 'dropped', 'empty or blank')
-  return { sent: all.slice(0, limits.stopsMax), local: all.slice(limits.stopsMax), all }
+  const all = [...new Set(wanted)].filter((stop) => stop !== '')
+  if (wanted.includes('')) losses.add('stop', 'dropped', 'empty')
+  const sendable = all.filter((stop) => limits.takesBlankStops || stop.trim() !== '')
+  const sent = new Set(sendable.slice(0, limits.stopsMax))
+  return { sent: [...sent], local: all.filter((stop) => !sent.has(stop)), all }
 }
 
 /** The text of a failed tool result on a wire that has no mark for it (R-RES). */
@@ -131,6 +134,15 @@ export function failedText(result: ToolResultPart, text: string): string {
   if (!result.isError) return text
   if (text === '') return 'Error: tool call failed'
   return text.slice(0, 5).toLowerCase() === 'error' ? text : `Error: ${text}`
+}
+
+/** The parts of a tool result, a failed one with that said in its first text. */
+export function failedParts(result: ToolResultPart): ToolResultPart['parts'] {
+  if (!result.isError) return result.parts
+  const first = result.parts.findIndex((part) => part.type === 'text')
+  const part = result.parts[first]
+  const text = failedText(result, part?.type === 'text' ? part.text : '')
+  return [{ type: 'text', text }, ...result.parts.filter((_, index) => index !== first)]
 }
 
 /** A text document where files are not taken: its title, then its text (R-DOC). */
@@ -144,6 +156,11 @@ export function refuseImages(profile: Profile, param: string) {
 
 export function refuseFiles(profile: Profile, param: string) {
   if (!profile.files) refuse(param, `"${param}": this model takes no files.`)
+}
+
+/** Who the client acts for; upstreams of two wires take 64 characters (R-WHO). */
+export function shortId(id: string | undefined): string | undefined {
+  return id !== undefined && id.length > 64 ? sha256Hex(id) : id
 }
 
 /** What stands for a tool without arguments (R-SCHEMA). */

@@ -80,9 +80,15 @@ export function readRawObject(body: Body, value: unknown, param: string, what?: 
   return raw.source.startsWith('{') ? raw : wrongType(param, what, 'an object')
 }
 
-/** The source of an optional object, and `{}` or nothing for one that is empty or absent alike. */
 export function optionalRawObject(body: Body, value: unknown, param: string, what?: string): RawJson | undefined {
   return isAbsent(value) ? undefined : readRawObject(body, value, param, what)
+}
+
+/** Argument text as it came; some clients send the object itself. */
+export function readArguments(body: Body, value: unknown, param: string): string {
+  if (isAbsent(value)) return ''
+  const { source } = body.raw(value)
+  return source.startsWith('{') ? source : readString(value, param, '"arguments"')
 }
 
 function wrongType(param: string, what: string | undefined, type: string): never {

@@ -127,11 +127,11 @@ const toMessages: Case[] = [
   { id: 'Q71', title: 'stop: "x"', body: ask({ stop: 'x' }), expect: (up) => deepEqual(up.stop_sequences, ['x']) },
   {
     id: 'Q71',
-    title: 'stop: ["a",""," "]',
+    title: 'stop: ["a",""," "]: the blank one is enforced here (T9)',
     body: ask({ stop: ['a', '', ' '] }),
     expect: (up, { encoded }) => {
       deepEqual(up.stop_sequences, ['a'])
-      deepEqual([encoded.stops, encoded.localStops], [['a'], []])
+      deepEqual([encoded.stops, encoded.localStops], [['a', ' '], [' ']])
     },
   },
   {

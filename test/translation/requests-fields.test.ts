@@ -1,5 +1,7 @@
 import { deepEqual, equal, notEqual, ok } from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import test from 'node:test'
+import { translationPages } from '../../scripts/translation-docs.ts'
 import type { WireName } from '../../src/catalog/model.ts'
 import { chatFields } from '../../src/wires/chat/fields.ts'
 import type { FieldTable } from '../../src/wires/fields.ts'
@@ -148,4 +150,12 @@ function isQuiet(wire: WireName, field: string, target: WireName): boolean {
 test('T9 a field that no table knows is counted without its name', () => {
   const { encoded } = translate('chat', 'messages', { ...smallest.chat, my_secret_field: 1 })
   deepEqual(encoded.losses, [{ field: '(unknown)', what: 'dropped', why: 'not a field of this wire' }])
+})
+
+test('T9 the pages of docs/translation are what the tables say', () => {
+  const pages = translationPages()
+  equal(pages.size, 6)
+  for (const [name, text] of pages) {
+    equal(readFileSync(new URL(`../../docs/translation/${name}`, import.meta.url), 'utf8'), text)
+  }
 })

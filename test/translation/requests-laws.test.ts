@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { fuzzRequests } from '../../scripts/fuzz-requests.ts'
 import type { WireName } from '../../src/catalog/model.ts'
 import type { Profile } from '../../src/catalog/profile.ts'
 import { renameCallIds } from '../../src/inference/call-ids.ts'
@@ -306,6 +307,12 @@ test('TP6 call ids are one to one, in the style that was asked for', () => {
     }),
     runs,
   )
+})
+
+test('R10 a mutated request is an upstream body or a 400, never a fault of ours', () => {
+  const count = fuzzRequests(20 * runs.numRuns, 11)
+  deepEqual(count.faults, [])
+  ok(count.encoded > 500 && count.refused > 500)
 })
 
 function callOf(callId: string): ToolCallPart {

@@ -588,3 +588,39 @@ test('T18 no recursion: a conversation of 100,000 turns and a tool list of 20,00
   equal(JSON.parse(encode('messages', request).body).messages.length, 100_000)
   equal(JSON.parse(encode('responses', request).body).tools.length, 20_000)
 })
+
+test('R-RES a failed result with an image says so on responses, once', () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
+  const messages = [
+    { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
+    {
+      role: 'user',
+      content: [
+        { type: 'tool_result', tool_use_id: 't', content: [{ type: 'text', text: 'boom' }, image], is_error: true },
+      ],
+    },
+  ]
+  const { output } = translate('messages', 'responses', messagesAsk({ messages })).body.input[1]
+  deepEqual(output, [
+    { type: 'input_text', text: 'Error: boom' },
+    { type: 'input_image', image_url: `data:image/png;base64,${png}`, detail: 'auto' },
+  ])
+})
+
+test('R-PAIR 3 many calls of one id are paired in the order of their turn, in time that grows with their number', () => {
+  const count = 50_000
+  const calls = Array.from({ length: count }, () => call('x'))
+  const results = Array.from({ length: count }, (_, i) => ({ role: 'tool', tool_call_id: 'x', content: String(i) }))
+  const up = translate(
+    'chat',
+    'messages',
+    chatAsk({ messages: [{ role: 'assistant', tool_calls: calls }, ...results] }),
+  ).body
+  const ids = up.messages[0].content.map((block: { id: string }) => block.id)
+  equal(new Set(ids).size, count)
+  deepEqual(
+    up.messages[1].content.map((block: { tool_use_id: string }) => block.tool_use_id),
+    ids,
+  )
+  equal(up.messages[1].content[count - 1].content, String(count - 1))
+})

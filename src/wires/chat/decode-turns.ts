@@ -15,6 +15,7 @@ import {
   type Json,
   type Losses,
   optional,
+  readArguments,
   readArray,
   readObject,
   readString,
@@ -74,7 +75,7 @@ function readTexts(content: unknown): OperatorText[] {
 
 function readParts(content: unknown): Json[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }]
-  return readArray(content, param, '"content"').map((part) => readObject(part, param, 'each part'))
+  return readArray(content, param, '"content", if no string,').map((part) => readObject(part, param, 'each part'))
 }
 
 function readUserPart(part: Json): TextPart | ImagePart | DocumentPart {
@@ -130,14 +131,6 @@ function readCall(call: Json, body: Body): ToolCallPart {
     type: 'tool_call',
     callId: readString(call['id'], param, '"id" of a tool call'),
     name: readString(called['name'], param, '"name" of a tool call'),
-    argumentsText: readArguments(called['arguments'], body, param),
+    argumentsText: readArguments(body, called['arguments'], param),
   }
-}
-
-/** Text as it came; some clients send the object itself. */
-function readArguments(value: unknown, body: Body, field: string): string {
-  if (isAbsent(value)) return ''
-  const { source } = body.raw(value)
-  if (source.startsWith('{')) return source
-  return readString(value, field, '"arguments"')
 }

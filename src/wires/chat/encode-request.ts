@@ -1,10 +1,9 @@
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { sha256Hex } from '../../digest.ts'
 import type { InferenceRequest, OutputFormat, Tool } from '../../inference/request.ts'
 import type { Choice } from '../choice.ts'
 import { verbatim, writeJson } from '../json-writer.ts'
-import { dropFields, formatName, type Prepared, prepareRequest, toolSchema } from '../prepare-request.ts'
+import { dropFields, formatName, type Prepared, prepareRequest, shortId, toolSchema } from '../prepare-request.ts'
 import { type Reasoning, resolveReasoning } from '../reasoning-wish.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { encodeMessages, lacksThought } from './encode-turns.ts'
@@ -118,10 +117,6 @@ function identity(request: InferenceRequest, profile: Profile): Record<string, u
     user: shortId(user ?? safetyId),
     safety_identifier: takesSafetyId ? shortId(safetyId) : undefined,
   }
-}
-
-function shortId(id: string | undefined): string | undefined {
-  return id !== undefined && id.length > 64 ? sha256Hex(id) : id
 }
 
 function toolFields(choice: Choice, profile: Profile): Record<string, unknown> {

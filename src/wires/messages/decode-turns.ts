@@ -63,7 +63,7 @@ export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[
 /** Text that may be a string or a list of text blocks: the same text is the same either way (ruling T14). */
 export function readTextBlocks(content: unknown, field: string): OperatorText[] {
   if (typeof content === 'string') return [{ text: content }]
-  return readArray(content, field, 'system text').map((entry) => {
+  return readArray(content, field, 'system text, if no string,').map((entry) => {
     const block = readObject(entry, field, 'each block')
     if (block['type'] !== 'text') refuse(field, `"${field}": system text has text blocks only.`)
     return { text: readString(block['text'], field, 'the text of a block'), ...marked(block) }
@@ -84,7 +84,7 @@ function marked(block: Json): { cacheMark?: CacheMark } {
 
 function readBlocks(content: unknown): Json[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }]
-  return readArray(content, param, '"content"').map((entry) => readObject(entry, param, 'each block'))
+  return readArray(content, param, '"content", if no string,').map((entry) => readObject(entry, param, 'each block'))
 }
 
 function readUserBlock(block: Json): UserPart[] {

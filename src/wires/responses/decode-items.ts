@@ -16,6 +16,7 @@ import {
   type Json,
   type Losses,
   optional,
+  readArguments,
   readArray,
   readObject,
   readString,
@@ -163,7 +164,7 @@ function addModelParts(into: Conversation, parts: ModelPart[]) {
 
 function readParts(content: unknown, what: string): Json[] {
   if (typeof content === 'string') return [{ type: 'input_text', text: content }]
-  return readArray(content, param, what).map((part) => readObject(part, param, 'each part'))
+  return readArray(content, param, `${what}, if no string,`).map((part) => readObject(part, param, 'each part'))
 }
 
 /** Clients mix the three names of text up; it is text all the same. */
@@ -200,16 +201,9 @@ function readCall(item: Json, body: Body): ModelPart {
     type: 'tool_call',
     callId: readString(item['call_id'], param, '"call_id"'),
     name: readString(item['name'], param, '"name" of a function_call'),
-    argumentsText: readArguments(item['arguments'], body),
+    argumentsText: readArguments(body, item['arguments'], param),
     ...(namespace && namespace !== plainNamespace ? { namespace } : {}),
   }
-}
-
-/** Text as it came; some clients send the object itself. */
-function readArguments(value: unknown, body: Body): string {
-  if (isAbsent(value)) return ''
-  const { source } = body.raw(value)
-  return source.startsWith('{') ? source : readString(value, param, '"arguments"')
 }
 
 /** R-HIST: the text is for models that want theirs back, the envelope opens only for the account and model it is of. */

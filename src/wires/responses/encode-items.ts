@@ -9,7 +9,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../inference/request.ts'
-import { failedText, inlineText, type Prepared, refuseFiles, refuseImages } from '../prepare-request.ts'
+import { failedParts, failedText, inlineText, type Prepared, refuseFiles, refuseImages } from '../prepare-request.ts'
 
 type Item = Record<string, unknown>
 
@@ -75,9 +75,7 @@ function createTurnEncoder(request: InferenceRequest, prepared: Prepared, profil
       return part.type === 'document' && part.text !== undefined ? [inlineText(part)] : []
     })
     if (texts.length === result.parts.length) return { ...item, output: failedText(result, texts.join('\n')) }
-    const parts = result.parts.map(encodePart)
-    const error = result.isError ? failedText(result, texts[0] ?? '') : ''
-    return { ...item, output: error && error !== texts[0] ? [{ type: 'input_text', text: error }, ...parts] : parts }
+    return { ...item, output: failedParts(result).map(encodePart) }
   }
 
   function encodePart(part: TextPart | ImagePart | DocumentPart): unknown {

@@ -1,10 +1,9 @@
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { sha256Hex } from '../../digest.ts'
 import type { InferenceRequest, OutputFormat, Tool } from '../../inference/request.ts'
 import type { Choice } from '../choice.ts'
 import { verbatim, writeJson } from '../json-writer.ts'
-import { dropFields, formatName, prepareRequest, toolSchema } from '../prepare-request.ts'
+import { dropFields, formatName, prepareRequest, shortId, toolSchema } from '../prepare-request.ts'
 import { type Reasoning, resolveReasoning } from '../reasoning-wish.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { encodeInput } from './encode-items.ts'
@@ -90,10 +89,6 @@ function identity(request: InferenceRequest, profile: Profile): Record<string, u
   if (!profile.accepts.has('safety_identifier')) return { user: shortId(user ?? safetyId) }
   if (request.origin === 'messages') return { safety_identifier: shortId(user) }
   return { user: shortId(user), safety_identifier: shortId(safetyId) }
-}
-
-function shortId(id: string | undefined): string | undefined {
-  return id !== undefined && id.length > 64 ? sha256Hex(id) : id
 }
 
 function toolFields(choice: Choice): Record<string, unknown> {
