@@ -2,8 +2,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createThrottle, createWindows } from './accounts/limits.ts'
 import type { Address, Config } from './config/config.ts'
-import type { Delivery } from './gateway/delivery.ts'
-import type { Gateway } from './gateway/gateway.ts'
+import type { Gateway, Ticking } from './gateway/gateway.ts'
 import { createAdmin } from './http/admin.ts'
 import { createRouter } from './http/routes.ts'
 import { createEdge } from './http/server.ts'
@@ -54,7 +53,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   let isReady = true
   let isDraining = false
   let hurryUp = () => {}
-  const deliveries = new Set<Delivery>()
+  const deliveries = new Set<Ticking>()
   const load = createLoadWatch(clockMs)
 
   const gateway: Gateway = {

@@ -1,5 +1,5 @@
 import { ClientBody } from '../wires/client-body.ts'
-import { checkLength } from '../wires/conversation-key.ts'
+import { readSessionId } from '../wires/conversation-key.ts'
 import { countMessagesTokens } from '../wires/messages/count-tokens.ts'
 import type { Call } from './call.ts'
 import type { Gateway } from './gateway.ts'
@@ -11,8 +11,7 @@ export async function countTokens(gateway: Gateway, call: Call, record: CallReco
   identify(gateway, call, record)
   const body = new ClientBody(await call.readBody())
   findModel(gateway, body, record)
-  const session = call.header('x-session-id')
-  if (session !== undefined) checkLength('x-session-id', session)
+  readSessionId((name) => call.header(name))
   const inputTokens = countMessagesTokens(JSON.parse(body.text()))
   call.reply(200, 'application/json', JSON.stringify({ input_tokens: inputTokens }))
 }

@@ -11,7 +11,7 @@ import type { ErrorFacts } from '../wires/envelope.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/relay.ts'
 import type { Call } from './call.ts'
 import type { Exchange } from './exchange.ts'
-import type { Gateway } from './gateway.ts'
+import type { Gateway, Ticking } from './gateway.ts'
 import type { CallRecord } from './record.ts'
 
 /** The largest answer that is not a stream, and the most that is read of a refusal, in bytes (reliability §3). */
@@ -45,7 +45,7 @@ const outcomeOfCause = new Map<string, Outcome>([
  *
  * Until `open` a failure is an ordinary error response; from then on it is a cut stream (spec 7.4.4).
  */
-export class Delivery implements UpstreamListener {
+export class Delivery implements UpstreamListener, Ticking {
   readonly #gateway: Gateway
   readonly #call: Call
   readonly #record: CallRecord
@@ -298,6 +298,7 @@ export class Delivery implements UpstreamListener {
       this.#fail(answer.fault, 'upstream_error_body')
       return
     }
+    if (answer.isCutByUs) this.#flight?.abort()
     this.#settleComplete(answer.report, answer, (usage) => {
       this.#call.reply(200, 'application/json', answer.encode(usage))
       this.#over()
@@ -351,8 +352,8 @@ export class Delivery implements UpstreamListener {
     const { status, code, message, param } = error
     const facts: ErrorFacts = { status, code, message, param }
     const waived = this.#config.billing.cutAnswers === 'waive' && outcome !== 'shutdown'
-    this.#settle(relay.report, relay, false, outcome, waived, () => {
-      this.#call.end(relay.failure(facts, relay.report), relay.encoding)
+    this.#settle(relay.report, relay, false, outcome, waived, (usage) => {
+      this.#call.end(relay.failure(facts, usage), relay.encoding)
       this.#over()
     })
     this.#flight?.abort()
@@ -373,7 +374,8 @@ export class Delivery implements UpstreamListener {
 
   #settleComplete(report: UsageReport, source: EstimateSource, then: (usage: ShownUsage) => void): void {
     const outcome = this.#goneMs === undefined ? 'ok' : 'client_abort'
-    this.#settle(report, source, true, outcome, false, then)
+    // An answer that we ended at a stop sequence has no final word of the model's (ruling T15).
+    this.#settle(report, source, !source.isCutByUs, outcome, false, then)
   }
 
   /** Weighs, prices and debits; `then` runs when the debit is durable (ruling C3). Takes effect once. */
@@ -458,5 +460,5 @@ function endFlight(flight: Flight): void {
 
 const broken: Fault = { kind: 'broken', text: '' }
 
-type EstimateSource = { estimateOutput(): number }
+type EstimateSource = { estimateOutput(): number; isCutByUs?: boolean }
 type ShownUsage = ReturnType<typeof weighUsage>['usage']

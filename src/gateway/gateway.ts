@@ -4,7 +4,6 @@ import type { Throttle, Windows } from '../accounts/limits.ts'
 import type { Config } from '../config/config.ts'
 import type { Sealed } from '../inference/request.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
-import type { Delivery } from './delivery.ts'
 
 /** Every part that a walk needs; main builds it. */
 export type Gateway = {
@@ -18,7 +17,7 @@ export type Gateway = {
   /** Unix milliseconds; for records and ids. */
   nowMs(): number
   /** Requests between upstream and client; the ticker asks each what its deadlines say. */
-  deliveries: Set<Delivery>
+  deliveries: Set<Ticking>
   /** Requests whose client left and that are read on for their usage, at most 200 (ruling C4). */
   settling: { count: number }
   /** True while new inference is turned away to keep what runs alive (reliability §7). */
@@ -26,6 +25,14 @@ export type Gateway = {
   sealer: Sealer
   /** A key that means nothing outside its account: what is sent upstream, and what picks the upstream account (ruling P6). */
   scopeKey(accountId: string, key: string): string
+}
+
+/** A request between upstream and client, as the ticker and the drain see it. */
+export interface Ticking {
+  /** Looks at every deadline. @param nowMs Unix milliseconds. */
+  tick(nowMs: number): void
+  /** The process is going: what is not whole by now is cut and billed (reliability §7). */
+  shutDown(): void
 }
 
 /** Envelopes for a provider's signatures (ruling T7). */

@@ -32,8 +32,8 @@ export interface StreamRelay {
   finish(usage: Usage): string
   /** A sign of life for a silent stream (ruling U4). Only between frames. */
   keepAlive(): string
-  /** How a started stream says that it failed, without a terminator (spec 7.4, ruling T4). */
-  failure(facts: ErrorFacts, report: UsageReport): string
+  /** How a started stream says that it failed, without a terminator (spec 7.4, ruling T4), and what was billed. */
+  failure(facts: ErrorFacts, usage: Usage): string
 }
 
 /** A whole JSON answer, read but not yet shown. */
@@ -42,6 +42,8 @@ export type WholeAnswer =
   | {
       fault?: undefined
       report: UsageReport
+      /** Ended by us at a stop sequence: the report is no final word (ruling T15). */
+      isCutByUs?: boolean
       estimateOutput: () => number
       /** The client's body, with the counters that were billed. */
       encode: (usage: Usage) => string | Uint8Array

@@ -91,3 +91,9 @@ export function factsOfFault(fault: Fault): ErrorFacts {
   const isModelStatus = fault.kind === 'rejected' && (fault.status === 404 || fault.status === 422)
   return { status: isModelStatus ? fault.status! : errorTable[code].status, code, message: fault.text, param: null }
 }
+
+/** The fault that is told as these facts: what the caller decided, in its scrubbed words. */
+export function faultOfFacts({ status, code, message }: ErrorFacts): Fault {
+  const kind = (Object.keys(codes) as Fault['kind'][]).find((candidate) => codes[candidate] === code) ?? 'broken'
+  return { kind, status, text: message }
+}

@@ -1,6 +1,6 @@
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
-import type { Answer, AnswerEvent, AnswerHead, Fault } from '../inference/answer.ts'
+import type { Answer, AnswerEvent, AnswerHead } from '../inference/answer.ts'
 import type { InferenceRequest, Loss, Sealed } from '../inference/request.ts'
 import type { SseFrame } from '../sse.ts'
 import type { Step } from '../step.ts'
@@ -42,6 +42,4 @@ export type Translator = {
   encodeAnswer(answer: Answer, head: AnswerHead): string
   /** The stream for a client: SSE text, each event whole. On `fail` an error frame without terminator (ruling T4). */
   createEncoder(head: AnswerHead): Step<AnswerEvent, string>
-  /** A model's refusal by HTTP status and body. */
-  decodeError(status: number, bodyText: string): Fault
 }

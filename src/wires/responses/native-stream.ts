@@ -91,9 +91,8 @@ export class ResponsesNativeStream implements StreamRelay {
   }
 
   /** `response.failed` with the next sequence number (ruling P2), its code in the vendor's words (ruling T4). */
-  failure(facts: ErrorFacts, report: UsageReport): string {
+  failure(facts: ErrorFacts, usage: Usage): string {
     const sequence = /"sequence_number"\s*:\s*(\d+)/.exec(this.#lastFrame)?.[1]
-    const isCounted = report.inputTokens !== undefined || report.outputTokens !== undefined
     const event = {
       type: 'response.failed',
       sequence_number: sequence === undefined ? 0 : Number(sequence) + 1,
@@ -107,7 +106,7 @@ export class ResponsesNativeStream implements StreamRelay {
         status: 'failed',
         error: { code: failedCode(facts), message: facts.message },
         store: false,
-        usage: isCounted ? encodeUsage(countersOf(report)) : null,
+        usage: encodeUsage(usage),
       },
     }
     return `event: response.failed\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
@@ -187,17 +186,5 @@ export class ResponsesNativeStream implements StreamRelay {
       this.fault = { kind: 'broken', text: 'an event is not JSON' }
       return undefined
     }
-  }
-}
-
-function countersOf(report: UsageReport): Usage {
-  return {
-    inputTokens: report.inputTokens ?? 0,
-    cacheReadTokens: report.cacheReadTokens ?? 0,
-    cacheWriteTokens: report.cacheWriteTokens ?? 0,
-    cacheWrite1hTokens: report.cacheWrite1hTokens ?? 0,
-    outputTokens: report.outputTokens ?? 0,
-    reasoningTokens: report.reasoningTokens ?? 0,
-    estimated: false,
   }
 }

@@ -1,0 +1,108 @@
+import type { AnswerEvent, AnswerHead, Fault } from '../inference/answer.ts'
+import type { Usage, UsageReport } from '../inference/usage.ts'
+import { createSseReader, cutFrame, type SseFrame } from '../sse.ts'
+import type { Step } from '../step.ts'
+import type { ErrorFacts } from '../wires/envelope.ts'
+import type { StreamRelay } from '../wires/relay.ts'
+import { faultOfFacts } from '../wires/stream-fault.ts'
+import type { Translator } from '../wires/wire.ts'
+import { type AnswerPlan, type AnswerRun, startRun } from './answer-run.ts'
+
+/**
+ * A model's stream for a client of another wire: bytes, frames, events, filters, frames, text. The last event waits until
+ * it is known what is billed, so that what is shown is what was paid.
+ */
+export class TranslatedStream implements StreamRelay {
+  readonly encoding = 'utf8'
+  isVisible = false
+  isFinished = false
+  fault: Fault | undefined
+  events = 0
+  readonly #plan: AnswerPlan
+  readonly #run: AnswerRun
+  readonly #reader = createSseReader()
+  readonly #decoder: Step<SseFrame, AnswerEvent>
+  readonly #encoder: Step<AnswerEvent, string>
+  #billed: Usage | undefined
+  #finish: AnswerEvent | undefined
+
+  constructor(plan: AnswerPlan, target: Translator, head: Omit<AnswerHead, 'weigh'>) {
+    this.#plan = plan
+    this.#run = startRun(plan)
+    this.#decoder = plan.source.createDecoder(plan.model.profile)
+    this.#encoder = target.createEncoder({ ...head, weigh: () => this.#billed! })
+  }
+
+  get report(): UsageReport {
+    return this.#run.meter.report()
+  }
+
+  get isCutByUs(): boolean {
+    return this.isFinished && !this.#run.meter.isComplete()
+  }
+
+  push(chunk: Uint8Array): string {
+    let text = ''
+    for (const frame of this.#reader.push(chunk)) {
+      if (frame.data !== '') this.events++
+      text += this.#show(this.#decoder.push(frame))
+    }
+    return text
+  }
+
+  end(): string {
+    let text = ''
+    for (const frame of this.#reader.end()) text += this.#show(this.#decoder.push(frame))
+    return text + this.#show(this.#decoder.end())
+  }
+
+  pushWhole(body: Buffer): string {
+    this.events++
+    return this.#show(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.model.profile))
+  }
+
+  estimateOutput(): number {
+    return this.#run.meter.estimateTokens()
+  }
+
+  finish(usage: Usage): string {
+    this.#billed = usage
+    return this.#finish ? this.#encode(this.#finish) : ''
+  }
+
+  keepAlive(): string {
+    return this.#encode({ type: 'alive' })
+  }
+
+  failure(facts: ErrorFacts, usage: Usage): string {
+    this.#billed = usage
+    // Blocks that are open are closed as cut before the failure is told (I3).
+    const text = this.fault ? '' : this.#show(this.#decoder.push(cutFrame))
+    return text + this.#encode({ type: 'fail', fault: faultOfFacts(facts) })
+  }
+
+  #show(events: Iterable<AnswerEvent>): string {
+    let text = ''
+    for (const event of this.#run.take(events)) {
+      if (event.type === 'finish') {
+        this.isFinished = true
+        this.isVisible = true
+        this.#finish = event
+      } else if (event.type === 'fail') this.fault = event.fault
+      else {
+        // An empty block shows nothing yet; a call does (translation 4.1).
+        const isShown =
+          event.type === 'block_delta' || (event.type === 'block_start' && event.block.kind === 'tool_call')
+        if (isShown) this.isVisible = true
+        text += this.#encode(event)
+      }
+    }
+    return text
+  }
+
+  #encode(event: AnswerEvent): string {
+    let text = ''
+    for (const piece of this.#encoder.push(event)) text += piece
+    return text
+  }
+}

@@ -1,0 +1,70 @@
+import type { AnswerEvent, AnswerHead, Fault } from '../inference/answer.ts'
+import { createFold } from '../inference/fold.ts'
+import { createSseReader, cutFrame } from '../sse.ts'
+import type { StreamFold, WholeAnswer } from '../wires/relay.ts'
+import type { Translator } from '../wires/wire.ts'
+import { type AnswerPlan, startRun } from './answer-run.ts'
+
+/**
+ * A translated answer for a client that wants JSON: the fold of the same events that a stream would have told, whether
+ * the model sent one body or a stream (translation 1.2).
+ */
+export class TranslatedWhole implements StreamFold {
+  isFinished = false
+  fault: Fault | undefined
+  events = 0
+  readonly #plan: AnswerPlan
+  readonly #target: Translator
+  readonly #head: Omit<AnswerHead, 'weigh'>
+  readonly #run
+  readonly #fold = createFold()
+  readonly #reader = createSseReader()
+  readonly #decoder
+
+  constructor(plan: AnswerPlan, target: Translator, head: Omit<AnswerHead, 'weigh'>) {
+    this.#plan = plan
+    this.#target = target
+    this.#head = head
+    this.#run = startRun(plan)
+    this.#decoder = plan.source.createDecoder(plan.model.profile)
+  }
+
+  push(chunk: Uint8Array): void {
+    for (const frame of this.#reader.push(chunk)) {
+      if (frame.data !== '') this.events++
+      this.#take(this.#decoder.push(frame))
+    }
+  }
+
+  end(): void {
+    for (const frame of this.#reader.end()) this.#take(this.#decoder.push(frame))
+    this.#take(this.#decoder.end())
+  }
+
+  /** The model's one JSON body. */
+  pushWhole(body: Buffer): void {
+    this.#take(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.model.profile))
+  }
+
+  whole(): WholeAnswer {
+    if (!this.isFinished && !this.fault) this.#take(this.#decoder.push(cutFrame))
+    const outcome = this.#fold.outcome()
+    if (outcome === 'none') return { fault: { kind: 'truncated', text: '' } }
+    if ('fault' in outcome) return { fault: outcome.fault }
+    const { meter } = this.#run
+    return {
+      report: meter.report(),
+      isCutByUs: !meter.isComplete(),
+      estimateOutput: () => meter.estimateTokens(),
+      encode: (usage) => this.#target.encodeAnswer(outcome.answer, { ...this.#head, weigh: () => usage }),
+    }
+  }
+
+  #take(events: Iterable<AnswerEvent>): void {
+    for (const event of this.#run.take(events)) {
+      this.#fold.push(event)
+      if (event.type === 'finish') this.isFinished = true
+      else if (event.type === 'fail') this.fault = event.fault
+    }
+  }
+}
