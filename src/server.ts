@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createThrottle, createWindows } from './accounts/limits.ts'
+import { createThrottle, createWindows, type Throttle, type Windows } from './accounts/limits.ts'
 import type { Address, Config } from './config/config.ts'
 import type { Gateway, Ticking } from './gateway/gateway.ts'
 import { createAdmin } from './http/admin.ts'
@@ -35,7 +35,10 @@ export type RunningServer = {
   /** Where it listens, with the port that was given. */
   address: Address
   adminAddress: Address
-  /** Puts another configuration in force; requests under way keep theirs. */
+  /**
+   * Puts another catalog, other upstreams, prices and rate limits in force; requests under way keep theirs. Addresses,
+   * store and the limits of the edge take a restart.
+   */
   reload(config: Config): void
   /** Ends what runs: new connections for the drain delay, then none; streams until the deadline (reliability §7). */
   drain(delayMs: number, deadlineMs: number): Promise<void>
@@ -60,8 +63,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     config: () => config,
     directory: ledger.directory,
     ledger: ledger.ledger,
-    windows: createWindows({ limit: config.limits.requestsPerMinute, windowMs: 60_000, clockMs }),
-    throttle: createThrottle({ limit: config.limits.failedAuthPerMinute, windowMs: 60_000, clockMs }),
+    windows: openWindows(),
+    throttle: openThrottle(),
     upstreams: () => upstreams,
     nowMs,
     deliveries,
@@ -100,11 +103,21 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   return { gateway, address, adminAddress, reload, drain, hurry: () => hurryUp() }
 
   function reload(next: Config): void {
-    const before = upstreams
+    const before = { config, upstreams }
     config = next
     upstreams = openUpstreams(next)
-    // Streams under way keep their connections; the pools close when the last has ended.
-    void before.close()
+    before.upstreams.retire()
+    // Another limit starts new windows; the same limit goes on counting.
+    if (next.limits.requestsPerMinute !== before.config.limits.requestsPerMinute) gateway.windows = openWindows()
+    if (next.limits.failedAuthPerMinute !== before.config.limits.failedAuthPerMinute) gateway.throttle = openThrottle()
+  }
+
+  function openWindows(): Windows {
+    return createWindows({ limit: config.limits.requestsPerMinute, windowMs: 60_000, clockMs })
+  }
+
+  function openThrottle(): Throttle {
+    return createThrottle({ limit: config.limits.failedAuthPerMinute, windowMs: 60_000, clockMs })
   }
 
   function openUpstreams(from: Config): Upstreams {

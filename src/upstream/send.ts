@@ -21,6 +21,9 @@ export function createUpstreams(config: ReadonlyMap<string, Upstream>, limits: S
       if (route === undefined) throw new Error(`no upstream is named ${request.upstream}`)
       return fly(route, request, listener)
     },
+    retire() {
+      for (const route of routes.values()) void route.pool.close()
+    },
     async close() {
       await Promise.all([...routes.values()].map((route) => route.pool.destroy()))
     },

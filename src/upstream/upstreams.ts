@@ -48,5 +48,8 @@ export interface Flight {
 /** The only way out: no connection is made but to the configured upstreams (reliability §1.6). */
 export interface Upstreams {
   send(request: UpstreamRequest, listener: UpstreamListener): Flight
+  /** Lets what is under way end and opens nothing new: another configuration is in force. */
+  retire(): void
+  /** Cuts what is under way. */
   close(): Promise<void>
 }
