@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { rewritePage } from '../test/translation/page.ts'
+import type { WireName } from '../test/translation/pump.ts'
+
+/*
+ * Rewrites what is computed in the pages of test/pages: what the upstream is asked and what the client is answered.
+ * Read the difference before you commit it: the pages are the documentation of the translation.
+ *
+ *     npm run pages:update
+ */
+
+const folder = join(import.meta.dirname, '../test/pages')
+
+export type PageFile = { path: string; client: WireName; upstream: WireName; name: string }
+
+export function findPages(): PageFile[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md') && file.includes('-to-'))
+    .sort()
+    .map((file) => {
+      const [pair, name] = file.split(/[/\\]/) as [string, string]
+      const [client, upstream] = pair.split('-to-') as [WireName, WireName]
+      return { path: join(folder, file), client, upstream, name: name.slice(0, -3) }
+    })
+}
+
+if (import.meta.main) {
+  let changed = 0
+  for (const { path, client, upstream } of findPages()) {
+    const page = readFileSync(path, 'utf8')
+    const rewritten = rewritePage(page, client, upstream).page
+    if (rewritten === page) continue
+    writeFileSync(path, rewritten)
+    changed++
+  }
+  console.log(`${changed} pages rewritten`)
+}

@@ -1,0 +1,97 @@
+import type { Model } from '../../src/catalog/model.ts'
+import { type ProfileSetting, resolveProfile } from '../../src/catalog/profiles.ts'
+import * as chatRequest from '../../src/wires/chat/decode-request.ts'
+import * as chatEncode from '../../src/wires/chat/encode-request.ts'
+import { chatEnvelope, messagesEnvelope } from '../../src/wires/envelope.ts'
+import * as messagesRequest from '../../src/wires/messages/decode-request.ts'
+import * as messagesEncode from '../../src/wires/messages/encode-request.ts'
+import * as responsesRequest from '../../src/wires/responses/decode-request.ts'
+import * as responsesEncode from '../../src/wires/responses/encode-request.ts'
+import { factsOfFault } from '../../src/wires/stream-fault.ts'
+import { type Options, pump, pumpJson, type Told, type WireName, wires } from './pump.ts'
+
+/*
+ * A page shows one exchange between two wires as a person reads it. What the client asks and what the upstream answers
+ * is written by hand; what the upstream is asked and what the client is answered is what the translation makes of it.
+ */
+
+const requests = {
+  messages: { ...messagesRequest, ...messagesEncode },
+  chat: { ...chatRequest, ...chatEncode },
+  responses: { ...responsesRequest, ...responsesEncode },
+}
+
+type Block = { language: string; text: string }
+
+/** The page with its two computed blocks as they must be, and what is wrong with the answer's grammar. */
+export function rewritePage(
+  page: string,
+  client: WireName,
+  upstream: WireName,
+): { page: string; violations: string[] } {
+  const asks = blockOf(page, 'Client asks')!
+  const answers = blockOf(page, 'Upstream answers')!
+  const setting = blockOf(page, 'Profile of the model')
+  const model = modelOf(upstream, setting ? JSON.parse(setting.text) : undefined)
+  const request = requests[client].decodeRequest(asks.text, { cacheKey: undefined, unseal: () => undefined })
+  const encoded = requests[upstream].encodeRequest(request, model)
+  const told = tell(client, upstream, answers, {
+    profile: model.profile,
+    showsReasoning: request.reasoning.isShown,
+    stops: encoded.stops,
+    localStops: encoded.localStops,
+    names: encoded.names,
+    echo: JSON.parse(asks.text),
+  })
+  const pretty = JSON.stringify(JSON.parse(encoded.body), null, 2)
+  const withAsked = replaceBlock(page, 'Upstream is asked', { language: 'json', text: pretty })
+  return {
+    page: replaceBlock(withAsked, 'Client is answered', answerOf(client, told)),
+    violations: told.failedFirst ? [] : wires[client].check(told.text),
+  }
+}
+
+function tell(client: WireName, upstream: WireName, answers: Block, options: Options): Told {
+  return answers.language === 'json'
+    ? pumpJson(client, upstream, answers.text, options)
+    : pump(client, upstream, answers.text.endsWith('…') ? answers.text.slice(0, -1) : `${answers.text}\n\n`, options)
+}
+
+/** A failure before the first byte is an ordinary error response (spec 7.4). */
+function answerOf(client: WireName, told: Told): Block {
+  if (!told.failedFirst) return { language: 'sse', text: told.text.trimEnd() }
+  if (told.outcome === 'none' || !('fault' in told.outcome)) throw new Error('a first failure has a fault')
+  const facts = factsOfFault(told.outcome.fault)
+  const body = client === 'messages' ? messagesEnvelope(facts, 'req_1') : chatEnvelope(facts)
+  return { language: 'http', text: `HTTP/1.1 ${facts.status}\n\n${body}` }
+}
+
+function modelOf(wire: WireName, setting: ProfileSetting | undefined): Model {
+  return {
+    id: 'catalog/model',
+    wire,
+    upstream: 'example',
+    upstreamModel: 'name-upstream',
+    outputTokensMax: 4096,
+    prices: { inputNanos: 0n, cacheReadNanos: 0n, cacheWriteNanos: 0n, cacheWrite1hNanos: 0n, outputNanos: 0n },
+    priceVersion: '1',
+    profile: resolveProfile(wire, setting),
+    allowedFields: new Set(),
+    hostedTools: 'refuse',
+  }
+}
+
+function blockOf(page: string, heading: string): Block | undefined {
+  const start = page.indexOf(`\n## ${heading}\n`)
+  if (start < 0) return undefined
+  const match = /\n```(\w+)\n([\s\S]*?)\n```(?:\n|$)/.exec(page.slice(start))
+  return match ? { language: match[1]!, text: match[2]! } : undefined
+}
+
+function replaceBlock(page: string, heading: string, { language, text }: Block): string {
+  const start = page.indexOf(`\n## ${heading}\n`)
+  if (start < 0) throw new Error(`a page without "${heading}"`)
+  const next = page.indexOf('\n## ', start + 1)
+  const section = `\n## ${heading}\n\n\`\`\`${language}\n${text}\n\`\`\`\n`
+  return page.slice(0, start) + section + (next < 0 ? '' : page.slice(next))
+}
