@@ -1,0 +1,77 @@
+import type { WireName } from '../../src/catalog/model.ts'
+import { startTestGateway, type TestGateway, type TestOptions, testModel } from '../support/gateway.ts'
+
+/*
+ * What the vendors' SDKs, unpatched, get from the gateway: each file has one SDK's client on one wire, each story runs
+ * once for every model that this wire reaches.
+ */
+
+/** The models behind a client's wire, by the wire that they speak. */
+export const reached: Record<WireName, readonly WireName[]> = {
+  messages: ['messages'],
+  chat: ['chat'],
+  responses: ['responses'],
+}
+
+const behaviours = {
+  native: 'sim',
+  slow: 'sim?tokens=400&delay_ms=10',
+  broken: 'sim?cut_events=5',
+  busy: 'sim?status=429&retry_after=7',
+  down: 'sim?status=500',
+  fussy: 'sim?status=400',
+}
+
+export type Behaviour = keyof typeof behaviours | 'once-busy'
+
+/** The catalog id of a model that behaves so. */
+export function model(behaviour: Behaviour, wire: WireName): string {
+  return `${behaviour}-${wire}`
+}
+
+export function startSdkGateway(more: TestOptions = {}): Promise<TestGateway> {
+  const wires = ['messages', 'chat', 'responses'] as const
+  const models = wires.flatMap((wire) => [
+    ...Object.entries(behaviours).map(([name, upstream_model]) =>
+      testModel(`${name}-${wire}`, wire, { upstream_model }),
+    ),
+    testModel(`once-busy-${wire}`, wire, { upstream_model: 'once-busy' }),
+  ])
+  return startTestGateway({ models, ...more })
+}
+
+/** A fetch for an SDK with which the model `once-busy` refuses the first call only. */
+export function refuseOnce({ simulator }: TestGateway): typeof fetch {
+  simulator.script('once-busy', { status: 429, retry_after: 1 })
+  return async (input, init) => {
+    const response = await fetch(input, init)
+    simulator.script('once-busy', { reply: 'Now there is room.' })
+    return response
+  }
+}
+
+/** Waits until the upstream has seen the client of its last request leave. */
+export async function closedEarly({ simulator }: TestGateway): Promise<boolean> {
+  const last = simulator.requests.at(-1)!
+  for (let tries = 0; tries < 200 && !last.closedEarly; tries++) await new Promise((resolve) => setTimeout(resolve, 10))
+  return last.closedEarly
+}
+
+/** A red dot of 1 × 1. */
+export const imageBase64 =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
+
+export const weatherSchema = {
+  type: 'object' as const,
+  properties: { city: { type: 'string' as const } },
+  required: ['city'],
+  additionalProperties: false,
+}
+
+export const callBoth = 'call get_weather {"city":"Paris"} and get_weather {"city":"Rome"}'
+
+/** Longer than a conversation key may be (ruling P6). */
+export const longKey = 'k'.repeat(257)
+
+/** Larger than a body may be (ruling R2). */
+export const longText = 'x'.repeat(5_242_880)
