@@ -1,10 +1,9 @@
-import { hex10, sha256Hex } from '../digest.ts'
+import { hex10, sha256Base62 } from '../digest.ts'
 import type { ToolCallPart, Turn } from './request.ts'
 
 export type CallIdStyle = 'free' | 're64' | 'len40' | 'alnum9' | 'fn_index'
 
 const idLengthMax = { re64: 64, len40: 40 } as const
-const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /**
  * The same turns with call ids an upstream takes, calls and their results renamed together (R-ID). Ids may repeat in
@@ -86,17 +85,7 @@ function suits(id: string, style: Exclude<CallIdStyle, 'fn_index'>): boolean {
 
 function alias(original: string, occurrence: string, style: Exclude<CallIdStyle, 'fn_index'>): string {
   const seed = `${original}\u0000${occurrence}`
-  if (style === 'alnum9') return alnum9(seed)
+  if (style === 'alnum9') return sha256Base62(seed, 9)
   const lengthMax = style === 'free' ? 64 : idLengthMax[style]
   return `${original.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, lengthMax - 11)}_${hex10(seed)}`
-}
-
-function alnum9(seed: string): string {
-  let number = BigInt(`0x${sha256Hex(seed)}`)
-  let id = ''
-  while (id.length < 9) {
-    id += base62[Number(number % 62n)]
-    number /= 62n
-  }
-  return id
 }

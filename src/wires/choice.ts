@@ -60,7 +60,8 @@ export function resolveChoice(
   }
 
   function chooseSubset(choice: ToolChoice, find: (name: string) => string | undefined): Choice {
-    const allowed = new Set((choice.only ?? []).map(find).filter((name) => name !== undefined))
+    const wanted = [...new Set(choice.only)]
+    const allowed = new Set(wanted.map(find).filter((name) => name !== undefined))
     if (allowed.size === 0) refuse('tool_choice', '"tool_choice" allows no tool that is declared in "tools".')
     const mode = choice.mode === 'required' ? supported('required') : 'auto'
     if (profile.accepts.has('allowed_tools')) return { tools: declared, mode, allowed: [...allowed] }

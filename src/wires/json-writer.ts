@@ -17,12 +17,16 @@ export function verbatim(raw: RawJson): Verbatim {
  * descends only what we have built, a few levels; what a client wrote is a string or a Verbatim.
  */
 export function writeJson(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value)
   if (value instanceof Verbatim) return value.source
-  if (Array.isArray(value)) return `[${value.map(writeJson).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null)
-  const members: string[] = []
-  for (const [key, member] of Object.entries(value)) {
-    if (member !== undefined) members.push(`${JSON.stringify(key)}:${writeJson(member)}`)
+  let text = ''
+  if (Array.isArray(value)) {
+    for (const entry of value) text += `${text && ','}${writeJson(entry)}`
+    return `[${text}]`
   }
-  return `{${members.join(',')}}`
+  for (const [key, member] of Object.entries(value)) {
+    if (member !== undefined) text += `${text && ','}${JSON.stringify(key)}:${writeJson(member)}`
+  }
+  return `{${text}}`
 }

@@ -9,6 +9,7 @@ import { assignNames } from '../../src/inference/names.ts'
 import { normalise } from '../../src/inference/normalise.ts'
 import { foldOperators, mergeNeighbours } from '../../src/inference/reminders.ts'
 import type { InferenceRequest, TextPart, ToolCallPart, Turn } from '../../src/inference/request.ts'
+import { Verbatim, writeJson } from '../../src/wires/json-writer.ts'
 import { conversation, requestAt } from './support/conversations.ts'
 import { decode, encode, smallest, translate, type Upstream } from './support/exchange.ts'
 
@@ -313,6 +314,16 @@ test('R10 a mutated request is an upstream body or a 400, never a fault of ours'
   const count = fuzzRequests(20 * runs.numRuns, 11)
   deepEqual(count.faults, [])
   ok(count.encoded > 500 && count.refused > 500)
+})
+
+test('T16 a body is written as JSON.stringify writes it, kept sources as they stand', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+      equal(writeJson(value), JSON.stringify(value))
+    }),
+    runs,
+  )
+  equal(writeJson({ a: [new Verbatim('{ "x" : 1.0 }')], b: undefined, c: null }), '{"a":[{ "x" : 1.0 }],"c":null}')
 })
 
 function callOf(callId: string): ToolCallPart {
