@@ -122,6 +122,10 @@ export function checkChatStream(text: string): string[] {
   let usages = 0
   let calls = 0
   for (const [position, chunk] of chunks.entries()) {
+    if (!Array.isArray(chunk['choices'])) {
+      violations.push('a chunk without choices')
+      continue
+    }
     for (const key of ['id', 'created', 'model']) {
       if (chunk[key] !== chunks[0]![key]) violations.push(`${key} changes`)
     }

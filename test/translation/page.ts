@@ -15,7 +15,7 @@ import { type Options, pump, pumpJson, type Told, type WireName, wires } from '.
  * is written by hand; what the upstream is asked and what the client is answered is what the translation makes of it.
  */
 
-const requests = {
+export const requests = {
   messages: { ...messagesRequest, ...messagesEncode },
   chat: { ...chatRequest, ...chatEncode },
   responses: { ...responsesRequest, ...responsesEncode },
@@ -66,7 +66,7 @@ function answerOf(client: WireName, told: Told): Block {
   return { language: 'http', text: `HTTP/1.1 ${facts.status}\n\n${body}` }
 }
 
-function modelOf(wire: WireName, setting: ProfileSetting | undefined): Model {
+export function modelOf(wire: WireName, setting: ProfileSetting | undefined): Model {
   return {
     id: 'catalog/model',
     wire,
