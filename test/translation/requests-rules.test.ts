@@ -624,3 +624,29 @@ test('R-PAIR 3 many calls of one id are paired in the order of their turn, in ti
   )
   equal(up.messages[1].content[count - 1].content, String(count - 1))
 })
+
+test('T15 operator text that must move goes to the turn directly before it', () => {
+  const messages = [user, { role: 'system', content: 'S' }, { role: 'user', content: 'and' }]
+  const { body } = translate('messages', 'chat', messagesAsk({ messages }), {
+    profile: { operatorInPlace: 'first_only' },
+  })
+  deepEqual(body.messages, [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'Hi' },
+        { type: 'text', text: '<system-reminder>\nS\n</system-reminder>' },
+      ],
+    },
+    { role: 'user', content: 'and' },
+  ])
+})
+
+test('R-SYS 4 operator text with no user turn beside it is a user turn of its own', () => {
+  const messages = [user, { role: 'assistant', content: 'a' }, { role: 'system', content: 'S' }]
+  const { body } = translate('chat', 'messages', chatAsk({ messages }))
+  deepEqual(body.messages[2], {
+    role: 'user',
+    content: [{ type: 'text', text: '<system-reminder>\nS\n</system-reminder>' }],
+  })
+})
