@@ -67,6 +67,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     throttle: openThrottle(),
     upstreams: () => upstreams,
     nowMs,
+    clockMs,
     deliveries,
     settling: { count: 0 },
     isShedding: () => load.isShedding,
@@ -96,7 +97,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     throw error
   })
   const ticker = setInterval(() => {
-    const now = nowMs()
+    const now = clockMs()
     for (const delivery of deliveries) delivery.tick(now)
   }, tickMs)
 

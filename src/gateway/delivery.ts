@@ -4,7 +4,7 @@ import { type Model, priceNanos } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Fault } from '../inference/answer.ts'
-import { type UsageReport, weighUsage } from '../inference/usage.ts'
+import { type Usage, type UsageReport, weighUsage } from '../inference/usage.ts'
 import { readRetryAfter, refusalOf } from '../upstream/refusal.ts'
 import type { Flight, TransportFault, UpstreamListener } from '../upstream/upstreams.ts'
 import type { ErrorFacts } from '../wires/envelope.ts'
@@ -97,7 +97,7 @@ export class Delivery implements UpstreamListener, Ticking {
     this.#exchange = exchange
     this.#release = release
     this.#config = gateway.config()
-    this.#startedMs = gateway.nowMs()
+    this.#startedMs = gateway.clockMs()
     this.#lastByteMs = this.#startedMs
     this.#lastEventMs = this.#startedMs
   }
@@ -128,12 +128,12 @@ export class Delivery implements UpstreamListener, Ticking {
   }
 
   onHead(status: number, contentType: string, headers: Readonly<Record<string, string | string[] | undefined>>): void {
-    this.#headMs = this.#gateway.nowMs()
+    this.#headMs = this.#gateway.clockMs()
     this.#lastByteMs = this.#headMs
     this.#lastEventMs = this.#headMs
     this.#status = status
     if (status < 200 || status > 299) {
-      this.#retryAfterSeconds = readRetryAfter(headers['retry-after'] as string | undefined, this.#headMs)
+      this.#retryAfterSeconds = readRetryAfter(headers['retry-after'] as string | undefined, this.#gateway.nowMs())
       this.#phase = 'refusing'
       return
     }
@@ -155,7 +155,7 @@ export class Delivery implements UpstreamListener, Ticking {
 
   onData(chunk: Buffer): void {
     if (this.#phase === 'over') return
-    this.#lastByteMs = this.#gateway.nowMs()
+    this.#lastByteMs = this.#gateway.clockMs()
     if (this.#relay) {
       this.#show(this.#relay.push(chunk))
       return
@@ -165,7 +165,8 @@ export class Delivery implements UpstreamListener, Ticking {
       this.#fold.push(chunk)
       if (this.#fold.isFinished || this.#fold.fault) this.#deliverWhole(this.#fold.whole())
     } else if (this.#phase === 'refusing') {
-      if (this.#bytes <= refusalBytesMax) this.#chunks.push(chunk)
+      this.#chunks.push(chunk)
+      if (this.#bytes > refusalBytesMax) this.#refuse()
     } else if (this.#bytes > wholeBytesMax) this.#fail({ kind: 'broken', text: '' }, 'upstream_oversize')
     else this.#chunks.push(chunk)
   }
@@ -182,12 +183,13 @@ export class Delivery implements UpstreamListener, Ticking {
       this.#deliverWhole(this.#fold.whole())
       return
     }
-    const body = Buffer.concat(this.#chunks, Math.min(this.#bytes, wholeBytesMax))
-    this.#chunks = []
     if (this.#phase === 'refusing') {
-      const fault = this.#status >= 400 ? this.#exchange.readRefusal(this.#status, body.toString('utf8')) : broken
-      this.#fail(fault, this.#status >= 300 && this.#status < 400 ? 'upstream_redirect' : `upstream_${this.#status}`)
-    } else if (this.#exchange.stream) {
+      this.#refuse()
+      return
+    }
+    const body = Buffer.concat(this.#chunks)
+    this.#chunks = []
+    if (this.#exchange.stream) {
       this.#relay = this.#exchange.openStream()
       this.#phase = 'held'
       this.#show(this.#relay.pushWhole(body))
@@ -202,10 +204,22 @@ export class Delivery implements UpstreamListener, Ticking {
       this.#send()
       return
     }
+    if (this.#phase === 'refusing') {
+      this.#refuse()
+      return
+    }
     this.#fail({ kind: this.#phase === 'waiting' ? 'broken' : 'truncated', text: '' }, fault.cause)
   }
 
-  /** What the deadlines say now. Called a few times a second. */
+  /** An HTTP refusal, as much of it as came: the status alone says enough. */
+  #refuse(): void {
+    const text = Buffer.concat(this.#chunks).toString('utf8')
+    this.#chunks = []
+    const fault = this.#status >= 400 ? this.#exchange.readRefusal(this.#status, text) : broken
+    this.#fail(fault, this.#status >= 300 && this.#status < 400 ? 'upstream_redirect' : `upstream_${this.#status}`)
+  }
+
+  /** What the deadlines say now, by the monotonic clock. Called a few times a second. */
   tick(nowMs: number): void {
     if (this.#phase === 'over') return
     const { timeouts } = this.#config
@@ -247,7 +261,7 @@ export class Delivery implements UpstreamListener, Ticking {
     if (this.#goneMs !== undefined) {
       // Nobody is there to be shown anything; only the end counts, for its usage.
       if (relay.isFinished) this.#settleComplete(relay.report, relay, () => this.#over())
-      else if (relay.fault) this.#settleCut('client_abort')
+      else if (relay.fault) this.#fail(relay.fault, 'upstream_error_event')
       return
     }
     if (relay.isFinished) {
@@ -278,7 +292,7 @@ export class Delivery implements UpstreamListener, Ticking {
   }
 
   #write(text: string): void {
-    this.#lastWriteMs = this.#gateway.nowMs()
+    this.#lastWriteMs = this.#gateway.clockMs()
     if (!this.#call.write(text, this.#relay!.encoding) && this.#stalledMs === undefined) {
       this.#stalledMs = this.#lastWriteMs
       this.#flight?.pause()
@@ -288,7 +302,7 @@ export class Delivery implements UpstreamListener, Ticking {
   #clientReady(): void {
     this.#stalledMs = undefined
     // The wait was the client's: the upstream's silence is counted anew.
-    this.#lastByteMs = this.#gateway.nowMs()
+    this.#lastByteMs = this.#gateway.clockMs()
     this.#lastEventMs = this.#lastByteMs
     this.#flight?.resume()
   }
@@ -315,7 +329,7 @@ export class Delivery implements UpstreamListener, Ticking {
       this.#over()
     } else if (this.#gateway.settling.count >= settlingMax) this.#settleCut('client_abort')
     else {
-      this.#goneMs = this.#gateway.nowMs()
+      this.#goneMs = this.#gateway.clockMs()
       this.#gateway.settling.count++
       this.#held = ''
       this.#stalledMs = undefined
@@ -351,12 +365,19 @@ export class Delivery implements UpstreamListener, Ticking {
     const relay = this.#relay!
     const { status, code, message, param } = error
     const facts: ErrorFacts = { status, code, message, param }
+    this.#flight?.abort()
+    // The stream was begun for its keep-alives only: a failure before any output costs nothing (ruling C4).
+    if (!relay.isVisible) {
+      this.#record.outcome = outcome
+      this.#call.end(relay.failure(facts, nothing), relay.encoding)
+      this.#over()
+      return
+    }
     const waived = this.#config.billing.cutAnswers === 'waive' && outcome !== 'shutdown'
     this.#settle(relay.report, relay, false, outcome, waived, (usage) => {
       this.#call.end(relay.failure(facts, usage), relay.encoding)
       this.#over()
     })
-    this.#flight?.abort()
   }
 
   /** Bills what an answer without an end has cost so far, to a client that is not there to be told. */
@@ -430,6 +451,7 @@ export class Delivery implements UpstreamListener, Ticking {
         (error: Error) => {
           // Neither database nor spool took it: the client does not get to see an end that is not on record.
           record.cause = 'ledger_unsettled'
+          record.outcome = 'internal_error'
           if (wasOpen) this.#call.destroy()
           this.#over(wasOpen ? undefined : error)
         },
@@ -459,6 +481,17 @@ function endFlight(flight: Flight): void {
 }
 
 const broken: Fault = { kind: 'broken', text: '' }
+
+/** What is billed for no output. */
+const nothing: Usage = {
+  inputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  estimated: false,
+}
 
 type EstimateSource = { estimateOutput(): number; isCutByUs?: boolean }
 type ShownUsage = ReturnType<typeof weighUsage>['usage']

@@ -16,6 +16,8 @@ export type Gateway = {
   upstreams(): Upstreams
   /** Unix milliseconds; for records and ids. */
   nowMs(): number
+  /** Monotonic milliseconds; for deadlines. */
+  clockMs(): number
   /** Requests between upstream and client; the ticker asks each what its deadlines say. */
   deliveries: Set<Ticking>
   /** Requests whose client left and that are read on for their usage, at most 200 (ruling C4). */

@@ -1,3 +1,5 @@
+import { subscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
 import { type Dispatcher, Pool } from 'undici'
 import type { Upstream } from '../config/config.ts'
 import type { Flight, TransportFault, UpstreamListener, UpstreamRequest, Upstreams } from './upstreams.ts'
@@ -50,12 +52,28 @@ function createRoute(upstream: Upstream, limits: SendLimits): Route {
   return { pool, prefix: url.pathname.replace(/\/$/, ''), accountName: account?.name ?? '', headers }
 }
 
+/** The connection a request is sent on, and how much had been read from it by then. */
+type Line = { socket: Socket | undefined; bytesRead: number }
+
+/**
+ * undici tells which socket a request goes out on only here, in the same turn as `onRequestStart`. It is what a reset is
+ * judged by: whether the connection had served before, and whether a byte of this answer had come (ruling U1).
+ */
+let starting: Line | undefined
+subscribe('undici:client:sendHeaders', (message) => {
+  if (starting === undefined) return
+  const { socket } = message as { socket: Socket }
+  starting.socket = socket
+  starting.bytesRead = socket.bytesRead
+  starting = undefined
+})
+
 function fly(route: Route, request: UpstreamRequest, listener: UpstreamListener): Flight {
   let controller: Dispatcher.DispatchController | undefined
   let isOver = false
   let isPaused = false
   let informational = 0
-  let hasHead = false
+  const line: Line = { socket: undefined, bytesRead: 0 }
 
   const fail = (fault: TransportFault) => {
     if (isOver) return
@@ -70,6 +88,7 @@ function fly(route: Route, request: UpstreamRequest, listener: UpstreamListener)
     {
       onRequestStart(started) {
         controller = started
+        starting = line
         if (isOver) controller.abort(new Error('aborted'))
       },
       onResponseStart(_, status, responseHeaders) {
@@ -81,7 +100,6 @@ function fly(route: Route, request: UpstreamRequest, listener: UpstreamListener)
           }
           return
         }
-        hasHead = true
         const type = responseHeaders['content-type']
         const contentType = (Array.isArray(type) ? type[0] : type)?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
         listener.onHead(status, contentType, responseHeaders)
@@ -96,7 +114,7 @@ function fly(route: Route, request: UpstreamRequest, listener: UpstreamListener)
         listener.onEnd()
       },
       onResponseError(_, error) {
-        fail(judgeError(error, hasHead))
+        fail(judgeError(error, line))
       },
     },
   )
@@ -132,16 +150,14 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
   ['UND_ERR_HEADERS_OVERFLOW', 'upstream_protocol'],
 ])
 
-type SocketFault = Error & { code?: string; socket?: { bytesRead?: number; bytesWritten?: number } }
-
-function judgeError(error: Error, hasHead: boolean): TransportFault {
-  const { code = '', socket } = error as SocketFault
+function judgeError(error: Error, { socket, bytesRead }: Line): TransportFault {
+  const { code = '' } = error as NodeJS.ErrnoException
   const cause = causeOfCode.get(code) ?? (isTls(code, error) ? 'upstream_tls' : 'upstream_protocol')
-  // A connection that has read bytes of an earlier answer was a reused one.
-  const wasReused = (socket?.bytesRead ?? 0) > 0
+  // A connection that had brought an earlier answer, and nothing of this one.
+  const isReuseRace = cause === 'upstream_reset' && bytesRead > 0 && socket?.bytesRead === bytesRead
   return {
     cause,
-    isReuseRace: cause === 'upstream_reset' && !hasHead && wasReused,
+    isReuseRace,
     isUnsent: cause === 'upstream_connect' || cause === 'upstream_dns' || cause === 'upstream_tls',
   }
 }

@@ -4,18 +4,25 @@ export type RawFrame = string
 /** The longest event that is taken, in bytes (reliability §3). */
 export const frameBytesMax = 8 * 1_048_576
 
+/** In UTF-8, as latin1 characters. */
+const byteOrderMark = '\u00ef\u00bb\u00bf'
+
+const commentLine = /(^|[\r\n]):[^\r\n]*(?:\r\n|\n|\r|$)/g
+
 /** Two line ends in a row; a `\r` that may be half of `\r\n` is not one. */
 const blankLine = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))/g
 
 /**
  * Cuts a stream's text into whole frames and keeps what is not yet whole. Text is latin1: bytes, one to one, so that a
- * character cut by the network stays what it is. Nothing is changed: the frames' concatenation is the stream.
+ * character cut by the network stays what it is. Taken out are the byte order mark and the comments, which name the
+ * upstream's host; else the frames' concatenation is the stream.
  */
 export class FrameCutter {
   #rest = ''
   /** How far `#rest` is known to hold no end, so that a long event is not searched again with every piece. */
   #searched = 0
   isOversize = false
+  #hasBegun = false
 
   push(text: string): RawFrame[] {
     const frames: RawFrame[] = []
@@ -25,7 +32,7 @@ export class FrameCutter {
     for (let from = this.#searched; ; ) {
       const end = hasReturn ? endByRule(buffer, from) : endByLf(buffer, from)
       if (end < 0) break
-      frames.push(buffer.slice(start, end))
+      frames.push(this.#clean(buffer.slice(start, end)))
       start = end
       from = end
     }
@@ -37,10 +44,18 @@ export class FrameCutter {
 
   /** What is left when the upstream closes. */
   end(): RawFrame {
-    const rest = this.#rest
+    const rest = this.#clean(this.#rest)
     this.#rest = ''
     this.#searched = 0
     return rest
+  }
+
+  #clean(frame: RawFrame): RawFrame {
+    let clean = frame
+    if (!this.#hasBegun && frame.startsWith(byteOrderMark)) clean = frame.slice(byteOrderMark.length)
+    this.#hasBegun = true
+    const hasComment = clean[0] === ':' || clean.includes('\n:') || clean.includes('\r:')
+    return hasComment ? clean.replace(commentLine, '$1') : clean
   }
 }
 
@@ -74,13 +89,11 @@ export function dataOf(frame: RawFrame): string | undefined {
 }
 
 function fieldOf(frame: RawFrame, name: string): string | undefined {
-  // A piece of a stream may begin with the blank line's second half; a byte order mark may stand at its start.
   if (!frame.includes(`${name}:`)) return undefined
   const values: string[] = []
   for (const line of frame.split(/\r\n|\n|\r/)) {
-    const text = line.startsWith('\u00ef\u00bb\u00bf') ? line.slice(3) : line
-    if (!text.startsWith(`${name}:`)) continue
-    values.push(text.slice(text[name.length + 1] === ' ' ? name.length + 2 : name.length + 1))
+    if (!line.startsWith(`${name}:`)) continue
+    values.push(line.slice(line[name.length + 1] === ' ' ? name.length + 2 : name.length + 1))
   }
   return values.length === 0 ? undefined : values.join('\n')
 }

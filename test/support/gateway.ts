@@ -112,7 +112,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     ledger,
     advance(ms) {
       offsetMs += ms
-      for (const delivery of [...server.gateway.deliveries]) delivery.tick(nowMs())
+      for (const delivery of [...server.gateway.deliveries]) delivery.tick(clockMs())
     },
     logLines,
     async logOf(requestId) {
