@@ -16,6 +16,9 @@ import type { Upstreams } from './upstream/upstreams.ts'
 /** How often the deadlines of running requests are looked at. */
 const tickMs = 250
 
+/** How long what was cut at the drain's deadline may take to be settled and written out (faults F-P3). */
+const cutMs = 4_000
+
 const headerBytesMax = 16_384
 const headersMax = 100
 
@@ -57,7 +60,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   let isDraining = false
   let hurryUp = () => {}
   const deliveries = new Set<Ticking>()
-  const load = createLoadWatch(clockMs)
+  // The process's own time: how late its loop is has nothing to do with any other clock.
+  const load = createLoadWatch(() => performance.now())
 
   const gateway: Gateway = {
     config: () => config,
@@ -89,11 +93,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
       const outcome = cause === 'client_timeout' ? 'client_timeout' : 'refused'
       log.access({ id: requestId, startedMs: now, endMs: now, method, path, ip, status, code, cause, outcome })
     },
+    () => isDraining,
   )
   const admin = createAdmin(() => isReady && !isDraining && ledger.ledger.isWritable())
-  const address = await listen(edge, config.listen)
-  const adminAddress = await listen(admin, config.adminListen).catch(async (error) => {
-    edge.close()
+  const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
+    load.stop()
+    edge.server.close()
+    await upstreams.close()
     throw error
   })
   const ticker = setInterval(() => {
@@ -102,6 +108,11 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   }, tickMs)
 
   return { gateway, address, adminAddress, reload, drain, hurry: () => hurryUp() }
+
+  async function listenOnBoth() {
+    const address = await listen(edge.server, config.listen)
+    return { address, adminAddress: await listen(admin, config.adminListen) }
+  }
 
   function reload(next: Config): void {
     const before = { config, upstreams }
@@ -130,25 +141,27 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     const hurried = new Promise<void>((resolve) => {
       hurryUp = resolve
     })
-    log.event('info', 'drain', { live: deliveries.size, delay_ms: delayMs })
+    log.event('info', 'drain', { live: edge.running, delay_ms: delayMs })
     // A load balancer needs a moment to learn that we are leaving.
     await Promise.race([sleep(delayMs), hurried])
     isReady = false
-    edge.close()
-    edge.closeIdleConnections()
+    edge.server.close()
+    edge.server.closeIdleConnections()
     const deadline = clockMs() + deadlineMs
     const isHurried = hurried.then(() => true)
-    for (let reported = clockMs(); deliveries.size > 0 && clockMs() < deadline; ) {
+    for (let reported = clockMs(); edge.running > 0 && clockMs() < deadline; ) {
       if (await Promise.race([sleep(50).then(() => false), isHurried])) break
       if (clockMs() - reported >= 5_000) {
         reported = clockMs()
-        log.event('info', 'drain', { live: deliveries.size })
+        log.event('info', 'drain', { live: edge.running })
       }
     }
-    if (deliveries.size > 0) log.event('info', 'drain_cut', { live: deliveries.size })
+    if (edge.running > 0) log.event('info', 'drain_cut', { live: edge.running })
     for (const delivery of [...deliveries]) delivery.shutDown()
-    for (const until = clockMs() + 5_000; deliveries.size > 0 && clockMs() < until; ) await sleep(10)
-    edge.closeAllConnections()
+    // Their ends are on the way; a client that does not read gets no more than this.
+    const isBusy = () => deliveries.size > 0 || edge.running > 0
+    for (const until = clockMs() + cutMs; isBusy() && clockMs() < until; ) await sleep(10)
+    edge.server.closeAllConnections()
     admin.close()
     admin.closeAllConnections()
     clearInterval(ticker)

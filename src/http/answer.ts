@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GatewayError } from '../errors.ts'
 import { chatEnvelope, messagesEnvelope } from '../wires/envelope.ts'
 import { errorHeaders } from './headers.ts'
@@ -15,10 +15,7 @@ export function isMessagesError(error: GatewayError, path: string): boolean {
   return error.code !== 'unknown_url' && usesMessagesEnvelope(path)
 }
 
-/**
- * Answers with an error. What is left of the request is read and thrown away, so that the client gets to read the
- * answer: up to 1 MiB, for a second (faults F-C29); a connection that cannot be brought to its next request is closed.
- */
+/** Answers with an error, whatever of the request is still on its way. @param closes the connection is not used again. */
 export function sendError(
   response: ServerResponse,
   error: GatewayError,
@@ -30,46 +27,55 @@ export function sendError(
   const body = errorBody(error, requestId, onMessages)
   const headers = errorHeaders(requestId, onMessages, error)
   headers['content-length'] = String(Buffer.byteLength(body))
-  const isReadable = response.req.complete || isSmall(response)
-  if (!closes && isReadable) {
-    response.writeHead(error.status, headers)
-    response.end(body)
-    response.req.resume()
-    return
-  }
-  headers['connection'] = 'close'
+  if (closes || !isReadable(response.req)) headers['connection'] = 'close'
   response.writeHead(error.status, headers)
-  // The body is out with this write; the answer is ended, and with it the connection, only after the linger.
-  response.write(body)
-  linger(response)
+  endUnread(response, body)
 }
 
 const lingerBytesMax = 1_048_576
 const lingerMs = 1_000
 
-function isSmall(response: ServerResponse): boolean {
-  const declared = response.req.headers['content-length']
-  return declared === undefined
-    ? response.req.headers['transfer-encoding'] === undefined
-    : Number(declared) <= lingerBytesMax
+/**
+ * Ends an answer whose request nobody reads: what is still to come is thrown away, up to 1 MiB and for a second, so that
+ * the client gets to read the answer; a connection that is not at its next request by then is closed (faults F-C29).
+ */
+export function endUnread(response: ServerResponse, body?: string): void {
+  const { req } = response
+  if (req.complete) {
+    response.end(body)
+    req.resume()
+    return
+  }
+  // The answer goes out now. Only its end, and with it the connection's, waits for the rest of the request.
+  if (body) response.write(body)
+  else response.flushHeaders()
+  let bytes = 0
+  const timer = setTimeout(giveUp, lingerMs)
+  req.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > lingerBytesMax) giveUp()
+  })
+  req.on('end', done)
+  req.on('error', giveUp)
+  response.on('close', () => clearTimeout(timer))
+  req.resume()
+
+  function done(): void {
+    clearTimeout(timer)
+    response.end()
+  }
+  function giveUp(): void {
+    done()
+    const { socket } = req
+    // Their side is still open: ours is closed, and what they send after that is answered with a reset.
+    if (!socket.destroyed) socket.destroySoon()
+  }
 }
 
-function linger(response: ServerResponse): void {
-  const { req } = response
-  let bytes = 0
-  const done = () => {
-    clearTimeout(timer)
-    req.off('data', count)
-    req.off('end', done)
-    if (!response.writableEnded) response.end()
-  }
-  const count = (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes > lingerBytesMax) done()
-  }
-  const timer = setTimeout(done, lingerMs)
-  req.on('data', count)
-  req.on('end', done)
-  req.on('error', done)
-  response.on('close', () => clearTimeout(timer))
+/** Whether the rest of the request is worth waiting for to keep the connection. */
+function isReadable({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return true
+  // A client that waits for 100 may leave its body out once it has our answer: what comes next has two meanings.
+  if (headers.expect !== undefined || headers['transfer-encoding'] !== undefined) return false
+  return Number(headers['content-length'] ?? 0) <= lingerBytesMax
 }

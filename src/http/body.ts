@@ -29,14 +29,14 @@ export function readBody(request: IncomingMessage, response: ServerResponse, lim
       reject(new GatewayError('invalid_body', 'A compressed body is not taken: send it without content-encoding.'))
       return
     }
-    if (request.headers.expect !== undefined) response.writeContinue()
+    if (request.headers.expect !== undefined && request.httpVersionMinor > 0) response.writeContinue()
     const chunks: Buffer[] = []
     let bytes = 0
     const deadline = setTimeout(late, limits.bodyMs)
     const gap = setTimeout(late, limits.bodyGapMs)
     request.on('data', take)
     request.on('end', done)
-    request.on('error', gone)
+    request.on('error', broken)
     request.on('close', gone)
 
     function take(chunk: Buffer): void {
@@ -54,6 +54,10 @@ export function readBody(request: IncomingMessage, response: ServerResponse, lim
     function late(): void {
       fail(refusal('The request body did not arrive in time: send it at once.', 408))
     }
+    /** The edge tells of a body that is not well-formed by an error of ours; any other means the connection. */
+    function broken(error: Error): void {
+      fail(error instanceof GatewayError ? error : new ClientGone())
+    }
     function gone(): void {
       fail(new ClientGone())
     }
@@ -67,7 +71,7 @@ export function readBody(request: IncomingMessage, response: ServerResponse, lim
       clearTimeout(gap)
       request.off('data', take)
       request.off('end', done)
-      request.off('error', gone)
+      request.off('error', broken)
       request.off('close', gone)
     }
   })

@@ -4,6 +4,9 @@ import { GatewayError } from '../errors.ts'
 /** Headers that carry a credential: two different values are a guess we do not make (ruling R7). */
 const credentialHeaders = ['authorization', 'x-api-key']
 
+/** The longest URL or header value (reliability §3). */
+const lineBytesMax = 8_192
+
 /**
  * What Node's parser lets through and we do not (reliability §2): each is a way for two readers of the same bytes to
  * see two different requests. @returns the refusal, or undefined for a request with one meaning.
@@ -15,9 +18,14 @@ export function findFramingFault(request: IncomingMessage, headersMax: number): 
   }
   if (request.httpVersionMajor !== 1) return refusal('The request line has no HTTP version: send HTTP/1.1.')
   const isOld = request.httpVersionMinor === 0
+  if (request.url!.length > lineBytesMax)
+    return refusal(`The URL is longer than ${lineBytesMax} bytes: shorten it.`, 431)
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!
+    if (rawHeaders[i + 1]!.length > lineBytesMax) {
+      return refusal(`A request header is longer than ${lineBytesMax} bytes: shorten it.`, 431)
+    }
     if (name.length === 4 && name.toLowerCase() === 'host') hosts++
   }
   if (hosts > 1 || (hosts === 0 && !isOld)) return refusal('The request must have exactly one host header.')

@@ -5,6 +5,8 @@ import type { CallRecord } from '../gateway/record.ts'
 import { type BodyLimits, readBody } from './body.ts'
 import { commonHeaders } from './headers.ts'
 
+export type CallLimits = BodyLimits & { writeStallMs: number }
+
 /** A request and its answer, without the socket: what a walk is given. */
 export class HttpCall implements Call {
   readonly requestId: string
@@ -15,7 +17,7 @@ export class HttpCall implements Call {
   onDrain: (() => void) | undefined
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  readonly #limits: BodyLimits
+  readonly #limits: CallLimits
   readonly #record: CallRecord
   readonly #nowMs: () => number
 
@@ -24,7 +26,7 @@ export class HttpCall implements Call {
     response: ServerResponse,
     wire: WireName,
     record: CallRecord,
-    limits: BodyLimits,
+    limits: CallLimits,
     nowMs: () => number,
   ) {
     this.#request = request
@@ -45,6 +47,8 @@ export class HttpCall implements Call {
   }
 
   header(name: string): string | undefined {
+    // Sent twice with one value it is one credential; the parser joins the two (ruling R7).
+    if (name === 'x-api-key') return this.#request.headersDistinct[name]?.[0]
     const value = this.#request.headers[name]
     return Array.isArray(value) ? value.join(', ') : value
   }
@@ -59,6 +63,7 @@ export class HttpCall implements Call {
     headers['content-length'] = String(typeof body === 'string' ? Buffer.byteLength(body) : body.length)
     this.#response.writeHead(status, headers)
     this.#response.end(body)
+    this.#watchStall()
   }
 
   begin(): void {
@@ -78,10 +83,17 @@ export class HttpCall implements Call {
     if (this.#record.firstByteMs === undefined) this.#noteFirstByte(200)
     if (text === '') this.#response.end()
     else this.#response.end(text, encoding)
+    this.#watchStall()
   }
 
   destroy(): void {
     this.#response.destroy()
+  }
+
+  /** What the client has not taken yet is not kept for ever: the walk is over and its deadlines with it (faults F-C9). */
+  #watchStall(): void {
+    const { socket } = this.#request
+    if (socket.writableLength > 0) this.#response.setTimeout(this.#limits.writeStallMs)
   }
 
   #headers(contentType: string): Record<string, string> {

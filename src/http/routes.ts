@@ -1,14 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Outcome } from '../accounts/ledger.ts'
+import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
 import { countTokens } from '../gateway/count-tokens.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { infer } from '../gateway/infer.ts'
 import type { CallRecord } from '../gateway/record.ts'
-import { sendError } from './answer.ts'
+import { endUnread, sendError } from './answer.ts'
 import { isDeclaredTooLarge, tooLarge } from './body.ts'
 import { commonHeaders, preflightHeaders } from './headers.ts'
-import { HttpCall } from './http-call.ts'
+import { type CallLimits, HttpCall } from './http-call.ts'
 import { findRoute, pathOf, type Route } from './paths.ts'
 import { createPeerReader } from './peer.ts'
 
@@ -16,17 +18,23 @@ export type Router = (request: IncomingMessage, response: ServerResponse, reques
 
 /** Method and path to walk, and the one place where what a walk throws becomes an answer (spec 7). */
 export function createRouter(gateway: Gateway, writeLog: (record: CallRecord, error?: unknown) => void): Router {
-  const limits = { ...gateway.config().limits, ...gateway.config().timeouts }
-  const readPeer = createPeerReader(gateway.config().trustedProxies)
+  let config: Config | undefined
+  let limits: CallLimits
+  let readPeer: ReturnType<typeof createPeerReader>
 
   return (request, response, requestId) => {
+    if (config !== gateway.config()) {
+      config = gateway.config()
+      limits = { ...config.limits, ...config.timeouts }
+      readPeer = createPeerReader(config.trustedProxies)
+    }
     const path = pathOf(request.url)
     const method = request.method ?? ''
     const record: CallRecord = {
       id: requestId,
       startedMs: gateway.nowMs(),
       method,
-      path,
+      path: loggable(path),
       ip: readPeer(request.socket.remoteAddress ?? '', request.headers['x-forwarded-for'] as string | undefined),
       outcome: 'ok',
     }
@@ -40,7 +48,8 @@ export function createRouter(gateway: Gateway, writeLog: (record: CallRecord, er
       const asked = request.headers['access-control-request-headers']
       const headers = preflightHeaders(requestId, asked, request.headers['access-control-request-method'])
       record.status = 204
-      response.writeHead(204, headers).end()
+      response.writeHead(204, headers)
+      endUnread(response)
       finish()
       return
     }
@@ -70,8 +79,7 @@ export function createRouter(gateway: Gateway, writeLog: (record: CallRecord, er
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(body),
       })
-      response.end(method === 'HEAD' ? undefined : body)
-      request.resume()
+      endUnread(response, method === 'HEAD' ? undefined : body)
       finish()
     }
 
@@ -85,7 +93,7 @@ export function createRouter(gateway: Gateway, writeLog: (record: CallRecord, er
       const isOurs = !(thrown instanceof GatewayError)
       const error = isOurs ? new GatewayError('internal_error', 'Something went wrong on our side: try again.') : thrown
       record.code = error.code
-      if (record.outcome === 'ok') record.outcome = isOurs ? 'internal_error' : 'refused'
+      if (record.outcome === 'ok') record.outcome = isOurs ? 'internal_error' : outcomeOf(error)
       if (response.headersSent || response.destroyed) {
         response.destroy()
       } else {
@@ -102,6 +110,18 @@ export function createRouter(gateway: Gateway, writeLog: (record: CallRecord, er
       writeLog(record, bug)
     }
   }
+}
+
+function outcomeOf(error: GatewayError): Outcome {
+  return error.status === 408 ? 'client_timeout' : 'refused'
+}
+
+/** A path as the log may have it: printable, of bounded length, and without a key that was pasted into it. */
+function loggable(path: string): string {
+  return path
+    .slice(0, 200)
+    .replace(/sk-[^/]+/g, 'sk-…')
+    .replace(/[^\x20-\x7e…]/g, '?')
 }
 
 /**

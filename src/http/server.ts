@@ -16,6 +16,9 @@ export type EdgeLimits = {
   headersMax: number
 }
 
+/** The listener, and how many requests of it have no whole answer yet. */
+export type Edge = { server: Server; readonly running: number }
+
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse, requestId: string) => void
 
 /** A request that was refused before it could be routed; for the log. */
@@ -36,7 +39,13 @@ export function createEdge(
   limits: EdgeLimits,
   handle: RequestHandler,
   onRefusal: (refusal: EdgeRefusal) => void,
-): Server {
+  isDraining: () => boolean,
+): Edge {
+  let running = 0
+  /** The newest request of a connection: the one that is still being read, where one is. */
+  const newest = new WeakMap<Socket, ServerResponse>()
+  /** Connections that take no further request. */
+  const closing = new WeakSet<Socket>()
   const server = createServer({
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersMs,
@@ -54,7 +63,7 @@ export function createEdge(
   server.maxConnections = limits.connectionsMax
 
   const receive = (request: IncomingMessage, response: ServerResponse) => {
-    const requestId = newRequestId()
+    const requestId = admit(request, response)
     const fault = findFramingFault(request, limits.headersMax)
     if (fault) refuse(request, response, requestId, fault)
     else handle(request, response, requestId)
@@ -64,17 +73,48 @@ export function createEdge(
   server.on('checkContinue', receive)
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const fault = refusal('The header expect is not understood: send 100-continue, or leave it out.', 417)
-    refuse(request, response, newRequestId(), fault)
+    refuse(request, response, admit(request, response), fault)
   })
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     const error = new GatewayError('unknown_url', 'CONNECT is not served here.')
+    // The server has let go of this socket, and of its errors with it.
+    socket.on('error', () => socket.destroy())
     refuseRaw(socket, error, request.method ?? '', pathOf(request.url), 'bad_http')
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    // Bytes that come after a fault are faults again.
+    if (closing.has(socket)) return
+    const response = newest.get(socket)
+    const isOpen = response !== undefined && !response.writableFinished && !response.destroyed
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-    else refuseRaw(socket, parserRefusal(error.code), '', '', error.code === timedOut ? 'client_timeout' : 'bad_http')
+    else if (!isOpen) {
+      refuseRaw(socket, parserRefusal(error.code), '', '', error.code === timedOut ? 'client_timeout' : 'bad_http')
+    } else if (!response.req.complete) {
+      // The fault is in a body that somebody reads, and who answers; a body that just ends is a client that left.
+      const isFault = error.code !== 'HPE_INVALID_EOF_STATE' && response.req.listenerCount('error') > 0
+      if (isFault) response.req.emit('error', parserRefusal(error.code))
+      else socket.destroy()
+    } else {
+      // The request before is answered; what came behind it is not.
+      closing.add(socket)
+      if (!response.headersSent) response.shouldKeepAlive = false
+      response.once('finish', () => socket.destroySoon())
+    }
   })
-  return server
+  return {
+    server,
+    get running() {
+      return running
+    },
+  }
+
+  function admit(request: IncomingMessage, response: ServerResponse): string {
+    running++
+    response.once('close', () => running--)
+    newest.set(request.socket, response)
+    if (isDraining()) response.shouldKeepAlive = false
+    return newRequestId()
+  }
 
   function refuse(request: IncomingMessage, response: ServerResponse, requestId: string, error: GatewayError): void {
     const path = pathOf(request.url)
@@ -85,7 +125,8 @@ export function createEdge(
 
   /** Answers on a socket whose request the parser could not or would not finish. */
   function refuseRaw(socket: Socket, error: GatewayError, method: string, path: string, cause: string): void {
-    // An answer is under way on it: bytes of ours in the middle would corrupt it.
+    closing.add(socket)
+    // Behind an answer that is under way there is no place for another.
     if ((socket as Socket & { _httpMessage?: unknown })._httpMessage) {
       socket.destroy()
       return

@@ -13,9 +13,8 @@ export function invalidField(param: string, message: string): GatewayError {
 
 /** @throws GatewayError 400 when `model` is missing or not a string (spec 7.3). */
 export function readModelId(body: ClientBody): string {
-  const model = body.isString('model') ? (body.value('model') as string) : ''
-  if (model === '') throw invalidField('model', 'The field model is required: name a model from GET /v1/models.')
-  return model
+  if (body.isString('model')) return body.value('model') as string
+  throw invalidField('model', 'The field model is required and must be a string: name a model from GET /v1/models.')
 }
 
 const conversationField: Record<WireName, string> = { messages: 'messages', chat: 'messages', responses: 'input' }

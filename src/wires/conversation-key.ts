@@ -18,8 +18,7 @@ export function readConversationKey(
   body: ClientBody,
   header: (name: string) => string | undefined,
 ): string | undefined {
-  const session = header('x-session-id')
-  if (session !== undefined) checkLength('x-session-id', session)
+  const session = readSessionId(header)
   if (wire !== 'messages' && body.has('prompt_cache_key')) {
     if (!body.isString('prompt_cache_key')) {
       throw invalidField('prompt_cache_key', 'The field prompt_cache_key must be a string.')
@@ -38,8 +37,21 @@ export function readConversationKey(
   return undefined
 }
 
+/**
+ * The header `x-session-id`, whatever its characters: a header is bytes, and clients that send more than ASCII send
+ * UTF-8. @throws GatewayError `invalid_cache_key`.
+ */
+export function readSessionId(header: (name: string) => string | undefined): string | undefined {
+  const value = header('x-session-id')
+  if (value === undefined) return undefined
+  const text = Buffer.from(value, 'latin1').toString('utf8')
+  const session = text.includes('\ufffd') ? value : text
+  checkLength('x-session-id', session)
+  return session
+}
+
 /** @throws GatewayError `invalid_cache_key` (spec 7.3). */
-export function checkLength(param: string, key: string): void {
+function checkLength(param: string, key: string): void {
   if (key.length <= keyCharactersMax) return
   let characters = 0
   for (const _ of key) if (++characters > keyCharactersMax) break
