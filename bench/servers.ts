@@ -1,0 +1,181 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseCredits } from '../src/accounts/credit.ts'
+import { openStore } from '../src/store/sqlite/store.ts'
+import { answerNames } from './answers.ts'
+
+/** A server to be measured, a process of its own. */
+export type TestedServer = {
+  name: 'nginx' | 'bare' | 'gateway'
+  port: number
+  pid: number
+}
+
+/** What runs for a benchmark. */
+export type Bench = {
+  servers: TestedServer[]
+  /** A key of an account with more credit than any run spends. */
+  key: string
+  /** What was not possible here, in whole sentences. */
+  notes: string[]
+  close(): Promise<void>
+}
+
+/** Prices as on a real list, so that a bill is computed. */
+const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
+
+const here = import.meta.dirname
+const cli = join(here, '..', 'bin', 'triwire.mjs')
+
+/** Starts the upstream, and in front of it every server; each of those alone on the first core where that can be had. */
+export async function startBench(nodeArguments: readonly string[] = []): Promise<Bench> {
+  const folder = mkdtempSync(join(tmpdir(), 'triwire-bench-'))
+  const children: ChildProcess[] = []
+  const notes: string[] = []
+  const pin = pinOthers(notes)
+
+  const upstreamPort = await start([process.execPath, join(here, 'upstream.ts')], /^(\d+)$/m)
+  const origin = `http://127.0.0.1:${upstreamPort.port}`
+  const servers: TestedServer[] = []
+  if (spawnSync('nginx', ['-v']).error) notes.push('nginx is not installed: its column is missing.')
+  else servers.push({ name: 'nginx', ...(await startNginx(upstreamPort.port)) })
+  const bare = [...pin, process.execPath, join(here, 'bare-pipe.ts'), origin]
+  servers.push({ name: 'bare', ...(await start(bare, /^(\d+)$/m)) })
+  const { config, key } = writeConfig(folder, origin)
+  const gateway = [...pin, process.execPath, ...nodeArguments, cli, 'serve', '--config', config]
+  servers.push({ name: 'gateway', ...(await start(gateway, /listens on http:\/\/127\.0\.0\.1:(\d+)/)) })
+  return { servers, key, notes, close }
+
+  /** Starts a process that prints its port. */
+  async function start(command: readonly string[], port: RegExp): Promise<{ port: number; pid: number }> {
+    const child = spawn(command[0]!, command.slice(1), { cwd: folder, stdio: ['ignore', 'pipe', logTo()] })
+    children.push(child)
+    let output = ''
+    for await (const chunk of child.stdout!) {
+      output += chunk
+      const match = port.exec(output)
+      if (match) return { port: Number(match[1]), pid: child.pid! }
+    }
+    throw new Error(`${command.join(' ')} ended with ${child.exitCode}`)
+  }
+
+  async function startNginx(upstream: number): Promise<{ port: number; pid: number }> {
+    const port = await findFreePort()
+    const config = join(folder, 'nginx.conf')
+    writeFileSync(config, nginxConfig(folder, port, upstream))
+    const [program, ...rest] = [...pin, 'nginx', '-p', folder, '-e', join(folder, 'nginx.log'), '-c', config]
+    const child = spawn(program!, rest, { stdio: 'ignore' })
+    children.push(child)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    return { port, pid: child.pid! }
+  }
+
+  async function close(): Promise<void> {
+    for (const child of children) {
+      const ended = new Promise((resolve) => child.once('exit', resolve))
+      if (child.exitCode === null && child.kill('SIGINT')) await ended
+    }
+    if (process.env['BENCH_LOG']) return
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** The log costs what it costs, but nobody reads it; a failed start is worth seeing. */
+function logTo(): 'ignore' | 'inherit' {
+  return process.env['BENCH_LOG'] ? 'inherit' : 'ignore'
+}
+
+/** CPU that a process has used so far with all its threads, and its main thread alone, in ns. */
+export function readCpu(pid: number): { allNs: number; mainNs: number } {
+  let allNs = 0
+  for (const thread of readdirSync(`/proc/${pid}/task`)) allNs += readThread(pid, thread)
+  return { allNs, mainNs: readThread(pid, String(pid)) }
+}
+
+function readThread(pid: number, thread: string): number {
+  return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ', 1)[0])
+}
+
+/** Keeps this process and all it starts off the first core. @returns the command that puts a server onto it. */
+function pinOthers(notes: string[]): string[] {
+  const last = availableParallelism() - 1
+  const pinned = last > 0 && spawnSync('taskset', ['-acp', `1-${last}`, String(process.pid)]).status === 0
+  if (pinned) return ['taskset', '-c', '0']
+  notes.push('No core could be set apart (taskset, two cores): servers and load disturb each other.')
+  return []
+}
+
+function writeConfig(folder: string, origin: string): { config: string; key: string } {
+  const models = answerNames.flatMap((answer) =>
+    (['messages', 'chat', 'responses'] as const).map((wire) => ({
+      id: `${answer}-${wire}`,
+      wire,
+      upstream: answer,
+      upstream_model: 'upstream-model',
+      max_output_tokens: 8192,
+      prices,
+    })),
+  )
+  const accounts = [{ name: 'main', key: 'upstream-key' }]
+  const upstreams = Object.fromEntries(answerNames.map((name) => [name, { base_url: `${origin}/${name}`, accounts }]))
+  const store = join(folder, 'bench.db')
+  const config = join(folder, 'triwire.yaml')
+  // JSON is YAML.
+  const file = {
+    listen: '127.0.0.1:0',
+    admin_listen: '127.0.0.1:0',
+    store,
+    catalog: { pinned: '2026-11-01', models },
+    upstreams,
+    limits: { requests_per_minute: 1_000_000_000 },
+    log: { format: 'json' },
+  }
+  writeFileSync(config, JSON.stringify(file), { mode: 0o600 })
+  const opened = openStore(store)
+  opened.createAccount('bench', parseCredits('1000000000'))
+  const { key } = opened.createKey('bench')
+  opened.close()
+  return { config, key }
+}
+
+/** One worker, kept-alive connections on both sides, streams unbuffered, bodies in memory. */
+function nginxConfig(folder: string, port: number, upstream: number): string {
+  return `
+daemon off;
+master_process off;
+worker_processes 1;
+pid ${folder}/nginx.pid;
+events { worker_connections 2048; }
+http {
+  access_log off;
+  client_max_body_size 10m;
+  client_body_buffer_size 2m;
+  client_body_temp_path ${folder}/nginx-body;
+  proxy_temp_path ${folder}/nginx-proxy;
+  fastcgi_temp_path ${folder}/nginx-fastcgi;
+  uwsgi_temp_path ${folder}/nginx-uwsgi;
+  scgi_temp_path ${folder}/nginx-scgi;
+  keepalive_requests 1000000000;
+  upstream models { server 127.0.0.1:${upstream}; keepalive 256; keepalive_requests 1000000000; }
+  server {
+    listen 127.0.0.1:${port};
+    proxy_http_version 1.1;
+    proxy_set_header connection "";
+    location / { proxy_pass http://models; }
+    location /stream- { proxy_pass http://models; proxy_buffering off; }
+  }
+}
+`
+}
+
+function findFreePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number }
+      probe.close(() => resolve(port))
+    })
+  })
+}
