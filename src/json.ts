@@ -51,7 +51,7 @@ const walkBytes = 256
  * The members of the outermost object, in order, duplicates included.
  * @throws JsonError when the text is not exactly one JSON object in UTF-8 within the limits.
  */
-export function scanObject(bytes: Uint8Array): JsonMember[] {
+export function scanObject(bytes: Uint8Array, tokensMax = jsonTokensMax): JsonMember[] {
   if (!isUtf8(bytes)) throw new JsonError('is not valid UTF-8')
   const members: JsonMember[] = []
   const containers = new Uint8Array(jsonDepthMax + 1)
@@ -89,7 +89,7 @@ export function scanObject(bytes: Uint8Array): JsonMember[] {
       }
       if (byte === openObject || byte === openArray) {
         if (++depth > jsonDepthMax) throw new JsonError(`is nested deeper than ${jsonDepthMax} levels`)
-        if (++tokens > jsonTokensMax) throw tooMany()
+        if (++tokens > tokensMax) throw tooMany()
         containers[depth] = byte
         isFirst = true
         at = skipSpace(bytes, at + 1)
@@ -101,7 +101,7 @@ export function scanObject(bytes: Uint8Array): JsonMember[] {
     }
     // Behind a value, or at the end of an empty container: a comma, or the end of one or more containers.
     for (;;) {
-      if (++tokens > jsonTokensMax) throw tooMany()
+      if (++tokens > tokensMax) throw tooMany()
       const next = bytes[at]
       if (next === comma) {
         isFirst = false

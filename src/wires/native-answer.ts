@@ -1,7 +1,9 @@
 import type { Model } from '../catalog/model.ts'
 import type { Fault } from '../inference/answer.ts'
+import { readCount } from '../inference/usage.ts'
 import { asObject, type Edit, type JsonMember, scanObject, splice } from '../json.ts'
 import { membersOf, setMembers } from '../json-edit.ts'
+import { faultOfError } from './stream-fault.ts'
 
 /** What the answer of a native model is adapted with (ruling P2). Fixed for the whole answer. */
 export type NativeHead = {
@@ -14,37 +16,68 @@ export type NativeHead = {
 export class JsonPatch {
   readonly bytes: Buffer
   readonly value: Record<string, unknown>
-  readonly #edits: Edit[] = []
+  /** By path, joined: what is set in one object is one edit, however often it was asked for. */
+  readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string> }>()
 
   /** @throws when the text is not one JSON object. */
   constructor(bytes: Buffer) {
     this.bytes = bytes
-    scanObject(bytes)
+    // Its size is bounded where it is read; log probabilities alone can be millions of tokens.
+    scanObject(bytes, Number.POSITIVE_INFINITY)
     this.value = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
   }
 
   /** Sets members of the object at the path (keys from the outermost inwards). A path that leads nowhere is ignored. */
   set(path: readonly string[], values: ReadonlyMap<string, string>): void {
     if (values.size === 0) return
+    const id = path.join('/')
+    const place = this.#values.get(id) ?? { path, values: new Map() }
+    for (const [key, value] of values) place.values.set(key, value)
+    this.#values.set(id, place)
+  }
+
+  /**
+   * Sets the counters that are wanted in the object at the path and are not there, or are not counts (ruling C6).
+   * Wanted objects are looked into.
+   */
+  setMissing(path: readonly string[], wanted: Wanted): void {
+    const there = path.reduce<Record<string, unknown> | undefined>((value, key) => asObject(value?.[key]), this.value)
+    const missing = new Map<string, string>()
+    for (const [name, want] of Object.entries(wanted)) {
+      if (typeof want === 'object' && asObject(there?.[name])) this.setMissing([...path, name], want)
+      else if (typeof want === 'object' || readCount(there?.[name]) === undefined)
+        missing.set(name, JSON.stringify(want))
+    }
+    const outer = path.slice(0, -1)
+    if (there === undefined) this.set(outer, new Map([[path.at(-1)!, JSON.stringify(wanted)]]))
+    else this.set(path, missing)
+  }
+
+  get isEdited(): boolean {
+    return this.#values.size > 0
+  }
+
+  result(): Buffer {
+    const edits: Edit[] = []
+    for (const { path, values } of this.#values.values()) edits.push(...this.#editsAt(path, values))
+    return splice(this.bytes, edits)
+  }
+
+  #editsAt(path: readonly string[], values: ReadonlyMap<string, string>): Edit[] {
     let range = { start: this.bytes.indexOf(0x7b), end: this.bytes.lastIndexOf(0x7d) + 1 }
     let members: JsonMember[] = membersOf(this.bytes, range)
     for (const key of path) {
       const member = members.findLast((candidate) => candidate.key === key)
-      if (member === undefined || this.bytes[member.start] !== 0x7b) return
+      if (member === undefined || this.bytes[member.start] !== 0x7b) return []
       range = { start: member.start, end: member.end }
       members = membersOf(this.bytes, range)
     }
-    this.#edits.push(...setMembers(range, members, values))
-  }
-
-  get isEdited(): boolean {
-    return this.#edits.length > 0
-  }
-
-  result(): Buffer {
-    return splice(this.bytes, this.#edits)
+    return setMembers(range, members, values)
   }
 }
+
+/** Counters by name, in objects of objects. */
+export type Wanted = { readonly [name: string]: number | Wanted }
 
 /** The members that name and identify an answer, where the upstream's own may not be shown (rulings P2, P3). */
 export function headValues(
@@ -57,47 +90,6 @@ export function headValues(
   if (answer['model'] !== head.model.id) values.set('model', JSON.stringify(head.model.id))
   if (typeof answer['id'] !== 'string' || !answer['id'].startsWith(prefix)) values.set('id', JSON.stringify(mintedId))
   return values
-}
-
-/** The fault of an error body or event, whatever its exact shape. */
-export function faultOf(error: unknown, status?: number): Fault {
-  const object = asObject(error)
-  const text = typeof object?.['message'] === 'string' ? object['message'] : typeof error === 'string' ? error : ''
-  const code = typeof object?.['code'] === 'string' ? object['code'] : undefined
-  const type = typeof object?.['type'] === 'string' ? object['type'] : undefined
-  return { ...kindOf(status, code, type), text, ...(code ? { code } : {}) }
-}
-
-/** What the words of the three vendors stand for, as an HTTP status. */
-const statusOfWord = new Map<string, number>([
-  ['invalid_request_error', 400],
-  ['invalid_prompt', 400],
-  ['context_length_exceeded', 400],
-  ['string_above_max_length', 400],
-  ['invalid_value', 400],
-  ['unsupported_parameter', 400],
-  ['authentication_error', 401],
-  ['invalid_api_key', 401],
-  ['billing_error', 402],
-  ['insufficient_quota', 402],
-  ['permission_error', 403],
-  ['not_found_error', 404],
-  ['request_too_large', 413],
-  ['rate_limit_error', 429],
-  ['rate_limit_exceeded', 429],
-  ['slow_down', 429],
-  ['overloaded_error', 529],
-  ['server_is_overloaded', 529],
-])
-
-function kindOf(
-  status: number | undefined,
-  code: string | undefined,
-  type: string | undefined,
-): Pick<Fault, 'kind' | 'status'> {
-  const known = status ?? statusOfWord.get(code ?? '') ?? statusOfWord.get(type ?? '')
-  if (known === undefined) return { kind: 'broken' }
-  return { kind: kindOfStatus(known), status: known }
 }
 
 /** Whose fault a status is (ruling U2). 404 and 405 of an inference path are judged where the path is known. */
@@ -117,8 +109,10 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
     return { kind: kindOfStatus(status), status, text: '' }
   }
   const object = asObject(body)
-  const fault = faultOf(object?.['error'] ?? object?.['detail'] ?? object, status)
-  return fault.text === '' && typeof object?.['message'] === 'string' ? { ...fault, text: object['message'] } : fault
+  const error = object?.['error'] ?? object?.['detail'] ?? object
+  const { code } = faultOfError(error)
+  const said = [asObject(error)?.['message'], error, object?.['message']].find((text) => typeof text === 'string')
+  return { kind: kindOfStatus(status), status, text: (said as string | undefined) ?? '', ...(code ? { code } : {}) }
 }
 
 /** How many tokens a count of produced characters stands for when the model never says: four characters a token. */
@@ -130,7 +124,7 @@ export function tokensOfCharacters(characters: number): number {
 export function readErrorBody(body: Buffer): Fault | undefined {
   try {
     const error = asObject(JSON.parse(body.toString('utf8')))?.['error']
-    return error == null ? undefined : faultOf(error)
+    return error == null ? undefined : faultOfError(error)
   } catch {
     return undefined
   }

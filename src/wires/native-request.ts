@@ -1,6 +1,6 @@
 import type { Model } from '../catalog/model.ts'
 import { type Edit, splice } from '../json.ts'
-import { setMembers } from '../json-edit.ts'
+import { membersOf, setMembers } from '../json-edit.ts'
 import { invalidField } from './checks.ts'
 import type { ClientBody } from './client-body.ts'
 
@@ -72,7 +72,13 @@ export function adaptBody(body: ClientBody, values: MemberValues, deeper: readon
   return splice(body.bytes, [...setMembers(body.range, body.members, values), ...deeper])
 }
 
-/** Which fields of the client's were taken out. */
-export function droppedFields(values: MemberValues): string[] {
-  return [...values].filter(([, value]) => value === undefined).map(([field]) => field)
+/** Edits that set members inside an object field, wherever it stands; the rest of it keeps its bytes. */
+export function setInside(body: ClientBody, field: string, values: ReadonlyMap<string, string>): Edit[] {
+  const places = body.members.filter((member) => member.key === field && body.bytes[member.start] === 0x7b)
+  return places.flatMap((place) => setMembers(place, membersOf(body.bytes, place), values))
+}
+
+/** Which fields of the client's were taken out, and not moved to another place. */
+export function droppedFields(values: MemberValues, moved: readonly string[] = []): string[] {
+  return [...values].filter(([field, value]) => value === undefined && !moved.includes(field)).map(([field]) => field)
 }

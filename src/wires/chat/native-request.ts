@@ -11,6 +11,7 @@ import {
   commonValues,
   droppedFields,
   type MemberValues,
+  setInside,
 } from '../native-request.ts'
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
@@ -19,28 +20,35 @@ const capFields = ['max_completion_tokens', 'max_tokens'] as const
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
   const values = commonValues(body, model)
   const stream = body.value('stream') === true
-  const outputTokensCap = setCap(body, model, values)
+  const outputTokensCap = setCap(body, model, values) * choicesOf(body)
+  const edits = model.profile.developerRole ? [] : renameDevelopers(body)
   if (stream && !model.profile.drops.has('stream_options')) {
-    const options = body.isObject('stream_options') ? (body.value('stream_options') as Record<string, unknown>) : {}
-    if (options['include_usage'] !== true) {
-      values.set('stream_options', JSON.stringify({ ...options, include_usage: true }))
-    }
+    const wish = new Map([['include_usage', 'true']])
+    if (!body.isObject('stream_options')) values.set('stream_options', '{"include_usage":true}')
+    else if ((body.value('stream_options') as Record<string, unknown>)['include_usage'] !== true)
+      edits.push(...setInside(body, 'stream_options', wish))
   }
   if (context.scopedKey !== undefined && body.has('prompt_cache_key') && !values.has('prompt_cache_key')) {
     values.set('prompt_cache_key', JSON.stringify(context.scopedKey))
   }
   checkHostedTools(body, model, (tool) => tool['type'] !== 'function' && tool['type'] !== 'custom')
   return {
-    body: adaptBody(body, values, model.profile.developerRole ? [] : renameDevelopers(body)),
+    body: adaptBody(body, values, edits),
     stream,
     outputTokensCap,
-    dropped: droppedFields(values),
+    dropped: droppedFields(values, capFields),
   }
 }
 
+/** How many answers are asked for; each has the cap for itself, and the reported usage is that of all (ruling C7). */
+function choicesOf(body: ClientBody): number {
+  const n = body.value('n')
+  return typeof n === 'number' && Number.isInteger(n) && n > 0 && n <= 128 ? n : 1
+}
+
 /**
- * Lowers what is above the maximum. A cap field that the upstream does not take becomes the one it does, with the
- * smaller value where both were sent (ruling T17).
+ * Lowers what is above the maximum. A cap field that the upstream does not take becomes the one it does; where both were
+ * sent there is one, with the smaller value (ruling T17).
  */
 function setCap(body: ClientBody, model: Model, values: MemberValues): number {
   const { maxField, drops } = model.profile
@@ -49,10 +57,12 @@ function setCap(body: ClientBody, model: Model, values: MemberValues): number {
   const cap = capTokens(model, Math.min(...asked))
   for (const field of capFields) {
     if (!body.has(field)) continue
-    const isTaken = !drops.has(field) && (field === maxField || maxField !== 'max_tokens')
+    const isTaken = !drops.has(field) && (field === maxField || (maxField !== 'max_tokens' && asked.length === 1))
     if (!isTaken) {
       values.set(field, undefined)
       values.set(maxField, String(cap))
+    } else if (asked.length > 1) {
+      if (body.value(field) !== cap) values.set(field, String(cap))
     } else if ((body.value(field) as number) !== capTokens(model, body.value(field) as number)) {
       values.set(field, String(capTokens(model, body.value(field) as number)))
     }

@@ -3,10 +3,11 @@ import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.
 import { asObject, scanObject } from '../../json.ts'
 import { chatEnvelope, type ErrorFacts } from '../envelope.ts'
 import { dataOf, encodeLatin1, FrameCutter, type RawFrame, withData } from '../frame-cutter.ts'
-import { faultOf, headValues, JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
+import { headValues, JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
 import type { StreamRelay } from '../relay.ts'
-import { isUsageWhole, mintedCompletionId, patchUsage } from './native-json.ts'
-import { decodeUsage, encodeUsage } from './usage.ts'
+import { faultOfError } from '../stream-fault.ts'
+import { mintedCompletionId, wantedUsage } from './native-json.ts'
+import { type ChatUsage, decodeUsage, encodeUsage } from './usage.ts'
 
 /** How much of a delta's frame is not text once its repeated head is off: `"choices":[{"index":0,"delta":{…` and the ends. */
 const deltaFrameCharacters = 75
@@ -32,6 +33,8 @@ export class ChatNativeStream implements StreamRelay {
   #prefix: { raw: string; shown: string } | undefined
   /** Head of a chunk of ours, as the upstream's chunks have it. */
   #shownHead: { id: string; created: number } | undefined
+  /** Whether the upstream's id lacks the prefix; decided by the first chunk. */
+  #hasMintedId: boolean | undefined
   #producedCharacters = 0
   #hasChoice = false
   #hasReason = false
@@ -76,7 +79,9 @@ export class ChatNativeStream implements StreamRelay {
 
   /** The last data chunk has no choices and the counters, whatever the upstream did (spec 6.2); then the terminator. */
   finish(usage: Usage): string {
-    const frame = this.#usageFrame || this.#usageChunk(usage)
+    // Figures that are not believed are not shown either: the chunk is then made from what is billed.
+    const isBelieved = !usage.estimated && !this.report.flags?.length
+    const frame = (isBelieved && this.#usageFrame) || this.#usageChunk(usage)
     return `${frame}data: [DONE]\n\n`
   }
 
@@ -119,7 +124,7 @@ export class ChatNativeStream implements StreamRelay {
     const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : []
     const error = chunk['error'] ?? asObject(choices[0])?.['error']
     if (error != null) {
-      this.fault = faultOf(error)
+      this.fault = faultOfError(error)
       return ''
     }
     const quirk = this.#head.model.profile.usageQuirk
@@ -130,22 +135,21 @@ export class ChatNativeStream implements StreamRelay {
     }
     for (const choice of choices) this.#lookAt(asObject(choice))
 
-    // A placeholder without an id is not the answer's head (it carries filter results); its id is nobody's.
     const minted = mintedCompletionId(this.#head.requestId)
     const values = headValues(this.#head, chunk, 'chatcmpl-', minted)
-    if (typeof chunk['id'] === 'string' && chunk['id'] !== '') {
-      this.#shownHead ??= {
-        id: values.has('id') ? minted : chunk['id'],
-        created: typeof chunk['created'] === 'number' ? chunk['created'] : this.#head.createdSeconds,
-      }
+    // One answer has one id: where the first chunk needed another one, every chunk has it (ruling P3).
+    this.#hasMintedId ??= values.has('id')
+    if (this.#hasMintedId) values.set('id', JSON.stringify(minted))
+    this.#shownHead ??= {
+      id: values.has('id') ? minted : (chunk['id'] as string),
+      created: typeof chunk['created'] === 'number' ? chunk['created'] : this.#head.createdSeconds,
     }
     patch.set([], values)
     const isUsageChunk = usage !== undefined && choices.length === 0
-    if (isUsageChunk && !isUsageWhole(usage)) patchUsage(patch, ['usage'], usage, knownUsage(this.report))
+    if (isUsageChunk) patch.setMissing(['usage'], wantedUsage(knownUsage(this.report)))
     const shown = patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
     if (isUsageChunk) {
-      // Figures that are not believed are not shown either: the chunk is then made from what is billed.
-      this.#usageFrame = this.report.flags?.length ? '' : shown
+      this.#usageFrame = shown
       return ''
     }
     this.#prefix ??= this.#findPrefix(frame, shown)
@@ -203,10 +207,11 @@ function isPlain(frame: RawFrame, from: number): boolean {
 }
 
 function isNullOrAbsent(frame: RawFrame, name: string, from: number): boolean {
-  const at = frame.indexOf(name, from)
-  if (at < 0) return true
-  const value = at + name.length + 1
-  return frame.startsWith('null', value) || frame.startsWith(' null', value)
+  for (let at = frame.indexOf(name, from); at >= 0; at = frame.indexOf(name, at + 1)) {
+    const value = at + name.length + 1
+    if (!frame.startsWith('null', value) && !frame.startsWith(' null', value)) return false
+  }
+  return true
 }
 
 function prefixOf(frame: RawFrame): string | undefined {
@@ -219,7 +224,7 @@ function prefixOf(frame: RawFrame): string | undefined {
   return frame.slice(0, start + members[choices]!.keyStart)
 }
 
-function knownUsage(report: UsageReport): Record<string, unknown> {
+function knownUsage(report: UsageReport): ChatUsage {
   return encodeUsage({
     inputTokens: report.inputTokens ?? 0,
     cacheReadTokens: report.cacheReadTokens ?? 0,
@@ -228,5 +233,5 @@ function knownUsage(report: UsageReport): Record<string, unknown> {
     outputTokens: report.outputTokens ?? 0,
     reasoningTokens: report.reasoningTokens ?? 0,
     estimated: false,
-  }) as Record<string, unknown>
+  })
 }

@@ -10,6 +10,7 @@ import {
   commonValues,
   droppedFields,
   type MemberValues,
+  setInside,
 } from '../native-request.ts'
 
 /** The smallest thinking budget the wire knows. */
@@ -21,39 +22,41 @@ export function adaptRequest(body: ClientBody, model: Model): AdaptedRequest {
   const asked = body.value('max_tokens') as number
   const outputTokensCap = capTokens(model, asked)
   if (outputTokensCap !== asked) values.set('max_tokens', String(outputTokensCap))
-  fitThinking(body, outputTokensCap, values)
-  if (model.profile.strictFields && body.has('user')) moveUser(body, values)
+  const edits = removeUnsignedThinking(body)
+  edits.push(...fitThinking(body, outputTokensCap, values))
+  if (model.profile.strictFields && body.has('user')) edits.push(...moveUser(body, values))
   checkHostedTools(body, model, (tool) => typeof tool['type'] === 'string' && tool['type'] !== 'custom')
   return {
-    body: adaptBody(body, values, removeUnsignedThinking(body)),
+    body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
     outputTokensCap,
-    dropped: droppedFields(values),
+    dropped: droppedFields(values, ['user']),
   }
 }
 
 /** A budget that a lowered cap no longer holds is halved to fit; one that gets too small goes, and thinking with it. */
-function fitThinking(body: ClientBody, cap: number, values: MemberValues): void {
-  if (!body.isObject('thinking')) return
+function fitThinking(body: ClientBody, cap: number, values: MemberValues): Edit[] {
+  if (!body.isObject('thinking') || values.has('thinking')) return []
   const thinking = body.value('thinking') as Record<string, unknown>
   const budget = thinking['budget_tokens']
   // The client's own mistake is the model's to judge: only what our lowering made wrong is mended.
-  if (typeof budget !== 'number' || !values.has('max_tokens') || budget < cap) return
+  if (typeof budget !== 'number' || !values.has('max_tokens') || budget < cap) return []
   const fitted = Math.floor(cap / 2)
-  values.set(
-    'thinking',
-    fitted < thinkingBudgetMin ? undefined : JSON.stringify({ ...thinking, budget_tokens: fitted }),
-  )
+  if (fitted >= thinkingBudgetMin) return setInside(body, 'thinking', new Map([['budget_tokens', String(fitted)]]))
+  values.set('thinking', undefined)
+  return []
 }
 
 /** An upstream that rejects fields beyond its wire gets `user` where it reads it (ruling P5). */
-function moveUser(body: ClientBody, values: MemberValues): void {
+function moveUser(body: ClientBody, values: MemberValues): Edit[] {
   const user = body.value('user')
   values.set('user', undefined)
-  const metadata = body.isObject('metadata') ? (body.value('metadata') as Record<string, unknown>) : {}
-  if (typeof user === 'string' && metadata['user_id'] == null) {
-    values.set('metadata', JSON.stringify({ ...metadata, user_id: user }))
-  }
+  if (typeof user !== 'string' || values.has('metadata')) return []
+  const id = new Map([['user_id', JSON.stringify(user)]])
+  if (!body.isObject('metadata')) values.set('metadata', `{"user_id":${JSON.stringify(user)}}`)
+  else if ((body.value('metadata') as Record<string, unknown>)['user_id'] == null)
+    return setInside(body, 'metadata', id)
+  return []
 }
 
 /**

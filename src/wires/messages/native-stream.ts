@@ -3,9 +3,10 @@ import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.
 import { asObject } from '../../json.ts'
 import { type ErrorFacts, messagesEnvelope } from '../envelope.ts'
 import { dataOf, decodeUtf8, encodeLatin1, eventOf, FrameCutter, type RawFrame, withData } from '../frame-cutter.ts'
-import { faultOf, headValues, JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
+import { headValues, JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
 import type { StreamRelay } from '../relay.ts'
-import { mintedMessageId, missingCounters, pickCounters, zeroUsage } from './native-json.ts'
+import { faultOfError } from '../stream-fault.ts'
+import { mintedMessageId, zeroUsage } from './native-json.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
 /** How much of a delta's frame is not text, measured on the shortest form. */
@@ -93,11 +94,12 @@ export class MessagesNativeStream implements StreamRelay {
     let event: Record<string, unknown> | undefined
     try {
       event = asObject(JSON.parse(decodeUtf8(data)))
+      if (event === undefined) throw new TypeError('an event is an object')
     } catch {
       this.fault = { kind: 'broken', text: 'an event is not JSON' }
       return ''
     }
-    const type = event?.['type']
+    const type = event['type']
     let named = frame
     if (name === undefined && typeof type === 'string') {
       // SDKs pass over a frame without its event line.
@@ -113,13 +115,13 @@ export class MessagesNativeStream implements StreamRelay {
         this.#producedCharacters += Math.max(1, frame.length - deltaFrameCharacters)
         return named
       case 'content_block_start': {
-        const kind = asObject(event?.['content_block'])?.['type']
+        const kind = asObject(event['content_block'])?.['type']
         // An empty text or thinking block shows nothing yet: the model may still turn out to be overloaded.
         if (kind !== 'text' && kind !== 'thinking') this.isVisible = true
         return named
       }
       case 'message_delta':
-        return this.#delta(named, data, event!)
+        return this.#delta(named, data, event)
       case 'message_stop':
         this.isVisible = true
         if (!this.#hasStarted) this.fault = { kind: 'broken', text: 'message_stop without message_start' }
@@ -127,7 +129,7 @@ export class MessagesNativeStream implements StreamRelay {
         this.#tail = named
         return ''
       case 'error':
-        this.fault = faultOf(event?.['error'])
+        this.fault = faultOfError(event['error'])
         return ''
       default:
         return named
@@ -144,9 +146,7 @@ export class MessagesNativeStream implements StreamRelay {
     this.#hasStarted = true
     this.report = mergeUsage(this.report, decodeUsage(message['usage'], this.#head.model.profile.usageQuirk))
     patch.set(['message'], headValues(this.#head, message, 'msg_', mintedMessageId(this.#head.requestId)))
-    const usage = asObject(message['usage'])
-    if (usage === undefined) patch.set(['message'], new Map([['usage', JSON.stringify(zeroUsage)]]))
-    else patch.set(['message', 'usage'], missingCounters(usage, zeroUsage))
+    patch.setMissing(['message', 'usage'], zeroUsage)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
@@ -166,10 +166,9 @@ export class MessagesNativeStream implements StreamRelay {
       outputTokens: this.report.outputTokens ?? this.estimateOutput(),
       reasoningTokens: 0,
       estimated: false,
-    }) as Record<string, number>
+    })
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
-    if (usage === undefined) patch.set([], new Map([['usage', JSON.stringify(pickCounters(known))]]))
-    else patch.set(['usage'], missingCounters(usage, known))
+    patch.setMissing(['usage'], known)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 }

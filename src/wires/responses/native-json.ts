@@ -1,9 +1,9 @@
 import { sha256Base62 } from '../../digest.ts'
-import type { Fault } from '../../inference/answer.ts'
 import { asObject } from '../../json.ts'
-import { faultOf, headValues, JsonPatch, type NativeHead, tokensOfCharacters } from '../native-answer.ts'
+import { headValues, JsonPatch, type NativeHead, tokensOfCharacters, type Wanted } from '../native-answer.ts'
 import type { WholeAnswer } from '../relay.ts'
-import { decodeUsage, encodeUsage } from './usage.ts'
+import { faultOfError } from '../stream-fault.ts'
+import { decodeUsage, encodeUsage, type ResponsesUsage } from './usage.ts'
 
 /** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
 export function mintedResponseId(requestId: string): string {
@@ -19,7 +19,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     return { fault: { kind: 'broken', text: 'the answer is not a JSON object' } }
   }
   const answer = patch.value
-  if (answer['error'] != null) return { fault: responseFault(answer['error']) }
+  if (answer['error'] != null) return { fault: faultOfError(answer['error']) }
   if (!Array.isArray(answer['output']) || !isEnded(answer['status'])) {
     return { fault: { kind: 'broken', text: 'the answer is not an ended response' } }
   }
@@ -29,7 +29,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     estimateOutput: () => tokensOfCharacters(JSON.stringify(answer['output']).length),
     encode: (billed) => {
       patch.set([], responseValues(head, answer))
-      patchUsage(patch, [], usage, encodeUsage(billed) as Record<string, unknown>)
+      patch.setMissing(['usage'], wantedUsage(encodeUsage(billed), usage))
       return patch.result()
     },
   }
@@ -42,28 +42,11 @@ export function responseValues(head: NativeHead, response: Record<string, unknow
   return values
 }
 
-/** Fills in the counters that spec 2.8 demands. */
-export function patchUsage(
-  patch: JsonPatch,
-  path: readonly string[],
-  usage: Record<string, unknown> | undefined,
-  counters: Record<string, unknown>,
-): void {
-  if (usage === undefined) {
-    patch.set(path, new Map([['usage', JSON.stringify(counters)]]))
-    return
-  }
-  const missing = new Map<string, string>()
-  for (const [name, value] of Object.entries(counters)) {
-    const isThere = typeof value === 'number' ? typeof usage[name] === 'number' : asObject(usage[name]) !== undefined
-    if (!isThere) missing.set(name, JSON.stringify(value))
-  }
-  patch.set([...path, 'usage'], missing)
-}
-
-/** A response's own error; its code speaks of the request or of the provider. */
-export function responseFault(error: unknown): Fault {
-  return faultOf(error)
+/** What spec 2.8 demands of the counters; all of them where the upstream has none. */
+export function wantedUsage(counters: ResponsesUsage, reported: Record<string, unknown> | undefined): Wanted {
+  if (reported === undefined) return counters
+  const { cached_tokens } = counters.input_tokens_details
+  return { ...counters, input_tokens_details: { cached_tokens } }
 }
 
 function isEnded(status: unknown): boolean {

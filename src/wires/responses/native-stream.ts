@@ -3,10 +3,11 @@ import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.
 import { asObject } from '../../json.ts'
 import type { ErrorFacts } from '../envelope.ts'
 import { dataOf, encodeLatin1, eventOf, FrameCutter, type RawFrame, withData } from '../frame-cutter.ts'
-import { faultOf, JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
+import { JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
 import type { StreamRelay } from '../relay.ts'
+import { faultOfError } from '../stream-fault.ts'
 import { failedCode } from './failed-code.ts'
-import { mintedResponseId, patchUsage, responseFault, responseValues } from './native-json.ts'
+import { mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
 /** How much of a delta's frame is not text. */
@@ -82,7 +83,7 @@ export class ResponsesNativeStream implements StreamRelay {
     const { frame, data, usage: reported } = this.#terminal
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
     patch.set(['response'], responseValues(this.#head, asObject(patch.value['response']) ?? {}))
-    patchUsage(patch, ['response'], reported, encodeUsage(usage) as Record<string, unknown>)
+    patch.setMissing(['response', 'usage'], wantedUsage(encodeUsage(usage), reported))
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
@@ -130,7 +131,7 @@ export class ResponsesNativeStream implements StreamRelay {
       this.#producedCharacters += Math.max(1, frame.length - deltaFrameCharacters)
       return named
     }
-    this.events++
+    if (name !== 'keepalive') this.events++
     if (lifecycle.has(name)) return this.#takeLifecycle(named)
     if (terminal.has(name)) return this.#takeTerminal(named)
     if (name === 'response.failed' || name === 'error') {
@@ -176,7 +177,7 @@ export class ResponsesNativeStream implements StreamRelay {
     const usage = asObject(response?.['usage'])
     if (usage) this.report = mergeUsage(this.report, decodeUsage(usage, this.#head.model.profile.usageQuirk))
     const error = response?.['error'] ?? patch?.value['error'] ?? patch?.value
-    this.fault = response ? responseFault(error) : faultOf(error)
+    this.fault ??= faultOfError(error)
   }
 
   #parse(frame: RawFrame): JsonPatch | undefined {
