@@ -1,116 +1,17 @@
-import { type Command, CommanderError } from 'commander'
+import { type Command, CommanderError, Option } from 'commander'
+import type { WireName } from '../catalog/model.ts'
+import { type Client, clients, type Place, type Settings } from './clients.ts'
 import { print } from './print.ts'
+import { writeSettings } from './write-settings.ts'
 
-/** @param origin without a path. Who adds `/v1` itself and who does not is what people get wrong. */
-type Setting = { origin: string; key: string; model: string }
-
-/** The exact settings of each client that was tried against the gateway. */
-const clients: Record<string, (setting: Setting) => string> = {
-  'openai-node': ({ origin, key, model }) => `import OpenAI from 'openai'
-
-const client = new OpenAI({ baseURL: '${origin}/v1', apiKey: '${key}' })
-const answer = await client.chat.completions.create({
-  model: '${model}',
-  messages: [{ role: 'user', content: 'Hello' }],
-})
-console.log(answer.choices[0]?.message.content)`,
-
-  'openai-python': ({ origin, key, model }) => `from openai import OpenAI
-
-client = OpenAI(base_url="${origin}/v1", api_key="${key}")
-answer = client.chat.completions.create(
-    model="${model}",
-    messages=[{"role": "user", "content": "Hello"}],
-)
-print(answer.choices[0].message.content)`,
-
-  'anthropic-node': ({ origin, key, model }) => `import Anthropic from '@anthropic-ai/sdk'
-
-// Without /v1: this client adds it.
-const client = new Anthropic({ baseURL: '${origin}', apiKey: '${key}' })
-const answer = await client.messages.create({
-  model: '${model}',
-  max_tokens: 1024,
-  messages: [{ role: 'user', content: 'Hello' }],
-})
-console.log(answer.content)`,
-
-  'anthropic-python': ({ origin, key, model }) => `from anthropic import Anthropic
-
-# Without /v1: this client adds it.
-client = Anthropic(base_url="${origin}", api_key="${key}")
-answer = client.messages.create(
-    model="${model}",
-    max_tokens=1024,
-    messages=[{"role": "user", "content": "Hello"}],
-)
-print(answer.content)`,
-
-  'claude-code': ({
-    origin,
-    key,
-    model,
-  }) => `# Without /v1: this client adds it. The second model is the one for titles and other small work.
-export ANTHROPIC_BASE_URL='${origin}'
-export ANTHROPIC_AUTH_TOKEN='${key}'
-export ANTHROPIC_MODEL='${model}'
-export ANTHROPIC_DEFAULT_HAIKU_MODEL='${model}'
-export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
-claude`,
-
-  codex: ({ origin, key, model }) => `# ~/.codex/config.toml
-model = "${model}"
-model_provider = "triwire"
-# Hosted web search runs at the model's provider: a model that is translated for cannot have it.
-web_search = "disabled"
-
-[model_providers.triwire]
-name = "triwire"
-base_url = "${origin}/v1"
-env_key = "TRIWIRE_API_KEY"
-wire_api = "responses"
-
-# and in the shell
-export TRIWIRE_API_KEY='${key}'`,
-
-  opencode: ({ origin, key, model }) => `// opencode.json
-${JSON.stringify(
-  {
-    $schema: 'https://opencode.ai/config.json',
-    model: `triwire/${model}`,
-    provider: {
-      triwire: {
-        npm: '@ai-sdk/openai-compatible',
-        name: 'triwire',
-        options: { baseURL: `${origin}/v1`, apiKey: key },
-        models: { [model]: { name: model } },
-      },
-    },
-  },
-  null,
-  2,
-)}`,
-
-  'ai-sdk': ({ origin, key, model }) => `import { createOpenAI } from '@ai-sdk/openai'
-import { generateText } from 'ai'
-
-const triwire = createOpenAI({ baseURL: '${origin}/v1', apiKey: '${key}' })
-const { text } = await generateText({
-  model: triwire('${model}'),
-  prompt: 'Hello',
-  // The gateway keeps nothing between requests: without this the SDK refers to earlier items by id.
-  providerOptions: { openai: { store: false } },
-})
-console.log(text)`,
-
-  langchain: ({ origin, key, model }) => `import { ChatOpenAI } from '@langchain/openai'
-
-const chat = new ChatOpenAI({
-  model: '${model}',
-  apiKey: '${key}',
-  configuration: { baseURL: '${origin}/v1' },
-})
-console.log((await chat.invoke('Hello')).content)`,
+type Options = {
+  url?: string
+  key: string
+  model?: string
+  smallModel?: string
+  wire?: WireName
+  write?: boolean
+  yes?: boolean
 }
 
 export function addSetupCommand(program: Command): void {
@@ -120,33 +21,72 @@ export function addSetupCommand(program: Command): void {
     .option('--url <origin>', 'where clients reach the gateway (default: the address it listens on)')
     .option('--key <key>', 'API key, from triwire key create', 'sk-tri-YOUR-KEY')
     .option('--model <id>', 'default: the first of the catalog')
-    .action(async (client: string, options: { url?: string; key: string; model?: string }, command: Command) => {
-      const write = new Map(Object.entries(clients)).get(client)
-      if (!write) {
-        const message = `error: there is no client '${client}': name one of ${Object.keys(clients).join(', ')}`
-        console.error(message)
-        throw new CommanderError(2, 'triwire.unknownClient', message)
+    .option('--small-model <id>', 'for titles and other small work, where a client has such work (default: the model)')
+    .addOption(
+      new Option('--wire <wire>', "default: the model's own where the client speaks it").choices([
+        'messages',
+        'chat',
+        'responses',
+      ]),
+    )
+    .option('--write', "put the settings into the client's configuration file, keeping a backup")
+    .option('--yes', 'do not ask before a file is changed')
+    .action(async (name: string, options: Options, command: Command) => {
+      const client = new Map(Object.entries(clients)).get(name)
+      if (!client) throw usage(`there is no client '${name}': name one of ${Object.keys(clients).join(', ')}`)
+      const { place, modelWire } = await readPlace(options, command)
+      const wire = chooseWire(name, client, modelWire, options.wire)
+      const settings = client.settings(place, wire)
+      if (options.write) {
+        if (!settings.file) throw usage(`${name} has no configuration file: run without --write`)
+        const written = await writeSettings(settings.file, options.yes === true)
+        console.error(written)
       }
-      const setting = await readSetting(options, command)
-      const text = write(setting)
-      print(command, { client, base_url: setting.origin, key: setting.key, model: setting.model, text }, () => text)
+      const text = describe(settings, options.write === true)
+      const { origin, key, model } = place
+      print(command, { client: name, wire, base_url: origin, key, model, ...settings, text }, () => text)
     })
 }
 
-async function readSetting(
-  { url, key, model }: { url?: string; key: string; model?: string },
-  command: Command,
-): Promise<Setting> {
+function chooseWire(name: string, client: Client, modelWire: WireName, asked: WireName | undefined): WireName {
+  if (asked && !client.wires.includes(asked)) throw usage(`${name} speaks ${client.wires.join(', ')} and not ${asked}`)
+  return asked ?? client.wires.find((wire) => wire === modelWire) ?? client.wires[0]!
+}
+
+async function readPlace(options: Options, command: Command): Promise<{ place: Place; modelWire: WireName }> {
   const { loadConfig } = await import('../config/load.ts')
   const { listen, catalog } = loadConfig(command.optsWithGlobals())
-  const first = model ?? catalog.models.keys().next().value
-  if (first === undefined) throw new Error('The catalog has no model: name one in the configuration')
-  if (!catalog.models.has(first)) throw new Error(`There is no model "${first}" in the catalog: see triwire models`)
-  return { origin: url ? url.replace(/\/+(v1\/*)?$/, '') : originOf(listen), key, model: first }
+  const id = options.model ?? catalog.models.keys().next().value
+  if (id === undefined) throw new Error('The catalog has no model: name one in the configuration')
+  const smallModel = options.smallModel ?? id
+  for (const named of [id, smallModel]) {
+    if (!catalog.models.has(named)) throw new Error(`There is no model "${named}" in the catalog: see triwire models`)
+  }
+  const model = catalog.models.get(id)!
+  const origin = options.url ? options.url.replace(/\/+(v1\/*)?$/, '') : originOf(listen)
+  const place = { origin, key: options.key, model: id, smallModel, outputTokensMax: model.outputTokensMax }
+  return { place, modelWire: model.wire }
 }
 
 /** A listener on every address is reached on this machine by its own. */
 function originOf({ host, port }: { host: string; port: number }): string {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+}
+
+/** What a person copies: the file unless it was written, the variables, the command. */
+function describe({ file, env, run, code }: Settings, isWritten: boolean): string {
+  const variables = Object.entries(env ?? {}).map(([name, value]) => `export ${name}='${value}'`)
+  return [
+    ...(file && !isWritten ? [`# ${file.path}`, file.text] : []),
+    ...(file && variables.length > 0 ? ['# in the shell'] : []),
+    ...variables,
+    ...(run ? [run] : []),
+    ...(code ? [code] : []),
+  ].join('\n')
+}
+
+function usage(message: string): CommanderError {
+  console.error(`error: ${message}`)
+  return new CommanderError(2, 'triwire.setup', message)
 }

@@ -143,16 +143,57 @@ test('setup prints the settings each client needs, with what must be switched of
   const setup = async (...args: string[]) => (await run(['setup', ...args, '--key', 'sk-tri-k'], { cwd })).stdout
   const [codex, aiSdk, claude, node] = await Promise.all([
     setup('codex', '--url', 'https://gateway.example/v1/'),
-    setup('ai-sdk'),
+    setup('ai-sdk', '--model', 'sim-responses'),
     setup('claude-code', '--model', 'sim-chat'),
     setup('openai-node'),
   ])
   assert.match(codex!, /^base_url = "https:\/\/gateway\.example\/v1"$/m)
   assert.match(codex!, /^web_search = "disabled"$/m)
   assert.match(aiSdk!, /providerOptions: \{ openai: \{ store: false \} \}/)
-  assert.match(claude!, /^export ANTHROPIC_BASE_URL='http:\/\/127\.0\.0\.1:8080'$/m)
-  assert.match(claude!, /^export ANTHROPIC_MODEL='sim-chat'$/m)
+  assert.match(claude!, /^ {4}"ANTHROPIC_BASE_URL": "http:\/\/127\.0\.0\.1:8080",$/m)
+  assert.match(claude!, /^ {4}"ANTHROPIC_MODEL": "sim-chat",$/m)
+  assert.match(claude!, /^export ANTHROPIC_AUTH_TOKEN='sk-tri-k'$/m)
   assert.match(node!, /baseURL: 'http:\/\/127\.0\.0\.1:8080\/v1', apiKey: 'sk-tri-k'/)
+})
+
+test('setup --write merges into a JSON file, keeps the old one and does not change one unasked', async (t) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'triwire-cli-'))
+  t.after(() => rmSync(cwd, { recursive: true }))
+  const setup = (...args: string[]) => run(['setup', ...args, '--write'], { cwd, env: { HOME: cwd } })
+  const file = join(cwd, '.claude', 'settings.json')
+  const read = (path = file) => JSON.parse(readFileSync(path, 'utf8'))
+
+  assert.equal((await setup('claude-code')).code, 0)
+  assert.equal(read().env.ANTHROPIC_MODEL, 'sim-messages')
+  assert.match((await setup('claude-code')).stderr, /has these settings already/)
+
+  const theirs = { env: { MINE: '1', ANTHROPIC_MODEL: 'other' }, theme: 'dark' }
+  writeFileSync(file, JSON.stringify(theirs))
+  const unasked = await setup('claude-code')
+  assert.equal(unasked.code, 1)
+  assert.match(unasked.stderr, /run with --yes/)
+  assert.deepEqual(read(), theirs)
+
+  assert.equal((await setup('claude-code', '--yes')).code, 0)
+  assert.equal(read().theme, 'dark')
+  assert.equal(read().env.MINE, '1')
+  assert.equal(read().env.ANTHROPIC_MODEL, 'sim-messages')
+  assert.deepEqual(read(`${file}.before-triwire`), theirs)
+
+  writeFileSync(file, '{ // mine\n}')
+  assert.match((await setup('claude-code', '--yes')).stderr, /not plain JSON/)
+  assert.equal(readFileSync(file, 'utf8'), '{ // mine\n}')
+  assert.equal((await setup('copilot', '--yes')).code, 2)
+})
+
+test('setup refuses a wire that the client does not speak, and takes the one of the model where it does', async (t) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'triwire-cli-'))
+  t.after(() => rmSync(cwd, { recursive: true }))
+  const setup = (...args: string[]) => run(['setup', ...args, '--json'], { cwd })
+  assert.match((await setup('codex', '--wire', 'chat')).stderr, /codex speaks responses and not chat/)
+  assert.equal((await setup('pi', '--model', 'sim-messages')).json['wire'], 'messages')
+  assert.equal((await setup('pi', '--model', 'sim-messages', '--wire', 'chat')).json['wire'], 'chat')
+  assert.equal((await setup('codex', '--model', 'sim-chat')).json['wire'], 'responses')
 })
 
 test('a mistake in the configuration is told line by line, and does not stand in the way of the store', async (t) => {
