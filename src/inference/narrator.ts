@@ -79,7 +79,7 @@ export function createNarrator(): Narrator {
       events.push({ type: 'block_stop', index, cut })
     },
     usage(news) {
-      if (isOver) return
+      if (isOver || Object.keys(news).length === 0) return
       const merged = mergeUsage(report, news)
       if (merged === report) return
       report = merged

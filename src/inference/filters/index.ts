@@ -35,15 +35,15 @@ export function composeFilters(options: FilterOptions): Step<AnswerEvent, Answer
 }
 
 function chain(steps: Step<AnswerEvent, AnswerEvent>[]): Step<AnswerEvent, AnswerEvent> {
-  return { push: (event) => run([event], 0), end: () => [] }
+  return { push, end: () => [] }
 
-  function run(events: Iterable<AnswerEvent>, from: number): AnswerEvent[] {
-    let current = [...events]
-    for (let i = from; i < steps.length && current.length > 0; i++) {
-      const step = steps[i]!
-      if (current.length === 1) current = step.push(current[0]!) as AnswerEvent[]
-      else current = current.flatMap((event) => [...step.push(event)])
+  function push(event: AnswerEvent): Iterable<AnswerEvent> {
+    let events: AnswerEvent[] = [event]
+    for (const step of steps) {
+      // Nearly always one event goes in and one comes out.
+      if (events.length === 1) events = step.push(events[0]!) as AnswerEvent[]
+      else events = events.flatMap((one) => [...step.push(one)])
     }
-    return current
+    return events
   }
 }

@@ -164,8 +164,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
   }
 
   function usage(raw: unknown) {
-    const report = decodeUsage(raw, profile.usageQuirk)
-    if (Object.keys(report).length > 0) narrator.usage(report)
+    narrator.usage(decodeUsage(raw, profile.usageQuirk))
   }
 
   function reason(delta: Record<string, unknown>) {

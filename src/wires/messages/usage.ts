@@ -46,7 +46,12 @@ export function decodeUsage(raw: unknown, _quirk?: Profile['usageQuirk']): Usage
 
 function sum(counts: (number | undefined)[]): number | undefined {
   const known = counts.filter((count) => count !== undefined)
-  return known.length === 0 ? undefined : Math.min(tokenCountMax, known.reduce((a, b) => a + b, 0))
+  return known.length === 0
+    ? undefined
+    : Math.min(
+        tokenCountMax,
+        known.reduce((a, b) => a + b, 0),
+      )
 }
 
 export type MessagesUsage = {

@@ -52,6 +52,8 @@ export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
 export function createReader(narrator: Narrator, profile: Profile) {
   const byId = new Map<string, Source>()
   const byIndex = new Map<number, Source>()
+  /** The item whose text, refusal or reasoning was told last. */
+  let current: Source | undefined
   return { event, finish }
 
   function event(type: string, object: Record<string, unknown>) {
@@ -174,8 +176,10 @@ export function createReader(narrator: Narrator, profile: Profile) {
     // A call whose name has not come yet: its arguments are told with it.
     if (kind === 'tool_call' && source.block === undefined) return
     if (source.kind !== kind || source.block === undefined) {
-      if (source.block !== undefined) narrator.stop(source.block)
-      stopOthers(source)
+      // One such block is open at a time (I4); what resumes later is a new block (I7).
+      if (current?.block !== undefined) narrator.stop(current.block)
+      if (current) current.block = undefined
+      current = source
       source.kind = kind
       source.block = narrator.open({ kind } as { kind: 'text' })
       source.lastPart = undefined
@@ -183,15 +187,6 @@ export function createReader(narrator: Narrator, profile: Profile) {
     if (kind === 'reasoning' && source.lastPart !== undefined && source.lastPart !== part) text = `\n\n${text}`
     source.lastPart = part
     narrator.delta(source.block, text)
-  }
-
-  /** The hub has one text, refusal or reasoning open at a time (I4); what resumes later is a new block (I7). */
-  function stopOthers(source: Source) {
-    for (const other of [...byId.values(), ...byIndex.values()]) {
-      if (other === source || other.kind === 'tool_call' || other.block === undefined || other.isDone) continue
-      narrator.stop(other.block)
-      other.block = undefined
-    }
   }
 
   /** What a done event says of a part: the rest of it, all of it, or something else than what was told. */
@@ -247,8 +242,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
   }
 
   function usage(raw: unknown) {
-    const report = decodeUsage(raw, profile.usageQuirk)
-    if (Object.keys(report).length > 0) narrator.usage(report)
+    narrator.usage(decodeUsage(raw, profile.usageQuirk))
   }
 }
 
