@@ -31,7 +31,9 @@ else if (readOld() !== text) {
 function collect(): Map<string, Set<string>> {
   const rules = new Map<string, Set<string>>()
   const root = new URL('..', import.meta.url)
-  for (const name of globSync(['test/**/*.test.ts', 'test/pages/**/*.md'], { cwd: root }).sort()) {
+  for (const name of globSync(['test/**/*.test.ts', 'test/**/*.cases.ts', 'test/pages/**/*.md'], {
+    cwd: root,
+  }).sort()) {
     for (const title of titlesOf(name, readFileSync(new URL(name, root), 'utf8'))) {
       for (const rule of rulesOf(title)) {
         const tests = rules.get(rule) ?? new Set()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { type Case, type Json, outline, testCases } from './cases.ts'
-import type { Told } from './pump.ts'
+import { type Case, type Json, outline } from '../cases.ts'
+import type { Told } from '../pump.ts'
 import {
   added,
   argumentsDone,
@@ -16,7 +16,7 @@ import {
   textDelta,
   wholeCall,
   wholeMessage,
-} from './upstreams.ts'
+} from '../upstreams.ts'
 
 const shown = { showsReasoning: true }
 const hello = [created, ...wholeMessage(0, 'Hel', 'lo'), terminal('completed', [message(0, 'Hello')])]
@@ -44,7 +44,7 @@ const row = (id: string, says: string, script: Json[], rest: Partial<Case> = {})
   ...rest,
 })
 
-testCases([
+export const cases: readonly Case[] = [
   row('A64', 'a message item becomes text, cached tokens are taken out of the input', hello, {
     answer: {
       content: [{ type: 'text', text: 'Hello' }],
@@ -213,4 +213,4 @@ testCases([
     options: shown,
     answer: { content: [{ thinking: 'r' }, { text: 'a' }, { name: 'f', input: { a: 1 } }], stop_reason: 'tool_use' },
   },
-])
+]

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
-import { resolveProfile } from '../../src/catalog/profiles.ts'
-import { type Case, dataOf, type Json, outline, testCases } from './cases.ts'
-import { createRun, pump, type Told } from './pump.ts'
-import { call, chatError, completion, counts, delta, done, raw, reason, reasoning, text, usage } from './upstreams.ts'
+import { type Case, dataOf, type Json, outline } from '../cases.ts'
+import type { Told } from '../pump.ts'
+import { call, chatError, completion, counts, delta, done, raw, reason, reasoning, text, usage } from '../upstreams.ts'
 
 const end = usage(counts(9, 2)) + done
 const hello = text('Hel') + text('lo') + reason('stop') + end
@@ -41,7 +39,7 @@ const row = (id: string, says: string, script: string, rest: Partial<Case> = {})
   ...rest,
 })
 
-testCases([
+export const cases: readonly Case[] = [
   row('A01', 'text in two deltas becomes one text block with its counters', hello, { answer: helloAnswer }),
   row(
     'A02',
@@ -559,31 +557,4 @@ testCases([
   row('A62', 'an answer with nothing in it has no blocks', reason('stop') + end, {
     answer: { content: [], stop_reason: 'end_turn' },
   }),
-])
-
-test('A63 U4 silence is told by pings, none of them before message_start', () => {
-  const run = createRun('messages', {}, resolveProfile('chat'))
-  run.push({ type: 'start' })
-  run.push({ type: 'alive' })
-  run.push({ type: 'block_start', index: 0, block: { kind: 'text' } })
-  run.push({ type: 'block_delta', index: 0, text: 'a' })
-  run.push({ type: 'alive' })
-  run.push({ type: 'block_stop', index: 0, cut: false })
-  run.push({ type: 'finish', reason: 'end', report: {} })
-  assert.deepEqual(outline(run.told()), [
-    'message_start',
-    'ping',
-    'content_block_start',
-    'content_block_delta',
-    'ping',
-    'content_block_stop',
-    'message_delta',
-    'message_stop',
-  ])
-})
-
-test('A121 the usage so far is there for the bill when the client leaves mid-stream', () => {
-  const told = pump('messages', 'chat', text('one two three') + delta({ content: 'x' }, { usage: counts(9, 4) }), {})
-  assert.equal(told.usage?.inputTokens, 9)
-  assert.ok(told.usage!.outputTokens >= 4)
-})
+]

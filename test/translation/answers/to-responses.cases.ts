@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Case, dataOf, type Json, outline, testCases } from './cases.ts'
+import { type Case, dataOf, type Json, outline } from '../cases.ts'
 import {
   blockStart,
   blockStop,
@@ -18,7 +18,7 @@ import {
   thinkingBlock,
   toolBlock,
   usage,
-} from './upstreams.ts'
+} from '../upstreams.ts'
 
 const end = usage(counts(9, 2)) + done
 const row = (id: string, says: string, script: string, rest: Partial<Case> = {}): Case => ({
@@ -44,7 +44,7 @@ const shown = { showsReasoning: true, echo: { reasoning: { summary: 'auto' } } }
 const officialKeys =
   'background completed_at created_at error frequency_penalty id incomplete_details instructions max_output_tokens max_tool_calls metadata model object output parallel_tool_calls presence_penalty previous_response_id prompt_cache_key reasoning safety_identifier service_tier status store temperature text tool_choice tools top_logprobs top_p truncation usage user'
 
-testCases([
+export const cases: readonly Case[] = [
   row(
     'A101',
     'T12 text is the full official sequence, numbered from 0',
@@ -316,4 +316,4 @@ testCases([
   row('A42', 'refusal deltas become a refusal part', delta({ refusal: 'No' }) + reason('stop') + end, {
     answer: { status: 'completed', output: [{ type: 'message', content: [{ type: 'refusal', refusal: 'No' }] }] },
   }),
-])
+]

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Case, dataOf, type Json, outline, testCases } from './cases.ts'
+import { type Case, dataOf, type Json, outline } from '../cases.ts'
 import {
   blockDelta,
   blockStart,
@@ -21,7 +21,7 @@ import {
   toolBlock,
   wholeCall,
   wholeMessage,
-} from './upstreams.ts'
+} from '../upstreams.ts'
 
 const row = (id: string, says: string, script: string, rest: Partial<Case> = {}): Case => ({
   id,
@@ -47,7 +47,7 @@ const cached = { input_tokens: 3, cache_read_input_tokens: 90, cache_creation_in
 const callIndexes = (chunks: Json[]) =>
   chunks.flatMap((chunk) => chunk['choices']?.[0]?.delta.tool_calls ?? []).map((call: Json) => call['index'])
 
-testCases([
+export const cases: readonly Case[] = [
   row(
     'A78',
     'text is a role chunk, contents, the reason, a usage chunk and [DONE]',
@@ -377,4 +377,4 @@ testCases([
     }),
     answer: answered({ content: 'a', tool_calls: [{ function: { name: 'f', arguments: '{"a"' } }] }, 'length'),
   },
-])
+]

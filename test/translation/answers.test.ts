@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { resolveProfile } from '../../src/catalog/profiles.ts'
+import { cases as chatToMessages } from './answers/chat-to-messages.cases.ts'
+import { cases as responsesToMessages } from './answers/responses-to-messages.cases.ts'
+import { cases as toChat } from './answers/to-chat.cases.ts'
+import { cases as toResponses } from './answers/to-responses.cases.ts'
+import { outline, testCases } from './cases.ts'
+import { createRun, pump } from './pump.ts'
+import { counts, delta, text } from './upstreams.ts'
+
+testCases([...chatToMessages, ...responsesToMessages, ...toChat, ...toResponses])
+
+test('A63 U4 silence is told by pings, none of them before message_start', () => {
+  const run = createRun('messages', {}, resolveProfile('chat'))
+  run.push({ type: 'start' })
+  run.push({ type: 'alive' })
+  run.push({ type: 'block_start', index: 0, block: { kind: 'text' } })
+  run.push({ type: 'block_delta', index: 0, text: 'a' })
+  run.push({ type: 'alive' })
+  run.push({ type: 'block_stop', index: 0, cut: false })
+  run.push({ type: 'finish', reason: 'end', report: {} })
+  assert.deepEqual(outline(run.told()), [
+    'message_start',
+    'ping',
+    'content_block_start',
+    'content_block_delta',
+    'ping',
+    'content_block_stop',
+    'message_delta',
+    'message_stop',
+  ])
+})
+
+test('A121 the usage so far is there for the bill when the client leaves mid-stream', () => {
+  const told = pump('messages', 'chat', text('one two three') + delta({ content: 'x' }, { usage: counts(9, 4) }), {})
+  assert.equal(told.usage?.inputTokens, 9)
+  assert.ok(told.usage!.outputTokens >= 4)
+})
