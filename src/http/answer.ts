@@ -51,24 +51,25 @@ export function endUnread(response: ServerResponse, body?: string): void {
   else response.flushHeaders()
   let bytes = 0
   const timer = setTimeout(giveUp, lingerMs)
-  req.on('data', (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes > lingerBytesMax) giveUp()
-  })
+  req.on('data', count)
   req.on('end', done)
   req.on('error', giveUp)
   response.on('close', () => clearTimeout(timer))
   req.resume()
 
+  function count(chunk: Buffer): void {
+    bytes += chunk.length
+    if (bytes > lingerBytesMax) giveUp()
+  }
   function done(): void {
     clearTimeout(timer)
+    req.off('data', count)
     response.end()
   }
   function giveUp(): void {
     done()
-    const { socket } = req
-    // Their side is still open: ours is closed, and what they send after that is answered with a reset.
-    if (!socket.destroyed) socket.destroySoon()
+    // Our side is closed; what they send after that is answered with a reset.
+    req.socket.destroySoon()
   }
 }
 

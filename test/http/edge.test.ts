@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict'
+import test, { after, before } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { openRaw, type RawResult, raw } from '../support/raw.ts'
+
+let gateway: TestGateway
+before(async () => {
+  gateway = await startTestGateway({
+    config: {
+      limits: { requests_per_minute: 100_000, failed_auth_per_minute: 1_000 },
+      timeouts: { headers: 300, body: 600, body_gap: 250 },
+    },
+  })
+})
+after(() => gateway.close())
+
+const chat = '/v1/chat/completions'
+const question = '{"model":"native-chat","messages":[{"role":"user","content":"canary-edge"}]}'
+const streamed = '{"model":"native-chat","stream":true,"messages":[{"role":"user","content":"canary-edge"}]}'
+
+function head(path: string, lines: readonly string[], version = '1.1', key = gateway.key): string {
+  return [`POST ${path} HTTP/${version}`, 'host: x', `authorization: Bearer ${key}`, ...lines, '', ''].join('\r\n')
+}
+
+function post(body: string, lines: readonly string[] = [], version = '1.1'): string {
+  return head(chat, [...lines, `content-length: ${Buffer.byteLength(body)}`], version) + body
+}
+
+function chunk(text: string): string {
+  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+}
+
+/** Status and code of each answer, informational ones too. */
+function told({ answers }: RawResult): (string | number)[] {
+  return answers.map(({ status, body }) => {
+    const error = body.startsWith('{') ? (JSON.parse(body) as { error?: { code?: string; type: string } }).error : null
+    return error ? `${status} ${error.code ?? error.type}` : status
+  })
+}
+
+test('F-C11 three pipelined requests get three answers in order, each with its own id', async () => {
+  const bytes = `${post(question) + head('/v1/nowhere', ['content-length: 0'])}GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n`
+  const result = await raw(gateway.url, bytes, { answers: 3 })
+  assert.deepEqual(told(result), [200, '404 unknown_url', 200])
+  assert.match(result.answers[0]!.body, /^\{"id":"chatcmpl-/)
+  assert.match(result.answers[2]!.body, /^\{"object":"list"/)
+  assert.equal(new Set(result.answers.map(({ headers }) => headers.get('x-request-id'))).size, 3)
+  for (const { headers } of result.answers) await gateway.logOf(headers.get('x-request-id')!)
+})
+
+test('F-C12 what is pipelined behind a stream waits for its end', async () => {
+  const result = await raw(gateway.url, post(streamed) + post(question), { answers: 2 })
+  assert.deepEqual(told(result), [200, 200])
+  assert.match(result.answers[0]!.body, /data: \[DONE\]\n\n$/)
+  assert.match(result.answers[1]!.body, /^\{"id":"chatcmpl-/)
+})
+
+test('F-C12 garbage behind a request does not spoil its answer, and the connection closes', async () => {
+  for (const body of [question, streamed]) {
+    const result = await raw(gateway.url, `${post(body)}\x00garbage\r\n\r\n`)
+    assert.deepEqual([told(result), result.isClosed], [[200], true])
+    assert.equal(result.answers[0]!.isWhole, true)
+  }
+})
+
+test('F-C22 chunk extensions and trailers are ignored, a key in a trailer too', async () => {
+  const trailed = (key: string, trailer: string) =>
+    `${head(chat, ['transfer-encoding: chunked'], '1.1', key)}${chunk(question).replace('\r\n', ';a=b;c="d"\r\n')}0\r\n${trailer}\r\n\r\n`
+  assert.deepEqual(told(await raw(gateway.url, trailed(gateway.key, 'x-api-key: other'), { answers: 1 })), [200])
+  const spoofed = await raw(gateway.url, trailed('sk-tri-bad', `x-api-key: ${gateway.key}`), { answers: 1 })
+  assert.deepEqual(told(spoofed), ['401 invalid_api_key'])
+})
+
+test('F-C23 expect: 100-continue is told to go on once key and size are good', async () => {
+  const connection = await openRaw(gateway.url)
+  connection.write(head(chat, ['expect: 100-continue', `content-length: ${question.length}`]))
+  await connection.read({ quietMs: 100 })
+  connection.write(question)
+  const result = await connection.read({ answers: 1 })
+  assert.deepEqual(told(result), [100, 200])
+  connection.socket.destroy()
+})
+
+test('F-C24 with a bad key, a body too large or none to read there is no 100, and the connection closes', async () => {
+  const expect = 'expect: 100-continue'
+  const refused = {
+    '401 invalid_api_key': head(chat, [expect, 'content-length: 10'], '1.1', 'sk-tri-bad'),
+    '413 request_too_large': head(chat, [expect, 'content-length: 5242881']),
+    '404 unknown_url': head('/v1/x', [expect, 'content-length: 10']),
+    '400 invalid_body': head(chat, [expect, 'content-encoding: gzip', 'content-length: 10']),
+  }
+  const results = await Promise.all(Object.values(refused).map((bytes) => raw(gateway.url, bytes)))
+  assert.deepEqual(
+    results.map(told),
+    Object.keys(refused).map((one) => [one]),
+  )
+})
+
+test('R11 F-C25 another expectation is 417 with our envelope and id', async () => {
+  const result = await raw(gateway.url, post(question, ['expect: 200-maybe']))
+  assert.deepEqual(told(result), ['417 invalid_body'])
+  assert.match(result.answers[0]!.headers.get('x-request-id') ?? '', /^req_/)
+})
+
+test('R3 F-C26 upgrades are ignored, CONNECT and TRACE unknown, OPTIONS * a preflight', async () => {
+  const h2c = ['connection: upgrade, http2-settings', 'upgrade: h2c', 'http2-settings: AAMAAABkAAQAAP__']
+  assert.deepEqual(told(await raw(gateway.url, post(question, h2c), { answers: 1 })), [200])
+  const websocket = [
+    'connection: upgrade',
+    'upgrade: websocket',
+    'sec-websocket-key: eA==',
+    'sec-websocket-version: 13',
+  ]
+  const probe = (path: string) =>
+    `${['GET', path, 'HTTP/1.1\r\nhost: x'].join(' ')}\r\n${websocket.join('\r\n')}\r\n\r\n`
+  const told426 = await raw(gateway.url, probe('/v1/responses'), { answers: 1 })
+  const told404 = await raw(gateway.url, probe('/v1/chat/completions'), { answers: 1 })
+  assert.deepEqual([told(told426), told(told404)], [['426 unknown_url'], ['404 unknown_url']])
+  assert.equal(told426.answers[0]!.body, told404.answers[0]!.body)
+  assert.deepEqual(told(await raw(gateway.url, 'CONNECT a.example:443 HTTP/1.1\r\nhost: a\r\n\r\n')), [
+    '404 unknown_url',
+  ])
+  const trace = await raw(gateway.url, 'TRACE /v1/messages HTTP/1.1\r\nhost: x\r\nx-a: canary-trace\r\n\r\n', {
+    answers: 1,
+  })
+  assert.deepEqual(told(trace), ['404 unknown_url'])
+  assert.doesNotMatch(trace.text, /canary/)
+  const options = await raw(gateway.url, 'OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n', { answers: 1 })
+  assert.deepEqual(told(options), [204])
+  assert.match(options.answers[0]!.headers.get('x-request-id') ?? '', /^req_/)
+})
+
+test('F-C26 a CONNECT that is reset before its answer harms nobody', async () => {
+  for (let i = 0; i < 20; i++) {
+    const { socket, write } = await openRaw(gateway.url)
+    write('CONNECT a.example:443 HTTP/1.1\r\nhost: a\r\n\r\n')
+    socket.resetAndDestroy()
+  }
+  await sleep(20)
+  assert.equal((await fetch(`${gateway.url}/v1/models`)).status, 200)
+})
+
+test('R3 an absolute-form target counts by its path', async () => {
+  const bytes = post(question).replace(chat, `http://elsewhere.example${chat}?a=b`)
+  assert.deepEqual(told(await raw(gateway.url, bytes, { answers: 1 })), [200])
+  const none = 'GET http://elsewhere.example HTTP/1.1\r\nhost: x\r\n\r\n'
+  assert.deepEqual(told(await raw(gateway.url, none, { answers: 1 })), ['404 unknown_url'])
+})
+
+test('F-C27 a client of HTTP/1.0 gets a stream that ends with the connection', async () => {
+  const { answers, isClosed } = await raw(gateway.url, post(streamed, [], '1.0'))
+  assert.deepEqual([answers.length, answers[0]!.status, isClosed], [1, 200, true])
+  assert.equal(answers[0]!.headers.get('transfer-encoding'), undefined)
+  assert.match(answers[0]!.body, /data: \[DONE\]\n\n$/)
+})
+
+test('spec 8 F-C29 a declared length over 5 MB is 413 before the key, and readable while the client still sends', async () => {
+  for (const path of [chat, '/v1/messages', '/v1/models', '/nowhere']) {
+    const connection = await openRaw(gateway.url)
+    connection.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 5242881\r\n\r\n`)
+    for (let i = 0; i < 80; i++) connection.write('x'.repeat(65_536))
+    const result = await connection.read()
+    assert.deepEqual(told(result), ['413 request_too_large'], path)
+    assert.equal(result.isClosed, true)
+  }
+  const exact = await raw(gateway.url, head(chat, ['content-length: 5242880']) + question.padEnd(5_242_880), {
+    answers: 1,
+  })
+  assert.deepEqual(told(exact), [200])
+})
+
+test('spec 8 F-C30 a chunked body over 5 MB is 413 at the crossing byte, and readable', async () => {
+  const full = chunk(question.padEnd(1_048_576))
+  const pad = chunk(' '.repeat(1_048_576))
+  const begin = head(chat, ['transfer-encoding: chunked'])
+  const fits = await raw(gateway.url, `${begin}${full}${pad.repeat(4)}0\r\n\r\n`, { answers: 1 })
+  assert.deepEqual(told(fits), [200])
+  const before = gateway.simulator.requests.length
+  const crossing = await raw(gateway.url, `${begin}${full}${pad.repeat(4)}1\r\n \r\n`)
+  assert.deepEqual([told(crossing), crossing.isClosed], [['413 request_too_large'], true])
+  const sending = await raw(gateway.url, `${begin}${full}${pad.repeat(12)}`)
+  assert.deepEqual(told(sending), ['413 request_too_large'])
+  assert.equal(gateway.simulator.requests.length, before)
+})
+
+test('F-C31 a compressed body is refused without being inflated', async () => {
+  for (const encoding of ['gzip', 'br', 'deflate', 'gzip, gzip', 'x-unknown']) {
+    const result = await raw(gateway.url, post(question, [`content-encoding: ${encoding}`]), { answers: 1 })
+    assert.deepEqual(told(result), ['400 invalid_body'], encoding)
+  }
+  assert.deepEqual(told(await raw(gateway.url, post(question, ['content-encoding: Identity']), { answers: 1 })), [200])
+})
+
+test('R11 F-C1 headers that do not come get 408', async () => {
+  const connection = await openRaw(gateway.url)
+  connection.write('POST /v1/messages HTTP/1.1\r\nhost: x\r\n')
+  const result = await connection.read()
+  assert.deepEqual([told(result), result.isClosed], [['408 invalid_body'], true])
+  const id = result.answers[0]!.headers.get('x-request-id')!
+  assert.equal((await gateway.logOf(id))['outcome'], 'client_timeout')
+})
+
+test('R11 F-C2 a body that stops, or trickles past its deadline, gets 408 in the envelope of its path', async () => {
+  const before = gateway.simulator.requests.length
+  const stops = await raw(gateway.url, `${head('/v1/messages', ['content-length: 100'])}{"model":`)
+  assert.deepEqual([told(stops), stops.isClosed], [['408 api_error'], true])
+  const id = stops.answers[0]!.headers.get('x-request-id')!
+  assert.equal((await gateway.logOf(id))['outcome'], 'client_timeout')
+  const connection = await openRaw(gateway.url)
+  connection.write(head(chat, ['content-length: 100']))
+  const trickle = setInterval(() => connection.write(' '), 50)
+  const result = await connection.read()
+  clearInterval(trickle)
+  assert.deepEqual(told(result), ['408 invalid_body'])
+  assert.equal(gateway.simulator.requests.length, before)
+})
+
+test('reliability §3 a refused request whose body never comes does not keep its connection', async () => {
+  const begins = [head('/v1/x', ['content-length: 9']), 'OPTIONS /x HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n']
+  const results = await Promise.all(begins.map((begin) => raw(gateway.url, `${begin}1234`)))
+  assert.deepEqual(
+    results.map(({ answers, isClosed }) => [answers.length, isClosed]),
+    [
+      [1, true],
+      [1, true],
+    ],
+  )
+})
+
+test('F-C3 a client that leaves in the middle of its body is logged as gone, and no model is asked', async () => {
+  const before = gateway.simulator.requests.length
+  const { socket, write } = await openRaw(gateway.url)
+  write(head(chat, ['content-length: 100']) + question.slice(0, 10))
+  await sleep(20)
+  socket.resetAndDestroy()
+  await sleep(50)
+  const fin = await raw(gateway.url, head(chat, ['content-length: 100']) + question.slice(0, 10), { fin: true })
+  assert.equal(fin.answers.length, 0)
+  const outcomes = (await gateway.logLines()).slice(-2).map((line) => line['outcome'])
+  assert.deepEqual(outcomes, ['client_abort', 'client_abort'])
+  assert.equal(gateway.simulator.requests.length, before)
+})
+
+test('F-C21 bytes above 0x7f in headers are legal: the beta header travels as it came', async () => {
+  const body = '{"model":"native-messages","max_tokens":9,"messages":[{"role":"user","content":"canary-bytes"}]}'
+  const lines = ['msgwire-beta: caf\xe9', 'x-session-id: \xff\xfe', `content-length: ${body.length}`]
+  assert.deepEqual(told(await raw(gateway.url, head('/v1/messages', lines) + body, { answers: 1 })), [200])
+  assert.equal(gateway.simulator.requests.at(-1)!.headers['anthropic-beta'], 'caf\xe9')
+})

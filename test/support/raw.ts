@@ -1,0 +1,129 @@
+import { connect, type Socket } from 'node:net'
+
+/** One answer as it came over the wire. */
+export type RawAnswer = {
+  version: string
+  status: number
+  /** By lower-case name; of a repeated one the last. */
+  headers: Map<string, string>
+  body: string
+  /** False when the connection ended before the answer was whole. */
+  isWhole: boolean
+}
+
+/** What came of some bytes on one connection. */
+export type RawResult = { answers: RawAnswer[]; isClosed: boolean; text: string }
+
+export type RawOptions = {
+  /** Stop when so many answers are whole (informational ones not counted); default: wait for the close. */
+  answers?: number
+  /** Stop after so long without a byte. */
+  quietMs?: number
+  /** Close our side when all is written. */
+  fin?: boolean
+}
+
+/** Sends bytes over a connection of their own and reads all that comes back. */
+export async function raw(url: string, bytes: string | Buffer, options: RawOptions = {}): Promise<RawResult> {
+  const connection = await openRaw(url)
+  connection.write(bytes)
+  if (options.fin) connection.socket.end()
+  const result = await connection.read(options)
+  connection.socket.destroy()
+  return result
+}
+
+export type RawConnection = {
+  socket: Socket
+  /** Text is Latin-1: each character a byte. */
+  write(bytes: string | Buffer): void
+  /** All answers since the connection was opened. */
+  read(options?: RawOptions): Promise<RawResult>
+}
+
+export async function openRaw(url: string): Promise<RawConnection> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  let text = ''
+  let isClosed = false
+  let wake = () => {}
+  socket.on('data', (chunk) => {
+    text += chunk.toString('latin1')
+    wake()
+  })
+  socket.on('error', () => {})
+  socket.on('end', end)
+  socket.on('close', end)
+  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
+  return {
+    socket,
+    write: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
+    async read({ answers = Number.POSITIVE_INFINITY, quietMs = 3_000 } = {}) {
+      for (;;) {
+        const read = parseAnswers(text, isClosed)
+        const whole = read.filter(({ isWhole, status }) => isWhole && status >= 200).length
+        if (isClosed || whole >= answers) return { answers: read, isClosed, text }
+        const before = text.length
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, quietMs)
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+        if (text.length === before && !isClosed) return { answers: parseAnswers(text, false), isClosed, text }
+      }
+    },
+  }
+
+  function end(): void {
+    isClosed = true
+    wake()
+  }
+}
+
+/** A strict reader: throws for bytes that are no answer. */
+function parseAnswers(text: string, isClosed: boolean): RawAnswer[] {
+  const answers: RawAnswer[] = []
+  let at = 0
+  while (at < text.length) {
+    const headEnd = text.indexOf('\r\n\r\n', at)
+    if (headEnd < 0) break
+    const [line = '', ...fields] = text.slice(at, headEnd).split('\r\n')
+    const match = /^HTTP\/(1\.[01]) (\d{3})(?: |$)/.exec(line)
+    if (!match) throw new Error(`not an answer: ${JSON.stringify(line.slice(0, 80))}`)
+    const headers = new Map(fields.map((field) => splitField(field)))
+    const status = Number(match[2])
+    const body = readBody(text, headEnd + 4, status, headers, isClosed)
+    answers.push({ version: match[1]!, status, headers, body: body.text, isWhole: body.isWhole })
+    at = body.end
+  }
+  return answers
+}
+
+function splitField(field: string): [string, string] {
+  const colon = field.indexOf(':')
+  return [field.slice(0, colon).toLowerCase(), field.slice(colon + 1).trim()]
+}
+
+function readBody(text: string, start: number, status: number, headers: Map<string, string>, isClosed: boolean) {
+  if (status < 200 || status === 204) return { text: '', end: start, isWhole: true }
+  const length = headers.get('content-length')
+  if (length !== undefined) {
+    const end = start + Number(length)
+    return { text: text.slice(start, end), end: Math.min(end, text.length), isWhole: text.length >= end }
+  }
+  if (headers.get('transfer-encoding') !== 'chunked') {
+    return { text: text.slice(start), end: text.length, isWhole: isClosed }
+  }
+  let body = ''
+  for (let at = start; ; ) {
+    const lineEnd = text.indexOf('\r\n', at)
+    if (lineEnd < 0) return { text: body, end: text.length, isWhole: false }
+    const size = Number.parseInt(text.slice(at, lineEnd), 16)
+    if (size === 0) return { text: body, end: lineEnd + 4, isWhole: text.length >= lineEnd + 4 }
+    body += text.slice(lineEnd + 2, lineEnd + 2 + size)
+    at = lineEnd + 2 + size + 2
+    if (at > text.length) return { text: body, end: text.length, isWhole: false }
+  }
+}
