@@ -25,6 +25,8 @@ export function createToolCalls(narrator: Narrator) {
   const calls: Call[] = []
   const byIndex = new Map<number, Call>()
   const byId = new Map<string, Call>()
+  /** Open calls whose arguments are a whole object by now. */
+  const whole = new Set<Call>()
   return { push, stopWhole, complete }
 
   /** @param source the exact text of arguments that came as an object and not as text */
@@ -105,17 +107,24 @@ export function createToolCalls(narrator: Narrator) {
     } else if (call.shape.isBlank() && (trimmed === '{}' || trimmed === 'null')) {
       call.isHeld = true
       call.shape.push('{}')
+      markWhole(call)
       return
     }
     call.shape.push(text)
+    markWhole(call)
     if (call.block === undefined) call.buffered += text
     else narrator.delta(call.block, text)
     if (call.block !== undefined && call.block < narrator.count - 1) stopIfWhole(call)
   }
 
+  function markWhole(call: Call) {
+    if (call.shape.isWhole()) whole.add(call)
+    else whole.delete(call)
+  }
+
   /** To be called before a block begins: earlier calls that are whole are over. */
   function stopWhole() {
-    for (const call of calls) stopIfWhole(call)
+    for (const call of whole) stopIfWhole(call)
   }
 
   function stopIfWhole(call: Call) {
@@ -123,6 +132,7 @@ export function createToolCalls(narrator: Narrator) {
     release(call)
     narrator.stop(call.block)
     call.isStopped = true
+    whole.delete(call)
   }
 
   function release(call: Call) {
