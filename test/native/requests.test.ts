@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import type { Model, WireName } from '../../src/catalog/model.ts'
+import type { ProfileSetting } from '../../src/catalog/profiles.ts'
+import { GatewayError } from '../../src/errors.ts'
+import { checkFields } from '../../src/wires/checks.ts'
+import { ClientBody } from '../../src/wires/client-body.ts'
+import type { AdaptedRequest } from '../../src/wires/native-request.ts'
+import { natives } from '../../src/wires/wires.ts'
+import { wireNames } from '../support/native.ts'
+import { modelOf } from './models.ts'
+
+const ours = 'triwire-sealed'
+
+function adapt(text: string, model: Model, scopedKey?: string): AdaptedRequest {
+  const body = new ClientBody(Buffer.from(text))
+  checkFields(model.wire, body)
+  return natives[model.wire].adaptRequest(body, model, { scopedKey, isOurSeal: (sealed) => sealed === ours })
+}
+
+type Case = { rule: string; wire: WireName; model?: Partial<Model>; profile?: ProfileSetting; from: string; to: string }
+
+const user = '{"role":"user","content":"Hi"}'
+
+const cases: Case[] = [
+  {
+    rule: 'P1 unknown fields, order, white space and number spellings go through',
+    wire: 'chat',
+    from: `{ "z" : 1.0 ,\n\t"model":"m", "seed":9007199254740993, "temperature":1e0,"messages":[${user}] ,"x":{"b":-0,"a":[1e400]} }\n`,
+    to: `{ "z" : 1.0 ,\n\t"model":"up", "seed":9007199254740993, "temperature":1e0,"messages":[${user}] ,"x":{"b":-0,"a":[1e400]} }\n`,
+  },
+  {
+    rule: 'P1 F-C37 every occurrence of model is edited, escaped keys too',
+    wire: 'chat',
+    from: `{"model":"a","mod\\u0065l":"m","messages":[{"role":"user","content":"model","model":"mine"}]}`,
+    to: `{"model":"up","mod\\u0065l":"up","messages":[{"role":"user","content":"model","model":"mine"}]}`,
+  },
+  {
+    rule: 'P1 lone surrogate escapes and escaped text stay as they are',
+    wire: 'messages',
+    from: String.raw`{"max_tokens":5,"model":"m","messages":[{"role":"user","content":"\ud800 \u00e9 é \/"}]}`,
+    to: String.raw`{"max_tokens":5,"model":"up","messages":[{"role":"user","content":"\ud800 \u00e9 é \/"}]}`,
+  },
+  {
+    rule: 'P1 with nothing to edit the bytes are the same',
+    wire: 'messages',
+    model: { upstreamModel: 'm' },
+    from: `{"max_tokens":5, "model":"m","messages":[]}`,
+    to: `{"max_tokens":5, "model":"m","messages":[]}`,
+  },
+  {
+    rule: 'spec 8 a cap above the maximum is lowered, another number stays',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":9000.0,"messages":[],"top_k":5.0}`,
+    to: `{"model":"up","max_tokens":8192,"messages":[],"top_k":5.0}`,
+  },
+  {
+    rule: 'P1 the thinking budget is halved with a lowered cap, its other members stay',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":64000,"thinking":{"type":"enabled", "budget_tokens":32000,"x":1.0},"messages":[]}`,
+    to: `{"model":"up","max_tokens":8192,"thinking":{"type":"enabled", "budget_tokens":4096,"x":1.0},"messages":[]}`,
+  },
+  {
+    rule: 'P1 a budget that gets too small goes with its thinking',
+    wire: 'messages',
+    model: { outputTokensMax: 2000 },
+    from: `{"model":"m","max_tokens":64000,"thinking":{"type":"enabled","budget_tokens":32000},"messages":[]}`,
+    to: `{"model":"up","max_tokens":2000,"messages":[]}`,
+  },
+  {
+    rule: 'P1 a budget that is wrong already is the model to judge',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":100,"thinking":{"type":"enabled","budget_tokens":32000},"messages":[]}`,
+    to: `{"model":"up","max_tokens":100,"thinking":{"type":"enabled","budget_tokens":32000},"messages":[]}`,
+  },
+  {
+    rule: 'T17 a cap below the floor is raised to it',
+    wire: 'responses',
+    profile: { minOutput: 16 },
+    from: `{"model":"m","input":"x","max_output_tokens":1,"store":false}`,
+    to: `{"model":"up","input":"x","max_output_tokens":16,"store":false}`,
+  },
+  {
+    rule: 'T17 of two caps the smaller is sent, in the field that is taken',
+    wire: 'chat',
+    from: `{"model":"m","max_tokens":50,"max_completion_tokens":70,"messages":[]}`,
+    to: `{"model":"up","max_completion_tokens":50,"messages":[]}`,
+  },
+  {
+    rule: 'P1 maxField: the other cap becomes the one that is taken',
+    wire: 'chat',
+    profile: { maxField: 'max_tokens' },
+    from: `{"model":"m","max_completion_tokens":70,"messages":[]}`,
+    to: `{"model":"up","messages":[],"max_tokens":70}`,
+  },
+  {
+    rule: 'P1 stream_options.include_usage is true when streaming',
+    wire: 'chat',
+    from: `{"model":"m","stream":true,"messages":[]}`,
+    to: `{"model":"up","stream":true,"messages":[],"stream_options":{"include_usage":true}}`,
+  },
+  {
+    rule: 'spec 2.5 include_usage false counts as true, the other options stay',
+    wire: 'chat',
+    from: `{"model":"m","stream":true,"stream_options":{ "include_usage":false,"x":1.0},"messages":[]}`,
+    to: `{"model":"up","stream":true,"stream_options":{ "include_usage":true,"x":1.0},"messages":[]}`,
+  },
+  {
+    rule: 'P1 no stream_options without a stream',
+    wire: 'chat',
+    from: `{"model":"m","stream":false,"messages":[]}`,
+    to: `{"model":"up","stream":false,"messages":[]}`,
+  },
+  {
+    rule: 'spec 2.7 store is sent as false whatever the client says',
+    wire: 'responses',
+    from: `{"model":"m","store":true,"input":"x"}`,
+    to: `{"model":"up","store":false,"input":"x"}`,
+  },
+  {
+    rule: 'C7 fields that cost beyond the token price are dropped',
+    wire: 'messages',
+    from: `{"service_tier":"priority","model":"m","speed":"fast","max_tokens":5,"messages":[],"inference_geo":"us"}`,
+    to: `{"model":"up","max_tokens":5,"messages":[]}`,
+  },
+  {
+    rule: 'C7 default tiers and allowed fields pass',
+    wire: 'messages',
+    model: { allowedFields: new Set(['speed']) },
+    from: `{"service_tier":"auto","model":"m","speed":"fast","max_tokens":5,"messages":[]}`,
+    to: `{"service_tier":"auto","model":"up","speed":"fast","max_tokens":5,"messages":[]}`,
+  },
+  {
+    rule: 'P1 drops: what the profile does not take goes, each with its comma',
+    wire: 'chat',
+    profile: { drops: new Set(['seed', 'logit_bias', 'user']) },
+    from: `{"seed":1,"model":"m", "logit_bias":{} ,"messages":[],"user":"u" }`,
+    to: `{"model":"up", "messages":[] }`,
+  },
+  {
+    rule: 'P1 developerRole false: developer is sent as system',
+    wire: 'chat',
+    profile: { developerRole: false },
+    from: `{"model":"m","messages":[{"role":"developer","content":"developer"},{"content":"x","role":"user"}]}`,
+    to: `{"model":"up","messages":[{"role":"system","content":"developer"},{"content":"x","role":"user"}]}`,
+  },
+  {
+    rule: 'P1 developerRole true: it stays',
+    wire: 'chat',
+    profile: { developerRole: true },
+    from: `{"model":"m","messages":[{"role":"developer","content":"x"}]}`,
+    to: `{"model":"up","messages":[{"role":"developer","content":"x"}]}`,
+  },
+  {
+    rule: 'P5 user is passed on',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":5,"user":"u1","messages":[]}`,
+    to: `{"model":"up","max_tokens":5,"user":"u1","messages":[]}`,
+  },
+  {
+    rule: 'P5 strictFields: user becomes metadata.user_id',
+    wire: 'messages',
+    profile: { strictFields: true },
+    from: `{"model":"m","max_tokens":5,"user":"u1","metadata":{ "a":1.0},"messages":[]}`,
+    to: `{"model":"up","max_tokens":5,"metadata":{ "a":1.0,"user_id":"u1"},"messages":[]}`,
+  },
+  {
+    rule: 'P5 strictFields: a metadata.user_id that is there stays',
+    wire: 'messages',
+    profile: { strictFields: true },
+    from: `{"model":"m","max_tokens":5,"user":"u1","metadata":{"user_id":"mine"},"messages":[]}`,
+    to: `{"model":"up","max_tokens":5,"metadata":{"user_id":"mine"},"messages":[]}`,
+  },
+  {
+    rule: 'P1 unsigned thinking is taken out, signed thinking stays, an emptied message goes',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":5,"messages":[${user},{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":""} , {"type":"text","text":"b"}]},${user},{"role":"assistant","content":[{"type":"thinking","thinking":"c","signature":""}]},${user},{"role":"assistant","content":[{"type":"thinking","thinking":"d","signature":"s"},{"type":"text","text":"e"}]}]}`,
+    to: `{"model":"up","max_tokens":5,"messages":[${user},{"role":"assistant","content":[{"type":"text","text":"b"}]},${user},${user},{"role":"assistant","content":[{"type":"thinking","thinking":"d","signature":"s"},{"type":"text","text":"e"}]}]}`,
+  },
+  {
+    rule: 'P1 T7 reasoning items that the provider cannot open are taken out',
+    wire: 'responses',
+    from: `{"model":"m","input":[{"type":"reasoning","id":"rs_1","summary":[]},{"type":"reasoning","id":"rs_2","encrypted_content":"${ours}"}, {"type":"reasoning","id":"rs_3","encrypted_content":"theirs"},${user}]}`,
+    to: `{"model":"up","input":[{"type":"reasoning","id":"rs_3","encrypted_content":"theirs"},${user}],"store":false}`,
+  },
+  {
+    rule: 'T3 remote image URLs pass untouched on the same wire',
+    wire: 'responses',
+    from: `{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"https://x/y.png"}]}]}`,
+    to: `{"model":"up","input":[{"role":"user","content":[{"type":"input_image","image_url":"https://x/y.png"}]}],"store":false}`,
+  },
+  {
+    rule: 'spec 2.7 hosted tools pass on a native model',
+    wire: 'responses',
+    from: `{"model":"m","tools":[{"type":"web_search"}],"input":"x"}`,
+    to: `{"model":"up","tools":[{"type":"web_search"}],"input":"x","store":false}`,
+  },
+]
+
+for (const { rule, wire, model, profile, from, to } of cases) {
+  test(`${rule} (${wire})`, () => {
+    assert.equal(adapt(from, modelOf(wire, model, profile)).body.toString(), to)
+  })
+}
+
+test('P6 the conversation key goes upstream only scoped to the account', () => {
+  for (const wire of ['chat', 'responses'] as const) {
+    const text = `{"model":"m","prompt_cache_key":"mine","messages":[],"input":"x"}`
+    const sent = adapt(text, modelOf(wire), 'scoped-1').body.toString()
+    assert.match(sent, /"prompt_cache_key":"scoped-1"/)
+    assert.doesNotMatch(sent, /mine/)
+  }
+})
+
+test('C7 hosted tools are refused where the model entry says so', () => {
+  for (const wire of wireNames) {
+    const text = `{"model":"m","max_tokens":5,"messages":[],"input":"x","tools":[{"type":"function","name":"f","function":{"name":"f"}},{"type":"web_search"}]}`
+    const from = wire === 'messages' ? text.replace('"type":"function",', '') : text
+    assert.throws(
+      () => adapt(from, modelOf(wire, { hostedTools: 'refuse' })),
+      (error) => error instanceof GatewayError && error.code === 'invalid_body' && error.param === 'tools',
+    )
+  }
+})
+
+test('C6 C7 with n answers the cap is that of all of them', () => {
+  assert.equal(adapt('{"model":"m","n":3,"max_tokens":100,"messages":[]}', modelOf('chat')).outputTokensCap, 300)
+})
+
+test('P1 whatever the body: the upstream gets it with the edits, and every other byte as it was', () => {
+  const values = fc.jsonValue({ maxDepth: 3 })
+  const extra = fc.array(
+    fc.tuple(
+      fc.string({ maxLength: 8 }).map((key) => `x${key}`),
+      values,
+    ),
+    { maxLength: 6 },
+  )
+  const space = fc.constantFrom('', ' ', '\n', '\t ', '\r\n')
+  const required: [string, unknown][] = [
+    ['model', 'm'],
+    ['max_tokens', 100_000],
+    ['messages', [{ role: 'user', content: 'é' }]],
+    ['input', 'é'],
+    ['service_tier', 'priority'],
+    ['store', true],
+  ]
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...wireNames),
+      extra,
+      fc.array(fc.nat(20), { minLength: 6, maxLength: 6 }),
+      space,
+      (wire, more, places, gap) => {
+        const members: [string, unknown][] = [...more]
+        for (const [i, member] of required.entries()) members.splice(places[i]! % (members.length + 1), 0, member)
+        const write = (value: (key: string, own: unknown) => string | undefined) =>
+          members.flatMap(([key, own]) => {
+            const text = value(key, own)
+            return text === undefined ? [] : [`${JSON.stringify(key)}${gap}:${gap}${text}`]
+          })
+        const sent = adapt(`{${write((_, own) => JSON.stringify(own)).join(',')}}`, modelOf(wire)).body.toString()
+        const expected = write((key, own) => {
+          if (key === 'model') return '"up"'
+          if (key === 'service_tier') return undefined
+          if (key === 'max_tokens' && wire !== 'responses') return '8192'
+          if (key === 'store' && wire === 'responses') return 'false'
+          return JSON.stringify(own)
+        })
+        assert.equal(sent, `{${expected.join(',')}}`)
+      },
+    ),
+    { numRuns: 300 },
+  )
+})

@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const bin = resolve(import.meta.dirname, '../../bin/triwire.mjs')
+
+/** A folder of its own, under the test run's folder, so that what is written there is looked through afterwards. */
+export function testFolder(name: string): string {
+  return mkdtempSync(join(process.env['TRIWIRE_TEST_DIR'] ?? tmpdir(), `${name}-`))
+}
+
+export type Running = {
+  process: ChildProcess
+  stdout(): string
+  stderr(): string
+  /** Resolves when stdout matches. @throws when the process ends first. */
+  said(pattern: RegExp): Promise<RegExpMatchArray>
+  /** Sends the signal and waits for the end. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/** The real program as a process of its own, with the given arguments. */
+export function runTriwire(args: string[], cwd: string, env: Record<string, string> = {}): Running {
+  const child = spawn(process.execPath, [bin, ...args], { cwd, env: { ...process.env, ...env } })
+  let out = ''
+  let err = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    out += chunk
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    err += chunk
+  })
+  const ended = once(child, 'exit')
+  return {
+    process: child,
+    stdout: () => out,
+    stderr: () => err,
+    async said(pattern) {
+      for (;;) {
+        const match = out.match(pattern)
+        if (match) return match
+        if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}: ${err}`)
+        await Promise.race([once(child.stdout, 'data'), ended])
+      }
+    },
+    async stop(signal = 'SIGINT') {
+      if (child.exitCode === null) child.kill(signal)
+      await ended
+      return child.exitCode
+    },
+  }
+}

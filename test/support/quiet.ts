@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { priceNanos } from '../../src/catalog/model.ts'
+import type { TestGateway } from './gateway.ts'
+
+/** Nothing runs, nothing is held, and every request has one line in the log and at most one entry (reliability §1.1). */
+export async function assertQuiet(gateway: TestGateway): Promise<void> {
+  const { deliveries, settling } = gateway.server.gateway
+  const accounts = [...gateway.ledger.accounts.values()]
+  for (let tries = 0; tries < 300 && (deliveries.size > 0 || accounts.some((one) => one.running > 0)); tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  assert.equal(deliveries.size, 0, 'requests are still being delivered')
+  assert.equal(settling.count, 0, 'requests are still read for their usage')
+  for (const account of accounts) assert.deepEqual([account.heldNanos, account.running], [0n, 0], 'a hold is left')
+  const lines = (await gateway.logLines()).filter((line) => 'outcome' in line)
+  const ids = lines.map((line) => line['id'])
+  assert.equal(new Set(ids).size, ids.length, 'a request has two lines in the log')
+  for (const { bill } of gateway.store.eachEntry()) {
+    if (bill) assert.ok(ids.includes(bill.requestId), `an entry without a line in the log: ${bill.requestId}`)
+  }
+}
+
+/** The end of a file of stories: all is quiet and the books are right. */
+export async function closeQuietly(gateway: TestGateway): Promise<void> {
+  await assertQuiet(gateway)
+  assert.deepEqual(gateway.store.verify({ priceNanos }), [])
+  await gateway.close()
+}

@@ -1,0 +1,129 @@
+import type { AddressInfo } from 'node:net'
+import { createServer, type Socket } from 'node:net'
+
+/** A request as it came over the wire. */
+export type RawRequest = {
+  method: string
+  path: string
+  /** Names in lower case, in order. */
+  headers: [string, string][]
+  header(name: string): string | undefined
+  body: Buffer
+  json(): Record<string, unknown>
+  /** Counts connections from 1; a request of a later one came on a fresh connection. */
+  connection: number
+}
+
+/** Writes the answer to one request, or misbehaves. */
+export type Answer = (socket: Socket, request: RawRequest) => void | Promise<void>
+
+export type RawUpstream = {
+  url: string
+  requests: RawRequest[]
+  /** What requests are answered with: those of the list in turn, the last one for ever. */
+  play(...answers: Answer[]): void
+  connections: number
+  /** Bytes that were handed to the sockets so far. */
+  readonly bytesWritten: number
+  /** Connections that the other side has closed. */
+  closed: number
+  close(): Promise<void>
+}
+
+/** An upstream below HTTP: every byte and every end of a connection is the test's own. */
+export async function startRawUpstream(): Promise<RawUpstream> {
+  const sockets = new Set<Socket>()
+  let answers: Answer[] = []
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    const connection = ++upstream.connections
+    let buffer = Buffer.alloc(0)
+    socket.on('data', (chunk) => {
+      buffer = Buffer.concat([buffer, chunk])
+      for (let request = takeRequest(); request; request = takeRequest()) {
+        upstream.requests.push(request)
+        const answer = answers.length > 1 ? answers.shift()! : answers[0]!
+        void answer(socket, request)
+      }
+    })
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      upstream.closed++
+    })
+
+    function takeRequest(): RawRequest | undefined {
+      const end = buffer.indexOf('\r\n\r\n')
+      if (end < 0) return undefined
+      const [first, ...lines] = buffer.toString('latin1', 0, end).split('\r\n')
+      const headers = lines.map((line): [string, string] => {
+        const colon = line.indexOf(':')
+        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
+      })
+      const header = (name: string) => headers.find(([known]) => known === name)?.[1]
+      const bodyEnd = end + 4 + Number(header('content-length') ?? 0)
+      if (buffer.length < bodyEnd) return undefined
+      const body = buffer.subarray(end + 4, bodyEnd)
+      buffer = buffer.subarray(bodyEnd)
+      const [method = '', path = ''] = first!.split(' ')
+      return { method, path, headers, header, body, json: () => JSON.parse(body.toString()), connection }
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const upstream: RawUpstream = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests: [],
+    play(...next) {
+      answers = next
+      upstream.requests.length = 0
+    },
+    connections: 0,
+    closed: 0,
+    get bytesWritten() {
+      return [...sockets].reduce((sum, socket) => sum + socket.bytesWritten, 0)
+    },
+    close() {
+      for (const socket of sockets) socket.destroy()
+      return new Promise((resolve) => server.close(() => resolve()))
+    },
+  }
+  return upstream
+}
+
+/** An answer with a declared length. */
+export function whole(body: string | object, status = 200, headers: Record<string, string> = {}): Answer {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return (socket) => {
+    socket.write(
+      head(status, { 'content-type': 'application/json', 'content-length': `${Buffer.byteLength(text)}`, ...headers }),
+    )
+    socket.write(text)
+  }
+}
+
+/** A chunked event stream: each piece is written by itself; `end: false` leaves it open. */
+export function stream(
+  pieces: readonly (string | Uint8Array)[],
+  options: { end?: boolean; headers?: Record<string, string> } = {},
+): Answer {
+  return async (socket) => {
+    socket.write(head(200, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked', ...options.headers }))
+    for (const piece of pieces) {
+      writeChunk(socket, piece)
+      // Node joins the writes of one turn; pieces shall arrive one by one.
+      if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve))
+    }
+    if (options.end !== false) socket.write('0\r\n\r\n')
+  }
+}
+
+export function head(status: number, headers: Record<string, string>): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${status} Said\r\n${lines.join('')}\r\n`
+}
+
+export function writeChunk(socket: Socket, piece: string | Uint8Array): boolean {
+  const bytes = Buffer.from(piece as string)
+  socket.write(`${bytes.length.toString(16)}\r\n`)
+  socket.write(bytes)
+  return socket.write('\r\n')
+}
