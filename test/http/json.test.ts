@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { JsonError, scanObject } from '../../src/json.ts'
+
+// biome-ignore format: cases in rows
+const values = [
+  '0', '-0', '1', '-1', '10', '1.5', '-1.5', '0.1', '1e5', '1E5', '1e+5', '1e-5', '1.5e5', '0e1', '0E+0', '-0.0',
+  '123456789012345678901234567890', '1e400', '-1e400', '9007199254740993', '0.000000000000000000000000001', '""',
+  '"a"', '"\\""', '"\\\\"', '"\\/"', '"\\b\\f\\n\\r\\t"', '"\\u0000"', '"\\u00e9"', '"\\uD83D\\ude00"', '"\\ud800"',
+  '"\\udc00\\ud800"', '"\\u2028\\u2029"', '"\u2028"', '"é"', '"😀"', '"\u007f"', '"\u0080"', '"\ufffe"', '"\uffff"',
+  '"\ufeff"',
+  '"/*no comment*/"', '"{"', '"]"', '","', '":"', '"\\\\\\""', '"\\uABCD\\uabcd"', `"${'a'.repeat(1_000)}"`,
+  `"${'é'.repeat(500)}\\n${'b'.repeat(600)}"`, '"\u{10ffff}"', '"nulltrue"', 'true', 'false', 'null', '[]', '[ ]',
+  '[[]]', '[1]', '[1,2]', '[ 1 , 2 ]', '[null,[true]]', '[{}]', '[[[[[1]]]]]', '{}', '{ }', '{"a":{}}',
+  '{"a":{"a":{"a":[]}}}', '[[],{},[],{}]', '{"":0}', '{"a":1,"a":2}', '[""]', '[0,-0,1e1]',
+  '"\\u007F"', '["a",1,true,null,{},[]]', '1E-2', '"\\uFFFF"', '[" "]',
+]
+// biome-ignore format: cases in rows
+const wholes = [
+  '{}',
+  ' {}', '{} ', '\n\t\r {\n\t\r }\n\t\r ', '{"":1}', '{"a":1,"a":1}', '{"a":1,"b":2}', '{ "a" : 1 , "b" : 2 }',
+  '{"__proto__":1}', '{"constructor":{"prototype":{}}}', '{"toString":1}', '{"\\u0061":1}', '{"\\u0000":1}',
+  '{"é":1}', `${'{"a":'.repeat(127)}{}${'}'.repeat(127)}`, `{"a":${'['.repeat(127)}${']'.repeat(127)}}`,
+  `{"a":[${'1,'.repeat(9_999)}1]}`, `{${Array.from({ length: 1_000 }, (_, i) => `"k${i}":${i}`).join()}}`,
+  `{${' '.repeat(5_000)}}`, '{"a":"\\u0022}"}',
+]
+
+const accepted = [...values.map((value) => `{"k":${value}}`), ...wholes]
+
+// biome-ignore format: cases in rows
+const badNumbers = [
+  '+1', '01', '-01', '00', '1.', '.5', '-.5', '1.e5', '1e', '1e+', '1E-', '1e1.5', '1.5.5', '--1', '-', '+', '0x1',
+  '0b1', '0o7', '1_000', '1,000.5x', 'NaN', '-NaN', 'Infinity', '-Infinity', '1a', '1 2', '0.', '-0.', '1ee1',
+  '1e1e1', '١', '1\u00a0', '2.e3', '2.e+3', '0e', '0e+', '0.e1', '-1x', '1+2', '0.3e+', '0x42', '1-1', '9.e+',
+  '-foo', '- 1', '1\x00',
+]
+// biome-ignore format: cases in rows
+const badStrings = [
+  '"', '"a', "'a'", '`a`', '"\\', '"\\"', '"\\a"', '"\\x00"', '"\\u"',
+  '"\\u0"', '"\\u00"', '"\\u000"', '"\\u00g0"', '"\\u 000"', '"\\U0041"', '"\\0"', '"\\\'"', '"\\v"', '"\\e"',
+  '"a\nb"', '"a\tb"', '"a\rb"', '"a\x00b"', '"\x1f"', '"\x01"', '"a" "b"', '"a"b', 'a', 'abc', '"\\u{41}"',
+  '"\\\n"', '"\\ "', '"\\u+041"', `"${'x'.repeat(500)}\x02"`, `"${'x'.repeat(500)}`,
+  `"${'x'.repeat(300)}\\q"`, '“a”', '"\\ud83d\\u00"', '"\\u12', '"\\u1234', '"\\🌀"', '"é', '"\\\x00"',
+]
+// biome-ignore format: cases in rows
+const badWords = [
+  'True', 'FALSE', 'Null', 'tru', 'truee', 'nul', 'nulll', 'fals', 'falsey', 'undefined',
+  'None', 'nil', 'yes', 'true false', 't', 'f', 'n', 'true1', 'null"', 'nan', 'inf', '', ' ', '/', '//', '/**/',
+  '#', '@', '$', '&', '?', '*', '\\', '\u00a0', '\u200b',
+]
+// biome-ignore format: cases in rows
+const badArrays = [
+  '[', '[1', '[1,', '[1,]', '[,]',
+  '[,1]', '[1,,2]', '[1 2]', '[1;2]', '[1:2]', '["a":1]', '[]]', '[[]', '[}', '[1}', '[1,}', '[a]', '[1,a]', '[1]1',
+  '[][]', '[1,\n1\n,1', '[""', '["a', '[1,[2]', '[1]]', '[/**/]', '[1//\n]', '[-]', '[.]', '[,', '[\x0b]', '[\x0c]',
+]
+// biome-ignore format: cases in rows
+const badObjects = [
+  '{', '{"a"', '{"a":', '{"a":1', '{"a":1,', '{"a":1,}', '{,}', '{,"a":1}', '{"a" 1}',
+  '{"a"::1}', '{"a",1}', '{"a":1 "b":2}', '{a:1}', "{'a':1}", '{1:1}', '{null:1}', '{"a":1,,"b":2}',
+  '{"a":1;"b":2}', '{"a":}', '{:1}', '{[]:1}', '{{}}', '{"a":1}}', '{"a":1]', '{"a":1/**/}', '{/**/"a":1}',
+  '{"a"/**/:1}', '{"a":1//\n}', '{"a":1#\n}', '{"a":1,"b"}', '{"a","b"}', '{"a":"b":"c"}', '{"a":1}{}', '{"a":1},',
+  '{"a":1};', '{"a":1}x', '{"a":1}"', '{"a":1} 1', '{"a":1}\x00', '{"a":1}\u00a0', '{"a":1}\u2028', '{"a\nb":1}',
+  '{"\\x":1}', '\x0b{"a":1}', '\x0c{"a":1}', '\u00a0{"a":1}', '\u2060{"a":1}', '\ufeff{"a":1}', '({"a":1})',
+  '{"a":(1)}', '{…}', '{"a":1}🙂', '{]', '{"a":1)',
+]
+// biome-ignore format: cases in rows
+const notObjects = [
+  '', ' ', '\n', 'null', 'true', 'false',
+  '0', '1', '-1.5', '"x"', '""', '[]', '[{}]', '[{"model":"x"}]', '[1]', 'x', '\x00', '{}{}',
+]
+
+const bytesOf = (text: string) => Buffer.from(text)
+const badBytes: Record<string, Buffer> = {
+  'a lone continuation byte': Buffer.from('{"k":"\x80"}', 'latin1'),
+  'Latin-1': Buffer.from('{"k":"\xe9"}', 'latin1'),
+  'a cut sequence': Buffer.from('{"k":"\xe2\x82"}', 'latin1'),
+  'an overlong slash': Buffer.from('{"k":"\xc0\xaf"}', 'latin1'),
+  'an overlong of three bytes': Buffer.from('{"k":"\xe0\x80\xaf"}', 'latin1'),
+  'a surrogate in UTF-8': Buffer.from('{"k":"\xed\xa0\x80"}', 'latin1'),
+  'beyond U+10FFFF': Buffer.from('{"k":"\xf4\x90\x80\x80"}', 'latin1'),
+  'five bytes': Buffer.from('{"k":"\xf8\x88\x80\x80\x80"}', 'latin1'),
+  '0xff': Buffer.from('{"k":"\xff"}', 'latin1'),
+  'a bad byte in a key': Buffer.from('{"\xff":1}', 'latin1'),
+  'a bad byte behind the end': Buffer.from('{"k":1}\xff', 'latin1'),
+  'UTF-16 little endian': Buffer.from('{"k":1}', 'utf16le'),
+  'UTF-16 with its mark': Buffer.from('\ufeff{"k":1}', 'utf16le'),
+  'UTF-16 big endian': Buffer.from('{"k":1}', 'utf16le').swap16(),
+}
+
+const refused = [
+  ...[...badNumbers, ...badStrings, ...badWords, ...badArrays, ...badObjects].map((value) => bytesOf(`{"k":${value}}`)),
+  ...[...badObjects, ...notObjects].map(bytesOf),
+  ...Object.values(badBytes),
+]
+
+test('F-C33 reliability §8 what is JSON, and an object, is taken', () => {
+  assert.ok(accepted.length >= 95, String(accepted.length))
+  for (const text of accepted) {
+    const members = scanObject(bytesOf(text))
+    const parsed = JSON.parse(text) as object
+    assert.deepEqual(new Set(members.map(({ key }) => key)), new Set(Object.keys(parsed)), text.slice(0, 80))
+    for (const { start, end } of members) JSON.parse(bytesOf(text).toString('utf8', start, end))
+  }
+})
+
+test('F-C32, F-C33 reliability §8 what is not JSON, or no object, is refused in words of ours', () => {
+  assert.ok(refused.length >= 188, String(refused.length))
+  for (const bytes of refused) {
+    assert.throws(
+      () => scanObject(bytes),
+      (error) => error instanceof JsonError && /^(is not|is nested|has more)[ A-Za-z0-9-]+$/.test(error.message),
+      JSON.stringify(bytes.toString('latin1').slice(0, 80)),
+    )
+  }
+})
+
+test('F-C34 depth over 128 and more than 500,000 tokens are refused', () => {
+  const tooDeep = [`${'{"a":'.repeat(128)}{}${'}'.repeat(128)}`, `{"a":${'['.repeat(128)}${']'.repeat(128)}}`]
+  for (const text of tooDeep) assert.throws(() => scanObject(bytesOf(text)), /nested deeper than 128 levels/)
+  assert.throws(() => scanObject(bytesOf(`{"a":[${'0,'.repeat(500_000)}0]}`)), /more than 500000 JSON tokens/)
+})
+
+/** What the platform says: strict UTF-8, then its own parser. */
+function isObjectText(bytes: Uint8Array): boolean {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
+function isTaken(bytes: Uint8Array): boolean {
+  try {
+    scanObject(bytes)
+    return true
+  } catch (error) {
+    assert.ok(error instanceof JsonError)
+    return false
+  }
+}
+
+const pieces = fc.constantFrom(
+  ...'{}[]",:\\ \n\t0123456789.-+eEtrufalsn\x00\x1f',
+  '\\u',
+  '\\ud83d',
+  'é',
+  '😀',
+  '\ufeff',
+  'null',
+  '"":',
+  '/*',
+)
+const seeds = fc.constantFrom(...accepted.map(bytesOf).filter(({ length }) => length < 400), ...refused)
+
+test('F-C33 taken is exactly what a strict decoder and JSON.parse take, over mutated texts', () => {
+  const mutation = fc.record({
+    at: fc.nat(400),
+    cut: fc.nat(3),
+    piece: fc.oneof(pieces.map(bytesOf), fc.uint8Array({ maxLength: 2 })),
+  })
+  const mutated = fc.tuple(seeds, fc.array(mutation, { maxLength: 4 })).map(([seed, mutations]) => {
+    let bytes: Uint8Array = seed
+    for (const { at, cut, piece } of mutations) {
+      const place = at % (bytes.length + 1)
+      bytes = Buffer.concat([bytes.subarray(0, place), piece, bytes.subarray(place + cut)])
+    }
+    return bytes
+  })
+  fc.assert(
+    fc.property(mutated, (bytes) => {
+      assert.equal(isTaken(bytes), isObjectText(bytes))
+    }),
+    { numRuns: 20_000, seed: 7 },
+  )
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 12 }), (parts) => {
+      const bytes = bytesOf(`{"k":${parts.join('')}}`)
+      assert.equal(isTaken(bytes), isObjectText(bytes))
+    }),
+    { numRuns: 20_000, seed: 7 },
+  )
+})
