@@ -42,12 +42,12 @@ export class FrameCutter {
     return frames
   }
 
-  /** What is left when the upstream closes. */
-  end(): RawFrame {
+  /** What is left when the upstream closes, if it is a whole event that lacks only its blank line (translation 4.1). */
+  end(): RawFrame | undefined {
     const rest = this.#clean(this.#rest)
     this.#rest = ''
     this.#searched = 0
-    return rest
+    return isWhole(dataOf(rest)?.trim()) ? `${rest.trimEnd()}\n\n` : undefined
   }
 
   #clean(frame: RawFrame): RawFrame {
@@ -73,12 +73,25 @@ function endByRule(buffer: string, from: number): number {
   return end === buffer.length && buffer.endsWith('\r') ? -1 : end
 }
 
+/** A terminator, or an object that is not cut. */
+function isWhole(data: string | undefined): boolean {
+  if (data === undefined || data === '[DONE]') return data !== undefined
+  if (!data.startsWith('{') || !data.endsWith('}')) return false
+  try {
+    JSON.parse(decodeUtf8(data))
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** The value of the frame's `event` line, or undefined. */
 export function eventOf(frame: RawFrame): string | undefined {
   if (frame.startsWith('event: ')) {
-    let end = frame.indexOf('\n', 7)
-    if (end > 0 && frame[end - 1] === '\r') end--
-    return frame.slice(7, end < 0 ? undefined : end)
+    const end = frame.indexOf('\n', 7)
+    const name = frame.slice(7, end < 0 ? undefined : end)
+    const cut = name.indexOf('\r')
+    return cut < 0 ? name : name.slice(0, cut)
   }
   return fieldOf(frame, 'event')
 }

@@ -98,7 +98,7 @@ export const frames: Record<WireName, string[]> = {
         ...answers.messages,
         content: [],
         stop_reason: null,
-        usage: { input_tokens: 5, cache_creation_input_tokens: 0, cache_read_input_tokens: 4, output_tokens: 1 },
+        usage: { input_tokens: 5, cache_creation_input_tokens: 0, cache_read_input_tokens: 4, output_tokens: 0 },
       },
     }),
     named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),

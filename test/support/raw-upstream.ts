@@ -37,8 +37,8 @@ export async function startRawUpstream(): Promise<RawUpstream> {
   const server = createServer((socket) => {
     sockets.add(socket)
     const connection = ++upstream.connections
-    let buffer = Buffer.alloc(0)
-    socket.on('data', (chunk) => {
+    let buffer: Buffer = Buffer.alloc(0)
+    socket.on('data', (chunk: Buffer) => {
       buffer = Buffer.concat([buffer, chunk])
       for (let request = takeRequest(); request; request = takeRequest()) {
         upstream.requests.push(request)

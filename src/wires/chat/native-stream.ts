@@ -58,10 +58,7 @@ export class ChatNativeStream implements StreamRelay {
 
   end(): string {
     const rest = this.#cutter.end()
-    const data = dataOf(rest)?.trimEnd()
-    let out = ''
-    if (!this.isFinished && !this.fault && (data?.endsWith('}') || data === '[DONE]'))
-      out = this.#take(`${rest.trimEnd()}\n\n`)
+    const out = rest !== undefined && !this.isFinished && !this.fault ? this.#take(rest) : ''
     if (this.isFinished || this.fault) return out
     if (this.#hasReason) this.isFinished = true
     else this.fault = { kind: 'truncated', text: 'the stream ended early' }

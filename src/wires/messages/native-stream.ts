@@ -49,9 +49,7 @@ export class MessagesNativeStream implements StreamRelay {
 
   end(): string {
     const rest = this.#cutter.end()
-    let out = ''
-    // A last event whose blank line never came counts if it is whole.
-    if (!this.isFinished && !this.fault && dataOf(rest)?.endsWith('}')) out = this.#take(`${rest.trimEnd()}\n\n`)
+    const out = rest !== undefined && !this.isFinished && !this.fault ? this.#take(rest) : ''
     if (this.isFinished || this.fault) return out
     if (this.#hasReason) this.isFinished = true
     else this.fault = { kind: 'truncated', text: 'the stream ended early' }

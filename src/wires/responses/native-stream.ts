@@ -62,9 +62,7 @@ export class ResponsesNativeStream implements StreamRelay {
 
   end(): string {
     const rest = this.#cutter.end()
-    let out = ''
-    if (!this.isFinished && !this.fault && dataOf(rest)?.trimEnd().endsWith('}'))
-      out = this.#take(`${rest.trimEnd()}\n\n`)
+    const out = rest !== undefined && !this.isFinished && !this.fault ? this.#take(rest) : ''
     if (!this.isFinished && !this.fault) this.fault = { kind: 'truncated', text: 'the stream ended early' }
     return out
   }

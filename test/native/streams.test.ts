@@ -1,0 +1,269 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Model, WireName } from '../../src/catalog/model.ts'
+import { weighUsage } from '../../src/inference/usage.ts'
+import { natives } from '../../src/wires/wires.ts'
+import { answers, chunk, frames, named, wireNames } from '../support/native.ts'
+import { checkChatStream, checkMessagesStream, checkResponsesStream } from '../translation/grammar.ts'
+import { modelOf } from './models.ts'
+
+const grammar = { messages: checkMessagesStream, chat: checkChatStream, responses: checkResponsesStream }
+const utf8 = (text: string) => Buffer.from(text)
+
+function open(wire: WireName, more: Partial<Model> = {}) {
+  return natives[wire].openStream({ requestId: 'req_1', model: modelOf(wire, more), createdSeconds: 1_795_000_000 })
+}
+
+type Played = {
+  text: string
+  fault: string | undefined
+  input: number | undefined
+  output: number | undefined
+  ends: number
+}
+
+/** What a client gets of these bytes, the end included once the answer is complete. */
+function play(wire: WireName, pieces: readonly Uint8Array[], more: Partial<Model> = {}): Played {
+  const relay = open(wire, more)
+  let text = ''
+  for (const piece of pieces) if (!relay.isFinished && !relay.fault) text += relay.push(piece)
+  if (!relay.isFinished && !relay.fault) text += relay.end()
+  const { report } = relay
+  if (relay.isFinished) {
+    const { usage } = weighUsage({
+      report,
+      isComplete: true,
+      estimateInput: () => 9,
+      estimateOutput: () => relay.estimateOutput(),
+      outputTokensCap: 8192,
+    })
+    text += relay.finish(usage)
+  }
+  const shown = Buffer.from(text, relay.encoding).toString()
+  const ends = shown.match(/data: \[DONE\]|event: message_stop|event: response\.completed/g)?.length ?? 0
+  return { text: shown, fault: relay.fault?.kind, input: report.inputTokens, output: report.outputTokens, ends }
+}
+
+function played(wire: WireName, text: string, more: Partial<Model> = {}): Played {
+  return play(wire, [utf8(text)], more)
+}
+
+for (const wire of wireNames) {
+  const all = frames[wire].join('')
+  const own: Partial<Model> = { id: `up-${wire}`, upstreamModel: `up-${wire}` }
+
+  test(`P2 a whole ${wire} stream goes through byte for byte where nothing differs`, () => {
+    const { text, fault, input, output } = played(wire, all, own)
+    assert.equal(text, all)
+    assert.deepEqual([fault, input, output], [undefined, 5, 3])
+    assert.deepEqual(grammar[wire](text), [])
+  })
+
+  test(`P2 a ${wire} stream differs in the model's name and in nothing else`, () => {
+    const { text } = played(wire, all)
+    assert.equal(text, all.replaceAll(`"model":"up-${wire}"`, '"model":"m"'))
+    assert.doesNotMatch(text, /up-(messages|chat|responses)/)
+    assert.deepEqual(grammar[wire](text), [])
+  })
+
+  test(`F-U35 a ${wire} stream is the same wherever the network cuts it`, () => {
+    const bytes = utf8(all)
+    const expected = played(wire, all)
+    for (let at = 1; at < bytes.length; at++) {
+      assert.deepEqual(play(wire, [bytes.subarray(0, at), bytes.subarray(at)]), expected, `cut at ${at}`)
+    }
+    assert.deepEqual(
+      play(
+        wire,
+        [...bytes].map((byte) => Uint8Array.of(byte)),
+      ),
+      expected,
+    )
+  })
+
+  test(`F-U35 a ${wire} stream with CRLF, CR, mixed line ends or a byte order mark says the same`, () => {
+    const expected = played(wire, all)
+    const plain = (text: string) => text.replace(/\r\n|\r/g, '\n')
+    const mixed = all.replace(/\n\n/g, (_, at: number) => ['\r\n\n', '\n\r\n', '\r\r', '\n\r'][at % 4]!)
+    for (const spelled of [all.replaceAll('\n', '\r\n'), all.replaceAll('\n', '\r'), mixed, `\ufeff${all}`]) {
+      const bytes = utf8(spelled)
+      for (let at = 0; at < bytes.length; at += 7) {
+        const { text, ...rest } = play(wire, [bytes.subarray(0, at), bytes.subarray(at)])
+        assert.deepEqual({ ...rest, text: plain(text) }, expected, `cut at ${at}`)
+      }
+    }
+  })
+
+  test(`F-U46 comments of a ${wire} upstream are not relayed, alone or inside an event`, () => {
+    const noisy = frames[wire].map((frame) => `: host-7.example\n\n: x\n${frame.trimEnd()}\n: host-7\n\n`).join('')
+    assert.deepEqual(played(wire, noisy), played(wire, all))
+  })
+
+  test(`F-U10 F-U11 a ${wire} stream cut anywhere before its reason is no complete answer`, () => {
+    const endsAt = { messages: -2, chat: -3, responses: -1 }[wire]
+    const bytes = utf8(frames[wire].slice(0, endsAt).join(''))
+    for (let at = 0; at <= bytes.length; at++) {
+      const { fault, ends } = play(wire, [bytes.subarray(0, at)])
+      assert.deepEqual([fault, ends], ['truncated', 0], `cut at ${at}`)
+    }
+  })
+
+  test(`F-U12 a ${wire} stream whose last event has no blank line is complete`, () => {
+    assert.deepEqual(played(wire, all.trimEnd()), played(wire, all))
+  })
+
+  test(`F-U14 a second terminator and data after the end of a ${wire} stream are not shown`, () => {
+    assert.deepEqual(played(wire, all + frames[wire].slice(-2).join('') + all), played(wire, all))
+  })
+
+  test(`F-U24 an event of a ${wire} stream that is no JSON object is a broken answer`, () => {
+    const name = frames[wire][0]!.split('\n')[0]!
+    for (const data of ['{broken', '[]', '7', 'null', '"x"', '']) {
+      const lines = wire === 'chat' ? `data: ${data}\n\n` : `${name}\ndata: ${data}\n\n`
+      const { fault, ends } = played(wire, lines)
+      assert.ok(fault === 'broken' || (data === '' && fault === 'truncated'), `${data}: ${fault}`)
+      assert.equal(ends, 0)
+    }
+  })
+
+  test(`F-U32 an event of a ${wire} stream above 8 MiB breaks the answer`, () => {
+    const relay = open(wire)
+    const piece = Buffer.alloc(1_048_576, 0x61)
+    for (let i = 0; i < 8; i++) relay.push(piece)
+    const before = relay.fault
+    relay.push(piece)
+    assert.deepEqual([before, relay.fault?.kind], [undefined, 'broken'])
+  })
+}
+
+test('P3 an id without its prefix is replaced through the whole answer', () => {
+  const prefix = { messages: 'msg_', chat: 'chatcmpl-', responses: 'resp_' }
+  for (const wire of wireNames) {
+    const foreign = frames[wire].join('').replaceAll(`"${answers[wire]['id']}"`, '"gen-7"')
+    const { text } = played(wire, foreign)
+    assert.doesNotMatch(text.replaceAll('"item_id":"gen-7"', ''), wire === 'messages' ? /gen-7/ : /"id":"gen-7"/)
+    const ids = new Set([...text.matchAll(/"id":"((?:chatcmpl-|resp_|msg_)[^"]*)"/g)].map((match) => match[1]!))
+    const minted = [...ids].filter((id) => id.startsWith(prefix[wire]) && id.length > 20)
+    assert.equal(minted.length, 1, [...ids].join())
+  }
+})
+
+test('P3 a placeholder without an id makes no second id', () => {
+  const placeholder = chunk({ id: '', choices: [], prompt_filter_results: [{ prompt_index: 0 }] })
+  const { text } = played('chat', placeholder + frames.chat.join(''))
+  assert.equal(new Set([...text.matchAll(/"id":"([^"]*)"/g)].map((match) => match[1])).size, 1)
+})
+
+const done = 'data: [DONE]\n\n'
+const [role, first, second, reason] = frames.chat as [string, string, string, string, string, string]
+const usage = answers.chat['usage']
+const usageCases: [string, string[], number | undefined, number | undefined][] = [
+  ['in the finish chunk', [chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage }), done], 5, 3],
+  [
+    'in every chunk, cumulative',
+    [
+      chunk({
+        choices: [{ index: 0, delta: { content: 'a' }, finish_reason: null }],
+        usage: { prompt_tokens: 9, completion_tokens: 1 },
+      }),
+      chunk({ choices: [{ index: 0, delta: { content: 'b' }, finish_reason: 'stop' }], usage }),
+      done,
+    ],
+    5,
+    3,
+  ],
+  ['behind the finish', [reason, chunk({ choices: [], usage }), done], 5, 3],
+  [
+    'in a choice, beside a null of its own',
+    [chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] }), done],
+    5,
+    3,
+  ],
+  [
+    'beside a null in the choice',
+    [
+      chunk({ choices: [{ index: 0, delta: { content: 'c' }, finish_reason: null, usage: null }], usage }),
+      reason,
+      done,
+    ],
+    5,
+    3,
+  ],
+  ['missing', [reason, done], undefined, undefined],
+  [
+    'null',
+    [chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage: null }), done],
+    undefined,
+    undefined,
+  ],
+  ['without [DONE]', [reason, chunk({ choices: [], usage })], 5, 3],
+]
+
+for (const [where, tail, input, output] of usageCases) {
+  test(`spec 6.2 P2 usage ${where}: the last data chunk has no choices and all counters`, () => {
+    const result = played('chat', [role, first, second, ...tail].join(''))
+    assert.deepEqual([result.fault, result.input, result.output, result.ends], [undefined, input, output, 1])
+    assert.deepEqual(checkChatStream(result.text), [])
+    const last = JSON.parse(result.text.split('\n\n').at(-3)!.slice(6))
+    assert.deepEqual(last.choices, [])
+    assert.equal(last.model, 'm')
+    assert.deepEqual(Object.keys(last.usage.prompt_tokens_details), ['cached_tokens'])
+    assert.equal(last.usage.total_tokens, last.usage.prompt_tokens + last.usage.completion_tokens)
+  })
+}
+
+test('spec 2.6 cached_tokens is shown where the specification has it, wherever the upstream counts it', () => {
+  const own = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12, prompt_cache_hit_tokens: 4 }
+  const { text, input } = played('chat', [role, first, reason, chunk({ choices: [], usage: own }), done].join(''))
+  assert.equal(input, 5)
+  assert.match(text, /"prompt_cache_hit_tokens":4,"prompt_tokens_details":\{"cached_tokens":4\}/)
+})
+
+test('F-U13 A48 [DONE] without a reason ends an answer, and without any chunk none', () => {
+  assert.equal(played('chat', role + first + done).ends, 1)
+  assert.deepEqual([played('chat', done).fault, played('chat', done).ends], ['broken', 0])
+})
+
+test('spec 6.1 the four counters are in every message_delta and at the start', () => {
+  const bare = [
+    named({ type: 'message_start', message: { ...answers.messages, content: [], usage: undefined } }),
+    named({ type: 'message_delta', delta: { stop_reason: 'end_turn' } }),
+    named({ type: 'message_stop' }),
+  ]
+  const { text } = played('messages', bare.join(''))
+  const [start, delta] = text.split('\n\n').map((frame) => (frame ? JSON.parse(frame.split('data: ')[1]!) : {}))
+  const names = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens', 'output_tokens']
+  assert.deepEqual(Object.keys(start.message.usage), names)
+  assert.deepEqual(Object.keys(delta.usage), names)
+})
+
+test('spec 6.1 6.3 frames without their event line get it', () => {
+  for (const wire of ['messages', 'responses'] as const) {
+    const all = frames[wire].join('')
+    assert.equal(played(wire, all.replaceAll(/^event: .*\n/gm, '')).text, played(wire, all).text)
+  }
+})
+
+test('spec 2.8 the last event of a responses stream gets counters and store:false', () => {
+  const { usage: _, store: __, ...response } = answers.responses
+  const completed = named({ type: 'response.completed', sequence_number: 8, response })
+  const { text } = played('responses', [...frames.responses.slice(0, -1), completed].join(''))
+  const last = JSON.parse(text.split('data: ').at(-1)!)
+  assert.equal(last.response.store, false)
+  assert.equal(last.response.usage.input_tokens_details.cached_tokens, 0)
+  assert.ok(last.response.usage.output_tokens > 0)
+})
+
+test('P2 an answer in a shape of its own: log probabilities of half a million JSON tokens', () => {
+  const logprobs = Array.from({ length: 60_000 }, (_, i) => ({ token: 'a', logprob: -1, bytes: [i % 256, 1] }))
+  const body = {
+    ...answers.chat,
+    choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, logprobs, finish_reason: 'stop' }],
+  }
+  const answer = natives.chat.readAnswer(utf8(JSON.stringify(body)), {
+    requestId: 'r',
+    model: modelOf('chat'),
+    createdSeconds: 1,
+  })
+  assert.equal(answer.fault, undefined)
+})
