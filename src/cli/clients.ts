@@ -172,7 +172,7 @@ wire_api = "responses"
 
   'qwen-code': {
     wires: ['chat', 'messages', 'responses'],
-    settings: ({ origin, key, model }, wire) => {
+    settings: ({ origin, key, model, outputTokensMax }, wire) => {
       const protocol = wire === 'messages' ? 'anthropic' : 'openai'
       const entry = {
         id: model,
@@ -180,6 +180,15 @@ wire_api = "responses"
         // The vendor's SDK for the messages wire adds /v1 itself.
         baseUrl: wire === 'messages' ? origin : `${origin}/v1`,
         ...(wire === 'responses' ? { wireApi: 'responses' } : {}),
+        // By itself it would think as much as it may say in all, which this wire refuses.
+        ...(wire === 'messages'
+          ? {
+              generationConfig: {
+                samplingParams: { max_tokens: outputTokensMax },
+                reasoning: { effort: 'medium', budget_tokens: Math.max(1_024, Math.floor(outputTokensMax / 4)) },
+              },
+            }
+          : {}),
       }
       return {
         file: {

@@ -200,12 +200,14 @@ function checkCallId(item: Json, path: string): void {
 }
 
 function checkReasoning(item: Json, path: string): void {
-  const id = string(item['id'], `${path}.id`)
+  const { id } = item
+  if (isGiven(id)) string(id, `${path}.id`)
   const parts = array(item['summary'], `${path}.summary`)
   const texts = parts.map((part, index) =>
     string(object(part, `${path}.summary[${index}]`)['text'], `${path}.summary[${index}].text`),
   )
-  if (!isGiven(item['encrypted_content'])) throw notStored(path, id)
+  // An agent that leaves the ids out sends the content instead, which is all there is where nothing is stored.
+  if (!isGiven(item['encrypted_content'])) throw notStored(path, String(id))
   const sealed = string(item['encrypted_content'], `${path}.encrypted_content`)
   if (!isSealOf(sealed, texts.join('\n\n'))) {
     refuse(`${path}.encrypted_content`, 'was not made by this model', 'invalid_encrypted_content')

@@ -1,0 +1,15 @@
+import type { Cell } from './cell.ts'
+import type { Place } from './place.ts'
+
+/** What the ledger says about everything that a client asked. */
+export function bill({ gateway }: Place): Pick<Cell, 'requests' | 'costNanos' | 'hitRate'> {
+  const entries = [...gateway.store.listEntries({ limit: 10_000 })].filter((entry) => entry.bill)
+  let [costNanos, read, all] = [0n, 0, 0]
+  for (const { amountNanos, bill } of entries) {
+    costNanos += amountNanos
+    const { inputTokens, cacheReadTokens, cacheWriteTokens } = bill!.usage
+    read += cacheReadTokens
+    all += inputTokens + cacheReadTokens + cacheWriteTokens
+  }
+  return { requests: entries.length, costNanos, hitRate: all === 0 ? 0 : read / all }
+}

@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { WireName } from '../src/catalog/model.ts'
+import { startTestGateway, type TestGateway, testModel } from '../test/support/gateway.ts'
+import { wires } from './cell.ts'
+
+const root = dirname(import.meta.dirname)
+
+/** A gateway with a model of each kind, and a home and a working folder that nobody has used. */
+export type Place = {
+  gateway: TestGateway
+  home: string
+  work: string
+  /** What a client's process may know of this machine: none of the variables of the suite's own. */
+  env: Record<string, string>
+  close(): Promise<void>
+}
+
+/** The catalog id of the model that a client talks to. */
+export function modelOf(wire: WireName): string {
+  return `large-${wire}`
+}
+
+/** The one for titles and other small work: it answers by itself, so that scripts are for the task alone. */
+export const smallModel = 'small'
+
+/** What the upstream calls the model that the script is for. */
+export const scripted = 'task'
+
+export async function openPlace(): Promise<Place> {
+  const models = [
+    ...wires.map((wire) => testModel(modelOf(wire), wire, { upstream_model: scripted, max_output_tokens: 32_000 })),
+    testModel(smallModel, 'chat', { upstream_model: 'sim' }),
+  ]
+  const folder = mkdtempSync(join(tmpdir(), 'triwire-client-'))
+  const gateway = await startTestGateway({ models, config: { limits: { requests_per_minute: 10_000 } } })
+  const [home, work] = [join(folder, 'home'), join(folder, 'work')]
+  for (const path of [home, work]) mkdirSync(path)
+  const env = {
+    PATH: [dirname(process.execPath), join(import.meta.dirname, 'node_modules/.bin'), '/usr/bin', '/bin'].join(':'),
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, '.config'),
+    XDG_DATA_HOME: join(home, '.local/share'),
+    XDG_STATE_HOME: join(home, '.local/state'),
+    XDG_CACHE_HOME: join(home, '.cache'),
+    TMPDIR: folder,
+    LANG: 'C.UTF-8',
+    TERM: 'dumb',
+    NO_COLOR: '1',
+  }
+  const close = async () => {
+    await gateway.close()
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+  return { gateway, home, work, env, close }
+}
+
+export type Settings = { env?: Record<string, string>; file?: { path: string }; code?: string }
+
+/** What `triwire setup` says, its file written where it says. */
+export async function setUp(place: Place, client: string, wire: WireName, model: string): Promise<Settings> {
+  const { gateway, env } = place
+  const cli = join(root, 'src/cli/cli.ts')
+  const base = [cli, '--config', gateway.configPath, '--json', 'setup', client, '--wire', wire]
+  const more = ['--url', gateway.url, '--key', gateway.key, '--model', model, '--small-model', smallModel]
+  const said = await run(process.execPath, [...base, ...more], { cwd: place.work, env, limitMs: 30_000 })
+  if (said.code !== 0) throw new Error(`triwire setup ${client} failed: ${said.stderr}`)
+  const settings = JSON.parse(said.stdout) as Settings
+  if (settings.file) {
+    const written = await run(process.execPath, [...base, ...more, '--write'], {
+      cwd: place.work,
+      env,
+      limitMs: 30_000,
+    })
+    if (written.code !== 0) throw new Error(`triwire setup ${client} --write failed: ${written.stderr}`)
+  }
+  return settings
+}
+
+export type Ran = { code: number | null; stdout: string; stderr: string; isLate: boolean }
+
+/** Runs a program to its end, or to the limit; then it and what it started are ended. */
+export function run(
+  command: string,
+  args: readonly string[],
+  { cwd, env, limitMs }: { cwd: string; env: Record<string, string>; limitMs: number },
+): Promise<Ran> {
+  return new Promise((resolve, reject) => {
+    // A group of its own: what it leaves running is ended with it.
+    const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    let [stdout, stderr, isLate] = ['', '', false]
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    const timer = setTimeout(() => {
+      isLate = true
+      endGroup(child)
+    }, limitMs)
+    child.on('error', reject)
+    child.on('exit', () => endGroup(child))
+    child.on('close', (code) => {
+      clearTimeout(timer)
+      resolve({ code, stdout, stderr, isLate })
+    })
+  })
+}
+
+function endGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // Nothing of it is left.
+  }
+}
