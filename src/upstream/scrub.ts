@@ -13,19 +13,20 @@ const revealing: readonly RegExp[] = [
   /\b\d{1,3}(?:\.\d{1,3}){3}\b/,
   /\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b|::[0-9a-f]{1,4}\b/i,
   // Host names, by their last label or by port.
-  /\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|dev|cloud|internal|local|lan|svc|cluster|app|co|eu|us|de|cn)\b/i,
+  /\b(?:[a-z0-9-]+\.)+(?:com|net|org|edu|gov|info|biz|io|ai|dev|cloud|tech|run|systems|network|host|online|site|xyz|internal|local|lan|svc|cluster|app|co|eu|us|uk|de|fr|jp|cn)\b/i,
   /\blocalhost\b|\b[a-z0-9.-]+:\d{2,5}\b/i,
   // Keys and other long random words.
-  /\b(?:sk|pk|rk|key|xai|gsk|AIza|ghp|Bearer)[-_ ][A-Za-z0-9_-]{6,}/,
+  /\b(?:sk|pk|rk|key|xai|gsk|AIza|ghp|hf|Bearer)[-_ ][A-Za-z0-9_-]{6,}/,
+  /\b(?=[A-Z]*\d)[A-Z0-9]{16,}\b/,
   /\b(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{28,}\b/,
   // Accounts, organisations, projects, deployments and requests by id.
-  /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request|user)[-_ ](?:id\b|[A-Za-z]*\d[\w-]{3,})/i,
+  /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request|user)[-_ ](?:id\b|[A-Za-z-]*\d[\w-]{3,})/i,
   /\barn:|\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b|\b\d{12}\b/i,
   // Regions.
-  /\b(?:us|eu|ap|sa|ca|me|af|il)-(?:gov-)?(?:north|south|east|west|central|northeast|northwest|southeast|southwest)-?\d\b/i,
-  /\b(?:east|west|north|south|central)(?:us|europe|asia)\d?\b/i,
+  /\b(?:us|eu|ap|sa|ca|me|af|il|europe|asia|australia|northamerica|southamerica)-(?:gov-)?(?:north|south|east|west|central)+-?\d\b/i,
+  /\b(?:east|west|north|south|central|sweden|france|germany|japan|korea|norway|uk|canada|brazil|australia|switzerland)+(?:us|europe|asia|central|east|west|north|south)\d?\b/i,
   // Providers and serving software.
-  /\b(?:anthropic|openai|azure|aws|amazon|bedrock|vertex|google|gemini|deepseek|mistral|groq|together|fireworks|openrouter|xai|x\.ai|moonshot|dashscope|alibaba|cohere|cloudflare|nvidia|vllm|sglang|ollama|llama\.cpp|litellm|triton|tgi|simulator)\b/i,
+  /\b(?:anthropic|openai|azure|aws|amazon|bedrock|vertex|google|gemini|deepseek|mistral|groq|together|fireworks|openrouter|xai|x\.ai|moonshot|dashscope|alibaba|cohere|cloudflare|nvidia|vllm|sglang|ollama|llama\.cpp|litellm|triton|tensorrt|nginx|envoy|istio|tgi|simulator)\b/i,
   // File paths.
   /(?:^|[\s"'(])(?:\/[\w.-]+){2,}|[A-Z]:\\/,
 ]
@@ -70,7 +71,8 @@ export function scrub(text: string, context: ScrubContext): string {
 }
 
 function isRevealing(text: string, context: ScrubContext): boolean {
-  if (context.upstreamModel !== context.modelId && text.includes(context.upstreamModel)) return true
+  if (context.upstreamModel !== context.modelId && text.toLowerCase().includes(context.upstreamModel.toLowerCase()))
+    return true
   // The client's own name for the model tells nothing, whatever it looks like.
   const rest = text.replaceAll(context.modelId, ' ')
   return revealing.some((pattern) => pattern.test(rest))

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { readRetryAfter } from '../../src/upstream/refusal.ts'
+import { scrub } from '../../src/upstream/scrub.ts'
+
+const context = { modelId: 'sonnet-mini', upstreamModel: 'vendor-sonnet-20991231', generic: 'generic' }
+const say = (text: string) => scrub(text, context)
+
+const revealing = [
+  'See https://docs.example.com/errors for details',
+  'Request to http://10.1.2.3:8000/v1/messages failed',
+  'postgres://user:pw@db/x is down',
+  'Contact support@example.com',
+  'Write to jane.doe+bill@corp.example',
+  'upstream 10.0.0.12 refused',
+  'connect ECONNREFUSED 127.0.0.1:8000',
+  'connect to [2001:db8::ff00:42:8329] failed',
+  'host fe80::1 unreachable',
+  'api.provider.com says no',
+  'gateway-7.internal timed out',
+  'inference.prod.svc is not ready',
+  'vllm-0.vllm.default.svc.cluster.local: no route',
+  'localhost refused the connection',
+  'worker:8080 is down',
+  'edge1.example.tech answered 500',
+  'node7.gpu.run answered',
+  'Invalid API key: sk-ant-api03-abcdef',
+  'Incorrect API key provided: sk-proj-abc123def',
+  'Bearer abcdef123456 is not valid',
+  'key gsk_abcDEF1234567890 expired',
+  'token AIzaSyA1234567890abcdefghijklmnopqrst is invalid',
+  'invalid credential a8f5f167f44f4964e6c998dee827110c',
+  'xai-1234567890abcdef is revoked',
+  'ghp_16C7e42F292c6912E7710c838347Ae178B4a',
+  'hf_abcdefghijklmnop is not a valid token',
+  'AKIAIOSFODNN7EXAMPLE is not authorized',
+  'Organization org-AbC123xyz is over its quota',
+  'organization 7f3b2c1d-1111-2222-3333-444455556666 disabled',
+  'project proj_abc12345 has no access',
+  'Project id is missing on our side',
+  'account acct_1Nv0FGQ9RKHgCVdK is past due',
+  'Your organization id does not match',
+  'deployment dep-gpt5-eu1 not ready',
+  'request req_011CSHoEeqs5C35K2UUqR7Fy failed',
+  'request_id req-8f2a1b9c failed',
+  'tenant tenant-4711x is locked',
+  'workspace wrkspc_01JwQvzr7rXLA5AGx3HKfFUJ is at its limit',
+  'arn:aws:iam::123456789012:role/x is not authorized',
+  'AWS account 123456789012 is throttled',
+  'subscription 00000000-0000-0000-0000-000000000000 disabled',
+  'capacity in us-east-1 is exhausted',
+  'region europe-west4 has no capacity',
+  'eu-central-1 is down',
+  'ap-northeast-2 throttled',
+  'the model is not deployed in eastus2',
+  'swedencentral is at capacity',
+  'Anthropic is temporarily overloaded',
+  'OpenAI returned an error',
+  'Azure content management policy',
+  'AWS Bedrock throttled the model',
+  'Vertex AI error',
+  'Google quota exceeded',
+  'DeepSeek server busy',
+  'Groq rate limit',
+  'vLLM engine died',
+  'SGLang scheduler is full',
+  'llama.cpp slot unavailable',
+  'LiteLLM.BadRequestError: bad field',
+  'Cloudflare error 1020',
+  'nginx/1.25.3 bad gateway',
+  'Mistral API error',
+  'Fireworks model not loaded',
+  'TensorRT-LLM: shape mismatch',
+  'File "/usr/lib/python3.11/site-packages/engine.py", line 3',
+  'open /etc/secrets/key: permission denied',
+  'C:\\models\\weights.bin is missing',
+  'at ./src/server/handler.ts:42',
+  'The model vendor-sonnet-20991231 does not support tools',
+  'the model VENDOR-SONNET-20991231 is deprecated',
+]
+
+const harmless = [
+  'messages.0.content.1.text: Input should be a valid string',
+  'messages: roles must alternate between "user" and "assistant"',
+  'max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens',
+  'prompt is too long: 210000 tokens > 200000 maximum',
+  "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+  'tools.3.custom.input_schema: JSON schema is invalid',
+  "Invalid value: 'foo'. Supported values are: 'low', 'medium', and 'high'.",
+  "Unsupported parameter: 'temperature' is not supported with this model.",
+  "Unknown parameter: 'messages[0].foo'.",
+  'temperature: range: 0..1',
+  'stop_sequences.0: each stop sequence must contain non-whitespace',
+  'The model sonnet-mini does not support images.',
+  '`tool_use` ids were found without `tool_result` blocks immediately after: toolu_1, toolu_2',
+  "An assistant message with 'tool_calls' must be followed by tool messages. (call_1)",
+  'Invalid image: media type image/webp does not match the data',
+  'thinking.budget_tokens: Input should be greater than or equal to 1024',
+  'messages.5.content.0.tool_result.content: at most 20 images',
+  'Extra inputs are not permitted: context_management',
+  'top_p and temperature cannot both be set; ratio 1.5 e.g. too high',
+  'Die Eingabe ist zu lang. 输入太长 ✨',
+  "Invalid schema for function 'get_weather': 'city' is not of type 'object', 'boolean'",
+  "Invalid 'input[2].content[0].text': string too long. Expected a string with maximum length 10485760, but got 10485761 instead.",
+  'Image dimensions 12000x3000 exceed 8000 pixels; ratio must be 3:2 or 16:9',
+  'output_config.format.schema: required is missing at properties.user.address',
+  "Input at line 3 column 14: expected ',' or ']'",
+]
+
+test('U3 at least 60 texts that tell where or by whom the service is hosted become the generic one', () => {
+  assert.ok(revealing.length >= 60)
+  assert.deepEqual(
+    revealing.filter((text) => say(text) !== 'generic'),
+    [],
+  )
+})
+
+test('U3 at least 20 texts about the request pass unchanged', () => {
+  assert.ok(harmless.length >= 20)
+  assert.deepEqual(
+    harmless.filter((text) => say(text) !== text),
+    [],
+  )
+})
+
+test('U3 an over-long prompt is still told in the words agents know, around its numbers', () => {
+  const cases = [
+    [
+      'prompt is too long: 210000 tokens > 200000 maximum (req_011CSHoEeqs5C35K2UUqR7Fy)',
+      'prompt is too long: 210000 tokens > 200000 maximum',
+    ],
+    ['Anthropic: Prompt is too long', 'prompt is too long'],
+    [
+      "vLLM: This model's maximum context length is 8192 tokens. However, you requested 9000 tokens",
+      "This model's maximum context length is 8192 tokens. The messages have 9000 tokens.",
+    ],
+    ['https://x.example: exceeds maximum context length', "The prompt exceeds this model's maximum context length."],
+  ]
+  for (const [text, said] of cases) assert.equal(say(text!), said)
+})
+
+test('U3 at most 400 characters are relayed, control characters are not', () => {
+  assert.equal([...say('é😀'.repeat(300))].length, 400)
+  assert.equal(say('a\r\nb\u0000c'), 'a b c')
+  assert.equal(say(' \n'), 'generic')
+})
+
+test('F-U16 R6 retry-after of an upstream: seconds or a date, one to sixty, else unknown', () => {
+  const now = Date.parse('2026-11-21T10:00:00Z')
+  const cases: [string | undefined, number | undefined][] = [
+    ['7', 7],
+    [' 7 ', 7],
+    ['0', undefined],
+    ['99999999', 60],
+    ['-3', undefined],
+    ['garbage', undefined],
+    ['', undefined],
+    [undefined, undefined],
+    ['Sat, 21 Nov 2026 10:00:09 GMT', 9],
+    ['Sat, 21 Nov 2026 09:00:00 GMT', undefined],
+    ['Sun, 22 Nov 2026 10:00:00 GMT', 60],
+    ['1.5', undefined],
+  ]
+  for (const [value, seconds] of cases) assert.equal(readRetryAfter(value, now), seconds, String(value))
+})
