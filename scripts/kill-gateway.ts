@@ -1,0 +1,151 @@
+/**
+ * Kills a loaded gateway and starts it again, many times (faults F-P1). What a client got to the end, a whole JSON answer
+ * or a stream with its terminator, must be in the ledger exactly once; what was cut, at most once.
+ *
+ *     node bin/node.mjs scripts/kill-gateway.ts [kills, default 200]
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseCredits } from '../src/accounts/credit.ts'
+import { priceNanos } from '../src/catalog/model.ts'
+import { startSimulator } from '../src/simulator/simulator.ts'
+import { openStore } from '../src/store/sqlite/store.ts'
+
+const clients = 12
+const kills = Number(process.argv[2] ?? 200)
+
+const paths = { messages: '/v1/messages', chat: '/v1/chat/completions', responses: '/v1/responses' }
+const bodies = {
+  messages: { max_tokens: 200, messages: [{ role: 'user', content: 'Hello there' }] },
+  chat: { messages: [{ role: 'user', content: 'Hello there' }] },
+  responses: { input: 'Hello there' },
+}
+const terminators = {
+  messages: /event: message_stop\n.*\n\n$/,
+  chat: /data: \[DONE\]\n\n$/,
+  responses: /event: response\.completed\n.*\n\n$/,
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'triwire-kill-'))
+const storePath = join(folder, 'triwire.db')
+const simulator = await startSimulator()
+writeFileSync(join(folder, 'triwire.yaml'), configuration(), { mode: 0o600 })
+const setUp = openStore(storePath)
+setUp.createAccount('one', parseCredits('1000000'))
+const { key } = setUp.createKey('one')
+setUp.close()
+
+const started = new Set<string>()
+const completed = new Map<string, string>()
+let [answers, doubled] = [0, 0]
+const readyMs: number[] = []
+
+for (let i = 0; i < kills; i++) {
+  const { child, url } = await startServer()
+  let isAlive = true
+  const running = Array.from({ length: clients }, () => askUntil(url, () => isAlive))
+  await pause(50 + Math.random() * 350)
+  child.kill('SIGKILL')
+  isAlive = false
+  await Promise.all(running)
+}
+// A last start, for what the last death left in the spool; it ends in order.
+const { child } = await startServer()
+const ended = new Promise((resolve) => child.once('exit', resolve))
+child.kill('SIGINT')
+await ended
+await simulator.close()
+
+const store = openStore(storePath, { create: false })
+const findings = store.verify({ priceNanos })
+const booked = new Map<string, number>()
+for (const { bill } of store.eachEntry()) if (bill) booked.set(bill.requestId, (booked.get(bill.requestId) ?? 0) + 1)
+store.close()
+rmSync(folder, { recursive: true })
+
+const lost = [...completed.keys()].filter((id) => !booked.has(id))
+const double = [...booked.values()].filter((count) => count > 1).length
+const kinds = Map.groupBy(completed.values(), (kind) => kind)
+readyMs.sort((a, b) => a - b)
+console.log(
+  `${kills} kills: ${started.size} answers begun, ${completed.size} whole (` +
+    `${[...kinds].map(([kind, all]) => `${all.length} ${kind}`).join(', ')}), ${booked.size} in the ledger\n` +
+    `ready after ${ms(readyMs[readyMs.length >> 1])}, at most ${ms(readyMs.at(-1))}\n` +
+    `${lost.length} lost, ${double} double, ${doubled} ids given twice, ${findings.length} findings of verify`,
+)
+for (const finding of findings.slice(0, 10)) console.log(finding)
+if (lost.length || double || doubled || findings.length || !answers) process.exitCode = 1
+
+async function startServer(): Promise<{ child: ChildProcess; url: string }> {
+  const startedMs = performance.now()
+  const command = [join(import.meta.dirname, '../bin/triwire.mjs'), 'serve', '--config', join(folder, 'triwire.yaml')]
+  const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'ignore'] })
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('exit', () => reject(new Error('the server ended by itself')))
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      const match = /listens on (\S+)/.exec(line)
+      if (match) resolve(match[1]!)
+    })
+  })
+  child.removeAllListeners('exit')
+  readyMs.push(performance.now() - startedMs)
+  return { child, url }
+}
+
+/** One client: asks again and again, until the server is dead. */
+async function askUntil(url: string, isAlive: () => boolean): Promise<void> {
+  while (isAlive()) {
+    const wire = pick(['messages', 'chat', 'responses'] as const)
+    const stream = Math.random() < 0.5
+    try {
+      const response = await fetch(`${url}${paths[wire]}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}` },
+        body: JSON.stringify({ ...bodies[wire], model: pick([`quick-${wire}`, `slow-${wire}`]), stream }),
+      })
+      const id = response.headers.get('x-request-id')!
+      if (started.has(id)) doubled++
+      started.add(id)
+      const text = await response.text()
+      if (response.status !== 200) throw new Error(`status ${response.status}: ${text}`)
+      const isWhole = stream ? terminators[wire].test(text) : JSON.parse(text) !== undefined
+      if (isWhole) {
+        answers++
+        completed.set(id, `${wire} ${stream ? 'streams' : 'answers'}`)
+      }
+    } catch (error) {
+      // A cut is what this is about; a refusal is not.
+      if ((error as Error).message.startsWith('status')) throw error
+    }
+  }
+}
+
+function pick<T>(from: readonly T[]): T {
+  return from[Math.floor(Math.random() * from.length)]!
+}
+
+function ms(value: number | undefined): string {
+  return `${Math.round(value ?? 0)} ms`
+}
+
+function configuration(): string {
+  const model = (name: string, wire: string, upstreamModel: string) =>
+    `    - { id: ${name}-${wire}, wire: ${wire}, upstream: sim, upstream_model: "${upstreamModel}", ` +
+    'max_output_tokens: 8192, prices: { input: "3", output: "15" } }'
+  return [
+    'listen: 127.0.0.1:0',
+    'admin_listen: 127.0.0.1:0',
+    'store: ./triwire.db',
+    'limits: { requests_per_minute: 1000000 }',
+    `upstreams: { sim: { base_url: "${simulator.url}", accounts: [{ name: a, key: any }] } }`,
+    'catalog:',
+    '  pinned: 2026-11-01',
+    '  models:',
+    ...Object.keys(paths).flatMap((wire) => [model('quick', wire, 'sim'), model('slow', wire, 'sim?delay_ms=5')]),
+    '',
+  ].join('\n')
+}
