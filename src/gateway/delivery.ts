@@ -273,7 +273,9 @@ export class Delivery implements UpstreamListener, Ticking {
         this.#over()
       })
     } else if (relay.fault) {
-      if (text !== '' && this.#phase === 'open') this.#write(text)
+      // What was said before the fault counts however the bytes arrive: the stream has begun (translation 4.1).
+      if (this.#phase === 'held' && relay.isVisible) this.#open(text)
+      else if (text !== '' && this.#phase === 'open') this.#write(text)
       this.#fail(relay.fault, 'upstream_error_event')
     } else if (this.#phase === 'open') {
       if (text !== '') this.#write(text)
