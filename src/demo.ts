@@ -1,33 +1,44 @@
 import { parseCredits } from './accounts/credit.ts'
-import type { Store } from './store/sqlite/store.ts'
+import { openStore } from './store/sqlite/store.ts'
 
 const demoAccount = 'demo'
 const demoCredit = '10'
 
-/**
- * What a first start says: a demo account with credit, its key, shown this once, and a call on each wire that works when
- * pasted. Only an empty store gets one; a later start says how to make a key.
- */
-export function createDemo(store: Store, base: string, isEmpty: boolean): string {
-  if (!isEmpty) {
-    return 'The built-in simulator answers for the models sim-messages, sim-chat and sim-responses.\nMake a key: npm exec -- triwire key create demo   (accounts: npm exec -- triwire account list)'
+/** What a start with the built-in catalog found or made: the demo account's new key, or none where there are accounts. */
+export type Demo = { key: string | undefined }
+
+/** Makes the demo account in a store that has no account yet; only ever on a first start. @throws StoreError */
+export function createDemo(storePath: string): Demo {
+  const store = openStore(storePath)
+  try {
+    if (store.listAccounts().length > 0) return { key: undefined }
+    store.createAccount(demoAccount, parseCredits(demoCredit))
+    return { key: store.createKey(demoAccount).key }
+  } finally {
+    store.close()
   }
-  store.createAccount(demoAccount, parseCredits(demoCredit))
-  const { key } = store.createKey(demoAccount)
+}
+
+/** What the start says on stdout: the key, shown this once, with a call on each wire that works when pasted. */
+export function sayDemo({ key }: Demo, base: string): string {
+  const models = 'the built-in simulator answers for sim-messages, sim-chat, sim-responses and more (GET /v1/models).'
+  if (key === undefined) {
+    return [
+      `No configuration names a model: ${models}`,
+      `Make a key: npm exec -- triwire key create ${demoAccount}   (accounts: npm exec -- triwire account list)`,
+    ].join('\n')
+  }
+  const question = [{ role: 'user', content: 'Hello!' }]
   return [
-    'No configuration names a model, so the built-in simulator answers: sim-messages, sim-chat, sim-responses.',
+    `No configuration names a model: ${models}`,
     `A demo account with ${demoCredit} credits was made. Its key is shown this once:`,
     '',
     `  ${key}`,
     '',
     'Try it, one call on each wire:',
     '',
-    curl(`${base}/v1/messages`, key, {
-      model: 'sim-messages',
-      max_tokens: 200,
-      messages: [{ role: 'user', content: 'Hello!' }],
-    }),
-    curl(`${base}/v1/chat/completions`, key, { model: 'sim-chat', messages: [{ role: 'user', content: 'Hello!' }] }),
+    curl(`${base}/v1/messages`, key, { model: 'sim-messages', max_tokens: 200, messages: question }),
+    curl(`${base}/v1/chat/completions`, key, { model: 'sim-chat', messages: question }),
     curl(`${base}/v1/responses`, key, { model: 'sim-responses', input: 'Hello!' }),
   ].join('\n')
 }

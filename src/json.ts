@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
 import type { RawJson } from './inference/request.ts'
 
 /*
@@ -269,7 +270,8 @@ export type KeptJson = {
   raw: (value: unknown) => RawJson
 }
 
-const keptMark = '\u0000kept:'
+/** Drawn anew by every process, so that no text of a client's can pass for one. */
+const keptMark = `\u0000kept-${randomBytes(9).toString('base64url')}:`
 
 /**
  * Parses valid JSON and keeps, for every member with one of the keys whose value is an object or an array, the exact
@@ -282,7 +284,7 @@ export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
   let rest = ''
   let at = 0
   for (const [start, end] of findValues(text, keys)) {
-    rest += `${text.slice(at, start)}"\\u0000kept:${sources.length}"`
+    rest += `${text.slice(at, start)}${JSON.stringify(keptMark + sources.length)}`
     sources.push(text.slice(start, end))
     at = end
   }

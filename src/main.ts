@@ -1,16 +1,15 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-import type { Address, Config } from './config/config.ts'
+import type { Address } from './config/config.ts'
 import { type ConfigOptions, loadConfig, withSimulator } from './config/load.ts'
 import { ConfigError } from './config/problem.ts'
-import { createDemo } from './demo.ts'
+import { createDemo, sayDemo } from './demo.ts'
 import { createLog } from './log.ts'
 import { type RunningServer, startServer } from './server.ts'
 import type { Simulator } from './simulator/simulator.ts'
-import { type OpenLedger, openLedger } from './store/sqlite/ledger-client.ts'
+import { openLedger } from './store/sqlite/ledger-client.ts'
 import { StoreError } from './store/sqlite/open.ts'
-import { openStore } from './store/sqlite/store.ts'
 
 /** Runs the gateway until it is told to stop: SIGTERM and SIGINT drain, SIGHUP reloads the configuration. */
 export async function serve(options: ConfigOptions): Promise<void> {
@@ -30,6 +29,8 @@ async function run(options: ConfigOptions): Promise<void> {
   const log = createLog({ level: config.log.level, isPretty, nowMs: Date.now })
 
   mkdirSync(dirname(config.store), { recursive: true, mode: 0o700 })
+  // Before the ledger is opened, so that the key it prints is known from the first request on.
+  const demo = config.isBuiltIn ? createDemo(config.store) : undefined
   let server: RunningServer | undefined
   const ledger = await openLedger({
     path: config.store,
@@ -51,9 +52,6 @@ async function run(options: ConfigOptions): Promise<void> {
     await simulator?.close()
     throw error
   }
-  log.event('info', 'listening', { address: show(server.address), admin: show(server.adminAddress) })
-  await greet(config, server, ledger)
-
   let isStopping = false
   process.on('SIGTERM', () => void stop('SIGTERM', config.timeouts.drainDelayMs))
   // Whoever types Ctrl-C has no load balancer that needs a moment.
@@ -64,6 +62,11 @@ async function run(options: ConfigOptions): Promise<void> {
     process.exitCode = 1
     void stop('uncaught', 0)
   })
+
+  log.event('info', 'listening', { address: show(server.address), admin: show(server.adminAddress) })
+  const base = `http://${show(server.address)}`
+  console.log(`triwire listens on ${base} (health and readiness on http://${show(server.adminAddress)})`)
+  if (demo) console.log(sayDemo(demo, base))
 
   async function stop(why: string, delayMs: number): Promise<void> {
     if (isStopping) {
@@ -97,19 +100,6 @@ async function run(options: ConfigOptions): Promise<void> {
 async function startBuiltIn(): Promise<Simulator> {
   const { startSimulator } = await import('./simulator/simulator.ts')
   return startSimulator()
-}
-
-/** Says on stdout where the gateway is and, on the very first start of a demo, the key to try it with (ruling X4). */
-async function greet(config: Config, server: RunningServer, ledger: OpenLedger): Promise<void> {
-  const base = `http://${show(server.address)}`
-  console.log(`triwire listens on ${base} (health and readiness on http://${show(server.adminAddress)})`)
-  if (!config.isBuiltIn) return
-  const store = openStore(config.store)
-  try {
-    console.log(createDemo(store, base, ledger.accounts.size === 0))
-  } finally {
-    store.close()
-  }
 }
 
 function explain(error: unknown): string {

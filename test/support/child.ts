@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import type { TestContext } from 'node:test'
 
 const bin = resolve(import.meta.dirname, '../../bin/triwire.mjs')
 
@@ -21,9 +22,11 @@ export type Running = {
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** The real program as a process of its own, with the given arguments. */
-export function runTriwire(args: string[], cwd: string, env: Record<string, string> = {}): Running {
+/** The real program as a process of its own, for as long as the test runs. */
+export function runTriwire(t: TestContext, args: string[], cwd: string, env: Record<string, string> = {}): Running {
   const child = spawn(process.execPath, [bin, ...args], { cwd, env: { ...process.env, ...env } })
+  // A failed assertion must not leave a server behind.
+  t.after(() => child.kill('SIGKILL'))
   let out = ''
   let err = ''
   child.stdout.on('data', (chunk: Buffer) => {

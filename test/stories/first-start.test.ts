@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { runTriwire, testFolder } from '../support/child.ts'
+
+const start = ['serve', '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
+
+test('X4 the first start prints a key once, with a call on each wire that works; the second one says how to make a key', async (t) => {
+  const folder = testFolder('first-start')
+  const first = runTriwire(t, start, folder)
+  const lastCall = /curl -s (\S+)\/v1\/responses .*\n/
+  await first.said(lastCall)
+  const calls = [...first.stdout().matchAll(/curl -s (\S+) -H 'authorization: (\S+ \S+)' .* -d '(.*)'/g)]
+  assert.equal(calls.length, 3)
+  for (const [, url, authorization, body] of calls) {
+    const headers = { authorization: authorization!, 'content-type': 'application/json' }
+    const answer = await fetch(url!, { method: 'POST', headers, body: body! })
+    assert.equal(answer.status, 200, await answer.text())
+  }
+  const [, admin] = await first.said(/readiness on (\S+)\)/)
+  assert.equal((await fetch(`${admin}/readyz`)).status, 200)
+  assert.equal(await first.stop(), 0)
+
+  const second = runTriwire(t, start, folder)
+  await second.said(/triwire key create/)
+  assert.doesNotMatch(second.stdout(), /sk-tri-/)
+  assert.equal(await second.stop('SIGINT'), 0)
+})
+
+test('F-P16 a second server on the same store refuses to start', async (t) => {
+  const folder = testFolder('two-servers')
+  const first = runTriwire(t, start, folder)
+  await first.said(/listens on/)
+  const second = runTriwire(t, start, folder)
+  assert.equal(await second.stop('SIGCONT'), 1)
+  assert.match(second.stderr(), /another server/i)
+  assert.equal(await first.stop(), 0)
+})
