@@ -32,6 +32,6 @@ test('F-P16 a second server on the same store refuses to start', async (t) => {
   await first.said(/listens on/)
   const second = runTriwire(t, start, folder)
   assert.equal(await second.stop('SIGCONT'), 1)
-  assert.match(second.stderr(), /another server/i)
+  assert.match(second.stderr(), /another triwire server/i)
   assert.equal(await first.stop(), 0)
 })
