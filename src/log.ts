@@ -2,6 +2,9 @@ import { write } from 'node:fs'
 import { formatCredits } from './accounts/credit.ts'
 import type { CallRecord } from './gateway/record.ts'
 
+/** Lines of so long share one write. */
+const gatherMs = 5
+
 /** At most so many characters wait for a sink that does not take them; beyond it lines are dropped and counted (F-P12). */
 const waitingMax = 1_048_576
 
@@ -10,8 +13,8 @@ export type Log = {
   access(record: CallRecord, error?: unknown): void
   /** What happens to the process itself. */
   event(level: 'info' | 'error', event: string, fields?: Record<string, unknown>): void
-  /** Resolves when all that was taken is written. */
-  flush(): Promise<void>
+  /** Resolves when all that was taken is written, or after so long: a blocked sink keeps nobody from leaving. */
+  flush(withinMs?: number): Promise<void>
 }
 
 export type LogOptions = {
@@ -29,6 +32,7 @@ export type LogOptions = {
  */
 export function createLog({ level, isPretty, descriptor = 2, nowMs }: LogOptions): Log {
   let waiting = ''
+  /** A write is under way, or about to be. */
   let isWriting = false
   let dropped = 0
   const whenFlushed: (() => void)[] = []
@@ -61,10 +65,13 @@ export function createLog({ level, isPretty, descriptor = 2, nowMs }: LogOptions
       return
     }
     waiting += `${line}\n`
-    if (!isWriting) drain()
+    if (isWriting) return
+    isWriting = true
+    setTimeout(drain, gatherMs)
   }
 
   function drain(): void {
+    isWriting = false
     if (waiting === '') {
       for (const resolve of whenFlushed.splice(0)) resolve()
       return
@@ -89,14 +96,18 @@ export function createLog({ level, isPretty, descriptor = 2, nowMs }: LogOptions
         writeAll(bytes, from + written)
         return
       }
-      isWriting = false
-      drain()
+      if (waiting !== '' && whenFlushed.length === 0) setTimeout(drain, gatherMs)
+      else drain()
     })
   }
 
-  function flush(): Promise<void> {
+  function flush(withinMs = 2_000): Promise<void> {
     return new Promise((resolve) => {
-      whenFlushed.push(resolve)
+      const timer = setTimeout(resolve, withinMs)
+      whenFlushed.push(() => {
+        clearTimeout(timer)
+        resolve()
+      })
       if (!isWriting) drain()
     })
   }

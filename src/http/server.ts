@@ -44,6 +44,7 @@ export function createEdge(
   let running = 0
   /** The newest request of a connection: the one that is still being read, where one is. */
   const newest = new WeakMap<Socket, ServerResponse>()
+  const open = new Set<Socket>()
   /** Connections that take no further request. */
   const closing = new WeakSet<Socket>()
   const server = createServer({
@@ -67,6 +68,17 @@ export function createEdge(
     const fault = findFramingFault(request, limits.headersMax)
     if (fault) refuse(request, response, requestId, fault)
     else handle(request, response, requestId)
+  }
+  server.on('connection', (socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  // Node takes an answer for over when its last byte was handed to the socket; here its client has taken it.
+  server.closeIdleConnections = () => {
+    for (const socket of open) {
+      const response = newest.get(socket)
+      if (socket.writableLength === 0 && (response === undefined || response.destroyed)) socket.destroy()
+    }
   }
   server.on('request', receive)
   // Node would say 100 before any check; the body's reader says it once key and size are known to be good.
