@@ -61,7 +61,6 @@ export function createEdge(
   })
   // More than are taken, so that too many are seen and refused by us.
   server.maxHeadersCount = 2 * limits.headersMax
-  server.maxConnections = limits.connectionsMax
 
   const receive = (request: IncomingMessage, response: ServerResponse) => {
     const requestId = admit(request, response)
@@ -72,13 +71,11 @@ export function createEdge(
   server.on('connection', (socket) => {
     open.add(socket)
     socket.once('close', () => open.delete(socket))
+    if (open.size > limits.connectionsMax) closeOldestIdle()
   })
   // Node takes an answer for over when its last byte was handed to the socket; here its client has taken it.
   server.closeIdleConnections = () => {
-    for (const socket of open) {
-      const response = newest.get(socket)
-      if (socket.writableLength === 0 && (response === undefined || response.destroyed)) socket.destroy()
-    }
+    for (const socket of open) if (isIdle(socket)) socket.destroy()
   }
   server.on('request', receive)
   // Node would say 100 before any check; the body's reader says it once key and size are known to be good.
@@ -118,6 +115,22 @@ export function createEdge(
     get running() {
       return running
     },
+  }
+
+  /** Nothing of an answer is under way; a request may be on its way in. */
+  function isIdle(socket: Socket): boolean {
+    const response = newest.get(socket)
+    return socket.writableLength === 0 && (response === undefined || response.destroyed)
+  }
+
+  /** Makes room for a new connection; where all are in use the new one is the only idle one (faults F-C49). */
+  function closeOldestIdle(): void {
+    for (const socket of open) {
+      if (!isIdle(socket)) continue
+      open.delete(socket)
+      socket.destroy()
+      return
+    }
   }
 
   function admit(request: IncomingMessage, response: ServerResponse): string {

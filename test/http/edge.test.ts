@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { openRaw, type RawResult, raw } from '../support/raw.ts'
 
 let gateway: TestGateway
@@ -247,4 +247,62 @@ test('F-C21 bytes above 0x7f in headers are legal: the beta header travels as it
   const lines = ['msgwire-beta: caf\xe9', 'x-session-id: \xff\xfe', `content-length: ${body.length}`]
   assert.deepEqual(told(await raw(gateway.url, head('/v1/messages', lines) + body, { answers: 1 })), [200])
   assert.equal(gateway.simulator.requests.at(-1)!.headers['anthropic-beta'], 'caf\xe9')
+})
+
+test('F-C49 at the limit of connections the oldest idle one makes room; those in use are untouched', async () => {
+  const small = await startTestGateway({
+    models: [testModel('slow', 'chat', { upstream_model: 'script:slow' })],
+    config: { limits: { connections_max: 3 } },
+  })
+  small.simulator.script('slow', { reply: 'one two three four', delay_ms: 40 })
+  const body = streamed.replace('native-chat', 'slow')
+  const busy = await openRaw(small.url)
+  busy.write(head(chat, [`content-length: ${body.length}`], '1.1', small.key) + body)
+  await sleep(30)
+  const [oldest, second, third] = [await openRaw(small.url), await openRaw(small.url), await openRaw(small.url)]
+  assert.equal((await oldest.read({ quietMs: 500 })).isClosed, true)
+  for (const { write, read, socket } of [second, third]) {
+    write('GET /v1/models HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+    assert.deepEqual(told(await read()), [200])
+    socket.destroy()
+  }
+  const { answers } = await busy.read({ answers: 1 })
+  assert.match(answers[0]!.body, /data: \[DONE\]\n\n$/)
+  busy.socket.destroy()
+  await small.close()
+})
+
+test('F-C9 a JSON answer that its client does not take is not kept for ever', async () => {
+  const models = [testModel('large', 'chat', { upstream_model: 'script:large' })]
+  const other = await startTestGateway({ models, config: { timeouts: { write_stall: 200 } } })
+  other.simulator.script('large', { reply: 'canary-large '.repeat(600_000) })
+  const body = question.replace('native-chat', 'large')
+  const { socket, write, read } = await openRaw(other.url)
+  socket.pause()
+  write(head(chat, [`content-length: ${body.length}`], '1.1', other.key) + body)
+  for (let i = 0; i < 300 && (await other.logLines()).every((line) => line['outcome'] !== 'ok'); i++) await sleep(10)
+  await sleep(600)
+  socket.resume()
+  const { answers, isClosed } = await read()
+  assert.deepEqual([answers[0]!.status, answers[0]!.isWhole, isClosed], [200, false, true])
+  await other.close()
+})
+
+test('N3 the version and beta headers of the messages wire are taken in both spellings, ours first, and the version is always sent', async () => {
+  const body = { model: 'native-messages', max_tokens: 9, messages: [{ role: 'user', content: 'canary-version' }] }
+  const sent = async (headers: Record<string, string>) => {
+    await (await gateway.post('/v1/messages', body, headers)).text()
+    const { headers: got } = gateway.simulator.requests.at(-1)!
+    return [got['anthropic-version'], got['anthropic-beta'], got['msgwire-version'], got['msgwire-beta']]
+  }
+  assert.deepEqual(await sent({}), ['2023-06-01', undefined, undefined, undefined])
+  assert.deepEqual(await sent({ 'anthropic-version': '2024-01-01' }), ['2024-01-01', undefined, undefined, undefined])
+  const both = { 'msgwire-version': 'v9', 'anthropic-version': 'v1', 'msgwire-beta': 'a,b', 'anthropic-beta': 'c' }
+  assert.deepEqual(await sent(both), ['v9', 'a,b', undefined, undefined])
+})
+
+test('F-C48 an idle connection is kept as announced', async () => {
+  const response = await gateway.post(chat, question)
+  await response.text()
+  assert.equal(response.headers.get('keep-alive'), 'timeout=65')
 })
