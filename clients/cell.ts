@@ -8,6 +8,8 @@ export type Cell = {
   modelWire: WireName
   /** What went wrong; nothing when it passed. */
   failures: string[]
+  /** What the client has no words for, and why. */
+  omitted: string[]
   requests: number
   costNanos: bigint
   /** Tokens read from cache, of all that went in, 0 to 1. */

@@ -31,7 +31,9 @@ export const scripted = 'task'
 
 export async function openPlace(): Promise<Place> {
   const models = [
-    ...wires.map((wire) => testModel(modelOf(wire), wire, { upstream_model: scripted, max_output_tokens: 32_000 })),
+    ...wires.map((wire) =>
+      testModel(modelOf(wire), wire, { upstream_model: scripted, max_output_tokens: 32_000, profile: 'simulator' }),
+    ),
     testModel(smallModel, 'chat', { upstream_model: 'sim' }),
   ]
   const folder = mkdtempSync(join(tmpdir(), 'triwire-client-'))

@@ -49,7 +49,16 @@ export async function runAgent(agent: Agent, clientWire: WireName, modelWire: Wi
     ]
     if (failures.length > 0) failures.push(...(await findRefusals(place)), tail(ran))
     const seconds = (performance.now() - started) / 1000
-    return { client: agent.client, package: agent.package, clientWire, modelWire, failures, ...bill(place), seconds }
+    return {
+      client: agent.client,
+      package: agent.package,
+      clientWire,
+      modelWire,
+      failures,
+      omitted: [],
+      ...bill(place),
+      seconds,
+    }
   } finally {
     await place.close()
   }

@@ -68,7 +68,7 @@ print(answer.output_text)`
     settings: ({ origin, key, model }) => ({
       code: `import Anthropic from '@anthropic-ai/sdk'
 
-// Without /v1: this client adds it.
+// Without /v1: this client adds it. Its tool runner needs thread: false, since nothing is stored between requests.
 const client = new Anthropic({ baseURL: '${origin}', apiKey: '${key}' })
 const answer = await client.messages.create({
   model: '${model}',

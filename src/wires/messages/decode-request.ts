@@ -82,7 +82,10 @@ function refuseStored(fields: Json) {
     typeof container === 'string' || !isAbsent(optional(readObject, container, 'container')?.['id'])
   if (namesContainer) refuse('container', 'Nothing is stored here: remove "container".')
   if (optional(readObject, thread, 'thread')?.['type'] === 'continue') {
-    refuse('thread', 'Nothing is stored here: send the whole conversation instead of "thread".')
+    refuse(
+      'thread',
+      'Nothing is stored here: send the whole conversation (in the tool runner of the SDK: thread: false).',
+    )
   }
 }
 

@@ -1,0 +1,88 @@
+import { spawnSync } from 'node:child_process'
+import { statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { agents } from './agents.ts'
+import { type Cell, wires } from './cell.ts'
+
+// npm run test:clients [-- client [client wire [model wire]]]
+//
+// Runs the agents and SDKs of package.json against a gateway, each on every wire it speaks and with a model of every
+// kind, and writes what came of it to docs/clients.md. Where the system lets us, it does so in a network of its own that
+// has nothing but the loopback: what passes here passes offline.
+
+const folder = import.meta.dirname
+const [askedClient, askedClientWire, askedModelWire] = process.argv.slice(2)
+const cutVariable = 'TRIWIRE_CLIENTS_OFFLINE'
+
+install()
+const isCut = process.env[cutVariable] === '1'
+if (!isCut && canCut()) {
+  const command = ['ip link set lo up', 'exec "$0" "$@"'].join(' && ')
+  const own = [process.execPath, import.meta.filename, ...process.argv.slice(2)]
+  const { status } = spawnSync('unshare', ['--user', '--map-root-user', '--net', 'sh', '-c', command, ...own], {
+    stdio: 'inherit',
+    env: { ...process.env, [cutVariable]: '1' },
+  })
+  process.exit(status ?? 1)
+}
+const cells = await runAll()
+const failed = cells.filter(({ failures }) => failures.length > 0)
+console.log(`\n${cells.length - failed.length} of ${cells.length} passed${isCut ? ', without a network' : ''}`)
+if (askedClient === undefined) {
+  const { writePage } = await import('./page.ts')
+  writeFileSync(join(folder, '../docs/clients.md'), writePage(cells, isCut))
+}
+process.exit(failed.length > 0 ? 1 : 0)
+
+/** Two at a time: each is a gateway, a simulator and a client. */
+async function runAll(): Promise<Cell[]> {
+  const { runAgent } = await import('./run-agent.ts')
+  const { runSdk } = await import('./run-sdk.ts')
+  const { sdks } = await import('./sdks/index.ts')
+  const runs = [
+    ...agents.map((agent) => ({ ...agent, run: runAgent.bind(undefined, agent) })),
+    ...sdks.map((sdk) => ({ ...sdk, run: runSdk.bind(undefined, sdk) })),
+  ].flatMap(({ client, wires: spoken, run }) =>
+    spoken.flatMap((clientWire) => wires.map((modelWire) => ({ client, clientWire, modelWire, run }))),
+  )
+  const wanted = runs.filter(
+    ({ client, clientWire, modelWire }) =>
+      (askedClient ?? client) === client &&
+      (askedClientWire ?? clientWire) === clientWire &&
+      (askedModelWire ?? modelWire) === modelWire,
+  )
+  if (wanted.length === 0) throw new Error(`there is nothing like ${process.argv.slice(2).join(' ')}`)
+  const found = new Map<number, Cell>()
+  const queue = [...wanted.entries()]
+  const work = async () => {
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      const [index, { clientWire, modelWire, run }] = next
+      const cell = await run(clientWire, modelWire)
+      found.set(index, cell)
+      console.log(describe(cell))
+    }
+  }
+  await Promise.all([work(), work()])
+  return wanted.map((_, index) => found.get(index)!)
+}
+
+function describe({ client, clientWire, modelWire, failures, seconds }: Cell): string {
+  const mark = failures.length === 0 ? 'ok    ' : 'FAILED'
+  const pair = `${clientWire} to ${modelWire}`
+  return [`${mark} ${client}, ${pair}, ${seconds.toFixed(1)} s`, ...failures.map((text) => `       ${text}`)].join('\n')
+}
+
+/** What the lockfile says is there, or is put there. */
+function install(): void {
+  const stamp = statSync(join(folder, 'node_modules/.package-lock.json'), { throwIfNoEntry: false })
+  const lock = statSync(join(folder, 'package-lock.json'))
+  if (stamp && stamp.mtimeMs >= lock.mtimeMs) return
+  const { status } = spawnSync('npm', ['ci'], { cwd: folder, stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+/** Whether this system gives an ordinary user a network of their own. */
+function canCut(): boolean {
+  const probe = ['--user', '--map-root-user', '--net', 'sh', '-c', 'ip link set lo up']
+  return process.platform === 'linux' && spawnSync('unshare', probe, { stdio: 'ignore' }).status === 0
+}
