@@ -22,7 +22,7 @@ const arrows: Record<string, Arrow> = {
   errors: {},
   step: {},
   sse: { types: ['step'] },
-  json: { types: ['inference'], outside: ['node:buffer'] },
+  json: { types: ['inference'], outside: ['node:buffer', 'node:crypto'] },
   log: { may: ['accounts'], types: ['gateway', 'config'], outside: ['node:*'] },
   'load-watch': { outside: ['node:*'] },
   seal: { may: ['errors'], types: ['inference', 'config', 'catalog', 'gateway'], outside: ['node:*'] },
@@ -68,7 +68,7 @@ const arrows: Record<string, Arrow> = {
   },
   'store/sqlite': store,
   'store/memory': store,
-  config: { may: ['catalog', 'errors', 'inference', 'accounts', 'simulator'], outside: ['yaml', 'zod', 'node:*'] },
+  config: { may: ['catalog', 'errors', 'json', 'inference', 'accounts', 'simulator'], outside: ['yaml', 'zod', 'node:*'] },
   simulator: { may: ['json'], outside: ['node:*', 'yaml', 'zod'] },
   cli: {
     may: [

@@ -47,7 +47,9 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv): Document {
       if (isAlias(node)) node = node.resolve(document)
       let next: unknown
       if (isMap(node)) {
-        const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))
+        const pair = node.items.find(
+          ({ key }) => isScalar(key) && snakeCase(String(key.value)) === snakeCase(String(step)),
+        )
         if (pair) offset = (pair.key as Node).range?.[0] ?? offset
         next = pair?.value
       } else if (isSeq(node)) {
@@ -63,6 +65,11 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv): Document {
 
 function unreadable(line: number, message: string): Document {
   return { value: undefined, problems: [{ path: '', line, message: `the file ${message}` }], lineOf: () => line }
+}
+
+/** `maxField` and `max_field` are one key. */
+export function snakeCase(key: string): string {
+  return key.replace(/([a-z0-9])([A-Z])/g, (_, before: string, letter: string) => `${before}_${letter.toLowerCase()}`)
 }
 
 /** `catalog.models[0].id` */

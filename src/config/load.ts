@@ -6,7 +6,7 @@ import { builtInCatalog } from './built-in.ts'
 import { type Config, Secret, type Upstream } from './config.ts'
 import { type Document, formatPath, readDocument } from './document.ts'
 import { explain } from './explain.ts'
-import { modelMistakes, readModel } from './models.ts'
+import { modelMistakes, readModel, spellProfiles } from './models.ts'
 import { ConfigError } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 
@@ -43,7 +43,8 @@ export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = proc
     sources.set(key, options[flag] === undefined ? variable : flagName)
   }
 
-  const parsed = configSchema.safeParse(raw)
+  const spelled = spellProfiles(raw)
+  const parsed = configSchema.safeParse(spelled)
   const problems = [...document.problems]
   const reported = new Set(problems.map(({ path }) => path))
   const report = (path: readonly PropertyKey[], message: string) => {
@@ -55,8 +56,8 @@ export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = proc
     if (source) problems.push({ path: source, message: `${source} ${message}` })
     else problems.push({ path: key, line: document.lineOf(path), message: `${key || 'the file'} ${message}` })
   }
-  for (const issue of parsed.error?.issues ?? []) explain(issue, raw, report)
-  for (const { path, message } of modelMistakes(raw)) report(path, message)
+  for (const issue of parsed.error?.issues ?? []) explain(issue, spelled, report)
+  for (const { path, message } of modelMistakes(spelled)) report(path, message)
   if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
   if (!parsed.data || problems.length > 0) {
     throw new ConfigError(

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Model, Prices, WireName } from '../catalog/model.ts'
 import { findProfileMistake, type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
+import { asObject } from '../json.ts'
+import { snakeCase } from './document.ts'
 import type { ModelEntry, ProfileMap } from './schema.ts'
 
 /** One model of the file, with every default filled in. */
@@ -73,6 +75,38 @@ export function* modelMistakes(raw: unknown): Iterable<{ path: PropertyKey[]; me
     const mistake = isWire && typeof name === 'string' ? findProfileMistake(wire as WireName, name) : undefined
     if (mistake) yield { path: [...path, 'profile', ...(name === profile ? [] : ['extends'])], message: mistake }
   }
+}
+
+/**
+ * The raw file with the keys of profile maps in snake_case: a profile may be written in the words of the code and of the
+ * translation rules too (`maxField`), and its two short forms in long (`replayThought: all`, `thinkTags: off`).
+ */
+export function spellProfiles(raw: Record<string, unknown>): Record<string, unknown> {
+  const catalog = asObject(raw['catalog'])
+  if (!catalog || !Array.isArray(catalog['models'])) return raw
+  const models = catalog['models'].map((entry: unknown) => {
+    const profile = asObject(asObject(entry)?.['profile'])
+    return profile ? { ...(entry as object), profile: spellProfile(profile) } : entry
+  })
+  return { ...raw, catalog: { ...catalog, models } }
+}
+
+function spellProfile(profile: Record<string, unknown>): Record<string, unknown> {
+  const { required, ...spelled } = snakeKeys(profile)
+  const replay = spelled['replay_thought']
+  if (typeof replay === 'string')
+    spelled['replay_thought'] = { when: replay, ...(required !== undefined && { required }) }
+  else if (required !== undefined) spelled['required'] = required
+  if (spelled['think_tags'] === 'off') spelled['think_tags'] = false
+  return spelled
+}
+
+function snakeKeys(map: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(map).map(([key, value]) => {
+    const inner = asObject(value)
+    return [snakeCase(key), inner ? snakeKeys(inner) : value]
+  })
+  return Object.fromEntries(entries)
 }
 
 /** The map of the file in the words of the code: snake_case to camelCase, two levels deep; lists that are sets. */
