@@ -111,6 +111,30 @@ function fieldOf(frame: RawFrame, name: string): string | undefined {
   return values.length === 0 ? undefined : values.join('\n')
 }
 
+/**
+ * How many characters a delta brings: the length of the first member that has one of the needles, e.g. `"text":`, and is
+ * a string. Looked for in the text, since a delta is not worth a parse.
+ */
+export function deltaCharacters(frame: RawFrame, needles: readonly string[], from = 0): number {
+  for (const needle of needles) {
+    const at = frame.indexOf(needle, from)
+    if (at < 0) continue
+    const quote = frame[at + needle.length] === ' ' ? at + needle.length + 1 : at + needle.length
+    if (frame[quote] === '"') return endOfString(frame, quote) - quote - 1
+  }
+  return 0
+}
+
+/** Index of the closing quote of the string that opens at `start`. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let slashes = 0
+    while (text[end - 1 - slashes] === '\\') slashes++
+    if (slashes % 2 === 0) return end
+  }
+  return text.length
+}
+
 /** The same frame with other data, one line; its other lines as they are. Data and frame are latin1. */
 export function withData(frame: RawFrame, data: string): RawFrame {
   const end = /\r\n/.test(frame) ? '\r\n' : '\n'

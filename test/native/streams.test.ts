@@ -267,3 +267,17 @@ test('P2 an answer in a shape of its own: log probabilities of half a million JS
   })
   assert.equal(answer.fault, undefined)
 })
+
+test('C3 what was produced is counted from the deltas, however short they are', () => {
+  const pieces = ['Hel', 'lo ', 'wor', 'ld,', ' \\"', 'yes']
+  for (const wire of wireNames) {
+    const at = { messages: 2, chat: 1, responses: 3 }[wire]
+    const relay = open(wire)
+    relay.push(utf8(frames[wire].slice(0, at).join('')))
+    for (let i = 0; i < 100; i++) {
+      for (const piece of pieces) relay.push(utf8(frames[wire][at]!.replace('Hé ', piece)))
+    }
+    // 100 × (5 × 3 + 3) characters, of which four make a token.
+    assert.ok(Math.abs(relay.estimateOutput() - 450) < 5, `${wire}: ${relay.estimateOutput()}`)
+  }
+})

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { startServer } from '../../src/server.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
 import { openLedger } from '../../src/store/sqlite/ledger-client.ts'
 import { openStore, type Store } from '../../src/store/sqlite/store.ts'
+import { openTap } from './tap.ts'
 
 export type TestGateway = {
   /** Without a trailing slash, e.g. `http://127.0.0.1:41234`. */
@@ -32,6 +34,8 @@ export type TestGateway = {
   logOf(requestId: string): Promise<Record<string, unknown>>
   /** POSTs JSON with the key. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
+  /** Answers so far that no client's types hold, each told once. What nobody takes makes `close` throw. */
+  takeViolations(): string[]
   close(): Promise<void>
 }
 
@@ -93,6 +97,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     pollMs: 50,
   })
   const server = await startServer({ config, ledger, log, nowMs, clockMs })
+  const tap = openTap(server.address.port, (model) => server.gateway.config().models.get(model)?.wire)
   const url = `http://127.0.0.1:${server.address.port}`
 
   const logLines = async () => {
@@ -129,11 +134,14 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
+    takeViolations: tap.takeViolations,
     async close() {
       await server.drain(0, 1_000)
       await ledger.close()
       store.close()
       await simulator.close()
+      tap.close()
+      assert.deepEqual(tap.takeViolations(), [], 'every answer is as the types of its wire say')
     },
   }
 }

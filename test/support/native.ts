@@ -185,12 +185,18 @@ export async function startNative(options: TestOptions = {}): Promise<Native> {
   }
 }
 
-/** All that came, and whether the connection broke before the end. */
-export async function readAll(response: Response): Promise<{ text: string; isCut: boolean }> {
+/** All that came, told of as it comes, and whether the connection broke before the end. */
+export async function readAll(
+  response: Response,
+  onText = (_text: string) => {},
+): Promise<{ text: string; isCut: boolean }> {
   const decoder = new TextDecoder()
   let text = ''
   try {
-    for await (const piece of response.body!) text += decoder.decode(piece, { stream: true })
+    for await (const piece of response.body!) {
+      text += decoder.decode(piece, { stream: true })
+      onText(text)
+    }
   } catch {
     return { text, isCut: true }
   }

@@ -2,15 +2,15 @@ import type { Fault } from '../../inference/answer.ts'
 import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { asObject, scanObject } from '../../json.ts'
 import { chatEnvelope, type ErrorFacts } from '../envelope.ts'
-import { dataOf, encodeLatin1, FrameCutter, type RawFrame, withData } from '../frame-cutter.ts'
+import { dataOf, deltaCharacters, encodeLatin1, FrameCutter, type RawFrame, withData } from '../frame-cutter.ts'
 import { headValues, JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
 import type { StreamRelay } from '../relay.ts'
 import { faultOfError } from '../stream-fault.ts'
 import { mintedCompletionId, wantedUsage } from './native-json.ts'
 import { type ChatUsage, decodeUsage, encodeUsage } from './usage.ts'
 
-/** How much of a delta's frame is not text once its repeated head is off: `"choices":[{"index":0,"delta":{…` and the ends. */
-const deltaFrameCharacters = 75
+/** Where a delta's text is; a reasoning model's is under one of several names. */
+const textNeedles = ['"content":', '"arguments":', '"reasoning_content":', '"reasoning":', '"refusal":']
 
 /**
  * A chat model's stream for a chat client: bytes as they came (ruling P2). Model and id are edited where they may not be
@@ -94,7 +94,7 @@ export class ChatNativeStream implements StreamRelay {
     const { raw, shown } = this.#prefix ?? noPrefix
     if (raw !== '' && frame.startsWith(raw) && isPlain(frame, raw.length)) {
       this.events++
-      this.#producedCharacters += Math.max(0, frame.length - raw.length - deltaFrameCharacters)
+      this.#producedCharacters += deltaCharacters(frame, textNeedles, raw.length)
       return raw === shown ? frame : shown + frame.slice(raw.length)
     }
     const data = dataOf(frame)

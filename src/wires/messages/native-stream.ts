@@ -2,15 +2,24 @@ import type { Fault } from '../../inference/answer.ts'
 import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { asObject } from '../../json.ts'
 import { type ErrorFacts, messagesEnvelope } from '../envelope.ts'
-import { dataOf, decodeUtf8, encodeLatin1, eventOf, FrameCutter, type RawFrame, withData } from '../frame-cutter.ts'
+import {
+  dataOf,
+  decodeUtf8,
+  deltaCharacters,
+  encodeLatin1,
+  eventOf,
+  FrameCutter,
+  type RawFrame,
+  withData,
+} from '../frame-cutter.ts'
 import { headValues, JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
 import type { StreamRelay } from '../relay.ts'
 import { faultOfError } from '../stream-fault.ts'
 import { mintedMessageId, zeroUsage } from './native-json.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
-/** How much of a delta's frame is not text, measured on the shortest form. */
-const deltaFrameCharacters = 120
+/** Where a delta's text is. */
+const textNeedles = ['"text":', '"thinking":', '"partial_json":']
 
 /**
  * A messages model's stream for a messages client: bytes as they came (ruling P2). Edited are the head (model, id,
@@ -83,7 +92,7 @@ export class MessagesNativeStream implements StreamRelay {
     if (name === 'content_block_delta') {
       this.events++
       this.isVisible = true
-      this.#producedCharacters += Math.max(1, frame.length - deltaFrameCharacters)
+      this.#producedCharacters += deltaCharacters(frame, textNeedles)
       return frame
     }
     const data = dataOf(frame)
@@ -110,7 +119,7 @@ export class MessagesNativeStream implements StreamRelay {
         return this.#start(named, data)
       case 'content_block_delta':
         this.isVisible = true
-        this.#producedCharacters += Math.max(1, frame.length - deltaFrameCharacters)
+        this.#producedCharacters += deltaCharacters(frame, textNeedles)
         return named
       case 'content_block_start': {
         const kind = asObject(event['content_block'])?.['type']

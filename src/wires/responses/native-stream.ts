@@ -2,7 +2,15 @@ import type { Fault } from '../../inference/answer.ts'
 import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { asObject } from '../../json.ts'
 import type { ErrorFacts } from '../envelope.ts'
-import { dataOf, encodeLatin1, eventOf, FrameCutter, type RawFrame, withData } from '../frame-cutter.ts'
+import {
+  dataOf,
+  deltaCharacters,
+  encodeLatin1,
+  eventOf,
+  FrameCutter,
+  type RawFrame,
+  withData,
+} from '../frame-cutter.ts'
 import { JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
 import type { StreamRelay } from '../relay.ts'
 import { faultOfError } from '../stream-fault.ts'
@@ -10,8 +18,8 @@ import { failedCode } from './failed-code.ts'
 import { mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
-/** How much of a delta's frame is not text. */
-const deltaFrameCharacters = 230
+/** Where a delta's text is. */
+const textNeedles = ['"delta":']
 
 /** Events that carry the whole response object; only these are edited. */
 const lifecycle = new Set(['response.created', 'response.in_progress', 'response.queued'])
@@ -126,7 +134,7 @@ export class ResponsesNativeStream implements StreamRelay {
       this.events++
       this.isVisible = true
       this.#lastFrame = frame
-      this.#producedCharacters += Math.max(1, frame.length - deltaFrameCharacters)
+      this.#producedCharacters += deltaCharacters(frame, textNeedles)
       return named
     }
     if (name !== 'keepalive') this.events++

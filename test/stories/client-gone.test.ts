@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import test, { after, before } from 'node:test'
+import {
+  answerNanos,
+  answers,
+  asks,
+  chunk,
+  frames,
+  type Native,
+  paths,
+  startNative,
+  wireNames,
+} from '../support/native.ts'
+import { assertQuiet } from '../support/quiet.ts'
+import { type Answer, stream, whole, writeChunk } from '../support/raw-upstream.ts'
+
+let native: Native
+before(async () => {
+  native = await startNative()
+})
+after(() => native.close())
+
+type Wire = (typeof wireNames)[number]
+
+/** A client that can leave: by a reset, as a closed laptop does not, but as a stopped program does. */
+function leaver(wire: Wire, more: Record<string, unknown> = { stream: true }) {
+  const started = request(native.gateway.url + paths[wire], {
+    method: 'POST',
+    headers: { authorization: `Bearer ${native.gateway.key}` },
+    agent: false,
+  })
+  started.on('error', () => {})
+  const text = new Promise<string>((resolve) => {
+    started.on('response', (response) => {
+      let got = ''
+      response.on('data', (piece) => {
+        got += piece
+        if (got.includes('Hé ')) resolve(got)
+      })
+      response.on('error', () => {})
+      response.on('end', () => resolve(got))
+    })
+  })
+  started.end(JSON.stringify({ ...asks[wire], ...more }))
+  return { text, leave: () => void started.destroy() }
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 500; tries++) {
+    if (await isSo()) return
+    await new Promise((resolve) => setTimeout(resolve, 4))
+  }
+  assert.fail('it did not happen')
+}
+
+/** The line and the entry of the last request. */
+async function last() {
+  await assertQuiet(native.gateway)
+  const line = (await native.gateway.logLines()).findLast((candidate) => 'outcome' in candidate)!
+  return { line, entry: native.gateway.store.findEntry(line['id'] as string) }
+}
+
+const isAsked = () => native.upstream.requests.length > 0
+const isSettling = () => native.gateway.server.gateway.settling.count > 0
+
+for (const wire of wireNames) {
+  test(`C4 F-C4 client gone before the head of a ${wire} answer: what comes within the window is billed in full`, async () => {
+    for (const isStream of [false, true]) {
+      let go = () => {}
+      const play = isStream ? stream(frames[wire]) : whole(answers[wire])
+      native.upstream.play((socket, asked) => {
+        go = () => void play(socket, asked)
+      })
+      const client = leaver(wire, { stream: isStream })
+      await until(isAsked)
+      client.leave()
+      await until(isSettling)
+      go()
+      const { line, entry } = await last()
+      assert.equal(line['outcome'], 'client_abort')
+      assert.deepEqual([entry?.amountNanos, entry?.bill?.usageSource], [answerNanos, 'final'])
+    }
+  })
+
+  test(`C4 client gone before the head of a ${wire} answer that never comes: the input estimate after 30 s`, async () => {
+    native.upstream.play(() => {})
+    const client = leaver(wire)
+    await until(isAsked)
+    client.leave()
+    await until(isSettling)
+    native.gateway.advance(29_000)
+    assert.ok(isSettling())
+    const closed = native.upstream.closed
+    native.gateway.advance(1_000)
+    const { entry } = await last()
+    const { usage, usageSource } = entry!.bill!
+    assert.equal(usageSource, 'estimated')
+    assert.ok(usage.inputTokens > 0)
+    assert.equal(usage.outputTokens, 0)
+    await until(() => native.upstream.closed > closed)
+  })
+
+  test(`C4 F-C5 client gone in the middle of a ${wire} stream: the upstream is cancelled, the evidence billed`, async () => {
+    const half = { messages: 3, chat: 2, responses: 4 }
+    native.upstream.play(stream(frames[wire].slice(0, half[wire]), { end: false }))
+    const client = leaver(wire)
+    await client.text
+    const closed = native.upstream.closed
+    client.leave()
+    await until(() => native.upstream.closed > closed)
+    const { line, entry } = await last()
+    assert.equal(line['outcome'], 'client_abort')
+    assert.equal(entry!.bill!.outcome, 'client_abort')
+    assert.ok(entry!.bill!.usage.outputTokens > 0)
+    if (wire === 'messages')
+      assert.deepEqual([entry!.bill!.usage.inputTokens, entry!.bill!.usage.cacheReadTokens], [5, 4])
+  })
+
+  test(`C4 client gone and the ${wire} upstream refuses, fails or breaks off: nothing`, async () => {
+    const event = 'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"x"}}\n\n'
+    const plays: Answer[] = [
+      whole({ error: { message: 'x' } }, 500),
+      (socket) => void socket.resetAndDestroy(),
+      stream([event]),
+      stream(frames[wire].slice(0, 1)),
+    ]
+    for (const play of plays) {
+      let go = () => {}
+      native.upstream.play((socket, asked) => {
+        go = () => void play(socket, asked)
+      })
+      const client = leaver(wire)
+      await until(isAsked)
+      client.leave()
+      await until(isSettling)
+      go()
+      const { line, entry } = await last()
+      assert.deepEqual([line['outcome'], entry], ['client_abort', undefined])
+    }
+  })
+
+  test(`C4 F-C6 client gone after the terminator of a ${wire} stream: an ordinary answer`, async () => {
+    native.upstream.play(stream(frames[wire]))
+    const client = leaver(wire)
+    await client.text
+    await until(() => native.gateway.server.gateway.deliveries.size === 0)
+    client.leave()
+    const { line, entry } = await last()
+    assert.deepEqual([line['outcome'], entry!.bill!.usageSource, entry!.amountNanos], ['ok', 'final', answerNanos])
+  })
+}
+
+test('C4 client gone after the head and before content: read on for the usage', async () => {
+  let rest = () => {}
+  native.upstream.play(async (socket, asked) => {
+    await stream(frames.messages.slice(0, 2), { end: false })(socket, asked)
+    rest = () => {
+      for (const frame of frames.messages.slice(2)) writeChunk(socket, frame)
+      socket.write('0\r\n\r\n')
+    }
+  })
+  const client = leaver('messages')
+  await until(isAsked)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  client.leave()
+  await until(isSettling)
+  rest()
+  assert.equal((await last()).entry!.amountNanos, answerNanos)
+})
+
+test('C4 at most 200 are read on at once; the others are billed by estimate at once', async () => {
+  native.upstream.play(() => {})
+  const clients = Array.from({ length: 203 }, () => leaver('chat', { stream: false }))
+  await until(() => native.upstream.requests.length === 203)
+  for (const client of clients) client.leave()
+  const { deliveries, settling } = native.gateway.server.gateway
+  await until(() => deliveries.size === 200)
+  assert.equal(settling.count, 200)
+  native.gateway.advance(30_000)
+  await assertQuiet(native.gateway)
+})
+
+test('F-C3 client gone in the middle of its body: no upstream contact, nothing billed', async () => {
+  const linesBefore = (await native.gateway.logLines()).length
+  native.upstream.play(whole(answers.chat))
+  const started = request(native.gateway.url + paths.chat, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${native.gateway.key}`, 'content-length': '1000' },
+  })
+  started.on('error', () => {})
+  started.write('{"model":')
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  started.destroy()
+  await until(async () => (await native.gateway.logLines()).length > linesBefore)
+  const { line, entry } = await last()
+  assert.deepEqual([line['outcome'], entry, native.upstream.requests.length], ['client_abort', undefined, 0])
+})
+
+test('F-C9 a client that stops reading: the upstream is held back, after 60 s the connection is closed and billed', async () => {
+  let written = 0
+  native.upstream.play(async (socket, asked) => {
+    await stream(frames.chat.slice(0, 2), { end: false })(socket, asked)
+    const piece = chunk({ choices: [{ index: 0, delta: { content: 'Hello' }, finish_reason: null }] }).repeat(300)
+    while (!socket.destroyed && written < 100_000_000) {
+      socket.write(`${piece.length.toString(16)}\r\n`)
+      await new Promise((resolve) => socket.write(`${piece}\r\n`, resolve))
+      written += piece.length
+    }
+  })
+  const client = request(native.gateway.url + paths.chat, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${native.gateway.key}` },
+    agent: false,
+  })
+  client.on('error', () => {})
+  client.on('response', (response) => response.on('error', () => {}).pause())
+  client.end(JSON.stringify({ ...asks.chat, stream: true }))
+  await until(isAsked)
+  // The kernel's buffers and ours fill up; then nothing moves any more.
+  let before = -1
+  await until(async () => {
+    const isStill = written > 0 && written === before
+    before = written
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    return isStill
+  })
+  assert.ok(written < 50_000_000, `${written} bytes were taken for a client that reads nothing`)
+  native.gateway.advance(59_000)
+  assert.equal(native.gateway.server.gateway.deliveries.size, 1)
+  const closed = native.upstream.closed
+  native.gateway.advance(2_000)
+  await until(() => native.upstream.closed > closed)
+  const { line, entry } = await last()
+  assert.equal(line['outcome'], 'client_stall')
+  assert.ok(entry!.bill!.usage.outputTokens > 100)
+})

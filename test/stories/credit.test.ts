@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { mkdirSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import test from 'node:test'
+import fc from 'fast-check'
+import { priceNanos } from '../../src/catalog/model.ts'
+import { testModel } from '../support/gateway.ts'
+import { answerNanos, answers, asks, chunk, frames, paths, startNative, wireNames } from '../support/native.ts'
+import { assertQuiet } from '../support/quiet.ts'
+import { stream, whole } from '../support/raw-upstream.ts'
+
+test('C1 an amount is the sum of tokens times price, rounded up once', () => {
+  const nanos = fc.bigInt({ min: 0n, max: 10n ** 18n })
+  const tokens = fc.nat(2 ** 31)
+  fc.assert(
+    fc.property(
+      fc.array(nanos, { minLength: 5, maxLength: 5 }),
+      fc.array(tokens, { minLength: 4, maxLength: 4 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      ([a, b, c, d, e], [input, read, written, output], part) => {
+        const hour = Math.floor(written! * part)
+        const prices = {
+          inputNanos: a!,
+          cacheReadNanos: b!,
+          cacheWriteNanos: c!,
+          cacheWrite1hNanos: d!,
+          outputNanos: e!,
+        }
+        const amount = priceNanos(prices, {
+          inputTokens: input!,
+          cacheReadTokens: read!,
+          cacheWriteTokens: written!,
+          cacheWrite1hTokens: hour,
+          outputTokens: output!,
+          reasoningTokens: 0,
+          estimated: false,
+        })
+        const exact =
+          BigInt(input!) * a! +
+          BigInt(read!) * b! +
+          BigInt(written! - hour) * c! +
+          BigInt(hour) * d! +
+          BigInt(output!) * e!
+        assert.ok(amount * 1_000_000n >= exact && amount * 1_000_000n < exact + 1_000_000n)
+      },
+    ),
+  )
+})
+
+test('C1 one token of a price of one nano-credit per million costs one nano-credit', () => {
+  const prices = { inputNanos: 1n, cacheReadNanos: 0n, cacheWriteNanos: 0n, cacheWrite1hNanos: 0n, outputNanos: 1n }
+  const usage = {
+    inputTokens: 1,
+    cacheReadTokens: 9,
+    cacheWriteTokens: 0,
+    cacheWrite1hTokens: 0,
+    outputTokens: 1,
+    reasoningTokens: 0,
+    estimated: false,
+  }
+  assert.equal(priceNanos(prices, usage), 1n)
+})
+
+test('C1 C3 what a whole answer of each wire costs, cached tokens at their own price, JSON and stream alike', async () => {
+  const native = await startNative()
+  for (const wire of wireNames) {
+    for (const isStream of [false, true]) {
+      native.upstream.play(isStream ? stream(frames[wire]) : whole(answers[wire]))
+      const { id } = await native.ask(wire, { stream: isStream })
+      const entry = native.gateway.store.findEntry(id)!
+      assert.deepEqual([entry.amountNanos, entry.bill!.usageSource], [answerNanos, 'final'])
+    }
+  }
+  await native.close()
+})
+
+const dear = (id: string, prices: Record<string, string>) =>
+  testModel(id, id === 'native-messages' ? 'messages' : 'chat', { prices })
+
+test('C1 cache writes of an hour have a price of their own; a refusal is billed; an answer of cost 0 has an entry of 0', async () => {
+  const native = await startNative({
+    models: [
+      dear('native-messages', { input: '1', cache_write: '2', cache_write_1h: '4', output: '0' }),
+      dear('native-chat', { input: '0', output: '0' }),
+    ],
+  })
+  const usage = {
+    input_tokens: 1,
+    cache_creation_input_tokens: 30,
+    cache_read_input_tokens: 0,
+    output_tokens: 0,
+    cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 20 },
+  }
+  native.upstream.play(whole({ ...answers.messages, content: [], stop_reason: 'refusal', usage }))
+  const refused = await native.ask('messages')
+  assert.equal(native.gateway.store.findEntry(refused.id)?.amountNanos, 101_000n)
+  native.upstream.play(whole(answers.chat))
+  const free = await native.ask('chat')
+  assert.equal(native.gateway.store.findEntry(free.id)?.amountNanos, 0n)
+  await native.close()
+})
+
+/** What an upstream reports, what of it is billed (input, cached, output; undefined: our estimate), and a flag. */
+const reports: [string, Record<string, unknown>, (number | undefined)[], string | undefined][] = [
+  ['negative', { prompt_tokens: -5, completion_tokens: 3 }, [undefined, 0, 3], 'usage_invalid'],
+  ['fractional', { prompt_tokens: 9, completion_tokens: 3.5 }, [9, 0, undefined], 'usage_invalid'],
+  ['a string', { prompt_tokens: '9', completion_tokens: 3 }, [undefined, 0, 3], 'usage_invalid'],
+  ['1e300', { prompt_tokens: 1e300, completion_tokens: 3 }, [undefined, 0, 3], 'usage_invalid'],
+  [
+    'cached above input',
+    { prompt_tokens: 9, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 50 } },
+    [0, 9, 3],
+    'cached_clamped',
+  ],
+  ['a total above the sum', { prompt_tokens: 9, completion_tokens: 3, total_tokens: 19 }, [9, 0, 10], undefined],
+  ['output above twice the cap', { prompt_tokens: 9, completion_tokens: 201 }, [9, 0, undefined], 'output_absurd'],
+  ['output up to twice the cap', { prompt_tokens: 9, completion_tokens: 200 }, [9, 0, 200], undefined],
+  ['nothing', {}, [undefined, 0, undefined], 'output_estimated'],
+]
+
+test('C6 F-U38 F-U40 F-U41 what an upstream reports is never believed blindly, and never a credit', async () => {
+  const native = await startNative()
+  for (const [name, usage, [input, cached, output], flag] of reports) {
+    const tail = [chunk({ choices: [], usage }), 'data: [DONE]\n\n']
+    for (const isStream of [false, true]) {
+      native.upstream.play(isStream ? stream([...frames.chat.slice(0, 4), ...tail]) : whole({ ...answers.chat, usage }))
+      const { id, text } = await native.ask('chat', { max_tokens: 100, stream: isStream })
+      const { bill, amountNanos } = native.gateway.store.findEntry(id)!
+      assert.ok(amountNanos > 0n, name)
+      assert.ok(bill!.usage.inputTokens >= 0 && bill!.usage.outputTokens > 0, name)
+      if (input !== undefined) assert.equal(bill!.usage.inputTokens, input, name)
+      assert.equal(bill!.usage.cacheReadTokens, cached, name)
+      if (output !== undefined) assert.equal(bill!.usage.outputTokens, output, name)
+      assert.equal(bill!.usageSource, input === undefined || output === undefined ? 'estimated' : 'final', name)
+      const flags = (await native.gateway.logOf(id))['flags'] as string[] | undefined
+      assert.ok(flag === undefined ? !flags?.includes('usage_invalid') : flags?.includes(flag), `${name}: ${flags}`)
+      assert.doesNotMatch(text, /"prompt_tokens":(-|"|1e)|"completion_tokens":3\.5/, name)
+    }
+  }
+  await native.close()
+})
+
+test('C4 cut_answers: waive: an entry of 0 that says so', async () => {
+  const native = await startNative({ config: { billing: { cut_answers: 'waive' } } })
+  native.upstream.play(stream(frames.chat.slice(0, 2)))
+  const { id } = await native.ask('chat', { stream: true })
+  const { amountNanos, bill } = native.gateway.store.findEntry(id)!
+  assert.deepEqual([amountNanos, bill!.usageSource, bill!.outcome], [0n, 'waived', 'upstream_cut'])
+  await native.close()
+})
+
+test('C2 F-C47 200 at once on a small balance: overdraft stays within what the holds fell short, plus the last hold', async () => {
+  const native = await startNative({ credit: '0.05' })
+  const { upstream, gateway } = native
+  // Each answer costs 0.0300 while its hold is about 0.0155: the bound is tested where holds fall short.
+  const usage = { prompt_tokens: 9, completion_tokens: 2_000, total_tokens: 2_009 }
+  upstream.play(async (socket, request) => {
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await whole({ ...answers.chat, usage })(socket, request)
+  })
+  const all = await Promise.all(Array.from({ length: 200 }, () => native.ask('chat')))
+  const served = all.filter(({ status }) => status === 200)
+  const refused = all.filter(({ status }) => status === 402)
+  assert.equal(served.length + refused.length, 200)
+  // While credit is only held another try makes sense.
+  assert.ok(refused.some(({ headers }) => headers.get('x-should-retry') === 'true'))
+  await assertQuiet(gateway)
+  const [account] = [...gateway.ledger.accounts.values()]
+  const holdNanos = 15_360_000n + 3_000n * 40n
+  const actual = served.map(({ id }) => gateway.store.findEntry(id)!.amountNanos)
+  const shortfall = actual.reduce((sum, amount) => sum + (amount > 15_360_000n ? amount - 15_360_000n : 0n), 0n)
+  assert.ok(-account!.balanceNanos <= shortfall + holdNanos, `${account!.balanceNanos}`)
+  assert.ok(served.length >= 3 && served.length <= 5, `${served.length} were served`)
+  assert.equal((await native.ask('chat')).status, 402)
+  await native.close()
+})
+
+test('C2 an account with nothing running and a positive balance is admitted; F-C46 below zero the next one is not', async () => {
+  const native = await startNative({ credit: '0.000000001' })
+  native.upstream.play(stream(frames.chat))
+  assert.equal((await native.ask('chat', { stream: true })).status, 200)
+  const { status, headers } = await native.ask('chat')
+  assert.deepEqual([status, headers.get('x-should-retry')], [402, 'false'])
+  await native.close()
+})
+
+test('F-S1 a locked store: the answer waits for the settle deadline and is spooled; then 500 until it is booked', async () => {
+  const native = await startNative({ config: { timeouts: { settle_deadline: '200ms' } } })
+  const { gateway } = native
+  native.upstream.play(whole(answers.chat))
+  const blocker = new DatabaseSync(gateway.storePath)
+  blocker.exec('BEGIN IMMEDIATE')
+  const { status, id } = await native.ask('chat')
+  assert.equal(status, 200)
+  assert.equal((await native.ask('chat')).status, 500)
+  assert.equal((await fetch(`${gateway.url}/v1/models`)).status, 200)
+  const counted = await gateway.post('/v1/messages/count_tokens', { ...asks.messages, max_tokens: undefined })
+  assert.equal(counted.status, 200)
+  blocker.exec('ROLLBACK')
+  blocker.close()
+  for (let tries = 0; tries < 300 && !gateway.ledger.ledger.isWritable(); tries++)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  assert.equal(gateway.store.findEntry(id)?.amountNanos, answerNanos)
+  assert.equal((await native.ask('chat')).status, 200)
+  await native.close()
+})
+
+test('C3 C5 neither store nor spool can be written: no end of an answer is shown that is not on record', async () => {
+  const native = await startNative({ config: { timeouts: { settle_deadline: '150ms' } } })
+  const { gateway } = native
+  mkdirSync(`${gateway.storePath}.spool`)
+  const blocker = new DatabaseSync(gateway.storePath)
+  blocker.exec('BEGIN IMMEDIATE')
+  native.upstream.play(stream(frames.messages), whole(answers.chat))
+  const asked = [
+    native.ask('messages', { stream: true }),
+    new Promise((resolve) => setTimeout(resolve, 20)).then(() => native.ask('chat')),
+  ] as const
+  const [streamed, whole_] = await Promise.all(asked)
+  assert.ok(streamed.isCut && streamed.text.includes('Hé ') && !streamed.text.includes('message_stop'))
+  assert.equal(whole_.status, 500)
+  assert.match(whole_.text, /internal_error/)
+  assert.equal((await gateway.logOf(streamed.id))['outcome'], 'internal_error')
+  blocker.exec('ROLLBACK')
+  blocker.close()
+  for (let tries = 0; tries < 300 && !gateway.ledger.ledger.isWritable(); tries++)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  // The ledger keeps trying what it was given: it is booked once, though the client saw no end.
+  assert.equal(gateway.store.findEntry(streamed.id)?.amountNanos, answerNanos)
+  await native.close()
+})
+
+test('F-C45 an account suspended while it streams: the stream ends in order, the next request is a 401', async () => {
+  const native = await startNative()
+  let finish = () => {}
+  native.upstream.play(async (socket, request) => {
+    await stream(frames.chat.slice(0, 3), { end: false })(socket, request)
+    finish = () =>
+      socket.write(
+        `${frames.chat
+          .slice(3)
+          .map((frame) => `${Buffer.byteLength(frame).toString(16)}\r\n${frame}\r\n`)
+          .join('')}0\r\n\r\n`,
+      )
+  })
+  const response = await native.gateway.post(paths.chat, { ...asks.chat, stream: true })
+  native.gateway.store.setAccountState('tester', 'suspended')
+  for (let tries = 0; tries < 200; tries++) {
+    const [account] = [...native.gateway.ledger.accounts.values()]
+    if (account!.state === 'suspended') break
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  finish()
+  assert.match(await response.text(), /data: \[DONE\]\n\n$/)
+  assert.equal((await native.ask('chat')).status, 401)
+  await native.close()
+})

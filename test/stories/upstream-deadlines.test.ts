@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import test, { after, before } from 'node:test'
+import { asks, frames, type Native, paths, readAll, startNative, wireNames } from '../support/native.ts'
+import { assertQuiet } from '../support/quiet.ts'
+import { type Answer, stream, writeChunk } from '../support/raw-upstream.ts'
+
+let native: Native
+before(async () => {
+  native = await startNative()
+})
+after(() => native.close())
+
+const terminator = { messages: 'message_stop', chat: '[DONE]', responses: 'response.completed' }
+const errorFrame = { messages: 'event: error\n', chat: 'data: {"error":', responses: 'event: response.failed\n' }
+/** How many frames are out when the answer is half shown. */
+const half = { messages: 3, chat: 2, responses: 4 }
+
+/** Sends a streaming request and waits until the upstream has it. */
+async function begin(
+  wire: 'messages' | 'chat' | 'responses',
+  play: Answer,
+  more: Record<string, unknown> = { stream: true },
+) {
+  native.upstream.play(play)
+  const answer = native.gateway.post(paths[wire], { ...asks[wire], ...more })
+  while (native.upstream.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 2))
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  return answer
+}
+
+const never: Answer = () => {}
+const headOnly = stream([], { end: false })
+
+async function statusAfter(ms: number, play: Answer, more?: Record<string, unknown>): Promise<number> {
+  native.upstream.play(play)
+  const answer = native.gateway.post(paths.chat, { ...asks.chat, stream: true, ...more })
+  while (native.upstream.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 2))
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  native.gateway.advance(ms - 1_000)
+  const isEarly = await Promise.race([
+    answer.then(() => true),
+    new Promise((resolve) => setTimeout(resolve, 20, false)),
+  ])
+  assert.equal(isEarly, false, 'too early')
+  native.gateway.advance(1_000)
+  const response = await answer
+  await response.text()
+  return response.status
+}
+
+test('U6 F-U7 no head: 300 s for a stream, 600 s for JSON, then 502 and nothing billed', async () => {
+  assert.equal(await statusAfter(300_000, never), 502)
+  assert.equal(await statusAfter(600_000, never, { stream: false }), 502)
+  await assertQuiet(native.gateway)
+})
+
+test('F-U8 reliability §3 silence behind the head: 502 after 120 s', async () => {
+  assert.equal(await statusAfter(120_000, headOnly), 502)
+})
+
+test('F-U15 only comments: 502 after 300 s', async () => {
+  const chatty: Answer = async (socket, request) => {
+    await headOnly(socket, request)
+    const timer = setInterval(() => (socket.destroyed ? clearInterval(timer) : writeChunk(socket, ': alive\n\n')), 5)
+  }
+  native.upstream.play(chatty)
+  const answer = native.gateway.post(paths.chat, { ...asks.chat, stream: true })
+  for (let i = 0; i < 30; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 15))
+    native.gateway.advance(11_000)
+  }
+  const response = await answer
+  assert.equal(response.status, 502)
+  assert.equal((await native.gateway.logOf(response.headers.get('x-request-id')!))['outcome'], 'upstream_stall')
+})
+
+test('translation 4.1 the head goes out 10 s after the upstream’s, if it lives; a failure then costs nothing', async () => {
+  for (const wire of wireNames) {
+    let socket!: Parameters<Answer>[0]
+    const answer = begin(wire, async (raw, request) => {
+      socket = raw
+      await stream(frames[wire].slice(0, 1), { end: false })(raw, request)
+    })
+    const early = await Promise.race([
+      answer.then((promise) => promise),
+      new Promise((resolve) => setTimeout(resolve, 60, 'held')),
+    ])
+    assert.equal(early, 'held')
+    native.gateway.advance(10_000)
+    const response = await answer
+    assert.equal(response.status, 200)
+    socket.resetAndDestroy()
+    const { text } = await readAll(response)
+    assert.ok(text.includes(errorFrame[wire]), text)
+    assert.equal(native.gateway.store.findEntry(response.headers.get('x-request-id')!), undefined)
+  }
+  await assertQuiet(native.gateway)
+})
+
+test('U4 F-U8 a started stream that falls silent: keep-alives every 10 s, cut and billed after 120 s', async () => {
+  const ping = { messages: 'event: ping\ndata: {"type":"ping"}\n\n', chat: ': ping\n\n', responses: ': ping\n\n' }
+  for (const wire of wireNames) {
+    const response = await begin(wire, stream(frames[wire].slice(0, half[wire]), { end: false }))
+    for (let i = 0; i < 12; i++) {
+      native.gateway.advance(10_000)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    const { text } = await readAll(response)
+    assert.equal(text.split(ping[wire]).length - 1, 11)
+    assert.ok(!text.includes(terminator[wire]))
+    const entry = native.gateway.store.findEntry(response.headers.get('x-request-id')!)!
+    assert.equal(entry.bill!.outcome, 'upstream_stall')
+  }
+  await assertQuiet(native.gateway)
+})
+
+test('reliability §3 no answer takes longer than 60 minutes', async () => {
+  const response = await begin('chat', async (socket, request) => {
+    await stream(frames.chat.slice(0, 2), { end: false })(socket, request)
+    const timer = setInterval(() => (socket.destroyed ? clearInterval(timer) : writeChunk(socket, frames.chat[1]!)), 5)
+  })
+  for (let i = 0; i < 60; i++) {
+    native.gateway.advance(60_000)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  const { text } = await readAll(response)
+  assert.ok(text.includes('"error"'))
+  await assertQuiet(native.gateway)
+})

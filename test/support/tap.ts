@@ -1,0 +1,95 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { WireName } from '../../src/catalog/model.ts'
+import { type Asked, checkAnswer, modelNamed } from '../schemas/check-answer.ts'
+
+/** What a server on this port says is listened to, whoever it says it to: an SDK, an agent, a raw socket. */
+export type Tap = {
+  /** What was said so far and must not have been; told once. */
+  takeViolations(): string[]
+  close(): void
+}
+
+const started = 'http.server.request.start'
+
+/**
+ * Checks every JSON body and every stream event that leaves the gateway against the schemas of its wire.
+ * @param wireOf the wire of a catalog model, undefined for a model that is not in the catalog
+ */
+export function openTap(port: number, wireOf: (model: string) => WireName | undefined): Tap {
+  const violations: string[] = []
+  /** Answers under way, and how each is looked at. */
+  const open = new Set<() => void>()
+  subscribe(started, listen)
+  return {
+    takeViolations() {
+      // A connection that was just closed tells its answer so a moment later.
+      for (const look of open) look()
+      return violations.splice(0)
+    },
+    close: () => unsubscribe(started, listen),
+  }
+
+  function listen(message: unknown) {
+    const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
+    if (request.socket.localPort !== port) return
+    const pieces = keepPieces(response)
+    const look = () => {
+      if (!open.delete(look)) return
+      violations.push(...violationsOf(request, response, Buffer.concat(pieces).toString(), wireOf))
+    }
+    open.add(look)
+    response.on('close', look)
+  }
+}
+
+/** Everything that is written to a response, from now on. */
+function keepPieces(response: ServerResponse): Buffer[] {
+  const pieces: Buffer[] = []
+  for (const name of ['write', 'end'] as const) {
+    const original = response[name].bind(response) as (...args: unknown[]) => never
+    response[name] = (...args: unknown[]) => {
+      const [piece, encoding] = args
+      if (typeof piece === 'string') pieces.push(Buffer.from(piece, encodingOf(encoding)))
+      else if (piece instanceof Uint8Array) pieces.push(Buffer.from(piece))
+      return original(...args)
+    }
+  }
+  return pieces
+}
+
+function encodingOf(value: unknown): BufferEncoding {
+  return typeof value === 'string' ? (value as BufferEncoding) : 'utf8'
+}
+
+function violationsOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: string,
+  wireOf: (model: string) => WireName | undefined,
+): string[] {
+  const contentType = `${response.getHeader('content-type') ?? ''}`
+  const isStream = contentType.startsWith('text/event-stream')
+  // A body that was broken off is none; of a stream the whole events are looked at.
+  if (body === '' || (!isStream && !response.writableEnded)) return []
+  const { statusCode } = response
+  const asked = askedFor(request)
+  const model = statusCode < 400 ? modelNamed(contentType, body) : undefined
+  const wire = model === undefined ? undefined : wireOf(model)
+  const violations = checkAnswer(asked, wire === asked ? 'native' : 'translated', contentType, body, statusCode)
+  if (model !== undefined && wire === undefined) violations.push(`a model that is not in the catalog: ${model}`)
+  return violations.map((text) => `${request.method} ${request.url} ${statusCode} ${text}`)
+}
+
+const paths: Record<string, Asked> = {
+  '/v1/messages': 'messages',
+  '/v1/messages/count_tokens': 'count_tokens',
+  '/v1/responses': 'responses',
+}
+
+/** A wrong method and an unknown path are told as on chat (spec 4.6, ruling R3). */
+function askedFor({ method, url = '' }: IncomingMessage): Asked {
+  const path = url.split('?')[0]!
+  if (path === '/v1/models' && method !== 'POST') return 'models'
+  return (method === 'POST' && paths[path]) || 'chat'
+}
