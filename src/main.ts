@@ -11,6 +11,9 @@ import type { Simulator } from './simulator/simulator.ts'
 import { openLedger } from './store/sqlite/ledger-client.ts'
 import { StoreError } from './store/sqlite/open.ts'
 
+/** Signals this close together are one that came two ways. */
+const oneSignalMs = 500
+
 /** Runs the gateway until it is told to stop: SIGTERM and SIGINT drain, SIGHUP reloads the configuration. */
 export async function serve(options: ConfigOptions): Promise<void> {
   try {
@@ -52,7 +55,7 @@ async function run(options: ConfigOptions): Promise<void> {
     await simulator?.close()
     throw error
   }
-  let isStopping = false
+  let stoppingMs: number | undefined
   process.on('SIGTERM', () => void stop('SIGTERM', config.timeouts.drainDelayMs))
   // Whoever types Ctrl-C has no load balancer that needs a moment.
   process.on('SIGINT', () => void stop('SIGINT', 0))
@@ -69,11 +72,12 @@ async function run(options: ConfigOptions): Promise<void> {
   if (demo) console.log(sayDemo(demo, base))
 
   async function stop(why: string, delayMs: number): Promise<void> {
-    if (isStopping) {
-      server?.hurry()
+    if (stoppingMs !== undefined) {
+      // A supervisor that signals the whole group, and the launcher that passes it on, are one and the same signal.
+      if (performance.now() - stoppingMs > oneSignalMs) server?.hurry()
       return
     }
-    isStopping = true
+    stoppingMs = performance.now()
     log.event('info', 'stopping', { why })
     await server?.drain(delayMs, config.timeouts.drainDeadlineMs)
     await simulator?.close()
