@@ -1,8 +1,9 @@
 /*
  * What the gateway costs: CPU per request and per streamed event, next to a bare pipe and to nginx in the same run.
  *
- *     node bin/node.mjs bench/gateway.bench.ts [--quick] [--only <part of a name>] [--write]
+ *     node bin/node.mjs bench/gateway.bench.ts [--quick] [--only <part of a name>] [--write] [--against <checkout>]
  *
+ * `--against` measures another checkout's gateway in the same run: the way to see what a change brings.
  * `--write` puts the table into bench/results.md. What is measured and how: bench/README.md.
  */
 import { writeFileSync } from 'node:fs'
@@ -18,6 +19,7 @@ const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
+    against: { type: 'string' },
     write: { type: 'boolean', default: false },
   },
 })
@@ -25,7 +27,7 @@ const rounds = options.quick ? 3 : 5
 
 type Figures = { usAll: number; usMain: number }
 
-const bench = await startBench()
+const bench = await startBench(options.against)
 try {
   const chosen = workloads.filter((workload) => workload.name.includes(options.only))
   const rows: string[][] = []
@@ -71,7 +73,8 @@ function sizeOf({ connections, requestsEach }: Workload): { connections: number;
 function requestOf(workload: Workload, server: TestedServer): Buffer {
   const model = `${workload.answer}-${workload.modelWire}`
   const body = Buffer.from(JSON.stringify({ model, ...workload.body }))
-  const path = (server.name === 'gateway' ? '' : `/${workload.answer}`) + wirePaths[workload.wire]
+  const path =
+    (server.name === 'gateway' || server.name === 'before' ? '' : `/${workload.answer}`) + wirePaths[workload.wire]
   // As many headers as a vendor's SDK sends.
   const head = [
     `POST ${path} HTTP/1.1`,
@@ -102,6 +105,7 @@ function rowOf(workload: Workload, figures: Map<TestedServer['name'], Figures>):
   const nginx = figures.get('nginx')
   const bare = figures.get('bare')!
   const gateway = figures.get('gateway')!
+  const before = figures.get('before')
   return [
     workload.name,
     workload.unit,
@@ -111,6 +115,7 @@ function rowOf(workload: Workload, figures: Map<TestedServer['name'], Figures>):
     nginx ? `${(bare.usAll / nginx.usAll).toFixed(2)}×` : '-',
     `${(gateway.usAll / bare.usAll).toFixed(2)}×`,
     nginx ? `${(gateway.usAll / nginx.usAll).toFixed(2)}×` : '-',
+    ...(before ? [`${before.usAll.toFixed(1)} (${before.usMain.toFixed(1)})`] : []),
   ]
 }
 
@@ -124,6 +129,7 @@ function formatTable(rows: string[][]): string {
     'bare ÷ nginx',
     'gateway ÷ bare',
     'gateway ÷ nginx',
+    ...(options.against ? ['before (main thread)'] : []),
   ]
   const widths = header.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]!.length)))
   const line = (cells: string[]) => `| ${cells.map((cell, i) => cell.padEnd(widths[i]!)).join(' | ')} |`

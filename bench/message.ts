@@ -13,7 +13,7 @@ export function createMessageReader(onMessage: (head: string, bytes: number) => 
     bytes += chunk.length
     let body = chunk
     if (!isInBody) {
-      const text = head + chunk.latin1Slice()
+      const text = head + chunk.toString('latin1')
       const end = text.indexOf('\r\n\r\n')
       if (end < 0) {
         head = text
@@ -27,7 +27,7 @@ export function createMessageReader(onMessage: (head: string, bytes: number) => 
       tail = ''
     }
     if (isChunked) {
-      tail = (tail + body.latin1Slice(Math.max(0, body.length - 7))).slice(-7)
+      tail = (tail + body.toString('latin1', Math.max(0, body.length - 7))).slice(-7)
       if (tail !== '\r\n0\r\n\r\n') return
     } else {
       missingBytes -= body.length

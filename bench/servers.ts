@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseCredits } from '../src/accounts/credit.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
 import { answerNames } from './answers.ts'
 
 /** A server to be measured, a process of its own. */
 export type TestedServer = {
-  name: 'nginx' | 'bare' | 'gateway'
+  name: 'nginx' | 'bare' | 'gateway' | 'before'
   port: number
   pid: number
 }
@@ -28,10 +28,12 @@ export type Bench = {
 const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
 
 const here = import.meta.dirname
-const cli = join(here, '..', 'bin', 'triwire.mjs')
 
-/** Starts the upstream, and in front of it every server; each of those alone on the first core where that can be had. */
-export async function startBench(nodeArguments: readonly string[] = []): Promise<Bench> {
+/**
+ * Starts the upstream, and in front of it every server; each of those alone on the first core where that can be had.
+ * @param against another checkout, whose gateway is measured too.
+ */
+export async function startBench(against?: string, nodeArguments: readonly string[] = []): Promise<Bench> {
   const folder = mkdtempSync(join(tmpdir(), 'triwire-bench-'))
   const children: ChildProcess[] = []
   const notes: string[] = []
@@ -44,9 +46,9 @@ export async function startBench(nodeArguments: readonly string[] = []): Promise
   else servers.push({ name: 'nginx', ...(await startNginx(upstreamPort.port)) })
   const bare = [...pin, process.execPath, join(here, 'bare-pipe.ts'), origin]
   servers.push({ name: 'bare', ...(await start(bare, /^(\d+)$/m)) })
-  const { config, key } = writeConfig(folder, origin)
-  const gateway = [...pin, process.execPath, ...nodeArguments, cli, 'serve', '--config', config]
-  servers.push({ name: 'gateway', ...(await start(gateway, /listens on http:\/\/127\.0\.0\.1:(\d+)/)) })
+  const { configs, key } = writeConfigs(folder, origin)
+  servers.push({ name: 'gateway', ...(await startGateway(join(here, '..'), configs[0]!)) })
+  if (against) servers.push({ name: 'before', ...(await startGateway(resolve(against), configs[1]!)) })
   return { servers, key, notes, close }
 
   /** Starts a process that prints its port. */
@@ -60,6 +62,11 @@ export async function startBench(nodeArguments: readonly string[] = []): Promise
       if (match) return { port: Number(match[1]), pid: child.pid! }
     }
     throw new Error(`${command.join(' ')} ended with ${child.exitCode}`)
+  }
+
+  function startGateway(root: string, config: string): Promise<{ port: number; pid: number }> {
+    const program = [...pin, process.execPath, ...nodeArguments, join(root, 'bin', 'triwire.mjs')]
+    return start([...program, 'serve', '--config', config], /listens on http:\/\/127\.0\.0\.1:(\d+)/)
   }
 
   async function startNginx(upstream: number): Promise<{ port: number; pid: number }> {
@@ -108,7 +115,8 @@ function pinOthers(notes: string[]): string[] {
   return []
 }
 
-function writeConfig(folder: string, origin: string): { config: string; key: string } {
+/** Two configurations that differ in their stores, with the same account and key. */
+function writeConfigs(folder: string, origin: string): { configs: string[]; key: string } {
   const models = answerNames.flatMap((answer) =>
     (['messages', 'chat', 'responses'] as const).map((wire) => ({
       id: `${answer}-${wire}`,
@@ -121,24 +129,29 @@ function writeConfig(folder: string, origin: string): { config: string; key: str
   )
   const accounts = [{ name: 'main', key: 'upstream-key' }]
   const upstreams = Object.fromEntries(answerNames.map((name) => [name, { base_url: `${origin}/${name}`, accounts }]))
-  const store = join(folder, 'bench.db')
-  const config = join(folder, 'triwire.yaml')
-  // JSON is YAML.
-  const file = {
-    listen: '127.0.0.1:0',
-    admin_listen: '127.0.0.1:0',
-    store,
-    catalog: { pinned: '2026-11-01', models },
-    upstreams,
-    limits: { requests_per_minute: 1_000_000_000 },
-    log: { format: 'json' },
-  }
-  writeFileSync(config, JSON.stringify(file), { mode: 0o600 })
-  const opened = openStore(store)
+  const stores = ['gateway', 'before'].map((name) => join(folder, `${name}.db`))
+  const opened = openStore(stores[0]!)
   opened.createAccount('bench', parseCredits('1000000000'))
   const { key } = opened.createKey('bench')
   opened.close()
-  return { config, key }
+  copyFileSync(stores[0]!, stores[1]!)
+  chmodSync(stores[1]!, 0o600)
+  const configs = stores.map((store) => {
+    const file = {
+      listen: '127.0.0.1:0',
+      admin_listen: '127.0.0.1:0',
+      store,
+      catalog: { pinned: '2026-11-01', models },
+      upstreams,
+      limits: { requests_per_minute: 1_000_000_000 },
+      log: { format: 'json' },
+    }
+    const config = `${store}.yaml`
+    // JSON is YAML.
+    writeFileSync(config, JSON.stringify(file), { mode: 0o600 })
+    return config
+  })
+  return { configs, key }
 }
 
 /** One worker, kept-alive connections on both sides, streams unbuffered, bodies in memory. */
