@@ -1,0 +1,348 @@
+import assert from 'node:assert/strict'
+import test, { after, before } from 'node:test'
+import type { WireName } from '../../src/catalog/model.ts'
+import { testModel } from '../support/gateway.ts'
+import type { Json } from './cases.ts'
+import { accumulate } from './clients.ts'
+import { framesOf } from './grammar.ts'
+import { streamSeeds } from './seeds.ts'
+import {
+  checkStream,
+  directions,
+  json,
+  paths,
+  plainModels,
+  type ScriptedGateway,
+  say,
+  sse,
+  startScriptedGateway,
+  wishes,
+} from './support/scripted.ts'
+import {
+  completion,
+  counts,
+  created,
+  done,
+  events,
+  message,
+  messageDelta,
+  messageStart,
+  messageStop,
+  reason,
+  reasoning,
+  summary,
+  terminal,
+  text,
+  textBlock,
+  thinkingBlock,
+  usage,
+  wholeMessage,
+} from './upstreams.ts'
+
+/** Whole answers of every pair through the gateway: what the client reads, what is billed, when the upstream is let go. */
+
+let gateway: ScriptedGateway
+before(async () => {
+  const models = [
+    ...plainModels(),
+    testModel('few-stops', 'chat', { upstream_model: 'hosted-model', profile: { max_stops: 4 } }),
+    testModel('streaming', 'chat', { upstream_model: 'hosted-model', profile: { prefer_stream: true } }),
+  ]
+  gateway = await startScriptedGateway({ models })
+})
+after(() => gateway.close())
+
+type Entry = NonNullable<ReturnType<ScriptedGateway['store']['findEntry']>>
+
+async function ask(client: WireName, body: Json): Promise<{ response: Response; told: string }> {
+  const response = await gateway.post(paths[client], body)
+  const told = await response.text()
+  assert.equal(response.status, 200, told)
+  return { response, told }
+}
+
+async function entryOf(response: Response): Promise<Entry> {
+  const id = response.headers.get('x-request-id')!
+  await gateway.logOf(id)
+  return gateway.store.findEntry(id)!
+}
+
+/** Ids and times of an answer are its own, an estimate is of its own request; the rest is to be compared. */
+function withoutIds(answer: unknown): unknown {
+  return JSON.parse(JSON.stringify(answer), (key, value: unknown) =>
+    ['id', 'call_id', 'created', 'created_at', 'completed_at', 'usage'].includes(key) ? undefined : value,
+  )
+}
+
+/** The counters of an answer: prompt and output, in any wire's words. */
+function countersOf(answer: Json): { input: number; output: number } {
+  const told = answer['usage']
+  if ('prompt_tokens' in told) return { input: told.prompt_tokens, output: told.completion_tokens }
+  return {
+    input: told.input_tokens + (told.cache_read_input_tokens ?? 0) + (told.cache_creation_input_tokens ?? 0),
+    output: told.output_tokens,
+  }
+}
+
+for (const { client, wire } of directions) {
+  const pair = `${client} client, ${wire} model`
+
+  test(`A119 A120 a JSON answer is the fold of the stream; nothing of the upstream's own is seen (${pair})`, async () => {
+    for (const script of streamSeeds[wire]) {
+      gateway.play(sse(`: hosted comment\n\n${script}`))
+      const body = say(client, wire, wishes[client])
+      const streamed = await ask(client, { ...body, stream: true })
+      const whole = await ask(client, body)
+      assert.deepEqual(checkStream[client](streamed.told), [])
+      assert.deepEqual(withoutIds(accumulate(client, streamed.told)), withoutIds(JSON.parse(whole.told)))
+      for (const { told } of [streamed, whole]) {
+        assert.doesNotMatch(told, /hosted/)
+        assert.equal(JSON.parse(whole.told)['model'], `plain-${wire}`)
+      }
+      const { usage: billed } = (await entryOf(whole.response)).bill!
+      const shown = countersOf(JSON.parse(whole.told))
+      assert.equal(billed.inputTokens + billed.cacheReadTokens + billed.cacheWriteTokens, shown.input)
+      assert.equal(billed.outputTokens, shown.output)
+    }
+  })
+
+  test(`A60 a JSON answer to a stream request becomes a well-formed stream (${pair})`, async () => {
+    gateway.play(json(wholes[wire]))
+    const { told } = await ask(client, say(client, wire, { stream: true }))
+    assert.deepEqual(checkStream[client](told), [])
+    assert.equal(wordsOf(client, accumulate(client, told)), 'Hello')
+  })
+
+  test(`A08 T1 without a report the figures are estimates, shown and billed alike (${pair})`, async () => {
+    gateway.play(sse(silent[wire]))
+    for (const stream of [true, false]) {
+      const { response, told } = await ask(client, say(client, wire, { stream }))
+      const shown = countersOf(stream ? accumulate(client, told) : JSON.parse(told))
+      assert.ok(shown.input > 0 && shown.output > 0)
+      const { bill } = await entryOf(response)
+      assert.equal(bill!.usageSource, 'estimated')
+      assert.deepEqual({ input: bill!.usage.inputTokens, output: bill!.usage.outputTokens }, shown)
+      const line = await gateway.logOf(response.headers.get('x-request-id')!)
+      assert.equal(line['usage_source'], 'estimated')
+      assert.deepEqual(line['flags'], ['input_estimated', 'output_estimated'])
+    }
+  })
+
+  test(`A11 TS3 TS11 reasoning that was not asked for is not shown and billed as output (${pair})`, async () => {
+    gateway.play(sse(thoughtful[wire]))
+    const asked = client === 'chat' ? {} : wishes[client]
+    for (const [more, isShown] of [
+      [{}, client === 'chat'],
+      [asked, true],
+    ] as const) {
+      for (const stream of [true, false]) {
+        const { response, told } = await ask(client, say(client, wire, { ...more, stream }))
+        assert.equal(/secret plan/.test(told), isShown)
+        assert.equal((await entryOf(response)).bill!.usage.outputTokens, 50)
+      }
+    }
+  })
+
+  test(`A121 C4 a client that leaves a stream ends the upstream's, and the evidence is billed (${pair})`, async () => {
+    gateway.play(sse(openings[wire], 'hold'))
+    const leaving = new AbortController()
+    const response = await fetch(gateway.url + paths[client], {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.key}` },
+      body: JSON.stringify(say(client, wire, { stream: true })),
+      signal: leaving.signal,
+    })
+    await readUntil(response, 'there, ')
+    leaving.abort()
+    assert.equal(await gateway.asked[0]!.left, true)
+    const entry = await entryOf(response)
+    assert.equal(entry.bill!.outcome, 'client_abort')
+    assert.ok(entry.bill!.usage.outputTokens > 0 && entry.bill!.usage.inputTokens > 0)
+  })
+
+  test(`A63 U4 silence in a begun stream is told every ten seconds, and not before it began (${pair})`, async () => {
+    gateway.play((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(': still here\n\n')
+    })
+    const asking = gateway.post(paths[client], say(client, wire, { stream: true }))
+    const upstream = await firstAsked()
+    // A sign of life alone is no event: nothing may be told yet.
+    gateway.advance(9_000)
+    upstream.write(openings[wire])
+    const response = await asking
+    const reader = response.body!.getReader()
+    let told = await readOn(reader, 'there, ')
+    assert.doesNotMatch(told, pingOf(client))
+    gateway.advance(10_000)
+    told += await readOn(reader, pingOf(client))
+    gateway.advance(15_000)
+    told += await readOn(reader, pingOf(client))
+    upstream.end(endings[wire])
+    for (;;) {
+      const { done: isOver, value } = await reader.read()
+      if (isOver) break
+      told += Buffer.from(value).toString()
+    }
+    assert.deepEqual(checkStream[client](told), [])
+    assert.equal(wordsOf(client, accumulate(client, told)), 'Hello there, friend')
+  })
+
+  test(`U4 a model that is alive for ten seconds and says nothing: the stream begins (${pair})`, async () => {
+    gateway.play(sse(starts[wire], 'hold'))
+    const asking = gateway.post(paths[client], say(client, wire, { stream: true }))
+    const upstream = await firstAsked()
+    await waitForEvents()
+    gateway.advance(10_000)
+    const response = await asking
+    assert.equal(response.status, 200)
+    upstream.end(openings[wire].slice(starts[wire].length) + endings[wire])
+    const told = await response.text()
+    assert.deepEqual(checkStream[client](told), [])
+    assert.equal(wordsOf(client, accumulate(client, told)), 'Hello there, friend')
+    assert.doesNotMatch(told.slice(0, told.indexOf('\n\n')), /event: ping/)
+  })
+}
+
+test('A61 T1 message_start has an estimate of the prompt, no output and no stop reason', async () => {
+  gateway.play(sse(thoughtful.chat))
+  const { told } = await ask('messages', say('messages', 'chat', { stream: true, system: 'x '.repeat(500) }))
+  const { message: start } = JSON.parse(framesOf(told)[0]!.data)
+  assert.match(start.id, /^msg_[0-9A-Za-z]{24}$/)
+  assert.equal(start.stop_reason, null)
+  assert.equal(start.usage.output_tokens, 0)
+  assert.ok(start.usage.input_tokens > 300)
+})
+
+/** The wires whose clients send stops, and models that do not enforce all of them. */
+for (const { client, wire } of directions.filter((pair) => pair.wire !== 'messages' && pair.client !== 'responses')) {
+  for (const stream of [true, false]) {
+    const how = stream ? 'streamed' : 'JSON'
+    test(`A45 T15 a stop of ours ends the answer, the upstream is let go, the evidence billed (${client} client, ${wire} model, ${how})`, async () => {
+      const stops = ['1', '2', '3', '4', '5', 'friend']
+      const stopField = client === 'messages' ? 'stop_sequences' : 'stop'
+      // The sixth is more than a chat model takes; it comes in two pieces, and the model would go on for ever.
+      gateway.play(sse(openings[wire] + goingOn[wire], 'hold'))
+      const body = {
+        ...say(client, wire, { [stopField]: stops, stream }),
+        ...(wire === 'chat' && { model: 'few-stops' }),
+      }
+      const { response, told } = await ask(client, body)
+      assert.equal(await gateway.asked[0]!.left, true)
+      if (stream) assert.deepEqual(checkStream[client](told), [])
+      const answer = stream ? accumulate(client, told) : JSON.parse(told)
+      assert.equal(wordsOf(client, answer), 'Hello there, ')
+      if (client === 'messages')
+        assert.deepEqual([answer.stop_reason, answer.stop_sequence], ['stop_sequence', 'friend'])
+      else assert.equal(answer.choices[0].finish_reason, 'stop')
+      const { bill } = await entryOf(response)
+      assert.equal(bill!.outcome, 'ok')
+      assert.equal(bill!.usageSource, 'estimated')
+      assert.equal(bill!.usage.outputTokens, countersOf(answer).output)
+    })
+  }
+}
+
+test('P2 a model that is asked for a stream whatever the client wants is folded for a JSON client', async () => {
+  gateway.play(sse(thoughtful.chat))
+  const { told } = await ask('messages', { ...say('messages', 'chat'), model: 'streaming' })
+  assert.equal(gateway.asked[0]!.body['stream'], true)
+  assert.equal(wordsOf('messages', JSON.parse(told)), 'Hello')
+})
+
+async function firstAsked() {
+  while (!gateway.asked[0]) await new Promise((resolve) => setTimeout(resolve, 2))
+  return gateway.asked[0].response
+}
+
+/** Until the gateway has read what the upstream wrote at once. */
+async function waitForEvents(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 30))
+}
+
+function pingOf(client: WireName): RegExp {
+  return client === 'messages' ? /event: ping\n/ : /^:/m
+}
+
+async function readUntil(response: Response, words: string): Promise<string> {
+  return readOn(response.body!.getReader(), words)
+}
+
+async function readOn(reader: ReadableStreamDefaultReader<Uint8Array>, words: string | RegExp): Promise<string> {
+  let told = ''
+  while (typeof words === 'string' ? !told.includes(words) : !words.test(told)) {
+    const { done: isOver, value } = await reader.read()
+    if (isOver) throw new Error(`the stream ended: ${told}`)
+    told += Buffer.from(value).toString()
+  }
+  return told
+}
+
+function wordsOf(client: WireName, answer: Json): string {
+  if (client === 'chat') return answer['choices'][0].message.content
+  const parts: Json[] =
+    client === 'messages' ? answer['content'] : answer['output'].flatMap((item: Json) => item['content'] ?? [])
+  return parts.map((part) => part['text'] ?? '').join('')
+}
+
+const helloItems = [created, ...wholeMessage(0, 'Hello')]
+const wholes: Record<WireName, string> = {
+  messages: JSON.stringify({
+    id: 'msg_hosted',
+    type: 'message',
+    role: 'assistant',
+    model: 'hosted-model',
+    content: [{ type: 'text', text: 'Hello' }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 9, output_tokens: 2 },
+  }),
+  chat: completion({ content: 'Hello' }),
+  responses: JSON.stringify(terminal('completed', [message(0, 'Hello')])['response']),
+}
+/** Answers without counters. */
+const silent: Record<WireName, string> = {
+  messages: messageStart({}) + textBlock(0, 'Hello') + messageDelta('end_turn', {}) + messageStop,
+  chat: text('Hello') + reason('stop') + done,
+  responses: events(...helloItems, terminal('completed', [message(0, 'Hello')], { usage: null })),
+}
+const thoughtful: Record<WireName, string> = {
+  messages:
+    messageStart() +
+    thinkingBlock(0, 'secret plan') +
+    textBlock(1, 'Hello') +
+    messageDelta('end_turn', { output_tokens: 50 }) +
+    messageStop,
+  chat: reasoning('secret plan') + text('Hello') + reason('stop') + usage(counts(9, 50)) + done,
+  responses: events(
+    created,
+    { type: 'response.output_item.added', output_index: 0, item: { ...summary(0), summary: [] } },
+    { type: 'response.output_item.done', output_index: 0, item: summary(0, 'secret plan') },
+    ...wholeMessage(1, 'Hello'),
+    terminal('completed', [summary(0, 'secret plan'), message(1, 'Hello')], {
+      usage: { input_tokens: 9, output_tokens: 50, total_tokens: 59 },
+    }),
+  ),
+}
+
+/** `Hello there, friend` in three parts: signs of life, the words up to `friend`, and the rest. */
+const spoken = wholeMessage(0, 'Hello ', 'there, ', 'fri', 'end')
+const starts: Record<WireName, string> = {
+  messages: messageStart(),
+  chat: text(''),
+  responses: events(created),
+}
+const openings: Record<WireName, string> = {
+  messages: messageStart() + textBlock(0, 'Hello ', 'there, ').split('event: content_block_stop')[0]!,
+  chat: text('') + text('Hello ') + text('there, '),
+  responses: events(created, ...spoken.slice(0, 4)),
+}
+const goingOn: Record<WireName, string> = {
+  messages: '',
+  chat: text('fri') + text('end and so on'),
+  responses: events(...spoken.slice(4, 6)),
+}
+const endings: Record<WireName, string> = {
+  messages: textBlock(0, 'friend').slice(textBlock(0).indexOf('\n\n') + 2) + messageDelta('end_turn') + messageStop,
+  chat: text('friend') + reason('stop') + usage(counts(9, 2)) + done,
+  responses: events(...spoken.slice(4), terminal('completed', [message(0, 'Hello there, friend')])),
+}
