@@ -12,7 +12,7 @@ import { openLedger } from './store/sqlite/ledger-client.ts'
 import { StoreError } from './store/sqlite/open.ts'
 
 /** Signals this close together are one that came two ways. */
-const oneSignalMs = 500
+const oneSignalMs = 50
 
 /** Runs the gateway until it is told to stop: SIGTERM and SIGINT drain, SIGHUP reloads the configuration. */
 export async function serve(options: ConfigOptions): Promise<void> {
