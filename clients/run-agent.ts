@@ -11,6 +11,9 @@ import { modelOf, openPlace, type Place, type Ran, run, scripted, setUp } from '
 
 const limitMs = 150_000
 
+/** One agent at times loses what a command says that ends at once. */
+const pause = '; sleep 0.5'
+
 /**
  * One task of four turns: two files are written, in parallel; a command that reads them is run beside another; a file is
  * read back; an answer is given. The simulator plays the model; everything else is real.
@@ -30,7 +33,12 @@ export async function runAgent(agent: Agent, clientWire: WireName, modelWire: Wi
           reasoning: 'Two files are to be written.',
           tool_calls: [tools.write(first, `one ${token}`), tools.write(second, 'two')],
         },
-        { tool_calls: [tools.run(`cat first.txt second.txt; echo " sum $((40+2))"`), tools.run('echo beside')] },
+        {
+          tool_calls: [
+            tools.run(`cat first.txt second.txt; echo " sum $((40+2))"${pause}`),
+            tools.run(`echo beside${pause}`),
+          ],
+        },
         { reasoning: 'Now read it back.', tool_calls: [tools.read(first)] },
         { reply: `The task is done: ${token}.` },
       ],
@@ -106,7 +114,10 @@ function findUpstream(
     [asked.every(({ status }) => status === 200), `the model refused: ${asked.map(({ status }) => status).join(', ')}`],
     [asked.every((request) => bodyOf(request)['stream'] === true), 'asked without a stream'],
     [asked.every((request) => !request.closedEarly), 'an answer was left before its end'],
-    ...results.map((text): [boolean, string] => [last.body.includes(text), `no result of a tool says "${text}"`]),
+    ...results.map((text): [boolean, string] => [
+      last.body.includes(text),
+      `no result of a tool says "${text}": ${last.body.slice(last.body.lastIndexOf('$((40+2))')).slice(0, 400)}`,
+    ]),
     [
       !isKeyed || modelWire === 'messages' || (keys.size === 1 && !keys.has(undefined)),
       `its conversation has ${keys.size} keys upstream, of ${keys.has(undefined) ? 'none' : 'its own'}`,

@@ -27,6 +27,7 @@ export async function runSdk(sdk: Sdk, clientWire: WireName, modelWire: WireName
       key: gateway.key,
       model,
       wire: clientWire,
+      modelWire,
       script: (script: object) => simulator.script(scripted, script),
     }
     const cases = sdk.cases(target)

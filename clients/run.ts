@@ -14,6 +14,9 @@ const folder = import.meta.dirname
 const [askedClient, askedClientWire, askedModelWire] = process.argv.slice(2)
 const cutVariable = 'TRIWIRE_CLIENTS_OFFLINE'
 
+// The AI SDK tells us on every call that it does not know our models.
+Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
+
 install()
 const isCut = process.env[cutVariable] === '1'
 if (!isCut && canCut()) {

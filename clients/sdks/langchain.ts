@@ -58,7 +58,7 @@ export const langchain: Sdk = {
       },
       async image() {
         const content = [
-          { type: 'image' as const, source_type: 'base64', mime_type: 'image/png', data: imageBase64 },
+          { type: 'image_url' as const, image_url: { url: `data:image/png;base64,${imageBase64}` } },
           { type: 'text' as const, text: 'What is it?' },
         ]
         assert.match((await chat.invoke([new HumanMessage({ content })])).text, /1 image/)
@@ -70,7 +70,8 @@ export const langchain: Sdk = {
               const thinker = create(
                 wire === 'messages'
                   ? { thinking: { type: 'enabled', budget_tokens: 1_024 }, maxTokens: 4_096 }
-                  : { reasoning: { effort: 'high', summary: 'auto' } },
+                  : // Its own option is sent only with names that it takes for reasoning models.
+                    { modelKwargs: { reasoning: { effort: 'high', summary: 'auto' } } },
               )
               const asked = new HumanMessage(question)
               const said = await thinker.invoke([asked])

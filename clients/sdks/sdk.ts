@@ -21,6 +21,7 @@ export type Target = {
   key: string
   model: string
   wire: WireName
+  modelWire: WireName
   /** What the model does from now on, instead of what it does by itself. */
   script(script: Script): void
 }
@@ -42,6 +43,9 @@ export const sampled = { city: 'sample city', rainy: true }
 
 /** A stream that lasts long enough to be left. */
 export const longReply: Script = { tokens: 400, delay_ms: 10 }
+
+/** On chat nobody can ask a responses model for its reasoning text: the wire has no word for a summary. */
+export const noSummary = 'the wire cannot ask for the summary that a responses model would have to make'
 
 /** A red dot of 1 × 1. */
 export const imageBase64 =

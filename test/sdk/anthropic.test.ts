@@ -11,7 +11,7 @@ import {
   longKey,
   longText,
   model,
-  reached,
+  modelWires,
   refuseOnce,
   startSdkGateway,
   weatherSchema,
@@ -27,9 +27,9 @@ after(() => gateway.close())
 
 const weather: Anthropic.Tool = { name: 'get_weather', description: 'Weather of a city', input_schema: weatherSchema }
 
-for (const wire of reached.messages) {
+for (const wire of modelWires) {
   const ask = (content: Anthropic.MessageParam['content'], more: object = {}) => ({
-    model: model('native', wire),
+    model: model('plain', wire),
     max_tokens: 2_000,
     messages: [{ role: 'user' as const, content }],
     ...more,
@@ -38,7 +38,7 @@ for (const wire of reached.messages) {
   test(`spec 2.3 @anthropic-ai/sdk reads a whole answer of a ${wire} model`, async () => {
     const message = await client.messages.create(ask('What is the capital of France?'))
     assert.match(message.id, /^msg_/)
-    assert.equal(message.model, model('native', wire))
+    assert.equal(message.model, model('plain', wire))
     assert.equal(message.stop_reason, 'end_turn')
     assert.match(textOf(message), /^You said: "What is the capital of France\?"/)
     assert.ok(message.usage.input_tokens > 0 && message.usage.output_tokens > 0)
@@ -232,7 +232,7 @@ for (const wire of reached.messages) {
 }
 
 const hello = {
-  model: model('native', 'messages'),
+  model: model('plain', 'messages'),
   max_tokens: 100,
   messages: [{ role: 'user' as const, content: 'Hello' }],
 }
@@ -280,12 +280,12 @@ test('P6 a conversation key that is too long is a BadRequestError of @anthropic-
 test('spec 4.5 models.list() of @anthropic-ai/sdk reads the list', async () => {
   const ids: string[] = []
   for await (const { id } of client.models.list({ limit: 2 })) ids.push(id)
-  assert.deepEqual(ids.slice(0, 2), ['native-messages', 'slow-messages'])
+  assert.deepEqual(ids.slice(0, 2), ['plain-messages', 'slow-messages'])
 })
 
 test('spec 4.2 messages.countTokens() gives a number, for every model', async () => {
   for (const wire of ['messages', 'chat', 'responses'] as const) {
-    const { input_tokens } = await client.messages.countTokens({ ...hello, model: model('native', wire) })
+    const { input_tokens } = await client.messages.countTokens({ ...hello, model: model('plain', wire) })
     assert.ok(input_tokens > 0 && input_tokens < 20)
   }
 })

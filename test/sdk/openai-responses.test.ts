@@ -10,7 +10,7 @@ import {
   closedEarly,
   imageBase64,
   model,
-  reached,
+  modelWires,
   refuseOnce,
   startSdkGateway,
   weatherSchema,
@@ -33,9 +33,9 @@ const weather: OpenAI.Responses.FunctionTool = {
   strict: false,
 }
 
-for (const wire of reached.responses) {
+for (const wire of modelWires) {
   const ask = (content: string | OpenAI.Responses.ResponseInputMessageContentList, more: object = {}) => ({
-    model: model('native', wire),
+    model: model('plain', wire),
     input: [{ role: 'user', content }] as Input,
     ...more,
   })
@@ -43,7 +43,7 @@ for (const wire of reached.responses) {
   test(`spec 2.8 openai reads a whole response of a ${wire} model`, async () => {
     const response = await client.responses.create({ ...ask('What is the capital of France?'), store: true })
     assert.match(response.id, /^resp_/)
-    assert.equal(response.model, model('native', wire))
+    assert.equal(response.model, model('plain', wire))
     assert.equal(response.status, 'completed')
     assert.equal((response as { store?: boolean }).store, false)
     assert.match(response.output_text, /^You said: "What is the capital of France\?"/)
@@ -196,7 +196,7 @@ for (const wire of reached.responses) {
 
 test('spec 5 a wrong key is an AuthenticationError of openai on responses', async () => {
   await assert.rejects(
-    client.withOptions({ apiKey: 'sk-wrong' }).responses.create({ model: 'native-responses', input: 'Hello' }),
+    client.withOptions({ apiKey: 'sk-wrong' }).responses.create({ model: 'plain-responses', input: 'Hello' }),
     isRefusal(OpenAI.AuthenticationError, {
       status: 401,
       type: 'invalid_request_error',

@@ -3,18 +3,14 @@ import { startTestGateway, type TestGateway, type TestOptions, testModel } from 
 
 /*
  * What the vendors' SDKs, unpatched, get from the gateway: each file has one SDK's client on one wire, each story runs
- * once for every model that this wire reaches.
+ * once for every kind of model.
  */
 
-/** The models behind a client's wire, by the wire that they speak. */
-export const reached: Record<WireName, readonly WireName[]> = {
-  messages: ['messages'],
-  chat: ['chat'],
-  responses: ['responses'],
-}
+/** The wires that models speak. */
+export const modelWires = ['messages', 'chat', 'responses'] as const satisfies readonly WireName[]
 
 const behaviours = {
-  native: 'sim',
+  plain: 'sim',
   slow: 'sim?tokens=400&delay_ms=10',
   broken: 'sim?cut_events=5',
   busy: 'sim?status=429&retry_after=7',
@@ -30,12 +26,11 @@ export function model(behaviour: Behaviour, wire: WireName): string {
 }
 
 export function startSdkGateway(more: TestOptions = {}): Promise<TestGateway> {
-  const wires = ['messages', 'chat', 'responses'] as const
-  const models = wires.flatMap((wire) => [
+  const models = modelWires.flatMap((wire) => [
     ...Object.entries(behaviours).map(([name, upstream_model]) =>
-      testModel(`${name}-${wire}`, wire, { upstream_model }),
+      testModel(`${name}-${wire}`, wire, { upstream_model, profile: 'simulator' }),
     ),
-    testModel(`once-busy-${wire}`, wire, { upstream_model: 'once-busy' }),
+    testModel(`once-busy-${wire}`, wire, { upstream_model: 'once-busy', profile: 'simulator' }),
   ])
   return startTestGateway({ models, ...more })
 }
