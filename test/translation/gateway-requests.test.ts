@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict'
+import test, { after, before } from 'node:test'
+import type { WireName } from '../../src/catalog/model.ts'
+import { testModel } from '../support/gateway.ts'
+import type { Json } from './cases.ts'
+import { accumulate } from './clients.ts'
+import {
+  directions,
+  errorOf,
+  json,
+  paths,
+  plainModels,
+  type ScriptedGateway,
+  say,
+  sse,
+  startScriptedGateway,
+  wires,
+  wishes,
+} from './support/scripted.ts'
+import {
+  completion,
+  created,
+  events,
+  message,
+  messageDelta,
+  messageStart,
+  messageStop,
+  terminal,
+  textBlock,
+  thinkingBlock,
+  wholeMessage,
+} from './upstreams.ts'
+
+/** What the upstream of every pair is asked through the gateway, and what is refused before it is asked. */
+
+let gateway: ScriptedGateway
+before(async () => {
+  const keyed = testModel('keyed-chat', 'chat', {
+    upstream_model: 'hosted-model',
+    profile: { accepts: ['prompt_cache_key'] },
+  })
+  const twin = { ...plainModels()[0]!, id: 'twin-messages' }
+  gateway = await startScriptedGateway({ models: [...plainModels(), keyed, twin] })
+})
+after(() => gateway.close())
+
+const plainAnswers: Record<WireName, string> = {
+  messages: messageStart() + textBlock(0, 'Hi') + messageDelta('end_turn') + messageStop,
+  chat: completion({ content: 'Hi' }),
+  responses: events(created, ...wholeMessage(0, 'Hi'), terminal('completed', [message(0, 'Hi')])),
+}
+
+function playPlain(wire: WireName): void {
+  gateway.play(wire === 'chat' ? json(plainAnswers.chat) : sse(plainAnswers[wire]))
+}
+
+const tool: Record<WireName, Json> = {
+  messages: { name: 'f', input_schema: { type: 'object' } },
+  chat: { type: 'function', function: { name: 'f', parameters: { type: 'object' } } },
+  responses: { type: 'function', name: 'f', parameters: { type: 'object' } },
+}
+
+/** A field that is refused on each client's wire, and the field that is named. */
+const refused: Record<WireName, { body: Json; param: string }[]> = {
+  messages: [
+    { body: { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, param: 'tools' },
+    { body: { mcp_servers: [{ url: 'x' }] }, param: 'mcp_servers' },
+    { body: { messages: [remoteImage('source', { type: 'url', url: 'https://x.example/a.png' })] }, param: 'messages' },
+  ],
+  chat: [
+    { body: { n: 2 }, param: 'n' },
+    { body: { tool_choice: { type: 'function', function: { name: 'g' } }, tools: [tool.chat] }, param: 'tool_choice' },
+    { body: { messages: [remoteImage('image_url', { url: 'https://x.example/a.png' })] }, param: 'messages' },
+  ],
+  responses: [
+    { body: { tools: [{ type: 'web_search' }] }, param: 'tools' },
+    { body: { tools: [tool.responses, { type: 'custom', name: 'c' }] }, param: 'tools' },
+    { body: { input: [{ type: 'compaction', encrypted_content: 'x' }] }, param: 'input' },
+    { body: { input: [remoteImage('image_url', 'https://x.example/a.png')] }, param: 'input' },
+  ],
+}
+
+function remoteImage(key: string, value: unknown): Json {
+  const type = key === 'source' ? 'image' : key === 'image_url' && typeof value === 'string' ? 'input_image' : key
+  return { role: 'user', content: [{ type, [key]: value }] }
+}
+
+for (const { client, wire } of directions) {
+  const pair = `${client} client, ${wire} model`
+
+  test(`Q111 T8 the same request twice is the same bytes to the upstream (${pair})`, async () => {
+    playPlain(wire)
+    const body = say(client, wire, { ...wishes[client], tools: [tool[client]] })
+    for (let i = 0; i < 2; i++) assert.equal((await gateway.post(paths[client], body)).status, 200)
+    assert.equal(gateway.asked[0]!.text, gateway.asked[1]!.text)
+    assert.equal(gateway.asked[0]!.path, paths[wire])
+    assert.equal(gateway.asked[0]!.body['model'], 'hosted-model')
+  })
+
+  for (const { body, param } of refused[client]) {
+    test(`R9 T3 T6 T18 what cannot be carried is 400 ${param}, not billed, the upstream not asked (${pair})`, async () => {
+      playPlain(wire)
+      for (const stream of [true, false]) {
+        const response = await gateway.post(paths[client], say(client, wire, { ...body, stream }))
+        const told = await response.text()
+        assert.equal(response.status, 400, told)
+        assert.equal(errorOf(told)['type'], 'invalid_request_error')
+        if (client === 'messages') assert.match(errorOf(told)['message'], /remove|send/)
+        else assert.deepEqual([errorOf(told)['param'], errorOf(told)['code']], [param, 'invalid_body'])
+        assert.equal(response.headers.get('x-should-retry'), 'false')
+        const id = response.headers.get('x-request-id')!
+        await gateway.logOf(id)
+        assert.equal(gateway.store.findEntry(id), undefined)
+      }
+      assert.deepEqual(gateway.asked, [])
+    })
+  }
+}
+
+const lossy: Record<WireName, { body: Json; losses: Partial<Record<WireName, string[]>> }> = {
+  messages: {
+    body: { top_k: 3, service_tier: 'auto', 'canary-own-field': 'canary-value' },
+    losses: { chat: ['service_tier', '(unknown)', 'top_k'], responses: ['service_tier', '(unknown)', 'top_k'] },
+  },
+  chat: {
+    body: { seed: 1, logit_bias: {}, temperature: 1.7, verbosity: 'low' },
+    losses: { messages: ['seed', 'logit_bias', 'temperature', 'verbosity'], responses: ['seed', 'logit_bias'] },
+  },
+  responses: {
+    body: { truncation: 'auto', metadata: { a: 'canary-meta' }, max_output_tokens: 99_999 },
+    losses: { messages: ['truncation', 'metadata', 'max_output'], chat: ['truncation', 'metadata', 'max_output'] },
+  },
+}
+
+for (const { client, wire } of directions) {
+  test(`T9 U5 what is lost stands in the access log, names only (${client} client, ${wire} model)`, async () => {
+    playPlain(wire)
+    const response = await gateway.post(paths[client], say(client, wire, lossy[client].body))
+    assert.equal(response.status, 200, await response.text())
+    const line = await gateway.logOf(response.headers.get('x-request-id')!)
+    assert.deepEqual([...(line['losses'] as string[])].sort(), [...lossy[client].losses[wire]!].sort())
+    assert.doesNotMatch(JSON.stringify(line), /canary/)
+  })
+}
+
+test('Q112 P6 one conversation key of two accounts is two keys upstream, each always the same', async () => {
+  playPlain('chat')
+  gateway.store.createAccount('other', 10_000_000_000n)
+  const { key: otherKey } = gateway.store.createKey('other')
+  await untilKnown(otherKey)
+  playPlain('chat')
+  const asking: [WireName, Json, Record<string, string>][] = [
+    ['responses', say('responses', 'chat', { prompt_cache_key: 'k' }), {}],
+    ['messages', say('messages', 'chat'), { 'x-session-id': 'k' }],
+  ]
+  const sent = new Map<string, unknown[]>()
+  for (const key of [gateway.key, otherKey]) {
+    for (const [client, body, headers] of asking) {
+      const more = { ...headers, authorization: `Bearer ${key}` }
+      const response = await gateway.post(paths[client], { ...body, model: 'keyed-chat' }, more)
+      assert.equal(response.status, 200, await response.text())
+      sent.set(key, [...(sent.get(key) ?? []), gateway.asked.at(-1)!.body['prompt_cache_key']])
+    }
+  }
+  const [mine, others] = [...sent.values()] as [string[], string[]]
+  assert.match(mine[0]!, /^[0-9a-f]{63}$/)
+  assert.equal(mine[0], mine[1])
+  assert.equal(others[0], others[1])
+  assert.notEqual(mine[0], others[0])
+})
+
+async function untilKnown(key: string): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    const headers = { authorization: `Bearer ${key}` }
+    if ((await gateway.post(paths.chat, say('chat', 'chat'), headers)).status !== 401) return
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+  throw new Error('the key of the other account is not known')
+}
+
+for (const client of ['chat', 'responses'] as const) {
+  test(`T5 a ${client} client's conversation key sets cache marks for a messages model; without one there are none`, async () => {
+    playPlain('messages')
+    const system = { role: 'system', content: 'Be brief.' }
+    const turns = [
+      { role: 'user', content: 'One' },
+      { role: 'assistant', content: 'Hi' },
+      { role: 'user', content: 'Two' },
+    ]
+    const list = { [client === 'chat' ? 'messages' : 'input']: [system, ...turns] }
+    const body = say(client, 'messages', { ...list, tools: [tool[client]] })
+    await gateway.post(paths[client], { ...body, prompt_cache_key: 'k' })
+    await gateway.post(paths[client], body)
+    const [marked, plain] = gateway.asked.map(({ body: asked }) => asked)
+    const mark = { type: 'ephemeral' }
+    assert.deepEqual(marked!['tools'].at(-1).cache_control, mark)
+    assert.deepEqual(marked!['system'].at(-1).cache_control, mark)
+    assert.deepEqual(
+      marked!['messages'].map((turn: Json) => turn['content'].at(-1).cache_control),
+      [mark, undefined, mark],
+    )
+    assert.doesNotMatch(gateway.asked[1]!.text, /cache_control/)
+    assert.deepEqual(
+      JSON.parse(JSON.stringify(marked), (key, value) => (key === 'cache_control' ? undefined : value)),
+      plain,
+    )
+  })
+}
+
+const thoughtful =
+  messageStart() +
+  thinkingBlock(0, 'hm', 'canary-signature') +
+  textBlock(1, 'Hi') +
+  messageDelta('end_turn') +
+  messageStop
+const sealing = { include: ['reasoning.encrypted_content'], ...wishes.responses }
+const nextTurn = (output: Json[]) => [{ role: 'user', content: 'Hello' }, ...output, { role: 'user', content: 'And?' }]
+
+/** The reasoning item of an answer to a responses client, and all its items. */
+async function firstTurn(stream: boolean, more: Json): Promise<{ sealed: Json; output: Json[] }> {
+  gateway.play(sse(thoughtful))
+  const response = await gateway.post(paths.responses, say('responses', 'messages', { ...more, stream }))
+  const told = await response.text()
+  assert.equal(response.status, 200, told)
+  assert.doesNotMatch(told, /canary-signature/)
+  const { output } = stream ? accumulate('responses', told) : JSON.parse(told)
+  return { sealed: output[0], output }
+}
+
+/** The assistant's blocks as the upstream gets them in the next turn. */
+async function givenBack(output: Json[], model = 'plain-messages', headers = {}): Promise<Json[]> {
+  const body = { ...say('responses', 'messages', sealing), model, input: nextTurn(output) }
+  const response = await gateway.post(paths.responses, body, headers)
+  assert.equal(response.status, 200, await response.text())
+  return gateway.asked.at(-1)!.body['messages'][1].content
+}
+
+for (const stream of [true, false]) {
+  test(`T7 a signature travels sealed and is restored on the next turn (${stream ? 'stream' : 'JSON'})`, async () => {
+    const { sealed, output } = await firstTurn(stream, sealing)
+    assert.equal(sealed['type'], 'reasoning')
+    assert.match(sealed['encrypted_content'], /^tw1\.[\w-]+$/)
+    const blocks = await givenBack(output)
+    assert.deepEqual(blocks, [
+      { type: 'thinking', thinking: 'hm', signature: 'canary-signature' },
+      { type: 'text', text: 'Hi' },
+    ])
+  })
+}
+
+test('T7 an envelope of another model, of another account, or changed, is as if it were not there', async () => {
+  const { sealed, output } = await firstTurn(false, sealing)
+  const onlyText = [{ type: 'text', text: 'Hi' }]
+  assert.deepEqual(await givenBack(output, 'twin-messages'), onlyText)
+  const text: string = sealed['encrypted_content']
+  const changed = text.slice(0, 40) + (text[40] === 'A' ? 'B' : 'A') + text.slice(41)
+  assert.deepEqual(await givenBack([{ ...sealed, encrypted_content: changed }, output[1]!]), onlyText)
+  gateway.store.createAccount('stranger', 10_000_000_000n)
+  const { key } = gateway.store.createKey('stranger')
+  await untilKnown(key)
+  gateway.play(sse(thoughtful))
+  assert.deepEqual(await givenBack(output, 'plain-messages', { authorization: `Bearer ${key}` }), onlyText)
+})
+
+test('T7 what was not asked for is not sent: without include, and without summary', async () => {
+  const { sealed } = await firstTurn(false, wishes.responses)
+  assert.equal(sealed['encrypted_content'], undefined)
+  const { output } = await firstTurn(false, { include: sealing.include, reasoning: { effort: 'high' } })
+  assert.deepEqual(
+    output.map((item) => item['type']),
+    ['message'],
+  )
+})
+
+test('P1 T7 native models are spared our envelopes and unsigned thinking when a conversation changes models', async () => {
+  const { output } = await firstTurn(false, sealing)
+  playPlain('responses')
+  gateway.play(json(JSON.stringify(terminal('completed', [message(0, 'Hi')])['response'])))
+  await gateway.post(paths.responses, say('responses', 'responses', { input: nextTurn(output) }))
+  const items: Json[] = gateway.asked[0]!.body['input']
+  assert.deepEqual(
+    items.map((item) => item['type'] ?? item['role']),
+    ['user', 'message', 'user'],
+  )
+  const content = [
+    { type: 'thinking', thinking: 'hm', signature: '' },
+    { type: 'text', text: 'Hi' },
+  ]
+  const messages = [
+    { role: 'user', content: 'Hello' },
+    { role: 'assistant', content },
+    { role: 'user', content: 'And?' },
+  ]
+  await gateway.post(paths.messages, say('messages', 'messages', { messages }))
+  assert.deepEqual(gateway.asked[1]!.body['messages'][1].content, [{ type: 'text', text: 'Hi' }])
+})
+
+test('TS1 every model answers on every wire', async () => {
+  for (const client of wires) {
+    for (const wire of wires.filter((name) => name !== client)) {
+      playPlain(wire)
+      assert.equal((await gateway.post(paths[client], say(client, wire))).status, 200)
+      assert.equal(gateway.asked[0]!.path, paths[wire])
+    }
+  }
+})
