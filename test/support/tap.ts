@@ -33,29 +33,40 @@ export function openTap(port: number, wireOf: (model: string) => WireName | unde
   function listen(message: unknown) {
     const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
     if (request.socket.localPort !== port) return
-    const pieces = keepPieces(response)
+    const said = keepSaid(response)
     const look = () => {
       if (!open.delete(look)) return
-      violations.push(...violationsOf(request, response, Buffer.concat(pieces).toString(), wireOf))
+      violations.push(...violationsOf(request, response, said, wireOf))
     }
     open.add(look)
     response.on('close', look)
   }
 }
 
+type Said = { contentType: string; pieces: Buffer[] }
+
 /** Everything that is written to a response, from now on. */
-function keepPieces(response: ServerResponse): Buffer[] {
-  const pieces: Buffer[] = []
+function keepSaid(response: ServerResponse): Said {
+  const said: Said = { contentType: '', pieces: [] }
+  // Headers that are given with the head are kept nowhere else.
+  tapMethod(response, 'writeHead', (_status, headers) => {
+    said.contentType = `${(headers as Record<string, unknown> | undefined)?.['content-type'] ?? ''}`
+  })
   for (const name of ['write', 'end'] as const) {
-    const original = response[name].bind(response) as (...args: unknown[]) => never
-    response[name] = (...args: unknown[]) => {
-      const [piece, encoding] = args
-      if (typeof piece === 'string') pieces.push(Buffer.from(piece, encodingOf(encoding)))
-      else if (piece instanceof Uint8Array) pieces.push(Buffer.from(piece))
-      return original(...args)
-    }
+    tapMethod(response, name, (piece, encoding) => {
+      if (typeof piece === 'string') said.pieces.push(Buffer.from(piece, encodingOf(encoding)))
+      else if (piece instanceof Uint8Array) said.pieces.push(Buffer.from(piece))
+    })
   }
-  return pieces
+  return said
+}
+
+function tapMethod(response: ServerResponse, name: 'writeHead' | 'write' | 'end', hear: (...args: unknown[]) => void) {
+  const original = response[name].bind(response) as (...args: unknown[]) => never
+  response[name] = (...args: unknown[]) => {
+    hear(...args)
+    return original(...args)
+  }
 }
 
 function encodingOf(value: unknown): BufferEncoding {
@@ -65,10 +76,10 @@ function encodingOf(value: unknown): BufferEncoding {
 function violationsOf(
   request: IncomingMessage,
   response: ServerResponse,
-  body: string,
+  { contentType, pieces }: Said,
   wireOf: (model: string) => WireName | undefined,
 ): string[] {
-  const contentType = `${response.getHeader('content-type') ?? ''}`
+  const body = Buffer.concat(pieces).toString()
   const isStream = contentType.startsWith('text/event-stream')
   // A body that was broken off is none; of a stream the whole events are looked at.
   if (body === '' || (!isStream && !response.writableEnded)) return []

@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { messagesError } from './errors.ts'
+import { count, type Mode, someText, wordsOf } from './mode.ts'
+
+/** What the messages wire answers (spec 2.3, 2.4, 6.1; ruling T10): a whole message, a count, and each event of a stream. */
+export function messagesSchemas(mode: Mode) {
+  const { object, ours, word, kinds } = wordsOf(mode)
+
+  const stopReason = word(
+    z.enum([
+      'end_turn',
+      'max_tokens',
+      'stop_sequence',
+      'tool_use',
+      'pause_turn',
+      'refusal',
+      'model_context_window_exceeded',
+    ]),
+  )
+  const usage = object({
+    input_tokens: count,
+    output_tokens: count,
+    cache_read_input_tokens: count,
+    cache_creation_input_tokens: count,
+  })
+  // Translated thinking has an empty signature and no other (ruling T10).
+  const signature = mode === 'native' ? z.string() : z.string().max(0)
+  const text = { type: z.literal('text'), text: z.string() }
+  const thinking = { type: z.literal('thinking'), thinking: z.string(), signature }
+  const call = { type: z.literal('tool_use'), id: someText, name: someText }
+  const input = z.record(z.string(), z.unknown())
+  const block = kinds(z.discriminatedUnion('type', [object(text), object(thinking), object({ ...call, input })]))
+  const about = {
+    id: z.string().regex(/^msg_/),
+    type: z.literal('message'),
+    role: z.literal('assistant'),
+    model: someText,
+  }
+
+  const message = object({
+    ...about,
+    content: z.array(block),
+    stop_reason: stopReason,
+    stop_sequence: z.string().nullable(),
+    usage,
+  })
+  // A block starts empty: what stands in a start event is lost to clients that read deltas only (message-wire §9.2).
+  const empty = mode === 'native' ? z.string() : z.string().max(0)
+  const startedBlock = kinds(
+    z.discriminatedUnion('type', [
+      object({ ...text, text: empty }),
+      object({ ...thinking, thinking: empty }),
+      object({ ...call, input: mode === 'native' ? input : (z.strictObject({}) as unknown as typeof input) }),
+    ]),
+  )
+  const delta = kinds(
+    z.discriminatedUnion('type', [
+      object({ type: z.literal('text_delta'), text: z.string() }),
+      object({ type: z.literal('thinking_delta'), thinking: z.string() }),
+      object({ type: z.literal('input_json_delta'), partial_json: z.string() }),
+    ]),
+  )
+
+  const events = {
+    message_start: object({
+      type: z.literal('message_start'),
+      message: object({
+        ...about,
+        content: z.array(block).max(0),
+        stop_reason: z.null(),
+        stop_sequence: ours(z.null()),
+        usage: mode === 'native' ? usage : usage.extend({ output_tokens: count.max(0) }),
+      }),
+    }),
+    content_block_start: object({ type: z.literal('content_block_start'), index: count, content_block: startedBlock }),
+    content_block_delta: object({ type: z.literal('content_block_delta'), index: count, delta }),
+    content_block_stop: object({ type: z.literal('content_block_stop'), index: count }),
+    message_delta: object({
+      type: z.literal('message_delta'),
+      delta: object({ stop_reason: stopReason, stop_sequence: ours(z.string().nullable()) }),
+      usage,
+    }),
+    message_stop: object({ type: z.literal('message_stop') }),
+    ping: object({ type: z.literal('ping') }),
+    error: messagesError(),
+  }
+  return { message, block, delta, usage, tokenCount: z.strictObject({ input_tokens: count }), events }
+}
