@@ -38,7 +38,7 @@ ${failed.length === 0 ? '' : `## What failed\n\n${failed.flatMap(reasons).join('
 - Claude Code's web search and web fetch, Codex's hosted web search, Copilot's GitHub tools: they are the vendors' own
   services. Codex's is switched off by the setup, since a translated model refuses it (400, \`tools\`).
 - The title that Claude Code asks of the small model: only in a terminal, which the suite has not.
-- Python SDKs: the suite installs from npm only; their settings are printed and were tried by hand.
+- Python SDKs: the suite installs from npm only. \`triwire setup\` prints settings for them which this page does not prove.
 
 ## Versions
 

@@ -68,7 +68,10 @@ const arrows: Record<string, Arrow> = {
   },
   'store/sqlite': store,
   'store/memory': store,
-  config: { may: ['catalog', 'errors', 'json', 'inference', 'accounts', 'simulator'], outside: ['yaml', 'zod', 'node:*'] },
+  config: {
+    may: ['catalog', 'errors', 'json', 'inference', 'accounts', 'simulator'],
+    outside: ['yaml', 'zod', 'node:*'],
+  },
   simulator: { may: ['json'], outside: ['node:*', 'yaml', 'zod'] },
   cli: {
     may: [
@@ -84,6 +87,7 @@ const arrows: Record<string, Arrow> = {
       'digest',
       'request-id',
       'json',
+      'sse',
     ],
     outside: ['node:*', 'commander', '../../package.json'],
   },

@@ -6,6 +6,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import pkg from '../../package.json' with { type: 'json' }
 import { addAccountCommands } from './account.ts'
 import { addConfigCommands } from './config.ts'
+import { addDoctorCommand } from './doctor.ts'
 import { addKeyCommands } from './key.ts'
 import { addLedgerCommands } from './ledger.ts'
 import { addSetupCommand } from './setup.ts'
@@ -36,6 +37,7 @@ addKeyCommands(program)
 addLedgerCommands(program)
 addConfigCommands(program)
 addSetupCommand(program)
+addDoctorCommand(program)
 program
   .command('simulator')
   .description('run the simulated upstream on all three wires')

@@ -1,6 +1,7 @@
 import { type Command, CommanderError, Option } from 'commander'
 import type { WireName } from '../catalog/model.ts'
 import { type Client, clients, type Place, type Settings } from './clients.ts'
+import { originOf } from './origin.ts'
 import { print } from './print.ts'
 import { writeSettings } from './write-settings.ts'
 
@@ -66,12 +67,6 @@ async function readPlace(options: Options, command: Command): Promise<{ place: P
   const origin = options.url ? options.url.replace(/\/+(v1\/*)?$/, '') : originOf(listen)
   const place = { origin, key: options.key, model: id, smallModel, outputTokensMax: model.outputTokensMax }
   return { place, modelWire: model.wire }
-}
-
-/** A listener on every address is reached on this machine by its own. */
-function originOf({ host, port }: { host: string; port: number }): string {
-  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
 
 /** What a person copies: the file unless it was written, the variables, the command. */
