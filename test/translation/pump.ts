@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { Profile } from '../../src/catalog/profile.ts'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
 import type { AnswerEvent, AnswerHead } from '../../src/inference/answer.ts'
@@ -12,14 +13,20 @@ import * as messagesAnswer from '../../src/wires/messages/answer.ts'
 import * as messagesStream from '../../src/wires/messages/stream.ts'
 import * as responsesAnswer from '../../src/wires/responses/answer.ts'
 import * as responsesStream from '../../src/wires/responses/stream.ts'
+import { checkAnswer } from '../schemas/check-answer.ts'
 import { checkChatStream, checkMessagesStream, checkResponsesStream } from './grammar.ts'
 
 export type WireName = 'messages' | 'chat' | 'responses'
 
 export const wires = {
-  messages: { ...messagesAnswer, ...messagesStream, check: checkMessagesStream },
-  chat: { ...chatAnswer, ...chatStream, check: checkChatStream },
-  responses: { ...responsesAnswer, ...responsesStream, check: checkResponsesStream },
+  messages: { ...messagesAnswer, ...messagesStream, check: checks('messages', checkMessagesStream) },
+  chat: { ...chatAnswer, ...chatStream, check: checks('chat', checkChatStream) },
+  responses: { ...responsesAnswer, ...responsesStream, check: checks('responses', checkResponsesStream) },
+}
+
+/** The order of a stream's events and what each of them holds. */
+function checks(wire: WireName, checkOrder: (text: string) => string[]): (text: string) => string[] {
+  return (text) => [...checkOrder(text), ...checkAnswer(wire, 'translated', 'text/event-stream', text)]
 }
 
 export type Options = Partial<Omit<FilterOptions, 'profile' | 'wire'>> & {
@@ -147,6 +154,7 @@ export function createRun(client: WireName, options: Options, profile: Profile) 
     const outcome = folding.outcome()
     const isWhole = outcome !== 'none' && 'answer' in outcome
     const json = isWhole ? wires[client].encodeAnswer(outcome.answer, { ...head, weigh: () => weighed! }) : undefined
+    if (json !== undefined) assert.deepEqual(checkAnswer(client, 'translated', 'application/json', json), [], json)
     return {
       text,
       outcome,

@@ -111,9 +111,17 @@ export const toolBlock = (index: number, name: string, ...pieces: string[]) =>
 export function events(...list: Json[]): string {
   return list.map((event, sequence_number) => named({ ...event, sequence_number })).join('')
 }
+const responseHead: Json = {
+  id: 'resp_hosted',
+  object: 'response',
+  created_at: 1_795_000_000,
+  model: 'hosted-model',
+  error: null,
+  incomplete_details: null,
+}
 export const created: Json = {
   type: 'response.created',
-  response: { id: 'resp_hosted', object: 'response', status: 'in_progress', model: 'hosted-model', output: [] },
+  response: { ...responseHead, status: 'in_progress', output: [] },
 }
 export const added = (output_index: number, item: Json): Json => ({
   type: 'response.output_item.added',
@@ -183,10 +191,8 @@ export const responsesCounts: Json = {
 export const terminal = (status: string, output: Json[] = [], rest: Json = {}): Json => ({
   type: `response.${status}`,
   response: {
-    id: 'resp_hosted',
-    object: 'response',
+    ...responseHead,
     status,
-    model: 'hosted-model',
     output,
     usage: responsesCounts,
     ...rest,
