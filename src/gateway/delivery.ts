@@ -1,10 +1,10 @@
 import type { Account } from '../accounts/account.ts'
 import type { Outcome } from '../accounts/ledger.ts'
-import { type Model, priceNanos } from '../catalog/model.ts'
+import type { Model } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Fault } from '../inference/answer.ts'
-import { type Usage, type UsageReport, weighUsage } from '../inference/usage.ts'
+import type { Usage, UsageReport } from '../inference/usage.ts'
 import { readRetryAfter, refusalOf } from '../upstream/refusal.ts'
 import type { Flight, TransportFault, UpstreamListener } from '../upstream/upstreams.ts'
 import type { ErrorFacts } from '../wires/envelope.ts'
@@ -13,6 +13,7 @@ import type { Call } from './call.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway, Ticking } from './gateway.ts'
 import type { CallRecord } from './record.ts'
+import { settle } from './settle.ts'
 
 /** The largest answer that is not a stream, and the most that is read of a refusal, in bytes (reliability §3). */
 const wholeBytesMax = 32 * 1_048_576
@@ -37,7 +38,8 @@ const outcomeOfCause = new Map<string, Outcome>([
 
 /**
  * Brings one request to its upstream and the answer to its client, and ends it once, whatever happens: every way out
- * leads through `#finish`, which bills the evidence, releases the hold and lets the walk go on (reliability §1.1).
+ * leads through `#over`, once, behind `#settle` where something is to be billed; it releases the hold and lets the walk
+ * go on (reliability §1.1).
  *
  *     waiting ──head──▶ reading (a whole body) ──────────────▶ over
  *        │                                                      ▲
@@ -128,6 +130,38 @@ export class Delivery implements UpstreamListener, Ticking {
   }
 
   onHead(status: number, contentType: string, headers: Readonly<Record<string, string | string[] | undefined>>): void {
+    this.#contain(() => this.#takeHead(status, contentType, headers))
+  }
+
+  onData(chunk: Buffer): void {
+    this.#contain(() => this.#takeData(chunk))
+  }
+
+  onEnd(): void {
+    this.#contain(() => this.#takeEnd())
+  }
+
+  /** A bug of ours ends this request and no other (faults F-P7). */
+  #contain(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#breakOff(error as Error)
+    }
+  }
+
+  #breakOff(bug: Error): void {
+    if (this.#phase === 'over') return
+    this.#flight?.abort()
+    if (this.#phase !== 'open') this.#over(bug)
+    else {
+      this.#call.destroy()
+      const { report } = this.#relay!
+      this.#settle(report, { estimateOutput: () => 0 }, false, 'internal_error', false, () => this.#over(bug))
+    }
+  }
+
+  #takeHead(status: number, contentType: string, headers: Parameters<UpstreamListener['onHead']>[2]): void {
     this.#headMs = this.#gateway.clockMs()
     this.#lastByteMs = this.#headMs
     this.#lastEventMs = this.#headMs
@@ -153,7 +187,7 @@ export class Delivery implements UpstreamListener, Ticking {
     else this.#phase = 'reading'
   }
 
-  onData(chunk: Buffer): void {
+  #takeData(chunk: Buffer): void {
     if (this.#phase === 'over') return
     this.#lastByteMs = this.#gateway.clockMs()
     if (this.#relay) {
@@ -171,7 +205,7 @@ export class Delivery implements UpstreamListener, Ticking {
     else this.#chunks.push(chunk)
   }
 
-  onEnd(): void {
+  #takeEnd(): void {
     this.#isFlightOver = true
     if (this.#phase === 'over') return
     if (this.#relay) {
@@ -221,7 +255,10 @@ export class Delivery implements UpstreamListener, Ticking {
 
   /** What the deadlines say now, by the monotonic clock. Called a few times a second. */
   tick(nowMs: number): void {
-    if (this.#phase === 'over') return
+    if (this.#phase !== 'over') this.#contain(() => this.#checkDeadlines(nowMs))
+  }
+
+  #checkDeadlines(nowMs: number): void {
     const { timeouts } = this.#config
     if (this.#goneMs !== undefined) {
       if (nowMs - this.#goneMs >= timeouts.settleWindowMs) this.#settleCut('client_abort')
@@ -395,7 +432,7 @@ export class Delivery implements UpstreamListener, Ticking {
     this.#settle(this.#relay?.report ?? {}, source, false, outcome, false, () => this.#over())
   }
 
-  #settleComplete(report: UsageReport, source: EstimateSource, then: (usage: ShownUsage) => void): void {
+  #settleComplete(report: UsageReport, source: EstimateSource, then: (usage: Usage) => void): void {
     const outcome = this.#goneMs === undefined ? 'ok' : 'client_abort'
     // An answer that we ended at a stop sequence has no final word of the model's (ruling T15).
     this.#settle(report, source, !source.isCutByUs, outcome, false, then)
@@ -408,56 +445,32 @@ export class Delivery implements UpstreamListener, Ticking {
     isComplete: boolean,
     outcome: Outcome,
     isWaived: boolean,
-    then: (usage: ShownUsage) => void,
+    then: (usage: Usage) => void,
   ): void {
     const wasOpen = this.#phase === 'open'
     const phase = this.#phase
     // From here on nothing that the upstream or the client does changes the bill.
     this.#phase = 'over'
-    const {
-      usage,
-      source: usageSource,
-      flags,
-    } = weighUsage({
-      report,
-      isComplete,
-      estimateInput: () => this.#exchange.inputTokensEstimate,
-      estimateOutput: () => source.estimateOutput(),
-      outputTokensCap: this.#exchange.outputTokensCap,
-    })
-    const amountNanos = isWaived ? 0n : priceNanos(this.#model.prices, usage)
-    const record = this.#record
-    record.usage = usage
-    record.usageSource = isWaived ? 'waived' : usageSource
-    record.costNanos = amountNanos
-    record.outcome = outcome
-    if (flags.length > 0) record.flags = flags
-    this.#gateway.ledger
-      .debit({
-        requestId: this.#call.requestId,
-        account: this.#account,
-        model: this.#model.id,
-        amountNanos,
-        usage,
-        usageSource: record.usageSource,
-        priceVersion: this.#model.priceVersion,
-        prices: this.#model.prices,
-        outcome,
-        createdMs: this.#gateway.nowMs(),
-      })
-      .then(
-        () => {
-          this.#phase = phase
+    const evidence = { report, isComplete, estimateOutput: () => source.estimateOutput(), outcome, isWaived }
+    settle(this.#gateway, this.#record, this.#account, this.#model, this.#exchange, evidence).then(
+      (usage) => {
+        this.#phase = phase
+        try {
           then(usage)
-        },
-        (error: Error) => {
-          // Neither database nor spool took it: the client does not get to see an end that is not on record.
-          record.cause = 'ledger_unsettled'
-          record.outcome = 'internal_error'
-          if (wasOpen) this.#call.destroy()
-          this.#over(wasOpen ? undefined : error)
-        },
-      )
+        } catch (bug) {
+          // It is paid for, and cannot be shown to its end.
+          this.#call.destroy()
+          this.#over(bug as Error)
+        }
+      },
+      (error: Error) => {
+        // Neither database nor spool took it: the client does not get to see an end that is not on record.
+        this.#record.cause = 'ledger_unsettled'
+        this.#record.outcome = 'internal_error'
+        if (wasOpen) this.#call.destroy()
+        this.#over(wasOpen ? undefined : error)
+      },
+    )
   }
 
   /** The one end of a request. */
@@ -496,4 +509,3 @@ const nothing: Usage = {
 }
 
 type EstimateSource = { estimateOutput(): number; isCutByUs?: boolean }
-type ShownUsage = ReturnType<typeof weighUsage>['usage']

@@ -1,13 +1,12 @@
-import type { Fault } from '../../inference/answer.ts'
-import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.ts'
+import type { Usage } from '../../inference/usage.ts'
 import { asObject, scanObject } from '../../json.ts'
 import { chatEnvelope, type ErrorFacts } from '../envelope.ts'
-import { dataOf, deltaCharacters, encodeLatin1, FrameCutter, type RawFrame, withData } from '../frame-cutter.ts'
-import { headValues, JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
-import type { StreamRelay } from '../relay.ts'
+import { dataOf, deltaCharacters, encodeLatin1, type RawFrame, withData } from '../frame-cutter.ts'
+import { headValues } from '../native-answer.ts'
+import { NativeStream } from '../native-stream.ts'
 import { faultOfError } from '../stream-fault.ts'
 import { mintedCompletionId, wantedUsage } from './native-json.ts'
-import { type ChatUsage, decodeUsage, encodeUsage } from './usage.ts'
+import { decodeUsage, encodeUsage } from './usage.ts'
 
 /** Where a delta's text is; a reasoning model's is under one of several names. */
 const textNeedles = ['"content":', '"arguments":', '"reasoning_content":', '"reasoning":', '"refusal":']
@@ -19,60 +18,16 @@ const textNeedles = ['"content":', '"arguments":', '"reasoning_content":', '"rea
  * All chunks of a stream begin with the same members. That beginning is parsed once and replaced by comparison, so that
  * a chunk costs no parse.
  */
-export class ChatNativeStream implements StreamRelay {
-  readonly encoding = 'latin1'
-  isVisible = false
-  isFinished = false
-  readonly isCutByUs = false
-  fault: Fault | undefined
-  events = 0
-  report: UsageReport = {}
-  readonly #head: NativeHead
-  readonly #cutter = new FrameCutter()
+export class ChatNativeStream extends NativeStream {
   /** The repeated beginning of a chunk's frame up to `"choices"`, and what the client sees in its place. */
   #prefix: { raw: string; shown: string } | undefined
   /** Head of a chunk of ours, as the upstream's chunks have it. */
   #shownHead: { id: string; created: number } | undefined
   /** Whether the upstream's id lacks the prefix; decided by the first chunk. */
   #hasMintedId: boolean | undefined
-  #producedCharacters = 0
   #hasChoice = false
   #hasReason = false
   #usageFrame: RawFrame = ''
-
-  constructor(head: NativeHead) {
-    this.#head = head
-  }
-
-  push(chunk: Uint8Array): string {
-    let out = ''
-    for (const frame of this.#cutter.push(
-      Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1'),
-    )) {
-      if (this.isFinished || this.fault) break
-      out += this.#take(frame)
-    }
-    if (this.#cutter.isOversize) this.fault ??= { kind: 'broken', text: 'one event is too large' }
-    return out
-  }
-
-  end(): string {
-    const rest = this.#cutter.end()
-    const out = rest !== undefined && !this.isFinished && !this.fault ? this.#take(rest) : ''
-    if (this.isFinished || this.fault) return out
-    if (this.#hasReason) this.isFinished = true
-    else this.fault = { kind: 'truncated', text: 'the stream ended early' }
-    return out
-  }
-
-  pushWhole(body: Buffer): string {
-    this.fault = readErrorBody(body) ?? { kind: 'broken', text: 'JSON where a stream was asked for' }
-    return ''
-  }
-
-  estimateOutput(): number {
-    return tokensOfCharacters(this.#producedCharacters)
-  }
 
   /** The last data chunk has no choices and the counters, whatever the upstream did (spec 6.2); then the terminator. */
   finish(usage: Usage): string {
@@ -90,18 +45,22 @@ export class ChatNativeStream implements StreamRelay {
     return `data: ${encodeLatin1(chatEnvelope(facts))}\n\n`
   }
 
-  #take(frame: RawFrame): string {
+  protected isEnough(): boolean {
+    return this.#hasReason
+  }
+
+  protected take(frame: RawFrame): string {
     const { raw, shown } = this.#prefix ?? noPrefix
     if (raw !== '' && frame.startsWith(raw) && isPlain(frame, raw.length)) {
       this.events++
-      this.#producedCharacters += deltaCharacters(frame, textNeedles, raw.length)
+      this.producedCharacters += deltaCharacters(frame, textNeedles, raw.length)
       return raw === shown ? frame : shown + frame.slice(raw.length)
     }
     const data = dataOf(frame)
     if (data === undefined || data.trim() === '') return ''
     if (data.trim() === '[DONE]') {
       if (this.#hasChoice || this.#hasReason) this.isFinished = true
-      else this.fault = { kind: 'broken', text: 'a terminator without an answer' }
+      else this.fail('a terminator without an answer')
       return ''
     }
     this.events++
@@ -110,13 +69,8 @@ export class ChatNativeStream implements StreamRelay {
 
   /** A chunk that is looked into: the first ones, those with a reason, counters or an error. */
   #takeChunk(frame: RawFrame, data: string): string {
-    let patch: JsonPatch
-    try {
-      patch = new JsonPatch(Buffer.from(data, 'latin1'))
-    } catch {
-      this.fault = { kind: 'broken', text: 'an event is not JSON' }
-      return ''
-    }
+    const patch = this.parse(data)
+    if (patch === undefined) return ''
     const chunk = patch.value
     const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : []
     const error = chunk['error'] ?? asObject(choices[0])?.['error']
@@ -124,26 +78,23 @@ export class ChatNativeStream implements StreamRelay {
       this.fault = faultOfError(error)
       return ''
     }
-    const quirk = this.#head.model.profile.usageQuirk
     const usage = asObject(chunk['usage'])
-    if (usage) this.report = mergeUsage(this.report, decodeUsage(usage, quirk))
-    else if (asObject(choices[0])?.['usage']) {
-      this.report = mergeUsage(this.report, decodeUsage(asObject(choices[0])?.['usage'], quirk))
-    }
+    const reported = usage ?? asObject(choices[0])?.['usage']
+    if (reported) this.learn(decodeUsage(reported, this.head.model.profile.usageQuirk))
     for (const choice of choices) this.#lookAt(asObject(choice))
 
-    const minted = mintedCompletionId(this.#head.requestId)
-    const values = headValues(this.#head, chunk, 'chatcmpl-', minted)
+    const minted = mintedCompletionId(this.head.requestId)
+    const values = headValues(this.head, chunk, 'chatcmpl-', minted)
     // One answer has one id: where the first chunk needed another one, every chunk has it (ruling P3).
     this.#hasMintedId ??= values.has('id')
     if (this.#hasMintedId) values.set('id', JSON.stringify(minted))
     this.#shownHead ??= {
       id: values.has('id') ? minted : (chunk['id'] as string),
-      created: typeof chunk['created'] === 'number' ? chunk['created'] : this.#head.createdSeconds,
+      created: typeof chunk['created'] === 'number' ? chunk['created'] : this.head.createdSeconds,
     }
     patch.set([], values)
     const isUsageChunk = usage !== undefined && choices.length === 0
-    if (isUsageChunk) patch.setMissing(['usage'], wantedUsage(knownUsage(this.report)))
+    if (isUsageChunk) patch.setMissing(['usage'], wantedUsage(encodeUsage(this.known())))
     const shown = patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
     if (isUsageChunk) {
       this.#usageFrame = shown
@@ -165,7 +116,7 @@ export class ChatNativeStream implements StreamRelay {
     for (const [name, value] of Object.entries(delta)) {
       if (name === 'role' || value === null || value === '') continue
       this.isVisible = true
-      this.#producedCharacters += typeof value === 'string' ? value.length : JSON.stringify(value).length
+      this.producedCharacters += typeof value === 'string' ? value.length : JSON.stringify(value).length
     }
   }
 
@@ -178,11 +129,11 @@ export class ChatNativeStream implements StreamRelay {
   }
 
   #usageChunk(usage: Usage): string {
-    const head = this.#shownHead ?? { id: mintedCompletionId(this.#head.requestId), created: this.#head.createdSeconds }
+    const head = this.#shownHead ?? { id: mintedCompletionId(this.head.requestId), created: this.head.createdSeconds }
     const chunk = {
       ...head,
       object: 'chat.completion.chunk',
-      model: this.#head.model.id,
+      model: this.head.model.id,
       choices: [],
       usage: encodeUsage(usage),
     }
@@ -219,16 +170,4 @@ function prefixOf(frame: RawFrame): string | undefined {
   const headEnds = Math.max(...['id', 'model'].map((key) => members.findLastIndex((member) => member.key === key)))
   if (choices < 0 || headEnds > choices) return undefined
   return frame.slice(0, start + members[choices]!.keyStart)
-}
-
-function knownUsage(report: UsageReport): ChatUsage {
-  return encodeUsage({
-    inputTokens: report.inputTokens ?? 0,
-    cacheReadTokens: report.cacheReadTokens ?? 0,
-    cacheWriteTokens: report.cacheWriteTokens ?? 0,
-    cacheWrite1hTokens: 0,
-    outputTokens: report.outputTokens ?? 0,
-    reasoningTokens: report.reasoningTokens ?? 0,
-    estimated: false,
-  })
 }

@@ -1,18 +1,9 @@
-import type { Fault } from '../../inference/answer.ts'
-import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.ts'
+import type { Usage } from '../../inference/usage.ts'
 import { asObject } from '../../json.ts'
 import type { ErrorFacts } from '../envelope.ts'
-import {
-  dataOf,
-  deltaCharacters,
-  encodeLatin1,
-  eventOf,
-  FrameCutter,
-  type RawFrame,
-  withData,
-} from '../frame-cutter.ts'
-import { JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from '../native-answer.ts'
-import type { StreamRelay } from '../relay.ts'
+import { dataOf, deltaCharacters, encodeLatin1, eventOf, type RawFrame, withData } from '../frame-cutter.ts'
+import { JsonPatch } from '../native-answer.ts'
+import { NativeStream } from '../native-stream.ts'
 import { faultOfError } from '../stream-fault.ts'
 import { failedCode } from './failed-code.ts'
 import { mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
@@ -37,58 +28,16 @@ const quiet = new Set([
  * A responses model's stream for a responses client: every event as its provider emits it (spec 4.4). Edited is the
  * response object of the first and the last event (model, id, `store`); the last one waits for the bill.
  */
-export class ResponsesNativeStream implements StreamRelay {
-  readonly encoding = 'latin1'
-  isVisible = false
-  isFinished = false
-  readonly isCutByUs = false
-  fault: Fault | undefined
-  events = 0
-  report: UsageReport = {}
-  readonly #head: NativeHead
-  readonly #cutter = new FrameCutter()
-  #producedCharacters = 0
+export class ResponsesNativeStream extends NativeStream {
   #response: Record<string, unknown> = {}
   #lastFrame: RawFrame = ''
   #terminal: { frame: RawFrame; data: string; usage: Record<string, unknown> | undefined } | undefined
-
-  constructor(head: NativeHead) {
-    this.#head = head
-  }
-
-  push(chunk: Uint8Array): string {
-    let out = ''
-    for (const frame of this.#cutter.push(
-      Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1'),
-    )) {
-      if (this.isFinished || this.fault) break
-      out += this.#take(frame)
-    }
-    if (this.#cutter.isOversize) this.fault ??= { kind: 'broken', text: 'one event is too large' }
-    return out
-  }
-
-  end(): string {
-    const rest = this.#cutter.end()
-    const out = rest !== undefined && !this.isFinished && !this.fault ? this.#take(rest) : ''
-    if (!this.isFinished && !this.fault) this.fault = { kind: 'truncated', text: 'the stream ended early' }
-    return out
-  }
-
-  pushWhole(body: Buffer): string {
-    this.fault = readErrorBody(body) ?? { kind: 'broken', text: 'JSON where a stream was asked for' }
-    return ''
-  }
-
-  estimateOutput(): number {
-    return tokensOfCharacters(this.#producedCharacters)
-  }
 
   finish(usage: Usage): string {
     if (this.#terminal === undefined) return ''
     const { frame, data, usage: reported } = this.#terminal
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
-    patch.set(['response'], responseValues(this.#head, asObject(patch.value['response']) ?? {}))
+    patch.set(['response'], responseValues(this.head, asObject(patch.value['response']) ?? {}))
     patch.setMissing(['response', 'usage'], wantedUsage(encodeUsage(usage), reported))
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
@@ -104,12 +53,12 @@ export class ResponsesNativeStream implements StreamRelay {
       type: 'response.failed',
       sequence_number: sequence === undefined ? 0 : Number(sequence) + 1,
       response: {
-        id: mintedResponseId(this.#head.requestId),
+        id: mintedResponseId(this.head.requestId),
         object: 'response',
-        created_at: this.#head.createdSeconds,
+        created_at: this.head.createdSeconds,
         output: [],
         ...this.#response,
-        model: this.#head.model.id,
+        model: this.head.model.id,
         status: 'failed',
         error: { code: failedCode(facts), message: facts.message },
         store: false,
@@ -119,7 +68,12 @@ export class ResponsesNativeStream implements StreamRelay {
     return `event: response.failed\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
   }
 
-  #take(frame: RawFrame): string {
+  /** Only a terminal event is an end on this wire. */
+  protected isEnough(): boolean {
+    return false
+  }
+
+  protected take(frame: RawFrame): string {
     let name = eventOf(frame)
     let named = frame
     if (name === undefined) {
@@ -134,7 +88,7 @@ export class ResponsesNativeStream implements StreamRelay {
       this.events++
       this.isVisible = true
       this.#lastFrame = frame
-      this.#producedCharacters += deltaCharacters(frame, textNeedles)
+      this.producedCharacters += deltaCharacters(frame, textNeedles)
       return named
     }
     if (name !== 'keepalive') this.events++
@@ -151,26 +105,26 @@ export class ResponsesNativeStream implements StreamRelay {
   }
 
   #takeLifecycle(frame: RawFrame): string {
-    const patch = this.#parse(frame)
+    const patch = this.parse(dataOf(frame) ?? '')
     const response = asObject(patch?.value['response'])
     if (patch === undefined || response === undefined) return frame
     this.#lastFrame = frame
-    const values = responseValues(this.#head, response)
-    this.#response = { ...response, ...(values.has('id') ? { id: mintedResponseId(this.#head.requestId) } : {}) }
+    const values = responseValues(this.head, response)
+    this.#response = { ...response, ...(values.has('id') ? { id: mintedResponseId(this.head.requestId) } : {}) }
     patch.set(['response'], values)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
   #takeTerminal(frame: RawFrame): string {
-    const patch = this.#parse(frame)
+    const patch = this.parse(dataOf(frame) ?? '')
     const response = asObject(patch?.value['response'])
     if (patch === undefined || response === undefined) {
-      this.fault ??= { kind: 'broken', text: 'a terminal event without a response' }
+      this.fail('a terminal event without a response')
       return ''
     }
     const usage = asObject(response['usage'])
-    this.report = mergeUsage(this.report, decodeUsage(usage, this.#head.model.profile.usageQuirk))
-    this.#producedCharacters = Math.max(this.#producedCharacters, JSON.stringify(response['output'] ?? []).length - 200)
+    this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
+    this.producedCharacters = Math.max(this.producedCharacters, JSON.stringify(response['output'] ?? []).length - 200)
     this.#terminal = { frame, data: dataOf(frame)!, usage }
     this.isVisible = true
     this.isFinished = true
@@ -178,20 +132,11 @@ export class ResponsesNativeStream implements StreamRelay {
   }
 
   #takeFailure(frame: RawFrame): void {
-    const patch = this.#parse(frame)
+    const patch = this.parse(dataOf(frame) ?? '')
     const response = asObject(patch?.value['response'])
     const usage = asObject(response?.['usage'])
-    if (usage) this.report = mergeUsage(this.report, decodeUsage(usage, this.#head.model.profile.usageQuirk))
+    if (usage) this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
     const error = response?.['error'] ?? patch?.value['error'] ?? patch?.value
     this.fault ??= faultOfError(error)
-  }
-
-  #parse(frame: RawFrame): JsonPatch | undefined {
-    try {
-      return new JsonPatch(Buffer.from(dataOf(frame) ?? '', 'latin1'))
-    } catch {
-      this.fault = { kind: 'broken', text: 'an event is not JSON' }
-      return undefined
-    }
   }
 }

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import test, { after, before } from 'node:test'
+import type { UpstreamListener } from '../../src/upstream/upstreams.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { assertQuiet } from '../support/quiet.ts'
+
+let gateway: TestGateway
+before(async () => {
+  gateway = await startTestGateway()
+})
+after(() => gateway.close())
+
+/** An upstream side that breaks its contract, which is what a bug of ours looks like to a delivery. */
+function breakUpstreams(play: (listener: UpstreamListener) => void): () => void {
+  const parts = gateway.server.gateway
+  const whole = parts.upstreams
+  const flight = { accountName: 'broken', abort() {}, pause() {}, resume() {} }
+  const send = (_: unknown, listener: UpstreamListener) => {
+    queueMicrotask(() => play(listener))
+    return flight
+  }
+  parts.upstreams = () => ({ ...whole(), send })
+  return () => {
+    parts.upstreams = whole
+  }
+}
+
+const body = { model: 'native-chat', messages: [{ role: 'user', content: 'Hello' }] }
+
+test('F-P7 a bug in one request is a 500 for that request, logged, and the next one is served', async () => {
+  const mend = breakUpstreams((listener) => listener.onHead(200, 'application/json', undefined as never))
+  const response = await gateway.post('/v1/chat/completions', body)
+  mend()
+  assert.equal(response.status, 500)
+  const { error } = (await response.json()) as { error: { code: string; message: string } }
+  assert.equal(error.code, 'internal_error')
+  assert.doesNotMatch(error.message, /undefined|TypeError/)
+  const line = await gateway.logOf(response.headers.get('x-request-id')!)
+  assert.equal(line['outcome'], 'internal_error')
+  assert.equal((await gateway.post('/v1/chat/completions', body)).status, 200)
+  await assertQuiet(gateway)
+})
+
+test('F-P7 a bug in a started stream cuts that stream and bills its evidence', async () => {
+  const mend = breakUpstreams((listener) => {
+    listener.onHead(200, 'text/event-stream', {})
+    const chunk = 'data: {"id":"chatcmpl-1","model":"up-chat","choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n'
+    listener.onData(Buffer.from(chunk))
+    setTimeout(() => listener.onData(undefined as never), 50)
+  })
+  const response = await gateway.post('/v1/chat/completions', { ...body, stream: true })
+  await assert.rejects(response.text())
+  mend()
+  const id = response.headers.get('x-request-id')!
+  assert.equal((await gateway.logOf(id))['outcome'], 'internal_error')
+  assert.ok(gateway.store.findEntry(id)!.amountNanos > 0n)
+  await assertQuiet(gateway)
+})
