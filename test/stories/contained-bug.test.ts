@@ -44,7 +44,9 @@ test('F-P7 a bug in one request is a 500 for that request, logged, and the next 
 test('F-P7 a bug in a started stream cuts that stream and bills its evidence', async () => {
   const mend = breakUpstreams((listener) => {
     listener.onHead(200, 'text/event-stream', {})
-    const chunk = 'data: {"id":"chatcmpl-1","model":"up-chat","choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n'
+    const choices = [{ index: 0, delta: { role: 'assistant', content: 'Hi' }, finish_reason: null }]
+    const head = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'up-chat' }
+    const chunk = `data: ${JSON.stringify({ ...head, choices })}\n\n`
     listener.onData(Buffer.from(chunk))
     setTimeout(() => listener.onData(undefined as never), 50)
   })
