@@ -11,6 +11,7 @@ const parts: Record<string, string[]> = {
   'format and lint': ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'],
   types: ['node_modules/typescript/bin/tsc', '-p', '.'],
   'generated files': ['scripts/config-generated.ts', '--check'],
+  'pages of translation': ['scripts/translation-docs.ts', '--check'],
   conformance: ['scripts/conformance.ts', '--check'],
   tests: ['scripts/test.ts'],
 }

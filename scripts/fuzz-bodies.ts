@@ -1,0 +1,140 @@
+/**
+ * Damages the bytes of clients' bodies (flipped bits, cut and doubled slices, other tokens) and walks them from the byte
+ * scanner through the field checks to an upstream's body, native or translated:
+ *
+ *     node bin/node.mjs scripts/fuzz-bodies.ts [inputs] [seed]
+ *
+ * Whatever comes ends in a body that is JSON or in a 400 that we meant (ruling R9); all else is our bug.
+ */
+import type { Model, WireName } from '../src/catalog/model.ts'
+import { GatewayError } from '../src/errors.ts'
+import { checkFields, readModelId } from '../src/wires/checks.ts'
+import { ClientBody } from '../src/wires/client-body.ts'
+import { readConversationKey } from '../src/wires/conversation-key.ts'
+import { translators } from '../src/wires/translators.ts'
+import { natives } from '../src/wires/wires.ts'
+import { modelOf } from '../test/translation/page.ts'
+import { fullBodies } from '../test/translation/support/bodies.ts'
+
+const wires: readonly WireName[] = ['messages', 'chat', 'responses']
+const models = Object.fromEntries(wires.map((wire) => [wire, modelOf(wire, undefined)])) as Record<WireName, Model>
+const seeds = wires.map((wire) => ({ wire, bytes: Buffer.from(JSON.stringify(fullBodies[wire])) }))
+
+/** Pieces of JSON, whole and broken, that are put in. */
+const tokens = [
+  ...'{}[]",:\\ \0\x7f',
+  'null',
+  'true',
+  '-',
+  '0',
+  '1e999',
+  '-1',
+  '""',
+  '[]',
+  '{}',
+  '\\u0000',
+  '\\ud800',
+  '"\\ud83d"',
+  '"__proto__":{},',
+  '"type":"text",',
+  '"model":"x",',
+  '\ufeff',
+  '\xff',
+  '[['.repeat(50),
+]
+
+/**
+ * One body's way through the gateway, to a native and to the translated models.
+ * @throws what is no refusal of ours.
+ */
+export function walkBody(wire: WireName, bytes: Buffer): 'sent' | 'refused' {
+  let outcome: 'sent' | 'refused' = 'refused'
+  for (const to of wires) {
+    try {
+      const body = new ClientBody(bytes)
+      readModelId(body)
+      const cacheKey = readConversationKey(wire, body, () => undefined)
+      checkFields(wire, body)
+      const sent =
+        to === wire
+          ? natives[wire]
+              .adaptRequest(body, models[to], { scopedKey: cacheKey, isOurSeal: () => false })
+              .body.toString()
+          : translators[to].encodeRequest(
+              translators[wire].decodeRequest(body.text(), { cacheKey, unseal: () => undefined }),
+              models[to],
+            ).body
+      JSON.parse(sent)
+      outcome = 'sent'
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.status !== 400) throw error
+    }
+  }
+  return outcome
+}
+
+if (import.meta.main) {
+  const inputs = Number(process.argv[2] ?? 20_000)
+  let state = Number(process.argv[3] ?? 1) >>> 0 || 1
+  const counts = { sent: 0, refused: 0 }
+  let slowestMs = 0
+  for (let run = 0; run < inputs; run++) {
+    const { wire, bytes } = seeds[below(seeds.length)]!
+    let damaged: Buffer = bytes
+    for (let i = below(4); i >= 0; i--) damaged = damage(damaged)
+    const startedMs = performance.now()
+    try {
+      counts[walkBody(wire, damaged)]++
+    } catch (error) {
+      console.error(`${wire}: ${error instanceof Error ? error.stack : String(error)}\n${damaged.toString('base64')}`)
+      process.exitCode = 1
+      break
+    }
+    slowestMs = Math.max(slowestMs, performance.now() - startedMs)
+  }
+  console.log(`${counts.sent} sent on, ${counts.refused} refused, slowest ${slowestMs.toFixed(0)} ms`)
+
+  function damage(before: Buffer): Buffer {
+    const at = below(before.length)
+    const end = Math.min(before.length, at + 1 + below(40))
+    switch (below(6)) {
+      case 0: {
+        const flipped = Buffer.from(before)
+        for (let i = below(3); i >= 0; i--) flipped[below(flipped.length)]! ^= 1 << below(8)
+        return flipped
+      }
+      case 1:
+        return Buffer.concat([before.subarray(0, at), before.subarray(end)])
+      case 2:
+        return Buffer.concat([before.subarray(0, end), before.subarray(at)])
+      case 3:
+        return below(8) === 0 ? before.subarray(0, at) : retype(before)
+      case 4:
+        return retype(before)
+      default: {
+        const token = Buffer.from(tokens[below(tokens.length)]!, 'latin1')
+        return Buffer.concat([before.subarray(0, at), token, before.subarray(at)])
+      }
+    }
+  }
+
+  /** Another value in place of a string or a number, so that many bodies stay JSON. */
+  function retype(before: Buffer): Buffer {
+    const text = before.toString('latin1')
+    const places = [...text.matchAll(/":("(?:[^"\\]|\\.)*"|-?[0-9.]+|null|true|false|\{\}|\[\])/g)]
+    const place = places[below(places.length)]
+    if (!place) return before
+    const start = place.index + 2
+    const value = ['null', '0', '-1', '1e999', '""', '"x"', '[]', '{}', 'true', '[null]', '{"type":"text"}'][below(11)]!
+    return Buffer.from(text.slice(0, start) + value + text.slice(start + place[1]!.length), 'latin1')
+  }
+
+  /** xorshift: the same seed damages the same way. */
+  function below(limit: number): number {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    state >>>= 0
+    return limit === 0 ? 0 : state % limit
+  }
+}

@@ -1,0 +1,37 @@
+import { spawnSync } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+// npm run test:nightly [-- inputs-per-decoder [seed]]
+//
+// What is too long for npm test: the properties with ten thousand runs each, and the fuzzers with a million inputs for
+// each of the three decoders. The seed is the day, so that every night tries others; a fuzzer prints the input that fails,
+// which then goes to test/translation/seeds.
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const inputs = 3 * Number(process.argv[2] ?? 1_000_000)
+const seed = process.argv[3] ?? new Date().toISOString().slice(0, 10).replaceAll('-', '')
+
+const laws = globSync('test/**/*.test.ts', { cwd: root }).filter((file) =>
+  readFileSync(new URL(`../${file}`, import.meta.url), 'utf8').includes('TRIWIRE_RUNS'),
+)
+
+const parts: Record<string, string[]> = {
+  'properties, 10,000 runs': ['scripts/test.ts', ...laws],
+  'models’ answers': ['scripts/fuzz-answers.ts', String(inputs), seed],
+  'clients’ requests': ['scripts/fuzz-requests.ts', String(inputs), seed],
+  'clients’ bytes': ['scripts/fuzz-bodies.ts', String(inputs), seed],
+  'the whole gateway': ['scripts/fuzz-gateway.ts', String(Math.ceil(inputs / 30)), seed],
+}
+
+const lines: string[] = []
+for (const [name, command] of Object.entries(parts)) {
+  console.log(`\n${name}: ${command.join(' ')}`)
+  const started = performance.now()
+  const env = { ...process.env, TRIWIRE_RUNS: '10000' }
+  const { status } = spawnSync(process.execPath, command, { cwd: root, stdio: 'inherit', env })
+  const minutes = ((performance.now() - started) / 60_000).toFixed(1)
+  lines.push(`${status === 0 ? 'ok    ' : 'FAILED'} ${name}, ${minutes} min`)
+  if (status !== 0) process.exitCode = 1
+}
+console.log(`\nseed ${seed}\n${lines.join('\n')}`)
