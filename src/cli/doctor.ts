@@ -4,6 +4,7 @@ import { originOf } from './origin.ts'
 import { formatTable, print } from './print.ts'
 import type { Finding } from './probes.ts'
 
+/** `doctor`: probes a running gateway as clients would (text, stream, tools, reasoning, cache, errors), on every wire. */
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
