@@ -54,8 +54,8 @@ function echoOf({ echo, modelId }: AnswerHead): Record<string, unknown> {
     background: false,
     instructions: echo['instructions'] ?? null,
     max_output_tokens: echo['max_output_tokens'] ?? null,
-    max_tool_calls: echo['max_tool_calls'] ?? null,
-    metadata: asObject(echo['metadata']) ?? {},
+    max_tool_calls: integerOf(echo['max_tool_calls'], null),
+    metadata: wordsOnly(asObject(echo['metadata'])),
     parallel_tool_calls: typeof echo['parallel_tool_calls'] === 'boolean' ? echo['parallel_tool_calls'] : true,
     previous_response_id: null,
     prompt_cache_key: echo['prompt_cache_key'] ?? null,
@@ -64,14 +64,17 @@ function echoOf({ echo, modelId }: AnswerHead): Record<string, unknown> {
     service_tier: 'default',
     store: false,
     temperature: numberOf(echo['temperature'], 1),
-    text: { ...text, format: asObject(text?.['format']) ?? { type: 'text' } },
+    text: {
+      format: asObject(text?.['format']) ?? { type: 'text' },
+      ...(typeof text?.['verbosity'] === 'string' && { verbosity: text['verbosity'] }),
+    },
     tool_choice: echo['tool_choice'] ?? 'auto',
     tools: objectsOf(echo['tools']).map(echoTool),
-    top_logprobs: numberOf(echo['top_logprobs'], 0),
+    top_logprobs: integerOf(echo['top_logprobs'], 0),
     top_p: numberOf(echo['top_p'], 1),
     presence_penalty: numberOf(echo['presence_penalty'], 0),
     frequency_penalty: numberOf(echo['frequency_penalty'], 0),
-    truncation: typeof echo['truncation'] === 'string' ? echo['truncation'] : 'disabled',
+    truncation: echo['truncation'] === 'auto' ? 'auto' : 'disabled',
     user: echo['user'] ?? null,
   }
 }
@@ -83,6 +86,15 @@ function echoTool(tool: Record<string, unknown>): Record<string, unknown> {
   return { ...tool, description, parameters, strict }
 }
 
+/** Labels are words; clients are typed so. */
+function wordsOnly(labels: Record<string, unknown> = {}): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(labels).filter(([, label]) => typeof label === 'string'))
+}
+
 function numberOf(value: unknown, otherwise: number): number {
   return typeof value === 'number' ? value : otherwise
+}
+
+function integerOf(value: unknown, otherwise: number | null): number | null {
+  return Number.isInteger(value) ? (value as number) : otherwise
 }
