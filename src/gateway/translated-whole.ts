@@ -5,6 +5,9 @@ import type { StreamFold, WholeAnswer } from '../wires/relay.ts'
 import type { Translator } from '../wires/wire.ts'
 import { type AnswerPlan, startRun } from './answer-run.ts'
 
+/** The most that is kept of an answer before it is given up, in characters: as much as of an answer that came whole. */
+const charactersMax = 32 * 1_048_576
+
 /**
  * A translated answer for a client that wants JSON: the fold of the same events that a stream would have told, whether
  * the model sent one body or a stream (translation 1.2).
@@ -34,6 +37,7 @@ export class TranslatedWhole implements StreamFold {
       if (frame.data !== '') this.events++
       this.#take(this.#decoder.push(frame))
     }
+    if (this.#run.meter.characters() > charactersMax) this.fault ??= { kind: 'broken', text: '' }
   }
 
   end(): void {
@@ -47,7 +51,8 @@ export class TranslatedWhole implements StreamFold {
   }
 
   whole(): WholeAnswer {
-    if (!this.isFinished && !this.fault) this.#take(this.#decoder.push(cutFrame))
+    if (this.fault) return { fault: this.fault }
+    if (!this.isFinished) this.#take(this.#decoder.push(cutFrame))
     const outcome = this.#fold.outcome()
     if (outcome === 'none') return { fault: { kind: 'truncated', text: '' } }
     if ('fault' in outcome) return { fault: outcome.fault }

@@ -250,6 +250,20 @@ test('P2 a model that is asked for a stream whatever the client wants is folded 
   assert.equal(wordsOf('messages', JSON.parse(told)), 'Hello')
 })
 
+test('F-U33 a stream without an end is given up for a client that wants it whole', async () => {
+  const piece = text('x'.repeat(4 * 1_048_576))
+  gateway.play((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const more = (error?: Error | null) => {
+      if (!error) response.write(piece, (next) => setImmediate(more, next))
+    }
+    more()
+  })
+  const response = await gateway.post(paths.messages, say('messages', 'chat'))
+  assert.equal(response.status, 502)
+  assert.equal(await gateway.asked[0]!.left, true)
+})
+
 async function firstAsked() {
   while (!gateway.asked[0]) await new Promise((resolve) => setTimeout(resolve, 2))
   return gateway.asked[0].response

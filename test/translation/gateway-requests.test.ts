@@ -18,6 +18,8 @@ import {
   wishes,
 } from './support/scripted.ts'
 import {
+  blockStart,
+  blockStop,
   completion,
   created,
   events,
@@ -247,6 +249,17 @@ for (const stream of [true, false]) {
     ])
   })
 }
+
+test('T7 redacted thinking travels as an item with an empty summary and is restored', async () => {
+  const redacted = { type: 'redacted_thinking', data: 'canary-redacted' }
+  const answer = messageStart() + blockStart(0, redacted) + blockStop(0) + textBlock(1, 'Hi')
+  gateway.play(sse(answer + messageDelta('end_turn') + messageStop))
+  const response = await gateway.post(paths.responses, say('responses', 'messages', sealing))
+  const { output } = (await response.json()) as { output: Json[] }
+  assert.deepEqual(output[0]!['summary'], [])
+  assert.match(output[0]!['encrypted_content'], /^tw1\./)
+  assert.deepEqual(await givenBack(output), [redacted, { type: 'text', text: 'Hi' }])
+})
 
 test('T7 an envelope of another model, of another account, or changed, is as if it were not there', async () => {
   const { sealed, output } = await firstTurn(false, sealing)
