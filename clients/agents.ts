@@ -20,7 +20,7 @@ export type Agent = {
     run(command: string): ToolCall
     read(path: string): ToolCall
   }
-  /** The wires on which it names its conversation, so that every turn carries the same key (wires/clients 1). */
+  /** The wires on which it names its conversation, by itself or as its setup tells it, so that every turn carries a key. */
   keyed: readonly WireName[]
   /** The wires on which it asks for reasoning with a model it does not know. */
   reasons: readonly WireName[]
@@ -87,7 +87,7 @@ export const agents: readonly Agent[] = [
       run: (command) => ({ name: 'run_shell_command', arguments: { command, is_background: false } }),
       read: (file_path) => ({ name: 'read_file', arguments: { file_path } }),
     },
-    keyed: ['responses'],
+    keyed: everyWire,
     reasons: ['messages'],
   },
   {
@@ -102,7 +102,7 @@ export const agents: readonly Agent[] = [
       run: (command) => ({ name: 'bash', arguments: { command } }),
       read: (path) => ({ name: 'read', arguments: { path } }),
     },
-    keyed: ['responses'],
+    keyed: everyWire,
     reasons: everyWire,
   },
   {
@@ -117,7 +117,7 @@ export const agents: readonly Agent[] = [
       run: (command) => ({ name: 'bash', arguments: { command, description: 'Run it' } }),
       read: (path) => ({ name: 'view', arguments: { path } }),
     },
-    keyed: ['responses'],
+    keyed: everyWire,
     reasons: [],
   },
 ]

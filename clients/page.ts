@@ -26,8 +26,9 @@ reasoning where the agent asks for it.
 that is sent back, an unknown model as their typed error, and an abort that reaches the model; and the program that
 \`triwire setup\` prints is run.
 
-A cell has the cost of the whole run in credits, by the ledger, at 3 credits per million tokens in, 0.30 from cache, 3.75 into cache and 15 out; and
-how much of what went in was read from cache.
+A cell has the cost of the whole run in credits, by the ledger, at 3 credits per million tokens in, 0.30 from cache, 3.75
+into cache and 15 out; and how much of what went in was read from cache. A model of the messages wire caches what is marked: by the client itself, or
+by the gateway where the conversation has a name and the wires differ. Hence the 0 % of clients that mark and name nothing.
 
 ${table(cells)}
 

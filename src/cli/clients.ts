@@ -23,6 +23,13 @@ export type Client = {
 
 const keyVariable = 'TRIWIRE_API_KEY'
 
+/**
+ * Names the conversation (spec 4.1). Without a name a model of the messages wire is not asked to cache (ruling T5), and a
+ * long conversation costs three times as much. For an agent that names none, a fixed word does: what is cached is
+ * told by the text.
+ */
+const sessionHeader = 'x-session-id'
+
 /** The exact settings of each client, as the clients suite has run them (docs/clients.md). */
 export const clients: Readonly<Record<string, Client>> = {
   'openai-node': {
@@ -180,15 +187,17 @@ wire_api = "responses"
         // The vendor's SDK for the messages wire adds /v1 itself.
         baseUrl: wire === 'messages' ? origin : `${origin}/v1`,
         ...(wire === 'responses' ? { wireApi: 'responses' } : {}),
-        // By itself it would think as much as it may say in all, which this wire refuses.
-        ...(wire === 'messages'
-          ? {
-              generationConfig: {
+        generationConfig: {
+          // Its own session id would go out only after a switch that holds for every provider of the user.
+          customHeaders: { [sessionHeader]: 'qwen-code' },
+          // By itself it would think as much as it may say in all, which this wire refuses.
+          ...(wire === 'messages'
+            ? {
                 samplingParams: { max_tokens: outputTokensMax },
                 reasoning: { effort: 'medium', budget_tokens: Math.max(1_024, Math.floor(outputTokensMax / 4)) },
-              },
-            }
-          : {}),
+              }
+            : {}),
+        },
       }
       return {
         file: {
@@ -216,6 +225,7 @@ wire_api = "responses"
               baseUrl: wire === 'messages' ? origin : `${origin}/v1`,
               api: { messages: 'anthropic-messages', chat: 'openai-completions', responses: 'openai-responses' }[wire],
               apiKey: keyVariable,
+              headers: { [sessionHeader]: 'pi' },
               models: [{ id: model, reasoning: true, contextWindow: contextTokens, maxTokens: outputTokensMax }],
             },
           },
@@ -234,6 +244,7 @@ wire_api = "responses"
         COPILOT_PROVIDER_TYPE: wire === 'messages' ? 'anthropic' : 'openai',
         ...(wire === 'messages' ? {} : { COPILOT_PROVIDER_WIRE_API: wire === 'chat' ? 'completions' : 'responses' }),
         COPILOT_PROVIDER_API_KEY: key,
+        COPILOT_PROVIDER_HEADERS: `${sessionHeader}: copilot`,
         COPILOT_PROVIDER_MAX_PROMPT_TOKENS: String(contextTokens),
         COPILOT_PROVIDER_MAX_OUTPUT_TOKENS: String(outputTokensMax),
         COPILOT_MODEL: model,
