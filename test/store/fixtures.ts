@@ -11,7 +11,7 @@ import { type LedgerOptions, type OpenLedger, openLedger } from '../../src/store
 /** The path of a store that does not exist yet, in a folder that goes with the test. */
 export function createPath(t: TestContext): string {
   const dir = mkdtempSync(join(tmpdir(), 'triwire-store-'))
-  t.after(() => rmSync(dir, { recursive: true, force: true }))
+  t.after(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }))
   return join(dir, 'triwire.db')
 }
 

@@ -123,11 +123,12 @@ function flush(): void {
     if (isFileLost()) return
     const postings = store.postDebits(queue)
     const debits = queue
+    const balances = store.readBalances(new Set(debits.map((debit) => debit.accountId)))
     queue = []
     say({
       type: 'posted',
       postings: debits.map((debit, index) => [debit.requestId, postings[index]!]),
-      balances: store.readBalances(new Set(debits.map((debit) => debit.accountId))),
+      balances,
     })
   } catch (error) {
     recover(error)
