@@ -1,57 +1,110 @@
-import type { Command } from 'commander'
-import { asObject } from '../json.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { originOf } from './origin.ts'
 import { formatTable, print } from './print.ts'
-import type { Finding } from './probes.ts'
+import type { Finding, Probe } from './probes.ts'
+
+type Options = { key?: string; model: string[]; modelsMax: number; baseUrl?: string; timeout: number }
 
 /** `doctor`: probes a running gateway as clients would (text, stream, tools, reasoning, cache, errors), on every wire. */
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .description('ask a running gateway as clients do, on every wire, and say what they would stumble over')
-    .requiredOption('--key <key>', 'API key of an account with credit: the probes are billed')
-    .option('--model <id>', 'default: the first that the gateway lists')
-    .option('--base-url <url>', 'of any gateway (default: where the configured one listens)')
-    .action(async (options: { key: string; model?: string; baseUrl?: string }, command: Command) => {
-      const origin = await readOrigin(options.baseUrl, command)
-      const model = options.model ?? (await firstModel(origin))
-      const { probe } = await import('./probes.ts')
+    .addOption(new Option('--key <key>', 'API key of an account with credit: the probes are billed').env('TRIWIRE_KEY'))
+    .option('--model <id>', 'may be given several times (default: the first that the gateway lists)', addModel, [])
+    .option('--models-max <number>', 'how many of the listed models are asked', readCount, 10)
+    .option('--base-url <url>', 'of any gateway (default: where the configured one listens)', readOrigin)
+    .option('--timeout <time>', 'of one request, such as 500ms, 60s or 2m', readTime, 60_000)
+    .action(async (options: Options, command: Command) => {
+      const key = needKey(options.key, command)
+      const origin = options.baseUrl ?? (await findOrigin(command))
+      const { modelsMax, timeout: timeoutMs } = options
+      const { chooseModels } = await import('./doctor/choose-models.ts')
+      const { models, skipped } = await chooseModels({ origin, named: options.model, modelsMax, timeoutMs })
+      if (skipped > 0) console.error(`${skipped} more models are listed: --models-max or --model asks them too`)
+      const { planProbes, runProbe } = await import('./probes.ts')
+      const probes = planProbes(models)
       const findings: Finding[] = []
-      for await (const finding of probe({ origin, key: options.key, model })) findings.push(finding)
+      try {
+        for (const [at, probe] of probes.entries()) {
+          showProgress(at, probes.length, probe)
+          findings.push(await runProbe(probe, { origin, key, timeoutMs }))
+        }
+      } finally {
+        clearProgress()
+      }
       const isHealthy = findings.every(({ result }) => result !== 'failed')
-      print(command, { ok: isHealthy, base_url: origin, model, findings: findings.map(toRow) }, () =>
-        describe(origin, model, findings),
+      const tokens = findings.reduce((sum, finding) => sum + finding.tokens, 0)
+      print(command, { ok: isHealthy, base_url: origin, models, tokens, findings: findings.map(toRow) }, () =>
+        describe(origin, tokens, findings),
       )
       if (!isHealthy) process.exitCode = 1
     })
 }
 
-async function readOrigin(given: string | undefined, command: Command): Promise<string> {
-  if (given) return given.replace(/\/+(v1\/*)?$/, '')
+/** Its characters are checked here because `fetch`, and the parser of options, would quote a wrong one. */
+function needKey(key: string | undefined, command: Command): string {
+  if (!key) command.error("error: a key is needed: give --key or set TRIWIRE_KEY ('triwire key create' makes one)")
+  if (!/^[\x21-\x7e]+$/.test(key))
+    command.error('error: the key of --key or TRIWIRE_KEY has characters that no key has')
+  return key
+}
+
+async function findOrigin(command: Command): Promise<string> {
   const { loadConfig } = await import('../config/load.ts')
-  return originOf(loadConfig(command.optsWithGlobals()).listen)
+  const { listen } = loadConfig(command.optsWithGlobals())
+  if (listen.port === 0) throw new Error('The configuration lets the gateway choose its port: name it with --base-url')
+  return originOf(listen)
 }
 
-async function firstModel(origin: string): Promise<string> {
-  const response = await fetch(`${origin}/v1/models`, { signal: AbortSignal.timeout(10_000) }).catch((error) => {
-    throw new Error(`${origin} cannot be reached: ${error.cause?.message ?? error.message}`)
-  })
-  const data = asObject(await response.json().catch(() => undefined))?.['data']
-  const id = asObject(Array.isArray(data) ? data[0] : undefined)?.['id']
-  if (typeof id !== 'string') throw new Error(`${origin}/v1/models lists no model: name one with --model`)
-  return id
+function addModel(id: string, before: string[]): string[] {
+  return [...before, id]
 }
 
-function toRow({ wire, probe, result, firstByteMs, totalMs, detail }: Finding) {
-  return { wire, probe, result, first_byte_ms: firstByteMs, total_ms: totalMs, detail }
+function readCount(text: string): number {
+  if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('It is a number from 1 on.')
+  return Number(text)
 }
 
-function describe(origin: string, model: string, findings: readonly Finding[]): string {
-  const rows = findings.map(({ wire, probe, result, firstByteMs, totalMs, detail }) => {
-    return [wire, probe, result, String(firstByteMs), String(totalMs), detail]
-  })
+/** With or without `/v1`: people copy it from the settings of either kind of client. */
+function readOrigin(text: string): string {
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol)) throw new InvalidArgumentError('Write it like http://127.0.0.1:8080.')
+  if (url.username || url.password || url.search || url.hash) {
+    throw new InvalidArgumentError('It has no user name, query or fragment in it.')
+  }
+  return url.href.replace(/\/+(v1\/*)?$/, '')
+}
+
+const unitsMs: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 }
+
+/** @returns milliseconds */
+function readTime(text: string): number {
+  const [, count, unit] = /^([1-9]\d{0,5})(ms|s|m)$/.exec(text) ?? []
+  if (!count || !unit) throw new InvalidArgumentError('Write it like 500ms, 60s or 2m.')
+  return Number(count) * unitsMs[unit]!
+}
+
+/** Only for a person who watches. */
+function showProgress(at: number, total: number, { model, wire, name }: Probe): void {
+  if (!process.stderr.isTTY) return
+  const words = [model, wire, name].filter((word) => word !== null).join(' ')
+  process.stderr.write(`\r\u001b[2K${at + 1} of ${total}: ${words}`.slice(0, process.stderr.columns ?? 80))
+}
+
+function clearProgress(): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[2K')
+}
+
+function toRow({ model, wire, probe, result, firstByteMs, totalMs, tokens, note }: Finding) {
+  return { model, wire, probe, result, first_byte_ms: firstByteMs, total_ms: totalMs, tokens, note }
+}
+
+const columns = ['model', 'wire', 'probe', 'result', 'first byte ms', 'total ms', 'tokens', 'note']
+
+function describe(origin: string, tokens: number, findings: readonly Finding[]): string {
+  const rows = findings.map((finding) => Object.values(toRow(finding)).map((value) => String(value ?? '-')))
   const failed = findings.filter(({ result }) => result === 'failed').length
   const verdict = failed === 0 ? 'all is well' : `${failed} of ${findings.length} probes failed`
-  const table = formatTable(['wire', 'probe', 'result', 'first byte ms', 'total ms', 'detail'], rows)
-  return `${origin}, model ${model}\n\n${table}\n\n${verdict}`
+  return `${origin}\n\n${formatTable(columns, rows)}\n\n${verdict}; the probes took ${tokens} tokens, billed to the key's account`
 }

@@ -5,7 +5,7 @@ import test, { after, before } from 'node:test'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { run } from './run.ts'
 
-type Row = { wire: string; probe: string; result: string; detail: string }
+type Row = { model: string | null; wire: string | null; probe: string; result: string; tokens: number; note: string }
 
 let gateway: TestGateway
 before(async () => {
@@ -16,6 +16,7 @@ before(async () => {
     ),
     model('cut', 'sim?cut_events=3'),
     model('deaf', 'sim?reply=Hm'),
+    model('refused', 'sim?status=500'),
   ]
   gateway = await startTestGateway({ models, config: { limits: { failed_auth_per_minute: 1_000 } } })
 })
@@ -27,17 +28,17 @@ async function doctor(model: string, baseUrl = gateway.url) {
   const findings: Row[] = stdout ? JSON.parse(stdout).findings : []
   const of = (result: string) =>
     findings.filter((row) => row.result === result).map(({ wire, probe }) => `${wire} ${probe}`)
-  return { code, stderr, findings, failed: of('failed'), noted: of('note') }
+  return { code, stderr, findings, failed: of('failed'), none: of('none') }
 }
 
 for (const wire of ['messages', 'chat', 'responses'] as const) {
   test(`doctor finds nothing wrong on any wire with a well-behaved ${wire} model`, async () => {
-    const { code, findings, failed, noted } = await doctor(`well-${wire}`)
+    const { code, findings, failed, none } = await doctor(`well-${wire}`)
     assert.deepEqual(failed, [])
     assert.equal(code, 0)
-    assert.equal(findings.length, 21)
+    assert.equal(findings.length, 26)
     // Translation of chat has no way to ask for a summary.
-    assert.deepEqual(noted, wire === 'responses' ? ['chat reasoning'] : [])
+    assert.deepEqual(none, wire === 'responses' ? ['chat reasoning'] : [])
   })
 }
 
@@ -46,7 +47,7 @@ test('doctor says which streams end without their terminator, and exits 1', asyn
   assert.equal(code, 1)
   assert.deepEqual(failed.slice(0, 4), ['messages text', 'messages stream', 'messages tool call', 'messages reasoning'])
   const stream = findings.find(({ wire, probe }) => wire === 'chat' && probe === 'stream')
-  assert.equal(stream?.detail, 'the stream ended without its terminator')
+  assert.match(stream!.note, /^the stream ended without its terminator/)
 })
 
 test('doctor says where a model does not call the tool that it must', async () => {
@@ -62,20 +63,144 @@ test('doctor works against any base URL, and tells a server that is no gateway',
   const strange = await doctor('any', url)
   server.close()
   assert.equal(strange.code, 1)
-  assert.equal(strange.failed.length, 21)
-  assert.match(strange.findings[0]!.detail, /not a JSON object/)
+  assert.equal(strange.failed.length, 26)
+  assert.match(strange.findings[0]!.note, /not a JSON object: is this base URL a gateway/)
 })
 
-test('doctor without a model takes the first of the list, and prints a table', async () => {
-  const { code, stdout } = await run(['doctor', '--key', gateway.key, '--base-url', gateway.url])
+test('doctor without a model asks all that are listed, up to --models-max, and prints a table with the cost', async () => {
+  const args = ['doctor', '--base-url', gateway.url, '--models-max', '2']
+  const { code, stdout, stderr } = await run(args, { env: { TRIWIRE_KEY: gateway.key } })
   assert.equal(code, 0)
-  assert.match(stdout, /model well-messages/)
-  assert.match(stdout, /^responses {2}cache hit +ok +\d+ +\d+ +\d+ tokens$/m)
-  assert.match(stdout, /all is well/)
+  assert.match(
+    stdout,
+    /^well-messages {2}responses {2}cache hit +ok +\d+ +\d+ +\d+ +\d+ of \d+ tokens read from cache$/m,
+  )
+  assert.match(stdout, /^well-chat +chat +tool call +ok .*\{"ok":true\}$/m)
+  assert.doesNotMatch(stdout, /well-responses/)
+  assert.match(stdout, /^all is well; the probes took \d+ tokens, billed to the key's account$/m)
+  assert.equal(stderr, '4 more models are listed: --models-max or --model asks them too\n')
 })
 
-test('doctor says that nobody listens', async () => {
+test('doctor counts as tokens what the ledger billed', async () => {
+  const { key } = gateway.store.createKey(gateway.store.createAccount('doctor-cost', 10_000_000_000n).id)
+  const args = ['doctor', '--key', key, '--model', 'well-messages', '--model', 'well-chat', '--base-url', gateway.url]
+  const { json } = await run([...args, '--json'])
+  const { tokens, models } = json as unknown as { tokens: number; models: string[] }
+  const { json: entries } = await run([
+    '--store',
+    gateway.storePath,
+    'ledger',
+    'list',
+    '--account',
+    'doctor-cost',
+    '--json',
+  ])
+  const fields = ['input_tokens', 'cache_read_tokens', 'cache_write_tokens', 'cache_write_1h_tokens', 'output_tokens']
+  const billed = entries.flatMap((entry) => fields.map((field) => Number(entry[field] ?? 0)))
+  assert.deepEqual(models, ['well-messages', 'well-chat'])
+  assert.equal(
+    tokens,
+    billed.reduce((sum, count) => sum + count, 0),
+  )
+})
+
+test('doctor names a failing gateway answer, its cure and its request id', async () => {
+  const { code, findings } = await doctor('refused')
+  assert.equal(code, 1)
+  const text = findings.find(({ wire, probe }) => wire === 'chat' && probe === 'text')
+  assert.match(text!.note, /^status 502: .*; look for req_\w+ in the gateway's log$/)
+})
+
+test('doctor finds what a broken server does wrong, and never prints the key that it echoes', async () => {
+  const broken = await startBrokenServer()
+  const { code, stdout, stderr } = await run(['doctor', '--key', 'sk-secret-1', '--base-url', broken.url, '--json'])
+  broken.close()
+  assert.equal(code, 1)
+  const findings: Row[] = JSON.parse(stdout).findings
+  const notes = Object.fromEntries(findings.map(({ wire, probe, note }) => [`${wire} ${probe}`, note]))
+  assert.match(notes['null models']!, /^entry 0 has not exactly the fields created, id, object, owned_by$/)
+  assert.equal(notes['messages count tokens'], 'input_tokens is not a positive integer')
+  assert.equal(
+    notes['messages stream'],
+    'the stream is out of order: content_block_delta comes for block 0, which is not open',
+  )
+  assert.equal(notes['messages text'], 'the answer does not count its tokens')
+  assert.equal(notes['chat stream'], 'the stream is out of order: [DONE] comes without a chunk of usage and no choices')
+  assert.equal(notes['chat text'], 'the answer has no text, but 3 tokens')
+  assert.match(notes['responses stream']!, /^a stream was asked for, and the answer is application\/json$/)
+  assert.equal(notes['messages unknown model'], 'status 200 and not 404: {"type":"message","content":[]}')
+  assert.equal(notes['responses text'], 'status 500: key … seen; look into the log of the server')
+  assert.doesNotMatch(stdout + stderr, /sk-secret-1/)
+})
+
+test('doctor says that nobody listens, in one line', async () => {
   const { code, stderr } = await run(['doctor', '--key', 'sk', '--base-url', 'http://127.0.0.1:1'])
   assert.equal(code, 1)
-  assert.match(stderr, /http:\/\/127\.0\.0\.1:1 cannot be reached/)
+  assert.match(stderr, /^triwire: http:\/\/127\.0\.0\.1:1 cannot be reached: .*--base-url\n$/)
 })
+
+test('doctor with a wrong key stops at once and says how to get a right one', async () => {
+  const { code, stdout, stderr } = await run(['doctor', '--key', 'sk-wrong', '--base-url', gateway.url])
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.match(
+    stderr,
+    /^triwire: the gateway refuses the key: .* Check --key or TRIWIRE_KEY; triwire key create makes a key\n$/,
+  )
+  assert.doesNotMatch(stderr, /sk-wrong/)
+})
+
+test('doctor with a model that is not listed names some that are', async () => {
+  const { code, stderr } = await doctor('no-such')
+  assert.equal(code, 1)
+  assert.match(stderr, /^triwire: .* lists no model "no-such"\. Name one of well-messages, well-chat, .*\n$/)
+})
+
+for (const [what, args, message] of [
+  ['no key', [], /a key is needed: give --key or set TRIWIRE_KEY/],
+  ['a key of two lines', ['--key', 'sk-se\ncret'], /has characters that no key has/],
+  ['a base URL without a scheme', ['--key', 'sk', '--base-url', 'localhost:1'], /Write it like http:/],
+  ['a password in the base URL', ['--key', 'sk', '--base-url', 'http://a:b@localhost'], /no user name/],
+  ['a time without a unit', ['--key', 'sk', '--timeout', '60'], /Write it like 500ms, 60s or 2m/],
+  ['no models', ['--key', 'sk', '--models-max', '0'], /a number from 1 on/],
+] as const) {
+  test(`doctor with ${what} exits 2`, async () => {
+    const { code, stderr } = await run(['doctor', ...args], { env: { TRIWIRE_KEY: '' } })
+    assert.equal(code, 2)
+    assert.match(stderr, message)
+    assert.doesNotMatch(stderr, /cret/)
+  })
+}
+
+/** Answers everything, and everything wrongly. */
+async function startBrokenServer() {
+  const sse = (...datas: unknown[]) =>
+    datas.map((data) => `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`).join('')
+  const chunk = (delta: unknown, finish_reason: string | null = null) => {
+    return { id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason }] }
+  }
+  const usage = { prompt_tokens: 2, completion_tokens: 3 }
+  const streams: Record<string, string> = {
+    '/v1/messages': sse({ type: 'message_start', message: {} }, { type: 'content_block_delta', index: 0, delta: {} }),
+    '/v1/chat/completions': sse(chunk({ content: 'Hi' }), chunk({}, 'stop'), '[DONE]'),
+  }
+  const bodies: Record<string, unknown> = {
+    '/v1/models': { object: 'list', data: [{ id: 'm', object: 'model', price: 1 }] },
+    '/v1/messages/count_tokens': { input_tokens: 0 },
+    '/v1/messages': { type: 'message', content: [] },
+    '/v1/chat/completions': { choices: [{ message: { content: '' } }], usage },
+  }
+  const server = createServer(async (request, response) => {
+    let text = ''
+    for await (const piece of request) text += piece
+    const path = request.url!
+    const stream = text.includes('"stream":true') ? streams[path] : undefined
+    response.setHeader('content-type', stream ? 'text/event-stream' : 'application/json')
+    if (path === '/v1/responses' && !text.includes('"stream":true')) {
+      response.statusCode = 500
+      const key = request.headers.authorization!.slice('Bearer '.length)
+      response.end(JSON.stringify({ error: { message: `key ${key}\n\u001b seen` } }))
+    } else response.end(stream ?? JSON.stringify(bodies[path] ?? {}))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
+}

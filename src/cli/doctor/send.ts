@@ -1,0 +1,45 @@
+/** What came back, whole. Times are ms from the start of the request; `firstByteMs` is of the body. */
+export type Seen = { status: number; headers: Headers; text: string; firstByteMs: number; totalMs: number }
+
+/** `body` as text, so that a broken one can be sent; without one the method is GET. */
+export type Sending = { url: string; headers: Record<string, string>; body?: string; timeoutMs: number }
+
+/** The answers to the probes are short: whoever sends more than this goes on for ever. */
+const answerBytesMax = 8 * 1024 * 1024
+
+/**
+ * Asks once and reads to the end. Redirects are not followed: the key is for the origin that was named.
+ * @throws Error in words for the person at the terminal when there is no whole answer in time.
+ */
+export async function send({ url, headers, body, timeoutMs }: Sending): Promise<Seen> {
+  const started = performance.now()
+  const sinceStart = () => Math.round(performance.now() - started)
+  try {
+    const response = await fetch(url, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body }),
+      redirect: 'manual',
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    const decoder = new TextDecoder()
+    let [text, bytes, firstByteMs] = ['', 0, 0]
+    for await (const chunk of response.body ?? []) {
+      if (bytes === 0) firstByteMs = sinceStart()
+      bytes += chunk.length
+      if (bytes > answerBytesMax) throw new Error(`the answer is longer than ${answerBytesMax} bytes`)
+      text += decoder.decode(chunk, { stream: true })
+    }
+    const { status, headers: answered } = response
+    return { status, headers: answered, text: text + decoder.decode(), firstByteMs, totalMs: sinceStart() }
+  } catch (error) {
+    throw new Error(explain(error as Error, timeoutMs))
+  }
+}
+
+/** `fetch` says little itself, and has the reason as the cause. */
+function explain({ name, message, cause }: Error, timeoutMs: number): string {
+  if (name === 'TimeoutError') return `no whole answer within ${timeoutMs / 1_000} s: allow more with --timeout`
+  if (!(cause instanceof Error)) return message
+  return `${message}: ${cause.message || (cause as NodeJS.ErrnoException).code}`
+}

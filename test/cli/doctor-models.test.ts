@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import test from 'node:test'
+import { chooseModels } from '../../src/cli/doctor/choose-models.ts'
+import { builtInScripts } from '../../src/simulator/built-in-scripts.ts'
+
+async function choose(ids: readonly string[], named: readonly string[] = [], modelsMax = 10) {
+  const server = createServer((_request, response) => response.end(JSON.stringify({ data: ids.map((id) => ({ id })) })))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  try {
+    return await chooseModels({ origin, named, modelsMax, timeoutMs: 60_000 })
+  } finally {
+    server.close()
+  }
+}
+
+test('doctor asks the models of the built-in catalog that behave', async () => {
+  const { models, skipped } = await choose(builtInScripts.map(({ id }) => id))
+  assert.deepEqual(models, ['sim-messages', 'sim-chat', 'sim-responses'])
+  assert.equal(skipped, 0)
+})
+
+test('doctor asks the first of a long list and says how many are left', async () => {
+  assert.deepEqual(await choose(['a', 'b', 'c'], [], 2), { models: ['a', 'b'], skipped: 1 })
+})
+
+test('doctor asks each named model once, however many there may be', async () => {
+  assert.deepEqual(await choose(['a', 'b', 'c'], ['c', 'b', 'c'], 1), { models: ['c', 'b'], skipped: 0 })
+})
+
+test('doctor passes over ids that would move the cursor of a terminal', async () => {
+  assert.deepEqual((await choose(['a', 'b\u001b[2J'])).models, ['a'])
+})
+
+test('doctor without any model to ask says which option names one', async () => {
+  await assert.rejects(choose([]), /lists no model \(status 200\)\. Check --base-url, or name one with --model/)
+})
+
+test('doctor waits no longer than --timeout for a server that is silent', async () => {
+  const server = createServer(() => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const asked = chooseModels({ origin, named: [], modelsMax: 1, timeoutMs: 20 })
+  await assert.rejects(asked, /cannot be reached: no whole answer within 0\.02 s: allow more with --timeout/)
+  server.closeAllConnections()
+  server.close()
+})
