@@ -54,6 +54,7 @@ const walkBytes = 256
  */
 export function scanObject(bytes: Uint8Array, tokensMax = jsonTokensMax): JsonMember[] {
   if (!isUtf8(bytes)) throw new JsonError('is not valid UTF-8')
+  const words = wordsOf(bytes)
   const members: JsonMember[] = []
   const containers = new Uint8Array(jsonDepthMax + 1)
   let depth = 0
@@ -76,7 +77,7 @@ export function scanObject(bytes: Uint8Array, tokensMax = jsonTokensMax): JsonMe
       if (isObject) {
         if (byte !== quote) throw invalid()
         const start = at
-        at = skipString(bytes, at + 1)
+        at = skipString(bytes, words, at + 1)
         if (depth === 1) {
           keyStart = start
           key = decodeKey(bytes, start + 1, at - 1)
@@ -96,7 +97,7 @@ export function scanObject(bytes: Uint8Array, tokensMax = jsonTokensMax): JsonMe
         at = skipSpace(bytes, at + 1)
         continue
       }
-      at = byte === quote ? skipString(bytes, at + 1) : skipScalar(bytes, at)
+      at = byte === quote ? skipString(bytes, words, at + 1) : skipScalar(bytes, at)
       if (depth === 1) members.push({ key, keyStart, start: valueStart, end: at })
       at = skipSpace(bytes, at)
     }
@@ -124,23 +125,52 @@ export function scanObject(bytes: Uint8Array, tokensMax = jsonTokensMax): JsonMe
 function skipSpace(bytes: Uint8Array, index: number): number {
   let i = index
   for (;;) {
-    const byte = bytes[i]
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return i
+    const byte = bytes[i]!
+    // Hardly ever is there any.
+    if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) return i
     i++
   }
 }
 
-/** From behind the opening quote to behind the closing one. */
-function skipString(bytes: Uint8Array, index: number): number {
+/**
+ * The same memory as 32-bit words on their borders, from the word that holds the first byte to the last that is whole:
+ * byte `i` is in word `(i + (byteOffset & 3)) >> 2`.
+ */
+function wordsOf(bytes: Uint8Array): Int32Array {
+  const shift = bytes.byteOffset & 3
+  return new Int32Array(bytes.buffer, bytes.byteOffset - shift, (bytes.length + shift) >> 2)
+}
+
+/** Whether one of a word's bytes is a quote, a backslash or a control character (the classic "haszero" and "hasless"). */
+function hasSpecial(word: number): boolean {
+  const quotes = word ^ 0x22222222
+  const slashes = word ^ 0x5c5c5c5c
+  const borrows =
+    ((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes) | ((word - 0x20202020) & ~word)
+  return (borrows & 0x80808080) !== 0
+}
+
+/**
+ * From behind the opening quote to behind the closing one. Up to `walkBytes` without anything special are walked, four at
+ * a time where they lie on a border of words; for what is longer native search is cheaper.
+ */
+function skipString(bytes: Uint8Array, words: Int32Array, index: number): number {
   const length = bytes.length
+  const shift = bytes.byteOffset & 3
   let i = index
   let walked = i + walkBytes
   // Found once each and searched again only when passed: the scan of one string stays linear.
   let nextQuote = -1
   let nextBackslash = -1
   for (;;) {
-    const walkEnd = walked < length ? walked : length
-    while (i < walkEnd) {
+    while (i < walked && i < length) {
+      if (((i + shift) & 3) === 0) {
+        let at = (i + shift) >> 2
+        const stop = Math.min(words.length, (walked + shift) >> 2)
+        while (at < stop && !hasSpecial(words[at]!)) at++
+        i = (at << 2) - shift
+        if (i >= walked || i >= length) break
+      }
       const kind = inString[bytes[i]!]!
       if (kind === 0) {
         i++
@@ -151,15 +181,14 @@ function skipString(bytes: Uint8Array, index: number): number {
       i = skipEscape(bytes, i)
       walked = i + walkBytes
     }
-    if (i < walked && i < length) continue
     if (i >= length) throw invalid()
     if (nextQuote < i) nextQuote = bytes.indexOf(quote, i)
     if (nextQuote < 0) throw invalid()
     if (nextBackslash < i) {
       nextBackslash = bytes.indexOf(backslash, i)
-      if (nextBackslash < 0) nextBackslash = Number.MAX_SAFE_INTEGER
+      if (nextBackslash < 0) nextBackslash = length
     }
-    const end = Math.min(nextQuote, nextBackslash)
+    const end = nextQuote < nextBackslash ? nextQuote : nextBackslash
     if (hasControl(bytes, i, end)) throw invalid()
     if (end === nextQuote) return end + 1
     i = skipEscape(bytes, end)
