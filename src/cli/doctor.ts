@@ -88,8 +88,10 @@ function readTime(text: string): number {
 /** Only for a person who watches. */
 function showProgress(at: number, total: number, { model, wire, name }: Probe): void {
   if (!process.stderr.isTTY) return
-  const words = [model, wire, name].filter((word) => word !== null).join(' ')
-  process.stderr.write(`\r\u001b[2K${at + 1} of ${total}: ${words}`.slice(0, process.stderr.columns ?? 80))
+  const words = [`${at + 1} of ${total}:`, model, wire, name].filter((word) => word !== null).join(' ')
+  // Some terminals do not know their width, and say 0.
+  const width = process.stderr.columns || 80
+  process.stderr.write(`\r\u001b[2K${words.slice(0, width - 1)}`)
 }
 
 function clearProgress(): void {

@@ -226,7 +226,8 @@ function bodyOf(seen: Seen): Json {
   needKey(seen)
   if (status !== 200) {
     const requestId = headers.get('x-request-id')
-    throw new Error(`status ${status}: ${messageOf(text).slice(0, 160)}; ${cureFor(status, requestId)}`)
+    const message = messageOf(text).slice(0, 160).replace(/\.$/, '')
+    throw new Error(`status ${status}: ${message}; ${cureFor(status, requestId)}`)
   }
   const body = objectOf(text)
   if (!body) throw new Error('the answer is not a JSON object: is this base URL a gateway?')

@@ -33,8 +33,13 @@ async function doctor(model: string, baseUrl = gateway.url) {
 
 for (const wire of ['messages', 'chat', 'responses'] as const) {
   test(`doctor finds nothing wrong on any wire with a well-behaved ${wire} model`, async () => {
+    const before = gateway.simulator.requests.length
     const { code, findings, failed, none } = await doctor(`well-${wire}`)
+    const upstream = gateway.simulator.requests.slice(before).map(({ body }) => JSON.stringify(body))
     assert.deepEqual(failed, [])
+    assert.equal(upstream.length, 21)
+    // From each of the three wires the result of the call came through.
+    assert.equal(upstream.filter((body) => body.includes('The report has been filed.')).length, 3)
     assert.equal(code, 0)
     assert.equal(findings.length, 26)
     // Translation of chat has no way to ask for a summary.
@@ -108,7 +113,7 @@ test('doctor names a failing gateway answer, its cure and its request id', async
   const { code, findings } = await doctor('refused')
   assert.equal(code, 1)
   const text = findings.find(({ wire, probe }) => wire === 'chat' && probe === 'text')
-  assert.match(text!.note, /^status 502: .*; look for req_\w+ in the gateway's log$/)
+  assert.match(text!.note, /^status 502: .*[^.]; look for req_\w+ in the gateway's log$/)
 })
 
 test('doctor finds what a broken server does wrong, and never prints the key that it echoes', async () => {
@@ -129,6 +134,10 @@ test('doctor finds what a broken server does wrong, and never prints the key tha
   assert.equal(notes['chat text'], 'the answer has no text, but 3 tokens')
   assert.match(notes['responses stream']!, /^a stream was asked for, and the answer is application\/json$/)
   assert.equal(notes['messages unknown model'], 'status 200 and not 404: {"type":"message","content":[]}')
+  const shape = 'the error has not the shape of the wire:'
+  assert.equal(notes['messages malformed body'], `${shape} its request_id is not the x-request-id of its header`)
+  assert.equal(notes['chat unknown model'], `${shape} error.type is missing`)
+  assert.equal(notes['chat malformed body'], 'the answer has no x-request-id')
   assert.equal(notes['responses text'], 'status 500: key … seen; look into the log of the server')
   assert.doesNotMatch(stdout + stderr, /sk-secret-1/)
 })
@@ -189,10 +198,27 @@ async function startBrokenServer() {
     '/v1/messages': { type: 'message', content: [] },
     '/v1/chat/completions': { choices: [{ message: { content: '' } }], usage },
   }
+  const error = { message: 'no', type: 'invalid_request_error', param: null, code: 'invalid_body' }
+  const refusals: Record<string, { status: number; requestId?: string; body: unknown }> = {
+    '/v1/messages broken': {
+      status: 400,
+      requestId: 'req_1',
+      body: { type: 'error', error: { type: 'invalid_request_error', message: 'no' }, request_id: 'req_2' },
+    },
+    '/v1/chat/completions broken': { status: 400, body: { error } },
+    '/v1/chat/completions unknown': { status: 404, requestId: 'req_1', body: { error: { message: 'no' } } },
+  }
   const server = createServer(async (request, response) => {
     let text = ''
     for await (const piece of request) text += piece
     const path = request.url!
+    const mistake = text.includes('no-such-model') ? 'unknown' : text && !text.endsWith('}') ? 'broken' : ''
+    const refusal = refusals[`${path} ${mistake}`]
+    if (refusal) {
+      const headers = refusal.requestId ? { 'x-request-id': refusal.requestId } : {}
+      response.writeHead(refusal.status, headers).end(JSON.stringify(refusal.body))
+      return
+    }
     const stream = text.includes('"stream":true') ? streams[path] : undefined
     response.setHeader('content-type', stream ? 'text/event-stream' : 'application/json')
     if (path === '/v1/responses' && !text.includes('"stream":true')) {
