@@ -54,6 +54,7 @@ export async function runAgent(agent: Agent, clientWire: WireName, modelWire: Wi
       ...findRun(ran, token),
       ...findFiles({ [first]: `one ${token}`, [second]: 'two' }),
       ...findUpstream(place, agent, clientWire, modelWire, token),
+      ...gateway.takeViolations(),
     ]
     if (failures.length > 0) failures.push(...(await findRefusals(place)), tail(ran))
     const seconds = (performance.now() - started) / 1000
@@ -127,7 +128,8 @@ function findUpstream(
       'nothing is marked for the cache',
     ],
     [
-      !agent.reasons.includes(clientWire) || asked.every((request) => asksReasoning(bodyOf(request))),
+      // Of the first turn only: one agent asks no more once it has thinking without a signature, which it cannot send back.
+      !agent.reasons.includes(clientWire) || asksReasoning(bodyOf(asked[0]!)),
       'reasoning was not asked of the model',
     ],
   ]

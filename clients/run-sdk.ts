@@ -41,6 +41,7 @@ export async function runSdk(sdk: Sdk, clientWire: WireName, modelWire: WireName
       await attempt(name, act)
       if (name === 'abort') await attempt(name, () => closedEarly(simulator))
     }
+    failures.push(...gateway.takeViolations())
     const seconds = (performance.now() - started) / 1000
     const about = { client: sdk.client, package: sdk.packages[0]!, clientWire, modelWire }
     return { ...about, failures, omitted, ...bill(place), seconds }
