@@ -54,7 +54,7 @@ const walkBytes = 256
  */
 export function scanObject(bytes: Uint8Array, tokensMax = jsonTokensMax): JsonMember[] {
   if (!isUtf8(bytes)) throw new JsonError('is not valid UTF-8')
-  const words = wordsOf(bytes)
+  const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   const members: JsonMember[] = []
   const containers = new Uint8Array(jsonDepthMax + 1)
   let depth = 0
@@ -133,30 +133,24 @@ function skipSpace(bytes: Uint8Array, index: number): number {
 }
 
 /**
- * The same memory as 32-bit words on their borders, from the word that holds the first byte to the last that is whole:
- * byte `i` is in word `(i + (byteOffset & 3)) >> 2`.
+ * The top bit of bytes in a little-endian word that are a quote, a backslash or a control character. Only the lowest can be
+ * relied on: the subtractions borrow from the bytes above it.
  */
-function wordsOf(bytes: Uint8Array): Int32Array {
-  const shift = bytes.byteOffset & 3
-  return new Int32Array(bytes.buffer, bytes.byteOffset - shift, (bytes.length + shift) >> 2)
-}
-
-/** Whether one of a word's bytes is a quote, a backslash or a control character (the classic "haszero" and "hasless"). */
-function hasSpecial(word: number): boolean {
+function specialBytes(word: number): number {
   const quotes = word ^ 0x22222222
   const slashes = word ^ 0x5c5c5c5c
   const borrows =
     ((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes) | ((word - 0x20202020) & ~word)
-  return (borrows & 0x80808080) !== 0
+  return borrows & 0x80808080
 }
 
 /**
  * From behind the opening quote to behind the closing one. Up to `walkBytes` without anything special are walked, four at
- * a time where they lie on a border of words; for what is longer native search is cheaper.
+ * a time; for what is longer native search is cheaper.
  */
-function skipString(bytes: Uint8Array, words: Int32Array, index: number): number {
+function skipString(bytes: Uint8Array, words: DataView, index: number): number {
   const length = bytes.length
-  const shift = bytes.byteOffset & 3
+  const lastWord = length - 3
   let i = index
   let walked = i + walkBytes
   // Found once each and searched again only when passed: the scan of one string stays linear.
@@ -164,12 +158,13 @@ function skipString(bytes: Uint8Array, words: Int32Array, index: number): number
   let nextBackslash = -1
   for (;;) {
     while (i < walked && i < length) {
-      if (((i + shift) & 3) === 0) {
-        let at = (i + shift) >> 2
-        const stop = Math.min(words.length, (walked + shift) >> 2)
-        while (at < stop && !hasSpecial(words[at]!)) at++
-        i = (at << 2) - shift
-        if (i >= walked || i >= length) break
+      if (i < lastWord) {
+        const special = specialBytes(words.getInt32(i, true))
+        if (special === 0) {
+          i += 4
+          continue
+        }
+        i += (31 - Math.clz32(special & -special)) >> 3
       }
       const kind = inString[bytes[i]!]!
       if (kind === 0) {

@@ -183,3 +183,22 @@ test('F-C33 taken is exactly what a strict decoder and JSON.parse take, over mut
     { numRuns: 20_000, seed: 7 },
   )
 })
+
+test('spec 7.3 a special byte of a string is seen wherever it stands among its neighbours', () => {
+  for (const special of ['"', '\\', '\n', '\x00', '\x1f', '\\n', '\\u00e9', ' ', '\x7f', 'é', '\u{10ffff}']) {
+    for (let before = 0; before < 9; before++) {
+      for (let behind = 0; behind < 6; behind++) {
+        const text = `{"k":"${'a'.repeat(before)}${special}${'!'.repeat(behind)}"}`
+        // Four places in memory, since words of it are read.
+        for (let offset = 0; offset < 4; offset++) {
+          const bytes = Buffer.from('#'.repeat(offset) + text).subarray(offset)
+          assert.equal(
+            isTaken(() => scanObject(bytes)),
+            isTaken(() => JSON.parse(text)),
+            text,
+          )
+        }
+      }
+    }
+  }
+})
