@@ -44,6 +44,12 @@ export function randomText(chars: number): string {
   return text
 }
 
+const crcOfByte = Int32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
+  return crc
+})
+
 /** The CRC-32 of a text in six letters and digits. */
 function checksum(text: string): string {
   let rest = crc32(text)
@@ -58,9 +64,6 @@ function checksum(text: string): string {
 /** The CRC of zlib and PNG, over ASCII. Here because the accounts know no module of Node but its cryptography. */
 function crc32(text: string): number {
   let crc = 0xffffffff
-  for (let i = 0; i < text.length; i++) {
-    crc ^= text.charCodeAt(i)
-    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
-  }
+  for (let i = 0; i < text.length; i++) crc = (crc >>> 8) ^ crcOfByte[(crc ^ text.charCodeAt(i)) & 0xff]!
   return (crc ^ 0xffffffff) >>> 0
 }

@@ -51,8 +51,8 @@ export class HttpCall implements Call {
 
   header(name: string): string | undefined {
     // Sent twice with one value it is one credential; the parser joins the two (ruling R7).
-    if (name === 'x-api-key') return this.#request.headersDistinct[name]?.[0]
     const value = this.#request.headers[name]
+    if (name === 'x-api-key' && value !== undefined) return this.#request.headersDistinct[name]?.[0]
     return Array.isArray(value) ? value.join(', ') : value
   }
 

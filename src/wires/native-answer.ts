@@ -16,6 +16,7 @@ export type NativeHead = {
 export class JsonPatch {
   readonly bytes: Buffer
   readonly value: Record<string, unknown>
+  readonly #members: JsonMember[]
   /** By path, joined: what is set in one object is one edit, however often it was asked for. */
   readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string> }>()
 
@@ -23,7 +24,7 @@ export class JsonPatch {
   constructor(bytes: Buffer) {
     this.bytes = bytes
     // Its size is bounded where it is read; log probabilities alone can be millions of tokens.
-    scanObject(bytes, Number.POSITIVE_INFINITY)
+    this.#members = scanObject(bytes, Number.POSITIVE_INFINITY)
     this.value = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
   }
 
@@ -65,7 +66,7 @@ export class JsonPatch {
 
   #editsAt(path: readonly string[], values: ReadonlyMap<string, string>): Edit[] {
     let range = { start: this.bytes.indexOf(0x7b), end: this.bytes.lastIndexOf(0x7d) + 1 }
-    let members: JsonMember[] = membersOf(this.bytes, range)
+    let members: JsonMember[] = this.#members
     for (const key of path) {
       const member = members.findLast((candidate) => candidate.key === key)
       if (member === undefined || this.bytes[member.start] !== 0x7b) return []
@@ -84,11 +85,12 @@ export function headValues(
   head: NativeHead,
   answer: Record<string, unknown>,
   prefix: string,
-  mintedId: string,
+  mint: (requestId: string) => string,
 ): Map<string, string> {
   const values = new Map<string, string>()
   if (answer['model'] !== head.model.id) values.set('model', JSON.stringify(head.model.id))
-  if (typeof answer['id'] !== 'string' || !answer['id'].startsWith(prefix)) values.set('id', JSON.stringify(mintedId))
+  if (typeof answer['id'] !== 'string' || !answer['id'].startsWith(prefix))
+    values.set('id', JSON.stringify(mint(head.requestId)))
   return values
 }
 

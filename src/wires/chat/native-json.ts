@@ -29,7 +29,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     report: decodeUsage(usage ?? asObject(choices[0])?.['usage'], head.model.profile.usageQuirk),
     estimateOutput: () => tokensOfCharacters(choices.reduce((sum, choice) => sum + producedCharacters(choice), 0)),
     encode: (billed) => {
-      patch.set([], headValues(head, answer, 'chatcmpl-', mintedCompletionId(head.requestId)))
+      patch.set([], headValues(head, answer, 'chatcmpl-', mintedCompletionId))
       patch.setMissing(['usage'], usage === undefined ? encodeUsage(billed) : wantedUsage(encodeUsage(billed)))
       return patch.result()
     },

@@ -83,13 +83,12 @@ export class ChatNativeStream extends NativeStream {
     if (reported) this.learn(decodeUsage(reported, this.head.model.profile.usageQuirk))
     for (const choice of choices) this.#lookAt(asObject(choice))
 
-    const minted = mintedCompletionId(this.head.requestId)
-    const values = headValues(this.head, chunk, 'chatcmpl-', minted)
+    const values = headValues(this.head, chunk, 'chatcmpl-', mintedCompletionId)
     // One answer has one id: where the first chunk needed another one, every chunk has it (ruling P3).
     this.#hasMintedId ??= values.has('id')
-    if (this.#hasMintedId) values.set('id', JSON.stringify(minted))
+    if (this.#hasMintedId) values.set('id', JSON.stringify(mintedCompletionId(this.head.requestId)))
     this.#shownHead ??= {
-      id: values.has('id') ? minted : (chunk['id'] as string),
+      id: values.has('id') ? mintedCompletionId(this.head.requestId) : (chunk['id'] as string),
       created: typeof chunk['created'] === 'number' ? chunk['created'] : this.head.createdSeconds,
     }
     patch.set([], values)

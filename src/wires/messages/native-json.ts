@@ -28,7 +28,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     report: decodeUsage(usage, head.model.profile.usageQuirk),
     estimateOutput: () => tokensOfCharacters(JSON.stringify(answer['content']).length),
     encode: (billed) => {
-      patch.set([], headValues(head, answer, 'msg_', mintedMessageId(head.requestId)))
+      patch.set([], headValues(head, answer, 'msg_', mintedMessageId))
       patch.setMissing(['usage'], encodeUsage(billed))
       return patch.result()
     },

@@ -101,7 +101,7 @@ export class MessagesNativeStream extends NativeStream {
     }
     this.#hasStarted = true
     this.learn(decodeUsage(message['usage'], this.head.model.profile.usageQuirk))
-    patch.set(['message'], headValues(this.head, message, 'msg_', mintedMessageId(this.head.requestId)))
+    patch.set(['message'], headValues(this.head, message, 'msg_', mintedMessageId))
     patch.setMissing(['message', 'usage'], zeroUsage)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }

@@ -37,7 +37,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
 
 /** Model, id and `store` of a response object, where the upstream's may not be shown (spec 4.4, rulings P2, P3). */
 export function responseValues(head: NativeHead, response: Record<string, unknown>): Map<string, string> {
-  const values = headValues(head, response, 'resp_', mintedResponseId(head.requestId))
+  const values = headValues(head, response, 'resp_', mintedResponseId)
   if (response['store'] !== false) values.set('store', 'false')
   return values
 }
