@@ -42,6 +42,11 @@ export class FrameCutter {
     return frames
   }
 
+  /** Nothing is left of the pieces so far. */
+  get isEmpty(): boolean {
+    return this.#rest === ''
+  }
+
   /** What is left when the upstream closes, if it is a whole event that lacks only its blank line (translation 4.1). */
   end(): RawFrame | undefined {
     const rest = this.#clean(this.#rest)

@@ -28,6 +28,8 @@ export abstract class NativeStream implements StreamRelay {
 
   push(chunk: Uint8Array): string {
     const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
+    const plain = this.#cutter.isEmpty && !this.isFinished && !this.fault ? this.takePlain(text) : undefined
+    if (plain !== undefined) return plain
     let out = ''
     for (const frame of this.#cutter.push(text)) {
       if (this.isFinished || this.fault) break
@@ -61,6 +63,11 @@ export abstract class NativeStream implements StreamRelay {
 
   /** What the client sees of a frame. Sets `isVisible`, `isFinished`, `fault` and the counters as it learns. */
   protected abstract take(frame: RawFrame): string
+
+  /** The same for a piece that is nothing but whole, ordinary deltas; undefined where it may be anything else. */
+  protected takePlain(_text: string): string | undefined {
+    return undefined
+  }
 
   /** Whether a stream that closes now is complete without its terminator (translation 4.2). */
   protected abstract isEnough(): boolean

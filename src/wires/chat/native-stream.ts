@@ -49,12 +49,31 @@ export class ChatNativeStream extends NativeStream {
     return this.#hasReason
   }
 
+  /** Deltas of one line each, which all have the shared beginning. */
+  protected takePlain(text: string): string | undefined {
+    const { raw, shown } = this.#prefix ?? noPrefix
+    if (raw === '' || !text.startsWith(raw) || text.includes('\r')) return undefined
+    const tails = text.slice(raw.length).split(raw)
+    let characters = 0
+    for (const tail of tails) {
+      const isLine = tail.endsWith('\n\n') && tail.indexOf('\n') === tail.length - 2
+      if (!isLine || notPlain.test(tail)) return undefined
+      characters += deltaCharacters(tail, textNeedles)
+    }
+    this.events += tails.length
+    this.producedCharacters += characters
+    return shown + tails.join(shown)
+  }
+
   protected take(frame: RawFrame): string {
     const { raw, shown } = this.#prefix ?? noPrefix
-    if (raw !== '' && frame.startsWith(raw) && isPlain(frame, raw.length)) {
-      this.events++
-      this.producedCharacters += deltaCharacters(frame, textNeedles, raw.length)
-      return raw === shown ? frame : shown + frame.slice(raw.length)
+    if (raw !== '' && frame.startsWith(raw)) {
+      const tail = frame.slice(raw.length)
+      if (!notPlain.test(tail)) {
+        this.events++
+        this.producedCharacters += deltaCharacters(tail, textNeedles)
+        return shown + tail
+      }
     }
     const data = dataOf(frame)
     if (data === undefined || data.trim() === '') return ''
@@ -142,24 +161,8 @@ export class ChatNativeStream extends NativeStream {
 
 const noPrefix = { raw: '', shown: '' }
 
-/** Whether what follows the shared beginning is an ordinary delta: nothing in it that has to be read. */
-function isPlain(frame: RawFrame, from: number): boolean {
-  return (
-    isNullOrAbsent(frame, '"finish_reason"', from) &&
-    isNullOrAbsent(frame, '"usage"', from) &&
-    frame.indexOf('"error"', from) < 0 &&
-    frame.indexOf('"model"', from) < 0 &&
-    frame.indexOf('"id":"chatcmpl', from) < 0
-  )
-}
-
-function isNullOrAbsent(frame: RawFrame, name: string, from: number): boolean {
-  for (let at = frame.indexOf(name, from); at >= 0; at = frame.indexOf(name, at + 1)) {
-    const value = at + name.length + 1
-    if (!frame.startsWith('null', value) && !frame.startsWith(' null', value)) return false
-  }
-  return true
-}
+/** What makes a chunk more than an ordinary delta, behind the shared beginning: something in it has to be read. */
+const notPlain = /"(?:error|model)"|"id":"chatcmpl|"(?:finish_reason|usage)"(?!. ?null)/s
 
 function prefixOf(frame: RawFrame): string | undefined {
   const start = frame.indexOf('{')
