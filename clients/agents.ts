@@ -48,7 +48,10 @@ export const agents: readonly Agent[] = [
     client: 'codex',
     package: '@openai/codex',
     bin: 'codex',
-    args: (task) => ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', task],
+    args: (task) => {
+      const effort = ['-c', 'model_reasoning_effort="medium"']
+      return ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', ...effort, task]
+    },
     env: {},
     wires: ['responses'],
     tools: {
@@ -64,7 +67,7 @@ export const agents: readonly Agent[] = [
     client: 'opencode',
     package: 'opencode-ai',
     bin: 'opencode',
-    args: (task) => ['run', '--auto', task],
+    args: (task) => ['run', '--auto', '--variant', 'high', task],
     env: { OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1' },
     wires: everyWire,
     tools: {
@@ -73,7 +76,7 @@ export const agents: readonly Agent[] = [
       read: (filePath) => ({ name: 'read', arguments: { filePath } }),
     },
     keyed: everyWire,
-    reasons: [],
+    reasons: everyWire,
   },
   {
     client: 'qwen-code',
@@ -109,7 +112,7 @@ export const agents: readonly Agent[] = [
     client: 'copilot',
     package: '@github/copilot',
     bin: 'copilot',
-    args: (task) => ['-p', task, '--allow-all'],
+    args: (task) => ['-p', task, '--allow-all', '--reasoning-effort', 'high'],
     env: { COPILOT_AUTO_UPDATE: 'false' },
     wires: everyWire,
     tools: {
@@ -118,6 +121,6 @@ export const agents: readonly Agent[] = [
       read: (path) => ({ name: 'view', arguments: { path } }),
     },
     keyed: everyWire,
-    reasons: [],
+    reasons: everyWire,
   },
 ]

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Cell, wires } from './cell.ts'
+import type { Story } from './stories.ts'
 
 const folder = import.meta.dirname
 const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
@@ -8,7 +9,7 @@ const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), '
 }
 
 /** docs/clients.md: what every client came to on every pair of wires, and what it cost. */
-export function writePage(cells: readonly Cell[], isCut: boolean): string {
+export function writePage(cells: readonly Cell[], stories: readonly Story[], isCut: boolean): string {
   const failed = cells.filter(({ failures }) => failures.length > 0)
   const omitted = cells.filter((cell) => cell.omitted.length > 0)
   return `<!-- Written by npm run test:clients. -->
@@ -32,6 +33,13 @@ by the gateway where the conversation has a name and the wires differ. Hence the
 
 ${table(cells)}
 
+Qwen Code asks no model for reasoning on chat and responses that it does not know; all others were told to, and do.
+Copilot on messages asks translated models in its first turn only: their thinking has no signature, so it cannot send it back.
+
+## When not all goes well
+
+${stories.map(tell).join('\n')}
+
 ${failed.length === 0 ? '' : `## What failed\n\n${failed.flatMap(reasons).join('\n')}\n\n`}${
   omitted.length === 0 ? '' : `## What cannot be asked\n\n${omitted.flatMap(omissions).join('\n')}\n\n`
 }## What does not run offline
@@ -47,6 +55,10 @@ ${versions()}
 
 Another version is one line in \`clients/package.json\`, \`npm install\` in that folder, and a run.
 `
+}
+
+function tell({ name, failures }: Story): string {
+  return `- ${name}: ${failures.length === 0 ? 'passed' : `**failed**, ${failures.join('; ')}`}`
 }
 
 function table(cells: readonly Cell[]): string {

@@ -57,19 +57,17 @@ export async function runAgent(agent: Agent, clientWire: WireName, modelWire: Wi
       ...gateway.takeViolations(),
     ]
     if (failures.length > 0) failures.push(...(await findRefusals(place)), tail(ran))
-    const seconds = (performance.now() - started) / 1000
-    return {
-      client: agent.client,
-      package: agent.package,
-      clientWire,
-      modelWire,
-      failures,
-      omitted: [],
-      ...bill(place),
-      seconds,
-    }
+    return cellOf(failures)
+  } catch (error) {
+    return cellOf([String(error)])
   } finally {
     await place.close()
+  }
+
+  function cellOf(failures: string[]): Cell {
+    const seconds = (performance.now() - started) / 1000
+    const about = { client: agent.client, package: agent.package, clientWire, modelWire }
+    return { ...about, failures, omitted: [], ...bill(place), seconds }
   }
 }
 

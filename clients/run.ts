@@ -3,6 +3,7 @@ import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { agents } from './agents.ts'
 import { type Cell, wires } from './cell.ts'
+import type { Story } from './stories.ts'
 
 // npm run test:clients [-- client [client wire [model wire]]]
 //
@@ -29,11 +30,14 @@ if (!isCut && canCut()) {
   process.exit(status ?? 1)
 }
 const cells = await runAll()
-const failed = cells.filter(({ failures }) => failures.length > 0)
-console.log(`\n${cells.length - failed.length} of ${cells.length} passed${isCut ? ', without a network' : ''}`)
+// One at a time: they are about what comes when.
+const told = askedClient === undefined ? await runStories() : []
+const all = [...cells, ...told]
+const failed = all.filter(({ failures }) => failures.length > 0)
+console.log(`\n${all.length - failed.length} of ${all.length} passed${isCut ? ', without a network' : ''}`)
 if (askedClient === undefined) {
   const { writePage } = await import('./page.ts')
-  writeFileSync(join(folder, '../docs/clients.md'), writePage(cells, isCut))
+  writeFileSync(join(folder, '../docs/clients.md'), writePage(cells, told, isCut))
 }
 process.exit(failed.length > 0 ? 1 : 0)
 
@@ -69,10 +73,29 @@ async function runAll(): Promise<Cell[]> {
   return wanted.map((_, index) => found.get(index)!)
 }
 
-function describe({ client, clientWire, modelWire, failures, seconds }: Cell): string {
-  const mark = failures.length === 0 ? 'ok    ' : 'FAILED'
-  const pair = `${clientWire} to ${modelWire}`
-  return [`${mark} ${client}, ${pair}, ${seconds.toFixed(1)} s`, ...failures.map((text) => `       ${text}`)].join('\n')
+async function runStories(): Promise<Story[]> {
+  const { runStory, storyCount } = await import('./stories.ts')
+  const stories: Story[] = []
+  for (let at = 0; at < storyCount; at++) {
+    const story = await runStory(at)
+    stories.push(story)
+    console.log([`${markOf(story)} ${story.name}`, ...story.failures.map(indent)].join('\n'))
+  }
+  return stories
+}
+
+function describe(cell: Cell): string {
+  const { client, clientWire, modelWire, failures, seconds } = cell
+  const head = `${markOf(cell)} ${client}, ${clientWire} to ${modelWire}, ${seconds.toFixed(1)} s`
+  return [head, ...failures.map(indent)].join('\n')
+}
+
+function markOf({ failures }: { failures: readonly string[] }): string {
+  return failures.length === 0 ? 'ok    ' : 'FAILED'
+}
+
+function indent(text: string): string {
+  return `       ${text}`
 }
 
 /** What the lockfile says is there, or is put there. */

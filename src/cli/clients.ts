@@ -132,7 +132,6 @@ print(answer.content)`,
 model_provider = "triwire"
 # Hosted web search runs at the model's provider: a model that is translated for cannot have it.
 web_search = "disabled"
-model_reasoning_effort = "medium"
 
 [model_providers.triwire]
 name = "triwire"

@@ -1,0 +1,103 @@
+import { agents } from './agents.ts'
+import { modelOf, openPlace, type Place, type Ran, run, scripted, setUp } from './place.ts'
+
+/** What an agent does when not all goes well. */
+export type Story = { name: string; failures: string[] }
+
+const limitMs = 60_000
+const done = 'That is the answer.'
+
+type Plot = {
+  name: string
+  client: string
+  modelWire: 'messages' | 'chat' | 'responses'
+  /** Beside the agent's own. */
+  args?: readonly string[]
+  /** What the model does at first. */
+  first?: object
+  judge(ran: Ran, place: Place, lines: Record<string, unknown>[]): [boolean, string][]
+}
+
+const plots: readonly Plot[] = [
+  {
+    name: 'R3 Codex that tries a WebSocket first is told 426, once, and goes on over HTTP',
+    client: 'codex',
+    modelWire: 'responses',
+    args: ['-c', 'model_providers.triwire.supports_websockets=true'],
+    judge: ({ stdout }, _place, lines) => [
+      [stdout.includes(done), 'it has no answer'],
+      [statuses(lines, 'GET').join() === '426', `its probes were answered ${statuses(lines, 'GET').join()}`],
+    ],
+  },
+  {
+    name: 'T6 Codex with hosted search on a translated model is told which setting to change',
+    client: 'codex',
+    modelWire: 'chat',
+    args: ['-c', 'web_search="live"'],
+    judge: ({ stdout, stderr }, { gateway }, lines) => [
+      [`${stdout}${stderr}`.includes('web_search = '), 'the setting is not named'],
+      [statuses(lines, 'POST').join() === '400', `it was answered ${statuses(lines, 'POST').join()}`],
+      [gateway.simulator.requests.length === 0, 'the model was asked all the same'],
+    ],
+  },
+  ...(['claude-code', 'codex', 'opencode', 'pi'] as const).map(
+    (client): Plot => ({
+      name: `R6 ${client} waits out retry-after of a busy model and has its answer`,
+      client,
+      modelWire: 'chat',
+      first: { status: 429, retry_after: 2 },
+      judge: ({ stdout }, { gateway }) => {
+        const seen = gateway.simulator.requests.filter(({ json }) => (json as { model?: string }).model === scripted)
+        return [
+          [stdout.includes(done), 'it has no answer'],
+          [
+            seen.map(({ status }) => status).join() === '429,200',
+            `the model answered ${seen.map((r) => r.status).join()}`,
+          ],
+        ]
+      },
+    }),
+  ),
+  {
+    name: 'spec 7.4 Claude Code tries a stream again that was cut, and has its answer',
+    client: 'claude-code',
+    modelWire: 'responses',
+    first: { reply: 'It begins and', cut: { after_events: 6 } },
+    judge: ({ stdout }) => [[stdout.includes(done), 'it has no answer']],
+  },
+]
+
+export const storyCount = plots.length
+
+export async function runStory(at: number): Promise<Story> {
+  const { name, client, modelWire, args = [], first, judge } = plots[at]!
+  const agent = agents.find((one) => one.client === client)!
+  const place = await openPlace()
+  try {
+    const { gateway, work, env } = place
+    const { simulator } = gateway
+    const model = modelOf(modelWire)
+    const settings = await setUp(place, client, agent.wires[0]!, model)
+    simulator.script(scripted, first ?? { reply: done })
+    const changing = setInterval(() => {
+      if (simulator.requests.some(({ json }) => (json as { model?: string })?.model === scripted))
+        simulator.script(scripted, { reply: done })
+    }, 5)
+    const ran = await run(agent.bin, [...agent.args('What is the answer?', model), ...args], {
+      cwd: work,
+      env: { ...env, ...agent.env, ...settings.env },
+      limitMs,
+    })
+    clearInterval(changing)
+    const verdicts = judge(ran, place, await gateway.logLines())
+    return { name, failures: verdicts.flatMap(([isSo, otherwise]) => (isSo ? [] : [otherwise])) }
+  } catch (error) {
+    return { name, failures: [String(error)] }
+  } finally {
+    await place.close()
+  }
+}
+
+function statuses(lines: readonly Record<string, unknown>[], method: string): unknown[] {
+  return lines.filter((line) => line['method'] === method).map((line) => line['status'])
+}
