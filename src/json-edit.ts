@@ -23,9 +23,10 @@ export function setMembers(
   values: ReadonlyMap<string, string | undefined>,
 ): Edit[] {
   const edits: Edit[] = []
-  const kept = members.filter((member) => !values.has(member.key) || values.get(member.key) !== undefined)
+  const lastKept = members.findLastIndex(({ key }) => !values.has(key) || values.get(key) !== undefined)
   const present = new Set<string>()
-  for (const [i, member] of members.entries()) {
+  for (let i = 0; i < members.length; i++) {
+    const member = members[i]!
     if (!values.has(member.key)) continue
     const value = values.get(member.key)
     if (value !== undefined) {
@@ -34,16 +35,15 @@ export function setMembers(
       continue
     }
     // Its comma is the one behind it, unless nothing that stays follows: then it is the one before it.
-    const next = members[i + 1]
-    const isTail = kept.length === 0 || kept[kept.length - 1]!.keyStart < member.keyStart
-    if (!isTail) edits.push({ start: member.keyStart, end: next!.keyStart, text: '' })
+    if (i < lastKept) edits.push({ start: member.keyStart, end: members[i + 1]!.keyStart, text: '' })
     else edits.push({ start: i === 0 ? member.keyStart : members[i - 1]!.end, end: member.end, text: '' })
   }
-  const added = [...values].filter(([key, value]) => value !== undefined && !present.has(key))
-  if (added.length > 0) {
-    const text = added.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')
-    edits.push({ start: range.end - 1, end: range.end - 1, text: kept.length > 0 ? `,${text}` : text })
+  let added = ''
+  for (const [key, value] of values) {
+    if (value === undefined || present.has(key)) continue
+    added += `${added !== '' || lastKept >= 0 ? ',' : ''}${JSON.stringify(key)}:${value}`
   }
+  if (added !== '') edits.push({ start: range.end - 1, end: range.end - 1, text: added })
   return edits
 }
 

@@ -45,6 +45,9 @@ const escapeBytes = new Uint8Array(256)
 for (const character of '"\\/bfnrt') escapeBytes[character.charCodeAt(0)] = 2
 escapeBytes[0x75] = 6
 
+/** The kinds of the containers around the place a scan has come to. One for all scans: none begins within another. */
+const containers = new Uint8Array(jsonDepthMax + 1)
+
 /** Up to here a run of ordinary bytes is walked; beyond, native search finds its end (a call costs about that much). */
 const walkBytes = 256
 
@@ -56,7 +59,6 @@ export function scanObject(bytes: Uint8Array, tokensMax = jsonTokensMax): JsonMe
   if (!isUtf8(bytes)) throw new JsonError('is not valid UTF-8')
   const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   const members: JsonMember[] = []
-  const containers = new Uint8Array(jsonDepthMax + 1)
   let depth = 0
   let tokens = 0
   let key = ''
