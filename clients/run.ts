@@ -98,12 +98,15 @@ function indent(text: string): string {
   return `       ${text}`
 }
 
-/** What the lockfile says is there, or is put there. */
+/**
+ * What the lockfile says is there, or is put there. Not with `npm ci`: it wants the binaries of every platform in the
+ * lockfile, and whoever changes a version has a registry that may not hold them all.
+ */
 function install(): void {
   const stamp = statSync(join(folder, 'node_modules/.package-lock.json'), { throwIfNoEntry: false })
   const lock = statSync(join(folder, 'package-lock.json'))
   if (stamp && stamp.mtimeMs >= lock.mtimeMs) return
-  const { status } = spawnSync('npm', ['ci'], { cwd: folder, stdio: 'inherit' })
+  const { status } = spawnSync('npm', ['install', '--no-save'], { cwd: folder, stdio: 'inherit' })
   if (status !== 0) process.exit(status ?? 1)
 }
 
