@@ -73,8 +73,10 @@ export function scrub(text: string, context: ScrubContext): string {
 function isRevealing(text: string, context: ScrubContext): boolean {
   if (context.upstreamModel !== context.modelId && text.toLowerCase().includes(context.upstreamModel.toLowerCase()))
     return true
-  // The client's own name for the model tells nothing, whatever it looks like.
-  const rest = text.replaceAll(context.modelId, ' ')
+  // The client's own name for the model tells nothing, whatever it looks like; as a part of other words it is not it.
+  const rest = text.replaceAll(context.modelId, (match, at: number) =>
+    /[\w@/.-]$/.test(text.slice(0, at)) || /^(?:[\w@/-]|[.:]\w)/.test(text.slice(at + match.length)) ? match : ' ',
+  )
   return revealing.some((pattern) => pattern.test(rest))
 }
 

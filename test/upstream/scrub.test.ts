@@ -163,3 +163,18 @@ test('F-U16 R6 retry-after of an upstream: seconds or a date, one to sixty, else
   ]
   for (const [value, seconds] of cases) assert.equal(readRetryAfter(value, now), seconds, String(value))
 })
+
+test('U3 a short model id that is a part of a host, key or id does not hide it', () => {
+  const short = (text: string) => scrub(text, { modelId: 'c', upstreamModel: 'c-up', generic: 'generic' })
+  assert.equal(short('host api.example.com is down'), 'generic')
+  assert.equal(short('key sk-abcdef123456 is bad'), 'generic')
+  assert.equal(short('org-abc12345 is over its limit'), 'generic')
+  assert.equal(short('the model c takes no images'), 'the model c takes no images')
+})
+
+test('U3 the model id in quotes or at a sentence end is the client’s own', () => {
+  const own = (text: string) => scrub(text, { modelId: 'openai', upstreamModel: 'x-1', generic: 'generic' })
+  assert.equal(own('The model "openai" takes no images.'), 'The model "openai" takes no images.')
+  assert.equal(own('No images for openai.'), 'No images for openai.')
+  assert.equal(own('See api.openai.com'), 'generic')
+})
