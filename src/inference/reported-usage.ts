@@ -8,7 +8,7 @@ export type CountReader = {
   flag(name: string): void
 }
 
-type Counters = { [K in Exclude<keyof UsageReport, 'flags'>]: number | undefined }
+type Counters = { [K in Exclude<keyof UsageReport, 'flags' | 'isOutputPartial'>]: number | undefined }
 
 export function createCountReader(): CountReader {
   const flags = new Set<string>()

@@ -22,6 +22,8 @@ export type UsageReport = {
   cacheWrite1hTokens?: number
   outputTokens?: number
   reasoningTokens?: number
+  /** The output is a count from under way, not the one of the whole answer. */
+  isOutputPartial?: boolean
   /** What was wrong with the figures (ruling C6): names for the log, never a reason to refuse. */
   flags?: string[]
 }
@@ -40,14 +42,19 @@ const counters = [
 
 /**
  * A later report over an earlier one: per counter the last value wins, it may be smaller (a start may carry an
- * estimate); a report of nothing but zeros after a real one is ignored (I9).
+ * estimate); a report of nothing but zeros after a real one is ignored (I9). An output that was said before figures that
+ * cannot be believed is one from under way (ruling C6).
  */
 export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageReport {
   const isSilent = counters.every((counter) => !later[counter])
   const wasReal = counters.some((counter) => (earlier[counter] ?? 0) > 0)
-  if (isSilent && wasReal) return earlier
+  const isIgnored = isSilent && wasReal
+  if (isIgnored && !later.flags) return earlier
   const merged: UsageReport = { ...earlier }
-  for (const counter of counters) if (later[counter] !== undefined) merged[counter] = later[counter]
+  if (!isIgnored) for (const counter of counters) if (later[counter] !== undefined) merged[counter] = later[counter]
+  const isPartial = later.outputTokens === undefined ? earlier.isOutputPartial || later.flags : later.isOutputPartial
+  if (isPartial) merged.isOutputPartial = true
+  else delete merged.isOutputPartial
   const flags = [...new Set([...(earlier.flags ?? []), ...(later.flags ?? [])])]
   if (flags.length) merged.flags = flags
   return merged
@@ -102,7 +109,7 @@ export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: Usa
     outputTokens = evidence.estimateOutput()
     flags.push('output_estimated')
     estimated = true
-  } else if (!isComplete) {
+  } else if (!isComplete || report.isOutputPartial) {
     const produced = evidence.estimateOutput()
     if (produced > outputTokens) {
       outputTokens = produced

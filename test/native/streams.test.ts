@@ -281,3 +281,32 @@ test('C3 what was produced is counted from the deltas, however short they are', 
     assert.ok(Math.abs(relay.estimateOutput() - 450) < 5, `${wire}: ${relay.estimateOutput()}`)
   }
 })
+
+test('C6 the output of message_start is not the final one where message_delta has none that can be believed', () => {
+  for (const usage of ['{"output_tokens":1000000000000}', '{"output_tokens":-1}', 'null']) {
+    const relay = open('messages')
+    relay.push(utf8(named({ type: 'message_start', message: startOf({ input_tokens: 10, output_tokens: 1 }) })))
+    relay.push(utf8(named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } })))
+    const delta = { type: 'text_delta', text: 'forty characters of text are ten tokens.' }
+    relay.push(utf8(named({ type: 'content_block_delta', index: 0, delta })))
+    const shown = relay.push(
+      utf8(
+        `event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":${usage}}\n\n`,
+      ),
+    )
+    relay.push(utf8(named({ type: 'message_stop' })))
+    const { usage: billed, source } = weighUsage({
+      report: relay.report,
+      isComplete: relay.isFinished,
+      estimateInput: () => 9,
+      estimateOutput: () => relay.estimateOutput(),
+      outputTokensCap: 8192,
+    })
+    assert.deepEqual([billed.inputTokens, billed.outputTokens, source], [10, 10, 'estimated'], usage)
+    assert.match(Buffer.from(shown, relay.encoding).toString(), /"output_tokens":10\b/)
+  }
+})
+
+function startOf(usage: object) {
+  return { id: 'msg_1', type: 'message', role: 'assistant', model: 'x', content: [], stop_reason: null, usage }
+}

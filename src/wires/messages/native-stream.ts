@@ -6,7 +6,7 @@ import { headValues, JsonPatch } from '../native-answer.ts'
 import { NativeStream } from '../native-stream.ts'
 import { faultOfError } from '../stream-fault.ts'
 import { mintedMessageId, zeroUsage } from './native-json.ts'
-import { decodeUsage, encodeUsage } from './usage.ts'
+import { decodeStartUsage, decodeUsage, encodeUsage } from './usage.ts'
 
 /** Where a delta's text is. */
 const textNeedles = ['"text":', '"thinking":', '"partial_json":']
@@ -100,7 +100,7 @@ export class MessagesNativeStream extends NativeStream {
       return ''
     }
     this.#hasStarted = true
-    this.learn(decodeUsage(message['usage'], this.head.model.profile.usageQuirk))
+    this.learn(decodeStartUsage(message['usage'], this.head.model.profile.usageQuirk))
     patch.set(['message'], headValues(this.head, message, 'msg_', mintedMessageId))
     patch.setMissing(['message', 'usage'], zeroUsage)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
@@ -113,7 +113,8 @@ export class MessagesNativeStream extends NativeStream {
     }
     this.learn(decodeUsage(event['usage'], this.head.model.profile.usageQuirk))
     // The four counters are in every message_delta (spec 6.1): what this one leaves out was said before, or is unknown.
-    const outputTokens = this.report.outputTokens ?? this.estimateOutput()
+    const { outputTokens: said, isOutputPartial } = this.report
+    const outputTokens = said === undefined || isOutputPartial ? Math.max(said ?? 0, this.estimateOutput()) : said
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
     patch.setMissing(['usage'], encodeUsage({ ...this.known(), outputTokens, reasoningTokens: 0 }))
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame

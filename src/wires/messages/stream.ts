@@ -10,7 +10,7 @@ import { messagesEnvelope } from '../envelope.ts'
 import { readFrame, unreadable, wordOf } from '../frame.ts'
 import { factsOfFault, faultOfError, truncatedFault } from '../stream-fault.ts'
 import { decodeStopReason, encodeStopReason } from './stop-reasons.ts'
-import { decodeUsage, encodeUsage } from './usage.ts'
+import { decodeStartUsage, decodeUsage, encodeUsage } from './usage.ts'
 
 /** A block of the upstream while it is read. */
 type Source = {
@@ -58,7 +58,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
     switch (type) {
       case 'message_start':
         narrator.start()
-        return usage(asObject(object['message'])?.['usage'])
+        return narrator.usage(decodeStartUsage(asObject(object['message'])?.['usage'], profile.usageQuirk))
       case 'content_block_start':
         return startBlock(object['index'], asObject(object['content_block']) ?? {}, () =>
           keptInput(text, (root) => asObject(root['content_block'])),

@@ -44,6 +44,12 @@ export function decodeUsage(raw: unknown, _quirk?: Profile['usageQuirk']): Usage
   })
 }
 
+/** The report of `message_start`: its output is what the model had said when it had hardly begun. */
+export function decodeStartUsage(raw: unknown, quirk?: Profile['usageQuirk']): UsageReport {
+  const report = decodeUsage(raw, quirk)
+  return report.outputTokens === undefined ? report : { ...report, isOutputPartial: true }
+}
+
 function sum(counts: (number | undefined)[]): number | undefined {
   const known = counts.filter((count) => count !== undefined)
   return known.length === 0
