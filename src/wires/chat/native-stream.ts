@@ -50,7 +50,7 @@ export class ChatNativeStream extends NativeStream {
   }
 
   /** Deltas of one line each, which all have the shared beginning. */
-  protected takePlain(text: string): string | undefined {
+  protected override takePlain(text: string): string | undefined {
     const { raw, shown } = this.#prefix ?? noPrefix
     if (raw === '' || !text.startsWith(raw) || text.includes('\r')) return undefined
     const tails = text.slice(raw.length).split(raw)
