@@ -1,5 +1,5 @@
 import type { Model } from '../catalog/model.ts'
-import { type Edit, splice } from '../json.ts'
+import { type Edit, memberText, splice } from '../json.ts'
 import { membersOf, setMembers } from '../json-edit.ts'
 import { invalidField } from './checks.ts'
 import type { ClientBody } from './client-body.ts'
@@ -66,8 +66,26 @@ export function checkHostedTools(
   }
 }
 
+/** Fields whose value decides what an answer may cost; a repeated one must not say two things to two parsers. */
+const decisiveFields = new Set([
+  'max_tokens',
+  'max_completion_tokens',
+  'max_output_tokens',
+  'stream',
+  'stream_options',
+  'store',
+  ...costFields.keys(),
+])
+
 /** Splices the new values and the deeper edits into the client's bytes. */
 export function adaptBody(body: ClientBody, values: MemberValues, deeper: readonly Edit[] = []): Buffer {
+  for (const { key, start } of body.members) {
+    if (!decisiveFields.has(key) || values.has(key)) continue
+    const last = body.members.findLast((member) => member.key === key)!
+    const isEditedInside = deeper.some((edit) => last.start <= edit.start && edit.end <= last.end)
+    // The one that was judged is the last one: the others get its value (ruling P1).
+    if (last.start !== start && !isEditedInside) values.set(key, memberText(body.bytes, last))
+  }
   if (values.size === 0 && deeper.length === 0) return body.bytes
   return splice(body.bytes, [...setMembers(body.range, body.members, values), ...deeper])
 }

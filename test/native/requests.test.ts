@@ -37,6 +37,24 @@ const cases: Case[] = [
     to: `{"model":"up","mod\\u0065l":"up","messages":[{"role":"user","content":"model","model":"mine"}]}`,
   },
   {
+    rule: 'P1 a repeated cap has the judged value everywhere, whichever one the upstream reads',
+    wire: 'chat',
+    from: `{"model":"m","messages":[${user}],"max_tokens":999999,"max_tokens":5}`,
+    to: `{"model":"up","messages":[${user}],"max_tokens":5,"max_tokens":5}`,
+  },
+  {
+    rule: 'P1 C7 a repeated cost field does not pass in the place that was not judged',
+    wire: 'responses',
+    from: `{"model":"m","input":"Hi","store":false,"service_tier":"priority","service_tier":"auto"}`,
+    to: `{"model":"up","input":"Hi","store":false,"service_tier":"auto","service_tier":"auto"}`,
+  },
+  {
+    rule: 'P1 usage is asked for in every repeated stream_options',
+    wire: 'chat',
+    from: `{"model":"m","messages":[${user}],"stream":true,"stream_options":{"include_usage":false},"stream_options":{"include_usage":true}}`,
+    to: `{"model":"up","messages":[${user}],"stream":true,"stream_options":{"include_usage":true},"stream_options":{"include_usage":true}}`,
+  },
+  {
     rule: 'P1 lone surrogate escapes and escaped text stay as they are',
     wire: 'messages',
     from: String.raw`{"max_tokens":5,"model":"m","messages":[{"role":"user","content":"\ud800 \u00e9 é \/"}]}`,
