@@ -7,7 +7,7 @@
  * `--write` puts the table into bench/results.md. What is measured and how: bench/README.md.
  */
 import { writeFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { wirePaths } from '../src/wires/wires.ts'
@@ -139,7 +139,7 @@ function formatTable(rows: string[][]): string {
 function page(table: string): string {
   return `# What the gateway costs
 
-Written by \`node bin/node.mjs bench/gateway.bench.ts --write\` on a ${availableParallelism()}-core VM with Node ${process.versions.node.replace(/\.\d+$/, '')}.
+Written by \`node bin/node.mjs bench/gateway.bench.ts --write\` on a ${cpus().length}-core VM with Node ${process.versions.node.replace(/\.\d+$/, '')}.
 µs of CPU (user and system, all threads) per unit; medians of ${rounds} rounds in which the servers took turns. The
 figures drift with the machine: the ratios are what counts. How it is measured: [README.md](README.md).
 
