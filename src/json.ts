@@ -11,6 +11,8 @@ import type { RawJson } from './inference/request.ts'
 /** Nesting and size that a body may have; more is refused within the scan (reliability §3). */
 export const jsonDepthMax = 128
 export const jsonTokensMax = 500_000
+/** Top-level fields; each is kept track of, and no request has a hundred. */
+export const jsonMembersMax = 10_000
 
 /** One member of the outermost object. Offsets are bytes; the value's text is `bytes.subarray(start, end)`. */
 export type JsonMember = {
@@ -81,6 +83,7 @@ export function scanObject(bytes: Uint8Array, tokensMax = jsonTokensMax): JsonMe
         const start = at
         at = skipString(bytes, words, at + 1)
         if (depth === 1) {
+          if (members.length === jsonMembersMax) throw new JsonError(`has more than ${jsonMembersMax} top-level fields`)
           keyStart = start
           key = decodeKey(bytes, start + 1, at - 1)
         }

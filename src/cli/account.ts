@@ -9,7 +9,7 @@ export function addAccountCommands(program: Command): void {
   account
     .command('create <name>')
     .description('make an account')
-    .option('--credit <credits>', 'credit it starts with, such as 12.5', readCredits, 0n)
+    .option('--credit <credits>', 'credit it starts with, such as 12.5', readFirstCredits, 0n)
     .action(async (name: string, { credit }: { credit: bigint }, command: Command) => {
       show(command, await withStore(command, (store) => store.createAccount(name, credit), { create: true }))
     })
@@ -62,6 +62,13 @@ function readCredits(text: string): bigint {
   } catch (error) {
     throw new InvalidArgumentError((error as Error).message)
   }
+}
+
+/** A correction of nothing is a typing error; later ones have a reference (ruling C8). */
+function readFirstCredits(text: string): bigint {
+  const credits = readCredits(text)
+  if (credits < 0n) throw new InvalidArgumentError('An account cannot start below zero.')
+  return credits
 }
 
 function show(command: Command, row: AccountRow): void {

@@ -15,6 +15,15 @@ type Options = {
   yes?: boolean
 }
 
+/** Shorter names that people try first. */
+const aliases = new Map([
+  ['openai', 'openai-node'],
+  ['anthropic', 'anthropic-node'],
+  ['claude', 'claude-code'],
+  ['vercel-ai-sdk', 'ai-sdk'],
+  ['vercel', 'ai-sdk'],
+])
+
 export function addSetupCommand(program: Command): void {
   program
     .command('setup <client>')
@@ -32,9 +41,10 @@ export function addSetupCommand(program: Command): void {
     )
     .option('--write', "put the settings into the client's configuration file, keeping a backup")
     .option('--yes', 'do not ask before a file is changed')
-    .action(async (name: string, options: Options, command: Command) => {
+    .action(async (asked: string, options: Options, command: Command) => {
+      const name = aliases.get(asked) ?? asked
       const client = new Map(Object.entries(clients)).get(name)
-      if (!client) throw usage(`there is no client '${name}': name one of ${Object.keys(clients).join(', ')}`)
+      if (!client) throw usage(`there is no client '${asked}': name one of ${Object.keys(clients).join(', ')}`)
       const { place, modelWire } = await readPlace(options, command)
       const wire = chooseWire(name, client, modelWire, options.wire)
       const settings = client.settings(place, wire)

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
 import { newRequestId } from '../request-id.ts'
-import { errorBody, sendError } from './answer.ts'
+import { errorBody, isMessagesError, sendError } from './answer.ts'
 import { findFramingFault, refusal } from './framing.ts'
 import { errorHeaders } from './headers.ts'
 import { pathOf } from './paths.ts'
@@ -90,14 +90,21 @@ export function createEdge(
     socket.on('error', () => socket.destroy())
     refuseRaw(socket, error, request.method ?? '', pathOf(request.url), 'bad_http')
   })
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+  server.on('clientError', (error: ParserError, socket: Socket) => {
     // Bytes that come after a fault are faults again.
     if (closing.has(socket)) return
     const response = newest.get(socket)
     const isOpen = response !== undefined && !response.writableFinished && !response.destroyed
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
     else if (!isOpen) {
-      refuseRaw(socket, parserRefusal(error.code), '', '', error.code === timedOut ? 'client_timeout' : 'bad_http')
+      const [method, path] = requestLine(error.rawPacket)
+      refuseRaw(
+        socket,
+        parserRefusal(error.code),
+        method,
+        path,
+        error.code === timedOut ? 'client_timeout' : 'bad_http',
+      )
     } else if (!response.req.complete) {
       // The fault is in a body that somebody reads, and who answers; a body that just ends is a client that left.
       const isFault = error.code !== 'HPE_INVALID_EOF_STATE' && response.req.listenerCount('error') > 0
@@ -158,9 +165,11 @@ export function createEdge(
     }
     const requestId = newRequestId()
     onRefusal({ requestId, error, method, path, ip: socket.remoteAddress ?? '', cause })
-    const body = errorBody(error, requestId, false)
+    const onMessages = isMessagesError(error, path)
+    const body = errorBody(error, requestId, onMessages)
     let head = `HTTP/1.1 ${error.status} ${reasons.get(error.status) ?? 'Error'}\r\nconnection: close\r\n`
-    for (const [name, value] of Object.entries(errorHeaders(requestId, false, error))) head += `${name}: ${value}\r\n`
+    for (const [name, value] of Object.entries(errorHeaders(requestId, onMessages, error)))
+      head += `${name}: ${value}\r\n`
     socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
     // Our side is finished; theirs gets a moment to read before what it still sends is answered with a reset.
     setTimeout(() => socket.destroy(), 1_000).unref()
@@ -168,6 +177,15 @@ export function createEdge(
 }
 
 const timedOut = 'ERR_HTTP_REQUEST_TIMEOUT'
+
+type ParserError = NodeJS.ErrnoException & { rawPacket?: Buffer }
+
+/** Method and path of what the parser stopped in, as far as its last bytes hold a request line; they choose the envelope. */
+function requestLine(rawPacket: Buffer | undefined): [method: string, path: string] {
+  const line = rawPacket?.toString('latin1', 0, 8_192)
+  const match = line && /^([A-Z]+) (\S+) HTTP\/1\.[01]\r?\n/.exec(line)
+  return match ? [match[1]!, pathOf(match[2])] : ['', '']
+}
 
 /** What is said when the parser stops. Its own words are never sent: they quote the input. */
 function parserRefusal(code: string | undefined): GatewayError {

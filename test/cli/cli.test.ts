@@ -110,6 +110,7 @@ test('exit codes: 1 for what failed, 2 for what was asked wrongly, one line on s
   const wrong: [args: string[], code: number, stderr: RegExp][] = [
     [['account', 'list', '--store', path], 1, /^triwire: There is no store at .*--store, or create an account\n$/],
     [['account', 'create', 'one', '--credit', '1,5', '--store', path], 2, /write it like 12 or 12\.5/],
+    [['account', 'create', 'one', '--credit', '-5', '--store', path], 2, /cannot start below zero/],
     [['account', 'credit', 'one', '5', '--store', path], 2, /required option '--reference <text>'/],
     [['key', 'rotate', 'x', '--grace', 'soon', '--store', path], 2, /Write it like 90s, 30m, 24h or 7d/],
     [['frobnicate'], 2, /unknown command 'frobnicate'/],
@@ -143,7 +144,7 @@ test('setup prints the settings each client needs, with what must be switched of
   const setup = async (...args: string[]) => (await run(['setup', ...args, '--key', 'sk-tri-k'], { cwd })).stdout
   const [codex, aiSdk, claude, node] = await Promise.all([
     setup('codex', '--url', 'https://gateway.example/v1/'),
-    setup('ai-sdk', '--model', 'sim-responses'),
+    setup('vercel-ai-sdk', '--model', 'sim-responses'),
     setup('claude-code', '--model', 'sim-chat'),
     setup('openai-node'),
   ])

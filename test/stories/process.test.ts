@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import test from 'node:test'
+import test, { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /* The program as an operator runs it: a process of its own, signals, exit codes. */
@@ -20,12 +20,19 @@ type Running = {
   saw(words: string): Promise<void>
 }
 
+/** What a failed assertion leaves behind must not keep this file alive. */
+const children: ChildProcess[] = []
+after(() => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
 function serve(args: readonly string[], folder = newFolder()): Running {
   const child = spawn(process.execPath, [program, 'serve', ...args], {
     cwd: folder,
     env: { ...process.env, NODE_NO_WARNINGS: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  children.push(child)
   let stdout = ''
   let stderr = ''
   child.stdout!.on('data', (chunk) => {
@@ -36,7 +43,7 @@ function serve(args: readonly string[], folder = newFolder()): Running {
   })
   const exited = new Promise<number | string>((done) => child.on('exit', (code, signal) => done(code ?? signal ?? '')))
   const saw = async (words: string) => {
-    for (let i = 0; i < 500 && !stderr.includes(words); i++) await sleep(10)
+    for (let i = 0; i < 500 && !stderr.includes(words) && child.exitCode === null; i++) await sleep(10)
     assert.ok(stderr.includes(words), `${words} in: ${stderr}`)
   }
   return { child, stdout: () => stdout, stderr: () => stderr, exited, saw }
