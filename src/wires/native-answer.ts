@@ -1,6 +1,6 @@
 import type { Model } from '../catalog/model.ts'
 import type { Fault } from '../inference/answer.ts'
-import { readCount } from '../inference/usage.ts'
+import { readCount, type Usage, type UsageReport } from '../inference/usage.ts'
 import { asObject, type Edit, type JsonMember, scanObject, splice } from '../json.ts'
 import { membersOf, setMembers } from '../json-edit.ts'
 import { faultOfError } from './stream-fault.ts'
@@ -40,13 +40,14 @@ export class JsonPatch {
   /**
    * Sets the counters that are wanted in the object at the path and are not there, or are not counts (ruling C6).
    * Wanted objects are looked into.
+   * @param isBelieved false: what is there is replaced too; figures that are not billed are not shown (ruling C6).
    */
-  setMissing(path: readonly string[], wanted: Wanted): void {
+  setMissing(path: readonly string[], wanted: Wanted, isBelieved = true): void {
     const there = path.reduce<Record<string, unknown> | undefined>((value, key) => asObject(value?.[key]), this.value)
     const missing = new Map<string, string>()
     for (const [name, want] of Object.entries(wanted)) {
-      if (typeof want === 'object' && asObject(there?.[name])) this.setMissing([...path, name], want)
-      else if (typeof want === 'object' || readCount(there?.[name]) === undefined)
+      if (typeof want === 'object' && asObject(there?.[name])) this.setMissing([...path, name], want, isBelieved)
+      else if (!isBelieved || typeof want === 'object' || readCount(there?.[name]) === undefined)
         missing.set(name, JSON.stringify(want))
     }
     const outer = path.slice(0, -1)
@@ -130,4 +131,9 @@ export function readErrorBody(body: Buffer): Fault | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Whether the model's own figures are the ones that were billed, so that they may stand as they came (ruling C6). */
+export function isBelieved(report: UsageReport, billed: Usage): boolean {
+  return !billed.estimated && !report.flags?.length
 }

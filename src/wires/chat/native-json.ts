@@ -1,6 +1,6 @@
 import { sha256Base62 } from '../../digest.ts'
 import { asObject } from '../../json.ts'
-import { headValues, JsonPatch, type NativeHead, tokensOfCharacters } from '../native-answer.ts'
+import { headValues, isBelieved, JsonPatch, type NativeHead, tokensOfCharacters } from '../native-answer.ts'
 import type { WholeAnswer } from '../relay.ts'
 import { faultOfError } from '../stream-fault.ts'
 import { type ChatUsage, decodeUsage, encodeUsage } from './usage.ts'
@@ -25,12 +25,14 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     return { fault: { kind: 'broken', text: 'the answer has no choices' } }
   }
   const usage = asObject(answer['usage'])
+  const report = decodeUsage(usage ?? asObject(choices[0])?.['usage'], head.model.profile.usageQuirk)
   return {
-    report: decodeUsage(usage ?? asObject(choices[0])?.['usage'], head.model.profile.usageQuirk),
+    report,
     estimateOutput: () => tokensOfCharacters(choices.reduce((sum, choice) => sum + producedCharacters(choice), 0)),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'chatcmpl-', mintedCompletionId))
-      patch.setMissing(['usage'], usage === undefined ? encodeUsage(billed) : wantedUsage(encodeUsage(billed)))
+      const counters = encodeUsage(billed)
+      patch.setMissing(['usage'], usage ? wantedUsage(counters) : counters, isBelieved(report, billed))
       return patch.result()
     },
   }

@@ -2,7 +2,7 @@ import type { Usage } from '../../inference/usage.ts'
 import { asObject, scanObject } from '../../json.ts'
 import { chatEnvelope, type ErrorFacts } from '../envelope.ts'
 import { dataOf, deltaCharacters, encodeLatin1, type RawFrame, withData } from '../frame-cutter.ts'
-import { headValues } from '../native-answer.ts'
+import { headValues, isBelieved } from '../native-answer.ts'
 import { NativeStream } from '../native-stream.ts'
 import { faultOfError } from '../stream-fault.ts'
 import { mintedCompletionId, wantedUsage } from './native-json.ts'
@@ -32,8 +32,7 @@ export class ChatNativeStream extends NativeStream {
   /** The last data chunk has no choices and the counters, whatever the upstream did (spec 6.2); then the terminator. */
   finish(usage: Usage): string {
     // Figures that are not believed are not shown either: the chunk is then made from what is billed.
-    const isBelieved = !usage.estimated && !this.report.flags?.length
-    const frame = (isBelieved && this.#usageFrame) || this.#usageChunk(usage)
+    const frame = (isBelieved(this.report, usage) && this.#usageFrame) || this.#usageChunk(usage)
     return `${frame}data: [DONE]\n\n`
   }
 

@@ -1,6 +1,6 @@
 import { sha256Base62 } from '../../digest.ts'
 import { asObject } from '../../json.ts'
-import { headValues, JsonPatch, type NativeHead, tokensOfCharacters } from '../native-answer.ts'
+import { headValues, isBelieved, JsonPatch, type NativeHead, tokensOfCharacters } from '../native-answer.ts'
 import type { WholeAnswer } from '../relay.ts'
 import { faultOfError } from '../stream-fault.ts'
 import { decodeUsage, encodeUsage, type MessagesUsage } from './usage.ts'
@@ -24,12 +24,13 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     return { fault: { kind: 'broken', text: 'the answer is not a message' } }
   }
   const usage = asObject(answer['usage'])
+  const report = decodeUsage(usage, head.model.profile.usageQuirk)
   return {
-    report: decodeUsage(usage, head.model.profile.usageQuirk),
+    report,
     estimateOutput: () => tokensOfCharacters(JSON.stringify(answer['content']).length),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'msg_', mintedMessageId))
-      patch.setMissing(['usage'], encodeUsage(billed))
+      patch.setMissing(['usage'], encodeUsage(billed), isBelieved(report, billed))
       return patch.result()
     },
   }

@@ -1,6 +1,13 @@
 import { sha256Base62 } from '../../digest.ts'
 import { asObject } from '../../json.ts'
-import { headValues, JsonPatch, type NativeHead, tokensOfCharacters, type Wanted } from '../native-answer.ts'
+import {
+  headValues,
+  isBelieved,
+  JsonPatch,
+  type NativeHead,
+  tokensOfCharacters,
+  type Wanted,
+} from '../native-answer.ts'
 import type { WholeAnswer } from '../relay.ts'
 import { faultOfError } from '../stream-fault.ts'
 import { decodeUsage, encodeUsage, type ResponsesUsage } from './usage.ts'
@@ -24,12 +31,13 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     return { fault: { kind: 'broken', text: 'the answer is not an ended response' } }
   }
   const usage = asObject(answer['usage'])
+  const report = decodeUsage(usage, head.model.profile.usageQuirk)
   return {
-    report: decodeUsage(usage, head.model.profile.usageQuirk),
+    report,
     estimateOutput: () => tokensOfCharacters(JSON.stringify(answer['output']).length),
     encode: (billed) => {
       patch.set([], responseValues(head, answer))
-      patch.setMissing(['usage'], wantedUsage(encodeUsage(billed), usage))
+      patch.setMissing(['usage'], wantedUsage(encodeUsage(billed), usage), isBelieved(report, billed))
       return patch.result()
     },
   }

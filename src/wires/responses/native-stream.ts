@@ -2,7 +2,7 @@ import type { Usage } from '../../inference/usage.ts'
 import { asObject } from '../../json.ts'
 import type { ErrorFacts } from '../envelope.ts'
 import { dataOf, deltaCharacters, encodeLatin1, eventOf, type RawFrame, withData } from '../frame-cutter.ts'
-import { JsonPatch } from '../native-answer.ts'
+import { isBelieved, JsonPatch } from '../native-answer.ts'
 import { NativeStream } from '../native-stream.ts'
 import { faultOfError } from '../stream-fault.ts'
 import { failedCode } from './failed-code.ts'
@@ -38,7 +38,7 @@ export class ResponsesNativeStream extends NativeStream {
     const { frame, data, usage: reported } = this.#terminal
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
     patch.set(['response'], responseValues(this.head, asObject(patch.value['response']) ?? {}))
-    patch.setMissing(['response', 'usage'], wantedUsage(encodeUsage(usage), reported))
+    patch.setMissing(['response', 'usage'], wantedUsage(encodeUsage(usage), reported), isBelieved(this.report, usage))
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
