@@ -73,7 +73,7 @@ export function walkBody(wire: WireName, bytes: Buffer): 'sent' | 'refused' {
   return outcome
 }
 
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   const inputs = Number(process.argv[2] ?? 20_000)
   let state = Number(process.argv[3] ?? 1) >>> 0 || 1
   const counts = { sent: 0, refused: 0 }

@@ -186,7 +186,7 @@ function createRandom(seed: number): () => number {
   }
 }
 
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   const count = fuzzRequests(Number(process.argv[2] ?? 20_000), Number(process.argv[3] ?? 1))
   for (const fault of count.faults) console.error(`${fault}\n`)
   console.log(

@@ -25,7 +25,7 @@ export function findPages(): PageFile[] {
     })
 }
 
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   let changed = 0
   for (const { path, client, upstream } of findPages()) {
     const page = readFileSync(path, 'utf8')

@@ -53,7 +53,7 @@ function page(from: WireName, to: WireName): string {
   return lines.join('\n')
 }
 
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   const folder = join(import.meta.dirname, '../docs/translation')
   if (process.argv.includes('--check')) {
     const stale = [...translationPages()].filter(([name, text]) => readPage(join(folder, name)) !== text)
