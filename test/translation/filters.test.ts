@@ -41,6 +41,12 @@ test('R-STOP the earliest match counts, of two at one place the longer', () => {
   assert.deepEqual(stopped(['c', 'abx'], 'ab', 'c'), ['text:ab', 'c'])
 })
 
+test('R-STOP 3.2 a match at the first character of a text leaves no block', () => {
+  assert.deepEqual(stopped(['STOP'], 'STOP it'), ['STOP'])
+  assert.deepEqual(stopped(['STOP'], 'ST', 'OP'), ['STOP'])
+  assert.deepEqual(stopped(['STOP'], 'ST'), ['text:ST', 'end'])
+})
+
 test('R-STOP text that only looked like a match is shown after all', () => {
   assert.deepEqual(stopped(['STOP'], 'a ST', 'OR', 'M STO'), ['text:a STORM STO', 'end'])
   assert.deepEqual(stopped(['aab'], 'aaa', 'aab', 'x'), ['text:aaa', 'aab'])
@@ -92,7 +98,8 @@ test('R-STOP where the text is cut changes nothing', () => {
           (_, at) => asked.filter((stop) => text.startsWith(stop, at)).sort((a, b) => b.length - a.length)[0],
         )
         const at = places.findIndex((stop) => stop !== undefined)
-        const expected = at < 0 ? [`text:${text}`, 'end'] : [`text:${text.slice(0, at)}`, places[at]!]
+        const shown = at > 0 ? [`text:${text.slice(0, at)}`] : []
+        const expected = at < 0 ? [`text:${text}`, 'end'] : [...shown, places[at]!]
         assert.deepEqual(stopped(asked, ...pieces.filter((piece) => piece !== '')), expected)
       },
     ),

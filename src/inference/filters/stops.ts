@@ -14,6 +14,8 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
   const stops = local.filter((stop) => stop !== '').sort((a, b) => b.length - a.length)
   /** Per open block: undefined for other kinds than text, else the text that may be the beginning of a match. */
   const open = new Map<number, string | undefined>()
+  /** The start of a text block of which nothing is shown yet: a match at its first character leaves no block (3.2). */
+  let unshown: (AnswerEvent & { type: 'block_start' }) | undefined
   let report: UsageReport = {}
   let isOver = false
   return { push, end: () => [] }
@@ -23,7 +25,9 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
     switch (event.type) {
       case 'block_start':
         open.set(event.index, event.block.kind === 'text' ? '' : undefined)
-        return [event]
+        if (event.block.kind !== 'text' || stops.length === 0) return [...startShown(), event]
+        unshown = event
+        return []
       case 'block_delta': {
         const held = open.get(event.index)
         return held === undefined || stops.length === 0 ? [event] : scan(event.index, held + event.text, false)
@@ -32,7 +36,8 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
         const held = open.get(event.index)
         const events = held ? scan(event.index, held, true) : []
         open.delete(event.index)
-        return isOver ? events : [...events, event]
+        if (isOver) return events
+        return unshown?.index === event.index ? [...startShown(), event] : [...events, event]
       }
       case 'usage':
         report = mergeUsage(report, event.report)
@@ -47,14 +52,21 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
     }
   }
 
+  function startShown(): AnswerEvent[] {
+    const starts = unshown ? [unshown] : []
+    unshown = undefined
+    return starts
+  }
+
   function scan(index: number, text: string, isLast: boolean): AnswerEvent[] {
     const found = findStop(text, isLast)
     const shown = found ? text.slice(0, found.at) : text
     open.set(index, found ? text.slice(found.at) : '')
-    const events: AnswerEvent[] = shown === '' ? [] : [{ type: 'block_delta', index, text: shown }]
+    const events: AnswerEvent[] = shown === '' ? [] : [...startShown(), { type: 'block_delta', index, text: shown }]
     if (found?.stop === undefined) return events
     isOver = true
     for (const [other, held] of open) {
+      if (other === unshown?.index) continue
       events.push({ type: 'block_stop', index: other, cut: other !== index && held === undefined })
     }
     events.push({ type: 'finish', reason: 'stop_sequence', stopSequence: found.stop, report })
