@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
+import { decodeAnswer } from '../../src/wires/chat/answer.ts'
 import { cases as chatToMessages } from './answers/chat-to-messages.cases.ts'
 import { cases as responsesToMessages } from './answers/responses-to-messages.cases.ts'
 import { cases as toChat } from './answers/to-chat.cases.ts'
@@ -36,4 +37,11 @@ test('A121 the usage so far is there for the bill when the client leaves mid-str
   const told = pump('messages', 'chat', text('one two three') + delta({ content: 'x' }, { usage: counts(9, 4) }), {})
   assert.equal(told.usage?.inputTokens, 9)
   assert.ok(told.usage!.outputTokens >= 4)
+})
+
+test('I10 a whole chat answer whose choice has no message is broken, not an empty success', () => {
+  for (const choices of ['[{}]', '[{"message":null,"finish_reason":"stop"}]', '[null]', '[]', 'null']) {
+    const events = decodeAnswer(`{"choices":${choices}}`, resolveProfile('chat'))
+    assert.equal(events.at(-1)?.type, 'fail', choices)
+  }
 })

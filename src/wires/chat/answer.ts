@@ -2,6 +2,7 @@ import type { Profile } from '../../catalog/profile.ts'
 import type { Answer, AnswerBlock, AnswerEvent, AnswerHead } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { createNarrator } from '../../inference/narrator.ts'
+import { asObject } from '../../json.ts'
 import { objectsOf, readBody, unreadable } from '../frame.ts'
 import { faultOfError } from '../stream-fault.ts'
 import { encodeStopReason } from './stop-reasons.ts'
@@ -16,7 +17,8 @@ export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] 
   if (!body) narrator.fail(unreadable())
   else if (reader.findError(body)) return narrator.take()
   else if (body['object'] === 'error') narrator.fail(faultOfError(body))
-  else if (objectsOf(body['choices']).length === 0) narrator.fail(unreadable())
+  // A choice without its message is no answer, and none is invented (I10).
+  else if (!objectsOf(body['choices']).some((choice) => asObject(choice['message']))) narrator.fail(unreadable())
   else {
     narrator.start()
     reader.choices(body, 'message', bodyText)
