@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
+import type { AnswerEvent } from '../../src/inference/answer.ts'
 import { decodeAnswer } from '../../src/wires/chat/answer.ts'
 import { cases as chatToMessages } from './answers/chat-to-messages.cases.ts'
 import { cases as responsesToMessages } from './answers/responses-to-messages.cases.ts'
@@ -27,6 +28,32 @@ test('A63 U4 silence is told by pings, none of them before message_start', () =>
     'content_block_start',
     'content_block_delta',
     'ping',
+    'content_block_stop',
+    'message_delta',
+    'message_stop',
+  ])
+})
+
+test('translation 4.3 a block that a failure cut is not stopped: nobody runs half a call', () => {
+  const call: AnswerEvent = {
+    type: 'block_start',
+    index: 0,
+    block: { kind: 'tool_call', callId: 'toolu_1', name: 'f' },
+  }
+  const cut: AnswerEvent[] = [{ type: 'start' }, call, { type: 'block_stop', index: 0, cut: true }]
+  const tell = (last: AnswerEvent) => {
+    const run = createRun('messages', {}, resolveProfile('chat'))
+    for (const event of [...cut, last]) run.push(event)
+    return outline(run.told())
+  }
+  assert.deepEqual(tell({ type: 'fail', fault: { kind: 'truncated', text: '' } }), [
+    'message_start',
+    'content_block_start',
+    'error',
+  ])
+  assert.deepEqual(tell({ type: 'finish', reason: 'max_tokens', report: {} }), [
+    'message_start',
+    'content_block_start',
     'content_block_stop',
     'message_delta',
     'message_stop',

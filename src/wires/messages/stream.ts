@@ -226,6 +226,8 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
   let refuses = false
   let report: UsageReport = {}
   let front: number | undefined
+  /** The front block was cut: it is stopped once a `finish` follows, and never before an error (translation 4.3). */
+  let isCut = false
   /** Wire number of the front block. */
   let number = -1
   let deltaStart = ''
@@ -256,7 +258,10 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
         return ''
       }
       case 'block_stop': {
-        if (event.index === front) return stop() + advance()
+        if (event.index === front) {
+          isCut = event.cut
+          return isCut ? '' : stop() + advance()
+        }
         const block = waiting.get(event.index)
         if (block) block.isStopped = true
         return ''
@@ -272,6 +277,7 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
         const usage = encodeUsage(head.weigh(event.report))
         return (
           begin() +
+          (isCut ? stop() + advance() : '') +
           sseText('message_delta', JSON.stringify({ type: 'message_delta', delta, usage })) +
           sseText('message_stop', '{"type":"message_stop"}')
         )
