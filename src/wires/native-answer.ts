@@ -3,7 +3,7 @@ import type { Fault } from '../inference/answer.ts'
 import { readCount, type Usage, type UsageReport } from '../inference/usage.ts'
 import { asObject, type Edit, type JsonMember, scanObject, splice } from '../json.ts'
 import { membersOf, setMembers } from '../json-edit.ts'
-import { faultOfError } from './stream-fault.ts'
+import { faultOfError, kindOfStatus } from './stream-fault.ts'
 
 /** What the answer of a native model is adapted with (ruling P2). Fixed for the whole answer. */
 export type NativeHead = {
@@ -95,14 +95,6 @@ export function headValues(
   return values
 }
 
-/** Whose fault a status is (ruling U2). 404 and 405 of an inference path are judged where the path is known. */
-export function kindOfStatus(status: number): Fault['kind'] {
-  if (status === 400 || status === 404 || status === 413 || status === 422) return 'rejected'
-  if (status === 401 || status === 402 || status === 403) return 'account'
-  if (status === 429 || status === 529) return 'capacity'
-  return 'broken'
-}
-
 /** The fault of an HTTP refusal with a JSON body of any vendor's shape. */
 export function decodeRefusal(status: number, bodyText: string): Fault {
   let body: unknown
@@ -136,4 +128,16 @@ export function readErrorBody(body: Buffer): Fault | undefined {
 /** Whether the model's own figures are the ones that were billed, so that they may stand as they came (ruling C6). */
 export function isBelieved(report: UsageReport, billed: Usage): boolean {
   return !billed.estimated && !report.flags?.length
+}
+
+/** A whole answer, to be looked into and edited; or the fault that it is, or tells of. */
+export function openAnswer(body: Buffer): { patch: JsonPatch; fault?: undefined } | { fault: Fault } {
+  let patch: JsonPatch
+  try {
+    patch = new JsonPatch(body)
+  } catch {
+    return { fault: { kind: 'broken', text: 'the answer is not a JSON object' } }
+  }
+  const error = patch.value['error']
+  return error == null ? { patch } : { fault: faultOfError(error) }
 }

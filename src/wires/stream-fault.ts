@@ -39,7 +39,7 @@ export function faultOfError(raw: unknown): Fault {
   const status = [error['status'], error['status_code'], error['code']].find(isStatus) ?? statusOf(error)
   const text = typeof error['message'] === 'string' ? error['message'] : ''
   return {
-    kind: kindOf(status),
+    kind: status === undefined ? 'broken' : kindOfStatus(status),
     ...(status !== undefined && { status }),
     text: text || 'The model reported an error.',
     ...(code !== undefined && { code }),
@@ -61,12 +61,12 @@ function firstWord(values: unknown[]): string | undefined {
   return values.find((value) => typeof value === 'string' && value !== '') as string | undefined
 }
 
-/** By the same statuses as an HTTP refusal (ruling U2). */
-function kindOf(status: number | undefined): Fault['kind'] {
-  if (status === undefined) return 'broken'
+/** Whose fault a status is, an HTTP refusal's or that of an error in a stream (ruling U2). */
+export function kindOfStatus(status: number): Fault['kind'] {
   if (status === 400 || status === 404 || status === 413 || status === 422) return 'rejected'
+  if (status === 401 || status === 402 || status === 403) return 'account'
   if (status === 429 || status === 529) return 'capacity'
-  return status === 401 || status === 402 || status === 403 ? 'account' : 'broken'
+  return 'broken'
 }
 
 export function brokenFault(text: string): Fault {

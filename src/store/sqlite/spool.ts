@@ -20,15 +20,20 @@ export interface Spool {
 export function createSpool(path: string): Spool {
   let file: FileHandle | undefined
   let isUsed = false
+  let isClosed = false
   let last: Promise<unknown> = Promise.resolve()
   return {
     append: (debits) => inTurn(() => append(debits)),
     clear: (isEmpty) => inTurn(() => clear(isEmpty)),
-    close: () => inTurn(shut),
+    close: () => {
+      isClosed = true
+      return inTurn(shut)
+    },
   }
 
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = last.then(work)
+    // What comes after the closing closes behind itself: a handle left to the garbage collector is fatal to the process.
+    const turn = last.then(work).finally(() => (isClosed ? shut() : undefined))
     last = turn.catch(() => {})
     return turn
   }
@@ -65,11 +70,16 @@ export function createSpool(path: string): Spool {
 /** A new file is only there after a power loss when its folder was synced too. */
 async function openDurably(path: string): Promise<FileHandle> {
   const file = await open(path, constants.O_CREAT | constants.O_APPEND | constants.O_WRONLY, 0o600)
-  if (process.platform !== 'win32') {
-    const folder = await open(dirname(path))
-    await folder.sync().finally(() => folder.close())
+  try {
+    if (process.platform !== 'win32') {
+      const folder = await open(dirname(path))
+      await folder.sync().finally(() => folder.close())
+    }
+    return file
+  } catch (error) {
+    await file.close()
+    throw error
   }
-  return file
 }
 
 /** What a run before this one left. `unreadable` lines were torn by a crash, and then never promised, or damaged since. */

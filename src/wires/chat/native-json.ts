@@ -1,8 +1,7 @@
 import { sha256Base62 } from '../../digest.ts'
 import { asObject } from '../../json.ts'
-import { headValues, isBelieved, JsonPatch, type NativeHead, tokensOfCharacters } from '../native-answer.ts'
+import { headValues, isBelieved, type NativeHead, openAnswer, tokensOfCharacters } from '../native-answer.ts'
 import type { WholeAnswer } from '../relay.ts'
-import { faultOfError } from '../stream-fault.ts'
 import { type ChatUsage, decodeUsage, encodeUsage } from './usage.ts'
 
 /** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
@@ -12,14 +11,10 @@ export function mintedCompletionId(requestId: string): string {
 
 /** A chat model's whole answer for a chat client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
-  let patch: JsonPatch
-  try {
-    patch = new JsonPatch(body)
-  } catch {
-    return { fault: { kind: 'broken', text: 'the answer is not a JSON object' } }
-  }
+  const opened = openAnswer(body)
+  if (opened.fault) return opened
+  const { patch } = opened
   const answer = patch.value
-  if (answer['error'] != null) return { fault: faultOfError(answer['error']) }
   const choices = answer['choices']
   if (!Array.isArray(choices) || choices.length === 0) {
     return { fault: { kind: 'broken', text: 'the answer has no choices' } }

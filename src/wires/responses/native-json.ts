@@ -3,13 +3,12 @@ import { asObject } from '../../json.ts'
 import {
   headValues,
   isBelieved,
-  JsonPatch,
   type NativeHead,
+  openAnswer,
   tokensOfCharacters,
   type Wanted,
 } from '../native-answer.ts'
 import type { WholeAnswer } from '../relay.ts'
-import { faultOfError } from '../stream-fault.ts'
 import { decodeUsage, encodeUsage, type ResponsesUsage } from './usage.ts'
 
 /** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
@@ -19,14 +18,10 @@ export function mintedResponseId(requestId: string): string {
 
 /** A responses model's whole answer for a responses client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
-  let patch: JsonPatch
-  try {
-    patch = new JsonPatch(body)
-  } catch {
-    return { fault: { kind: 'broken', text: 'the answer is not a JSON object' } }
-  }
+  const opened = openAnswer(body)
+  if (opened.fault) return opened
+  const { patch } = opened
   const answer = patch.value
-  if (answer['error'] != null) return { fault: faultOfError(answer['error']) }
   if (!Array.isArray(answer['output']) || !isEnded(answer['status'])) {
     return { fault: { kind: 'broken', text: 'the answer is not an ended response' } }
   }
