@@ -15,7 +15,7 @@ import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Prices, priceNanos } from '../src/catalog/model.ts'
-import { newRequestId } from '../src/request-id.ts'
+import { newRequestId } from '../src/ids/request-id.ts'
 import { openLedger } from '../src/store/sqlite/ledger-client.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
 

@@ -4,97 +4,51 @@ import { dirname, join, posix } from 'node:path'
 import test from 'node:test'
 
 /**
- * Who may import whom. A room is a folder of `src` or a file directly in it. `types`: only with `import type`.
+ * Who may import whom. A room is a folder of `src`, or a file directly in it. `types`: only with `import type`.
  * `outside`: packages and `node:` modules; where it is left out the room has no door to the outside at all.
  */
 type Arrow = { may?: readonly string[]; types?: readonly string[]; outside?: readonly string[] }
 
-const dialect: Arrow = {
-  may: ['inference', 'catalog', 'errors', 'step', 'sse', 'json', 'json-edit', 'digest', 'wires'],
-}
-const store: Arrow = {
-  may: ['accounts', 'upstream', 'inference', 'errors', 'json', 'digest', 'request-id'],
-  types: ['catalog', 'config'],
-  outside: ['node:*'],
-}
+const dialect: Arrow = { may: ['inference', 'bytes', 'ids', 'wires'], types: ['catalog'] }
 
 const arrows: Record<string, Arrow> = {
   errors: {},
-  step: {},
-  sse: { types: ['step'] },
-  json: { types: ['inference'], outside: ['node:buffer', 'node:crypto'] },
-  log: { may: ['accounts'], types: ['gateway', 'config'], outside: ['node:*'] },
-  'load-watch': { outside: ['node:*'] },
-  seal: { may: ['errors'], types: ['inference', 'config', 'catalog', 'gateway'], outside: ['node:*'] },
-  'json-edit': { may: ['json'] },
-  digest: { outside: ['node:crypto'] },
-  'request-id': { outside: ['node:crypto'] },
-
-  inference: { may: ['step', 'json', 'digest', 'errors'] },
-  catalog: { may: ['inference', 'errors'] },
-  wires: { ...dialect, may: [...dialect.may!, 'wires/messages', 'wires/chat', 'wires/responses'] },
+  bytes: { outside: ['node:buffer', 'node:crypto'] },
+  ids: { outside: ['node:crypto'] },
+  inference: { may: ['ids'], types: ['bytes'] },
+  catalog: { may: ['inference'] },
+  wires: {
+    may: ['inference', 'errors', 'bytes', 'ids', 'wires/messages', 'wires/chat', 'wires/responses'],
+    types: ['catalog'],
+  },
   'wires/messages': dialect,
   'wires/chat': dialect,
-  'wires/responses': dialect,
-  accounts: { may: ['errors', 'digest'], types: ['inference', 'catalog'], outside: ['node:crypto'] },
-  upstream: {
-    may: ['errors', 'json', 'sse', 'digest'],
-    types: ['catalog', 'config', 'inference'],
-    outside: ['node:*', 'undici'],
-  },
+  'wires/responses': { ...dialect, may: [...dialect.may!, 'errors'] },
+  accounts: { may: ['ids'], types: ['inference', 'catalog'], outside: ['node:crypto', 'node:zlib'] },
+  upstream: { may: ['errors'], types: ['config', 'inference'], outside: ['node:*', 'undici'] },
   gateway: {
-    may: [
-      'accounts',
-      'upstream',
-      'wires',
-      'wires/messages',
-      'wires/chat',
-      'wires/responses',
-      'inference',
-      'catalog',
-      'errors',
-      'step',
-      'sse',
-      'json',
-      'json-edit',
-      'digest',
-    ],
+    may: ['accounts', 'upstream', 'wires', 'wires/messages', 'inference', 'catalog', 'errors', 'bytes'],
     types: ['config'],
   },
   http: {
-    may: ['gateway', 'errors', 'wires', 'request-id', 'json'],
-    types: ['catalog', 'config', 'accounts', 'inference'],
+    may: ['gateway', 'errors', 'wires', 'ids'],
+    types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
   },
-  'store/sqlite': store,
-  'store/memory': store,
+  'store/sqlite': { may: ['accounts', 'ids'], outside: ['node:*'] },
   config: {
-    may: ['catalog', 'errors', 'json', 'inference', 'accounts', 'simulator'],
+    may: ['catalog', 'bytes', 'accounts', 'simulator'],
     outside: ['yaml', 'zod', 'node:*'],
   },
-  simulator: { may: ['json'], outside: ['node:*', 'yaml', 'zod'] },
+  simulator: { may: ['bytes'], outside: ['node:*', 'yaml', 'zod'] },
   cli: {
-    may: [
-      'main',
-      'accounts',
-      'catalog',
-      'config',
-      'inference',
-      'errors',
-      'simulator',
-      'store/sqlite',
-      'store/memory',
-      'digest',
-      'request-id',
-      'json',
-      'sse',
-    ],
+    may: ['process', 'accounts', 'catalog', 'config', 'simulator', 'store/sqlite', 'bytes'],
     outside: ['node:*', 'commander', '../../package.json'],
   },
 }
 
-/** The composition root, in three files, may import everything. */
-const roots = ['main', 'server', 'demo']
+/** The composition root may import everything. */
+const roots = ['process']
 const entries = ['cli/cli.ts']
 
 const src = new URL('../src/', import.meta.url).pathname
@@ -119,6 +73,26 @@ test('every import follows the arrows', () => {
     }
   }
   assert.deepStrictEqual(offences, [])
+})
+
+test('every permission is used', () => {
+  const used = new Map<string, Set<string>>()
+  for (const [file, found] of imports) {
+    const from = roomOf(file)
+    const doors = used.get(from) ?? new Set()
+    used.set(from, doors)
+    for (const { specifier, target, isType } of found) {
+      if (target) {
+        doors.add(roomOf(target))
+        if (!isType) doors.add(`${roomOf(target)} as a value`)
+      } else for (const door of [specifier, 'node:*']) doors.add(door)
+    }
+  }
+  const idle = Object.entries(arrows).flatMap(([room, { may = [], types = [], outside = [] }]) => [
+    ...may.filter((to) => !used.get(room)?.has(`${to} as a value`)).map((to) => `${room} needs no value of ${to}`),
+    ...[...types, ...outside].filter((to) => !used.get(room)?.has(to)).map((to) => `${room} needs no ${to}`),
+  ])
+  assert.deepStrictEqual(idle, [])
 })
 
 test('every import finds its file', () => {

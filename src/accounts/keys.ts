@@ -1,6 +1,7 @@
-import { hash, randomInt } from 'node:crypto'
+import { hash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { base62, randomText } from '../ids/base62.ts'
 
-const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const scheme = 'sk-tri-'
 const randomChars = 40
 const checksumChars = 6
@@ -37,33 +38,13 @@ export function digestKey(key: string): string {
   return hash('sha256', key, 'base64url')
 }
 
-/** Letters and digits by chance, none likelier than another. */
-export function randomText(chars: number): string {
-  let text = ''
-  for (let i = 0; i < chars; i++) text += alphabet[randomInt(alphabet.length)]
-  return text
-}
-
-const crcOfByte = Int32Array.from({ length: 256 }, (_, byte) => {
-  let crc = byte
-  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
-  return crc
-})
-
 /** The CRC-32 of a text in six letters and digits. */
 function checksum(text: string): string {
   let rest = crc32(text)
   let digits = ''
   for (let i = 0; i < checksumChars; i++) {
-    digits = alphabet[rest % alphabet.length] + digits
-    rest = Math.floor(rest / alphabet.length)
+    digits = base62[rest % base62.length] + digits
+    rest = Math.floor(rest / base62.length)
   }
   return digits
-}
-
-/** The CRC of zlib and PNG, over ASCII. Here because the accounts know no module of Node but its cryptography. */
-function crc32(text: string): number {
-  let crc = 0xffffffff
-  for (let i = 0; i < text.length; i++) crc = (crc >>> 8) ^ crcOfByte[(crc ^ text.charCodeAt(i)) & 0xff]!
-  return (crc ^ 0xffffffff) >>> 0
 }

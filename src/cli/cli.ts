@@ -6,10 +6,10 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import pkg from '../../package.json' with { type: 'json' }
 import { addAccountCommands } from './account.ts'
 import { addConfigCommands } from './config.ts'
-import { addDoctorCommand } from './doctor.ts'
+import { addDoctorCommand } from './doctor/doctor.ts'
 import { addKeyCommands } from './key.ts'
 import { addLedgerCommands } from './ledger.ts'
-import { addSetupCommand } from './setup.ts'
+import { addSetupCommand } from './setup/setup.ts'
 
 const program = new Command('triwire')
   .description(
@@ -29,7 +29,7 @@ program
   .option('--admin-listen <address>', 'host:port of health, readiness and metrics')
   .action(async (_options, command: Command) => {
     const { config, store, listen, adminListen } = command.optsWithGlobals()
-    const { serve } = await import('../main.ts')
+    const { serve } = await import('../process/main.ts')
     await serve({ config, store, listen, adminListen })
   })
 addAccountCommands(program)

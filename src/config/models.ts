@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { asObject } from '../bytes/json.ts'
 import type { Model, Prices, WireName } from '../catalog/model.ts'
 import { findProfileMistake, type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
-import { asObject } from '../json.ts'
 import { snakeCase } from './document.ts'
 import type { ModelEntry, ProfileMap } from './schema.ts'
 

@@ -8,7 +8,7 @@ import type { Usage, UsageReport } from '../inference/usage.ts'
 import { readRetryAfter, refusalOf } from '../upstream/refusal.ts'
 import type { Flight, TransportFault, UpstreamListener } from '../upstream/upstreams.ts'
 import type { ErrorFacts } from '../wires/envelope.ts'
-import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/relay.ts'
+import type { RelayState, StreamFold, StreamRelay, WholeAnswer } from '../wires/relay.ts'
 import type { Call } from './call.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway, Ticking } from './gateway.ts'
@@ -197,7 +197,7 @@ export class Delivery implements UpstreamListener, Ticking {
     this.#bytes += chunk.length
     if (this.#fold) {
       this.#fold.push(chunk)
-      if (this.#fold.isFinished || this.#fold.fault) this.#deliverWhole(this.#fold.whole())
+      if (this.#fold.state !== 'unseen') this.#deliverWhole(this.#fold.whole())
     } else if (this.#phase === 'refusing') {
       this.#chunks.push(chunk)
       if (this.#bytes > refusalBytesMax) this.#refuse()
@@ -297,26 +297,27 @@ export class Delivery implements UpstreamListener, Ticking {
     }
     if (this.#goneMs !== undefined) {
       // Nobody is there to be shown anything; only the end counts, for its usage.
-      if (relay.isFinished) this.#settleComplete(relay.report, relay, () => this.#over())
-      else if (relay.fault) this.#fail(relay.fault, 'upstream_error_event')
+      if (relay.state === 'finished' || relay.state === 'cut')
+        this.#settleComplete(relay.report, relay, () => this.#over())
+      else if (relay.state === 'failed') this.#fail(relay.fault!, 'upstream_error_event')
       return
     }
-    if (relay.isFinished) {
-      if (relay.isCutByUs) this.#flight?.abort()
+    if (relay.state === 'finished' || relay.state === 'cut') {
+      if (relay.state === 'cut') this.#flight?.abort()
       this.#settleComplete(relay.report, relay, (usage) => {
         if (this.#phase === 'held') this.#call.begin()
         const rest = this.#phase === 'held' ? this.#held + text : text
         this.#call.end(rest + relay.finish(usage), relay.encoding)
         this.#over()
       })
-    } else if (relay.fault) {
+    } else if (relay.state === 'failed') {
       // What was said before the fault counts however the bytes arrive: the stream has begun (translation 4.1).
-      if (this.#phase === 'held' && relay.isVisible) this.#open(text)
+      if (this.#phase === 'held' && relay.hasShown) this.#open(text)
       else if (text !== '' && this.#phase === 'open') this.#write(text)
-      this.#fail(relay.fault, 'upstream_error_event')
+      this.#fail(relay.fault!, 'upstream_error_event')
     } else if (this.#phase === 'open') {
       if (text !== '') this.#write(text)
-    } else if (relay.isVisible) this.#open(text)
+    } else if (relay.state === 'shown') this.#open(text)
     else this.#held += text
   }
 
@@ -347,11 +348,11 @@ export class Delivery implements UpstreamListener, Ticking {
   }
 
   #deliverWhole(answer: WholeAnswer): void {
-    if (answer.fault) {
+    if (answer.state === 'failed') {
       this.#fail(answer.fault, 'upstream_error_body')
       return
     }
-    if (answer.isCutByUs) this.#flight?.abort()
+    if (answer.state === 'cut') this.#flight?.abort()
     this.#settleComplete(answer.report, answer, (usage) => {
       this.#call.reply(200, 'application/json', answer.encode(usage))
       this.#over()
@@ -406,7 +407,7 @@ export class Delivery implements UpstreamListener, Ticking {
     const facts: ErrorFacts = { status, code, message, param }
     this.#flight?.abort()
     // The stream was begun for its keep-alives only: a failure before any output costs nothing (ruling C4).
-    if (!relay.isVisible) {
+    if (!relay.hasShown) {
       this.#record.outcome = outcome
       this.#call.end(relay.failure(facts, nothing), relay.encoding)
       this.#over()
@@ -435,7 +436,7 @@ export class Delivery implements UpstreamListener, Ticking {
   #settleComplete(report: UsageReport, source: EstimateSource, then: (usage: Usage) => void): void {
     const outcome = this.#goneMs === undefined ? 'ok' : 'client_abort'
     // An answer that we ended at a stop sequence has no final word of the model's (ruling T15).
-    this.#settle(report, source, !source.isCutByUs, outcome, false, then)
+    this.#settle(report, source, source.state !== 'cut', outcome, false, then)
   }
 
   /** Weighs, prices and debits; `then` runs when the debit is durable (ruling C3). Takes effect once. */
@@ -508,4 +509,4 @@ const nothing: Usage = {
   estimated: false,
 }
 
-type EstimateSource = { estimateOutput(): number; isCutByUs?: boolean }
+type EstimateSource = { estimateOutput(): number; state?: RelayState }

@@ -1,8 +1,8 @@
 import type { Directory } from '../accounts/account.ts'
 import type { Ledger } from '../accounts/ledger.ts'
 import type { Throttle, Windows } from '../accounts/limits.ts'
+import type { Sealer } from '../accounts/seal.ts'
 import type { Config } from '../config/config.ts'
-import type { Sealed } from '../inference/request.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 
 /** Every part that a walk needs; main builds it. */
@@ -35,11 +35,4 @@ export interface Ticking {
   tick(nowMs: number): void
   /** The process is going: what is not whole by now is cut and billed (reliability §7). */
   shutDown(): void
-}
-
-/** Envelopes for a provider's signatures (ruling T7). */
-export type Sealer = {
-  seal(sealed: Sealed, accountId: string, modelId: string): string
-  unseal(envelope: string, accountId: string, modelId: string): Sealed | undefined
-  isOurs(text: string): boolean
 }

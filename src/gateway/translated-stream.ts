@@ -1,9 +1,9 @@
+import { createSseReader, cutFrame, type SseFrame } from '../bytes/sse.ts'
+import type { Step } from '../bytes/step.ts'
 import type { AnswerEvent, AnswerHead, Fault } from '../inference/answer.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
-import { createSseReader, cutFrame, type SseFrame } from '../sse.ts'
-import type { Step } from '../step.ts'
 import type { ErrorFacts } from '../wires/envelope.ts'
-import type { StreamRelay } from '../wires/relay.ts'
+import type { RelayState, StreamRelay } from '../wires/relay.ts'
 import { faultOfFacts } from '../wires/stream-fault.ts'
 import type { Translator } from '../wires/wire.ts'
 import { type AnswerPlan, type AnswerRun, startRun } from './answer-run.ts'
@@ -14,8 +14,8 @@ import { type AnswerPlan, type AnswerRun, startRun } from './answer-run.ts'
  */
 export class TranslatedStream implements StreamRelay {
   readonly encoding = 'utf8'
-  isVisible = false
-  isFinished = false
+  state: RelayState = 'unseen'
+  hasShown = false
   fault: Fault | undefined
   events = 0
   readonly #plan: AnswerPlan
@@ -35,10 +35,6 @@ export class TranslatedStream implements StreamRelay {
 
   get report(): UsageReport {
     return this.#run.meter.report()
-  }
-
-  get isCutByUs(): boolean {
-    return this.isFinished && !this.#run.meter.isComplete()
   }
 
   push(chunk: Uint8Array): string {
@@ -85,15 +81,20 @@ export class TranslatedStream implements StreamRelay {
     let text = ''
     for (const event of this.#run.take(events)) {
       if (event.type === 'finish') {
-        this.isFinished = true
-        this.isVisible = true
+        this.hasShown = true
+        this.state = this.#run.meter.isComplete() ? 'finished' : 'cut'
         this.#finish = event
-      } else if (event.type === 'fail') this.fault = event.fault
-      else {
+      } else if (event.type === 'fail') {
+        this.state = 'failed'
+        this.fault = event.fault
+      } else {
         // An empty block shows nothing yet; a call does (translation 4.1).
         const isShown =
           event.type === 'block_delta' || (event.type === 'block_start' && event.block.kind === 'tool_call')
-        if (isShown) this.isVisible = true
+        if (isShown && this.state === 'unseen') {
+          this.state = 'shown'
+          this.hasShown = true
+        }
         text += this.#encode(event)
       }
     }

@@ -1,7 +1,7 @@
+import { createSseReader, cutFrame } from '../bytes/sse.ts'
 import type { AnswerEvent, AnswerHead, Fault } from '../inference/answer.ts'
 import { createFold } from '../inference/fold.ts'
-import { createSseReader, cutFrame } from '../sse.ts'
-import type { StreamFold, WholeAnswer } from '../wires/relay.ts'
+import type { RelayState, StreamFold, WholeAnswer } from '../wires/relay.ts'
 import type { Translator } from '../wires/wire.ts'
 import { type AnswerPlan, startRun } from './answer-run.ts'
 
@@ -13,8 +13,8 @@ const charactersMax = 32 * 1_048_576
  * the model sent one body or a stream (translation 1.2).
  */
 export class TranslatedWhole implements StreamFold {
-  isFinished = false
-  fault: Fault | undefined
+  state: RelayState = 'unseen'
+  #fault: Fault | undefined
   events = 0
   readonly #plan: AnswerPlan
   readonly #target: Translator
@@ -37,7 +37,7 @@ export class TranslatedWhole implements StreamFold {
       if (frame.data !== '') this.events++
       this.#take(this.#decoder.push(frame))
     }
-    if (this.#run.meter.characters() > charactersMax) this.fault ??= { kind: 'broken', text: '' }
+    if (this.#run.meter.characters() > charactersMax) this.#fail({ kind: 'broken', text: '' })
   }
 
   end(): void {
@@ -51,15 +51,15 @@ export class TranslatedWhole implements StreamFold {
   }
 
   whole(): WholeAnswer {
-    if (this.fault) return { fault: this.fault }
-    if (!this.isFinished) this.#take(this.#decoder.push(cutFrame))
+    if (this.#fault) return { state: 'failed', fault: this.#fault }
+    if (this.state === 'unseen') this.#take(this.#decoder.push(cutFrame))
     const outcome = this.#fold.outcome()
-    if (outcome === 'none') return { fault: { kind: 'truncated', text: '' } }
-    if ('fault' in outcome) return { fault: outcome.fault }
+    if (outcome === 'none') return { state: 'failed', fault: { kind: 'truncated', text: '' } }
+    if ('fault' in outcome) return { state: 'failed', fault: outcome.fault }
     const { meter } = this.#run
     return {
+      state: meter.isComplete() ? 'finished' : 'cut',
       report: meter.report(),
-      isCutByUs: !meter.isComplete(),
       estimateOutput: () => meter.estimateTokens(),
       encode: (usage) => this.#target.encodeAnswer(outcome.answer, { ...this.#head, weigh: () => usage }),
     }
@@ -68,8 +68,13 @@ export class TranslatedWhole implements StreamFold {
   #take(events: Iterable<AnswerEvent>): void {
     for (const event of this.#run.take(events)) {
       this.#fold.push(event)
-      if (event.type === 'finish') this.isFinished = true
-      else if (event.type === 'fail') this.fault = event.fault
+      if (event.type === 'finish') this.state = this.#run.meter.isComplete() ? 'finished' : 'cut'
+      else if (event.type === 'fail') this.#fail(event.fault)
     }
+  }
+
+  #fail(fault: Fault): void {
+    this.state = 'failed'
+    this.#fault ??= fault
   }
 }

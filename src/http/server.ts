@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
-import { newRequestId } from '../request-id.ts'
+import { newRequestId } from '../ids/request-id.ts'
 import { errorBody, isMessagesError, sendError } from './answer.ts'
 import { findFramingFault, refusal } from './framing.ts'
 import { errorHeaders } from './headers.ts'

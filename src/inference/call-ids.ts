@@ -1,4 +1,4 @@
-import { hex10, sha256Base62 } from '../digest.ts'
+import { hex10, sha256Base62 } from '../ids/digest.ts'
 import type { ToolCallPart, Turn } from './request.ts'
 
 export type CallIdStyle = 'free' | 're64' | 'len40' | 'alnum9' | 'fn_index'

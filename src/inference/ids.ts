@@ -1,4 +1,4 @@
-import { sha256Base62 } from '../digest.ts'
+import { sha256Base62 } from '../ids/digest.ts'
 
 /** The prefixes that the specification and the wires' clients expect. */
 export type IdPrefix = 'msg_' | 'chatcmpl-' | 'resp_' | 'fc_' | 'rs_' | 'toolu_' | 'call_'

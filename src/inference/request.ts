@@ -1,12 +1,10 @@
+import type { RawJson } from '../bytes/json.ts'
 import type { ReasoningLevel } from './reasoning.ts'
 
 /**
  * The hub's request: what all three wires can ask, said once, richer than any one of them. It knows no wire; what a
  * wire cannot say is simply absent here, what a wire says in its own way is decoded at its own door.
  */
-
-/** JSON whose source text is kept as the peer wrote it: numbers beyond 2^53 and key order survive (ruling T16). */
-export type RawJson = { source: string }
 
 export type InferenceRequest = {
   /** The wire the client spoke: some losses and defaults depend on it, nothing else may. */

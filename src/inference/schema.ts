@@ -1,4 +1,4 @@
-import type { RawJson } from './request.ts'
+import type { RawJson } from '../bytes/json.ts'
 
 /*
  * JSON Schemas are carried as text and only looked into (ruling T16). Looking is iterative: how deep a schema

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { asObject } from '../json.ts'
+import { asObject } from '../bytes/json.ts'
 import { checkChat } from './chat-rules.ts'
 import { isGiven, type Json } from './check.ts'
 import type { Counts, Frame, Head, OfferedTool, Problem, Prompt, Reply, Segment, Turn, WireFormat } from './prompt.ts'

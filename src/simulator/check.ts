@@ -1,4 +1,4 @@
-import { asObject } from '../json.ts'
+import { asObject } from '../bytes/json.ts'
 import { refuse } from './prompt.ts'
 
 /*

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { asObject } from '../json.ts'
+import { asObject } from '../bytes/json.ts'
 import { writeOpenError } from './chat.ts'
 import { isGiven, type Json } from './check.ts'
 import type { Counts, Frame, Head, OfferedTool, Prompt, Reply, Segment, Turn, WireFormat } from './prompt.ts'

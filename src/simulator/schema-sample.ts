@@ -1,4 +1,4 @@
-import { asObject } from '../json.ts'
+import { asObject } from '../bytes/json.ts'
 
 type Schema = Record<string, unknown>
 

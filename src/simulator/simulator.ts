@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { asObject } from '../json.ts'
+import { asObject } from '../bytes/json.ts'
 import { chat } from './chat.ts'
 import { messages } from './messages.ts'
 import { planReply } from './plan-reply.ts'

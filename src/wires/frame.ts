@@ -1,6 +1,6 @@
+import { asObject } from '../bytes/json.ts'
+import { isDoneMark, type SseFrame } from '../bytes/sse.ts'
 import type { Narrator } from '../inference/narrator.ts'
-import { asObject } from '../json.ts'
-import { isDoneMark, type SseFrame } from '../sse.ts'
 import { brokenFault, truncatedFault } from './stream-fault.ts'
 
 /**

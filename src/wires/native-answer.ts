@@ -1,8 +1,8 @@
+import { asObject, type Edit, type JsonMember, scanObject, splice } from '../bytes/json.ts'
+import { membersOf, setMembers } from '../bytes/json-edit.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Fault } from '../inference/answer.ts'
 import { readCount, type Usage, type UsageReport } from '../inference/usage.ts'
-import { asObject, type Edit, type JsonMember, scanObject, splice } from '../json.ts'
-import { membersOf, setMembers } from '../json-edit.ts'
 import { faultOfError, kindOfStatus } from './stream-fault.ts'
 
 /** What the answer of a native model is adapted with (ruling P2). Fixed for the whole answer. */
@@ -131,13 +131,13 @@ export function isBelieved(report: UsageReport, billed: Usage): boolean {
 }
 
 /** A whole answer, to be looked into and edited; or the fault that it is, or tells of. */
-export function openAnswer(body: Buffer): { patch: JsonPatch; fault?: undefined } | { fault: Fault } {
+export function openAnswer(body: Buffer): { state: 'open'; patch: JsonPatch } | { state: 'failed'; fault: Fault } {
   let patch: JsonPatch
   try {
     patch = new JsonPatch(body)
   } catch {
-    return { fault: { kind: 'broken', text: 'the answer is not a JSON object' } }
+    return { state: 'failed', fault: { kind: 'broken', text: 'the answer is not a JSON object' } }
   }
   const error = patch.value['error']
-  return error == null ? { patch } : { fault: faultOfError(error) }
+  return error == null ? { state: 'open', patch } : { state: 'failed', fault: faultOfError(error) }
 }

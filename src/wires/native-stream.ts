@@ -1,9 +1,9 @@
+import { FrameCutter, type RawFrame } from '../bytes/frame-cutter.ts'
 import type { Fault } from '../inference/answer.ts'
 import { mergeUsage, type Usage, type UsageReport } from '../inference/usage.ts'
 import type { ErrorFacts } from './envelope.ts'
-import { FrameCutter, type RawFrame } from './frame-cutter.ts'
 import { JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from './native-answer.ts'
-import type { StreamRelay } from './relay.ts'
+import type { RelayState, StreamRelay } from './relay.ts'
 
 /**
  * A model's stream for a client of the same wire: bytes as they came but for the edits of ruling P2. What the three have
@@ -12,9 +12,8 @@ import type { StreamRelay } from './relay.ts'
  */
 export abstract class NativeStream implements StreamRelay {
   readonly encoding = 'latin1'
-  isVisible = false
-  isFinished = false
-  readonly isCutByUs = false
+  state: RelayState = 'unseen'
+  hasShown = false
   fault: Fault | undefined
   events = 0
   report: UsageReport = {}
@@ -28,28 +27,28 @@ export abstract class NativeStream implements StreamRelay {
 
   push(chunk: Uint8Array): string {
     const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
-    const plain = this.#cutter.isEmpty && !this.isFinished && !this.fault ? this.takePlain(text) : undefined
+    const plain = this.#cutter.isEmpty && !this.#isOver() ? this.takePlain(text) : undefined
     if (plain !== undefined) return plain
     let out = ''
     for (const frame of this.#cutter.push(text)) {
-      if (this.isFinished || this.fault) break
+      if (this.#isOver()) break
       out += this.take(frame)
     }
-    if (this.#cutter.isOversize) this.fail('one event is too large')
+    if (this.#cutter.isOversize) this.break('one event is too large')
     return out
   }
 
   end(): string {
     const rest = this.#cutter.end()
-    const out = rest !== undefined && !this.isFinished && !this.fault ? this.take(rest) : ''
-    if (this.isFinished || this.fault) return out
-    if (this.isEnough()) this.isFinished = true
-    else this.fault = { kind: 'truncated', text: 'the stream ended early' }
+    const out = rest !== undefined && !this.#isOver() ? this.take(rest) : ''
+    if (this.#isOver()) return out
+    if (this.isEnough()) this.complete()
+    else this.fail({ kind: 'truncated', text: 'the stream ended early' })
     return out
   }
 
   pushWhole(body: Buffer): string {
-    this.fault = readErrorBody(body) ?? { kind: 'broken', text: 'JSON where a stream was asked for' }
+    this.fail(readErrorBody(body) ?? { kind: 'broken', text: 'JSON where a stream was asked for' })
     return ''
   }
 
@@ -61,7 +60,7 @@ export abstract class NativeStream implements StreamRelay {
   abstract keepAlive(): string
   abstract failure(facts: ErrorFacts, usage: Usage): string
 
-  /** What the client sees of a frame. Sets `isVisible`, `isFinished`, `fault` and the counters as it learns. */
+  /** What the client sees of a frame. Says `show`, `complete` or `fail` and learns counters on the way. */
   protected abstract take(frame: RawFrame): string
 
   /** The same for a piece that is nothing but whole, ordinary deltas; undefined where it may be anything else. */
@@ -72,8 +71,31 @@ export abstract class NativeStream implements StreamRelay {
   /** Whether a stream that closes now is complete without its terminator (translation 4.2). */
   protected abstract isEnough(): boolean
 
-  protected fail(text: string): void {
-    this.fault ??= { kind: 'broken', text }
+  /** Something of the answer itself is in the text. */
+  protected show(): void {
+    this.hasShown = true
+    if (this.state === 'unseen') this.state = 'shown'
+  }
+
+  /** The upstream's own word that this is all. */
+  protected complete(): void {
+    this.show()
+    if (this.state === 'shown') this.state = 'finished'
+  }
+
+  protected fail(fault: Fault): void {
+    if (this.#isOver()) return
+    this.state = 'failed'
+    this.fault = fault
+  }
+
+  /** What came cannot be read. @param text for nobody but the log of a test; a client never sees it. */
+  protected break(text: string): void {
+    this.fail({ kind: 'broken', text })
+  }
+
+  #isOver(): boolean {
+    return this.state !== 'unseen' && this.state !== 'shown'
   }
 
   /** The frame's data, to be looked into and edited; undefined, and a fault, when it is not a JSON object. */
@@ -81,7 +103,7 @@ export abstract class NativeStream implements StreamRelay {
     try {
       return new JsonPatch(Buffer.from(data, 'latin1'))
     } catch {
-      this.fail('an event is not JSON')
+      this.break('an event is not JSON')
       return undefined
     }
   }

@@ -1,6 +1,7 @@
+import type { RawJson } from '../bytes/json.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
-import { sha256Hex } from '../digest.ts'
+import { sha256Hex } from '../ids/digest.ts'
 import { renameCallIds } from '../inference/call-ids.ts'
 import { assignNames, type Names } from '../inference/names.ts'
 import { normalise } from '../inference/normalise.ts'
@@ -9,7 +10,6 @@ import type {
   InferenceRequest,
   OperatorTurn,
   OutputFormat,
-  RawJson,
   ToolResultPart,
   Turn,
 } from '../inference/request.ts'

@@ -1,7 +1,8 @@
+import type { RawJson } from '../bytes/json.ts'
+import { asObject, parseKeeping } from '../bytes/json.ts'
 import { GatewayError } from '../errors.ts'
 import { isReasoningLevel, type ReasoningLevel } from '../inference/reasoning.ts'
-import type { Loss, RawJson } from '../inference/request.ts'
-import { asObject, parseKeeping } from '../json.ts'
+import type { Loss } from '../inference/request.ts'
 import type { FieldTable } from './fields.ts'
 
 /*

@@ -3,6 +3,18 @@ import type { Usage, UsageReport } from '../inference/usage.ts'
 import type { ErrorFacts } from './envelope.ts'
 
 /**
+ * How far an answer has come on its way to the client; never back, and the last three are final.
+ *
+ *     unseen ──▶ shown ──▶ finished   the upstream said, by its own evidence, that it is complete (I10)
+ *        ╲         ╲ ────▶ cut        ended by us at a stop sequence: the upstream is to be cancelled (ruling T15)
+ *         ╲─────────╲────▶ failed     it cannot be completed; `fault` says why
+ *
+ * `shown` means that something of the answer itself is in the text so far, so that the status can no longer change
+ * (translation 4.1).
+ */
+export type RelayState = 'unseen' | 'shown' | 'finished' | 'cut' | 'failed'
+
+/**
  * A model's stream on its way to the client: bytes in, text out. Pure and resumable; it never awaits. What ends an
  * answer is not in `push`'s text but in `finish`'s, which is asked for when the debit is durable (ruling C3).
  */
@@ -15,14 +27,11 @@ export interface StreamRelay {
   end(): string
   /** A whole JSON answer where a stream was asked for. */
   pushWhole(body: Buffer): string
-  /** Whether something of the answer itself is in the text so far: the status can no longer change (translation 4.1). */
-  readonly isVisible: boolean
-  /** The upstream has said, by its own evidence, that the answer is complete (I10). */
-  readonly isFinished: boolean
-  /** The answer was ended by us at a stop sequence; the upstream is to be cancelled (ruling T15). */
-  readonly isCutByUs: boolean
-  /** Set when the answer cannot be completed; nothing more is pushed then. */
+  readonly state: RelayState
+  /** Of an answer that failed. */
   readonly fault: Fault | undefined
+  /** Whether it came as far as `shown`, however it went on. */
+  readonly hasShown: boolean
   /** Data events so far; comments and pings do not count as progress (reliability §3). */
   readonly events: number
   readonly report: UsageReport
@@ -38,12 +47,11 @@ export interface StreamRelay {
 
 /** A whole JSON answer, read but not yet shown. */
 export type WholeAnswer =
-  | { fault: Fault }
+  | { state: 'failed'; fault: Fault }
   | {
-      fault?: undefined
+      /** `cut`: the report is no final word (ruling T15). */
+      state: 'finished' | 'cut'
       report: UsageReport
-      /** Ended by us at a stop sequence: the report is no final word (ruling T15). */
-      isCutByUs?: boolean
       estimateOutput: () => number
       /** The client's body, with the counters that were billed. */
       encode: (usage: Usage) => string | Uint8Array
@@ -53,8 +61,7 @@ export type WholeAnswer =
 export interface StreamFold {
   push(chunk: Uint8Array): void
   end(): void
-  readonly isFinished: boolean
-  readonly fault: Fault | undefined
+  readonly state: RelayState
   readonly events: number
   whole(): WholeAnswer
 }

@@ -1,9 +1,9 @@
+import type { SseFrame } from '../bytes/sse.ts'
+import type { Step } from '../bytes/step.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
 import type { Answer, AnswerEvent, AnswerHead } from '../inference/answer.ts'
 import type { InferenceRequest, Loss, Sealed } from '../inference/request.ts'
-import type { SseFrame } from '../sse.ts'
-import type { Step } from '../step.ts'
 
 /** What decoding a client's request needs beside its body. */
 export type DecodeContext = {

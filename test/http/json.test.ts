@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { JsonError, scanObject } from '../../src/json.ts'
+import { JsonError, scanObject } from '../../src/bytes/json.ts'
 
 // biome-ignore format: cases in rows
 const values = [

@@ -26,10 +26,11 @@ type Played = {
 function play(wire: WireName, pieces: readonly Uint8Array[], more: Partial<Model> = {}): Played {
   const relay = open(wire, more)
   let text = ''
-  for (const piece of pieces) if (!relay.isFinished && !relay.fault) text += relay.push(piece)
-  if (!relay.isFinished && !relay.fault) text += relay.end()
+  const isOver = () => relay.state === 'finished' || relay.state === 'failed'
+  for (const piece of pieces) if (!isOver()) text += relay.push(piece)
+  if (!isOver()) text += relay.end()
   const { report } = relay
-  if (relay.isFinished) {
+  if (relay.state === 'finished') {
     const { usage } = weighUsage({
       report,
       isComplete: true,
@@ -265,7 +266,7 @@ test('P2 an answer in a shape of its own: log probabilities of half a million JS
     model: modelOf('chat'),
     createdSeconds: 1,
   })
-  assert.equal(answer.fault, undefined)
+  assert.equal(answer.state, 'finished')
 })
 
 test('C3 what was produced is counted from the deltas, however short they are', () => {
@@ -297,7 +298,7 @@ test('C6 the output of message_start is not the final one where message_delta ha
     relay.push(utf8(named({ type: 'message_stop' })))
     const { usage: billed, source } = weighUsage({
       report: relay.report,
-      isComplete: relay.isFinished,
+      isComplete: relay.state === 'finished',
       estimateInput: () => 9,
       estimateOutput: () => relay.estimateOutput(),
       outputTokensCap: 8192,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { createSseReader, cutFrame, eventSizeMax, type SseFrame } from '../../src/sse.ts'
+import { createSseReader, cutFrame, eventSizeMax, type SseFrame } from '../../src/bytes/sse.ts'
 
 function read(...chunks: (string | Uint8Array)[]): SseFrame[] {
   const reader = createSseReader()

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import test, { after, before } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/process/log.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { openRaw, raw } from '../support/raw.ts'
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import type { Step } from '../../src/bytes/step.ts'
 import type { AnswerEvent } from '../../src/inference/answer.ts'
 import { composeFilters } from '../../src/inference/filters/index.ts'
 import { cutAtStops } from '../../src/inference/filters/stops.ts'
 import { splitThinkTags } from '../../src/inference/filters/think-tags.ts'
 import { createMeter } from '../../src/inference/meter.ts'
-import type { Step } from '../../src/step.ts'
 
 const finish: AnswerEvent = { type: 'finish', reason: 'end', report: {} }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createSseReader, cutFrame } from '../../src/bytes/sse.ts'
 import type { Profile } from '../../src/catalog/profile.ts'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
 import type { AnswerEvent, AnswerHead } from '../../src/inference/answer.ts'
@@ -6,7 +7,6 @@ import { composeFilters, type FilterOptions } from '../../src/inference/filters/
 import { createFold, type Outcome } from '../../src/inference/fold.ts'
 import { createMeter } from '../../src/inference/meter.ts'
 import { type Usage, weighUsage } from '../../src/inference/usage.ts'
-import { createSseReader, cutFrame } from '../../src/sse.ts'
 import * as chatAnswer from '../../src/wires/chat/answer.ts'
 import * as chatStream from '../../src/wires/chat/stream.ts'
 import * as messagesAnswer from '../../src/wires/messages/answer.ts'

@@ -1,4 +1,4 @@
-import { asObject } from '../../json.ts'
+import { asObject } from '../../bytes/json.ts'
 import { builtInScripts } from '../../simulator/built-in-scripts.ts'
 import { send } from './send.ts'
 

@@ -1,6 +1,6 @@
+import { asObject } from '../../bytes/json.ts'
+import { isDoneMark } from '../../bytes/sse.ts'
 import type { WireName } from '../../catalog/model.ts'
-import { asObject } from '../../json.ts'
-import { isDoneMark } from '../../sse.ts'
 
 /*
  * In which order the events of a stream may come, wire by wire (spec 6), as a client relies on it. A stream that breaks

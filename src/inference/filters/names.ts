@@ -1,4 +1,4 @@
-import type { Step } from '../../step.ts'
+import type { Step } from '../../bytes/step.ts'
 import type { AnswerEvent } from '../answer.ts'
 import { mintId } from '../ids.ts'
 

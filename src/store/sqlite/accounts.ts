@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { createKey, randomText } from '../../accounts/keys.ts'
+import { createKey } from '../../accounts/keys.ts'
+import { randomText } from '../../ids/base62.ts'
 import type { Entries } from './entries.ts'
 import { StoreError, transact } from './open.ts'
 

@@ -1,5 +1,5 @@
-import { sha256Base62 } from '../../digest.ts'
-import { asObject } from '../../json.ts'
+import { asObject } from '../../bytes/json.ts'
+import { sha256Base62 } from '../../ids/digest.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer, tokensOfCharacters } from '../native-answer.ts'
 import type { WholeAnswer } from '../relay.ts'
 import { type ChatUsage, decodeUsage, encodeUsage } from './usage.ts'
@@ -12,16 +12,17 @@ export function mintedCompletionId(requestId: string): string {
 /** A chat model's whole answer for a chat client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const opened = openAnswer(body)
-  if (opened.fault) return opened
+  if (opened.state === 'failed') return opened
   const { patch } = opened
   const answer = patch.value
   const choices = answer['choices']
   if (!Array.isArray(choices) || choices.length === 0) {
-    return { fault: { kind: 'broken', text: 'the answer has no choices' } }
+    return { state: 'failed', fault: { kind: 'broken', text: 'the answer has no choices' } }
   }
   const usage = asObject(answer['usage'])
   const report = decodeUsage(usage ?? asObject(choices[0])?.['usage'], head.model.profile.usageQuirk)
   return {
+    state: 'finished',
     report,
     estimateOutput: () => tokensOfCharacters(choices.reduce((sum, choice) => sum + producedCharacters(choice), 0)),
     encode: (billed) => {

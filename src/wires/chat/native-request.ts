@@ -1,6 +1,6 @@
+import type { Edit } from '../../bytes/json.ts'
+import { elementsOf, membersOf } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
-import type { Edit } from '../../json.ts'
-import { elementsOf, membersOf } from '../../json-edit.ts'
 import type { ClientBody } from '../client-body.ts'
 import {
   type AdaptContext,

@@ -1,7 +1,7 @@
+import { dataOf, deltaCharacters, encodeLatin1, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
+import { asObject, scanObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
-import { asObject, scanObject } from '../../json.ts'
 import { chatEnvelope, type ErrorFacts } from '../envelope.ts'
-import { dataOf, deltaCharacters, encodeLatin1, type RawFrame, withData } from '../frame-cutter.ts'
 import { headValues, isBelieved } from '../native-answer.ts'
 import { NativeStream } from '../native-stream.ts'
 import { faultOfError } from '../stream-fault.ts'
@@ -77,8 +77,8 @@ export class ChatNativeStream extends NativeStream {
     const data = dataOf(frame)
     if (data === undefined || data.trim() === '') return ''
     if (data.trim() === '[DONE]') {
-      if (this.#hasChoice || this.#hasReason) this.isFinished = true
-      else this.fail('a terminator without an answer')
+      if (this.#hasChoice || this.#hasReason) this.complete()
+      else this.break('a terminator without an answer')
       return ''
     }
     this.events++
@@ -93,7 +93,7 @@ export class ChatNativeStream extends NativeStream {
     const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : []
     const error = chunk['error'] ?? asObject(choices[0])?.['error']
     if (error != null) {
-      this.fault = faultOfError(error)
+      this.fail(faultOfError(error))
       return ''
     }
     const usage = asObject(chunk['usage'])
@@ -126,20 +126,20 @@ export class ChatNativeStream extends NativeStream {
     this.#hasChoice = true
     if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') {
       this.#hasReason = true
-      this.isVisible = true
+      this.show()
     }
     const delta = asObject(choice['delta'])
     if (delta === undefined) return
     for (const [name, value] of Object.entries(delta)) {
       if (name === 'role' || value === null || value === '') continue
-      this.isVisible = true
+      this.show()
       this.producedCharacters += typeof value === 'string' ? value.length : JSON.stringify(value).length
     }
   }
 
   /** The beginning that chunks share, if `choices` comes behind the members that are edited. */
   #findPrefix(frame: RawFrame, shown: RawFrame): { raw: string; shown: string } | undefined {
-    if (!this.isVisible || !frame.startsWith('data: ')) return undefined
+    if (!this.hasShown || !frame.startsWith('data: ')) return undefined
     const raw = prefixOf(frame)
     const replaced = prefixOf(shown)
     return raw === undefined || replaced === undefined ? undefined : { raw, shown: replaced }

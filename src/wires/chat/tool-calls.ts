@@ -1,5 +1,5 @@
+import { asObject } from '../../bytes/json.ts'
 import type { Narrator } from '../../inference/narrator.ts'
-import { asObject } from '../../json.ts'
 import { unreadable, wordOf } from '../frame.ts'
 
 /** One call of the answer, from its first fragment on. */

@@ -1,3 +1,4 @@
+import { Verbatim } from '../../bytes/json-writer.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import { foldOperators, mergeNeighbours } from '../../inference/reminders.ts'
@@ -12,7 +13,6 @@ import type {
   Turn,
   UserPart,
 } from '../../inference/request.ts'
-import { Verbatim } from '../json-writer.ts'
 import { type Prepared, refuseFiles, refuseImages } from '../prepare-request.ts'
 
 type Block = Record<string, unknown>

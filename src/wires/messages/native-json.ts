@@ -1,5 +1,5 @@
-import { sha256Base62 } from '../../digest.ts'
-import { asObject } from '../../json.ts'
+import { asObject } from '../../bytes/json.ts'
+import { sha256Base62 } from '../../ids/digest.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer, tokensOfCharacters } from '../native-answer.ts'
 import type { WholeAnswer } from '../relay.ts'
 import { decodeUsage, encodeUsage, type MessagesUsage } from './usage.ts'
@@ -12,15 +12,16 @@ export function mintedMessageId(requestId: string): string {
 /** A messages model's whole answer for a messages client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const opened = openAnswer(body)
-  if (opened.fault) return opened
+  if (opened.state === 'failed') return opened
   const { patch } = opened
   const answer = patch.value
   if (answer['type'] !== 'message' || !Array.isArray(answer['content'])) {
-    return { fault: { kind: 'broken', text: 'the answer is not a message' } }
+    return { state: 'failed', fault: { kind: 'broken', text: 'the answer is not a message' } }
   }
   const usage = asObject(answer['usage'])
   const report = decodeUsage(usage, head.model.profile.usageQuirk)
   return {
+    state: 'finished',
     report,
     estimateOutput: () => tokensOfCharacters(JSON.stringify(answer['content']).length),
     encode: (billed) => {

@@ -1,7 +1,15 @@
+import {
+  dataOf,
+  decodeUtf8,
+  deltaCharacters,
+  encodeLatin1,
+  eventOf,
+  type RawFrame,
+  withData,
+} from '../../bytes/frame-cutter.ts'
+import { asObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
-import { asObject } from '../../json.ts'
 import { type ErrorFacts, messagesEnvelope } from '../envelope.ts'
-import { dataOf, decodeUtf8, deltaCharacters, encodeLatin1, eventOf, type RawFrame, withData } from '../frame-cutter.ts'
 import { headValues, JsonPatch } from '../native-answer.ts'
 import { NativeStream } from '../native-stream.ts'
 import { faultOfError } from '../stream-fault.ts'
@@ -40,7 +48,7 @@ export class MessagesNativeStream extends NativeStream {
     let name = eventOf(frame)
     if (name === 'content_block_delta') {
       this.events++
-      this.isVisible = true
+      this.show()
       this.producedCharacters += deltaCharacters(frame, textNeedles)
       return frame
     }
@@ -52,7 +60,7 @@ export class MessagesNativeStream extends NativeStream {
       event = asObject(JSON.parse(decodeUtf8(data)))
       if (event === undefined) throw new TypeError('an event is an object')
     } catch {
-      this.fail('an event is not JSON')
+      this.break('an event is not JSON')
       return ''
     }
     const type = event['type']
@@ -67,25 +75,24 @@ export class MessagesNativeStream extends NativeStream {
       case 'message_start':
         return this.#start(named, data)
       case 'content_block_delta':
-        this.isVisible = true
+        this.show()
         this.producedCharacters += deltaCharacters(frame, textNeedles)
         return named
       case 'content_block_start': {
         const kind = asObject(event['content_block'])?.['type']
         // An empty text or thinking block shows nothing yet: the model may still turn out to be overloaded.
-        if (kind !== 'text' && kind !== 'thinking') this.isVisible = true
+        if (kind !== 'text' && kind !== 'thinking') this.show()
         return named
       }
       case 'message_delta':
         return this.#delta(named, data, event)
       case 'message_stop':
-        this.isVisible = true
-        if (!this.#hasStarted) this.fail('message_stop without message_start')
-        this.isFinished = !this.fault
+        if (this.#hasStarted) this.complete()
+        else this.break('message_stop without message_start')
         this.#tail = named
         return ''
       case 'error':
-        this.fault = faultOfError(event['error'])
+        this.fail(faultOfError(event['error']))
         return ''
       default:
         return named
@@ -96,7 +103,7 @@ export class MessagesNativeStream extends NativeStream {
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
     const message = asObject(patch.value['message'])
     if (message === undefined) {
-      this.fail('message_start without a message')
+      this.break('message_start without a message')
       return ''
     }
     this.#hasStarted = true
@@ -109,7 +116,7 @@ export class MessagesNativeStream extends NativeStream {
   #delta(frame: RawFrame, data: string, event: Record<string, unknown>): string {
     if (asObject(event['delta'])?.['stop_reason'] != null) {
       this.#hasReason = true
-      this.isVisible = true
+      this.show()
     }
     this.learn(decodeUsage(event['usage'], this.head.model.profile.usageQuirk))
     // The four counters are in every message_delta (spec 6.1): what this one leaves out was said before, or is unknown.

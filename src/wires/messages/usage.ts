@@ -1,7 +1,7 @@
+import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { createCountReader } from '../../inference/reported-usage.ts'
 import { tokenCountMax, type Usage, type UsageReport } from '../../inference/usage.ts'
-import { asObject } from '../../json.ts'
 
 /**
  * On this wire the counters are disjoint already. What was written into the cache is also told by its lifetime, and

@@ -1,5 +1,5 @@
-import { sha256Base62 } from '../../digest.ts'
-import { asObject } from '../../json.ts'
+import { asObject } from '../../bytes/json.ts'
+import { sha256Base62 } from '../../ids/digest.ts'
 import {
   headValues,
   isBelieved,
@@ -19,15 +19,16 @@ export function mintedResponseId(requestId: string): string {
 /** A responses model's whole answer for a responses client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const opened = openAnswer(body)
-  if (opened.fault) return opened
+  if (opened.state === 'failed') return opened
   const { patch } = opened
   const answer = patch.value
   if (!Array.isArray(answer['output']) || !isEnded(answer['status'])) {
-    return { fault: { kind: 'broken', text: 'the answer is not an ended response' } }
+    return { state: 'failed', fault: { kind: 'broken', text: 'the answer is not an ended response' } }
   }
   const usage = asObject(answer['usage'])
   const report = decodeUsage(usage, head.model.profile.usageQuirk)
   return {
+    state: 'finished',
     report,
     estimateOutput: () => tokensOfCharacters(JSON.stringify(answer['output']).length),
     encode: (billed) => {

@@ -1,7 +1,7 @@
+import { dataOf, deltaCharacters, encodeLatin1, eventOf, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
+import { asObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
-import { asObject } from '../../json.ts'
 import type { ErrorFacts } from '../envelope.ts'
-import { dataOf, deltaCharacters, encodeLatin1, eventOf, type RawFrame, withData } from '../frame-cutter.ts'
 import { isBelieved, JsonPatch } from '../native-answer.ts'
 import { NativeStream } from '../native-stream.ts'
 import { faultOfError } from '../stream-fault.ts'
@@ -86,7 +86,7 @@ export class ResponsesNativeStream extends NativeStream {
     }
     if (name.endsWith('.delta')) {
       this.events++
-      this.isVisible = true
+      this.show()
       this.#lastFrame = frame
       this.producedCharacters += deltaCharacters(frame, textNeedles)
       return named
@@ -100,7 +100,7 @@ export class ResponsesNativeStream extends NativeStream {
     }
     this.#lastFrame = frame
     // A call shows itself when it is announced; an empty message or reasoning item does not.
-    if (!quiet.has(name) || (name === 'response.output_item.added' && frame.includes('_call"'))) this.isVisible = true
+    if (!quiet.has(name) || (name === 'response.output_item.added' && frame.includes('_call"'))) this.show()
     return named
   }
 
@@ -119,15 +119,14 @@ export class ResponsesNativeStream extends NativeStream {
     const patch = this.parse(dataOf(frame) ?? '')
     const response = asObject(patch?.value['response'])
     if (patch === undefined || response === undefined) {
-      this.fail('a terminal event without a response')
+      this.break('a terminal event without a response')
       return ''
     }
     const usage = asObject(response['usage'])
     this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
     this.producedCharacters = Math.max(this.producedCharacters, JSON.stringify(response['output'] ?? []).length - 200)
     this.#terminal = { frame, data: dataOf(frame)!, usage }
-    this.isVisible = true
-    this.isFinished = true
+    this.complete()
     return ''
   }
 
@@ -137,6 +136,6 @@ export class ResponsesNativeStream extends NativeStream {
     const usage = asObject(response?.['usage'])
     if (usage) this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
     const error = response?.['error'] ?? patch?.value['error'] ?? patch?.value
-    this.fault ??= faultOfError(error)
+    this.fail(faultOfError(error))
   }
 }

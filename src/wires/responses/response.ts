@@ -1,7 +1,7 @@
+import { asObject } from '../../bytes/json.ts'
 import type { AnswerHead } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import type { Usage } from '../../inference/usage.ts'
-import { asObject } from '../../json.ts'
 import { objectsOf } from '../frame.ts'
 import { encodeUsage } from './usage.ts'
 

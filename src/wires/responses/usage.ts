@@ -1,7 +1,7 @@
+import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { splitInclusive } from '../../inference/reported-usage.ts'
 import type { Usage, UsageReport } from '../../inference/usage.ts'
-import { asObject } from '../../json.ts'
 
 /** On this wire `input_tokens` includes the cached ones; the gateway's counters are disjoint. */
 export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageReport {

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { originOf } from './origin.ts'
-import { formatTable, print } from './print.ts'
+import { originOf } from '../origin.ts'
+import { formatTable, print } from '../print.ts'
 import type { Finding, Probe } from './probes.ts'
 
 type Options = { key?: string; model: string[]; modelsMax: number; baseUrl?: string; timeout: number }
@@ -19,7 +19,7 @@ export function addDoctorCommand(program: Command): void {
       const key = needKey(options.key, command)
       const origin = options.baseUrl ?? (await findOrigin(command))
       const { modelsMax, timeout: timeoutMs } = options
-      const { chooseModels } = await import('./doctor/choose-models.ts')
+      const { chooseModels } = await import('./choose-models.ts')
       const { models, skipped } = await chooseModels({ origin, named: options.model, modelsMax, timeoutMs })
       if (skipped > 0) console.error(`${skipped} more models are listed: --models-max or --model asks them too`)
       const { planProbes, runProbe } = await import('./probes.ts')
@@ -51,7 +51,7 @@ function needKey(key: string | undefined, command: Command): string {
 }
 
 async function findOrigin(command: Command): Promise<string> {
-  const { loadConfig } = await import('../config/load.ts')
+  const { loadConfig } = await import('../../config/load.ts')
   const { listen } = loadConfig(command.optsWithGlobals())
   if (listen.port === 0) throw new Error('The configuration lets the gateway choose its port: name it with --base-url')
   return originOf(listen)

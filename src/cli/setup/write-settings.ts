@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
-import { asObject } from '../json.ts'
+import { asObject } from '../../bytes/json.ts'
 
 /**
  * Puts settings into a client's own file, and says what was done. A JSON file keeps what else is in it; another is

@@ -1,8 +1,12 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import type { Secret } from './config/config.ts'
-import type { Sealer } from './gateway/gateway.ts'
-import type { Sealed } from './inference/request.ts'
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import type { Sealed } from '../inference/request.ts'
+
+/** Envelopes for a provider's signatures (ruling T7). */
+export type Sealer = {
+  seal(sealed: Sealed, accountId: string, modelId: string): string
+  unseal(envelope: string, accountId: string, modelId: string): Sealed | undefined
+  isOurs(text: string): boolean
+}
 
 /** By this an envelope of ours is told from a provider's own `encrypted_content`. */
 const envelopePrefix = 'tw1.'
@@ -43,17 +47,6 @@ export function createSealer(key: Buffer): Sealer {
 
 function binding(accountId: string, modelId: string): Buffer {
   return Buffer.from(`${accountId}\u0000${modelId}`)
-}
-
-/** The key of the envelopes: from the configuration, else made once beside the store, readable by its owner only. */
-export function readSealKey(configured: Secret | undefined, storePath: string): Buffer {
-  if (configured) return createHash('sha256').update(configured.reveal()).digest()
-  const path = `${storePath}.seal`
-  if (!existsSync(path)) {
-    writeFileSync(path, randomBytes(32).toString('base64'), { mode: 0o600, flag: 'wx' })
-    chmodSync(path, 0o600)
-  }
-  return createHash('sha256').update(readFileSync(path, 'utf8').trim()).digest()
 }
 
 /**

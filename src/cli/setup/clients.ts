@@ -1,4 +1,4 @@
-import type { WireName } from '../catalog/model.ts'
+import type { WireName } from '../../catalog/model.ts'
 
 /** @param origin without a path. Who adds `/v1` itself and who does not is what people get wrong. */
 export type Place = { origin: string; key: string; model: string; smallModel: string; outputTokensMax: number }

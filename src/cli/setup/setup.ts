@@ -1,8 +1,8 @@
 import { type Command, CommanderError, Option } from 'commander'
-import type { WireName } from '../catalog/model.ts'
+import type { WireName } from '../../catalog/model.ts'
+import { originOf } from '../origin.ts'
+import { print } from '../print.ts'
 import { type Client, clients, type Place, type Settings } from './clients.ts'
-import { originOf } from './origin.ts'
-import { print } from './print.ts'
 import { writeSettings } from './write-settings.ts'
 
 type Options = {
@@ -65,7 +65,7 @@ function chooseWire(name: string, client: Client, modelWire: WireName, asked: Wi
 }
 
 async function readPlace(options: Options, command: Command): Promise<{ place: Place; modelWire: WireName }> {
-  const { loadConfig } = await import('../config/load.ts')
+  const { loadConfig } = await import('../../config/load.ts')
   const { listen, catalog } = loadConfig(command.optsWithGlobals())
   const id = options.model ?? catalog.models.keys().next().value
   if (id === undefined) throw new Error('The catalog has no model: name one in the configuration')

@@ -1,15 +1,15 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-import type { Address } from './config/config.ts'
-import { type ConfigOptions, loadConfig, withSimulator } from './config/load.ts'
-import { ConfigError } from './config/problem.ts'
+import type { Address } from '../config/config.ts'
+import { type ConfigOptions, loadConfig, withSimulator } from '../config/load.ts'
+import { ConfigError } from '../config/problem.ts'
+import type { Simulator } from '../simulator/simulator.ts'
+import { openLedger } from '../store/sqlite/ledger-client.ts'
+import { StoreError } from '../store/sqlite/open.ts'
 import { createDemo, sayDemo } from './demo.ts'
 import { createLog } from './log.ts'
 import { type RunningServer, startServer } from './server.ts'
-import type { Simulator } from './simulator/simulator.ts'
-import { openLedger } from './store/sqlite/ledger-client.ts'
-import { StoreError } from './store/sqlite/open.ts'
 
 /** Signals this close together are one that came two ways. */
 const oneSignalMs = 50
@@ -102,7 +102,7 @@ async function run(options: ConfigOptions): Promise<void> {
 }
 
 async function startBuiltIn(): Promise<Simulator> {
-  const { startSimulator } = await import('./simulator/simulator.ts')
+  const { startSimulator } = await import('../simulator/simulator.ts')
   return startSimulator()
 }
 

@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto'
+import { base62 } from './base62.ts'
 
 /** SHA-256 of the UTF-8 text as 64 lower-case hex characters. */
 export function sha256Hex(text: string): string {
   return hash('sha256', text, 'hex')
 }
-
-const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** The first characters of the text's SHA-256 in base 62: ids that look random and can be made again. At most 42. */
 export function sha256Base62(text: string, length: number): string {

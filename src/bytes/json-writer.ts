@@ -1,4 +1,4 @@
-import type { RawJson } from '../inference/request.ts'
+import type { RawJson } from './json.ts'
 
 /** JSON text that is written as it stands (ruling T16). */
 export class Verbatim {

@@ -1,6 +1,6 @@
 import { write } from 'node:fs'
-import { formatCredits } from './accounts/credit.ts'
-import type { CallRecord } from './gateway/record.ts'
+import { formatCredits } from '../accounts/credit.ts'
+import type { CallRecord } from '../gateway/record.ts'
 
 /** Lines of so long share one write. */
 const gatherMs = 5

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import type { WireName } from '../catalog/model.ts'
-import { asObject } from '../json.ts'
-import { createSseReader } from '../sse.ts'
+import { asObject } from '../../bytes/json.ts'
+import { createSseReader } from '../../bytes/sse.ts'
+import type { WireName } from '../../catalog/model.ts'
+import { cureFor } from './cures.ts'
 import { type Dialect, dialects, type Json, type Question, type Reply } from './dialects.ts'
-import { cureFor } from './doctor/cures.ts'
-import { type Seen, send } from './doctor/send.ts'
-import { findDisorder } from './doctor/stream-order.ts'
+import { type Seen, send } from './send.ts'
+import { findDisorder } from './stream-order.ts'
 
 /** @param origin of a gateway, without a path. */
 export type Target = { origin: string; key: string; timeoutMs: number }

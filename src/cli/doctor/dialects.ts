@@ -1,6 +1,6 @@
-import type { WireName } from '../catalog/model.ts'
-import { asObject } from '../json.ts'
-import { isDoneMark, type SseFrame } from '../sse.ts'
+import { asObject } from '../../bytes/json.ts'
+import { isDoneMark, type SseFrame } from '../../bytes/sse.ts'
+import type { WireName } from '../../catalog/model.ts'
 
 /*
  * Each wire as a client sees it, for the probes of the doctor. It knows no more of the gateway than a client does, so

@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import type { RawJson } from './inference/request.ts'
+
+/** JSON whose source text is kept as the peer wrote it: numbers beyond 2^53 and key order survive (ruling T16). */
+export type RawJson = { source: string }
 
 /*
  * JSON as bytes. A body is checked to the letter of RFC 8259 in one pass that builds nothing but a list of the

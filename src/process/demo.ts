@@ -1,5 +1,5 @@
-import { parseCredits } from './accounts/credit.ts'
-import { openStore } from './store/sqlite/store.ts'
+import { parseCredits } from '../accounts/credit.ts'
+import { openStore } from '../store/sqlite/store.ts'
 
 const demoAccount = 'demo'
 const demoCredit = '10'
