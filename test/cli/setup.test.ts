@@ -1,0 +1,50 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test from 'node:test'
+import { Command } from 'commander'
+import { clients } from '../../src/cli/setup/clients.ts'
+import { addSetupCommand } from '../../src/cli/setup/setup.ts'
+
+/*
+ * What `triwire setup NAME` prints, to the byte: people paste it. The texts stand in setup.test.ts.snapshot. After a
+ * change that is meant: npm test -- test/cli/setup.test.ts --test-update-snapshots, and read the difference.
+ */
+
+// Without a configuration file the built-in catalog is there.
+process.chdir(mkdtempSync(join(process.env['TRIWIRE_TEST_DIR'] ?? tmpdir(), 'setup-')))
+delete process.env['TRIWIRE_CONFIG']
+
+for (const [name, { wires }] of Object.entries(clients)) {
+  test(`setup ${name} prints`, async (t) => {
+    for (const wire of wires) {
+      const printed = await setup(t, name, '--wire', wire, '--model', 'sim-chat', '--small-model', 'sim-messages')
+      t.assert.snapshot(`${wire}\n\n${printed}`, { serializers: [String] })
+    }
+    t.assert.snapshot(await setup(t, name, '--url', 'https://gateway.example/v1/', '--key', 'k', '--json'), {
+      serializers: [String],
+    })
+  })
+}
+
+test('setup knows the shorter names, and its help has all', async (t) => {
+  for (const alias of ['openai', 'anthropic', 'claude', 'vercel-ai-sdk', 'vercel']) {
+    const printed = JSON.parse(await setup(t, alias, '--json'))
+    t.assert.snapshot(`${alias}: ${printed.client}`, { serializers: [String] })
+  }
+  const help = createRoot().commands[0]!.helpInformation()
+  t.assert.snapshot(help, { serializers: [String] })
+})
+
+function createRoot(): Command {
+  const root = new Command('triwire').option('--json').exitOverride()
+  addSetupCommand(root)
+  return root
+}
+
+async function setup(t: test.TestContext, ...args: string[]): Promise<string> {
+  const log = t.mock.method(console, 'log', () => {})
+  await createRoot().parseAsync(['setup', ...args], { from: 'user' })
+  log.mock.restore()
+  return log.mock.calls.map(({ arguments: [text] }) => String(text)).join('\n')
+}
