@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
 import { Command } from 'commander'
-import { clients } from '../../src/cli/setup/clients.ts'
+import { programs } from '../../src/cli/setup/programs/index.ts'
 import { addSetupCommand } from '../../src/cli/setup/setup.ts'
 
 /*
@@ -15,7 +15,7 @@ import { addSetupCommand } from '../../src/cli/setup/setup.ts'
 process.chdir(mkdtempSync(join(process.env['TRIWIRE_TEST_DIR'] ?? tmpdir(), 'setup-')))
 delete process.env['TRIWIRE_CONFIG']
 
-for (const [name, { wires }] of Object.entries(clients)) {
+for (const [name, { wires }] of Object.entries(programs)) {
   test(`setup ${name} prints`, async (t) => {
     for (const wire of wires) {
       const printed = await setup(t, name, '--wire', wire, '--model', 'sim-chat', '--small-model', 'sim-messages')

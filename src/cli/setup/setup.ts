@@ -2,7 +2,9 @@ import { type Command, CommanderError, Option } from 'commander'
 import type { WireName } from '../../catalog/model.ts'
 import { originOf } from '../origin.ts'
 import { print } from '../print.ts'
-import { type Client, clients, type Place, type Settings } from './clients.ts'
+import type { Access, Program } from './program.ts'
+import { programs } from './programs/index.ts'
+import type { Settings } from './settings.ts'
 import { writeSettings } from './write-settings.ts'
 
 type Options = {
@@ -24,10 +26,11 @@ const aliases = new Map([
   ['vercel', 'ai-sdk'],
 ])
 
-export function addSetupCommand(program: Command): void {
-  program
+/** `setup`: what to set in an agent or SDK so that it uses the gateway. People call either a client, so the texts do. */
+export function addSetupCommand(root: Command): void {
+  root
     .command('setup <client>')
-    .description(`print what to set in a client: ${Object.keys(clients).join(', ')}`)
+    .description(`print what to set in a client: ${Object.keys(programs).join(', ')}`)
     .option('--url <origin>', 'where clients reach the gateway (default: the address it listens on)')
     .option('--key <key>', 'API key, from triwire key create', 'sk-tri-YOUR-KEY')
     .option('--model <id>', 'default: the first of the catalog')
@@ -43,28 +46,29 @@ export function addSetupCommand(program: Command): void {
     .option('--yes', 'do not ask before a file is changed')
     .action(async (asked: string, options: Options, command: Command) => {
       const name = aliases.get(asked) ?? asked
-      const client = new Map(Object.entries(clients)).get(name)
-      if (!client) throw usage(`there is no client '${asked}': name one of ${Object.keys(clients).join(', ')}`)
-      const { place, modelWire } = await readPlace(options, command)
-      const wire = chooseWire(name, client, modelWire, options.wire)
-      const settings = client.settings(place, wire)
+      const program = new Map(Object.entries(programs)).get(name)
+      if (!program) throw usage(`there is no client '${asked}': name one of ${Object.keys(programs).join(', ')}`)
+      const { access, modelWire } = await readAccess(options, command)
+      const wire = chooseWire(name, program, modelWire, options.wire)
+      const settings = program.settings(access, wire)
       if (options.write) {
         if (!settings.file) throw usage(`${name} has no configuration file: run without --write`)
         const written = await writeSettings(settings.file, options.yes === true)
         console.error(written)
       }
       const text = describe(settings, options.write === true)
-      const { origin, key, model } = place
+      const { origin, key, model } = access
       print(command, { client: name, wire, base_url: origin, key, model, ...settings, text }, () => text)
     })
 }
 
-function chooseWire(name: string, client: Client, modelWire: WireName, asked: WireName | undefined): WireName {
-  if (asked && !client.wires.includes(asked)) throw usage(`${name} speaks ${client.wires.join(', ')} and not ${asked}`)
-  return asked ?? client.wires.find((wire) => wire === modelWire) ?? client.wires[0]!
+function chooseWire(name: string, program: Program, modelWire: WireName, asked: WireName | undefined): WireName {
+  if (asked && !program.wires.includes(asked))
+    throw usage(`${name} speaks ${program.wires.join(', ')} and not ${asked}`)
+  return asked ?? program.wires.find((wire) => wire === modelWire) ?? program.wires[0]!
 }
 
-async function readPlace(options: Options, command: Command): Promise<{ place: Place; modelWire: WireName }> {
+async function readAccess(options: Options, command: Command): Promise<{ access: Access; modelWire: WireName }> {
   const { loadConfig } = await import('../../config/load.ts')
   const { listen, catalog } = loadConfig(command.optsWithGlobals())
   const id = options.model ?? catalog.models.keys().next().value
@@ -75,8 +79,8 @@ async function readPlace(options: Options, command: Command): Promise<{ place: P
   }
   const model = catalog.models.get(id)!
   const origin = options.url ? options.url.replace(/\/+(v1\/*)?$/, '') : originOf(listen)
-  const place = { origin, key: options.key, model: id, smallModel, outputTokensMax: model.outputTokensMax }
-  return { place, modelWire: model.wire }
+  const access = { origin, key: options.key, model: id, smallModel, outputTokensMax: model.outputTokensMax }
+  return { access, modelWire: model.wire }
 }
 
 /** What a person copies: the file unless it was written, the variables, the command. */

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline/promises'
 import { asObject } from '../../bytes/json.ts'
 
 /**
- * Puts settings into a client's own file, and says what was done. A JSON file keeps what else is in it; another is
+ * Puts settings into a program's own file, and says what was done. A JSON file keeps what else is in it; another is
  * replaced. The old file stays beside it. @throws Error when the person says no, or cannot be asked.
  */
 export async function writeSettings(file: { path: string; text: string }, isSure: boolean): Promise<string> {

@@ -1,0 +1,31 @@
+import type { Program } from '../program.ts'
+import { aiSdk } from './ai-sdk.ts'
+import { anthropicNode } from './anthropic-node.ts'
+import { anthropicPython } from './anthropic-python.ts'
+import { claudeCode } from './claude-code.ts'
+import { codex } from './codex.ts'
+import { copilot } from './copilot.ts'
+import { langchain } from './langchain.ts'
+import { openaiAgents } from './openai-agents.ts'
+import { openaiNode } from './openai-node.ts'
+import { openaiPython } from './openai-python.ts'
+import { opencode } from './opencode.ts'
+import { pi } from './pi.ts'
+import { qwenCode } from './qwen-code.ts'
+
+/** Every agent and SDK that `setup` knows, by the name that people type, as the suite has run them (docs/clients.md). */
+export const programs: Readonly<Record<string, Program>> = {
+  'openai-node': openaiNode,
+  'openai-python': openaiPython,
+  'anthropic-node': anthropicNode,
+  'anthropic-python': anthropicPython,
+  'claude-code': claudeCode,
+  codex,
+  opencode,
+  'qwen-code': qwenCode,
+  pi,
+  copilot,
+  'ai-sdk': aiSdk,
+  langchain,
+  'openai-agents': openaiAgents,
+}
