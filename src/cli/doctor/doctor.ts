@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { originOf } from '../origin.ts'
 import { formatTable, print } from '../print.ts'
-import type { Finding, Probe } from './probes.ts'
+import type { Finding, Probe } from './probe.ts'
 
 type Options = { key?: string; model: string[]; modelsMax: number; baseUrl?: string; timeout: number }
 
@@ -22,7 +22,8 @@ export function addDoctorCommand(program: Command): void {
       const { chooseModels } = await import('./choose-models.ts')
       const { models, skipped } = await chooseModels({ origin, named: options.model, modelsMax, timeoutMs })
       if (skipped > 0) console.error(`${skipped} more models are listed: --models-max or --model asks them too`)
-      const { planProbes, runProbe } = await import('./probes.ts')
+      const { planProbes } = await import('./plan-probes.ts')
+      const { runProbe } = await import('./run-probe.ts')
       const probes = planProbes(models)
       const findings: Finding[] = []
       try {

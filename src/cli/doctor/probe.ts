@@ -1,0 +1,49 @@
+import type { WireName } from '../../catalog/model.ts'
+import type { Question, Reply } from './client-wire.ts'
+import type { Seen } from './send.ts'
+
+/** @param origin of a gateway, without a path. */
+export type Target = { origin: string; key: string; timeoutMs: number }
+
+export type Finding = {
+  /** Null for what holds for every model. */
+  model: string | null
+  wire: WireName | null
+  probe: string
+  /** `none`: not wrong, but not shown either, such as reasoning by a model that has none. */
+  result: 'ok' | 'none' | 'failed'
+  /** In ms, of the probe's last request; null when no answer came. */
+  firstByteMs: number | null
+  totalMs: number | null
+  /** Of all its requests, in and out. */
+  tokens: number
+  note: string
+}
+
+/** One row of the table: what is asked, and what must hold of the answer. */
+export type Probe = {
+  model: string | null
+  wire: WireName | null
+  name: string
+  /** @throws Error that says what a client would stumble over. */
+  run(asker: Asker): Promise<Verdict>
+}
+
+/** The gateway refuses the key itself: nothing else can be found out. */
+export class KeyRefused extends Error {}
+
+export type Verdict = { result: 'ok' | 'none'; note: string }
+
+/** What a probe does with the gateway. */
+export type Asker = {
+  /** @throws Error for anything but a whole answer that counts its tokens. */
+  ask(question: Partial<Question>): Promise<Reply>
+  request(path: string, headers: Record<string, string>, body?: string): Promise<Seen>
+  /** What a client of the wire sends with its key. */
+  keyHeaders(key?: string): Record<string, string>
+}
+
+export type Ask = Asker['ask']
+
+export const ok = (note: string): Verdict => ({ result: 'ok', note })
+export const none = (note: string): Verdict => ({ result: 'none', note })

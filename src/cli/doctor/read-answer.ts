@@ -1,0 +1,71 @@
+import { asObject } from '../../bytes/json.ts'
+import { createSseReader } from '../../bytes/sse.ts'
+import type { WireName } from '../../catalog/model.ts'
+import type { Reply } from './client-wire.ts'
+import { cureFor } from './cures.ts'
+import type { Json } from './json.ts'
+import { KeyRefused } from './probe.ts'
+import type { Seen } from './send.ts'
+import { findDisorder } from './stream-order.ts'
+import { clientWires } from './wires/index.ts'
+
+/** The answer to a question, as a client of the wire reads it. @throws Error that says what a client would stumble over. */
+export function readAnswer(wire: WireName, isStream: boolean, seen: Seen): Reply {
+  if (seen.status !== 200 || !isStream) return clientWires[wire].read(bodyOf(seen))
+  const type = seen.headers.get('content-type')
+  if (!type?.startsWith('text/event-stream')) throw new Error(`a stream was asked for, and the answer is ${type}`)
+  const reader = createSseReader()
+  const read = [...reader.push(new TextEncoder().encode(seen.text)), ...reader.end()]
+  const frames = read.filter(({ data }) => data !== '')
+  const disorder = findDisorder[wire](frames.map(({ data }) => data))
+  if (disorder) throw new Error(`the stream is out of order: ${disorder}`)
+  const whole = clientWires[wire].collect(frames)
+  if (whole) return clientWires[wire].read(whole)
+  const failures = frames.map(({ data }) => failureOf(objectOf(data))).filter((failure) => failure !== undefined)
+  throw new Error(['the stream ended without its terminator', ...failures].join(': '))
+}
+
+/** @throws Error unless the status is 200 and the body an object. */
+export function bodyOf(seen: Seen): Json {
+  const { status, headers, text } = seen
+  needKey(seen)
+  if (status !== 200) {
+    const requestId = headers.get('x-request-id')
+    const message = messageOf(text).slice(0, 160).replace(/\.$/, '')
+    throw new Error(`status ${status}: ${message}; ${cureFor(status, requestId)}`)
+  }
+  const body = objectOf(text)
+  if (!body) throw new Error('the answer is not a JSON object: is this base URL a gateway?')
+  return body
+}
+
+/** @throws KeyRefused */
+export function needKey({ status, text }: Seen): void {
+  if (status !== 401) return
+  throw new KeyRefused(
+    `the gateway refuses the key: ${messageOf(text).slice(0, 160)} Check --key or TRIWIRE_KEY; triwire key create makes a key`,
+  )
+}
+
+export function needRequestId({ headers }: Seen): void {
+  if (!headers.get('x-request-id')) throw new Error('the answer has no x-request-id')
+}
+
+/** The message of a failure, of a whole body or of an event in a stream. */
+function failureOf(body: Json | undefined): string | undefined {
+  const error = asObject(body?.['error']) ?? asObject(asObject(body?.['response'])?.['error'])
+  return typeof error?.['message'] === 'string' ? error['message'] : undefined
+}
+
+/** The words of a refusal, or all that came. */
+export function messageOf(text: string): string {
+  return failureOf(objectOf(text)) ?? text
+}
+
+export function objectOf(text: string): Json | undefined {
+  try {
+    return asObject(JSON.parse(text))
+  } catch {
+    return undefined
+  }
+}

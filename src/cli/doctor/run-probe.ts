@@ -1,0 +1,50 @@
+import { type Ask, type Asker, type Finding, KeyRefused, type Probe, type Target } from './probe.ts'
+import { readAnswer } from './read-answer.ts'
+import { type Seen, send } from './send.ts'
+import { clientWires } from './wires/index.ts'
+
+const noteLengthMax = 240
+
+/** Asks, and judges what came back. @throws KeyRefused */
+export async function runProbe({ model, wire, name, run }: Probe, target: Target): Promise<Finding> {
+  let last: Seen | undefined
+  let tokens = 0
+  const clientWire = clientWires[wire ?? 'chat']
+  const keyHeaders = (key = target.key) => clientWire.keyHeaders(key)
+  const request: Asker['request'] = async (path, headers, body) => {
+    last = undefined
+    const { origin, timeoutMs } = target
+    last = await send({ url: origin + path, headers, timeoutMs, ...(body === undefined ? {} : { body }) })
+    return last
+  }
+  const ask: Ask = async (change) => {
+    const question = { model: '', text: 'Say hello in one short sentence.', stream: false, ...change }
+    const headers = { ...keyHeaders(), ...clientWire.cacheHeaders(question) }
+    const seen = await request(clientWire.path, headers, JSON.stringify(clientWire.body(question)))
+    const reply = readAnswer(wire ?? 'chat', question.stream, seen)
+    tokens += (reply.inputTokens ?? 0) + (reply.outputTokens ?? 0)
+    if (reply.inputTokens === undefined || !reply.outputTokens) throw new Error('the answer does not count its tokens')
+    return reply
+  }
+  const finish = (result: Finding['result'], note: string): Finding => {
+    const { firstByteMs = null, totalMs = null } = last ?? {}
+    return { model, wire, probe: name, result, firstByteMs, totalMs, tokens, note: tidy(note, target.key) }
+  }
+  try {
+    const { result, note } = await run({ ask, request, keyHeaders })
+    return finish(result, note)
+  } catch (error) {
+    const { message } = error as Error
+    if (error instanceof KeyRefused) throw new KeyRefused(tidy(message, target.key))
+    return finish('failed', message)
+  }
+}
+
+/** One line for a terminal, without the key: a server may echo it, and anything else. */
+function tidy(note: string, key: string): string {
+  const line = note
+    .replaceAll(key, '…')
+    .replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
+    .trim()
+  return line.length > noteLengthMax ? `${line.slice(0, noteLengthMax)}…` : line
+}

@@ -1,0 +1,75 @@
+import { asObject } from '../../../bytes/json.ts'
+import { isDoneMark } from '../../../bytes/sse.ts'
+import type { ClientWire } from '../client-wire.ts'
+import { count, type Json, list, parse } from '../json.ts'
+import { bearer, description, outputTokens, parameters, result } from './question.ts'
+import { findChatMistake } from './refusals.ts'
+
+export const chat: ClientWire = {
+  path: '/v1/chat/completions',
+  keyHeaders: bearer,
+  body: ({ model, text, stream, isCall, called, isReasoning, cached }) => ({
+    model,
+    max_completion_tokens: outputTokens,
+    messages: [
+      ...(cached ? [{ role: 'system', content: cached.text }] : []),
+      { role: 'user', content: text },
+      ...(called ? called.turn : []),
+      ...(called ? called.calls.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: result })) : []),
+    ],
+    stream,
+    ...(isCall || called
+      ? { tools: [{ type: 'function', function: { name: 'report', description, parameters } }] }
+      : {}),
+    ...(isCall ? { tool_choice: { type: 'function', function: { name: 'report' } } } : {}),
+    ...(isReasoning ? { reasoning_effort: 'low' } : {}),
+    ...(cached ? { prompt_cache_key: cached.key } : {}),
+  }),
+  cacheHeaders: () => ({}),
+  read(body) {
+    const message = asObject(list(body['choices'])[0]?.['message']) ?? {}
+    const usage = asObject(body['usage']) ?? {}
+    return {
+      text: String(message['content'] ?? ''),
+      reasoning: String(message['reasoning_content'] ?? ''),
+      calls: list(message['tool_calls'])
+        .map((call) => ({ id: String(call['id']), ...asObject(call['function']) }) as Json)
+        .filter(({ name }) => name === 'report')
+        .map((call) => ({ id: String(call['id']), arguments: String(call['arguments']) })),
+      turn: [message],
+      inputTokens: count(usage['prompt_tokens']),
+      outputTokens: count(usage['completion_tokens']),
+      cachedTokens: count(asObject(usage['prompt_tokens_details'])?.['cached_tokens']),
+    }
+  },
+  collect(frames) {
+    let [content, reasoning] = ['', '']
+    const calls: Json[] = []
+    let usage: unknown
+    for (const { data } of frames) {
+      if (isDoneMark(data)) {
+        const tool_calls = calls.map(({ id, ...call }) => ({ id, type: 'function', function: call }))
+        const message = {
+          role: 'assistant',
+          content: content || null,
+          ...(reasoning ? { reasoning_content: reasoning } : {}),
+          ...(tool_calls.length > 0 ? { tool_calls } : {}),
+        }
+        return { choices: [{ message }], usage }
+      }
+      const chunk = parse(data)
+      usage = chunk['usage'] ?? usage
+      const delta = asObject(list(chunk['choices'])[0]?.['delta']) ?? {}
+      content += delta['content'] ?? ''
+      reasoning += delta['reasoning_content'] ?? ''
+      for (const call of list(delta['tool_calls'])) {
+        const at = Number(call['index'])
+        const piece = asObject(call['function']) ?? {}
+        const before = calls[at] ?? { id: call['id'], name: piece['name'], arguments: '' }
+        calls[at] = { ...before, arguments: `${before['arguments']}${piece['arguments'] ?? ''}` }
+      }
+    }
+    return undefined
+  },
+  findMistake: findChatMistake,
+}

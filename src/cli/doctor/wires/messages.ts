@@ -1,0 +1,85 @@
+import { asObject } from '../../../bytes/json.ts'
+import type { ClientWire } from '../client-wire.ts'
+import { count, type Json, join, list, parse, sum } from '../json.ts'
+import { description, outputTokens, parameters, result, thinkingTokens } from './question.ts'
+import { refusals } from './refusals.ts'
+
+export const messages: ClientWire = {
+  path: '/v1/messages',
+  keyHeaders: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
+  body: ({ model, text, stream, isCall, called, isReasoning, cached }) => ({
+    model,
+    max_tokens: outputTokens,
+    messages: [
+      { role: 'user', content: text },
+      ...(called
+        ? [
+            { role: 'assistant', content: called.turn },
+            {
+              role: 'user',
+              content: called.calls.map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: result })),
+            },
+          ]
+        : []),
+    ],
+    stream,
+    ...(isCall || called ? { tools: [{ name: 'report', description, input_schema: parameters }] } : {}),
+    ...(isCall ? { tool_choice: { type: 'tool', name: 'report' } } : {}),
+    ...(isReasoning ? { thinking: { type: 'enabled', budget_tokens: thinkingTokens } } : {}),
+    ...(cached ? { system: [{ type: 'text', text: cached.text, cache_control: { type: 'ephemeral' } }] } : {}),
+  }),
+  cacheHeaders: ({ cached }): Record<string, string> => (cached ? { 'x-session-id': cached.key } : {}),
+  read(body) {
+    const blocks = list(body['content'])
+    const usage = asObject(body['usage']) ?? {}
+    return {
+      text: join(blocks, 'text'),
+      reasoning: join(blocks, 'thinking'),
+      calls: blocks
+        .filter((block) => block['type'] === 'tool_use' && block['name'] === 'report')
+        .map((block) => ({ id: String(block['id']), arguments: JSON.stringify(block['input']) })),
+      turn: blocks,
+      // The counters of this wire are disjoint.
+      inputTokens: sum(usage, ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']),
+      outputTokens: count(usage['output_tokens']),
+      cachedTokens: count(usage['cache_read_input_tokens']),
+    }
+  },
+  collect(frames) {
+    const blocks: Json[] = []
+    const whole: Json = {}
+    let usage: Json = {}
+    for (const { data } of frames) {
+      const event = parse(data)
+      const at = Number(event['index'])
+      const delta = asObject(event['delta']) ?? {}
+      if (event['type'] === 'message_start') {
+        Object.assign(whole, asObject(event['message']))
+        usage = { ...asObject(whole['usage']) }
+      } else if (event['type'] === 'content_block_start') blocks[at] = { ...asObject(event['content_block']), json: '' }
+      else if (event['type'] === 'content_block_delta') {
+        for (const [field, into] of [
+          ['text', 'text'],
+          ['thinking', 'thinking'],
+          ['signature', 'signature'],
+          ['partial_json', 'json'],
+        ] as const) {
+          const block = blocks[at]
+          if (block && typeof delta[field] === 'string') block[into] = `${block[into] ?? ''}${delta[field]}`
+        }
+      } else if (event['type'] === 'message_delta') usage = { ...usage, ...asObject(event['usage']) }
+      else if (event['type'] === 'message_stop') {
+        const content = blocks.map(({ json, ...block }) => (json ? { ...block, input: parse(String(json)) } : block))
+        return { ...whole, content, usage }
+      }
+    }
+    return undefined
+  },
+  findMistake(body, status, requestId) {
+    const error = asObject(body['error']) ?? {}
+    if (body['type'] !== 'error' || typeof error['message'] !== 'string') return 'it is not {type, error: {…}}'
+    if (body['request_id'] !== requestId) return 'its request_id is not the x-request-id of its header'
+    const { type } = refusals[status]!
+    return error['type'] === type ? undefined : `error.type is ${error['type']} and not ${type}`
+  },
+}
