@@ -11,7 +11,7 @@ import {
   strictSchema,
   string,
 } from './check.ts'
-import { refuse } from './prompt.ts'
+import { rejectField } from './prompt.ts'
 
 /*
  * What the vendor of the chat wire refuses (wires/chat-wire §2–5). Unknown top-level fields pass. First the tables,
@@ -29,7 +29,7 @@ const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 const stopsMax = 4
 const toolsMax = 128
 
-/** @throws Refusal */
+/** @throws Rejection */
 export function checkChat(body: Json): void {
   checkFields(body)
   checkTools(body)
@@ -39,14 +39,14 @@ export function checkChat(body: Json): void {
     checkMessage(message, path)
     return message
   })
-  if (conversation.length === 0) refuse('messages', 'must hold at least one message', 'empty_array')
+  if (conversation.length === 0) rejectField('messages', 'must hold at least one message', 'empty_array')
   checkPairs(conversation)
 }
 
 function checkFields(body: Json): void {
   optionalBoolean(body['stream'], 'stream')
   if (isGiven(body['stream_options']) && body['stream'] !== true) {
-    refuse('stream_options', 'may only be given when stream is true')
+    rejectField('stream_options', 'may only be given when stream is true')
   }
   for (const key of ['max_tokens', 'max_completion_tokens', 'n']) if (isGiven(body[key])) integer(body[key], key, 1)
   numberWithin(body['temperature'], 'temperature', 0, 2)
@@ -56,7 +56,8 @@ function checkFields(body: Json): void {
   if (isGiven(body['reasoning_effort'])) oneOf(body['reasoning_effort'], 'reasoning_effort', efforts)
   if (isGiven(body['stop']) && typeof body['stop'] !== 'string') {
     const stops = array(body['stop'], 'stop')
-    if (stops.length > stopsMax) refuse('stop', `must hold at most ${stopsMax} sequences`, 'array_above_max_length')
+    if (stops.length > stopsMax)
+      rejectField('stop', `must hold at most ${stopsMax} sequences`, 'array_above_max_length')
     for (const [index, stop] of stops.entries()) string(stop, `stop[${index}]`)
   }
   if (isGiven(body['response_format'])) {
@@ -75,14 +76,14 @@ function checkTools(body: Json): void {
   const names = new Set<string>()
   if (isGiven(body['tools'])) {
     const tools = array(body['tools'], 'tools')
-    if (tools.length === 0) refuse('tools', 'must hold at least one tool', 'empty_array')
-    if (tools.length > toolsMax) refuse('tools', `must hold at most ${toolsMax} tools`, 'array_above_max_length')
+    if (tools.length === 0) rejectField('tools', 'must hold at least one tool', 'empty_array')
+    if (tools.length > toolsMax) rejectField('tools', `must hold at most ${toolsMax} tools`, 'array_above_max_length')
     for (const [index, value] of tools.entries())
       names.add(checkTool(object(value, `tools[${index}]`), `tools[${index}]`))
-    if (names.size < tools.length) refuse('tools', 'tool names must be unique')
+    if (names.size < tools.length) rejectField('tools', 'tool names must be unique')
   }
   for (const key of ['tool_choice', 'parallel_tool_calls']) {
-    if (isGiven(body[key]) && names.size === 0) refuse(key, 'may only be given together with tools')
+    if (isGiven(body[key]) && names.size === 0) rejectField(key, 'may only be given together with tools')
   }
   optionalBoolean(body['parallel_tool_calls'], 'parallel_tool_calls')
   const choice = body['tool_choice']
@@ -97,7 +98,7 @@ function checkTools(body: Json): void {
     oneOf(inner['mode'], 'tool_choice.allowed_tools.mode', ['auto', 'required'])
     array(inner['tools'], 'tool_choice.allowed_tools.tools')
   } else if (!names.has(string(inner['name'], `tool_choice.${type}.name`))) {
-    refuse('tool_choice', 'names a tool that is not in tools')
+    rejectField('tool_choice', 'names a tool that is not in tools')
   }
 }
 
@@ -117,18 +118,20 @@ function checkMessage(message: Json, path: string): void {
   const role = oneOf(message['role'], `${path}.role`, Object.keys(partsOf))
   const content = message['content']
   if (role === 'tool') string(message['tool_call_id'], `${path}.tool_call_id`)
-  else if (isGiven(message['tool_call_id'])) refuse(`${path}.tool_call_id`, 'belongs to messages of the role tool')
+  else if (isGiven(message['tool_call_id'])) rejectField(`${path}.tool_call_id`, 'belongs to messages of the role tool')
   if (role === 'assistant') {
     if (isGiven(message['tool_calls'])) checkCalls(message['tool_calls'], `${path}.tool_calls`)
     if (!isGiven(content)) {
       const isRefusal = typeof message['refusal'] === 'string'
-      if (!isGiven(message['tool_calls']) && !isRefusal) refuse(`${path}.content`, 'is required without tool_calls')
+      if (!isGiven(message['tool_calls']) && !isRefusal)
+        rejectField(`${path}.content`, 'is required without tool_calls')
       return
     }
-  } else if (isGiven(message['tool_calls'])) refuse(`${path}.tool_calls`, 'belongs to messages of the role assistant')
+  } else if (isGiven(message['tool_calls']))
+    rejectField(`${path}.tool_calls`, 'belongs to messages of the role assistant')
   if (typeof content === 'string') return
   const parts = array(content, `${path}.content`)
-  if (parts.length === 0) refuse(`${path}.content`, 'must not be an empty array', 'empty_array')
+  if (parts.length === 0) rejectField(`${path}.content`, 'must not be an empty array', 'empty_array')
   for (const [index, value] of parts.entries()) {
     const place = `${path}.content[${index}]`
     const part = object(value, place)
@@ -145,18 +148,18 @@ function checkPart(part: Json, path: string): void {
   if (part['type'] !== 'image_url') return
   const url = string(object(part['image_url'], `${path}.image_url`)['url'], `${path}.image_url.url`)
   if (!/^(data:image\/[a-z+.-]+;base64,|https?:\/\/)/i.test(url)) {
-    refuse(`${path}.image_url.url`, 'must be a base64 data URL of an image, or an http URL', 'invalid_image_url')
+    rejectField(`${path}.image_url.url`, 'must be a base64 data URL of an image, or an http URL', 'invalid_image_url')
   }
 }
 
 function checkCalls(value: unknown, path: string): void {
   const calls = array(value, path)
-  if (calls.length === 0) refuse(path, 'must not be an empty array', 'empty_array')
+  if (calls.length === 0) rejectField(path, 'must not be an empty array', 'empty_array')
   const ids = new Set<string>()
   for (const [index, one] of calls.entries()) {
     const call = object(one, `${path}[${index}]`)
     const id = string(call['id'], `${path}[${index}].id`)
-    if (id === '' || ids.has(id)) refuse(`${path}[${index}].id`, 'must be unique and not empty')
+    if (id === '' || ids.has(id)) rejectField(`${path}[${index}].id`, 'must be unique and not empty')
     ids.add(id)
     const type = oneOf(call['type'], `${path}[${index}].type`, ['function', 'custom'])
     const inner = object(call[type], `${path}[${index}].${type}`)
@@ -173,17 +176,17 @@ function checkPairs(conversation: Json[]): void {
     if (message['role'] === 'tool') {
       const id = String(message['tool_call_id'])
       if (!open.delete(id))
-        refuse(path, `the tool message for "${id}" has no tool call in the assistant message before`)
+        rejectField(path, `the tool message for "${id}" has no tool call in the assistant message before`)
       continue
     }
-    refuseOpen(open, path)
+    rejectOpen(open, path)
     open = new Set(
       isGiven(message['tool_calls']) ? (message['tool_calls'] as Json[]).map((call) => String(call['id'])) : [],
     )
   }
-  refuseOpen(open, 'messages')
+  rejectOpen(open, 'messages')
 }
 
-function refuseOpen(open: Set<string>, path: string): void {
-  if (open.size > 0) refuse(path, `tool calls without a tool message right behind them: ${[...open].join(', ')}`)
+function rejectOpen(open: Set<string>, path: string): void {
+  if (open.size > 0) rejectField(path, `tool calls without a tool message right behind them: ${[...open].join(', ')}`)
 }

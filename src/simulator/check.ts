@@ -1,5 +1,5 @@
 import { asObject } from '../bytes/json.ts'
-import { refuse } from './prompt.ts'
+import { rejectField } from './prompt.ts'
 
 /*
  * The words in which the wires' rules are written. Each returns the value it has checked; `null` is absent (as it is
@@ -9,42 +9,42 @@ import { refuse } from './prompt.ts'
 export type Json = Record<string, unknown>
 
 export function object(value: unknown, path: string): Json {
-  return asObject(value) ?? refuse(path, 'must be an object', 'invalid_type')
+  return asObject(value) ?? rejectField(path, 'must be an object', 'invalid_type')
 }
 
 export function array(value: unknown, path: string): unknown[] {
-  return Array.isArray(value) ? value : refuse(path, 'must be an array', 'invalid_type')
+  return Array.isArray(value) ? value : rejectField(path, 'must be an array', 'invalid_type')
 }
 
 export function string(value: unknown, path: string): string {
-  return typeof value === 'string' ? value : refuse(path, 'must be a string', 'invalid_type')
+  return typeof value === 'string' ? value : rejectField(path, 'must be a string', 'invalid_type')
 }
 
 export function name(value: unknown, path: string, lengthMax: number): string {
   const text = string(value, path)
   const isFit = text.length > 0 && text.length <= lengthMax && /^[a-zA-Z0-9_-]+$/.test(text)
-  return isFit ? text : refuse(path, `must be 1 to ${lengthMax} letters, digits, "_" or "-"`, 'invalid_value')
+  return isFit ? text : rejectField(path, `must be 1 to ${lengthMax} letters, digits, "_" or "-"`, 'invalid_value')
 }
 
 export function integer(value: unknown, path: string, least: number): number {
   const isFit = Number.isInteger(value) && (value as number) >= least
-  return isFit ? (value as number) : refuse(path, `must be an integer of at least ${least}`, 'invalid_type')
+  return isFit ? (value as number) : rejectField(path, `must be an integer of at least ${least}`, 'invalid_type')
 }
 
 export function numberWithin(value: unknown, path: string, least: number, most: number): void {
   if (value === undefined || value === null) return
   const isFit = typeof value === 'number' && value >= least && value <= most
-  if (!isFit) refuse(path, `must be a number from ${least} to ${most}`, 'invalid_value')
+  if (!isFit) rejectField(path, `must be a number from ${least} to ${most}`, 'invalid_value')
 }
 
 export function oneOf(value: unknown, path: string, words: readonly string[]): string {
   const isFit = typeof value === 'string' && words.includes(value)
-  return isFit ? value : refuse(path, `must be one of ${words.join(', ')}`, 'invalid_value')
+  return isFit ? value : rejectField(path, `must be one of ${words.join(', ')}`, 'invalid_value')
 }
 
 export function optionalBoolean(value: unknown, path: string): void {
   if (value !== undefined && value !== null && typeof value !== 'boolean') {
-    refuse(path, 'must be a boolean', 'invalid_type')
+    rejectField(path, 'must be a boolean', 'invalid_type')
   }
 }
 
@@ -59,12 +59,12 @@ export function strictSchema(schema: unknown, path: string): void {
   const properties = asObject(node['properties'])
   if (node['type'] === 'object' || properties) {
     if (node['additionalProperties'] !== false) {
-      refuse(path, 'strict needs "additionalProperties": false on every object', 'invalid_function_parameters')
+      rejectField(path, 'strict needs "additionalProperties": false on every object', 'invalid_function_parameters')
     }
     const required = Array.isArray(node['required']) ? node['required'] : []
     const missing = Object.keys(properties ?? {}).find((key) => !required.includes(key))
     if (missing)
-      refuse(path, `strict needs every property in "required"; "${missing}" is not`, 'invalid_function_parameters')
+      rejectField(path, `strict needs every property in "required"; "${missing}" is not`, 'invalid_function_parameters')
   }
   for (const [key, child] of Object.entries(properties ?? {})) strictSchema(child, `${path}.properties.${key}`)
   strictSchema(node['items'], `${path}.items`)

@@ -10,7 +10,7 @@ import {
   optionalBoolean,
   string,
 } from './check.ts'
-import { refuse } from './prompt.ts'
+import { rejectField } from './prompt.ts'
 import { isSealOf } from './seal.ts'
 
 /*
@@ -32,7 +32,7 @@ const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 const cacheMarksMax = 4
 const thinkingBudgetMin = 1024
 
-/** @throws Refusal */
+/** @throws Rejection */
 export function checkMessages(body: Json): void {
   const outputMax = integer(body['max_tokens'], 'max_tokens', 1)
   const tools = checkTools(body)
@@ -40,10 +40,10 @@ export function checkMessages(body: Json): void {
   const turns = checkTurns(body)
   checkPairs(turns)
   if (tools.size === 0 && turns.some((turn) => turn.blocks.some((block) => block['type'] === 'tool_use'))) {
-    refuse('tools', 'must declare tools when the messages hold tool_use or tool_result blocks')
+    rejectField('tools', 'must declare tools when the messages hold tool_use or tool_result blocks')
   }
   checkThinking(body, turns)
-  if (cacheMarks(body) > cacheMarksMax) refuse('cache_control', `at most ${cacheMarksMax} blocks may carry a mark`)
+  if (cacheMarks(body) > cacheMarksMax) rejectField('cache_control', `at most ${cacheMarksMax} blocks may carry a mark`)
 }
 
 function checkFields(body: Json, outputMax: number): void {
@@ -53,7 +53,7 @@ function checkFields(body: Json, outputMax: number): void {
   if (isGiven(body['stop_sequences'])) {
     for (const [index, stop] of array(body['stop_sequences'], 'stop_sequences').entries()) {
       if (string(stop, `stop_sequences.${index}`).trim() === '')
-        refuse(`stop_sequences.${index}`, 'must not be white space')
+        rejectField(`stop_sequences.${index}`, 'must not be white space')
     }
   }
   if (isGiven(body['system']) && typeof body['system'] !== 'string') {
@@ -65,7 +65,7 @@ function checkFields(body: Json, outputMax: number): void {
     const type = oneOf(thinking['type'], 'thinking.type', ['enabled', 'adaptive', 'disabled', 'between_tools'])
     if (type === 'enabled') {
       const budget = integer(thinking['budget_tokens'], 'thinking.enabled.budget_tokens', thinkingBudgetMin)
-      if (budget >= outputMax) refuse('max_tokens', 'must be greater than thinking.budget_tokens')
+      if (budget >= outputMax) rejectField('max_tokens', 'must be greater than thinking.budget_tokens')
     }
   }
   if (isGiven(body['output_config'])) {
@@ -90,7 +90,7 @@ function checkTools(body: Json): Set<string> {
     const path = `tools.${index}`
     const tool = object(value, path)
     const toolName = name(tool['name'], `${path}.name`, 128)
-    if (names.has(toolName)) refuse(`${path}.name`, 'tool names must be unique')
+    if (names.has(toolName)) rejectField(`${path}.name`, 'tool names must be unique')
     names.add(toolName)
     // A tool of the vendor's own type brings its schema with it.
     if (isGiven(tool['type']) && tool['type'] !== 'custom') continue
@@ -99,15 +99,15 @@ function checkTools(body: Json): Set<string> {
     const schema = object(tool['input_schema'], `${path}.input_schema`)
     oneOf(schema['type'], `${path}.input_schema.type`, ['object'])
     for (const key of ['anyOf', 'oneOf', 'allOf']) {
-      if (key in schema) refuse(`${path}.input_schema`, `must not have ${key} at its top level`)
+      if (key in schema) rejectField(`${path}.input_schema`, `must not have ${key} at its top level`)
     }
   }
   if (isGiven(body['tool_choice'])) {
     const choice = object(body['tool_choice'], 'tool_choice')
     const type = oneOf(choice['type'], 'tool_choice.type', ['auto', 'any', 'tool', 'none'])
-    if (names.size === 0) refuse('tool_choice', 'may only be given together with tools')
+    if (names.size === 0) rejectField('tool_choice', 'may only be given together with tools')
     if (type === 'tool' && !names.has(string(choice['name'], 'tool_choice.name'))) {
-      refuse('tool_choice.name', 'names a tool that is not in tools')
+      rejectField('tool_choice.name', 'names a tool that is not in tools')
     }
     optionalBoolean(choice['disable_parallel_tool_use'], 'tool_choice.disable_parallel_tool_use')
   }
@@ -119,20 +119,23 @@ type RuledTurn = { role: string; blocks: Json[]; path: string }
 
 function checkTurns(body: Json): RuledTurn[] {
   const messages = array(body['messages'], 'messages')
-  if (messages.length === 0) refuse('messages', 'must hold at least one message')
+  if (messages.length === 0) rejectField('messages', 'must hold at least one message')
   const turns: RuledTurn[] = []
   for (const [index, value] of messages.entries()) {
     const path = `messages.${index}`
     const message = object(value, path)
     const role = oneOf(message['role'], `${path}.role`, ['user', 'assistant', 'system'])
-    if (index === 0 && role !== 'user') refuse(path, 'the first message must have the role user')
+    if (index === 0 && role !== 'user') rejectField(path, 'the first message must have the role user')
     const blocks = checkContent(message['content'], role, path, index === messages.length - 1)
     if (role === 'system') {
       const before = turns.at(-1)?.role
       const after = (messages[index + 1] as Json | undefined)?.['role']
       const isEnd = after === undefined || after === 'assistant' || after === 'system'
       if ((before !== 'user' && before !== 'system') || !isEnd) {
-        refuse(path, 'a system message must follow a user message and be the last or followed by an assistant message')
+        rejectField(
+          path,
+          'a system message must follow a user message and be the last or followed by an assistant message',
+        )
       }
     }
     const last = turns.at(-1)
@@ -145,9 +148,9 @@ function checkTurns(body: Json): RuledTurn[] {
 function checkContent(content: unknown, role: string, path: string, isLast: boolean): Json[] {
   const isPrefill = role === 'assistant' && isLast
   if (typeof content === 'string') {
-    if (content === '' && !isPrefill) refuse(`${path}.content`, 'must not be empty')
+    if (content === '' && !isPrefill) rejectField(`${path}.content`, 'must not be empty')
     if (isPrefill && content !== content.trimEnd())
-      refuse(path, 'a final assistant message must not end with white space')
+      rejectField(path, 'a final assistant message must not end with white space')
     return [{ type: 'text', text: content }]
   }
   const blocks = array(content, `${path}.content`).map((value, index) => {
@@ -157,10 +160,10 @@ function checkContent(content: unknown, role: string, path: string, isLast: bool
     checkBlock(block, place)
     return block
   })
-  if (blocks.length === 0 && !isPrefill) refuse(`${path}.content`, 'must not be empty')
+  if (blocks.length === 0 && !isPrefill) rejectField(`${path}.content`, 'must not be empty')
   const end = blocks.at(-1)?.['text']
   if (isPrefill && typeof end === 'string' && end !== end.trimEnd()) {
-    refuse(path, 'a final assistant message must not end with white space')
+    rejectField(path, 'a final assistant message must not end with white space')
   }
   return blocks
 }
@@ -184,12 +187,13 @@ function checkBlock(block: Json, path: string): void {
     case 'thinking': {
       const thinking = string(block['thinking'], `${path}.thinking`)
       const signature = string(block['signature'], `${path}.signature`)
-      if (!isSealOf(signature, thinking)) refuse(`${path}.signature`, 'this thinking block was not made by this model')
-      if (isGiven(block['cache_control'])) refuse(`${path}.cache_control`, 'must not stand on a thinking block')
+      if (!isSealOf(signature, thinking))
+        rejectField(`${path}.signature`, 'this thinking block was not made by this model')
+      if (isGiven(block['cache_control'])) rejectField(`${path}.cache_control`, 'must not stand on a thinking block')
       return
     }
     case 'redacted_thinking':
-      if (string(block['data'], `${path}.data`) === '') refuse(`${path}.data`, 'must not be empty')
+      if (string(block['data'], `${path}.data`) === '') rejectField(`${path}.data`, 'must not be empty')
       return
     case 'tool_use':
       name(block['id'], `${path}.id`, 256)
@@ -213,7 +217,7 @@ function checkBlock(block: Json, path: string): void {
 
 function checkText(block: Json, path: string): void {
   oneOf(block['type'], `${path}.type`, ['text'])
-  if (string(block['text'], `${path}.text`) === '') refuse(`${path}.text`, 'text blocks must not be empty')
+  if (string(block['text'], `${path}.text`) === '') rejectField(`${path}.text`, 'text blocks must not be empty')
 }
 
 function checkImage(source: Json, path: string): void {
@@ -222,7 +226,7 @@ function checkImage(source: Json, path: string): void {
   if (type !== 'base64') return
   oneOf(source['media_type'], `${path}.source.media_type`, imageTypes)
   const data = string(source['data'], `${path}.source.data`)
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(data)) refuse(`${path}.source.data`, 'must be base64')
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(data)) rejectField(`${path}.source.data`, 'must be base64')
 }
 
 /** Each call is answered in the very next user turn, results before anything else; nothing else is answered. */
@@ -235,7 +239,7 @@ function checkPairs(turns: RuledTurn[]): void {
       open = new Set()
       for (const block of turn.blocks.filter((one) => one['type'] === 'tool_use')) {
         const id = String(block['id'])
-        if (used.has(id)) refuse(turn.path, `tool_use ids must be unique; "${id}" is used twice`)
+        if (used.has(id)) rejectField(turn.path, `tool_use ids must be unique; "${id}" is used twice`)
         used.add(id)
         open.add(id)
       }
@@ -248,28 +252,29 @@ function checkPairs(turns: RuledTurn[]): void {
         continue
       }
       const id = String(block['tool_use_id'])
-      if (!open.delete(id)) refuse(turn.path, `the tool_result for "${id}" has no tool_use in the message before`)
-      if (isBehindOther) refuse(turn.path, 'tool_result blocks must come before all other blocks of their message')
+      if (!open.delete(id)) rejectField(turn.path, `the tool_result for "${id}" has no tool_use in the message before`)
+      if (isBehindOther) rejectField(turn.path, 'tool_result blocks must come before all other blocks of their message')
     }
-    if (open.size > 0) refuse(turn.path, `tool_use without a tool_result right after it: ${[...open].join(', ')}`)
+    if (open.size > 0) rejectField(turn.path, `tool_use without a tool_result right after it: ${[...open].join(', ')}`)
   }
-  if (open.size > 0 && turns.at(-1)?.role !== 'assistant') refuse('messages', 'a tool_use is not answered')
+  if (open.size > 0 && turns.at(-1)?.role !== 'assistant') rejectField('messages', 'a tool_use is not answered')
 }
 
 function checkThinking(body: Json, turns: RuledTurn[]): void {
   const type = (body['thinking'] as Json | undefined | null)?.['type']
   if (type !== 'enabled' && type !== 'adaptive') return
   const choice = (body['tool_choice'] as Json | undefined | null)?.['type']
-  if (choice === 'any' || choice === 'tool') refuse('tool_choice', 'a call cannot be forced while thinking is on')
-  if (isGiven(body['temperature']) && body['temperature'] !== 1) refuse('temperature', 'must be 1 while thinking is on')
-  if (isGiven(body['top_k'])) refuse('top_k', 'cannot be set while thinking is on')
+  if (choice === 'any' || choice === 'tool') rejectField('tool_choice', 'a call cannot be forced while thinking is on')
+  if (isGiven(body['temperature']) && body['temperature'] !== 1)
+    rejectField('temperature', 'must be 1 while thinking is on')
+  if (isGiven(body['top_k'])) rejectField('top_k', 'cannot be set while thinking is on')
   const lastAssistant = turns.findLast((turn) => turn.role === 'assistant')
   const isInLoop = turns
     .findLast((turn) => turn.role === 'user')
     ?.blocks.some((block) => block['type'] === 'tool_result')
   const first = String(lastAssistant?.blocks[0]?.['type'] ?? 'thinking')
   if (type === 'enabled' && isInLoop && !first.endsWith('thinking')) {
-    refuse('messages', `the assistant turn of a tool loop must begin with its thinking block, found ${first}`)
+    rejectField('messages', `the assistant turn of a tool loop must begin with its thinking block, found ${first}`)
   }
 }
 

@@ -95,7 +95,7 @@ export type WireFormat = {
   path: string
   idPrefix: string
   requestIdHeader: string
-  /** @throws Refusal as the vendor would say it. */
+  /** @throws Rejection as the vendor would say it. */
   check(body: Record<string, unknown>): void
   read(body: Record<string, unknown>): Prompt
   writeJson(reply: Reply, head: Head): Record<string, unknown>
@@ -114,7 +114,7 @@ export type Problem = {
 }
 
 /** A request the simulated vendor does not take. */
-export class Refusal extends Error {
+export class Rejection extends Error {
   readonly problem: Problem
   constructor(problem: Problem) {
     super(problem.message)
@@ -123,6 +123,6 @@ export class Refusal extends Error {
 }
 
 /** 400 with the path of the wrong field; the words are the simulator's own. */
-export function refuse(param: string, message: string, code?: string): never {
-  throw new Refusal({ status: 400, message: `${param}: ${message}`, param, code })
+export function rejectField(param: string, message: string, code?: string): never {
+  throw new Rejection({ status: 400, message: `${param}: ${message}`, param, code })
 }

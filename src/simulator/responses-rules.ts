@@ -11,7 +11,7 @@ import {
   strictSchema,
   string,
 } from './check.ts'
-import { Refusal, refuse } from './prompt.ts'
+import { Rejection, rejectField } from './prompt.ts'
 import { isSealOf } from './seal.ts'
 
 /*
@@ -45,14 +45,14 @@ const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 const outputTokensMin = 16
 const callIdLengthMax = 64
 
-/** @throws Refusal */
+/** @throws Rejection */
 export function checkResponses(body: Json): void {
   checkStateless(body)
   checkFields(body)
   checkTools(body)
   if (typeof body['input'] === 'string') return
   const input = array(body['input'], 'input')
-  if (input.length === 0) refuse('input', 'must hold at least one item', 'empty_array')
+  if (input.length === 0) rejectField('input', 'must hold at least one item', 'empty_array')
   const items = input.map((value, index) => {
     const item = object(value, `input[${index}]`)
     checkItem(item, `input[${index}]`)
@@ -66,11 +66,11 @@ export function checkResponses(body: Json): void {
 /** Nothing is stored, so nothing can be referred to. */
 function checkStateless(body: Json): void {
   if (isGiven(body['previous_response_id'])) {
-    refuse('previous_response_id', 'no response is stored under this id', 'previous_response_not_found')
+    rejectField('previous_response_id', 'no response is stored under this id', 'previous_response_not_found')
   }
   if (isGiven(body['conversation']))
-    refuse('conversation', 'no conversation is stored under this id', 'conversation_not_found')
-  if (body['background'] === true) refuse('background', 'needs stored responses', 'unsupported_parameter')
+    rejectField('conversation', 'no conversation is stored under this id', 'conversation_not_found')
+  if (body['background'] === true) rejectField('background', 'needs stored responses', 'unsupported_parameter')
 }
 
 function checkFields(body: Json): void {
@@ -108,13 +108,13 @@ function checkTools(body: Json): void {
   if (!isGiven(choice)) return
   if (typeof choice === 'string') {
     oneOf(choice, 'tool_choice', ['none', 'auto', 'required'])
-    if (choice === 'required' && tools.length === 0) refuse('tool_choice', 'required needs tools')
+    if (choice === 'required' && tools.length === 0) rejectField('tool_choice', 'required needs tools')
     return
   }
   const { type, name: chosen } = object(choice, 'tool_choice')
   string(type, 'tool_choice.type')
   if ((type === 'function' || type === 'custom') && !names.has(string(chosen, 'tool_choice.name'))) {
-    refuse('tool_choice', 'names a tool that is not in tools')
+    rejectField('tool_choice', 'names a tool that is not in tools')
   }
 }
 
@@ -130,7 +130,7 @@ function checkTool(tool: Json, path: string, names: Set<string>): void {
   }
   if (type !== 'function' && type !== 'custom') return
   const toolName = name(tool['name'], `${path}.name`, 64)
-  if (names.has(toolName)) refuse(`${path}.name`, 'tool names must be unique')
+  if (names.has(toolName)) rejectField(`${path}.name`, 'tool names must be unique')
   names.add(toolName)
   if (isGiven(tool['parameters'])) {
     const parameters = object(tool['parameters'], `${path}.parameters`)
@@ -143,7 +143,7 @@ function checkItem(item: Json, path: string): void {
   const type = item['type'] ?? (isGiven(item['role']) ? 'message' : 'item_reference')
   const prefix = idPrefixes[String(type)]
   if (isGiven(item['id']) && prefix && !string(item['id'], `${path}.id`).startsWith(prefix)) {
-    refuse(`${path}.id`, `the id of this kind of item begins with "${prefix}"`, 'invalid_value')
+    rejectField(`${path}.id`, `the id of this kind of item begins with "${prefix}"`, 'invalid_value')
   }
   switch (type) {
     case 'message':
@@ -183,11 +183,11 @@ function checkParts(value: unknown, types: string[], path: string): void {
     if (type === 'input_image' && !isGiven(part['file_id'])) {
       const url = string(part['image_url'], `${place}.image_url`)
       if (!/^(data:image\/[a-z+.-]+;base64,|https?:\/\/)/i.test(url)) {
-        refuse(`${place}.image_url`, 'must be a base64 data URL of an image, or an http URL', 'invalid_value')
+        rejectField(`${place}.image_url`, 'must be a base64 data URL of an image, or an http URL', 'invalid_value')
       }
     }
     if (type === 'input_file' && !['file_data', 'file_id', 'file_url'].some((key) => isGiven(part[key]))) {
-      refuse(place, 'needs file_data, file_id or file_url', 'missing_required_parameter')
+      rejectField(place, 'needs file_data, file_id or file_url', 'missing_required_parameter')
     }
   }
 }
@@ -195,7 +195,7 @@ function checkParts(value: unknown, types: string[], path: string): void {
 function checkCallId(item: Json, path: string): void {
   const id = string(item['call_id'], `${path}.call_id`)
   if (id === '' || id.length > callIdLengthMax) {
-    refuse(`${path}.call_id`, `must have 1 to ${callIdLengthMax} characters`, 'string_above_max_length')
+    rejectField(`${path}.call_id`, `must have 1 to ${callIdLengthMax} characters`, 'string_above_max_length')
   }
 }
 
@@ -210,19 +210,19 @@ function checkReasoning(item: Json, path: string): void {
   if (!isGiven(item['encrypted_content'])) throw notStored(path, String(id))
   const sealed = string(item['encrypted_content'], `${path}.encrypted_content`)
   if (!isSealOf(sealed, texts.join('\n\n'))) {
-    refuse(`${path}.encrypted_content`, 'was not made by this model', 'invalid_encrypted_content')
+    rejectField(`${path}.encrypted_content`, 'was not made by this model', 'invalid_encrypted_content')
   }
 }
 
-function notStored(path: string, id: string): Refusal {
+function notStored(path: string, id: string): Rejection {
   const message = `${path}: no item is stored under "${id}"; send the whole item`
-  return new Refusal({ status: 404, message, param: 'input', code: 'item_not_found' })
+  return new Rejection({ status: 404, message, param: 'input', code: 'item_not_found' })
 }
 
 function checkIds(items: Json[]): void {
   const ids = new Set<unknown>()
   for (const { id } of items.filter((item) => isGiven(item['id']))) {
-    if (ids.has(id)) refuse('input', `the item id "${id}" is used twice`, 'invalid_value')
+    if (ids.has(id)) rejectField('input', `the item id "${id}" is used twice`, 'invalid_value')
     ids.add(id)
   }
 }
@@ -233,13 +233,13 @@ function checkPairs(items: Json[]): void {
   for (const item of items) {
     const id = String(item['call_id'])
     if (item['type'] === 'function_call') {
-      if (open.has(id)) refuse('input', `the call id "${id}" is used again before its output`)
+      if (open.has(id)) rejectField('input', `the call id "${id}" is used again before its output`)
       open.add(id)
     }
     if (item['type'] === 'function_call_output' && !open.delete(id))
-      refuse('input', `no function call found for the output of "${id}"`)
+      rejectField('input', `no function call found for the output of "${id}"`)
   }
-  if (open.size > 0) refuse('input', `no output found for the function calls ${[...open].join(', ')}`)
+  if (open.size > 0) rejectField('input', `no output found for the function calls ${[...open].join(', ')}`)
 }
 
 /** A reasoning item is sent back together with what it led to. */
@@ -249,6 +249,6 @@ function checkReasoningOrder(items: Json[]): void {
     const next = items[index + 1]
     const isOutput =
       next && (next['role'] === 'assistant' || String(next['type']).endsWith('_call') || next['type'] === 'reasoning')
-    if (!isOutput) refuse(`input[${index}]`, 'a reasoning item must be followed by the item it belongs to')
+    if (!isOutput) rejectField(`input[${index}]`, 'a reasoning item must be followed by the item it belongs to')
   }
 }

@@ -13,9 +13,9 @@ export function sampleSchema(schema: unknown, name = 'value'): unknown {
   return sample(asObject(schema) ?? {}, { root: asObject(schema) ?? {}, name, depth: 0 })
 }
 
-type Place = { root: Schema; name: string; depth: number }
+type SamplePlace = { root: Schema; name: string; depth: number }
 
-function sample(schema: Schema, place: Place): unknown {
+function sample(schema: Schema, place: SamplePlace): unknown {
   const ref = schema['$ref']
   if (typeof ref === 'string') return sample(resolve(ref, place.root), { ...place, depth: place.depth + 1 })
   if ('const' in schema) return schema['const']
@@ -44,7 +44,7 @@ function sample(schema: Schema, place: Place): unknown {
 }
 
 /** A variant beside the keywords that stand next to it; far down, one that ends the recursion. */
-function pick(schema: Schema, variants: Schema[], place: Place): Schema {
+function pick(schema: Schema, variants: Schema[], place: SamplePlace): Schema {
   const { anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema
   const simple = variants.find((variant) => !('$ref' in variant) && !['object', 'array'].includes(typeOf(variant)))
   const chosen = place.depth >= depthMax ? (simple ?? variants[0]!) : variants[0]!
@@ -65,7 +65,7 @@ function merge(schema: Schema, parts: Schema[], root: Schema): Schema {
   return merged
 }
 
-function sampleObject(schema: Schema, place: Place): unknown {
+function sampleObject(schema: Schema, place: SamplePlace): unknown {
   const properties = asObject(schema['properties']) ?? {}
   const required = strings(schema['required'])
   // Nothing required: everything is filled in, since an empty object would show nothing.
@@ -77,7 +77,7 @@ function sampleObject(schema: Schema, place: Place): unknown {
   return value
 }
 
-function sampleArray(schema: Schema, place: Place): unknown[] {
+function sampleArray(schema: Schema, place: SamplePlace): unknown[] {
   const first = list(schema['prefixItems'])
   const least = number(schema['minItems']) ?? (place.depth >= depthMax ? 0 : 1)
   const most = number(schema['maxItems']) ?? Number.POSITIVE_INFINITY

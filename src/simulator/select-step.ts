@@ -1,4 +1,4 @@
-import { Refusal, type SimulatorWire } from './prompt.ts'
+import { Rejection, type SimulatorWire } from './prompt.ts'
 import { checkScript, type Script, ScriptError, type Step } from './script.ts'
 
 type Directive = { key: keyof Step; inner?: string; read: (text: string) => unknown }
@@ -31,7 +31,7 @@ const directives: Record<string, Directive> = {
  * What a model name asks for: `sim` and unknown names the default, `script:NAME` and the name of a script that script;
  * behind a `?` come directives, which win over the script. Of the script's own keys a turn wins over the script, and
  * `by_wire` over both.
- * @throws Refusal 404 for an unknown `script:`, 400 for a directive that is not understood.
+ * @throws Rejection 404 for an unknown `script:`, 400 for a directive that is not understood.
  */
 export function selectStep(
   scripts: ReadonlyMap<string, Script>,
@@ -53,7 +53,7 @@ function findScript(scripts: ReadonlyMap<string, Script>, name: string): Script 
   const script = scripts.get(name.slice(prefix.length))
   if (script) return script
   const known = [...scripts.keys()].join(', ') || 'none'
-  throw new Refusal({
+  throw new Rejection({
     status: 404,
     message: `The simulator has no script "${name.slice(prefix.length)}". Known: ${known}.`,
     param: 'model',
@@ -77,8 +77,8 @@ function withDirectives(step: Step, query: string): Step {
   }
 }
 
-function wrong(message: string): Refusal {
-  return new Refusal({ status: 400, message: `Directives in the model name: ${message}`, param: 'model' })
+function wrong(message: string): Rejection {
+  return new Rejection({ status: 400, message: `Directives in the model name: ${message}`, param: 'model' })
 }
 
 function isTrue(text: string): boolean {

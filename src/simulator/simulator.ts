@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { asObject } from '../bytes/json.ts'
 import { chat } from './chat.ts'
@@ -7,12 +7,15 @@ import { messages } from './messages.ts'
 import { planReply } from './plan-reply.ts'
 import { type Outlet, pause, playBody, playFrames } from './play.ts'
 import { createPrefixCache } from './prefix-cache.ts'
-import { type Frame, type Head, Refusal, type SimulatorWire, type Turn, type WireFormat } from './prompt.ts'
+import { type Head, Rejection, type SimulatorWire, type Turn, type WireFormat } from './prompt.ts'
+import { createRecord, keyOf, parseOrNothing, type RecordedRequest, readText } from './recorded-request.ts'
 import { responses } from './responses.ts'
-import { checkScript, loadScripts, type Script, type ScriptedEvent, type Step } from './script.ts'
+import { checkScript, loadScripts, type Script } from './script.ts'
+import { scriptedFrame, scriptedHeaders } from './scripted.ts'
 import { selectStep } from './select-step.ts'
 
 export { type BuiltInScript, builtInScripts } from './built-in-scripts.ts'
+export type { RecordedRequest } from './recorded-request.ts'
 export { loadScripts, parseScript, parseScripts, type Script, ScriptError } from './script.ts'
 
 export type SimulatorOptions = {
@@ -31,21 +34,6 @@ export type SimulatorOptions = {
   newId?: (prefix: string) => string
 }
 
-export type RecordedRequest = {
-  method: string
-  path: string
-  headers: IncomingHttpHeaders
-  body: string
-  /** The parsed body; undefined when it is not JSON. */
-  json: unknown
-  /** The status it was answered with; 0 before. */
-  status: number
-  /** The client went away before the answer was written whole. */
-  closedEarly: boolean
-  /** When that was, in milliseconds since 1970. */
-  closedAt: number | undefined
-}
-
 export type Simulator = {
   url: string
   port: number
@@ -57,7 +45,6 @@ export type Simulator = {
 }
 
 const wires: Record<SimulatorWire, WireFormat> = { messages, chat, responses }
-const bodyBytesMax = 64 * 1024 * 1024
 /** What an answer that is not streamed has in place of the error frame of `cut.how: error`. */
 const failureStatus = 500
 
@@ -106,15 +93,15 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     const format = found?.[1] ?? chat
     try {
       recorded.body = await readText(request)
-      recorded.json = parse(recorded.body)
+      recorded.json = parseOrNothing(recorded.body)
       const key = keyOf(request)
-      if (key === '') throw new Refusal({ status: 401, message: 'No API key was sent.', code: 'invalid_api_key' })
+      if (key === '') throw new Rejection({ status: 401, message: 'No API key was sent.', code: 'invalid_api_key' })
       if (path === '/v1/models' && request.method === 'GET') listModels(response)
       else if (!found || request.method !== 'POST') throw unknownPath(`${request.method} ${path}`)
       else await answer(outlet, found[0] as SimulatorWire, format, recorded.json, key)
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      writeRefusal(response, format, error)
+      if (!(error instanceof Rejection)) throw error
+      writeRejection(response, format, error)
     } finally {
       recorded.status = response.headersSent ? response.statusCode : 0
     }
@@ -128,9 +115,9 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     key: string,
   ): Promise<void> {
     const body = asObject(json)
-    if (!body) throw new Refusal({ status: 400, message: 'The body is not a JSON object.' })
+    if (!body) throw new Rejection({ status: 400, message: 'The body is not a JSON object.' })
     if (typeof body['model'] !== 'string')
-      throw new Refusal({ status: 400, message: 'model: is required', param: 'model' })
+      throw new Rejection({ status: 400, message: 'model: is required', param: 'model' })
     if (strict) format.check(body)
     const prompt = format.read(body)
     const step = selectStep(scripts, prompt.model, wire, countAssistantTurns(prompt.turns))
@@ -147,7 +134,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     const status = step.status ?? (step.cut?.how === 'error' && !isStream ? failureStatus : 200)
     const headers = scriptedHeaders(step)
     if (step.body === undefined && status >= 400) {
-      throw new Refusal({ status, message: `The simulator was told to answer ${status}.`, headers })
+      throw new Rejection({ status, message: `The simulator was told to answer ${status}.`, headers })
     }
     const counts = cache.read(prompt, key, wire === 'messages' ? 'marked' : 'automatic')
     const reply = planReply(prompt, step, counts)
@@ -163,7 +150,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     }
   }
 
-  function writeRefusal(response: ServerResponse, format: WireFormat, { problem }: Refusal): void {
+  function writeRejection(response: ServerResponse, format: WireFormat, { problem }: Rejection): void {
     const own = ownHeaders(format)
     response.writeHead(problem.status, { ...own, 'content-type': 'application/json', ...problem.headers })
     response.end(JSON.stringify(format.writeError(problem, own[format.requestIdHeader]!)))
@@ -187,75 +174,14 @@ async function readScripts(given: SimulatorOptions['scripts']): Promise<Map<stri
   return new Map(entries.map(([name, script]) => [name, checkScript(script)]))
 }
 
-function createRecord(request: IncomingMessage, path: string): RecordedRequest {
-  return {
-    method: request.method ?? '',
-    path,
-    headers: request.headers,
-    body: '',
-    json: undefined,
-    status: 0,
-    closedEarly: false,
-    closedAt: undefined,
-  }
-}
-
-async function readText(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request) {
-    size += (chunk as Buffer).length
-    if (size > bodyBytesMax) throw new Refusal({ status: 413, message: `The body is over ${bodyBytesMax} bytes.` })
-    chunks.push(chunk as Buffer)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** Any key will do; each has a prompt cache of its own. */
-function keyOf(request: IncomingMessage): string {
-  const bearer = /^bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '')?.[1]
-  return bearer ?? String(request.headers['x-api-key'] ?? '').trim()
-}
-
-function unknownPath(what: string): Refusal {
-  return new Refusal({ status: 404, message: `The simulator does not serve ${what}.`, code: 'unknown_url' })
+function unknownPath(what: string): Rejection {
+  return new Rejection({ status: 404, message: `The simulator does not serve ${what}.`, code: 'unknown_url' })
 }
 
 /** Runs of assistant messages: what a script's `turns` are counted by. */
 function countAssistantTurns(turns: Turn[]): number {
   const talk = turns.filter((turn) => turn.side !== 'operator')
   return talk.filter((turn, index) => turn.side === 'assistant' && talk[index - 1]?.side !== 'assistant').length
-}
-
-function scriptedHeaders(step: Step): Record<string, string> {
-  return {
-    ...(step.retry_after === undefined ? {} : { 'retry-after': String(step.retry_after) }),
-    ...(step.content_type === undefined ? {} : { 'content-type': step.content_type }),
-    ...step.headers,
-  }
-}
-
-/** An event as the script has it. Where events are named, one without a name takes the `type` of its data. */
-function scriptedFrame(scripted: ScriptedEvent, wire: SimulatorWire): Frame {
-  if (typeof scripted === 'string') return { data: scripted }
-  const { event, data, delay_ms, comment, raw } = scripted
-  const type = wire === 'chat' ? undefined : asObject(data)?.['type']
-  const name = event === undefined ? type : event
-  return {
-    ...(typeof name === 'string' && name !== '' ? { event: name } : {}),
-    ...(data === undefined ? {} : { data: typeof data === 'string' ? data : JSON.stringify(data) }),
-    ...(comment === undefined ? {} : { comment }),
-    ...(raw === undefined ? {} : { raw }),
-    ...(delay_ms === undefined ? {} : { delayMs: delay_ms }),
-  }
 }
 
 function randomId(prefix: string): string {

@@ -1,0 +1,58 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { Rejection } from './prompt.ts'
+
+/** What tests look at afterwards. */
+export type RecordedRequest = {
+  method: string
+  path: string
+  headers: IncomingHttpHeaders
+  body: string
+  /** The parsed body; undefined when it is not JSON. */
+  json: unknown
+  /** The status it was answered with; 0 before. */
+  status: number
+  /** The client went away before the answer was written whole. */
+  closedEarly: boolean
+  /** When that was, in milliseconds since 1970. */
+  closedAt: number | undefined
+}
+
+const bodyBytesMax = 64 * 1024 * 1024
+
+export function createRecord(request: IncomingMessage, path: string): RecordedRequest {
+  return {
+    method: request.method ?? '',
+    path,
+    headers: request.headers,
+    body: '',
+    json: undefined,
+    status: 0,
+    closedEarly: false,
+    closedAt: undefined,
+  }
+}
+
+export async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request) {
+    size += (chunk as Buffer).length
+    if (size > bodyBytesMax) throw new Rejection({ status: 413, message: `The body is over ${bodyBytesMax} bytes.` })
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+export function parseOrNothing(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Any key will do; each has a prompt cache of its own. */
+export function keyOf(request: IncomingMessage): string {
+  const bearer = /^bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '')?.[1]
+  return bearer ?? String(request.headers['x-api-key'] ?? '').trim()
+}
