@@ -14,8 +14,14 @@ const families: Record<string, { title: string; last: number }> = {
   X: { title: 'Runtime', last: 5 },
 }
 
-/** A row of a table that is made into tests, by the id of its case alone. */
-const caseId = /^(?:Q|A|TP|I)\d{1,3}[a-z]?$|^F-[CUSP]\d{1,2}$/
+/** A row of a table that is made into tests: the id of its case, and what it says, as its `title` or right behind it. */
+const caseId = String.raw`(?:Q|A|TP|I)\d{1,3}[a-z]?|F-[CUSP]\d{1,2}`
+const caseRow = new RegExp(
+  String.raw`'(${caseId})',\s*(?:(?:title|says|what):\s*)?(['"\x60])((?:\\.|(?!\2)[^\\\n])*)\2`,
+  'g',
+)
+/** The same with what it says in one literal: 'F-U9 a reset'. */
+const caseLiteral = new RegExp(`^(?:${caseId}) .`)
 const ruleId = /\b(?:TP|TS|[NRCPTUXQAI])\d{1,3}\b|\bF-[CUSP]\d{1,2}\b|\bR-[A-Z]{2,}\b/g
 const specIds = /\bspec ((?:\d+(?:\.\d+)*(?:, | and )?)+)/g
 
@@ -47,11 +53,18 @@ function collect(): Map<string, Set<string>> {
 function titlesOf(name: string, source: string): string[] {
   if (name.endsWith('.md')) return [...source.matchAll(/^# (.+)$/gm)].slice(0, 1).map(([, title = '']) => title)
   const titles = [...source.matchAll(/\b(?:test|it|describe|suite)\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g)]
+  const rows = [...source.matchAll(caseRow)].map(([, id, , says = '']) => `${id} ${tidy(says)}`)
   const literals = [...source.matchAll(/'([^'\n]{2,200})'/g)].map(([, literal = '']) => literal)
   return [
-    ...titles.map(([, , title = '']) => title.replace(/\$\{[^}]*\}/g, '…').replaceAll('\\', '')),
-    ...literals.filter((literal) => caseId.test(literal.split(' ', 1)[0]!)),
+    ...titles.map(([, , title = '']) => tidy(title)),
+    ...rows,
+    ...literals.filter((literal) => caseLiteral.test(literal)),
   ]
+}
+
+/** A title as a reader sees it: what a template fills in is left out. */
+function tidy(title: string): string {
+  return title.replace(/\$\{[^}]*\}/g, '…').replaceAll('\\', '')
 }
 
 function rulesOf(title: string): Set<string> {
