@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import test from 'node:test'
+import { jsonSchema } from '../src/config/schema.ts'
 
 /*
  * Pages that people write are held to what is there: files they link to or name, and defaults they repeat. That the
@@ -40,4 +41,71 @@ function lost(page: string, pattern: RegExp, from: string): string[] {
   return [...text.matchAll(pattern)]
     .filter(([, path = '']) => !existsSync(join(root, from, path)))
     .map(([, path]) => `${page}: ${path}`)
+}
+
+/*
+ * A default is decided in src/config/schema.ts and nowhere else. Where a page repeats one it says `key` (value), so
+ * that it can be held to the schema here.
+ */
+const defaults = readDefaults('', jsonSchema())
+
+test('a default that a page repeats is the one of the schema', () => {
+  const wrong = pages.flatMap((page) =>
+    [
+      ...readFileSync(join(root, page), 'utf8').matchAll(/`([a-z_.]+)`\s+\((\d[\d,. ]*\d|\d)(?:\s?(ms|s|m|h)\b)?/g),
+    ].flatMap(([said, key = '', number = '', unit = '']) => {
+      const known = [...defaults].filter(([path]) => path === key || path.endsWith(`.${key}`))
+      const value = number.replace(/[, ]/g, '') + unit
+      return known.length === 0 || known.some(([, fallback]) => fallback === value) ? [] : [`${page}: ${said})`]
+    }),
+  )
+  assert.deepEqual(wrong, [])
+})
+
+test('the pages tell these defaults by their keys', () => {
+  const told: Readonly<Record<string, readonly string[]>> = {
+    'README.md': ['requests_per_minute', 'failed_auth_per_minute', 'body_bytes_max'],
+    'docs/interface.md': ['requests_per_minute', 'failed_auth_per_minute', 'body_bytes_max'],
+    'docs/rulings.md': [
+      'failed_auth_per_minute',
+      'body_bytes_max',
+      'first_byte_stream',
+      'first_byte_json',
+      'settle_window',
+    ],
+    'docs/operating.md': ['drain_delay', 'drain_deadline', 'settle_deadline', 'hold_output_tokens', 'connections_max'],
+    'docs/faults.md': ['headers', 'body', 'write_stall', 'idle', 'progress', 'requests_per_minute', 'connections_max'],
+  }
+  const silent = Object.entries(told).flatMap(([page, keys]) => {
+    const text = readFileSync(join(root, page), 'utf8')
+    return keys
+      .filter((key) => !new RegExp(`\`(?:\\w+\\.)?${key}\`\\s+\\(\\d`).test(text))
+      .map((key) => `${page}: ${key}`)
+  })
+  assert.deepEqual(silent, [])
+})
+
+test('the pages name the addresses that the server listens on, and the unit waits as long as a drain', () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  const listeners = [defaults.get('listen'), defaults.get('admin_listen')]
+  for (const [address] of readme.matchAll(/127\.0\.0\.1:\d+/g)) assert.ok(listeners.includes(address), address)
+  const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(readFileSync(join(root, 'docs/operating.md'), 'utf8'))!
+  const drain = ['drain_delay', 'drain_deadline'].map((key) => Number.parseInt(defaults.get(`timeouts.${key}`)!, 10))
+  assert.ok(Number(seconds) >= drain[0]! + drain[1]! + 5)
+})
+
+type SchemaNode = { default?: unknown; properties?: Record<string, SchemaNode>; anyOf?: SchemaNode[] }
+
+/** Every key with a default of its own, by its path, as it is written. */
+function readDefaults(path: string, node: SchemaNode): Map<string, string> {
+  const nodes = [node, ...(node.anyOf ?? [])]
+  return new Map(
+    nodes.flatMap(({ properties = {} }) =>
+      Object.entries(properties).flatMap(([key, child]): [string, string][] => {
+        const at = path ? `${path}.${key}` : key
+        const own = child.default === undefined || typeof child.default === 'object' ? [] : [String(child.default)]
+        return [...own.map((value): [string, string] => [at, value]), ...readDefaults(at, child)]
+      }),
+    ),
+  )
 }
