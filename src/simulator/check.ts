@@ -73,3 +73,8 @@ export function strictSchema(schema: unknown, path: string): void {
     for (const [index, child] of variants.entries()) strictSchema(child, `${path}.${key}[${index}]`)
   }
 }
+
+/** What a list holds, each as an object; of what is no list, nothing. */
+export function list(value: unknown): Json[] {
+  return Array.isArray(value) ? value.map((one) => asObject(one) ?? {}) : []
+}

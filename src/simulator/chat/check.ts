@@ -10,8 +10,8 @@ import {
   optionalBoolean,
   strictSchema,
   string,
-} from './check.ts'
-import { rejectField } from './prompt.ts'
+} from '../check.ts'
+import { rejectField } from '../prompt.ts'
 
 /*
  * What the vendor of the chat wire refuses (wires/chat-wire §2–5). Unknown top-level fields pass. First the tables,

@@ -1,21 +1,9 @@
-import {
-  array,
-  integer,
-  isGiven,
-  type Json,
-  name,
-  numberWithin,
-  object,
-  oneOf,
-  optionalBoolean,
-  string,
-} from './check.ts'
-import { rejectField } from './prompt.ts'
-import { isSealOf } from './seal.ts'
+import { array, isGiven, type Json, name, object, oneOf, optionalBoolean, string } from '../check.ts'
+import { rejectField } from '../prompt.ts'
+import { isSealOf } from '../seal.ts'
 
 /*
- * What the vendor of the messages wire refuses (wires/message-wire §2–6). Unknown top-level fields pass. First the
- * tables, then the rules of fields, then those of the conversation.
+ * The conversation: which blocks a turn may hold, and that results follow their calls (wires/message-wire §3).
  */
 
 const userBlocks = ['text', 'image', 'document', 'search_result', 'tool_result', 'container_upload']
@@ -29,95 +17,11 @@ const assistantBlocks = [
 const resultBlocks = ['text', 'image', 'document', 'search_result', 'tool_reference']
 const blocksOf: Record<string, string[]> = { user: userBlocks, assistant: assistantBlocks, system: ['text'] }
 const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
-const cacheMarksMax = 4
-const thinkingBudgetMin = 1024
-
-/** @throws Rejection */
-export function checkMessages(body: Json): void {
-  const outputMax = integer(body['max_tokens'], 'max_tokens', 1)
-  const tools = checkTools(body)
-  checkFields(body, outputMax)
-  const turns = checkTurns(body)
-  checkPairs(turns)
-  if (tools.size === 0 && turns.some((turn) => turn.blocks.some((block) => block['type'] === 'tool_use'))) {
-    rejectField('tools', 'must declare tools when the messages hold tool_use or tool_result blocks')
-  }
-  checkThinking(body, turns)
-  if (cacheMarks(body) > cacheMarksMax) rejectField('cache_control', `at most ${cacheMarksMax} blocks may carry a mark`)
-}
-
-function checkFields(body: Json, outputMax: number): void {
-  optionalBoolean(body['stream'], 'stream')
-  numberWithin(body['temperature'], 'temperature', 0, 1)
-  numberWithin(body['top_p'], 'top_p', 0, 1)
-  if (isGiven(body['stop_sequences'])) {
-    for (const [index, stop] of array(body['stop_sequences'], 'stop_sequences').entries()) {
-      if (string(stop, `stop_sequences.${index}`).trim() === '')
-        rejectField(`stop_sequences.${index}`, 'must not be white space')
-    }
-  }
-  if (isGiven(body['system']) && typeof body['system'] !== 'string') {
-    for (const [index, block] of array(body['system'], 'system').entries())
-      checkText(object(block, `system.${index}`), `system.${index}`)
-  }
-  if (isGiven(body['thinking'])) {
-    const thinking = object(body['thinking'], 'thinking')
-    const type = oneOf(thinking['type'], 'thinking.type', ['enabled', 'adaptive', 'disabled', 'between_tools'])
-    if (type === 'enabled') {
-      const budget = integer(thinking['budget_tokens'], 'thinking.enabled.budget_tokens', thinkingBudgetMin)
-      if (budget >= outputMax) rejectField('max_tokens', 'must be greater than thinking.budget_tokens')
-    }
-  }
-  if (isGiven(body['output_config'])) {
-    const { effort, format } = object(body['output_config'], 'output_config')
-    if (isGiven(effort)) oneOf(effort, 'output_config.effort', ['low', 'medium', 'high', 'xhigh', 'max'])
-    if (isGiven(format)) {
-      const { type, schema } = object(format, 'output_config.format')
-      oneOf(type, 'output_config.format.type', ['json_schema'])
-      object(schema, 'output_config.format.schema')
-    }
-  }
-  if (isGiven(body['metadata'])) {
-    const { user_id } = object(body['metadata'], 'metadata')
-    if (isGiven(user_id)) string(user_id, 'metadata.user_id')
-  }
-}
-
-function checkTools(body: Json): Set<string> {
-  const names = new Set<string>()
-  const tools = isGiven(body['tools']) ? array(body['tools'], 'tools') : []
-  for (const [index, value] of tools.entries()) {
-    const path = `tools.${index}`
-    const tool = object(value, path)
-    const toolName = name(tool['name'], `${path}.name`, 128)
-    if (names.has(toolName)) rejectField(`${path}.name`, 'tool names must be unique')
-    names.add(toolName)
-    // A tool of the vendor's own type brings its schema with it.
-    if (isGiven(tool['type']) && tool['type'] !== 'custom') continue
-    // A deferred tool may be announced by its name alone.
-    if (tool['defer_loading'] === true && !isGiven(tool['input_schema'])) continue
-    const schema = object(tool['input_schema'], `${path}.input_schema`)
-    oneOf(schema['type'], `${path}.input_schema.type`, ['object'])
-    for (const key of ['anyOf', 'oneOf', 'allOf']) {
-      if (key in schema) rejectField(`${path}.input_schema`, `must not have ${key} at its top level`)
-    }
-  }
-  if (isGiven(body['tool_choice'])) {
-    const choice = object(body['tool_choice'], 'tool_choice')
-    const type = oneOf(choice['type'], 'tool_choice.type', ['auto', 'any', 'tool', 'none'])
-    if (names.size === 0) rejectField('tool_choice', 'may only be given together with tools')
-    if (type === 'tool' && !names.has(string(choice['name'], 'tool_choice.name'))) {
-      rejectField('tool_choice.name', 'names a tool that is not in tools')
-    }
-    optionalBoolean(choice['disable_parallel_tool_use'], 'tool_choice.disable_parallel_tool_use')
-  }
-  return names
-}
 
 /** Consecutive messages of one role are one turn to the vendor. */
-type RuledTurn = { role: string; blocks: Json[]; path: string }
+export type RuledTurn = { role: string; blocks: Json[]; path: string }
 
-function checkTurns(body: Json): RuledTurn[] {
+export function checkTurns(body: Json): RuledTurn[] {
   const messages = array(body['messages'], 'messages')
   if (messages.length === 0) rejectField('messages', 'must hold at least one message')
   const turns: RuledTurn[] = []
@@ -215,7 +119,7 @@ function checkBlock(block: Json, path: string): void {
   }
 }
 
-function checkText(block: Json, path: string): void {
+export function checkText(block: Json, path: string): void {
   oneOf(block['type'], `${path}.type`, ['text'])
   if (string(block['text'], `${path}.text`) === '') rejectField(`${path}.text`, 'text blocks must not be empty')
 }
@@ -230,7 +134,7 @@ function checkImage(source: Json, path: string): void {
 }
 
 /** Each call is answered in the very next user turn, results before anything else; nothing else is answered. */
-function checkPairs(turns: RuledTurn[]): void {
+export function checkPairs(turns: RuledTurn[]): void {
   const used = new Set<string>()
   let open = new Set<string>()
   // A system message may stand anywhere; it neither answers nor asks.
@@ -258,30 +162,4 @@ function checkPairs(turns: RuledTurn[]): void {
     if (open.size > 0) rejectField(turn.path, `tool_use without a tool_result right after it: ${[...open].join(', ')}`)
   }
   if (open.size > 0 && turns.at(-1)?.role !== 'assistant') rejectField('messages', 'a tool_use is not answered')
-}
-
-function checkThinking(body: Json, turns: RuledTurn[]): void {
-  const type = (body['thinking'] as Json | undefined | null)?.['type']
-  if (type !== 'enabled' && type !== 'adaptive') return
-  const choice = (body['tool_choice'] as Json | undefined | null)?.['type']
-  if (choice === 'any' || choice === 'tool') rejectField('tool_choice', 'a call cannot be forced while thinking is on')
-  if (isGiven(body['temperature']) && body['temperature'] !== 1)
-    rejectField('temperature', 'must be 1 while thinking is on')
-  if (isGiven(body['top_k'])) rejectField('top_k', 'cannot be set while thinking is on')
-  const lastAssistant = turns.findLast((turn) => turn.role === 'assistant')
-  const isInLoop = turns
-    .findLast((turn) => turn.role === 'user')
-    ?.blocks.some((block) => block['type'] === 'tool_result')
-  const first = String(lastAssistant?.blocks[0]?.['type'] ?? 'thinking')
-  if (type === 'enabled' && isInLoop && !first.endsWith('thinking')) {
-    rejectField('messages', `the assistant turn of a tool loop must begin with its thinking block, found ${first}`)
-  }
-}
-
-function cacheMarks(value: unknown): number {
-  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + cacheMarks(one), 0)
-  if (typeof value !== 'object' || value === null) return 0
-  const node = value as Json
-  const own = isGiven(node['cache_control']) ? 1 : 0
-  return ['tools', 'system', 'messages', 'content'].reduce((sum, key) => sum + cacheMarks(node[key]), own)
 }

@@ -1,0 +1,89 @@
+import { asObject } from '../../bytes/json.ts'
+import type { Json } from '../check.ts'
+import type { Counts, Frame, Head, Reply } from '../prompt.ts'
+import { deltas } from '../tokens.ts'
+
+const finishReasons = { stop: 'stop', stop_sequence: 'stop', length: 'length', tool_calls: 'tool_calls' }
+
+export function writeJson(reply: Reply, head: Head): Json {
+  const message: Json = { role: 'assistant', content: reply.text === '' && reply.calls.length > 0 ? null : reply.text }
+  message['refusal'] = null
+  if (reply.reasoning !== undefined && reply.isReasoningShown) message['reasoning_content'] = reply.reasoning
+  if (reply.calls.length > 0) {
+    message['tool_calls'] = reply.calls.map((call) => ({
+      id: call.id ?? head.newId('call_'),
+      type: 'function',
+      function: { name: call.name, arguments: call.arguments },
+    }))
+  }
+  const finish_reason = finishReason(reply)
+  const choices = choiceIndexes(head).map((index) => ({ index, message, logprobs: null, finish_reason }))
+  const completion = { ...shell(head, 'chat.completion'), choices }
+  const usage = usageOf(reply, choices.length)
+  return usage ? { ...completion, usage } : completion
+}
+
+export function* writeFrames(reply: Reply, head: Head): Iterable<Frame> {
+  const isUsageWanted = asObject(head.body['stream_options'])?.['include_usage'] === true && reply.rawUsage !== 'none'
+  const base = { ...shell(head, 'chat.completion.chunk'), ...(isUsageWanted ? { usage: null } : {}) }
+  const indexes = choiceIndexes(head)
+  for (const index of indexes) yield* writeChoice(reply, head, base, index)
+  if (isUsageWanted) yield frame({ ...base, choices: [], usage: usageOf(reply, indexes.length) })
+  yield { data: '[DONE]' }
+}
+
+/** The first fragment of a call has its id, type and name; all later ones only its index and a piece of arguments. */
+function* writeChoice(reply: Reply, head: Head, base: Json, choice: number): Iterable<Frame> {
+  const chunk = (delta: Json, finish_reason: string | null = null): Frame =>
+    frame({ ...base, choices: [{ index: choice, delta, logprobs: null, finish_reason }] })
+  const isCallsOnly = reply.text === '' && reply.calls.length > 0
+  yield chunk({ role: 'assistant', content: isCallsOnly ? null : '', refusal: null })
+  if (reply.reasoning !== undefined && reply.isReasoningShown) {
+    for (const reasoning_content of deltas(reply.reasoning)) yield chunk({ reasoning_content })
+  }
+  for (const content of deltas(reply.text)) yield chunk({ content })
+  for (const [index, call] of reply.calls.entries()) {
+    const id = call.id ?? head.newId('call_')
+    yield chunk({ tool_calls: [{ index, id, type: 'function', function: { name: call.name, arguments: '' } }] })
+    for (const piece of deltas(call.arguments)) yield chunk({ tool_calls: [{ index, function: { arguments: piece } }] })
+  }
+  yield chunk({}, finishReason(reply))
+}
+
+function choiceIndexes(head: Head): number[] {
+  return Array.from({ length: Number(head.body['n'] ?? 1) }, (_, index) => index)
+}
+
+function shell(head: Head, object: string): Json {
+  return { id: head.id, object, created: head.createdSeconds, model: head.model, service_tier: 'default' }
+}
+
+function finishReason(reply: Reply): string {
+  return reply.rawFinish ?? finishReasons[reply.finish]
+}
+
+/** On this wire the prompt's tokens include the cached ones, and the completion's include reasoning. */
+function usageOf(reply: Reply, choices: number): Json | undefined {
+  if (reply.rawUsage === 'none') return undefined
+  return reply.rawUsage ?? countersOf(reply.counts, choices)
+}
+
+function countersOf(counts: Counts, choices: number): Json {
+  const completion_tokens = counts.outputTokens * choices
+  return {
+    prompt_tokens: counts.promptTokens,
+    completion_tokens,
+    total_tokens: counts.promptTokens + completion_tokens,
+    prompt_tokens_details: { cached_tokens: counts.readTokens, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: counts.reasoningTokens * choices,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  }
+}
+
+export function frame(data: Json): Frame {
+  return { data: JSON.stringify(data) }
+}

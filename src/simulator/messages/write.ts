@@ -1,0 +1,118 @@
+import { asObject } from '../../bytes/json.ts'
+import type { Json } from '../check.ts'
+import type { Counts, Frame, Head, Reply } from '../prompt.ts'
+import { seal } from '../seal.ts'
+import { deltas } from '../tokens.ts'
+
+const stopReasons = { stop: 'end_turn', stop_sequence: 'stop_sequence', length: 'max_tokens', tool_calls: 'tool_use' }
+
+export function writeJson(reply: Reply, head: Head): Json {
+  const content: Json[] = []
+  if (reply.reasoning !== undefined) {
+    const thinking = reply.isReasoningShown ? reply.reasoning : ''
+    content.push({ type: 'thinking', thinking, signature: seal(reply.reasoning) })
+  }
+  if (reply.text !== '') content.push({ type: 'text', text: reply.text })
+  for (const call of reply.calls) {
+    content.push({
+      type: 'tool_use',
+      id: call.id ?? head.newId('toolu_01'),
+      name: call.name,
+      input: inputOf(call.arguments),
+    })
+  }
+  const message = { ...shell(head), content, stop_reason: stopReason(reply), stop_sequence: reply.stopSequence ?? null }
+  const usage = usageOf(reply)
+  return usage ? { ...message, usage } : message
+}
+
+/** Arguments that are no JSON object, as in a call that the cap cut, cannot be said in a whole answer. */
+function inputOf(text: string): unknown {
+  try {
+    return asObject(JSON.parse(text)) ?? {}
+  } catch {
+    return {}
+  }
+}
+
+/** One block at a time, a ping behind the start, the signature just before its block ends. */
+export function* writeFrames(reply: Reply, head: Head): Iterable<Frame> {
+  const usage = usageOf(reply)
+  const start = { ...shell(head), content: [], stop_reason: null, stop_sequence: null }
+  yield frame({ type: 'message_start', message: usage ? { ...start, usage: atStart(usage) } : start })
+  yield frame({ type: 'ping' })
+  let index = 0
+  if (reply.reasoning !== undefined) {
+    yield blockStart(index, { type: 'thinking', thinking: '', signature: '' })
+    if (reply.isReasoningShown) {
+      for (const thinking of deltas(reply.reasoning)) yield blockDelta(index, { type: 'thinking_delta', thinking })
+    }
+    yield blockDelta(index, { type: 'signature_delta', signature: seal(reply.reasoning) })
+    yield blockStop(index++)
+  }
+  if (reply.text !== '') {
+    yield blockStart(index, { type: 'text', text: '' })
+    for (const text of deltas(reply.text)) yield blockDelta(index, { type: 'text_delta', text })
+    yield blockStop(index++)
+  }
+  for (const call of reply.calls) {
+    yield blockStart(index, { type: 'tool_use', id: call.id ?? head.newId('toolu_01'), name: call.name, input: {} })
+    yield blockDelta(index, { type: 'input_json_delta', partial_json: '' })
+    for (const partial_json of deltas(call.arguments))
+      yield blockDelta(index, { type: 'input_json_delta', partial_json })
+    yield blockStop(index++)
+  }
+  const delta = { stop_reason: stopReason(reply), stop_sequence: reply.stopSequence ?? null }
+  yield frame(usage ? { type: 'message_delta', delta, usage } : { type: 'message_delta', delta })
+  yield frame({ type: 'message_stop' })
+}
+
+/** The first counters: the prompt is counted, of the output there is one token. */
+function atStart(usage: Json): Json {
+  return 'output_tokens' in usage ? { ...usage, output_tokens: 1 } : usage
+}
+
+function shell(head: Head): Json {
+  return { id: head.id, type: 'message', role: 'assistant', model: head.model }
+}
+
+function stopReason(reply: Reply): string {
+  return reply.rawFinish ?? stopReasons[reply.finish]
+}
+
+/** On this wire the counters are disjoint: `input_tokens` is what was neither read from the cache nor written to it. */
+function usageOf(reply: Reply): Json | undefined {
+  if (reply.rawUsage === 'none') return undefined
+  return reply.rawUsage ?? countersOf(reply.counts)
+}
+
+function countersOf(counts: Counts): Json {
+  return {
+    input_tokens: counts.promptTokens - counts.readTokens - counts.writtenTokens,
+    cache_creation_input_tokens: counts.writtenTokens,
+    cache_read_input_tokens: counts.readTokens,
+    cache_creation: {
+      ephemeral_5m_input_tokens: counts.writtenTokens - counts.written1hTokens,
+      ephemeral_1h_input_tokens: counts.written1hTokens,
+    },
+    output_tokens: counts.outputTokens,
+    ...(counts.reasoningTokens > 0 ? { output_tokens_details: { thinking_tokens: counts.reasoningTokens } } : {}),
+    service_tier: 'standard',
+  }
+}
+
+function blockStart(index: number, content_block: Json): Frame {
+  return frame({ type: 'content_block_start', index, content_block })
+}
+
+function blockDelta(index: number, delta: Json): Frame {
+  return frame({ type: 'content_block_delta', index, delta })
+}
+
+function blockStop(index: number): Frame {
+  return frame({ type: 'content_block_stop', index })
+}
+
+export function frame(data: Json & { type: string }): Frame {
+  return { event: data.type, data: JSON.stringify(data) }
+}

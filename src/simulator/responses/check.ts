@@ -1,0 +1,117 @@
+import {
+  array,
+  integer,
+  isGiven,
+  type Json,
+  name,
+  numberWithin,
+  object,
+  oneOf,
+  optionalBoolean,
+  strictSchema,
+  string,
+} from '../check.ts'
+import { rejectField } from '../prompt.ts'
+import { checkIds, checkItem, checkPairs, checkReasoningOrder } from './check-items.ts'
+
+/*
+ * What the vendor of the responses wire refuses (wires/responses-wire §2–6), used without stored responses. Unknown
+ * top-level fields pass. First the fields; the items are in check-items.ts.
+ */
+
+const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+const outputTokensMin = 16
+
+/** @throws Rejection */
+export function checkResponses(body: Json): void {
+  checkStateless(body)
+  checkFields(body)
+  checkTools(body)
+  if (typeof body['input'] === 'string') return
+  const input = array(body['input'], 'input')
+  if (input.length === 0) rejectField('input', 'must hold at least one item', 'empty_array')
+  const items = input.map((value, index) => {
+    const item = object(value, `input[${index}]`)
+    checkItem(item, `input[${index}]`)
+    return item
+  })
+  checkIds(items)
+  checkPairs(items)
+  checkReasoningOrder(items)
+}
+
+/** Nothing is stored, so nothing can be referred to. */
+function checkStateless(body: Json): void {
+  if (isGiven(body['previous_response_id'])) {
+    rejectField('previous_response_id', 'no response is stored under this id', 'previous_response_not_found')
+  }
+  if (isGiven(body['conversation']))
+    rejectField('conversation', 'no conversation is stored under this id', 'conversation_not_found')
+  if (body['background'] === true) rejectField('background', 'needs stored responses', 'unsupported_parameter')
+}
+
+function checkFields(body: Json): void {
+  optionalBoolean(body['stream'], 'stream')
+  optionalBoolean(body['store'], 'store')
+  optionalBoolean(body['parallel_tool_calls'], 'parallel_tool_calls')
+  if (isGiven(body['instructions'])) string(body['instructions'], 'instructions')
+  if (isGiven(body['max_output_tokens'])) integer(body['max_output_tokens'], 'max_output_tokens', outputTokensMin)
+  numberWithin(body['temperature'], 'temperature', 0, 2)
+  numberWithin(body['top_p'], 'top_p', 0, 1)
+  if (isGiven(body['include'])) {
+    for (const [index, one] of array(body['include'], 'include').entries()) string(one, `include[${index}]`)
+  }
+  if (isGiven(body['reasoning'])) {
+    const { effort, summary } = object(body['reasoning'], 'reasoning')
+    if (isGiven(effort)) oneOf(effort, 'reasoning.effort', efforts)
+    if (isGiven(summary)) oneOf(summary, 'reasoning.summary', ['auto', 'concise', 'detailed'])
+  }
+  if (!isGiven(body['text'])) return
+  const format = object(body['text'], 'text')['format']
+  if (!isGiven(format)) return
+  const type = oneOf(object(format, 'text.format')['type'], 'text.format.type', ['text', 'json_object', 'json_schema'])
+  if (type !== 'json_schema') return
+  const { name: formatName, schema, strict } = format as Json
+  name(formatName, 'text.format.name', 64)
+  object(schema, 'text.format.schema')
+  if (strict === true) strictSchema(schema, 'text.format.schema')
+}
+
+function checkTools(body: Json): void {
+  const names = new Set<string>()
+  const tools = isGiven(body['tools']) ? array(body['tools'], 'tools') : []
+  for (const [index, value] of tools.entries()) checkTool(object(value, `tools[${index}]`), `tools[${index}]`, names)
+  const choice = body['tool_choice']
+  if (!isGiven(choice)) return
+  if (typeof choice === 'string') {
+    oneOf(choice, 'tool_choice', ['none', 'auto', 'required'])
+    if (choice === 'required' && tools.length === 0) rejectField('tool_choice', 'required needs tools')
+    return
+  }
+  const { type, name: chosen } = object(choice, 'tool_choice')
+  string(type, 'tool_choice.type')
+  if ((type === 'function' || type === 'custom') && !names.has(string(chosen, 'tool_choice.name'))) {
+    rejectField('tool_choice', 'names a tool that is not in tools')
+  }
+}
+
+function checkTool(tool: Json, path: string, names: Set<string>): void {
+  const type = string(tool['type'], `${path}.type`)
+  if (type === 'namespace') {
+    name(tool['name'], `${path}.name`, 64)
+    // Members may be called like tools outside: the pair of names is what counts.
+    for (const [index, value] of array(tool['tools'], `${path}.tools`).entries()) {
+      checkTool(object(value, `${path}.tools[${index}]`), `${path}.tools[${index}]`, new Set())
+    }
+    return
+  }
+  if (type !== 'function' && type !== 'custom') return
+  const toolName = name(tool['name'], `${path}.name`, 64)
+  if (names.has(toolName)) rejectField(`${path}.name`, 'tool names must be unique')
+  names.add(toolName)
+  if (isGiven(tool['parameters'])) {
+    const parameters = object(tool['parameters'], `${path}.parameters`)
+    if (Object.keys(parameters).length > 0) oneOf(parameters['type'], `${path}.parameters.type`, ['object'])
+    if (tool['strict'] === true) strictSchema(parameters, `${path}.parameters`)
+  }
+}
