@@ -1,13 +1,7 @@
 import type { Fault } from '../inference/answer.ts'
 import { readRetryAfter } from '../upstream/refusal.ts'
-import type {
-  Flight,
-  ResponseHeaders,
-  Target,
-  TransportFault,
-  UpstreamListener,
-  Upstreams,
-} from '../upstream/upstreams.ts'
+import type { Target } from '../upstream/target.ts'
+import type { Flight, ResponseHeaders, TransportFault, UpstreamListener, Upstreams } from '../upstream/upstreams.ts'
 import type { Failure } from '../upstream/verdict.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/relay.ts'
 import type { Exchange } from './exchange.ts'

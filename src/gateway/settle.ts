@@ -2,7 +2,7 @@ import type { ApiKey } from '../accounts/account.ts'
 import type { Debit, Outcome } from '../accounts/ledger.ts'
 import { type Model, priceNanos, type WireName } from '../catalog/model.ts'
 import { type Usage, type UsageReport, type UsageSource, weighUsage } from '../inference/usage.ts'
-import type { Target } from '../upstream/upstreams.ts'
+import type { Target } from '../upstream/target.ts'
 import type { Exchange } from './exchange.ts'
 
 /** What is known of an answer that has ended, one way or another (ruling C3). */

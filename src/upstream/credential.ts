@@ -1,4 +1,4 @@
-import type { Target } from './upstreams.ts'
+import type { Target } from './target.ts'
 
 /** The header by which a wire's servers are told who pays. */
 export type CredentialScheme = 'x-api-key' | 'bearer'

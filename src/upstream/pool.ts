@@ -1,6 +1,6 @@
 import type { Model } from '../catalog/model.ts'
 import type { Upstream } from '../config/config.ts'
-import type { Target } from './upstreams.ts'
+import type { Target } from './target.ts'
 import type { Verdict } from './verdict.ts'
 
 /** Which account of which upstream a request goes to. */

@@ -5,7 +5,8 @@ import { Pool as ConnectionPool, type Dispatcher } from 'undici'
 import type { Upstream } from '../config/config.ts'
 import { credentialOf } from './credential.ts'
 import { OnceBody, onceBytesMin } from './once-body.ts'
-import type { Flight, Target, TransportFault, UpstreamListener, UpstreamRequest, Upstreams } from './upstreams.ts'
+import type { Target } from './target.ts'
+import type { Flight, TransportFault, UpstreamListener, UpstreamRequest, Upstreams } from './upstreams.ts'
 
 /** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
 const informationalMax = 10

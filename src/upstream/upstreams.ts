@@ -1,13 +1,5 @@
-import type { Upstream, UpstreamAccount } from '../config/config.ts'
 import type { CredentialScheme } from './credential.ts'
-
-/** Where one attempt goes: an upstream, who pays there, and what the model is called there. */
-export type Target = {
-  readonly upstream: Upstream
-  /** Undefined where the upstream takes no credential. */
-  readonly account: UpstreamAccount | undefined
-  readonly upstreamModel: string
-}
+import type { Target } from './target.ts'
 
 /** One request to a model's endpoint. Its headers are without the credential and what every request has. */
 export type UpstreamRequest = {
