@@ -1,15 +1,14 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Outcome } from '../accounts/ledger.ts'
 import { createThrottle, createWindows, type Throttle, type Windows } from '../accounts/limits.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { Address, Config } from '../config/config.ts'
 import { type Gateway, tick } from '../gateway/gateway.ts'
-import type { RecordListener } from '../gateway/record.ts'
+import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
 import { createAdmin } from '../http/admin.ts'
 import { createRouter } from '../http/routes.ts'
-import { createEdge } from '../http/server.ts'
+import { createEdge, type EdgeRefusal } from '../http/server.ts'
 import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createUpstreams } from '../upstream/send.ts'
@@ -83,24 +82,21 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     scopeKey,
     reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),
   }
-  const edge = createEdge(
-    {
+  const edge = createEdge({
+    limits: {
       headersMs: config.timeouts.headersMs,
       keepAliveMs: config.timeouts.keepAliveMs,
       connectionsMax: config.limits.connectionsMax,
       headerBytesMax,
       headersMax,
     },
-    createRouter(gateway, listeners),
-    ({ requestId, error, method, path, ip, cause }) => {
-      const now = nowMs()
-      const { status, code } = error
-      const outcome: Outcome = cause === 'client_timeout' ? 'client_timeout' : 'refused'
-      const record = { id: requestId, startedMs: now, endMs: now, method, path, ip, status, code, cause, outcome }
+    handle: createRouter(gateway, listeners),
+    onRefusal(refusal) {
+      const record = recordOf(refusal, nowMs())
       for (const listen of listeners) listen(record)
     },
-    () => isDraining,
-  )
+    isDraining: () => isDraining,
+  })
   const admin = createAdmin(() => isReady && !isDraining && ledger.ledger.isWritable())
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
@@ -165,6 +161,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     load.stop()
     await snapshots.close()
   }
+}
+
+/** A request that never came as far as a route. */
+function recordOf({ requestId, error, method, path, ip, cause }: EdgeRefusal, nowMs: number): CallRecord {
+  const { status, code } = error
+  const outcome = cause === 'client_timeout' ? 'client_timeout' : 'refused'
+  return { id: requestId, startedMs: nowMs, endMs: nowMs, method, path, ip, status, code, cause, outcome }
 }
 
 function openSnapshot(config: Config): Snapshot {
