@@ -25,7 +25,7 @@ const arrows: Record<string, Arrow> = {
   'wires/chat': dialect,
   'wires/responses': { ...dialect, may: [...dialect.may!, 'errors'] },
   accounts: { may: ['ids'], types: ['inference', 'catalog'], outside: ['node:crypto', 'node:zlib'] },
-  upstream: { may: ['errors'], types: ['config', 'inference'], outside: ['node:*', 'undici'] },
+  upstream: { may: ['errors'], types: ['catalog', 'config', 'inference'], outside: ['node:*', 'undici'] },
   gateway: {
     may: ['accounts', 'upstream', 'wires', 'wires/messages', 'inference', 'catalog', 'errors', 'bytes'],
     types: ['config'],

@@ -23,15 +23,21 @@ export interface Call {
   reply(status: number, contentType: string, body: string | Uint8Array): void
   /** The head of an event stream, status 200. It goes out with the first write. */
   begin(): void
-  /** A piece of the stream; `latin1` text is bytes as they came. False: wait for `onDrain` before more is asked for. */
+  /** A piece of the stream; `latin1` text is bytes as they came. False: wait for `clientReady` before more is asked for. */
   write(text: string, encoding: BufferEncoding): boolean
   end(text: string, encoding: BufferEncoding): void
   /** Closes the connection without ending the answer. */
   destroy(): void
-  /** Called once when the client goes before its answer is whole. */
-  onGone: (() => void) | undefined
-  /** Called when a client that fell behind has caught up. */
-  onDrain: (() => void) | undefined
+  /** Who hears of the client while its answer is under way. One object, and let go at the end: see docs/decisions/0012. */
+  listener: CallListener | undefined
+}
+
+/** What a client does while it is answered. */
+export interface CallListener {
+  /** It has gone before its answer was whole. Told once. */
+  clientGone(): void
+  /** It had fallen behind and has caught up. */
+  clientReady(): void
 }
 
 /** The client left before it had sent its request. Nobody is there to be told. */

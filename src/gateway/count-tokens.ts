@@ -10,7 +10,7 @@ import type { CallRecord } from './record.ts'
 export async function countTokens(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
   identify(gateway, call, record)
   const body = new ClientBody(await call.readBody())
-  findModel(gateway, body, record)
+  findModel(gateway.snapshots.current.config, body, record)
   readSessionId((name) => call.header(name))
   const inputTokens = countMessagesTokens(JSON.parse(body.text()))
   call.reply(200, 'application/json', JSON.stringify({ input_tokens: inputTokens }))

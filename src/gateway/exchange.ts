@@ -1,13 +1,33 @@
+import { splice } from '../bytes/json.ts'
+import { setMembers } from '../bytes/json-edit.ts'
+import type { Model } from '../catalog/model.ts'
 import type { Fault } from '../inference/answer.ts'
 import type { Loss } from '../inference/request.ts'
+import type { CredentialScheme } from '../upstream/credential.ts'
+import type { Target } from '../upstream/target.ts'
+import { ClientBody } from '../wires/client-body.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/relay.ts'
+import type { Call } from './call.ts'
+import type { Gateway } from './gateway.ts'
+
+/** What an exchange is made of: a request that has passed every check that is the same on all pairs. */
+export type Asked = {
+  gateway: Gateway
+  call: Call
+  accountId: string
+  model: Model
+  body: ClientBody
+  /** The conversation key as an upstream may see it; undefined if the client sent none. */
+  scopedKey: string | undefined
+}
 
 /** One request on its way to a model, and how the model's answer goes back to the client's wire. */
-export type Exchange = {
+export type Exchange = Outgoing & {
   /** The path of the model's wire. */
   path: string
-  headers: readonly (readonly [string, string])[]
-  body: Buffer
+  credential: CredentialScheme
+  /** What travels beside the body. No credential: that goes on in `upstream/`, for one target. */
+  headersFor(target: Target): [name: string, value: string][]
   /** The client wants events. */
   stream: boolean
   /** The cap that was sent, or the model's maximum. */
@@ -22,4 +42,32 @@ export type Exchange = {
   openFold: (() => StreamFold) | undefined
   /** A refusal in the model's wire. */
   readRefusal(status: number, bodyText: string): Fault
+}
+
+/** The half of an exchange that weighs: the request, for as long as it may have to be sent. */
+export type Outgoing = {
+  /** @throws when the request was let go. */
+  bodyFor(target: Target): Buffer
+  /** No other attempt can follow: the request is let go, however long the answer takes. */
+  forget(): void
+}
+
+/** @param body made for the model as its entry in the catalog names it. */
+export function createOutgoing(body: Buffer, { upstreamModel }: Model): Outgoing {
+  let bytes: Buffer | undefined = body
+  return {
+    bodyFor(target) {
+      if (bytes === undefined) throw new Error('the request was let go: it cannot be sent again')
+      return target.upstreamModel === upstreamModel ? bytes : renameModel(bytes, target.upstreamModel)
+    },
+    forget() {
+      bytes = undefined
+    },
+  }
+}
+
+/** The same body for a target that calls the model by another name; all else keeps its bytes. */
+function renameModel(bytes: Buffer, name: string): Buffer {
+  const body = new ClientBody(bytes)
+  return splice(bytes, setMembers(body.range, body.members, new Map([['model', JSON.stringify(name)]])))
 }

@@ -2,37 +2,52 @@ import type { Directory } from '../accounts/account.ts'
 import type { Ledger } from '../accounts/ledger.ts'
 import type { Throttle, Windows } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'
-import type { Config } from '../config/config.ts'
-import type { Upstreams } from '../upstream/upstreams.ts'
+import type { Snapshots } from './snapshot.ts'
 
 /** Every part that a walk needs; main builds it. */
 export type Gateway = {
-  /** The configuration in force; a reload puts another in its place, requests under way keep theirs. */
-  config(): Config
+  /** The configuration in force and what was built from it. */
+  snapshots: Snapshots
   directory: Directory
   ledger: Ledger
   windows: Windows
   throttle: Throttle
-  upstreams(): Upstreams
   /** Unix milliseconds; for records and ids. */
   nowMs(): number
   /** Monotonic milliseconds; for deadlines. */
   clockMs(): number
   /** Requests between upstream and client; the ticker asks each what its deadlines say. */
-  deliveries: Set<Ticking>
+  deliveries: Set<Ticking & Ending>
+  /** Attempts that brought a whole answer and whose upstream has not closed; the ticker hangs up in the end. */
+  lingering: Set<Ticking & { readonly isLingering: boolean }>
   /** Requests whose client left and that are read on for their usage, at most 200 (ruling C4). */
-  settling: { count: number }
+  gone: { count: number }
   /** True while new inference is turned away to keep what runs alive (reliability §7). */
   isShedding(): boolean
   sealer: Sealer
+  /** Logs a bug of ours for which there is nobody left to tell. */
+  reportBug(bug: Error, requestId: string): void
   /** A key that means nothing outside its account: what is sent upstream, and what picks the upstream account (ruling P6). */
   scopeKey(accountId: string, key: string): string
 }
 
-/** A request between upstream and client, as the ticker and the drain see it. */
+/** What has deadlines: the one ticker of the process asks for them, so that no request has timers of its own. */
 export interface Ticking {
-  /** Looks at every deadline. @param nowMs Unix milliseconds. */
+  /** Looks at every deadline. @param nowMs monotonic. */
   tick(nowMs: number): void
+}
+
+/** What the drain ends. */
+export interface Ending {
   /** The process is going: what is not whole by now is cut and billed (reliability §7). */
   shutDown(): void
+}
+
+/** Lets everything that is under way look at its deadlines. @param nowMs monotonic. */
+export function tick({ deliveries, lingering }: Gateway, nowMs: number): void {
+  for (const delivery of deliveries) delivery.tick(nowMs)
+  for (const attempt of lingering) {
+    attempt.tick(nowMs)
+    if (!attempt.isLingering) lingering.delete(attempt)
+  }
 }

@@ -3,6 +3,7 @@ import { authenticate } from '../accounts/authenticate.ts'
 import { hold, isAdmitted } from '../accounts/holds.ts'
 import type { Place } from '../accounts/limits.ts'
 import { type Model, priceNanos } from '../catalog/model.ts'
+import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { checkFields, readModelId } from '../wires/checks.ts'
 import { ClientBody } from '../wires/client-body.ts'
@@ -13,23 +14,42 @@ import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { passThrough } from './pass-through.ts'
 import type { CallRecord } from './record.ts'
+import type { Snapshot } from './snapshot.ts'
 import { translate } from './translate.ts'
 
-/** One inference request, from the key to the bill. The checks run in the order they stand here (ruling R1). */
-export async function infer(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
-  const { account } = identify(gateway, call, record)
+/** One inference request, under the configuration that is in force when it comes, to its end (U14). */
+export function infer(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
+  const { snapshot, release } = gateway.snapshots.take()
+  return walk(gateway, snapshot, call, record).finally(release)
+}
+
+/**
+ * From the key to the bill. The checks run in the order they stand here (ruling R1). The last line is no `await`: what a
+ * request is made of shall not live as long as its answer.
+ */
+async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: CallRecord): Promise<void> {
+  const key = identify(gateway, call, record)
+  const { account } = key
   checkBalance(gateway, account)
   const place = takePlace(gateway, account)
   const body = new ClientBody(await call.readBody())
-  const model = findModel(gateway, body, record)
-  const conversationKey = readConversationKey(call.wire, body, (name) => call.header(name))
+  const model = findModel(snapshot.config, body, record)
+  const scopedKey = scope(
+    gateway,
+    account,
+    readConversationKey(call.wire, body, (name) => call.header(name)),
+  )
   checkFields(call.wire, body)
   const connect = model.wire === call.wire ? passThrough : translate
-  const exchange = connect(gateway, call, model, body, conversationKey, account.id)
+  const exchange = connect({ gateway, call, accountId: account.id, model, body, scopedKey })
   record.stream = exchange.stream
   if (exchange.losses.length > 0) record.losses = exchange.losses
-  const release = takeHold(gateway, account, model, exchange, place)
-  await new Delivery(gateway, call, record, account, model, exchange, release).run()
+  const release = takeHold(snapshot.config, account, model, exchange, place)
+  return new Delivery({ gateway, snapshot, call, record, key, model, exchange, affinity: scopedKey, release }).run()
+}
+
+function scope(gateway: Gateway, account: Account, conversationKey: string | undefined): string | undefined {
+  return conversationKey === undefined ? undefined : gateway.scopeKey(account.id, conversationKey)
 }
 
 /**
@@ -51,6 +71,8 @@ export function identify(gateway: Gateway, call: Call, record: CallRecord): ApiK
   }
   const { key } = found
   record.account = key.account.name
+  record.accountId = key.account.id
+  record.keyId = key.id
   record.keyPrefix = key.prefix
   if (key.account.state !== 'active') throw new GatewayError('account_suspended', texts.suspended)
   gateway.directory.touch(key)
@@ -76,9 +98,9 @@ function takePlace(gateway: Gateway, account: Account): Place & { ok: true } {
 }
 
 /** @throws GatewayError 400 for a missing name, 404 for an unknown one. */
-export function findModel(gateway: Gateway, body: ClientBody, record: CallRecord): Model {
+export function findModel(config: Config, body: ClientBody, record: CallRecord): Model {
   const id = readModelId(body)
-  const model = gateway.config().catalog.models.get(id)
+  const model = config.catalog.models.get(id)
   if (model === undefined) {
     // The name is not repeated: nothing of a body ever is (spec 7.1).
     throw new GatewayError('model_not_found', texts.noModel, { param: 'model' })
@@ -93,7 +115,7 @@ export function findModel(gateway: Gateway, body: ClientBody, record: CallRecord
  * holds while this body was read; that refusal gives the place in the window back (ruling R1).
  */
 function takeHold(
-  gateway: Gateway,
+  config: Config,
   account: Account,
   model: Model,
   exchange: Exchange,
@@ -108,7 +130,7 @@ function takeHold(
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
     cacheWrite1hTokens: 0,
-    outputTokens: Math.min(exchange.outputTokensCap, gateway.config().billing.holdOutputTokens),
+    outputTokens: Math.min(exchange.outputTokensCap, config.billing.holdOutputTokens),
     reasoningTokens: 0,
     estimated: true,
   }

@@ -1,36 +1,25 @@
-import type { Model } from '../catalog/model.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
-import type { ClientBody } from '../wires/client-body.ts'
 import { decodeRefusal, type NativeHead } from '../wires/native-answer.ts'
 import { natives, wirePaths } from '../wires/wires.ts'
-import type { Call } from './call.ts'
-import type { Exchange } from './exchange.ts'
-import type { Gateway } from './gateway.ts'
+import { type Asked, createOutgoing, type Exchange } from './exchange.ts'
 import { upstreamHeaders } from './upstream-headers.ts'
 
 /** The exchange within one wire: the body's bytes with the edits of ruling P1, the answer's with those of P2. */
-export function passThrough(
-  gateway: Gateway,
-  call: Call,
-  model: Model,
-  body: ClientBody,
-  conversationKey: string | undefined,
-  accountId: string,
-): Exchange {
+export function passThrough({ gateway, call, model, body, scopedKey }: Asked): Exchange {
   const native = natives[model.wire]
-  const adapted = native.adaptRequest(body, model, {
-    scopedKey: conversationKey === undefined ? undefined : gateway.scopeKey(accountId, conversationKey),
-    isOurSeal: (text) => gateway.sealer.isOurs(text),
-  })
+  const { sealer } = gateway
+  const isOurSeal = (text: string) => sealer.isOurs(text)
+  const adapted = native.adaptRequest(body, model, { scopedKey, isOurSeal })
   const head: NativeHead = {
     requestId: call.requestId,
     model,
     createdSeconds: Math.floor(gateway.nowMs() / 1000),
   }
   return {
+    ...createOutgoing(adapted.body, model),
     path: wirePaths[model.wire],
-    headers: upstreamHeaders(call, model, gateway.config().upstreams.get(model.upstream)!),
-    body: adapted.body,
+    credential: model.wire === 'messages' ? 'x-api-key' : 'bearer',
+    headersFor: upstreamHeaders(call, model),
     stream: adapted.stream,
     outputTokensCap: adapted.outputTokensCap,
     losses: adapted.dropped.map((field) => ({ field, what: 'dropped', why: 'not taken by the model' })),

@@ -4,8 +4,8 @@ import type { Loss } from '../inference/request.ts'
 import type { Usage, UsageSource } from '../inference/usage.ts'
 
 /**
- * What the access log says of one request. Names, counts and times only: never content, never a key (ruling U5). The
- * walk fills it in as it learns; `http/` writes it once, when the request is over and settled.
+ * What is told of one request when it is over and settled. Names, counts and times only: never content, never a key
+ * (ruling U5). Whoever learns something writes it in; it is read by the listeners alone.
  */
 export type CallRecord = {
   id: string
@@ -14,14 +14,17 @@ export type CallRecord = {
   path: string
   ip: string
   account?: string
+  accountId?: string
+  keyId?: string
   /** The visible first characters of the key. */
   keyPrefix?: string
   wire?: WireName
   model?: string
   modelWire?: WireName
   stream?: boolean
-  /** Name of the upstream account that was tried last. */
+  /** The upstream that was tried last, and the account there, by their names in the configuration. */
   upstream?: string
+  upstreamAccount?: string | undefined
   attempts?: number
   status?: number
   /** Of the error the client was told, or of a fault in a started stream. */
@@ -33,7 +36,11 @@ export type CallRecord = {
   usage?: Usage
   usageSource?: UsageSource
   costNanos?: bigint
-  outcome: Outcome
+  /** Set by whoever decides it first; an answer of which nobody said otherwise is `ok`. */
+  outcome?: Outcome
   losses?: readonly Loss[]
   flags?: readonly string[]
 }
+
+/** Who is told of every request once: the log, and whatever counts. @param bug ours, where one ended the request. */
+export type RecordListener = (record: CallRecord, bug?: unknown) => void

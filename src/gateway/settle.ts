@@ -1,10 +1,9 @@
-import type { Account } from '../accounts/account.ts'
-import type { Outcome } from '../accounts/ledger.ts'
-import { type Model, priceNanos } from '../catalog/model.ts'
-import { type Usage, type UsageReport, weighUsage } from '../inference/usage.ts'
+import type { ApiKey } from '../accounts/account.ts'
+import type { Debit, Outcome } from '../accounts/ledger.ts'
+import { type Model, priceNanos, type WireName } from '../catalog/model.ts'
+import { type Usage, type UsageReport, type UsageSource, weighUsage } from '../inference/usage.ts'
+import type { Target } from '../upstream/target.ts'
 import type { Exchange } from './exchange.ts'
-import type { Gateway } from './gateway.ts'
-import type { CallRecord } from './record.ts'
 
 /** What is known of an answer that has ended, one way or another (ruling C3). */
 export type Evidence = {
@@ -18,18 +17,18 @@ export type Evidence = {
   isWaived: boolean
 }
 
-/**
- * From evidence to debit: weighed, priced, written down in the record and in the ledger.
- * @returns the counters that were billed, when the debit is durable. @throws when neither database nor spool took it.
- */
-export async function settle(
-  gateway: Gateway,
-  record: CallRecord,
-  account: Account,
-  model: Model,
-  exchange: Exchange,
-  evidence: Evidence,
-): Promise<Usage> {
+/** What an answer costs, and by which figures. */
+export type Bill = {
+  usage: Usage
+  usageSource: UsageSource
+  amountNanos: bigint
+  outcome: Outcome
+  /** What was wrong with the model's figures (ruling C6); for the log. */
+  flags: readonly string[]
+}
+
+/** From evidence to bill (rulings C1, C3, C6). */
+export function weigh(evidence: Evidence, exchange: Exchange, model: Model): Bill {
   const { report, isComplete, estimateOutput, outcome, isWaived } = evidence
   const { usage, source, flags } = weighUsage({
     report,
@@ -38,16 +37,33 @@ export async function settle(
     estimateOutput,
     outputTokensCap: exchange.outputTokensCap,
   })
-  const amountNanos = isWaived ? 0n : priceNanos(model.prices, usage)
-  const usageSource = isWaived ? 'waived' : source
-  record.usage = usage
-  record.usageSource = usageSource
-  record.costNanos = amountNanos
-  record.outcome = outcome
-  if (flags.length > 0) record.flags = flags
-  await gateway.ledger.debit({
-    requestId: record.id,
-    account,
+  return {
+    usage,
+    usageSource: isWaived ? 'waived' : source,
+    amountNanos: isWaived ? 0n : priceNanos(model.prices, usage),
+    outcome,
+    flags,
+  }
+}
+
+/** What a debit says beside the bill: who asked for what, and who answered. */
+export type Billed = {
+  requestId: string
+  key: ApiKey
+  clientWire: WireName
+  model: Model
+  target: Target
+  bill: Bill
+  /** Unix milliseconds. */
+  createdMs: number
+}
+
+/** From bill to debit. The request id makes it repeatable: however often it is posted, it is one entry (ruling R5). */
+export function debitOf({ requestId, key, model, bill, createdMs }: Billed): Debit {
+  const { usage, usageSource, amountNanos, outcome } = bill
+  return {
+    requestId,
+    account: key.account,
     model: model.id,
     amountNanos,
     usage,
@@ -55,7 +71,6 @@ export async function settle(
     priceVersion: model.priceVersion,
     prices: model.prices,
     outcome,
-    createdMs: gateway.nowMs(),
-  })
-  return usage
+    createdMs,
+  }
 }

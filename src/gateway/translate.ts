@@ -1,33 +1,22 @@
-import type { Model } from '../catalog/model.ts'
 import type { AnswerHead } from '../inference/answer.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
-import type { ClientBody } from '../wires/client-body.ts'
 import { decodeRefusal } from '../wires/native-answer.ts'
 import { translators } from '../wires/translators.ts'
 import { wirePaths } from '../wires/wires.ts'
 import type { AnswerPlan } from './answer-run.ts'
-import type { Call } from './call.ts'
-import type { Exchange } from './exchange.ts'
-import type { Gateway } from './gateway.ts'
+import { type Asked, createOutgoing, type Exchange } from './exchange.ts'
 import { TranslatedStream } from './translated-stream.ts'
 import { TranslatedWhole } from './translated-whole.ts'
 import { upstreamHeaders } from './upstream-headers.ts'
 
 /** The exchange between two wires, through the hub: the client's wire decodes, the model's encodes, and back. */
-export function translate(
-  gateway: Gateway,
-  call: Call,
-  model: Model,
-  body: ClientBody,
-  conversationKey: string | undefined,
-  accountId: string,
-): Exchange {
+export function translate({ gateway, call, accountId, model, body, scopedKey }: Asked): Exchange {
   const client = translators[call.wire]
   const source = translators[model.wire]
   const bodyText = body.text()
   const { sealer } = gateway
   const request = client.decodeRequest(bodyText, {
-    cacheKey: conversationKey === undefined ? undefined : gateway.scopeKey(accountId, conversationKey),
+    cacheKey: scopedKey,
     unseal: (envelope) => sealer.unseal(envelope, accountId, model.id),
   })
   const encoded = source.encodeRequest(request, model)
@@ -46,9 +35,10 @@ export function translate(
   }
   const plan: AnswerPlan = { call, model, source, encoded, showsReasoning: isShown, wantsSealed: seals }
   return {
+    ...createOutgoing(Buffer.from(encoded.body), model),
     path: wirePaths[model.wire],
-    headers: upstreamHeaders(call, model, gateway.config().upstreams.get(model.upstream)!),
-    body: Buffer.from(encoded.body),
+    credential: model.wire === 'messages' ? 'x-api-key' : 'bearer',
+    headersFor: upstreamHeaders(call, model),
     stream: request.stream,
     outputTokensCap: encoded.outputTokensCap,
     losses: encoded.losses,

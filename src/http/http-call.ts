@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { WireName } from '../catalog/model.ts'
-import type { Call } from '../gateway/call.ts'
+import type { Call, CallListener } from '../gateway/call.ts'
 import type { CallRecord } from '../gateway/record.ts'
 import { type BodyLimits, readBody } from './body.ts'
 import { commonHeaders } from './headers.ts'
@@ -16,8 +16,8 @@ export class HttpCall implements Call {
   readonly wire: WireName
   readonly ip: string
   isGone = false
-  onGone: (() => void) | undefined
-  onDrain: (() => void) | undefined
+  #hasBegun = false
+  listener: CallListener | undefined
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #limits: CallLimits
@@ -44,9 +44,9 @@ export class HttpCall implements Call {
       // Node reports an aborted stream as a finished request; what was not written out tells (reliability §2).
       if (response.writableFinished) return
       this.isGone = true
-      this.onGone?.()
+      this.listener?.clientGone()
     })
-    response.on('drain', () => this.onDrain?.())
+    response.on('drain', () => this.listener?.clientReady())
   }
 
   header(name: string): string | undefined {
@@ -82,12 +82,12 @@ export class HttpCall implements Call {
   }
 
   write(text: string, encoding: BufferEncoding): boolean {
-    if (this.#record.firstByteMs === undefined) this.#noteFirstByte(200)
+    this.#noteFirstByte(200)
     return this.#response.write(text, encoding)
   }
 
   end(text: string, encoding: BufferEncoding): void {
-    if (this.#record.firstByteMs === undefined) this.#noteFirstByte(200)
+    this.#noteFirstByte(200)
     if (text === '') this.#response.end()
     else this.#response.end(text, encoding)
     this.#watchStall()
@@ -111,6 +111,8 @@ export class HttpCall implements Call {
   }
 
   #noteFirstByte(status: number): void {
+    if (this.#hasBegun) return
+    this.#hasBegun = true
     this.#record.status = status
     this.#record.firstByteMs = this.#nowMs()
   }

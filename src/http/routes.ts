@@ -6,7 +6,7 @@ import { ClientGone } from '../gateway/call.ts'
 import { countTokens } from '../gateway/count-tokens.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { infer } from '../gateway/infer.ts'
-import type { CallRecord } from '../gateway/record.ts'
+import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { endUnread, sendError } from './answer.ts'
 import { isDeclaredTooLarge, tooLarge } from './body.ts'
 import { commonHeaders, preflightHeaders } from './headers.ts'
@@ -17,14 +17,14 @@ import { createPeerReader } from './peer.ts'
 export type Router = (request: IncomingMessage, response: ServerResponse, requestId: string) => void
 
 /** Method and path to walk, and the one place where what a walk throws becomes an answer (spec 7). */
-export function createRouter(gateway: Gateway, writeLog: (record: CallRecord, error?: unknown) => void): Router {
+export function createRouter(gateway: Gateway, listeners: readonly RecordListener[]): Router {
   let config: Config | undefined
   let limits: CallLimits
   let readPeer: ReturnType<typeof createPeerReader>
 
   return (request, response, requestId) => {
-    if (config !== gateway.config()) {
-      config = gateway.config()
+    if (config !== gateway.snapshots.current.config) {
+      config = gateway.snapshots.current.config
       limits = { ...config.limits, ...config.timeouts }
       readPeer = createPeerReader(config.trustedProxies)
     }
@@ -36,7 +36,6 @@ export function createRouter(gateway: Gateway, writeLog: (record: CallRecord, er
       method,
       path: loggable(path),
       ip: readPeer(request.socket.remoteAddress ?? '', request.headers['x-forwarded-for'] as string | undefined),
-      outcome: 'ok',
     }
     // A client that resets its connection is no error of ours; the walk learns of it by `close`.
     response.on('error', () => {})
@@ -73,7 +72,7 @@ export function createRouter(gateway: Gateway, writeLog: (record: CallRecord, er
     function listModels(): void {
       record.status = 200
       record.firstByteMs = gateway.nowMs()
-      const body = gateway.config().catalog.listBody
+      const body = gateway.snapshots.current.config.catalog.listBody
       response.writeHead(200, {
         ...commonHeaders(requestId, false),
         'content-type': 'application/json',
@@ -93,7 +92,7 @@ export function createRouter(gateway: Gateway, writeLog: (record: CallRecord, er
       const isOurs = !(thrown instanceof GatewayError)
       const error = isOurs ? new GatewayError('internal_error', 'Something went wrong on our side: try again.') : thrown
       record.code = error.code
-      if (record.outcome === 'ok') record.outcome = isOurs ? 'internal_error' : outcomeOf(error)
+      record.outcome ??= isOurs ? 'internal_error' : outcomeOf(error)
       if (response.headersSent || response.destroyed) {
         response.destroy()
       } else {
@@ -107,7 +106,7 @@ export function createRouter(gateway: Gateway, writeLog: (record: CallRecord, er
 
     function finish(bug?: unknown): void {
       record.endMs = gateway.nowMs()
-      writeLog(record, bug)
+      for (const listen of listeners) listen(record, bug)
     }
   }
 }

@@ -123,12 +123,15 @@ function accessFields(record: CallRecord): Record<string, unknown> {
     path: record.path,
     ip: record.ip,
     account: record.account,
+    account_id: record.accountId,
     key: record.keyPrefix,
+    key_id: record.keyId,
     wire: record.wire,
     model: record.model,
     model_wire: record.modelWire,
     stream: record.stream,
     upstream: record.upstream,
+    upstream_account: record.upstreamAccount,
     attempts: record.attempts,
     status: record.status,
     code: record.code,
@@ -139,6 +142,7 @@ function accessFields(record: CallRecord): Record<string, unknown> {
       input: usage.inputTokens,
       cache_read: usage.cacheReadTokens,
       cache_write: usage.cacheWriteTokens,
+      cache_write_1h: usage.cacheWrite1hTokens,
       output: usage.outputTokens,
       reasoning: usage.reasoningTokens,
     },
@@ -146,7 +150,7 @@ function accessFields(record: CallRecord): Record<string, unknown> {
     cost: record.costNanos === undefined ? undefined : formatCredits(record.costNanos),
     losses: record.losses?.map(({ field }) => field),
     flags: record.flags,
-    outcome: record.outcome,
+    outcome: record.outcome ?? 'ok',
   }
 }
 
@@ -157,7 +161,10 @@ function prettyAccess(record: CallRecord): string {
   const tokens = record.usage
     ? ` ${record.usage.inputTokens}+${record.usage.cacheReadTokens}c→${record.usage.outputTokens}t`
     : ''
-  const why = record.outcome === 'ok' ? '' : ` ${[record.outcome, record.code, record.cause].filter(Boolean).join('/')}`
+  const why =
+    record.outcome === undefined || record.outcome === 'ok'
+      ? ''
+      : ` ${[record.outcome, record.code, record.cause].filter(Boolean).join('/')}`
   const who = record.account ? ` ${record.account}` : ''
   const model = record.model ? ` ${record.model}` : ''
   return `${time} ${record.status ?? '---'} ${record.method} ${record.path}${who}${model}${tokens}${cost}${took}${why} ${record.id}`

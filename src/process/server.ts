@@ -3,13 +3,15 @@ import type { AddressInfo } from 'node:net'
 import { createThrottle, createWindows, type Throttle, type Windows } from '../accounts/limits.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { Address, Config } from '../config/config.ts'
-import type { Gateway, Ticking } from '../gateway/gateway.ts'
+import { type Gateway, tick } from '../gateway/gateway.ts'
+import type { CallRecord, RecordListener } from '../gateway/record.ts'
+import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
 import { createAdmin } from '../http/admin.ts'
 import { createRouter } from '../http/routes.ts'
-import { createEdge } from '../http/server.ts'
+import { createEdge, type EdgeRefusal } from '../http/server.ts'
 import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
+import { createPool } from '../upstream/pool.ts'
 import { createUpstreams } from '../upstream/send.ts'
-import type { Upstreams } from '../upstream/upstreams.ts'
 import { createLoadWatch } from './load-watch.ts'
 import type { Log } from './log.ts'
 import { readSealKey } from './seal-key.ts'
@@ -55,58 +57,54 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { ledger, log } = parts
   const nowMs = parts.nowMs ?? Date.now
   const clockMs = parts.clockMs ?? (() => performance.now())
-  let { config } = parts
-  let upstreams = openUpstreams(config)
+  const { config } = parts
+  const snapshots = createSnapshots(openSnapshot(config))
+  const listeners: readonly RecordListener[] = [log.access]
   let isReady = true
   let isDraining = false
   let hurryUp = () => {}
-  const deliveries = new Set<Ticking>()
   // The process's own time: how late its loop is has nothing to do with any other clock.
   const load = createLoadWatch(() => performance.now())
 
   const gateway: Gateway = {
-    config: () => config,
+    snapshots,
     directory: ledger.directory,
     ledger: ledger.ledger,
-    windows: openWindows(),
-    throttle: openThrottle(),
-    upstreams: () => upstreams,
+    windows: openWindows(config),
+    throttle: openThrottle(config),
     nowMs,
     clockMs,
-    deliveries,
-    settling: { count: 0 },
+    deliveries: new Set(),
+    lingering: new Set(),
+    gone: { count: 0 },
     isShedding: () => load.isShedding,
     sealer: createSealer(readSealKey(config.sealKey, config.store)),
     scopeKey,
+    reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),
   }
-  const edge = createEdge(
-    {
+  const edge = createEdge({
+    limits: {
       headersMs: config.timeouts.headersMs,
       keepAliveMs: config.timeouts.keepAliveMs,
       connectionsMax: config.limits.connectionsMax,
       headerBytesMax,
       headersMax,
     },
-    createRouter(gateway, log.access),
-    ({ requestId, error, method, path, ip, cause }) => {
-      const now = nowMs()
-      const { status, code } = error
-      const outcome = cause === 'client_timeout' ? 'client_timeout' : 'refused'
-      log.access({ id: requestId, startedMs: now, endMs: now, method, path, ip, status, code, cause, outcome })
+    handle: createRouter(gateway, listeners),
+    onRefusal(refusal) {
+      const record = recordOf(refusal, nowMs())
+      for (const listen of listeners) listen(record)
     },
-    () => isDraining,
-  )
+    isDraining: () => isDraining,
+  })
   const admin = createAdmin(() => isReady && !isDraining && ledger.ledger.isWritable())
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
     edge.server.close()
-    await upstreams.close()
+    await snapshots.close()
     throw error
   })
-  const ticker = setInterval(() => {
-    const now = clockMs()
-    for (const delivery of deliveries) delivery.tick(now)
-  }, tickMs)
+  const ticker = setInterval(() => tick(gateway, clockMs()), tickMs)
 
   return { gateway, address, adminAddress, reload, drain, hurry: () => hurryUp() }
 
@@ -116,25 +114,19 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   }
 
   function reload(next: Config): void {
-    const before = { config, upstreams }
-    config = next
-    upstreams = openUpstreams(next)
-    before.upstreams.retire()
+    const { limits } = snapshots.current.config
+    snapshots.replace(openSnapshot(next))
     // Another limit starts new windows; the same limit goes on counting.
-    if (next.limits.requestsPerMinute !== before.config.limits.requestsPerMinute) gateway.windows = openWindows()
-    if (next.limits.failedAuthPerMinute !== before.config.limits.failedAuthPerMinute) gateway.throttle = openThrottle()
+    if (next.limits.requestsPerMinute !== limits.requestsPerMinute) gateway.windows = openWindows(next)
+    if (next.limits.failedAuthPerMinute !== limits.failedAuthPerMinute) gateway.throttle = openThrottle(next)
   }
 
-  function openWindows(): Windows {
-    return createWindows({ limit: config.limits.requestsPerMinute, windowMs: 60_000, clockMs })
+  function openWindows({ limits }: Config): Windows {
+    return createWindows({ limit: limits.requestsPerMinute, windowMs: 60_000, clockMs })
   }
 
-  function openThrottle(): Throttle {
-    return createThrottle({ limit: config.limits.failedAuthPerMinute, windowMs: 60_000, clockMs })
-  }
-
-  function openUpstreams(from: Config): Upstreams {
-    return createUpstreams(from.upstreams, { connectMs: from.timeouts.connectMs, headerBytesMax })
+  function openThrottle({ limits }: Config): Throttle {
+    return createThrottle({ limit: limits.failedAuthPerMinute, windowMs: 60_000, clockMs })
   }
 
   async function drain(delayMs: number, deadlineMs: number): Promise<void> {
@@ -158,17 +150,29 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
       }
     }
     if (edge.running > 0) log.event('info', 'drain_cut', { live: edge.running })
-    for (const delivery of [...deliveries]) delivery.shutDown()
+    for (const delivery of [...gateway.deliveries]) delivery.shutDown()
     // Their ends are on the way; a client that does not read gets no more than this.
-    const isBusy = () => deliveries.size > 0 || edge.running > 0
+    const isBusy = () => gateway.deliveries.size > 0 || edge.running > 0
     for (const until = clockMs() + cutMs; isBusy() && clockMs() < until; ) await sleep(10)
     edge.server.closeAllConnections()
     admin.close()
     admin.closeAllConnections()
     clearInterval(ticker)
     load.stop()
-    await upstreams.close()
+    await snapshots.close()
   }
+}
+
+/** A request that never came as far as a route. */
+function recordOf({ requestId, error, method, path, ip, cause }: EdgeRefusal, nowMs: number): CallRecord {
+  const { status, code } = error
+  const outcome = cause === 'client_timeout' ? 'client_timeout' : 'refused'
+  return { id: requestId, startedMs: nowMs, endMs: nowMs, method, path, ip, status, code, cause, outcome }
+}
+
+function openSnapshot(config: Config): Snapshot {
+  const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
+  return { config, pool: createPool(config.upstreams), upstreams: createUpstreams(config.upstreams, limits) }
 }
 
 function listen(server: Server, address: Address): Promise<Address> {

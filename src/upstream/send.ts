@@ -1,7 +1,11 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
-import { type Dispatcher, Pool } from 'undici'
+import type { Readable } from 'node:stream'
+import { Pool as ConnectionPool, type Dispatcher } from 'undici'
 import type { Upstream } from '../config/config.ts'
+import { credentialOf } from './credential.ts'
+import { OnceBody, onceBytesMin } from './once-body.ts'
+import type { Target } from './target.ts'
 import type { Flight, TransportFault, UpstreamListener, UpstreamRequest, Upstreams } from './upstreams.ts'
 
 /** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
@@ -17,27 +21,25 @@ export type SendLimits = { connectMs: number; headerBytesMax: number }
 export function createUpstreams(config: ReadonlyMap<string, Upstream>, limits: SendLimits): Upstreams {
   const routes = new Map([...config].map(([name, upstream]) => [name, createRoute(upstream, limits)]))
   return {
-    send(request, listener) {
-      const route = routes.get(request.upstream)
-      // The configuration is checked as a whole: a model cannot name an upstream that is not there.
-      if (route === undefined) throw new Error(`no upstream is named ${request.upstream}`)
-      return fly(route, request, listener)
+    send(target, request, listener) {
+      const route = routes.get(target.upstream.name)
+      if (route === undefined) throw new Error(`${target.upstream.name} is no upstream of this configuration`)
+      return fly(route, target, request, listener)
     },
     retire() {
-      for (const route of routes.values()) void route.pool.close()
+      for (const route of routes.values()) void route.connections.close()
     },
     async close() {
-      await Promise.all([...routes.values()].map((route) => route.pool.destroy()))
+      await Promise.all([...routes.values()].map((route) => route.connections.destroy()))
     },
   }
 }
 
-type Route = { pool: Pool; prefix: string; accountName: string; headers: string[] }
+type Route = { connections: ConnectionPool; prefix: string; headers: readonly string[] }
 
 function createRoute(upstream: Upstream, limits: SendLimits): Route {
   const url = new URL(upstream.baseUrl)
-  const account = upstream.accounts[0]
-  const pool = new Pool(url.origin, {
+  const connections = new ConnectionPool(url.origin, {
     connections: null,
     pipelining: 1,
     connectTimeout: limits.connectMs,
@@ -49,7 +51,7 @@ function createRoute(upstream: Upstream, limits: SendLimits): Route {
   })
   const headers = ['content-type', 'application/json', 'accept-encoding', 'identity', 'user-agent', 'triwire']
   for (const [name, value] of upstream.headers) headers.push(name, value)
-  return { pool, prefix: url.pathname.replace(/\/$/, ''), accountName: account?.name ?? '', headers }
+  return { connections, prefix: url.pathname.replace(/\/$/, ''), headers }
 }
 
 /** The connection a request is sent on, and how much had been read from it by then. */
@@ -68,7 +70,7 @@ subscribe('undici:client:sendHeaders', (message) => {
   starting = undefined
 })
 
-function fly(route: Route, request: UpstreamRequest, listener: UpstreamListener): Flight {
+function fly(route: Route, target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight {
   let controller: Dispatcher.DispatchController | undefined
   let isOver = false
   let isPaused = false
@@ -80,11 +82,16 @@ function fly(route: Route, request: UpstreamRequest, listener: UpstreamListener)
     isOver = true
     listener.onError(fault)
   }
-  const headers = [...route.headers]
-  for (const [name, value] of request.headers) headers.push(name, value)
+  const { path, body } = request
 
-  route.pool.dispatch(
-    { path: route.prefix + request.path, method: 'POST', headers, body: request.body },
+  route.connections.dispatch(
+    {
+      path: route.prefix + path,
+      method: 'POST',
+      headers: headersOf(route, target, request),
+      // Its types leave iterables out; its documentation and its code take them.
+      body: body.length < onceBytesMin ? body : (new OnceBody(body) as unknown as Readable),
+    },
     {
       onRequestStart(started) {
         controller = started
@@ -96,7 +103,7 @@ function fly(route: Route, request: UpstreamRequest, listener: UpstreamListener)
         if (status < 200) {
           if (++informational > informationalMax) {
             controller?.abort(new Error('too many informational answers'))
-            fail({ cause: 'upstream_protocol', isReuseRace: false, isUnsent: false })
+            fail({ cause: 'upstream_protocol', isReuseRace: false })
           }
           return
         }
@@ -119,7 +126,6 @@ function fly(route: Route, request: UpstreamRequest, listener: UpstreamListener)
     },
   )
   return {
-    accountName: route.accountName,
     abort() {
       isOver = true
       controller?.abort(new Error('aborted'))
@@ -133,6 +139,14 @@ function fly(route: Route, request: UpstreamRequest, listener: UpstreamListener)
       controller?.resume()
     },
   }
+}
+
+function headersOf(route: Route, target: Target, request: UpstreamRequest): string[] {
+  const headers = [...route.headers, 'content-length', String(request.body.length)]
+  const credential = credentialOf(target, request.credential)
+  if (credential) headers.push(...credential)
+  for (const [name, value] of request.headers) headers.push(name, value)
+  return headers
 }
 
 const causeOfCode = new Map<string, TransportFault['cause']>([
@@ -155,11 +169,7 @@ function judgeError(error: Error, { socket, bytesRead }: Line): TransportFault {
   const cause = causeOfCode.get(code) ?? (isTls(code, error) ? 'upstream_tls' : 'upstream_protocol')
   // A connection that had brought an earlier answer, and nothing of this one.
   const isReuseRace = cause === 'upstream_reset' && bytesRead > 0 && socket?.bytesRead === bytesRead
-  return {
-    cause,
-    isReuseRace,
-    isUnsent: cause === 'upstream_connect' || cause === 'upstream_dns' || cause === 'upstream_tls',
-  }
+  return { cause, isReuseRace }
 }
 
 function isTls(code: string, error: Error): boolean {

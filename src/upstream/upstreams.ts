@@ -1,13 +1,14 @@
-/** One request to a model's endpoint. All headers but ours, credential and content type included, are in `headers`. */
+import type { CredentialScheme } from './credential.ts'
+import type { Target } from './target.ts'
+
+/** One request to a model's endpoint. Its headers are without the credential and what every request has. */
 export type UpstreamRequest = {
-  /** Name of the upstream in the configuration. */
-  upstream: string
   /** The wire's path, e.g. `/v1/messages`. */
   path: string
-  headers: readonly (readonly [string, string])[]
+  headers: readonly (readonly [name: string, value: string])[]
+  /** How the model's wire is told who pays. */
+  credential: CredentialScheme
   body: Buffer
-  /** Picks the upstream account once there are several (ruling P6). */
-  affinityKey: string | undefined
 }
 
 /** What happened on the wire, before anybody judges it. */
@@ -22,23 +23,21 @@ export type TransportFault = {
     | 'upstream_oversize'
   /** A reused connection was reset before any byte came: nothing was processed, once more is safe (ruling U1). */
   isReuseRace: boolean
-  /** The request never reached the upstream. */
-  isUnsent: boolean
 }
 
 /** Who is told. Exactly one of `onEnd` and `onError` comes last, unless the flight was aborted. */
 export interface UpstreamListener {
   /** Never for 1xx. @param contentType lower case, without parameters; `''` if there is none. */
-  onHead(status: number, contentType: string, headers: Readonly<Record<string, string | string[] | undefined>>): void
+  onHead(status: number, contentType: string, headers: ResponseHeaders): void
   onData(chunk: Buffer): void
   onEnd(): void
   onError(fault: TransportFault): void
 }
 
+export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
+
 /** A request under way. */
 export interface Flight {
-  /** The name of the paying account; for the log. */
-  readonly accountName: string
   /** Closes the connection. The listener hears nothing more. */
   abort(): void
   pause(): void
@@ -47,8 +46,9 @@ export interface Flight {
 
 /** The only way out: no connection is made but to the configured upstreams (reliability §1.6). */
 export interface Upstreams {
-  send(request: UpstreamRequest, listener: UpstreamListener): Flight
-  /** Lets what is under way end and opens nothing new: another configuration is in force. */
+  /** @param target of the same configuration as these connections. */
+  send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
+  /** Lets what is under way end, and then closes its connections: nothing more will be sent. */
   retire(): void
   /** Cuts what is under way. */
   close(): Promise<void>

@@ -62,7 +62,7 @@ async function last() {
 }
 
 const isAsked = () => native.upstream.requests.length > 0
-const isSettling = () => native.gateway.server.gateway.settling.count > 0
+const isSettling = () => native.gateway.server.gateway.gone.count > 0
 
 for (const wire of wireNames) {
   test(`C4 F-C4 client gone before the head of a ${wire} answer: what comes within the window is billed in full`, async () => {
@@ -174,9 +174,9 @@ test('C4 at most 200 are read on at once; the others are billed by estimate at o
   const clients = Array.from({ length: 203 }, () => leaver('chat', { stream: false }))
   await until(() => native.upstream.requests.length === 203)
   for (const client of clients) client.leave()
-  const { deliveries, settling } = native.gateway.server.gateway
+  const { deliveries, gone } = native.gateway.server.gateway
   await until(() => deliveries.size === 200)
-  assert.equal(settling.count, 200)
+  assert.equal(gone.count, 200)
   native.gateway.advance(30_000)
   await assertQuiet(native.gateway)
 })

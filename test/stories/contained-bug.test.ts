@@ -12,16 +12,14 @@ after(() => gateway.close())
 
 /** An upstream side that breaks its contract, which is what a bug of ours looks like to a delivery. */
 function breakUpstreams(play: (listener: UpstreamListener) => void): () => void {
-  const parts = gateway.server.gateway
-  const whole = parts.upstreams
-  const flight = { accountName: 'broken', abort() {}, pause() {}, resume() {} }
-  const send = (_: unknown, listener: UpstreamListener) => {
+  const { upstreams } = gateway.server.gateway.snapshots.current
+  const whole = upstreams.send
+  upstreams.send = (_target, _request, listener) => {
     queueMicrotask(() => play(listener))
-    return flight
+    return { abort() {}, pause() {}, resume() {} }
   }
-  parts.upstreams = () => ({ ...whole(), send })
   return () => {
-    parts.upstreams = whole
+    upstreams.send = whole
   }
 }
 

@@ -45,11 +45,11 @@ test('N3 the beta header is forwarded as sent, repeated lines joined, and left o
 
 test('N3 an upstream that wants the neutral spelling gets it', async () => {
   const other = await startNative()
-  const { config } = other.gateway.server.gateway
+  const { config } = other.gateway.server.gateway.snapshots.current
   const upstreams = new Map(
-    [...config().upstreams].map(([name, one]) => [name, { ...one, messagesHeaders: 'msgwire' as const }]),
+    [...config.upstreams].map(([name, one]) => [name, { ...one, messagesHeaders: 'msgwire' as const }]),
   )
-  other.gateway.server.reload({ ...config(), upstreams })
+  other.gateway.server.reload({ ...config, upstreams })
   const { header } = await seen({ 'anthropic-beta': 'a' }, other)
   assert.deepEqual(
     [header('msgwire-version'), header('msgwire-beta'), header('anthropic-version')],

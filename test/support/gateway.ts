@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { parseCredits } from '../../src/accounts/credit.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { tick } from '../../src/gateway/gateway.ts'
 import { createLog } from '../../src/process/log.ts'
 import { startServer } from '../../src/process/server.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
@@ -97,7 +98,10 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     pollMs: 50,
   })
   const server = await startServer({ config, ledger, log, nowMs, clockMs })
-  const tap = openTap(server.address.port, (model) => server.gateway.config().catalog.models.get(model)?.wire)
+  const tap = openTap(
+    server.address.port,
+    (model) => server.gateway.snapshots.current.config.catalog.models.get(model)?.wire,
+  )
   const url = `http://127.0.0.1:${server.address.port}`
 
   const logLines = async () => {
@@ -117,7 +121,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     ledger,
     advance(ms) {
       offsetMs += ms
-      for (const delivery of [...server.gateway.deliveries]) delivery.tick(clockMs())
+      tick(server.gateway, clockMs())
     },
     logLines,
     async logOf(requestId) {

@@ -1,0 +1,341 @@
+import type { Fault } from '../inference/answer.ts'
+import { readRetryAfter } from '../upstream/refusal.ts'
+import type { Target } from '../upstream/target.ts'
+import type { Flight, ResponseHeaders, TransportFault, UpstreamListener, Upstreams } from '../upstream/upstreams.ts'
+import type { Failure } from '../upstream/verdict.ts'
+import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/relay.ts'
+import type { Exchange } from './exchange.ts'
+import type { Ticking } from './gateway.ts'
+
+/** The largest answer that is not a stream, and the most that is read of a refusal, in bytes (reliability §3). */
+const wholeBytesMax = 32 * 1_048_576
+const refusalBytesMax = 65_536
+
+/** How long an upstream may take to end a stream after its last word. */
+const lingerMs = 1_000
+
+/** Who is told how an attempt goes. After `onWhole` and `onFailure` nothing more comes. */
+export interface AttemptListener {
+  /** A status of success came: this attempt answers the request, no other can follow. */
+  onAnswer(): void
+  /** What a piece of a stream became for the client, perhaps nothing; the relay's state says how far the answer is. */
+  onPiece(relay: StreamRelay, text: string): void
+  onWhole(answer: WholeAnswer): void
+  onFailure(failure: Failure): void
+  /** A bug of ours in the work on what came. */
+  onBug(error: Error): void
+}
+
+export type AttemptParts = {
+  upstreams: Upstreams
+  target: Target
+  exchange: Exchange
+  timeouts: AttemptTimeouts
+  /** Unix milliseconds, for dates that an upstream names. */
+  nowMs: () => number
+  /** Monotonic. */
+  clockMs: () => number
+}
+
+/** How long an upstream may be silent, in ms: to its head, to its next byte, to its next event that counts. */
+export type AttemptTimeouts = {
+  firstByteStreamMs: number
+  firstByteJsonMs: number
+  idleMs: number
+  progressMs: number
+}
+
+/**
+ * `waiting` for a head, `refusing` with a status that is no answer, `reading` a whole body, `streaming`; `lingering` is an
+ * upstream that has said all and not closed. The listener hears nothing in the last two.
+ */
+type State = 'waiting' | 'refusing' | 'reading' | 'streaming' | 'lingering' | 'over'
+
+const moves: Record<State, readonly State[]> = {
+  waiting: ['refusing', 'reading', 'streaming', 'over'],
+  refusing: ['over'],
+  reading: ['streaming', 'lingering', 'over'],
+  streaming: ['lingering', 'over'],
+  lingering: ['over'],
+  over: [],
+}
+
+/**
+ * One try at one upstream account: head, bytes, and then an end or a fault. Its silences are counted from its own start.
+ * It knows no client and no bill: what it hears it reads in the model's wire and tells its listener.
+ */
+export class Attempt implements UpstreamListener, Ticking {
+  readonly target: Target
+  readonly #upstreams: Upstreams
+  readonly #exchange: Exchange
+  readonly #timeouts: AttemptTimeouts
+  readonly #nowMs: () => number
+  readonly #clockMs: () => number
+  #listener: AttemptListener | undefined
+  #flight: Flight | undefined
+  #state: State = 'waiting'
+  #relay: StreamRelay | undefined
+  #fold: StreamFold | undefined
+  #chunks: Buffer[] = []
+  #bytes = 0
+  #status = 0
+  #retryAfterSeconds: number | undefined
+  #startedMs: number
+  #headMs: number | undefined
+  #lastByteMs: number
+  #lastEventMs: number
+  #lastEvents = 0
+  #isPaused = false
+  #lingersSinceMs = 0
+
+  constructor(parts: AttemptParts, listener: AttemptListener) {
+    this.target = parts.target
+    this.#upstreams = parts.upstreams
+    this.#exchange = parts.exchange
+    this.#timeouts = parts.timeouts
+    this.#nowMs = parts.nowMs
+    this.#clockMs = parts.clockMs
+    this.#listener = listener
+    this.#startedMs = parts.clockMs()
+    this.#lastByteMs = this.#startedMs
+    this.#lastEventMs = this.#startedMs
+  }
+
+  /** Sends the request. What comes of it may come before this returns. */
+  start(): void {
+    const { path, credential } = this.#exchange
+    const headers = this.#exchange.headersFor(this.target)
+    const flight = this.#upstreams.send(
+      this.target,
+      { path, credential, headers, body: this.#exchange.bodyFor(this.target) },
+      this,
+    )
+    if (this.#state !== 'over') this.#flight = flight
+  }
+
+  /** When the head of an answer came, by the monotonic clock. */
+  get headMs(): number | undefined {
+    return this.#headMs
+  }
+
+  /** The upstream has answered with a status that is none, and is still saying why. */
+  get isRefusing(): boolean {
+    return this.#state === 'refusing'
+  }
+
+  onHead(status: number, contentType: string, headers: ResponseHeaders): void {
+    this.#contain(() => this.#takeHead(status, contentType, headers))
+  }
+
+  onData(chunk: Buffer): void {
+    this.#contain(() => this.#takeData(chunk))
+  }
+
+  onEnd(): void {
+    this.#flight = undefined
+    this.#contain(() => this.#takeEnd())
+  }
+
+  onError(fault: TransportFault): void {
+    this.#flight = undefined
+    this.#contain(() => this.#takeError(fault))
+  }
+
+  /** Looks at the silences. @param nowMs monotonic. */
+  tick(nowMs: number): void {
+    if (this.#state === 'lingering') {
+      if (nowMs - this.#lingersSinceMs >= lingerMs) this.abandon()
+    } else this.#contain(() => this.#checkSilence(nowMs))
+  }
+
+  /** The client does not take what is there: nothing more is asked for, and no silence counts. */
+  pause(): void {
+    this.#isPaused = true
+    this.#flight?.pause()
+  }
+
+  /** The wait was the client's: the upstream's silence is counted anew. */
+  resume(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.#lastByteMs = this.#clockMs()
+    this.#lastEventMs = this.#lastByteMs
+    this.#flight?.resume()
+  }
+
+  /** Nothing of it is wanted any more: the connection is closed and the listener hears nothing. */
+  abandon(): void {
+    const flight = this.#flight
+    this.#letGo('over')
+    flight?.abort()
+  }
+
+  /** The upstream has said all and not closed; whoever holds the attempt goes on ticking it until it has, or is hung up. */
+  get isLingering(): boolean {
+    return this.#state === 'lingering'
+  }
+
+  #takeHead(status: number, contentType: string, headers: ResponseHeaders): void {
+    if (this.#state !== 'waiting') return
+    this.#headMs = this.#clockMs()
+    this.#lastByteMs = this.#headMs
+    this.#lastEventMs = this.#headMs
+    this.#status = status
+    if (status < 200 || status > 299) {
+      this.#retryAfterSeconds = readRetryAfter(headers['retry-after'] as string | undefined, this.#nowMs())
+      this.#move('refusing')
+      return
+    }
+    const encoding = headers['content-encoding']
+    const isStream = contentType === 'text/event-stream'
+    const exchange = this.#exchange
+    const isReadable = status === 200 && (encoding === undefined || encoding === 'identity')
+    if (!isReadable || (isStream && !exchange.stream && !exchange.openFold)) {
+      this.#fail(broken, 'upstream_protocol')
+      return
+    }
+    if (isStream && exchange.stream) this.#relay = exchange.openStream()
+    else if (isStream) this.#fold = exchange.openFold!()
+    this.#move(this.#relay ? 'streaming' : 'reading')
+    this.#listener!.onAnswer()
+  }
+
+  #takeData(chunk: Buffer): void {
+    if (this.#state === 'lingering' || this.#state === 'over') return
+    this.#lastByteMs = this.#clockMs()
+    if (this.#relay) {
+      this.#tell(this.#relay, this.#relay.push(chunk))
+      return
+    }
+    this.#bytes += chunk.length
+    if (this.#fold) {
+      this.#fold.push(chunk)
+      this.#noteProgress(this.#fold.events)
+      if (this.#fold.state !== 'unseen') this.#finish(this.#fold.whole())
+    } else if (this.#state === 'refusing') {
+      this.#chunks.push(chunk)
+      if (this.#bytes > refusalBytesMax) this.#refuse()
+    } else if (this.#bytes > wholeBytesMax) this.#fail(broken, 'upstream_oversize')
+    else this.#chunks.push(chunk)
+  }
+
+  #takeEnd(): void {
+    if (this.#state === 'lingering') this.#letGo('over')
+    if (this.#state === 'over') return
+    if (this.#relay) this.#tell(this.#relay, this.#relay.end())
+    else if (this.#fold) {
+      this.#fold.end()
+      this.#finish(this.#fold.whole())
+    } else if (this.#state === 'refusing') this.#refuse()
+    else this.#takeWhole(this.#takeChunks())
+  }
+
+  /** One body: what was asked for, or JSON where a stream was. */
+  #takeWhole(body: Buffer): void {
+    if (!this.#exchange.stream) {
+      this.#finish(this.#exchange.readWhole(body))
+      return
+    }
+    this.#relay = this.#exchange.openStream()
+    this.#move('streaming')
+    this.#tell(this.#relay, this.#relay.pushWhole(body))
+  }
+
+  #takeError({ cause, isReuseRace }: TransportFault): void {
+    if (this.#state === 'lingering') this.#letGo('over')
+    if (this.#state === 'over') return
+    if (this.#state === 'refusing') this.#refuse()
+    else if (this.#state === 'waiting') this.#fail(broken, cause, isReuseRace)
+    else this.#fail({ kind: 'truncated', text: '' }, cause)
+  }
+
+  /** An HTTP refusal, as much of it as came: the status alone says enough. */
+  #refuse(): void {
+    const text = this.#takeChunks().toString('utf8')
+    const status = this.#status
+    const fault = status >= 400 ? this.#exchange.readRefusal(status, text) : broken
+    this.#fail(fault, status >= 300 && status < 400 ? 'upstream_redirect' : `upstream_${status}`)
+  }
+
+  #checkSilence(nowMs: number): void {
+    if (this.#state === 'over' || this.#isPaused) return
+    const { firstByteStreamMs, firstByteJsonMs, idleMs, progressMs } = this.#timeouts
+    if (this.#state === 'waiting') {
+      const limitMs = this.#exchange.stream ? firstByteStreamMs : firstByteJsonMs
+      if (nowMs - this.#startedMs >= limitMs) this.#fail(broken, 'upstream_ttfb_timeout')
+      return
+    }
+    const isSilent = nowMs - this.#lastByteMs >= idleMs
+    const isStuck = this.#state === 'streaming' && nowMs - this.#lastEventMs >= progressMs
+    if (isSilent || isStuck) this.#fail({ kind: 'truncated', text: '' }, 'upstream_stall')
+  }
+
+  #tell(relay: StreamRelay, text: string): void {
+    const listener = this.#listener!
+    this.#noteProgress(relay.events)
+    if (relay.state === 'finished') this.#linger()
+    else if (relay.state === 'cut' || relay.state === 'failed') this.abandon()
+    listener.onPiece(relay, text)
+  }
+
+  #noteProgress(events: number): void {
+    if (events === this.#lastEvents) return
+    this.#lastEvents = events
+    this.#lastEventMs = this.#lastByteMs
+  }
+
+  #finish(answer: WholeAnswer): void {
+    const listener = this.#listener!
+    if (answer.state === 'finished') this.#linger()
+    else this.abandon()
+    listener.onWhole(answer)
+  }
+
+  /** The answer is whole. An upstream that has not closed its side gets a moment, for the connection's sake. */
+  #linger(): void {
+    const flight = this.#flight
+    this.#letGo(flight ? 'lingering' : 'over')
+    this.#lingersSinceMs = this.#clockMs()
+    flight?.resume()
+  }
+
+  #fail(fault: Fault, cause: string, isReuseRace = false): void {
+    const listener = this.#listener!
+    const retryAfterSeconds = this.#retryAfterSeconds
+    this.abandon()
+    listener.onFailure({ fault, cause, retryAfterSeconds, isReuseRace })
+  }
+
+  #takeChunks(): Buffer {
+    const body = Buffer.concat(this.#chunks)
+    this.#chunks = []
+    return body
+  }
+
+  /** A bug of ours ends this request and no other (faults F-P7). */
+  #contain(work: () => void): void {
+    const listener = this.#listener
+    try {
+      work()
+    } catch (error) {
+      listener?.onBug(error as Error)
+    }
+  }
+
+  #letGo(state: 'lingering' | 'over'): void {
+    if (this.#state !== 'over') this.#move(state)
+    // Whoever waits for the upstream's end must not keep the answer, the client's call or the request.
+    this.#listener = undefined
+    this.#relay = undefined
+    this.#fold = undefined
+    this.#chunks = []
+    if (state === 'over') this.#flight = undefined
+  }
+
+  #move(to: State): void {
+    if (!moves[this.#state].includes(to)) throw new Error(`an attempt cannot go from ${this.#state} to ${to}`)
+    this.#state = to
+  }
+}
+
+const broken: Fault = { kind: 'broken', text: '' }

@@ -1,0 +1,94 @@
+import type { Fault } from '../inference/answer.ts'
+
+/** What is to be done about an attempt that failed (rulings U1, U2). */
+export type Verdict = {
+  /** What the client is told where no other attempt does better; the words are in refusal.ts. */
+  tell: 'rejected' | 'capacity' | 'account' | 'broken'
+  /** Who may be asked instead, before the client has seen a byte: any account, also this one; another; nobody. */
+  elsewhere: 'any' | 'another' | 'nobody'
+  /** Whether this account is left alone for a while: at once, when it happens again and again, or not for this. */
+  cool: 'now' | 'repeated' | 'no'
+}
+
+/** A failed attempt, as the attempt saw it. */
+export type Failure = {
+  fault: Fault
+  /** For the log; fixed words, no upstream text. */
+  cause: string
+  /** What the upstream asked for. */
+  retryAfterSeconds?: number | undefined
+  /** A reused connection was reset before any byte came: nothing was processed. */
+  isReuseRace?: boolean
+}
+
+/** What the judge knows of the model, by which an upstream's words are understood. */
+export type JudgedModel = {
+  upstreamModel: string
+  /** Parts of a refusal's text by which the provider speaks of our account (ruling U2). */
+  profile: { accountFaults: readonly string[] }
+}
+
+const caller: Verdict = { tell: 'rejected', elsewhere: 'nobody', cool: 'no' }
+const account: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
+const full: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'now' }
+const overloaded: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'repeated' }
+const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated' }
+/** The connection had idled too long: the account is as good as before. */
+const race: Verdict = { tell: 'broken', elsewhere: 'any', cool: 'no' }
+/** Our path, our name for the model, or an answer that is none: another account would hear the same. */
+const ours: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'no' }
+
+/** By the status the upstream gave, or that its error type stands for. Of 5xx those that are missing are `passing`. */
+const byStatus = new Map<number, Verdict>([
+  [400, caller],
+  [401, account],
+  [402, account],
+  [403, account],
+  [404, caller],
+  [405, ours],
+  [408, passing],
+  [409, passing],
+  [413, caller],
+  [422, caller],
+  [425, passing],
+  [429, full],
+  [529, overloaded],
+])
+
+/** Where no status was given: by what the attempt died of. What is missing is `ours`. */
+const byCause = new Map<string, Verdict>([
+  ['upstream_connect', passing],
+  ['upstream_dns', passing],
+  ['upstream_tls', passing],
+  ['upstream_reset', passing],
+])
+
+/** By what an error without a status is about. */
+const byKind: Record<Fault['kind'], Verdict> = {
+  rejected: caller,
+  capacity: full,
+  account,
+  broken: ours,
+  truncated: ours,
+}
+
+/** Judges a failed attempt. One account is asked again only after a race on its connection (U1): see `Pool.choose`. */
+export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel): Verdict {
+  if (isReuseRace) return race
+  const text = fault.text.toLowerCase()
+  const { status } = fault
+  const found = status === undefined ? undefined : (byStatus.get(status) ?? (status >= 500 ? passing : ours))
+  const verdict = found ?? byCause.get(cause) ?? byKind[fault.kind]
+  if (verdict !== caller) return verdict
+  if (model.profile.accountFaults.some((part) => text.includes(part.toLowerCase()))) return account
+  return status === 404 && isAboutUs(text, model.upstreamModel.toLowerCase()) ? ours : caller
+}
+
+/** A 404 that speaks of the path or of the model, and not of something that the request names: nothing the client could mend. */
+function isAboutUs(text: string, upstreamModel: string): boolean {
+  if (text === '' || text === 'not found' || text.includes(upstreamModel)) return true
+  return (
+    /\b(?:model|path|route|url|endpoint|page)\b/.test(text) &&
+    /not (?:be )?found|not exist|unknown|no such|invalid|not support/.test(text)
+  )
+}

@@ -1,0 +1,460 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { GatewayError } from '../../src/errors.ts'
+import { answers, chunk, frames, wireNames } from '../support/native.ts'
+import { type Rig, startRig } from './rig.ts'
+
+const bytes = (text: string) => Buffer.from(text)
+const json = { 'content-type': 'application/json' }
+const sse = { 'content-type': 'text/event-stream' }
+
+function answerWhole({ sent }: Rig, answer: object = answers.chat): void {
+  const { listener } = sent.at(-1)!
+  listener.onHead(200, 'application/json', json)
+  listener.onData(bytes(JSON.stringify(answer)))
+  listener.onEnd()
+}
+
+/** Opens the stream and tells so many of its frames. */
+function beginStream({ sent }: Rig, told: number, wire: 'chat' | 'messages' | 'responses' = 'chat'): void {
+  const { listener } = sent.at(-1)!
+  listener.onHead(200, 'text/event-stream', sse)
+  for (const frame of frames[wire].slice(0, told)) listener.onData(bytes(frame))
+}
+
+function codeOf({ end }: Rig): string | undefined {
+  return end?.error instanceof GatewayError ? end.error.code : end?.error?.message
+}
+
+/** Nothing is left of a request that has ended: not in the gateway's sets, not held, not listened to. */
+function assertOver(rig: Rig): void {
+  assert.ok(rig.end, 'the request has ended')
+  assert.equal(rig.released, 1, 'the hold is given back once')
+  assert.equal(rig.gateway.deliveries.size, 0)
+  assert.equal(rig.gateway.gone.count, 0)
+}
+
+test('C3 the end of an answer, whole or streamed, waits until the debit is durable', async () => {
+  for (const stream of [false, true]) {
+    const rig = startRig({ stream })
+    rig.ledger.isHeld = true
+    if (stream) {
+      beginStream(rig, frames.chat.length)
+      assert.match(rig.client.text, /😀/)
+    } else answerWhole(rig)
+    await rig.turn()
+    assert.equal(rig.debits.length, 1)
+    assert.deepEqual([rig.client.reply, rig.client.isEnded, rig.end], [undefined, false, undefined])
+    assert.doesNotMatch(rig.client.text, /DONE/)
+    rig.ledger.release()
+    await rig.turn()
+    if (stream) assert.ok(rig.client.text.endsWith('data: [DONE]\n\n'))
+    else assert.equal(rig.client.reply?.status, 200)
+    assert.equal(rig.record.outcome, 'ok')
+    assertOver(rig)
+  }
+})
+
+test('C3 while the debit is on its way nothing that either side does changes the bill or the end', async () => {
+  const rig = startRig({ stream: true })
+  rig.ledger.isHeld = true
+  beginStream(rig, frames.chat.length)
+  const { listener } = rig.sent[0]!
+  listener.onData(bytes(frames.chat[1]!))
+  listener.onError({ cause: 'upstream_reset', isReuseRace: false })
+  rig.client.leave()
+  rig.client.catchUp()
+  rig.advance(10_000_000)
+  for (const delivery of rig.gateway.deliveries) delivery.shutDown()
+  await rig.turn()
+  assert.deepEqual([rig.debits.length, rig.end], [1, undefined])
+  rig.ledger.release()
+  await rig.turn()
+  assert.equal(rig.debits.length, 1)
+  assert.equal(rig.record.outcome, 'ok')
+  assert.ok(rig.client.isEnded)
+  assert.deepEqual(rig.bugs, [])
+  assertOver(rig)
+})
+
+test('C3 C5 a debit that nobody can take: an answer nobody has seen is a 500, a started stream is cut without its end', async () => {
+  for (const stream of [false, true]) {
+    const rig = startRig({ stream })
+    rig.ledger.isHeld = true
+    if (stream) beginStream(rig, frames.chat.length)
+    else answerWhole(rig)
+    rig.ledger.refuse(new Error('no disk'))
+    await rig.turn()
+    assert.deepEqual([rig.record.outcome, rig.record.cause], ['internal_error', 'ledger_unsettled'])
+    assert.equal(rig.client.isDestroyed, stream)
+    assert.equal(rig.client.isEnded, false)
+    assert.equal(rig.end?.error?.message, stream ? undefined : 'no disk')
+    assertOver(rig)
+  }
+})
+
+test('U1 F-U6 a race on a reused connection is asked once more of the same account, a third time never', async () => {
+  const rig = startRig()
+  rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
+  assert.equal(rig.sent.length, 2)
+  assert.equal(rig.record.attempts, 2)
+  rig.sent[1]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
+  await rig.turn()
+  assert.equal(rig.sent.length, 2)
+  assert.deepEqual([codeOf(rig), rig.record.cause], ['upstream_error', 'upstream_reset'])
+  assertOver(rig)
+})
+
+test('U1 a single account is not asked again for any other failure', async () => {
+  for (const cause of [
+    'upstream_connect',
+    'upstream_dns',
+    'upstream_tls',
+    'upstream_reset',
+    'upstream_protocol',
+  ] as const) {
+    const rig = startRig()
+    rig.sent[0]!.listener.onError({ cause, isReuseRace: false })
+    await rig.turn()
+    assert.equal(rig.sent.length, 1, cause)
+    assert.deepEqual([codeOf(rig), rig.debits.length], ['upstream_error', 0], cause)
+  }
+})
+
+test('U1 C4 a client that has left is not tried for again', async () => {
+  const rig = startRig()
+  rig.client.leave()
+  rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
+  await rig.turn()
+  assert.equal(rig.sent.length, 1)
+  assert.deepEqual([rig.record.outcome, rig.debits.length, rig.end?.error], ['client_abort', 0, undefined])
+  assertOver(rig)
+})
+
+test('U2 no account at all is a 503, and nothing is sent', async () => {
+  const rig = startRig({ model: { upstream: 'nowhere' } })
+  await rig.turn()
+  assert.deepEqual([codeOf(rig), rig.sent.length, rig.debits.length], ['no_upstream_account', 0, 0])
+  assertOver(rig)
+})
+
+test('the silences of an attempt are counted from its own start, those of the request from the first', async () => {
+  const rig = startRig()
+  rig.advance(590_000)
+  rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
+  rig.advance(590_000)
+  assert.equal(rig.end, undefined)
+  rig.advance(10_000)
+  await rig.turn()
+  assert.equal(rig.record.cause, 'upstream_ttfb_timeout')
+  assert.ok(rig.sent[1]!.isAborted)
+
+  const long = startRig({ stream: true })
+  beginStream(long, 2)
+  for (let minute = 1; minute < 60; minute++) {
+    long.advance(60_000)
+    long.sent[0]!.listener.onData(bytes(frames.chat[1]!))
+  }
+  assert.equal(long.end, undefined)
+  long.advance(60_000)
+  await long.turn()
+  assert.equal(long.record.outcome, 'upstream_stall')
+  assertOver(long)
+})
+
+test('F-C9 m09 a client that does not take what is there holds the upstream back, and that silence is not the upstream’s', async () => {
+  const rig = startRig({ stream: true, timeouts: { writeStallMs: 1_000_000, idleMs: 120_000 } })
+  rig.client.isReading = false
+  beginStream(rig, 2)
+  const one = rig.sent[0]!
+  assert.ok(one.isPaused)
+  rig.advance(500_000)
+  assert.equal(rig.record.cause, undefined)
+  rig.client.catchUp()
+  assert.equal(one.isPaused, false)
+  rig.advance(119_000)
+  assert.equal(rig.record.cause, undefined, 'the silence is counted anew')
+  rig.advance(2_000)
+  await rig.turn()
+  assert.equal(rig.record.outcome, 'upstream_stall')
+  assertOver(rig)
+})
+
+test('F-C9 a client that stalls for the write deadline is cut and billed', async () => {
+  const rig = startRig({ stream: true })
+  rig.client.isReading = false
+  beginStream(rig, 2)
+  rig.advance(59_000)
+  assert.equal(rig.client.isDestroyed, false)
+  rig.advance(2_000)
+  await rig.turn()
+  assert.deepEqual([rig.record.outcome, rig.client.isDestroyed], ['client_stall', true])
+  assert.ok(rig.sent[0]!.isAborted)
+  assert.equal(rig.debits[0]?.outcome, 'client_stall')
+  assertOver(rig)
+})
+
+test('translation 4.1 the head waits for something to see, at most ten seconds behind the upstream’s', () => {
+  const rig = startRig({ stream: true })
+  beginStream(rig, 1)
+  assert.equal(rig.client.isBegun, false)
+  rig.advance(9_000)
+  assert.equal(rig.client.isBegun, false)
+  rig.advance(1_000)
+  assert.ok(rig.client.isBegun)
+  assert.match(rig.client.text, /assistant/)
+
+  const silent = startRig({ stream: true })
+  beginStream(silent, 0)
+  silent.advance(10_000)
+  assert.equal(silent.client.isBegun, false, 'an upstream that says nothing is not alive')
+})
+
+test('U4 a silent stream gets a sign of life every ten seconds, counted from the last write', () => {
+  const rig = startRig({ stream: true })
+  beginStream(rig, 2)
+  rig.advance(9_000)
+  assert.doesNotMatch(rig.client.text, /ping/)
+  rig.sent[0]!.listener.onData(bytes(frames.chat[2]!))
+  rig.advance(9_000)
+  assert.doesNotMatch(rig.client.text, /ping/)
+  rig.advance(1_000)
+  assert.ok(rig.client.text.endsWith(': ping\n\n'))
+})
+
+test('spec 7.4.4 C4 a failure behind the head is an error frame without a terminator, billed when something was shown', async () => {
+  for (const [told, debits] of [
+    [1, 0],
+    [2, 1],
+  ] as const) {
+    const rig = startRig({ stream: true })
+    beginStream(rig, told)
+    rig.advance(10_000)
+    assert.ok(rig.client.isBegun)
+    rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: false })
+    await rig.turn()
+    assert.match(rig.client.text, /"error"/)
+    assert.doesNotMatch(rig.client.text, /DONE/)
+    assert.deepEqual([rig.record.outcome, rig.debits.length], ['upstream_cut', debits])
+    assertOver(rig)
+  }
+})
+
+test('translation 4.1 what was said before a fault counts however the bytes arrive', async () => {
+  const error = chunk({ error: { message: 'no', type: 'server_error' } })
+  const rig = startRig({ stream: true })
+  beginStream(rig, 0)
+  rig.sent[0]!.listener.onData(bytes(frames.chat[0]! + frames.chat[1]! + error))
+  await rig.turn()
+  assert.ok(rig.client.isBegun)
+  assert.match(rig.client.text, /Hé .*"error"/s)
+  assert.equal(rig.debits.length, 1)
+
+  const early = startRig({ stream: true })
+  beginStream(early, 0)
+  early.sent[0]!.listener.onData(bytes(frames.chat[0]! + error))
+  await early.turn()
+  assert.deepEqual([early.client.isBegun, codeOf(early), early.debits.length], [false, 'upstream_error', 0])
+})
+
+test('C4 m32 cut answers are waived where the operator says so, but not those that our own shutdown cut', async () => {
+  const cut = startRig({ stream: true, cutAnswers: 'waive' })
+  beginStream(cut, 2)
+  cut.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: false })
+  await cut.turn()
+  assert.deepEqual([cut.debits[0]?.usageSource, cut.debits[0]?.amountNanos], ['waived', 0n])
+
+  const stopped = startRig({ stream: true, cutAnswers: 'waive' })
+  beginStream(stopped, 2)
+  for (const delivery of stopped.gateway.deliveries) delivery.shutDown()
+  await stopped.turn()
+  assert.equal(stopped.debits[0]?.outcome, 'shutdown')
+  assert.notEqual(stopped.debits[0]?.usageSource, 'waived')
+  assert.ok(stopped.debits[0]!.amountNanos > 0n)
+
+  const left = startRig({ stream: true, cutAnswers: 'waive' })
+  beginStream(left, 2)
+  left.client.leave()
+  await left.turn()
+  assert.notEqual(left.debits[0]?.usageSource, 'waived')
+})
+
+test('C4 a client that leaves before its answer began: read on for its usage, at most the settle window', async () => {
+  const whole = startRig()
+  whole.client.leave()
+  assert.equal(whole.gateway.gone.count, 1)
+  answerWhole(whole)
+  await whole.turn()
+  assert.deepEqual([whole.debits[0]?.outcome, whole.debits[0]?.usageSource], ['client_abort', 'final'])
+  assert.equal(whole.client.reply, undefined)
+  assertOver(whole)
+
+  const never = startRig()
+  never.client.leave()
+  never.advance(29_000)
+  assert.equal(never.debits.length, 0)
+  never.advance(1_000)
+  await never.turn()
+  assert.deepEqual([never.debits[0]?.outcome, never.debits[0]?.usageSource], ['client_abort', 'estimated'])
+  assert.ok(never.sent[0]!.isAborted)
+  assertOver(never)
+
+  const stopped = startRig()
+  stopped.client.leave()
+  for (const delivery of stopped.gateway.deliveries) delivery.shutDown()
+  await stopped.turn()
+  assert.equal(stopped.debits[0]?.outcome, 'client_abort')
+  assertOver(stopped)
+})
+
+test('C4 a client that leaves a stream it has seen cancels it; one that leaves a refusal or nothing costs nothing', async () => {
+  const seen = startRig({ stream: true })
+  beginStream(seen, 2)
+  seen.client.leave()
+  await seen.turn()
+  assert.ok(seen.sent[0]!.isAborted)
+  assert.equal(seen.debits[0]?.outcome, 'client_abort')
+  assertOver(seen)
+
+  const refused = startRig()
+  refused.sent[0]!.listener.onHead(400, 'application/json', json)
+  refused.client.leave()
+  await refused.turn()
+  assert.ok(refused.sent[0]!.isAborted)
+  assert.deepEqual([refused.debits.length, refused.record.outcome], [0, 'client_abort'])
+  assertOver(refused)
+
+  const early = startRig({ isGone: true })
+  await early.turn()
+  assert.deepEqual([early.sent.length, early.debits.length, early.record.outcome], [0, 0, 'client_abort'])
+  assertOver(early)
+})
+
+test('C4 beyond 200 that are read on, the next one is billed by estimate at once', async () => {
+  const rig = startRig()
+  rig.gateway.gone.count = 200
+  rig.client.leave()
+  await rig.turn()
+  assert.deepEqual([rig.debits[0]?.usageSource, rig.gateway.gone.count], ['estimated', 200])
+})
+
+test('m22 an upstream that says all and does not close is hung up a second later; one that closes keeps its connection', async () => {
+  const slow = startRig({ stream: true })
+  beginStream(slow, frames.chat.length)
+  await slow.turn()
+  assertOver(slow)
+  assert.equal(slow.gateway.lingering.size, 1)
+  slow.advance(900)
+  assert.equal(slow.sent[0]!.isAborted, false)
+  slow.advance(100)
+  assert.ok(slow.sent[0]!.isAborted)
+  assert.equal(slow.gateway.lingering.size, 0)
+
+  const quick = startRig({ stream: true })
+  beginStream(quick, frames.chat.length)
+  await quick.turn()
+  quick.sent[0]!.listener.onEnd()
+  quick.advance(2_000)
+  assert.deepEqual([quick.sent[0]!.isAborted, quick.gateway.lingering.size], [false, 0])
+})
+
+test('m22 an upstream that lingers behind a client that had stalled is read to its end', async () => {
+  const rig = startRig({ stream: true })
+  rig.client.isReading = false
+  beginStream(rig, frames.chat.length)
+  await rig.turn()
+  assert.equal(rig.sent[0]!.isPaused, false)
+})
+
+test('F-P7 a bug in any entry of a delivery ends that request and no other', async () => {
+  const bug = new Error('a bug')
+  const entries: Record<string, (rig: Rig) => void> = {
+    'the client leaves': (rig) => rig.client.leave(),
+    'the client has caught up': (rig) => rig.client.catchUp(),
+    'a deadline': (rig) => rig.advance(59_000),
+    'the shutdown': ({ gateway }) => {
+      for (const delivery of gateway.deliveries) delivery.shutDown()
+    },
+  }
+  for (const [name, enter] of Object.entries(entries)) {
+    const rig = startRig({ stream: true, timeouts: { totalMs: 30_000 } })
+    rig.client.isReading = false
+    beginStream(rig, 2)
+    rig.sent[0]!.bug = bug
+    enter(rig)
+    await rig.turn()
+    assert.equal(rig.debits.length, 1, name)
+    assert.equal(rig.record.outcome, 'internal_error', name)
+    assert.equal(rig.end?.error, bug, name)
+    assert.ok(rig.client.isDestroyed, name)
+    assertOver(rig)
+  }
+})
+
+test('F-P7 a bug in what an upstream sends: a 500 before anything is seen, a billed cut behind it', async () => {
+  for (const wire of wireNames) {
+    const unseen = startRig({ wire })
+    unseen.sent[0]!.listener.onHead(200, 'application/json', undefined as never)
+    await unseen.turn()
+    assert.ok(unseen.end?.error instanceof TypeError)
+    assert.ok(unseen.sent[0]!.isAborted)
+    assertOver(unseen)
+
+    const seen = startRig({ wire, stream: true })
+    beginStream(seen, 4, wire)
+    seen.sent[0]!.listener.onData(undefined as never)
+    await seen.turn()
+    assert.ok(seen.end?.error instanceof TypeError)
+    assert.equal(seen.debits[0]?.outcome, 'internal_error')
+    assertOver(seen)
+  }
+})
+
+test('F-P7 a ledger that throws outright ends the request, and is not asked for ever', async () => {
+  const rig = startRig({ stream: true })
+  beginStream(rig, 2)
+  let asked = 0
+  rig.gateway.ledger.debit = () => {
+    asked++
+    throw new Error('a bug of the ledger')
+  }
+  rig.client.leave()
+  await rig.turn()
+  assert.equal(asked, 2)
+  assert.equal(rig.end?.error?.message, 'a bug of the ledger')
+  assertOver(rig)
+})
+
+test('F-P7 a last frame that cannot be written: it is paid for, the connection is closed, the bug is told', async () => {
+  for (const stream of [false, true]) {
+    const rig = startRig({ stream })
+    rig.client.bug = new Error('a bug at the end')
+    if (stream) beginStream(rig, frames.chat.length)
+    else answerWhole(rig)
+    await rig.turn()
+    assert.deepEqual([rig.debits.length, rig.client.isDestroyed, rig.end?.error], [1, true, rig.client.bug])
+    assertOver(rig)
+  }
+})
+
+test('F-P7 what goes wrong behind the end of a request is logged, and nobody is told twice', async () => {
+  const rig = startRig()
+  answerWhole(rig)
+  const [delivery] = rig.gateway.deliveries
+  await rig.turn()
+  ;(delivery as unknown as { onBug(bug: Error): void }).onBug(new Error('late'))
+  assert.deepEqual([rig.bugs.map(({ message }) => message), rig.end], [['late'], { error: undefined }])
+  assertOver(rig)
+})
+
+test('H-F4 a request is let go when an answer begins, and kept while another attempt may follow', () => {
+  const rig = startRig({ stream: true })
+  rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
+  assert.deepEqual(rig.sent[1]!.body, rig.sent[0]!.body)
+  beginStream(rig, 0)
+  assert.throws(() => rig.exchange.bodyFor(rig.sent[1]!.target), /was let go/)
+
+  const refused = startRig()
+  refused.sent[0]!.listener.onHead(400, 'application/json', json)
+  assert.ok(refused.exchange.bodyFor(refused.sent[0]!.target).length > 0)
+})

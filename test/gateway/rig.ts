@@ -1,0 +1,235 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ApiKey } from '../../src/accounts/account.ts'
+import type { Debit } from '../../src/accounts/ledger.ts'
+import type { Model, WireName } from '../../src/catalog/model.ts'
+import type { Config } from '../../src/config/config.ts'
+import { Secret } from '../../src/config/config.ts'
+import type { Call, CallListener } from '../../src/gateway/call.ts'
+import { Delivery } from '../../src/gateway/delivery.ts'
+import type { Exchange } from '../../src/gateway/exchange.ts'
+import type { Gateway } from '../../src/gateway/gateway.ts'
+import { tick } from '../../src/gateway/gateway.ts'
+import { passThrough } from '../../src/gateway/pass-through.ts'
+import type { CallRecord } from '../../src/gateway/record.ts'
+import type { Snapshot } from '../../src/gateway/snapshot.ts'
+import { createPool } from '../../src/upstream/pool.ts'
+import type { Target } from '../../src/upstream/target.ts'
+import type { UpstreamListener, UpstreamRequest } from '../../src/upstream/upstreams.ts'
+import { ClientBody } from '../../src/wires/client-body.ts'
+import { modelOf } from '../native/models.ts'
+import { asks } from '../support/native.ts'
+
+/** One request as it was sent, and the hand that answers it. */
+export type Sent = UpstreamRequest & {
+  target: Target
+  listener: UpstreamListener
+  isAborted: boolean
+  isPaused: boolean
+  /** What the next call on the flight throws: a bug of ours, as a delivery meets it. */
+  bug: Error | undefined
+}
+
+export type RigOptions = {
+  wire?: WireName
+  stream?: boolean
+  model?: Partial<Model>
+  timeouts?: Partial<Config['timeouts']>
+  cutAnswers?: 'bill' | 'waive'
+  /** The client has left before its request is sent. */
+  isGone?: boolean
+  accounts?: readonly { name: string; key: Secret }[]
+}
+
+export type Rig = {
+  gateway: Gateway
+  snapshot: Snapshot
+  record: CallRecord
+  exchange: Exchange
+  sent: Sent[]
+  /** What the client was told, and what it does. */
+  client: {
+    reply: { status: number; body: string } | undefined
+    isBegun: boolean
+    text: string
+    isEnded: boolean
+    isDestroyed: boolean
+    /** False: it does not take what is written. */
+    isReading: boolean
+    /** What the end of an answer throws. */
+    bug: Error | undefined
+    leave(): void
+    catchUp(): void
+  }
+  debits: Debit[]
+  /** Answers the debits that wait; later ones at once. */
+  ledger: { isHeld: boolean; release(): void; refuse(error: Error): void }
+  bugs: Error[]
+  released: number
+  /** What `run` came to: undefined while it is under way. */
+  end: { error: Error | undefined } | undefined
+  advance(ms: number): void
+  /** Lets promises settle. */
+  turn(): Promise<void>
+}
+
+const timeouts: Config['timeouts'] = {
+  headersMs: 15_000,
+  bodyMs: 60_000,
+  bodyGapMs: 20_000,
+  keepAliveMs: 65_000,
+  writeStallMs: 60_000,
+  connectMs: 5_000,
+  firstByteStreamMs: 300_000,
+  firstByteJsonMs: 600_000,
+  idleMs: 120_000,
+  progressMs: 300_000,
+  totalMs: 3_600_000,
+  settleWindowMs: 30_000,
+  settleDeadlineMs: 2_000,
+  drainDelayMs: 0,
+  drainDeadlineMs: 0,
+  pingMs: 10_000,
+}
+
+/**
+ * A delivery between two hands: the client's and the upstream's. Everything in between is what runs in production; clock,
+ * sockets and the disk are the test's.
+ */
+export function startRig(options: RigOptions = {}): Rig {
+  const wire = options.wire ?? 'chat'
+  const model = modelOf(wire, options.model)
+  let nowMs = 1_000_000
+  const sent: Sent[] = []
+  const waiting: { resolve: () => void; reject: (error: Error) => void }[] = []
+  const accounts = options.accounts ?? [{ name: 'a', key: new Secret('upstream-key-1') }]
+  const upstream = { name: 'sim', baseUrl: 'http://sim', accounts, messagesHeaders: 'anthropic', headers: new Map() }
+  const config = {
+    upstreams: new Map([['sim', upstream]]),
+    timeouts: { ...timeouts, ...options.timeouts },
+    billing: { cutAnswers: options.cutAnswers ?? 'bill', holdOutputTokens: 1_024 },
+  } as unknown as Config
+  const snapshot: Snapshot = {
+    config,
+    pool: createPool(config.upstreams),
+    upstreams: {
+      send(target, request, listener) {
+        const one: Sent = { ...request, target, listener, isAborted: false, isPaused: false, bug: undefined }
+        sent.push(one)
+        const act = (change: Partial<Sent>) => {
+          const { bug } = one
+          one.bug = undefined
+          if (bug) throw bug
+          Object.assign(one, change)
+        }
+        return {
+          abort: () => act({ isAborted: true }),
+          pause: () => act({ isPaused: true }),
+          resume: () => act({ isPaused: false }),
+        }
+      },
+      retire() {},
+      async close() {},
+    },
+  }
+  const client: Rig['client'] = {
+    reply: undefined,
+    isBegun: false,
+    text: '',
+    isEnded: false,
+    isDestroyed: false,
+    isReading: true,
+    bug: undefined,
+    leave() {
+      call.isGone = true
+      call.listener?.clientGone()
+    },
+    catchUp() {
+      client.isReading = true
+      call.listener?.clientReady()
+    },
+  }
+  const call: Omit<Call, 'isGone'> & { isGone: boolean; listener: CallListener | undefined } = {
+    requestId: 'req_1',
+    wire,
+    ip: '192.0.2.1',
+    isGone: options.isGone ?? false,
+    listener: undefined,
+    header: () => undefined,
+    readBody: () => Promise.reject(new Error('the body is read already')),
+    reply(status, _type, body) {
+      if (client.bug) throw client.bug
+      client.reply = { status, body: Buffer.from(body as string).toString() }
+    },
+    begin() {
+      client.isBegun = true
+    },
+    write(text, encoding) {
+      client.text += Buffer.from(text, encoding).toString()
+      return client.isReading
+    },
+    end(text, encoding) {
+      if (client.bug) throw client.bug
+      client.text += Buffer.from(text, encoding).toString()
+      client.isEnded = true
+    },
+    destroy() {
+      client.isDestroyed = true
+    },
+  }
+  const record: CallRecord = { id: 'req_1', startedMs: nowMs, method: 'POST', path: '/', ip: call.ip }
+  const gateway = {
+    ledger: {
+      debit(debit: Debit) {
+        rig.debits.push(debit)
+        if (!rig.ledger.isHeld) return Promise.resolve('posted')
+        return new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }))
+      },
+      isWritable: () => true,
+    },
+    deliveries: new Set(),
+    lingering: new Set(),
+    gone: { count: 0 },
+    nowMs: () => nowMs,
+    clockMs: () => nowMs,
+    sealer: { isOurs: () => false },
+    reportBug: (bug: Error) => void rig.bugs.push(bug),
+  } as unknown as Gateway
+  const body = new ClientBody(
+    Buffer.from(JSON.stringify({ ...asks[wire], model: 'm', stream: options.stream ?? false })),
+  )
+  const account = { id: 'acct_1', name: 'tester', state: 'active' }
+  const key = { id: 'key_1', prefix: 'sk-tri-12345678', account, expiresMs: undefined } as unknown as ApiKey
+  const exchange = passThrough({ gateway, call, accountId: account.id, model, body, scopedKey: undefined })
+  const rig: Rig = {
+    gateway,
+    snapshot,
+    record,
+    exchange,
+    sent,
+    client,
+    debits: [],
+    ledger: {
+      isHeld: false,
+      release: () => waiting.splice(0).forEach(({ resolve }) => void resolve()),
+      refuse: (error) => waiting.splice(0).forEach(({ reject }) => void reject(error)),
+    },
+    bugs: [],
+    released: 0,
+    end: undefined,
+    advance(ms) {
+      nowMs += ms
+      tick(gateway, nowMs)
+    },
+    turn: () => nextTurn(),
+  }
+  const release = () => void rig.released++
+  new Delivery({ gateway, snapshot, call, record, key, model, exchange, affinity: undefined, release }).run().then(
+    () => {
+      rig.end = { error: undefined }
+    },
+    (error: Error) => {
+      rig.end = { error }
+    },
+  )
+  return rig
+}

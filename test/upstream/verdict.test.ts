@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Fault } from '../../src/inference/answer.ts'
+import { createPool } from '../../src/upstream/pool.ts'
+import { type Failure, judge, type Verdict } from '../../src/upstream/verdict.ts'
+import { kindOfStatus } from '../../src/wires/stream-fault.ts'
+import { modelOf } from '../native/models.ts'
+
+const model = { upstreamModel: 'up-model', profile: { accountFaults: ['Credit Balance'] } }
+
+function refused(status: number, text = 'something'): Failure {
+  return { fault: { kind: kindOfStatus(status), status, text }, cause: `upstream_${status}` }
+}
+
+function said(failure: Failure): string {
+  const { tell, elsewhere, cool }: Verdict = judge(failure, model)
+  return `${tell} ${elsewhere} ${cool}`
+}
+
+/** Rulings U1 and U2, row by row: what the client is told, who may be asked instead, whether the account cools. */
+const rows: [statuses: number[], verdict: string][] = [
+  [[400, 413, 422], 'rejected nobody no'],
+  [[401, 402, 403], 'account another now'],
+  [[429], 'capacity another now'],
+  [[529], 'capacity another repeated'],
+  [[408, 409, 425, 500, 501, 502, 503, 504, 522, 599], 'broken another repeated'],
+  [[405, 406, 410, 418, 451], 'broken nobody no'],
+]
+
+for (const [statuses, verdict] of rows) {
+  test(`U1 U2 an upstream that answers ${statuses.join(', ')}: ${verdict}`, () => {
+    for (const status of statuses) assert.equal(said(refused(status)), verdict, `${status}`)
+  })
+}
+
+test('U1 what fails below HTTP is another account’s chance, a broken answer is not', () => {
+  const broken: Fault = { kind: 'broken', text: '' }
+  for (const cause of ['upstream_connect', 'upstream_dns', 'upstream_tls', 'upstream_reset'])
+    assert.equal(said({ fault: broken, cause }), 'broken another repeated', cause)
+  for (const cause of [
+    'upstream_protocol',
+    'upstream_oversize',
+    'upstream_redirect',
+    'upstream_ttfb_timeout',
+    'shutdown',
+  ])
+    assert.equal(said({ fault: broken, cause }), 'broken nobody no', cause)
+})
+
+test('U1 a race on a reused connection may be tried at any account, this one too, which does not cool', () => {
+  const fault: Fault = { kind: 'broken', text: '' }
+  assert.equal(said({ fault, cause: 'upstream_reset', isReuseRace: true }), 'broken any no')
+})
+
+test('U1 an error with status 200 counts by what it is about', () => {
+  const verdicts: Record<Fault['kind'], string> = {
+    rejected: 'rejected nobody no',
+    capacity: 'capacity another now',
+    account: 'account another now',
+    broken: 'broken nobody no',
+    truncated: 'broken nobody no',
+  }
+  for (const [kind, verdict] of Object.entries(verdicts))
+    assert.equal(said({ fault: { kind: kind as Fault['kind'], text: '' }, cause: 'upstream_error_event' }), verdict)
+})
+
+test('U2 a refusal that speaks of our own balance is our account’s trouble, whatever its status', () => {
+  for (const status of [400, 404, 422])
+    assert.equal(said(refused(status, 'Your credit balance is too low')), 'account another now')
+  assert.equal(said(refused(500, 'Your credit balance is too low')), 'broken another repeated')
+})
+
+test('U2 F-U20 a 404 about our path or our name for the model is ours, one about what the request names is the caller’s', () => {
+  for (const text of ['', 'Not Found', 'no UP-MODEL here', 'The model does not exist', 'unknown url', 'Invalid path'])
+    assert.equal(said(refused(404, text)), 'broken nobody no', text)
+  for (const text of ['file_1 was not found', 'no such container', 'the model is tired'])
+    assert.equal(said(refused(404, text)), 'rejected nobody no', text)
+  assert.equal(said(refused(400, 'The model does not exist')), 'rejected nobody no')
+})
+
+test('U1 a pool of one account: the same target every time, nobody else when it was tried', () => {
+  const accounts = [{ name: 'a', key: undefined as never }]
+  const sim = {
+    name: 'sim',
+    baseUrl: 'http://sim',
+    accounts,
+    messagesHeaders: 'anthropic' as const,
+    headers: new Map(),
+  }
+  const pool = createPool(new Map([['sim', sim]]))
+  const one = modelOf('chat')
+  const target = pool.choose(one, undefined, [])!
+  assert.deepEqual([target.upstream, target.account, target.upstreamModel], [sim, accounts[0], 'up'])
+  assert.equal(pool.choose(one, 'a conversation', []), target)
+  assert.equal(pool.choose(one, undefined, [target]), undefined)
+  assert.equal(pool.choose(modelOf('chat', { upstream: 'gone' }), undefined, []), undefined)
+})
