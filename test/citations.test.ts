@@ -15,6 +15,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 type Kind = { pattern: RegExp; find(id: string): boolean }
 
 const faults = read('docs/faults.md')
+const review = read('docs/review.md')
 const rulings = read('docs/rulings.md')
 const rules = read('docs/translation/README.md')
 const conformance = read('docs/conformance.md')
@@ -25,6 +26,7 @@ const numbers = String.raw`§?(\d+(?:\.\d+)*(?:(?:, |, and | and |–)§?\d+(?:\
 
 const kinds: Readonly<Record<string, Kind>> = {
   fault: { pattern: /\b(F-[CUSP]\d+(?:–F-[CUSP]\d+)?)/g, find: (id) => faults.includes(`| ${id} |`) },
+  review: { pattern: /(?<![\w.\-\\$/])(H-F\d+|m(?:09|[123]\d))(?![\w-]|\.\w)/g, find: hasFinding },
   ruling: {
     pattern: /(?<![\w.\-\\$/])([NRCPTUX][1-9]\d?)(?![\w-]|\.\w)/g,
     find: (id) => rulings.includes(`**${id}** `),
@@ -73,13 +75,15 @@ test('citations of every kind are there to be followed', () => {
 
 test('a citation that leads nowhere is found, of each kind', () => {
   const text = [
-    'as F-C99 says, and F-C1 (R99, C1, T1), law I11 and I10, case A999 and A01,',
+    'as F-C99 says (H-F9, H-F1, m11, m21), and F-C1 (R99, C1, T1), law I11 and I10, case A999 and A01,',
     'TP9 and TP1, R-NOTHING, R-PAIR 9, R-PAIR 2, spec 9.9 and spec 2.2, 7.99, translation 4.9 and translation 4.2,',
     'reliability §12, reliability §1.11 and reliability §1.6, clients §70, message-wire 5.9, chat-wire §2–19,',
     'responses-wire 8.66 and responses-wire 8.6, decision 99 and decision 12.',
   ].join('\n')
   assert.deepEqual(findLost('x.ts', text), [
     'x.ts:1: fault F-C99',
+    'x.ts:1: review H-F9',
+    'x.ts:1: review m11',
     'x.ts:1: ruling R99',
     'x.ts:1: law I11',
     'x.ts:1: case A999',
@@ -137,6 +141,11 @@ function hasSection(text: string, section: string): boolean {
   if (find(section) !== undefined) return true
   const [, parent = '', item = ''] = /^(.*)\.(\d+)$/.exec(section) ?? []
   return parent !== '' && hasItem(find(parent), item)
+}
+
+/** A row of the review, which may hold several. */
+function hasFinding(id: string): boolean {
+  return new RegExp(`^\\| (?:[\\w-]+, )*${id}\\b`, 'm').test(review)
 }
 
 /** A heading of its own, and a numbered item below it where a number is cited. */
