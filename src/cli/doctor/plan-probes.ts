@@ -1,11 +1,12 @@
 import { asObject } from '../../bytes/json.ts'
+import type { WireName } from '../../catalog/model.ts'
 import { modelProbes } from './model-probes.ts'
 import { type Ask, type Asker, ok, type Probe, type Verdict } from './probe.ts'
 import { bodyOf, needRequestId } from './read-answer.ts'
 import { noSuchModel, probeRefusal, refusalProbes } from './refusal-probes.ts'
 import { clientWires } from './wires/index.ts'
 
-const wireNames = ['messages', 'chat', 'responses'] as const
+const wireNames = Object.keys(clientWires) as WireName[]
 
 /** All that is asked about the models: the gateway's own answers, each model on each wire, then the refusals of each wire. */
 export function planProbes(models: readonly string[]): Probe[] {
