@@ -10,6 +10,16 @@ export type CallLimits = BodyLimits & { writeStallMs: number }
 /** Up to here copying a body behind its head is cheaper than writing two pieces. */
 const onePieceBytesMax = 16_384
 
+export type HttpCallParts = {
+  request: IncomingMessage
+  response: ServerResponse
+  wire: WireName
+  record: CallRecord
+  limits: CallLimits
+  /** Unix milliseconds. */
+  nowMs: () => number
+}
+
 /** A request and its answer, without the socket: what a walk is given. */
 export class HttpCall implements Call {
   readonly requestId: string
@@ -24,14 +34,7 @@ export class HttpCall implements Call {
   readonly #record: CallRecord
   readonly #nowMs: () => number
 
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    wire: WireName,
-    record: CallRecord,
-    limits: CallLimits,
-    nowMs: () => number,
-  ) {
+  constructor({ request, response, wire, record, limits, nowMs }: HttpCallParts) {
     this.#request = request
     this.#response = response
     this.#limits = limits

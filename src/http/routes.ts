@@ -65,7 +65,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
 
     function walk(route: Exclude<Route, { walk: 'list_models' }>): Promise<void> {
       record.wire = route.wire
-      const call = new HttpCall(request, response, route.wire, record, limits, gateway.nowMs)
+      const call = new HttpCall({ request, response, wire: route.wire, record, limits, nowMs: gateway.nowMs })
       return route.walk === 'infer' ? infer(gateway, call, record) : countTokens(gateway, call, record)
     }
 
