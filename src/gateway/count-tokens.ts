@@ -8,7 +8,8 @@ import type { CallRecord } from './record.ts'
 
 /** The token counter: never billed, not counted against the window, nothing sent to a model (spec 4.2, ruling R1). */
 export async function countTokens(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
-  identify(gateway, call, record)
+  const identified = identify(gateway, call, record)
+  if (identified instanceof Promise) await identified
   const body = new ClientBody(await call.readBody())
   findModel(gateway, body, record)
   readSessionId((name) => call.header(name))

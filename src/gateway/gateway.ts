@@ -1,6 +1,7 @@
 import type { Directory } from '../accounts/account.ts'
+import type { Admission } from '../accounts/admission.ts'
 import type { Ledger } from '../accounts/ledger.ts'
-import type { Throttle, Windows } from '../accounts/limits.ts'
+import type { Throttle } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'
 import type { Config } from '../config/config.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
@@ -11,7 +12,7 @@ export type Gateway = {
   config(): Config
   directory: Directory
   ledger: Ledger
-  windows: Windows
+  admission: Admission
   throttle: Throttle
   upstreams(): Upstreams
   /** Unix milliseconds; for records and ids. */

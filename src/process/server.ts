@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createThrottle, createWindows, type Throttle, type Windows } from '../accounts/limits.ts'
+import { createAdmission } from '../accounts/admission.ts'
+import { createThrottle, createWindows, type LocalThrottle, type LocalWindows } from '../accounts/limits.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { Address, Config } from '../config/config.ts'
 import type { Gateway, Ticking } from '../gateway/gateway.ts'
@@ -57,6 +58,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const clockMs = parts.clockMs ?? (() => performance.now())
   let { config } = parts
   let upstreams = openUpstreams(config)
+  let windows = openWindows()
   let isReady = true
   let isDraining = false
   let hurryUp = () => {}
@@ -68,7 +70,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     config: () => config,
     directory: ledger.directory,
     ledger: ledger.ledger,
-    windows: openWindows(),
+    admission: createAdmission({
+      balances: ledger.balances,
+      windows: () => windows,
+      isWritable: () => ledger.ledger.isWritable(),
+      isShedding: () => gateway.isShedding(),
+    }),
     throttle: openThrottle(),
     upstreams: () => upstreams,
     nowMs,
@@ -121,15 +128,15 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     upstreams = openUpstreams(next)
     before.upstreams.retire()
     // Another limit starts new windows; the same limit goes on counting.
-    if (next.limits.requestsPerMinute !== before.config.limits.requestsPerMinute) gateway.windows = openWindows()
+    if (next.limits.requestsPerMinute !== before.config.limits.requestsPerMinute) windows = openWindows()
     if (next.limits.failedAuthPerMinute !== before.config.limits.failedAuthPerMinute) gateway.throttle = openThrottle()
   }
 
-  function openWindows(): Windows {
+  function openWindows(): LocalWindows {
     return createWindows({ limit: config.limits.requestsPerMinute, windowMs: 60_000, clockMs })
   }
 
-  function openThrottle(): Throttle {
+  function openThrottle(): LocalThrottle {
     return createThrottle({ limit: config.limits.failedAuthPerMinute, windowMs: 60_000, clockMs })
   }
 

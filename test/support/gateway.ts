@@ -9,7 +9,7 @@ import { createLog } from '../../src/process/log.ts'
 import { startServer } from '../../src/process/server.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
 import { openLedger } from '../../src/store/sqlite/ledger-client.ts'
-import { openStore, type Store } from '../../src/store/sqlite/store.ts'
+import { type Operator, openStore } from './operator.ts'
 import { openTap } from './tap.ts'
 
 export type TestGateway = {
@@ -21,7 +21,7 @@ export type TestGateway = {
   /** A key of the account `tester`, which starts with 100 credits. */
   key: string
   /** A connection of its own to the same store, as the command line has one. */
-  store: Store
+  store: Operator
   storePath: string
   configPath: string
   server: Awaited<ReturnType<typeof startServer>>
