@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, w
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import type { Worker } from 'node:worker_threads'
+import { StoreSilent } from '../../src/accounts/account.ts'
 import { createKey, digestKey } from '../../src/accounts/keys.ts'
 import { StoreError } from '../../src/store/sqlite/open.ts'
 import { spoolPath } from '../../src/store/sqlite/spool.ts'
@@ -86,6 +87,57 @@ test('F-C45 F-S22 what an operator changes beside a running server counts in it 
   await until(() => directory.findKnownKey(digestKey(key))?.expiresMs !== undefined)
   store.revokeKey(keyId)
   await until(() => directory.findKnownKey(digestKey(key)) === undefined)
+})
+
+test('R16 a key is found from the first question after it was made, forty of forty, though the store is polled once an hour', async (t) => {
+  const path = createPath(t)
+  const { directory } = await open(t, path, { pollMs: 3_600_000 })
+  const store = openStore(path)
+  t.after(() => store.close())
+  store.createAccount('one')
+  for (let i = 0; i < 40; i++) {
+    const { key, id } = store.createKey('one')
+    assert.equal((await directory.findKey(digestKey(key)))?.id, id)
+    const known = directory.findKey(digestKey(key))
+    assert.ok(!(known instanceof Promise) && known?.id === id, 'from then on memory holds it')
+  }
+  assert.equal(await directory.findKey(createKey().digest), undefined)
+})
+
+test('R16 C5 a store that is held up does not say: a question for a key ends in time, and works again afterwards', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const { key } = store.createKey('one')
+  const { ledger, directory, accounts } = await open(t, path, { busyMs: 400, lookMs: 20, pollMs: 3_600_000 })
+  const blocker = new DatabaseSync(path)
+  t.after(() => blocker.close())
+  blocker.exec('BEGIN IMMEDIATE')
+  const debit = ledger.debit(createDebit('req_1', accounts.get(id)!))
+  // Sooner or later the thread waits for the lock and hears nothing.
+  let failure: unknown
+  for (let tries = 0; tries < 1_000 && !failure; tries++) {
+    try {
+      assert.equal(await directory.findKey(createKey().digest), undefined)
+    } catch (error) {
+      failure = error
+    }
+  }
+  assert.ok(failure instanceof StoreSilent)
+  assert.ok(directory.findKnownKey(digestKey(key)))
+  blocker.exec('COMMIT')
+  await debit
+  assert.equal(await directory.findKey(createKey().digest), undefined)
+})
+
+test('R16 C5 a store that is lost is silent, and says so at once', async (t) => {
+  const path = createPath(t)
+  openStore(path).close()
+  const { directory, fatals } = await open(t, path, { pollMs: 3_600_000 })
+  renameSync(path, `${path}.moved`)
+  await assert.rejects(async () => directory.findKey(createKey().digest), StoreSilent)
+  assert.equal(fatals.length, 1)
 })
 
 test('uses of keys are written now and then', async (t) => {

@@ -48,6 +48,8 @@ export type TestOptions = {
   config?: Record<string, unknown>
   /** Credits of the account `tester`. */
   credit?: string
+  /** How often the store is looked at for what others changed in it. */
+  pollMs?: number
 }
 
 const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
@@ -94,7 +96,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     clockMs: () => performance.now(),
     onFatal: (error) => log.event('error', 'ledger_lost', { error: error.message }),
     log: log.event,
-    pollMs: 50,
+    pollMs: options.pollMs ?? 50,
   })
   const server = await startServer({ config, ledger, log, nowMs, clockMs })
   const tap = openTap(server.address.port, (model) => server.gateway.config().catalog.models.get(model)?.wire)
