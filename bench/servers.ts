@@ -3,6 +3,7 @@ import { chmodSync, copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync
 import { createServer } from 'node:net'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { createBooks } from '../src/accounts/books.ts'
 import { parseCredits } from '../src/accounts/credit.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
 import { answerNames } from './answers.ts'
@@ -46,7 +47,7 @@ export async function startBench(against?: string, nodeArguments: readonly strin
   else servers.push({ name: 'nginx', ...(await startNginx(upstreamPort.port)) })
   const bare = [...pin, process.execPath, join(here, 'bare-pipe.ts'), origin]
   servers.push({ name: 'bare', ...(await start(bare, /^(\d+)$/m)) })
-  const { configs, key } = writeConfigs(folder, origin)
+  const { configs, key } = await writeConfigs(folder, origin)
   servers.push({ name: 'gateway', ...(await startGateway(join(here, '..'), configs[0]!)) })
   if (against) servers.push({ name: 'before', ...(await startGateway(resolve(against), configs[1]!)) })
   return { servers, key, notes, close }
@@ -116,7 +117,7 @@ function pinOthers(notes: string[]): string[] {
 }
 
 /** Two configurations that differ in their stores, with the same account and key. */
-function writeConfigs(folder: string, origin: string): { configs: string[]; key: string } {
+async function writeConfigs(folder: string, origin: string): Promise<{ configs: string[]; key: string }> {
   const models = answerNames.flatMap((answer) =>
     (['messages', 'chat', 'responses'] as const).map((wire) => ({
       id: `${answer}-${wire}`,
@@ -131,8 +132,9 @@ function writeConfigs(folder: string, origin: string): { configs: string[]; key:
   const upstreams = Object.fromEntries(answerNames.map((name) => [name, { base_url: `${origin}/${name}`, accounts }]))
   const stores = ['gateway', 'before'].map((name) => join(folder, `${name}.db`))
   const opened = openStore(stores[0]!)
-  opened.createAccount('bench', parseCredits('1000000000'))
-  const { key } = opened.createKey('bench')
+  const books = createBooks(opened, Date.now)
+  await books.createAccount('bench', parseCredits('1000000000'))
+  const { key } = await books.createKey('bench')
   opened.close()
   copyFileSync(stores[0]!, stores[1]!)
   chmodSync(stores[1]!, 0o600)

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
+import { createBooks } from '../src/accounts/books.ts'
 import { parseCredits } from '../src/accounts/credit.ts'
 import { priceNanos } from '../src/catalog/model.ts'
 import { startSimulator } from '../src/simulator/simulator.ts'
@@ -35,8 +36,9 @@ const storePath = join(folder, 'triwire.db')
 const simulator = await startSimulator()
 writeFileSync(join(folder, 'triwire.yaml'), configuration(), { mode: 0o600 })
 const setUp = openStore(storePath)
-setUp.createAccount('one', parseCredits('1000000'))
-const { key } = setUp.createKey('one')
+const books = createBooks(setUp, Date.now)
+await books.createAccount('one', parseCredits('1000000'))
+const { key } = await books.createKey('one')
 setUp.close()
 
 const started = new Set<string>()

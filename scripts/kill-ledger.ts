@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
+import { createBooks } from '../src/accounts/books.ts'
 import { type Prices, priceNanos } from '../src/catalog/model.ts'
 import { newRequestId } from '../src/ids/request-id.ts'
 import { openLedger } from '../src/store/sqlite/ledger-client.ts'
@@ -74,7 +75,7 @@ async function runTrials(trials: number): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'triwire-kill-'))
   const path = join(dir, 'triwire.db')
   const setUp = openStore(path)
-  setUp.createAccount('one')
+  await createBooks(setUp, Date.now).createAccount('one')
   setUp.close()
   const acked = new Set<string>()
   let [spooled, recoveries, slowestReadyMs] = [0, 0, 0]

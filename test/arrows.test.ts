@@ -35,7 +35,7 @@ const arrows: Record<string, Arrow> = {
     types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
   },
-  'store/sqlite': { may: ['accounts', 'ids'], outside: ['node:*'] },
+  'store/sqlite': { may: ['accounts'], outside: ['node:*'] },
   config: {
     may: ['catalog', 'bytes', 'accounts', 'simulator'],
     outside: ['yaml', 'zod', 'node:*'],

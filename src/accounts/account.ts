@@ -1,14 +1,10 @@
-/** Who pays. One live object per account: every request of the account sees the same balance and holds. */
+import type { Eventual } from './eventual.ts'
+
+/** Who pays. One live object per account; what it has and what it holds is the admission's (admission.ts). */
 export type Account = {
   readonly id: string
   name: string
   state: 'active' | 'suspended'
-  /** Sum of the account's ledger entries, as last read from the store. */
-  balanceNanos: bigint
-  /** Sum of the holds of requests that are running (ruling C2). */
-  heldNanos: bigint
-  /** Requests that hold. */
-  running: number
 }
 
 export type ApiKey = {
@@ -20,10 +16,18 @@ export type ApiKey = {
   readonly expiresMs: number | undefined
 }
 
-/** Accounts and keys as the store has them, kept in memory so that a request asks no one. */
+/** Accounts and keys as the store has them, kept in memory so that a request asks no one. Keys are named by digest (keys.ts). */
 export interface Directory {
-  /** By the key's digest (see keys.ts). Revoked and unknown keys are not found. @throws when the store was never read. */
-  findKey(digest: string): ApiKey | undefined
+  /** What memory holds. Revoked and unknown keys it does not hold, nor those that were made a moment ago. */
+  findKnownKey(digest: string): ApiKey | undefined
+  /**
+   * What memory holds, and else the store (ruling R16): a key is valid from the moment the command that made it returned.
+   * @throws StoreSilent when the store does not answer, by then nobody knows whether the key is valid (ruling C5).
+   */
+  findKey(digest: string): Eventual<ApiKey | undefined>
   /** Notes a use, for `last_used`; written to the store now and then. */
   touch(key: ApiKey): void
 }
+
+/** The store did not say in time what only it knows. */
+export class StoreSilent extends Error {}

@@ -1,5 +1,3 @@
-import type { Account } from './account.ts'
-
 /*
  * What running requests will probably cost is held back, so that many at once cannot spend the same credit (ruling C2).
  * A request is admitted while balance − holds is above zero, then holds its estimate. The law of overdraft:
@@ -9,23 +7,35 @@ import type { Account } from './account.ts'
  * because the last request admitted found at least one nano-credit not yet held.
  */
 
+/** What an account has, in nano-credits. One live object per account: all its requests see the same. */
+export type Balance = {
+  /** Sum of the account's ledger entries, as the store last told it, less what is owed. */
+  balanceNanos: bigint
+  /** Debits that the store should have taken and has not: nobody may spend them again (ruling C5). */
+  owedNanos: bigint
+  /** Sum of the holds of requests that are running. */
+  heldNanos: bigint
+  /** Requests that hold. */
+  running: number
+}
+
 /** With nothing running a positive balance always admits: then nothing is held. */
-export function isAdmitted(account: Account): boolean {
-  return account.balanceNanos - account.heldNanos > 0n
+export function isAdmitted(balance: Balance): boolean {
+  return balance.balanceNanos - balance.heldNanos > 0n
 }
 
 /**
  * Holds an estimate until the request is settled. Ask `isAdmitted` in the same turn of the event loop.
  * @returns the release; it takes effect once.
  */
-export function hold(account: Account, amountNanos: bigint): () => void {
-  account.heldNanos += amountNanos
-  account.running++
+export function hold(balance: Balance, amountNanos: bigint): () => void {
+  balance.heldNanos += amountNanos
+  balance.running++
   let isHeld = true
   return () => {
     if (!isHeld) return
     isHeld = false
-    account.heldNanos -= amountNanos
-    account.running--
+    balance.heldNanos -= amountNanos
+    balance.running--
   }
 }

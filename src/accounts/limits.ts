@@ -1,8 +1,10 @@
+import type { Eventual } from './eventual.ts'
+
 export type Place = { ok: true; giveBack(): void } | { ok: false; retryAfterSeconds: number }
 
 /** Counts per key in fixed windows: a window opens at the key's first request and all is forgotten at its end (spec 8). */
 export interface Windows {
-  take(key: string): Place
+  take(key: string): Eventual<Place>
 }
 
 export type WindowOptions = {
@@ -16,10 +18,17 @@ export type WindowOptions = {
 
 type Window = { endsMs: number; taken: number }
 
-export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions): Windows {
+/** In the memory of the one process that serves: answers at once. */
+export type LocalWindows = {
+  take(key: string): Place
+  /** Whether `take` would refuse; takes nothing. */
+  isFull(key: string): boolean
+}
+
+export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions): LocalWindows {
   // In the order of opening, which is also the order of ending.
   const windows = new Map<string, Window>()
-  return { take }
+  return { take, isFull: (key) => (findOpen(key, clockMs())?.taken ?? 0) >= limit }
 
   function take(key: string): Place {
     const nowMs = clockMs()
@@ -57,13 +66,21 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
 
 /** Counts failed authentications per address (ruling R4). Only who fails is ever throttled. */
 export interface Throttle {
+  /** Whether the next failure of this address would be throttled. Counts nothing. */
+  isThrottled(ip: string): Eventual<boolean>
   /** Notes a failure. The one after the limit, and every later one in the window, is throttled. */
-  fail(ip: string): { throttled: boolean; retryAfterSeconds: number }
+  fail(ip: string): Eventual<Failure>
 }
 
-export function createThrottle(options: WindowOptions): Throttle {
+export type Failure = { throttled: boolean; retryAfterSeconds: number }
+
+/** A throttle in the memory of the one process that serves: answers at once. */
+export type LocalThrottle = { isThrottled(ip: string): boolean; fail(ip: string): Failure }
+
+export function createThrottle(options: WindowOptions): LocalThrottle {
   const windows = createWindows(options)
   return {
+    isThrottled: (ip) => windows.isFull(ipKey(ip)),
     fail(ip) {
       const place = windows.take(ipKey(ip))
       return place.ok ? { throttled: false, retryAfterSeconds: 0 } : { throttled: true, ...place }
@@ -78,35 +95,20 @@ export function createThrottle(options: WindowOptions): Throttle {
 export function ipKey(ip: string): string {
   if (!ip.includes(':')) return ip
   const groups = readGroups(ip)
-  const isMappedIpv4 = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff
-  if (isMappedIpv4)
-    return groups
-      .slice(6)
-      .flatMap((group) => [group >> 8, group & 255])
-      .join('.')
-  return `${groups
-    .slice(0, 4)
-    .map((group) => group.toString(16))
-    .join(':')}::/64`
+  const isMappedIpv4 = groups.slice(0, 6).join(':') === '0:0:0:0:0:ffff'
+  if (!isMappedIpv4) return `${groups.slice(0, 4).join(':')}::/64`
+  const octets = groups.slice(6).map((group) => Number.parseInt(group, 16))
+  return octets.flatMap((pair) => [pair >> 8, pair & 255]).join('.')
 }
 
-/** The eight 16-bit groups of an IPv6 address in any of its spellings, a zone left out. */
-function readGroups(ip: string): number[] {
-  const [head = '', tail] = ip
-    .replace(/%.*$/, '')
-    .replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, toHexGroups)
-    .split('::')
-  const front = readHex(head)
-  const back = readHex(tail ?? '')
-  const gap = Math.max(0, 8 - front.length - back.length)
-  return [...front, ...new Array<number>(gap).fill(0), ...back]
+/** The eight groups of an IPv6 address in hex. The platform's URLs know every spelling; a zone they do not take. */
+function readGroups(ip: string): string[] {
+  const { hostname } = new URL(`http://[${ip.replace(/%.*$/, '')}]`)
+  const [front, back = ''] = hostname.slice(1, -1).split('::')
+  const [head, tail] = [readHalf(front!), readHalf(back)]
+  return [...head, ...new Array<string>(8 - head.length - tail.length).fill('0'), ...tail]
 }
 
-function toHexGroups(_: string, ...octets: string[]): string {
-  const [a, b, c, d] = octets.map(Number) as [number, number, number, number]
-  return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
-}
-
-function readHex(text: string): number[] {
-  return text ? text.split(':').map((group) => Number.parseInt(group, 16)) : []
+function readHalf(text: string): string[] {
+  return text === '' ? [] : text.split(':')
 }

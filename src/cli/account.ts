@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import type { AccountRow } from '../accounts/book-rows.ts'
 import { formatCredits, parseCredits } from '../accounts/credit.ts'
-import type { AccountRow } from '../store/sqlite/accounts.ts'
 import { formatFields, formatTable, print } from './print.ts'
 import { withStore } from './store.ts'
 
@@ -11,13 +11,13 @@ export function addAccountCommands(program: Command): void {
     .description('make an account')
     .option('--credit <credits>', 'credit it starts with, such as 12.5', readFirstCredits, 0n)
     .action(async (name: string, { credit }: { credit: bigint }, command: Command) => {
-      show(command, await withStore(command, (store) => store.createAccount(name, credit), { create: true }))
+      show(command, await withStore(command, (books) => books.createAccount(name, credit), { create: true }))
     })
   account
     .command('list')
     .description('list all accounts')
     .action(async (_options, command: Command) => {
-      const rows = (await withStore(command, (store) => store.listAccounts())).map(toData)
+      const rows = (await withStore(command, (books) => books.listAccounts())).map(toData)
       print(command, rows, () => {
         const cells = rows.map(({ id, name, state, balance }) => [id, name, state, balance])
         return formatTable(['id', 'name', 'state', 'balance'], cells)
@@ -27,19 +27,19 @@ export function addAccountCommands(program: Command): void {
     .command('show <account>')
     .description('show an account, by name or id')
     .action(async (name: string, _options, command: Command) => {
-      show(command, await withStore(command, (store) => store.findAccount(name)))
+      show(command, await withStore(command, (books) => books.findAccount(name)))
     })
   account
     .command('suspend <account>')
     .description('refuse its requests; those that run are finished')
     .action(async (name: string, _options, command: Command) => {
-      show(command, await withStore(command, (store) => store.setAccountState(name, 'suspended')))
+      show(command, await withStore(command, (books) => books.setAccountState(name, 'suspended')))
     })
   account
     .command('activate <account>')
     .description('end its suspension')
     .action(async (name: string, _options, command: Command) => {
-      show(command, await withStore(command, (store) => store.setAccountState(name, 'active')))
+      show(command, await withStore(command, (books) => books.setAccountState(name, 'active')))
     })
   account
     .command('credit')
@@ -48,9 +48,9 @@ export function addAccountCommands(program: Command): void {
     .argument('<credits>', 'such as 12.5 or -3', readCredits)
     .requiredOption('--reference <text>', 'number of the payment: the same one again is not booked again')
     .action(async (name: string, credits: bigint, { reference }: { reference: string }, command: Command) => {
-      const row = await withStore(command, (store) => {
-        store.credit(name, credits, reference)
-        return store.findAccount(name)
+      const row = await withStore(command, async (books) => {
+        await books.credit(name, credits, reference)
+        return books.findAccount(name)
       })
       show(command, row)
     })

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import type { KeyRow } from '../store/sqlite/accounts.ts'
+import type { KeyRow } from '../accounts/book-rows.ts'
 import { formatTable, formatTime, print } from './print.ts'
 import { withStore } from './store.ts'
 
@@ -11,14 +11,14 @@ export function addKeyCommands(program: Command): void {
     .command('create <account>')
     .description('make a key; it is shown this once')
     .action(async (account: string, _options, command: Command) => {
-      const made = await withStore(command, (store) => store.createKey(account))
+      const made = await withStore(command, (books) => books.createKey(account))
       print(command, made, () => made.key)
     })
   key
     .command('list [account]')
     .description('list keys by their first characters')
     .action(async (account: string | undefined, _options, command: Command) => {
-      const rows = (await withStore(command, (store) => store.listKeys(account))).map(toData)
+      const rows = (await withStore(command, (books) => books.listKeys(account))).map(toData)
       print(command, rows, () => {
         const columns = ['id', 'prefix', 'account', 'created', 'expires', 'revoked', 'last_used'] as const
         return formatTable(
@@ -31,7 +31,7 @@ export function addKeyCommands(program: Command): void {
     .command('revoke <key>')
     .description('end a key for good, by id or first characters')
     .action(async (name: string, _options, command: Command) => {
-      const data = toData(await withStore(command, (store) => store.revokeKey(name)))
+      const data = toData(await withStore(command, (books) => books.revokeKey(name)))
       print(command, data, () => `${data.id} is revoked`)
     })
   key
@@ -39,7 +39,7 @@ export function addKeyCommands(program: Command): void {
     .description('make a new key for the same account; the old one ends after a grace')
     .option('--grace <time>', 'how long the old key lives on, such as 90s, 30m, 24h or 7d', readTime, readTime('24h'))
     .action(async (name: string, { grace }: { grace: number }, command: Command) => {
-      const made = await withStore(command, (store) => store.rotateKey(name, grace))
+      const made = await withStore(command, (books) => books.rotateKey(name, grace))
       print(command, made, () => made.key)
     })
 }

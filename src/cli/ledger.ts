@@ -4,8 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { formatCredits, parseCredits } from '../accounts/credit.ts'
-import type { Entry } from '../store/sqlite/entries.ts'
-import type { LogLine } from '../store/sqlite/verify.ts'
+import type { Entry, LogLine } from '../accounts/entries.ts'
 import { formatFields, formatTable, formatTime, print } from './print.ts'
 import { withStore } from './store.ts'
 
@@ -17,11 +16,9 @@ export function addLedgerCommands(program: Command): void {
     .option('--account <account>', 'only of this one, by name or id')
     .option('--limit <count>', 'how many at most', readCount, 50)
     .action(async ({ account, limit }: { account?: string; limit: number }, command: Command) => {
-      const entries = await withStore(command, (store) => {
-        return store.listEntries({
-          accountId: account === undefined ? undefined : store.findAccount(account).id,
-          limit,
-        })
+      const entries = await withStore(command, async (books) => {
+        const accountId = account === undefined ? undefined : (await books.findAccount(account)).id
+        return books.listEntries({ accountId, limit })
       })
       const rows = entries.map(toLine)
       print(command, rows, () => formatLines(rows))
@@ -30,7 +27,7 @@ export function addLedgerCommands(program: Command): void {
     .command('show <request-id>')
     .description('show the debit of one request')
     .action(async (requestId: string, _options, command: Command) => {
-      const entry = await withStore(command, (store) => store.findEntry(requestId))
+      const entry = await withStore(command, (books) => books.findEntry(requestId))
       if (!entry) throw new Error(`There is no debit of request ${requestId}: refused and failed requests have none`)
       const data = toDebit(entry)
       print(command, data, () => formatFields(data))
@@ -42,7 +39,7 @@ export function addLedgerCommands(program: Command): void {
     .action(async ({ log }: { log?: string[] }, command: Command) => {
       const lines = log && (await readLogs(log))
       const { priceNanos } = await import('../catalog/model.ts')
-      const findings = await withStore(command, (store) => store.verify({ priceNanos, log: lines }))
+      const findings = await withStore(command, (books) => books.verify({ priceNanos, log: lines }))
       print(command, { ok: !findings.length, findings }, () => findings.join('\n') || 'the ledger is right')
       if (findings.length) process.exitCode = 1
     })
@@ -51,8 +48,8 @@ export function addLedgerCommands(program: Command): void {
     .description('write all entries, the oldest first')
     .requiredOption('--csv', 'as comma-separated values')
     .action((_options, command: Command) =>
-      withStore(command, async (store) => {
-        await pipeline(Readable.from(formatCsv(store.eachEntry())), process.stdout, { end: false })
+      withStore(command, async (books) => {
+        await pipeline(Readable.from(formatCsv(books.eachEntry())), process.stdout, { end: false })
       }),
     )
 }
@@ -148,9 +145,9 @@ const csvColumns = [
   'created',
 ] as const satisfies (keyof Line)[]
 
-function* formatCsv(entries: Iterable<Entry>): Iterable<string> {
+async function* formatCsv(entries: AsyncIterable<Entry>): AsyncIterable<string> {
   yield `${csvColumns.join(',')}\r\n`
-  for (const entry of entries) {
+  for await (const entry of entries) {
     const line = toLine(entry)
     yield `${csvColumns.map((name) => formatCell(line[name])).join(',')}\r\n`
   }

@@ -1,25 +1,30 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { Store } from '../store/sqlite/store.ts'
+import type { Books } from '../accounts/books.ts'
+import { explainBookError } from './book-errors.ts'
 
 /** What is typed before or after any command. */
 export type GlobalOptions = { config?: string; store?: string; json?: boolean }
 
 /**
- * Runs `work` with the store that a server with the same settings would use (ruling X4), and closes it. The file is changed
- * directly, whether a server runs on it or not: a server sees the change within a second.
+ * Runs `work` with the books of the store that a server with the same settings would use (ruling X4), and closes it. The
+ * file is changed directly, whether a server runs on it or not: a server sees the change within a second.
  * @param create whether a missing store is made.
+ * @throws what a rule forbids, in words for the person at the command line.
  */
 export async function withStore<T>(
   command: Command,
-  work: (store: Store) => T | Promise<T>,
+  work: (books: Books) => Promise<T>,
   { create = false } = {},
 ): Promise<T> {
   const path = await findStore(command.optsWithGlobals())
   const { openStore } = await import('../store/sqlite/store.ts')
+  const { createBooks } = await import('../accounts/books.ts')
   const store = openStore(path, { busyMs: 5_000, create })
   try {
-    return await work(store)
+    return await work(createBooks(store, Date.now))
+  } catch (error) {
+    throw explainBookError(error)
   } finally {
     store.close()
   }

@@ -1,6 +1,7 @@
 import type { Directory } from '../accounts/account.ts'
+import type { Admission } from '../accounts/admission.ts'
 import type { Ledger } from '../accounts/ledger.ts'
-import type { Throttle, Windows } from '../accounts/limits.ts'
+import type { Throttle } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'
 import type { Snapshots } from './snapshot.ts'
 
@@ -10,7 +11,7 @@ export type Gateway = {
   snapshots: Snapshots
   directory: Directory
   ledger: Ledger
-  windows: Windows
+  admission: Admission
   throttle: Throttle
   /** Unix milliseconds; for records and ids. */
   nowMs(): number

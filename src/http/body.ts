@@ -24,6 +24,11 @@ export function tooLarge(bodyBytesMax: number): GatewayError {
  */
 export function readBody(request: IncomingMessage, response: ServerResponse, limits: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    // While its key was looked for in the store; nothing more will come of it.
+    if (request.destroyed) {
+      reject(new ClientGone())
+      return
+    }
     const encoding = request.headers['content-encoding']
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
       reject(new GatewayError('invalid_body', 'A compressed body is not taken: send it without content-encoding.'))

@@ -1,3 +1,4 @@
+import { createBooks } from '../accounts/books.ts'
 import { parseCredits } from '../accounts/credit.ts'
 import { openStore } from '../store/sqlite/store.ts'
 
@@ -8,12 +9,14 @@ const demoCredit = '10'
 export type Demo = { key: string | undefined }
 
 /** Makes the demo account in a store that has no account yet; only ever on a first start. @throws StoreError */
-export function createDemo(storePath: string): Demo {
+export async function createDemo(storePath: string): Promise<Demo> {
   const store = openStore(storePath)
+  const books = createBooks(store, Date.now)
   try {
-    if (store.listAccounts().length > 0) return { key: undefined }
-    store.createAccount(demoAccount, parseCredits(demoCredit))
-    return { key: store.createKey(demoAccount).key }
+    if ((await books.listAccounts()).length > 0) return { key: undefined }
+    await books.createAccount(demoAccount, parseCredits(demoCredit))
+    const { key } = await books.createKey(demoAccount)
+    return { key }
   } finally {
     store.close()
   }

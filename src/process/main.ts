@@ -33,7 +33,7 @@ async function run(options: ConfigOptions): Promise<void> {
 
   mkdirSync(dirname(config.store), { recursive: true, mode: 0o700 })
   // Before the ledger is opened, so that the key it prints is known from the first request on.
-  const demo = config.isBuiltIn ? createDemo(config.store) : undefined
+  const demo = config.isBuiltIn ? await createDemo(config.store) : undefined
   let server: RunningServer | undefined
   const ledger = await openLedger({
     path: config.store,

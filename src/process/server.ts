@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createThrottle, createWindows, type Throttle, type Windows } from '../accounts/limits.ts'
+import { createAdmission } from '../accounts/admission.ts'
+import { createThrottle, createWindows, type LocalThrottle, type LocalWindows } from '../accounts/limits.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { Address, Config } from '../config/config.ts'
 import { type Gateway, tick } from '../gateway/gateway.ts'
@@ -60,6 +61,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { config } = parts
   const snapshots = createSnapshots(openSnapshot(config))
   const listeners: readonly RecordListener[] = [log.access]
+  let windows = openWindows(config)
   let isReady = true
   let isDraining = false
   let hurryUp = () => {}
@@ -70,7 +72,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     snapshots,
     directory: ledger.directory,
     ledger: ledger.ledger,
-    windows: openWindows(config),
+    admission: createAdmission({
+      balances: ledger.balances,
+      windows: () => windows,
+      isWritable: () => ledger.ledger.isWritable(),
+      isShedding: () => gateway.isShedding(),
+    }),
     throttle: openThrottle(config),
     nowMs,
     clockMs,
@@ -117,15 +124,15 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     const { limits } = snapshots.current.config
     snapshots.replace(openSnapshot(next))
     // Another limit starts new windows; the same limit goes on counting.
-    if (next.limits.requestsPerMinute !== limits.requestsPerMinute) gateway.windows = openWindows(next)
+    if (next.limits.requestsPerMinute !== limits.requestsPerMinute) windows = openWindows(next)
     if (next.limits.failedAuthPerMinute !== limits.failedAuthPerMinute) gateway.throttle = openThrottle(next)
   }
 
-  function openWindows({ limits }: Config): Windows {
+  function openWindows({ limits }: Config): LocalWindows {
     return createWindows({ limit: limits.requestsPerMinute, windowMs: 60_000, clockMs })
   }
 
-  function openThrottle({ limits }: Config): Throttle {
+  function openThrottle({ limits }: Config): LocalThrottle {
     return createThrottle({ limit: limits.failedAuthPerMinute, windowMs: 60_000, clockMs })
   }
 

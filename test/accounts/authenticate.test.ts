@@ -4,7 +4,7 @@ import type { Account, ApiKey, Directory } from '../../src/accounts/account.ts'
 import { authenticate } from '../../src/accounts/authenticate.ts'
 import { createKey } from '../../src/accounts/keys.ts'
 
-const account: Account = { id: 'acct_1', name: 'one', state: 'active', balanceNanos: 1n, heldNanos: 0n, running: 0 }
+const account: Account = { id: 'acct_1', name: 'one', state: 'active' }
 const first = createKey()
 const second = createKey()
 const unknown = createKey()
@@ -12,7 +12,8 @@ const known = new Map<string, ApiKey>([
   [first.digest, { id: 'key_1', prefix: first.prefix, account, expiresMs: undefined }],
   [second.digest, { id: 'key_2', prefix: second.prefix, account, expiresMs: 1_000 }],
 ])
-const directory: Directory = { findKey: (digest) => known.get(digest), touch: () => {} }
+const findKnownKey = (digest: string) => known.get(digest)
+const directory: Directory = { findKnownKey, findKey: findKnownKey, touch: () => {} }
 
 test('R7 Bearer, its scheme in any case, and x-api-key are read on every wire', () => {
   assert.equal(read({ authorization: `Bearer ${first.key}` }), 'key_1')
@@ -50,7 +51,57 @@ test('R7 a valid key of a suspended account is the principal: its state is the n
   account.state = 'active'
 })
 
+/** What a directory is asked that holds `first` and finds others in its store. */
+function createAsked({ inStore = [unknown], isThrottled = false as boolean | Promise<boolean> } = {}) {
+  const asked: string[] = []
+  const made = new Map(inStore.map(({ digest, id, prefix }) => [digest, { id, prefix, account, expiresMs: undefined }]))
+  const looking: Directory = {
+    findKnownKey: (digest) => (digest === first.digest ? known.get(digest) : undefined),
+    async findKey(digest) {
+      asked.push(digest)
+      return made.get(digest)
+    },
+    touch: () => {},
+  }
+  return { asked, asking: { directory: looking, nowMs: 0, isThrottled: () => isThrottled } }
+}
+
+test('R16 a well-formed key that memory does not hold is looked for in the store', async () => {
+  const { asking, asked } = createAsked()
+  const found = await authenticate(asking, { xApiKey: unknown.key })
+  assert.deepEqual(found, { key: { id: unknown.id, prefix: unknown.prefix, account, expiresMs: undefined } })
+  assert.equal(await authenticate(asking, { xApiKey: createKey().key }), 'invalid')
+  assert.equal(asked.length, 2)
+})
+
+test('R16 malformed keys and keys that memory holds make nobody wait', () => {
+  const { asking, asked } = createAsked()
+  const wrong = `${unknown.key.slice(0, -1)}${unknown.key.endsWith('0') ? '1' : '0'}`
+  assert.equal(authenticate(asking, { xApiKey: wrong, authorization: 'Bearer x' }), 'invalid')
+  assert.deepEqual(authenticate(asking, { xApiKey: first.key }), { key: known.get(first.digest) })
+  assert.deepEqual(asked, [])
+})
+
+test('R16 an address that is throttled waits for nothing, and its valid key passes', async () => {
+  const { asking, asked } = createAsked({ isThrottled: true })
+  assert.equal(authenticate(asking, { xApiKey: unknown.key }), 'invalid')
+  assert.deepEqual(authenticate(asking, { xApiKey: first.key }), { key: known.get(first.digest) })
+  const elsewhere = createAsked({ isThrottled: Promise.resolve(true) })
+  assert.equal(await authenticate(elsewhere.asking, { xApiKey: unknown.key }), 'invalid')
+  assert.deepEqual([...asked, ...elsewhere.asked], [])
+})
+
+test('R7 R16 of two headers the first valid key is the principal, also when the store alone knows it', async () => {
+  const { asking, asked } = createAsked()
+  const found = await authenticate(asking, { authorization: `Bearer ${unknown.key}`, xApiKey: first.key })
+  assert.equal(typeof found === 'object' && found.key.id, unknown.id)
+  const stale = await authenticate(asking, { authorization: `Bearer ${createKey().key}`, xApiKey: first.key })
+  assert.equal(typeof stale === 'object' && stale.key.id, 'key_1')
+  assert.equal(asked.length, 2)
+})
+
 function read(credentials: { authorization?: string; xApiKey?: string }, nowMs = 0): string {
-  const result = authenticate(directory, credentials, nowMs)
+  const result = authenticate({ directory, nowMs, isThrottled: () => false }, credentials)
+  assert.ok(!(result instanceof Promise), 'what memory holds is answered at once')
   return typeof result === 'string' ? result : result.key.id
 }

@@ -1,34 +1,33 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import type { Account } from '../../src/accounts/account.ts'
-import { hold, isAdmitted } from '../../src/accounts/holds.ts'
+import { type Balance, hold, isAdmitted } from '../../src/accounts/holds.ts'
 
 test('C2 a request is admitted while balance less holds is above zero', () => {
-  const account = createAccount(10n)
-  assert.equal(isAdmitted(account), true)
-  const release = hold(account, 10n)
-  assert.equal(isAdmitted(account), false)
+  const balance = createBalance(10n)
+  assert.equal(isAdmitted(balance), true)
+  const release = hold(balance, 10n)
+  assert.equal(isAdmitted(balance), false)
   release()
-  assert.equal(isAdmitted(account), true)
-  account.balanceNanos = 0n
-  assert.equal(isAdmitted(account), false)
+  assert.equal(isAdmitted(balance), true)
+  balance.balanceNanos = 0n
+  assert.equal(isAdmitted(balance), false)
 })
 
 test('C2 with nothing running the smallest positive balance admits the largest request', () => {
-  const account = createAccount(1n)
-  assert.equal(isAdmitted(account), true)
-  hold(account, 10n ** 12n)
-  assert.deepEqual([account.heldNanos, account.running], [10n ** 12n, 1])
+  const balance = createBalance(1n)
+  assert.equal(isAdmitted(balance), true)
+  hold(balance, 10n ** 12n)
+  assert.deepEqual([balance.heldNanos, balance.running], [10n ** 12n, 1])
 })
 
 test('C2 a hold is released once', () => {
-  const account = createAccount(10n)
-  const release = hold(account, 4n)
-  hold(account, 5n)
+  const balance = createBalance(10n)
+  const release = hold(balance, 4n)
+  hold(balance, 5n)
   release()
   release()
-  assert.deepEqual([account.heldNanos, account.running], [5n, 1])
+  assert.deepEqual([balance.heldNanos, balance.running], [5n, 1])
 })
 
 test('C2 overdraft is at most what was under-estimated plus the last hold, in any order of starts and ends', () => {
@@ -36,24 +35,24 @@ test('C2 overdraft is at most what was under-estimated plus the last hold, in an
   const step = fc.record({ ends: fc.nat(), isStart: fc.boolean(), holdNanos: amount, actualNanos: amount })
   fc.assert(
     fc.property(fc.bigInt(0n, 300n), fc.array(step, { maxLength: 60 }), (balanceNanos, steps) => {
-      const account = createAccount(balanceNanos)
+      const balance = createBalance(balanceNanos)
       const running: { release: () => void; actualNanos: bigint }[] = []
       let bound = 0n
       let lastHoldNanos = 0n
       for (const { isStart, ends, holdNanos, actualNanos } of steps) {
-        if (isStart && isAdmitted(account)) {
-          running.push({ release: hold(account, holdNanos), actualNanos })
+        if (isStart && isAdmitted(balance)) {
+          running.push({ release: hold(balance, holdNanos), actualNanos })
           if (actualNanos > holdNanos) bound += actualNanos - holdNanos
           lastHoldNanos = holdNanos
         } else if (running.length) end(ends % running.length)
       }
       while (running.length) end(0)
-      assert.ok(-account.balanceNanos <= bound + lastHoldNanos, `${account.balanceNanos} ${bound} ${lastHoldNanos}`)
-      assert.deepEqual([account.heldNanos, account.running], [0n, 0])
+      assert.ok(-balance.balanceNanos <= bound + lastHoldNanos, `${balance.balanceNanos} ${bound} ${lastHoldNanos}`)
+      assert.deepEqual([balance.heldNanos, balance.running], [0n, 0])
 
       function end(index: number): void {
         const [{ release, actualNanos }] = running.splice(index, 1) as [(typeof running)[number]]
-        account.balanceNanos -= actualNanos
+        balance.balanceNanos -= actualNanos
         release()
       }
     }),
@@ -61,16 +60,16 @@ test('C2 overdraft is at most what was under-estimated plus the last hold, in an
 })
 
 test('F-C47 of 1,000 at once on a balance worth 10, ten are admitted', () => {
-  const account = createAccount(1_000n)
+  const balance = createBalance(1_000n)
   let admitted = 0
   for (let i = 0; i < 1_000; i++) {
-    if (!isAdmitted(account)) continue
-    hold(account, 100n)
+    if (!isAdmitted(balance)) continue
+    hold(balance, 100n)
     admitted++
   }
   assert.equal(admitted, 10)
 })
 
-function createAccount(balanceNanos: bigint): Account {
-  return { id: 'acct_1', name: 'one', state: 'active', balanceNanos, heldNanos: 0n, running: 0 }
+function createBalance(balanceNanos: bigint): Balance {
+  return { balanceNanos, owedNanos: 0n, heldNanos: 0n, running: 0 }
 }

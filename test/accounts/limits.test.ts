@@ -70,6 +70,18 @@ test('R4 the 11th failing request of a minute and every later one are throttled,
   assert.equal(throttle.fail('192.0.2.1').throttled, false)
 })
 
+test('R4 R16 whether an address is throttled can be asked without counting', () => {
+  let nowMs = 0
+  const throttle = createThrottle({ limit: 2, windowMs: minuteMs, clockMs: () => nowMs })
+  for (let i = 0; i < 5; i++) assert.equal(throttle.isThrottled('192.0.2.1'), false)
+  throttle.fail('192.0.2.1')
+  assert.equal(throttle.isThrottled('192.0.2.1'), false)
+  throttle.fail('192.0.2.1')
+  assert.deepEqual([throttle.isThrottled('::ffff:192.0.2.1'), throttle.isThrottled('192.0.2.2')], [true, false])
+  nowMs = minuteMs
+  assert.equal(throttle.isThrottled('192.0.2.1'), false)
+})
+
 test('F-C44 changing the address within a /64 does not help', () => {
   const throttle = createThrottle({ limit: 10, windowMs: minuteMs, clockMs: () => 0 })
   const results = Array.from({ length: 11 }, (_, i) => throttle.fail(`2001:db8:1:2::${i.toString(16)}`).throttled)

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import test from 'node:test'
 import { digestKey } from '../../src/accounts/keys.ts'
-import { openStore } from '../../src/store/sqlite/store.ts'
 import { createDebitRow, createPath, open, until } from '../store/fixtures.ts'
+import { openStore } from '../support/operator.ts'
 import { run } from './run.ts'
 
 test('an account from its making to its suspension, as data', async (t) => {
@@ -53,14 +53,14 @@ test('C8 two processes racing with one reference give one credit', async (t) => 
 
 test('F-C45 what the command line changes counts in a running server', async (t) => {
   const path = createPath(t)
-  const { directory, accounts } = await open(t, path, { pollMs: 200 })
+  const { directory, balances } = await open(t, path, { pollMs: 200 })
   const { id } = (await run(['account', 'create', 'one', '--credit', '1', '--store', path, '--json'])).json
   const { key, id: keyId } = (await run(['key', 'create', 'one', '--store', path, '--json'])).json
   const digest = digestKey(key!)
-  await until(() => directory.findKey(digest) !== undefined)
-  assert.equal(accounts.get(id!)?.balanceNanos, 1_000_000_000n)
+  await until(() => directory.findKnownKey(digest) !== undefined)
+  assert.equal(balances.get(id!)?.balanceNanos, 1_000_000_000n)
   await run(['key', 'revoke', keyId!, '--store', path])
-  await until(() => directory.findKey(digest) === undefined)
+  await until(() => directory.findKnownKey(digest) === undefined)
 })
 
 test('the ledger is shown, exported and compared with the access log', async (t) => {

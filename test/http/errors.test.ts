@@ -312,14 +312,14 @@ test('spec 7.3 R6 what an upstream asks to wait is told', async () => {
 })
 
 test('spec 7.2, 7.3 an unhandled failure is 500 internal_error, told in fixed words and logged whole', async () => {
-  const { findKey } = gateway.server.gateway.directory
-  gateway.server.gateway.directory.findKey = () => {
+  const { findKnownKey } = gateway.server.gateway.directory
+  gateway.server.gateway.directory.findKnownKey = () => {
     throw new Error('this is a bug')
   }
   const row = { status: 500, type: 'api_error', code: 'internal_error', param: null, retry: 'true' } as const
   const messages = new Set<string>()
   for (const wire of wires) messages.add(await checkError(await withKey(good)(wire), wire, row))
-  gateway.server.gateway.directory.findKey = findKey
+  gateway.server.gateway.directory.findKnownKey = findKnownKey
   assert.equal(messages.size, 1)
   assert.equal((await withKey(good)('chat')).status, 200)
 })

@@ -92,7 +92,7 @@ test('R1 spec 8 a refusal for credit leaves the window as it was, a refusal of t
 
 test('R1 C2 the 402 of a hold gives the place in the window back and says to try again', async () => {
   gateway.advance(61_000)
-  const account = gateway.ledger.accounts.get(gateway.store.findAccount('fresh').id)!
+  const balance = gateway.ledger.balances.get(gateway.store.findAccount('fresh').id)!
   const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer ${keys['fresh']}\r\n`
   // Another request takes all credit while this one's body is on its way.
   const chunks = ['{"model":"native-chat",', '"messages":[{"role":"user","content":"canary-hold"}]}']
@@ -100,10 +100,10 @@ test('R1 C2 the 402 of a hold gives the place in the window back and says to try
   const connection = await openRaw(gateway.url)
   connection.write(`${head}transfer-encoding: chunked\r\n\r\n${before}`)
   await connection.read({ quietMs: 50 })
-  account.heldNanos += account.balanceNanos
+  balance.heldNanos += balance.balanceNanos
   connection.write(`${after}0\r\n\r\n`)
   const { answers } = await connection.read()
-  account.heldNanos = 0n
+  balance.heldNanos = 0n
   assert.deepEqual([answers[0]!.status, answers[0]!.headers.get('x-should-retry')], [402, 'true'])
   assert.equal(gateway.simulator.requests.length, 0)
   const body = '{"model":"native-chat","messages":[{"role":"user","content":"canary-hold"}]}'

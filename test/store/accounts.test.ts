@@ -1,86 +1,119 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
+import test, { type TestContext } from 'node:test'
+import type { BookError, BookErrorCode } from '../../src/accounts/book-error.ts'
+import { type Books, createBooks } from '../../src/accounts/books.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
-import { openStore } from '../../src/store/sqlite/store.ts'
+import { openStore, type Store } from '../../src/store/sqlite/store.ts'
 import { createPath, verifyOptions } from './fixtures.ts'
 
-test('C8 account create with credit books it with the reference create:<id>', (t) => {
-  const store = openStore(createPath(t))
+/** The books of a new store, and the store itself for what only a server reads. */
+function openBooks(t: TestContext, nowMs = Date.now): { books: Books; store: Store } {
+  const store = openStore(createPath(t), { nowMs })
   t.after(() => store.close())
-  const { id, balanceNanos, state } = store.createAccount('one', 5n)
+  return { books: createBooks(store, nowMs), store }
+}
+
+function refuses(work: Promise<unknown>, code: BookErrorCode, subject: string): Promise<void> {
+  return assert.rejects(work, (error: BookError) => {
+    assert.deepEqual([error.code, error.subject], [code, subject])
+    return true
+  })
+}
+
+test('C8 account create with credit books it with the reference create:<id>', async (t) => {
+  const { books } = openBooks(t)
+  const { id, balanceNanos, state } = await books.createAccount('one', 5n)
   assert.deepEqual([balanceNanos, state], [5n, 'active'])
-  const [entry] = store.listEntries({ limit: 10 })
+  assert.equal((await books.findAccount(id)).balanceNanos, 5n)
+  const [entry] = await books.listEntries({ limit: 10 })
   assert.deepEqual([entry?.kind, entry?.amountNanos, entry?.reference], ['credit', 5n, `create:${id}`])
-  assert.deepEqual(store.verify(verifyOptions), [])
+  assert.deepEqual(await books.verify(verifyOptions), [])
 })
 
-test('names of accounts are unique, and an account is found by id or name', (t) => {
-  const store = openStore(createPath(t))
-  t.after(() => store.close())
-  const { id } = store.createAccount('one')
-  assert.throws(() => store.createAccount('one'), /already an account named "one"/)
-  assert.equal(store.findAccount('one').id, id)
-  assert.equal(store.findAccount(id).name, 'one')
-  assert.throws(() => store.findAccount('two'), /no account "two": see triwire account list/)
-  assert.equal(store.setAccountState('one', 'suspended').state, 'suspended')
-  assert.equal(store.listAccounts().length, 1)
+test('names of accounts are unique, and an account is found by id or name', async (t) => {
+  const { books } = openBooks(t)
+  const { id } = await books.createAccount('one')
+  await refuses(books.createAccount('one'), 'name_taken', 'one')
+  assert.equal((await books.findAccount('one')).id, id)
+  assert.equal((await books.findAccount(id)).name, 'one')
+  await refuses(books.findAccount('two'), 'no_account', 'two')
+  await refuses(books.listKeys('two'), 'no_account', 'two')
+  assert.equal((await books.setAccountState('one', 'suspended')).state, 'suspended')
+  assert.equal((await books.findAccount('one')).state, 'suspended')
+  assert.equal((await books.listAccounts()).length, 1)
 })
 
-test('C8 the same reference with the same account and amount is one credit, with others an error', (t) => {
-  const store = openStore(createPath(t))
-  t.after(() => store.close())
-  store.createAccount('one')
-  store.createAccount('two')
-  assert.equal(store.credit('one', 7n, 'invoice 1'), 'posted')
-  assert.equal(store.credit('one', 7n, 'invoice 1'), 'exists')
-  assert.throws(() => store.credit('one', 8n, 'invoice 1'), /used for another account or amount/)
-  assert.throws(() => store.credit('two', 7n, 'invoice 1'), /used for another account or amount/)
-  assert.equal(store.credit('one', -2n, 'correction of invoice 1'), 'posted')
-  assert.equal(store.findAccount('one').balanceNanos, 5n)
-  assert.throws(() => store.credit('one', 1n, ' '), /needs a reference/)
+test('an account that is named like the id of another keeps that one findable by its id', async (t) => {
+  const { books } = openBooks(t)
+  const { id } = await books.createAccount('one')
+  const twin = await books.createAccount(id)
+  assert.equal((await books.findAccount(id)).name, 'one')
+  await refuses(books.createAccount(id), 'name_taken', id)
+  assert.equal((await books.findAccount(twin.id)).name, id)
 })
 
-test('C1 balances are exact 64-bit integers, and none overflows', (t) => {
-  const store = openStore(createPath(t))
-  t.after(() => store.close())
-  store.createAccount('one', 2n ** 63n - 2n)
-  store.credit('one', 1n, 'a')
-  assert.equal(store.findAccount('one').balanceNanos, 9_223_372_036_854_775_807n)
-  assert.throws(() => store.credit('one', 1n, 'b'), /cannot hold so much/)
-  assert.deepEqual(store.verify(verifyOptions), [])
+test('C8 the same reference with the same account and amount is one credit, with others an error', async (t) => {
+  const { books } = openBooks(t)
+  await books.createAccount('one')
+  await books.createAccount('two')
+  assert.equal(await books.credit('one', 7n, 'invoice 1'), 'posted')
+  assert.equal(await books.credit('one', 7n, 'invoice 1'), 'exists')
+  await refuses(books.credit('one', 8n, 'invoice 1'), 'reference_conflict', 'invoice 1')
+  await refuses(books.credit('two', 7n, 'invoice 1'), 'reference_conflict', 'invoice 1')
+  assert.equal(await books.credit('one', -2n, 'correction of invoice 1'), 'posted')
+  assert.equal((await books.findAccount('one')).balanceNanos, 5n)
+  await refuses(books.credit('one', 1n, ' '), 'reference_missing', ' ')
 })
 
-test('keys are kept as digests; revoking is for good; a rotated key has its grace', (t) => {
-  const store = openStore(createPath(t), { nowMs: () => 1_000 })
-  t.after(() => store.close())
-  store.createAccount('one')
-  const old = store.createKey('one')
-  const fresh = store.rotateKey(old.prefix, 500)
-  assert.equal(store.listKeys('one').find(({ id }) => id === old.id)?.expiresMs, 1_500)
-  store.rotateKey(old.id, 9_000)
-  assert.equal(store.listKeys().find(({ id }) => id === old.id)?.expiresMs, 1_500)
-  assert.equal(store.revokeKey(fresh.id).revokedMs, 1_000)
-  assert.equal(store.revokeKey(fresh.id).revokedMs, 1_000)
-  assert.throws(() => store.rotateKey(fresh.id, 0), /is revoked/)
-  assert.throws(() => store.revokeKey('key_x'), /no key "key_x"/)
+test('C1 balances are exact 64-bit integers, and none overflows', async (t) => {
+  const { books } = openBooks(t)
+  const { id } = await books.createAccount('one', 2n ** 63n - 2n)
+  await books.credit('one', 1n, 'a')
+  assert.equal((await books.findAccount('one')).balanceNanos, 9_223_372_036_854_775_807n)
+  await refuses(books.credit('one', 1n, 'b'), 'overflow', id)
+  assert.deepEqual(await books.verify(verifyOptions), [])
+})
+
+test('a change that a rule forbids leaves nothing behind', async (t) => {
+  const { books } = openBooks(t)
+  await assert.rejects(books.createAccount('rich', 2n ** 63n))
+  assert.deepEqual(await books.listAccounts(), [])
+})
+
+test('keys are kept as digests; revoking is for good; a rotated key has its grace', async (t) => {
+  const { books, store } = openBooks(t, () => 1_000)
+  await books.createAccount('one')
+  const old = await books.createKey('one')
+  const fresh = await books.rotateKey(old.prefix, 500)
+  const expiryOf = async (id: string) => (await books.listKeys('one')).find((key) => key.id === id)?.expiresMs
+  assert.equal(await expiryOf(old.id), 1_500)
+  await books.rotateKey(old.id, 9_000)
+  assert.equal(await expiryOf(old.id), 1_500)
+  await books.rotateKey(old.id, 100)
+  assert.equal(await expiryOf(old.id), 1_100)
+  assert.equal((await books.revokeKey(fresh.id)).revokedMs, 1_000)
+  assert.equal((await books.revokeKey(fresh.id)).revokedMs, 1_000)
+  await refuses(books.rotateKey(fresh.prefix, 0), 'key_revoked', fresh.id)
+  await refuses(books.revokeKey('key_x'), 'no_key', 'key_x')
   const { keys } = store.readChanges(-1n)
-  assert.equal(keys.length, 2)
+  assert.equal(keys.length, 3)
   assert.equal(keys.find(({ id }) => id === old.id)?.digest, digestKey(old.key))
   store.touchKeys([[old.id, 1_200]])
-  assert.equal(store.listKeys('one').find(({ id }) => id === old.id)?.lastUsedMs, 1_200)
+  assert.equal((await books.listKeys('one')).find(({ id }) => id === old.id)?.lastUsedMs, 1_200)
 })
 
-test('what another connection changed is read once, whole accounts at a time', (t) => {
+test('what another connection changed is read once, whole accounts at a time', async (t) => {
   const path = createPath(t)
-  const [server, operator] = [openStore(path), openStore(path)]
+  const [server, other] = [openStore(path), openStore(path)]
   t.after(() => server.close())
-  t.after(() => operator.close())
-  operator.createAccount('one')
-  operator.createAccount('two')
+  t.after(() => other.close())
+  const operator = createBooks(other, Date.now)
+  await operator.createAccount('one')
+  await operator.createAccount('two')
   const { revision } = server.readChanges(-1n)
   const version = server.readDataVersion()
   assert.equal(server.readDataVersion(), version)
-  const { id } = operator.createKey('two')
+  const { id } = await operator.createKey('two')
   assert.notEqual(server.readDataVersion(), version)
   const changes = server.readChanges(revision)
   assert.deepEqual(
@@ -92,4 +125,25 @@ test('what another connection changed is read once, whole accounts at a time', (
     [id],
   )
   assert.deepEqual(server.readChanges(changes.revision).accounts, [])
+})
+
+test('F-C45 every change of an account or its keys is one that servers read again', async (t) => {
+  const { books, store } = openBooks(t)
+  await books.createAccount('one')
+  const { id } = await books.createKey('one')
+  const changes: [name: string, change: () => Promise<unknown>][] = [
+    ['suspended', () => books.setAccountState('one', 'suspended')],
+    ['credited', () => books.credit('one', 5n, 'invoice')],
+    ['a key more', () => books.createKey('one')],
+    ['rotated', () => books.rotateKey(id, 1_000)],
+    ['revoked', () => books.revokeKey(id)],
+  ]
+  for (const [name, change] of changes) {
+    const { revision } = store.readChanges(-1n)
+    await change()
+    assert.equal(store.readChanges(revision).accounts.length, 1, name)
+  }
+  const { revision } = store.readChanges(-1n)
+  await books.credit('one', 5n, 'invoice')
+  assert.equal(store.readChanges(revision).accounts.length, 0, 'a credit that exists changes nothing')
 })

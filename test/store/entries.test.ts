@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import fc from 'fast-check'
-import { openStore } from '../../src/store/sqlite/store.ts'
+import { openStore } from '../support/operator.ts'
 import { costNanos, createDebitRow, createPath, usage, verifyOptions } from './fixtures.ts'
 
 test('spec 1.4 a debit is recorded under its request id with the tokens and prices it was made of', (t) => {

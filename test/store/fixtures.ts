@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Account } from '../../src/accounts/account.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
+import type { DebitRow } from '../../src/accounts/settlement.ts'
 import { priceNanos } from '../../src/catalog/model.ts'
-import type { DebitRow } from '../../src/store/sqlite/entries.ts'
 import { type LedgerOptions, type OpenLedger, openLedger } from '../../src/store/sqlite/ledger-client.ts'
 
 /** The path of a store that does not exist yet, in a folder that goes with the test. */

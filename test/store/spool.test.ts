@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { createSpool } from '../../src/store/sqlite/spool.ts'
+import { createSpool, readSpool } from '../../src/store/sqlite/spool.ts'
 import { testFolder } from '../support/child.ts'
+import { createDebitRow } from './fixtures.ts'
 
 /** How many descriptors of this process are open on the file, where the system can tell. */
 function countOpen(path: string): number {
@@ -27,4 +28,16 @@ test('F-S2 a spool that is used after its closing leaves no file open: one left 
   await spool.append([])
   await spool.clear(() => true)
   assert.equal(countOpen(path), 0)
+})
+
+test('F-P1 F-S2 behind a line that a crash or a full disk has torn the next debit survives', async () => {
+  const path = join(testFolder('spool'), 'triwire.db.spool')
+  writeFileSync(path, '{"requestId":"req_0","amou', { mode: 0o600 })
+  const spool = createSpool(path)
+  await spool.append([createDebitRow('req_1', 'acct_1'), createDebitRow('req_2', 'acct_1')])
+  await spool.append([createDebitRow('req_3', 'acct_1')])
+  await spool.close()
+  const { debits, unreadable } = readSpool(path)
+  assert.deepEqual([debits.map(({ requestId }) => requestId), unreadable], [['req_1', 'req_2', 'req_3'], 1])
+  assert.deepEqual(debits[0], createDebitRow('req_1', 'acct_1'))
 })

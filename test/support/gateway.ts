@@ -10,7 +10,7 @@ import { createLog } from '../../src/process/log.ts'
 import { startServer } from '../../src/process/server.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
 import { openLedger } from '../../src/store/sqlite/ledger-client.ts'
-import { openStore, type Store } from '../../src/store/sqlite/store.ts'
+import { type Operator, openStore } from './operator.ts'
 import { openTap } from './tap.ts'
 
 export type TestGateway = {
@@ -22,7 +22,7 @@ export type TestGateway = {
   /** A key of the account `tester`, which starts with 100 credits. */
   key: string
   /** A connection of its own to the same store, as the command line has one. */
-  store: Store
+  store: Operator
   storePath: string
   configPath: string
   server: Awaited<ReturnType<typeof startServer>>
@@ -49,6 +49,8 @@ export type TestOptions = {
   config?: Record<string, unknown>
   /** Credits of the account `tester`. */
   credit?: string
+  /** How often the store is looked at for what others changed in it. */
+  pollMs?: number
 }
 
 const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
@@ -95,7 +97,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     clockMs: () => performance.now(),
     onFatal: (error) => log.event('error', 'ledger_lost', { error: error.message }),
     log: log.event,
-    pollMs: 50,
+    pollMs: options.pollMs ?? 50,
   })
   const server = await startServer({ config, ledger, log, nowMs, clockMs })
   const tap = openTap(

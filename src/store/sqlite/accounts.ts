@@ -1,50 +1,103 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { createKey } from '../../accounts/keys.ts'
-import { randomText } from '../../ids/base62.ts'
+import type { AccountRow, KeyRow } from '../../accounts/book-rows.ts'
+import type { Change, Facts, Question, Write } from '../../accounts/book-rules.ts'
 import type { Entries } from './entries.ts'
-import { StoreError, transact } from './open.ts'
-
-export type AccountRow = {
-  id: string
-  name: string
-  state: 'active' | 'suspended'
-  balanceNanos: bigint
-  createdMs: number
-}
-
-export type KeyRow = {
-  id: string
-  accountId: string
-  digest: string
-  prefix: string
-  createdMs: number
-  expiresMs: number | undefined
-  revokedMs: number | undefined
-  lastUsedMs: number | undefined
-}
+import { transact } from './open.ts'
 
 /** What a server needs to know again after another process has written: whole accounts, each with all its valid keys. */
 export type Changes = { revision: bigint; accounts: AccountRow[]; keys: KeyRow[] }
 
-export type Accounts = ReturnType<typeof createAccounts>
+/** Accounts and keys in SQL. Every change counts the account's revision up, which is how a running server finds it. */
+export interface Accounts {
+  /** One transaction, see `BookStore`. */
+  change<T>(change: Change<T>): T
+  /** By id, else by name. */
+  findAccount(idOrName: string): AccountRow | undefined
+  listAccounts(): AccountRow[]
+  listKeys(accountId?: string): KeyRow[]
+  /** Notes when keys were last used. It changes nothing that a server reads again. */
+  touchKeys(uses: Iterable<readonly [keyId: string, usedMs: number]>): void
+  /** Another number whenever another connection has committed, and only then. Means nothing on another connection. */
+  readDataVersion(): bigint
+  /** @param revision of the last reading; −1n for everything. */
+  readChanges(revision: bigint): Changes
+}
 
-/** Accounts and keys. Every change counts the account's revision up, which is how a running server finds it. */
-export function createAccounts(db: DatabaseSync, entries: Entries, nowMs: () => number) {
-  const columns = 'id, name, state, balance, created_ms'
+export function createAccounts(db: DatabaseSync, entries: Pick<Entries, 'findCredit' | 'postCredit'>): Accounts {
+  const { findFacts, ...readers } = createReaders(db, entries)
+  const write = createWriter(db, entries)
+  const setUsed = db.prepare('UPDATE keys SET last_used_ms = max(ifnull(last_used_ms, 0), ?) WHERE id = ?')
+  return {
+    ...readers,
+    ...createFollowing(db),
+    change({ about, decide }) {
+      return transact(db, () => {
+        const { writes, result } = decide(findFacts(about))
+        for (const one of writes) write(one)
+        return result
+      })
+    },
+    touchKeys(uses) {
+      transact(db, () => {
+        for (const [keyId, usedMs] of uses) setUsed.run(usedMs, keyId)
+      })
+    },
+  }
+}
+
+const columns = 'id, name, state, balance, created_ms'
+
+function createReaders(db: DatabaseSync, { findCredit }: Pick<Entries, 'findCredit'>) {
   const byIdOrName = db.prepare(`SELECT ${columns} FROM accounts WHERE id = ?1 OR name = ?1 ORDER BY id = ?1 DESC`)
+  const byName = db.prepare(`SELECT ${columns} FROM accounts WHERE name = ?`)
   const all = db.prepare(`SELECT ${columns} FROM accounts ORDER BY created_ms, id`)
+  const keysOf = db.prepare('SELECT * FROM keys WHERE ?1 IS NULL OR account_id = ?1 ORDER BY created_ms, id')
+  const keysByName = db.prepare('SELECT * FROM keys WHERE id = ?1 OR prefix = ?1')
+  const findAccount = (idOrName: string) => readAccount(byIdOrName.get(idOrName))
+  return {
+    findAccount,
+    listAccounts: () => all.all().map(readAccountRow),
+    listKeys: (accountId?: string) => keysOf.all(accountId ?? null).map(readKeyRow),
+    findFacts({ account, accountName, key, reference }: Question): Facts {
+      return {
+        account: account === undefined ? undefined : findAccount(account),
+        accountNamed: accountName === undefined ? undefined : readAccount(byName.get(accountName)),
+        keys: key === undefined ? [] : keysByName.all(key).map(readKeyRow),
+        credit: reference === undefined ? undefined : findCredit(reference),
+      }
+    },
+  }
+}
+
+function createWriter(db: DatabaseSync, { postCredit }: Pick<Entries, 'postCredit'>): (write: Write) => void {
   const insert = db.prepare(
     `INSERT INTO accounts (id, name, state, revision, created_ms)
-     VALUES (?, ?, 'active', (SELECT ifnull(max(revision), 0) + 1 FROM accounts), ?) ON CONFLICT (name) DO NOTHING`,
+     VALUES (?, ?, ?, (SELECT ifnull(max(revision), 0) + 1 FROM accounts), ?)`,
   )
   const setState = db.prepare('UPDATE accounts SET state = ? WHERE id = ?')
   const countUp = db.prepare('UPDATE accounts SET revision = (SELECT max(revision) + 1 FROM accounts) WHERE id = ?')
   const insertKey = db.prepare('INSERT INTO keys (id, account_id, digest, prefix, created_ms) VALUES (?, ?, ?, ?, ?)')
-  const keysOf = db.prepare('SELECT * FROM keys WHERE ?1 IS NULL OR account_id = ?1 ORDER BY created_ms, id')
-  const keysByName = db.prepare('SELECT * FROM keys WHERE id = ?1 OR prefix = ?1')
-  const setRevoked = db.prepare('UPDATE keys SET revoked_ms = ifnull(revoked_ms, ?) WHERE id = ?')
-  const setExpiry = db.prepare('UPDATE keys SET expires_ms = min(ifnull(expires_ms, ?1), ?1) WHERE id = ?2')
-  const setUsed = db.prepare('UPDATE keys SET last_used_ms = max(ifnull(last_used_ms, 0), ?) WHERE id = ?')
+  const setRevoked = db.prepare('UPDATE keys SET revoked_ms = ? WHERE id = ?')
+  const setExpiry = db.prepare('UPDATE keys SET expires_ms = ? WHERE id = ?')
+  return (write) => {
+    if (write.kind === 'insert_account') {
+      const { id, name, state, createdMs } = write.account
+      insert.run(id, name, state, createdMs)
+      return
+    }
+    if (write.kind === 'set_state') setState.run(write.state, write.accountId)
+    else if (write.kind === 'post_credit') postCredit(write)
+    else if (write.kind === 'expire_key') setExpiry.run(write.expiresMs, write.keyId)
+    else if (write.kind === 'revoke_key') setRevoked.run(write.revokedMs, write.keyId)
+    else {
+      const { id, accountId, digest, prefix, createdMs } = write.key
+      insertKey.run(id, accountId, digest, prefix, createdMs)
+    }
+    countUp.run(write.accountId)
+  }
+}
+
+function createFollowing(db: DatabaseSync): Pick<Accounts, 'readDataVersion' | 'readChanges'> {
   const dataVersion = db.prepare('PRAGMA data_version')
   const newest = db.prepare('SELECT ifnull(max(revision), 0) AS revision FROM accounts')
   const accountsSince = db.prepare(`SELECT ${columns} FROM accounts WHERE revision > ?`)
@@ -52,143 +105,29 @@ export function createAccounts(db: DatabaseSync, entries: Entries, nowMs: () => 
     'SELECT * FROM keys WHERE revoked_ms IS NULL AND account_id IN (SELECT id FROM accounts WHERE revision > ?)',
   )
   return {
-    createAccount,
-    listAccounts,
-    findAccount,
-    setAccountState,
-    credit,
-    createKey: addKey,
-    listKeys,
-    revokeKey,
-    rotateKey,
-    touchKeys,
-    readDataVersion,
-    readChanges,
-  }
-
-  /** Credit given at once is booked with the reference `create:<id>` (ruling C8). @throws StoreError when the name is taken. */
-  function createAccount(name: string, creditNanos = 0n): AccountRow {
-    if (!/^\S(.{0,98}\S)?$/u.test(name))
-      throw new StoreError('An account name has 1 to 100 characters and no blanks around')
-    return transact(db, () => {
-      const id = `acct_${randomText(16)}`
-      const { changes } = insert.run(id, name, nowMs())
-      if (!changes) throw new StoreError(`There is already an account named "${name}": choose another name`)
-      if (creditNanos !== 0n) entries.postCredit({ accountId: id, amountNanos: creditNanos, reference: `create:${id}` })
-      return findAccount(id)
-    })
-  }
-
-  function listAccounts(): AccountRow[] {
-    return all.all().map(readAccount)
-  }
-
-  /** By id, else by name. @throws StoreError when there is none. */
-  function findAccount(idOrName: string): AccountRow {
-    const row = byIdOrName.get(idOrName)
-    if (!row) throw new StoreError(`There is no account "${idOrName}": see triwire account list`)
-    return readAccount(row)
-  }
-
-  function setAccountState(idOrName: string, state: 'active' | 'suspended'): AccountRow {
-    return transact(db, () => {
-      const { id } = findAccount(idOrName)
-      setState.run(state, id)
-      countUp.run(id)
-      return findAccount(id)
-    })
-  }
-
-  /**
-   * A top-up, or a correction when negative. The same reference with the same account and amount is the same top-up, however
-   * often it is asked for. @throws StoreError for the same reference with another account or amount (ruling C8).
-   */
-  function credit(idOrName: string, amountNanos: bigint, reference: string): 'posted' | 'exists' {
-    if (!reference.trim())
-      throw new StoreError('A credit needs a reference: the number of its payment, or why it is given')
-    return transact(db, () => {
-      const accountId = findAccount(idOrName).id
-      const result = entries.postCredit({ accountId, amountNanos, reference })
-      if (result === 'posted') countUp.run(accountId)
-      return result
-    })
-  }
-
-  /** @returns the secret with the rest, this once. */
-  function addKey(idOrName: string): { key: string; id: string; prefix: string } {
-    return transact(db, () => issueKey(findAccount(idOrName).id))
-  }
-
-  function listKeys(idOrName?: string): KeyRow[] {
-    return keysOf.all(idOrName === undefined ? null : findAccount(idOrName).id).map(readKeyRow)
-  }
-
-  /** For good, and again without harm. @param idOrPrefix as `key list` shows them. */
-  function revokeKey(idOrPrefix: string): KeyRow {
-    return transact(db, () => {
-      const { id, accountId } = findKey(idOrPrefix)
-      setRevoked.run(nowMs(), id)
-      countUp.run(accountId)
-      return findKey(id)
-    })
-  }
-
-  /** A new key for the account; the old one is good for `graceMs` more, never longer than it already was. */
-  function rotateKey(idOrPrefix: string, graceMs: number): { key: string; id: string; prefix: string } {
-    return transact(db, () => {
-      const old = findKey(idOrPrefix)
-      if (old.revokedMs !== undefined)
-        throw new StoreError(`Key ${old.id} is revoked: make a new one with triwire key create`)
-      setExpiry.run(nowMs() + graceMs, old.id)
-      return issueKey(old.accountId)
-    })
-  }
-
-  function issueKey(accountId: string): { key: string; id: string; prefix: string } {
-    const { key, id, prefix, digest } = createKey()
-    insertKey.run(id, accountId, digest, prefix, nowMs())
-    countUp.run(accountId)
-    return { key, id, prefix }
-  }
-
-  function findKey(idOrPrefix: string): KeyRow {
-    const rows = keysByName.all(idOrPrefix)
-    if (rows.length > 1)
-      throw new StoreError(`Several keys begin with ${idOrPrefix}: name one by its id, see triwire key list`)
-    if (!rows[0]) throw new StoreError(`There is no key "${idOrPrefix}": see triwire key list`)
-    return readKeyRow(rows[0])
-  }
-
-  /** Notes when keys were last used. It changes nothing that a server reads again. */
-  function touchKeys(uses: Iterable<readonly [keyId: string, usedMs: number]>): void {
-    transact(db, () => {
-      for (const [keyId, usedMs] of uses) setUsed.run(usedMs, keyId)
-    })
-  }
-
-  /** Another number whenever another connection has committed, and only then. */
-  function readDataVersion(): bigint {
-    return dataVersion.get()!.data_version as bigint
-  }
-
-  /** @param revision of the last reading; −1n for everything. */
-  function readChanges(revision: bigint): Changes {
-    db.exec('BEGIN')
-    try {
-      return {
-        revision: newest.get()!.revision as bigint,
-        accounts: accountsSince.all(revision).map(readAccount),
-        keys: keysSince.all(revision).map(readKeyRow),
+    readDataVersion: () => dataVersion.get()!.data_version as bigint,
+    readChanges(revision) {
+      db.exec('BEGIN')
+      try {
+        return {
+          revision: newest.get()!.revision as bigint,
+          accounts: accountsSince.all(revision).map(readAccountRow),
+          keys: keysSince.all(revision).map(readKeyRow),
+        }
+      } finally {
+        db.exec('COMMIT')
       }
-    } finally {
-      db.exec('COMMIT')
-    }
+    },
   }
 }
 
 type Row = Record<string, unknown>
 
-function readAccount(row: Row): AccountRow {
+function readAccount(row: Row | undefined): AccountRow | undefined {
+  return row && readAccountRow(row)
+}
+
+function readAccountRow(row: Row): AccountRow {
   return {
     id: row.id as string,
     name: row.name as string,

@@ -1,26 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Debit } from '../../accounts/ledger.ts'
-import { resultCode, StoreError, transact } from './open.ts'
-
-/** A debit as it travels to the database: the account by its id. */
-export type DebitRow = Omit<Debit, 'account'> & { accountId: string }
+import type { Entry } from '../../accounts/entries.ts'
+import type { DebitRow, Posting } from '../../accounts/settlement.ts'
+import { resultCode, transact } from './open.ts'
 
 export type Credit = { accountId: string; amountNanos: bigint; reference: string }
-
-/** What became of a debit. Only `rejected` leaves no entry: no such account, or an amount no account can hold. */
-export type Posting = 'posted' | 'exists' | 'conflict' | 'rejected'
-
-/** A line of the ledger. A credit has a reference, a debit all the rest. */
-export type Entry = {
-  accountId: string
-  seq: number
-  kind: 'credit' | 'debit'
-  amountNanos: bigint
-  balanceAfterNanos: bigint
-  createdMs: number
-  reference: string | undefined
-  bill: Omit<DebitRow, 'accountId' | 'amountNanos' | 'createdMs' | 'prices'> | undefined
-}
 
 export type Entries = ReturnType<typeof createEntries>
 
@@ -50,24 +33,18 @@ export function createEntries(db: DatabaseSync, nowMs: () => number) {
     `SELECT a.id FROM accounts a LEFT JOIN entries e ON e.account_id = a.id AND e.seq = a.seq
      WHERE a.balance <> ifnull(e.balance_after, 0) OR (e.id IS NULL AND a.seq <> 0)`,
   )
-  return { postCredit, postDebits, readBalances, findEntry, listEntries, eachEntry, findMisfits }
+  return { findCredit, postCredit, postDebits, readBalances, findEntry, listEntries, eachEntry, findMisfits }
 
-  /** Inside the caller's transaction. See `credit` of accounts.ts. */
-  function postCredit({ accountId, amountNanos, reference }: Credit): 'posted' | 'exists' {
-    const earlier = byReference.get(reference)
-    if (earlier) {
-      if (earlier.account_id === accountId && earlier.amount === amountNanos) return 'exists'
-      throw new StoreError(`Reference "${reference}" was used for another account or amount: choose another one`)
-    }
-    refuseOverflow(accountId, amountNanos)
-    insertCredit.run(accountId, amountNanos, reference, nowMs())
-    move.run(accountId, amountNanos)
-    return 'posted'
+  /** The credit that was booked with this reference, of any account. */
+  function findCredit(reference: string): Omit<Credit, 'reference'> | undefined {
+    const row = byReference.get(reference)
+    return row && { accountId: row.account_id as string, amountNanos: row.amount as bigint }
   }
 
-  function refuseOverflow(accountId: string, amountNanos: bigint): void {
-    const sum = (balanceOf.get(accountId)!.balance as bigint) + amountNanos
-    if (sum !== BigInt.asIntN(64, sum)) throw new StoreError('The account cannot hold so much: credit a smaller amount')
+  /** Inside the caller's transaction, which has looked for the reference and knows that the balance can hold it. */
+  function postCredit({ accountId, amountNanos, reference }: Credit): void {
+    insertCredit.run(accountId, amountNanos, reference, nowMs())
+    move.run(accountId, amountNanos)
   }
 
   /** All of them in one transaction, durable when it returns. Each request id is posted once, ever. */

@@ -1,19 +1,11 @@
 import { constants, existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { DebitRow } from './entries.ts'
+import type { DebitRow, Spool } from '../../accounts/settlement.ts'
 
 /** Where debits wait that the database could not take in time: one JSON object per line, beside the database. */
 export function spoolPath(storePath: string): string {
   return `${storePath}.spool`
-}
-
-export interface Spool {
-  /** Resolves when all are on the disk. @throws when they may not be. */
-  append(debits: readonly DebitRow[]): Promise<void>
-  /** Forgets everything, unless more has come meanwhile: then `isEmpty` says no and nothing is done. */
-  clear(isEmpty: () => boolean): Promise<void>
-  close(): Promise<void>
 }
 
 /** Writes without the worker's help, so that a stuck database cannot hold it up. One append at a time. */

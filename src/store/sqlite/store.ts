@@ -1,11 +1,12 @@
+import type { VerifyOptions } from '../../accounts/entries.ts'
 import { type Accounts, createAccounts } from './accounts.ts'
 import { createEntries, type Entries } from './entries.ts'
 import { type OpenOptions, openDatabase } from './open.ts'
-import { type VerifyOptions, verify } from './verify.ts'
+import { verify } from './verify.ts'
 
-/** Everything one connection can do, each operation one transaction. The command line and the server's worker share it. */
+/** Everything one connection can do, each operation one transaction. The books and the server's worker share it. */
 export type Store = Accounts &
-  Omit<Entries, 'postCredit'> & {
+  Omit<Entries, 'findCredit' | 'postCredit'> & {
     /** Findings in words; none when the books are right. */
     verify(options: VerifyOptions): string[]
     close(): void
@@ -15,7 +16,7 @@ export type Store = Accounts &
 export function openStore(path: string, options: OpenOptions & { nowMs?: () => number } = {}): Store {
   const db = openDatabase(path, options)
   const nowMs = options.nowMs ?? Date.now
-  const { postCredit, ...entries } = createEntries(db, nowMs)
-  const accounts = createAccounts(db, { postCredit, ...entries }, nowMs)
+  const { findCredit, postCredit, ...entries } = createEntries(db, nowMs)
+  const accounts = createAccounts(db, { findCredit, postCredit })
   return { ...accounts, ...entries, verify: (options) => verify(db, options), close: () => db.close() }
 }

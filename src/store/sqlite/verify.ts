@@ -1,15 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { Entry, LogLine, VerifyOptions } from '../../accounts/entries.ts'
 import type { Debit } from '../../accounts/ledger.ts'
-import { type Entry, readEntry } from './entries.ts'
-
-/** What the access log says of one request. */
-export type LogLine = { requestId: string; amountNanos: bigint; outcome: string }
-
-export type VerifyOptions = {
-  priceNanos: (prices: Debit['prices'], usage: Debit['usage']) => bigint
-  /** All billed requests of the access log, where it is to be compared: it must reach as far back as the ledger. */
-  log?: Iterable<LogLine>
-}
+import { readEntry } from './entries.ts'
 
 /**
  * Reads the whole ledger and does every sum again, in one snapshot, so that it may run beside a busy server: entries are

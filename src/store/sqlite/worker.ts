@@ -7,8 +7,9 @@
  */
 import { statSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
+import type { DebitRow, Posted, Posting } from '../../accounts/settlement.ts'
 import type { Changes } from './accounts.ts'
-import type { DebitRow, Posting } from './entries.ts'
+import { createFeed } from './feed.ts'
 import { explainErrors, resultCode } from './open.ts'
 import { readSpool, retireSpool, spoolPath } from './spool.ts'
 import { openStore, type Store } from './store.ts'
@@ -22,7 +23,10 @@ export type WorkerOptions = {
 }
 
 export type ToWorker =
-  | { type: 'debits'; debits: DebitRow[] }
+  /** Answered by `posted`, all such messages in their order. */
+  | { type: 'post'; debits: readonly DebitRow[] }
+  /** Answered by `looked`, behind the `changes` that it brings. */
+  | { type: 'look' }
   | { type: 'uses'; uses: [keyId: string, usedMs: number][] }
   | { type: 'close' }
 
@@ -37,13 +41,11 @@ export type Recovery = {
 export type FromWorker =
   | { type: 'ready'; changes: Changes; recovery: Recovery | undefined; misfits: string[] }
   | { type: 'refused'; error: Error }
-  /** One commit: what became of each debit, and the balances after it. */
-  | {
-      type: 'posted'
-      postings: [requestId: string, posting: Posting][]
-      balances: [accountId: string, nanos: bigint][]
-    }
+  /** One commit: what became of each debit of the oldest messages that were not answered, and the balances after it. */
+  | { type: 'posted'; batches: Posting[][]; balances: Posted['balances'] }
   | { type: 'changes'; changes: Changes }
+  /** False: the store could not be read. */
+  | { type: 'looked'; isRead: boolean }
   | { type: 'trouble'; message: string; code: number }
   /** The file is gone or another one stands in its place: what is committed now would be lost. */
   | { type: 'lost'; message: string }
@@ -53,13 +55,13 @@ const port = parentPort!
 const busyPauseMs = 20
 const reopenPauseMs = 250
 
+const feed = createFeed()
+
 let store: Store | undefined
 let file = 0
-let queue: DebitRow[] = []
+let batches: (readonly DebitRow[])[] = []
 let isScheduled = false
 let isLost = false
-let revision = -1n
-let dataVersion = 0n
 
 try {
   explainErrors(path, start)
@@ -74,10 +76,11 @@ function start(): void {
   file = statSync(path).ino
   const recovery = drainsSpool ? drainSpool(store) : undefined
   const misfits = store.findMisfits()
-  say({ type: 'ready', changes: readChanges(store), recovery, misfits })
-  const poll = setInterval(pollChanges, pollMs)
+  say({ type: 'ready', changes: feed.read(store)!, recovery, misfits })
+  const poll = setInterval(readChanges, pollMs)
   port.on('message', (message: ToWorker) => {
-    if (message.type === 'debits') enqueue(message.debits)
+    if (message.type === 'post') enqueue(message.debits)
+    else if (message.type === 'look') say({ type: 'looked', isRead: readChanges() })
     else if (message.type === 'uses') noteUses(message.uses)
     else {
       clearInterval(poll)
@@ -99,8 +102,8 @@ function drainSpool(store: Store): Recovery | undefined {
   return { posted: count('posted'), known: count('exists'), rejected, unreadable, aside }
 }
 
-function enqueue(debits: DebitRow[]): void {
-  queue = queue.concat(debits)
+function enqueue(debits: readonly DebitRow[]): void {
+  batches.push(debits)
   schedule()
 }
 
@@ -117,19 +120,16 @@ function schedule(pauseMs?: number): void {
 }
 
 function flush(): void {
-  if (!queue.length || isLost) return
+  if (!batches.length || isLost) return
   try {
     store ??= openStore(path, { busyMs, create: false })
     if (isFileLost()) return
-    const postings = store.postDebits(queue)
-    const debits = queue
+    const debits = batches.flat()
+    const postings = store.postDebits(debits)
     const balances = store.readBalances(new Set(debits.map((debit) => debit.accountId)))
-    queue = []
-    say({
-      type: 'posted',
-      postings: debits.map((debit, index) => [debit.requestId, postings[index]!]),
-      balances,
-    })
+    const lengths = batches.map(({ length }) => length)
+    batches = []
+    say({ type: 'posted', batches: lengths.map((length) => postings.splice(0, length)), balances })
   } catch (error) {
     recover(error)
   }
@@ -140,7 +140,7 @@ function recover(error: unknown): void {
   say({ type: 'trouble', message: (error as Error).message, code })
   const isBusy = code === 5
   if (!isBusy) closeStore()
-  if (queue.length) schedule(isBusy ? busyPauseMs : reopenPauseMs)
+  if (batches.length) schedule(isBusy ? busyPauseMs : reopenPauseMs)
 }
 
 function closeStore(): void {
@@ -159,26 +159,18 @@ function isFileLost(): boolean {
   return true
 }
 
-/** What the command line changed, a key revoked for instance, counts here within a second (F-C45). */
-function pollChanges(): void {
+/** What the command line changed counts here within a second (F-C45). @returns false when it cannot be known. */
+function readChanges(): boolean {
   try {
-    if (isLost || isFileLost()) return
+    if (isLost || isFileLost()) return false
     store ??= openStore(path, { busyMs, create: false })
-    if (store.readDataVersion() !== dataVersion) {
-      const changes = readChanges(store)
-      if (changes.accounts.length) say({ type: 'changes', changes })
-    }
+    const changes = feed.read(store)
+    if (changes?.accounts.length) say({ type: 'changes', changes })
+    return true
   } catch (error) {
     recover(error)
+    return false
   }
-}
-
-function readChanges(store: Store): Changes {
-  // First the version: a change that comes between the two is then read twice and not missed.
-  dataVersion = store.readDataVersion()
-  const changes = store.readChanges(revision)
-  revision = changes.revision
-  return changes
 }
 
 function noteUses(uses: [keyId: string, usedMs: number][]): void {

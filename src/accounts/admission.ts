@@ -1,0 +1,93 @@
+import type { ApiKey } from './account.ts'
+import type { Balances } from './balances.ts'
+import { type Eventual, whenThere } from './eventual.ts'
+import { type Balance, hold, isAdmitted } from './holds.ts'
+import type { Place, Windows } from './limits.ts'
+
+/** Why a request may not run now. What its client is told is the gateway's business. */
+export type Refused = { ok: false } & (
+  | {
+      why:
+        | 'unwritable' // the store cannot take debits (ruling C5)
+        | 'no_credit' // nothing is left
+        | 'all_held' // what is left is held by requests that run: another try makes sense
+        | 'busy' // the process turns new work away to keep what runs alive
+    }
+  | { why: 'rate' /** Whole seconds until its window ends. */; retryAfterSeconds: number }
+)
+
+/** A request that may run. */
+export type Admitted = {
+  ok: true
+  /** Lets go of its hold. To be called when its debit is durable or it costs nothing; takes effect once. */
+  release(): void
+}
+
+/** A request on its way from its head to its hold. */
+export type Entered = Disposable & {
+  ok: true
+  /**
+   * Holds what the answer will probably cost, in nano-credits (ruling C2). Asked once. A refusal for credit gives the
+   * place in the window back (ruling R1).
+   */
+  admit(holdNanos: bigint): Eventual<Admitted | Refused>
+  /** The request is over. One that ended before it asked, for whatever reason, still uses its place (ruling R1). */
+  [Symbol.dispose](): void
+}
+
+/**
+ * Whether a request may run: credit, place and hold (rulings R1, C2, spec 8). A store in this process decides credit and
+ * place in `enter`, before the body is read. One on another machine only looks at what this process knows there, and
+ * decides all of it in `admit`, in one step. Asked by the key, which can be narrower than its account (ruling R15).
+ */
+export interface Admission {
+  /** To be called once for a request whose key is valid and whose account is active. */
+  enter(key: ApiKey): Eventual<Entered | Refused>
+}
+
+export type AdmissionOptions = {
+  balances: Pick<Balances, 'get'>
+  /** In force now; a reload may put others in their place. */
+  windows(): Windows
+  isWritable(): boolean
+  isShedding(): boolean
+}
+
+/** Balances and holds in the memory of the one process that serves. The checks run in the order they stand here (ruling R1). */
+export function createAdmission({ balances, windows, isWritable, isShedding }: AdmissionOptions): Admission {
+  return { enter }
+
+  function enter({ account }: ApiKey): Eventual<Entered | Refused> {
+    if (!isWritable()) return { ok: false, why: 'unwritable' }
+    const balance = balances.get(account.id)
+    if (!balance || balance.balanceNanos <= 0n) return { ok: false, why: 'no_credit' }
+    if (!isAdmitted(balance)) return { ok: false, why: 'all_held' }
+    if (isShedding()) return { ok: false, why: 'busy' }
+    return whenThere(windows().take(account.id), (place) => {
+      return place.ok
+        ? new Entry(balance, place)
+        : { ok: false, why: 'rate', retryAfterSeconds: place.retryAfterSeconds }
+    })
+  }
+}
+
+class Entry implements Entered {
+  readonly ok = true
+  readonly #balance: Balance
+  readonly #place: Place & { ok: true }
+
+  constructor(balance: Balance, place: Place & { ok: true }) {
+    this.#balance = balance
+    this.#place = place
+  }
+
+  /** Credit is asked for again, since other requests may have taken their holds while this one's body was read. */
+  admit(holdNanos: bigint): Admitted | Refused {
+    if (isAdmitted(this.#balance)) return { ok: true, release: hold(this.#balance, holdNanos) }
+    this.#place.giveBack()
+    return { ok: false, why: 'all_held' }
+  }
+
+  /** Its place was taken when it entered. */
+  [Symbol.dispose](): void {}
+}

@@ -1,0 +1,23 @@
+export type BookErrorCode =
+  | 'name_invalid'
+  | 'name_taken'
+  | 'no_account'
+  | 'no_key'
+  | 'key_ambiguous'
+  | 'key_revoked'
+  | 'reference_missing'
+  | 'reference_conflict'
+  | 'overflow'
+
+/** A rule of the books forbids what was asked for. In what words people are told is said where they are. */
+export class BookError extends Error {
+  readonly code: BookErrorCode
+  /** The name, id or reference it is about; not always what was typed. */
+  readonly subject: string
+
+  constructor(code: BookErrorCode, subject: string) {
+    super(`${code}: ${subject}`)
+    this.code = code
+    this.subject = subject
+  }
+}

@@ -1,0 +1,21 @@
+import type { Model } from '../catalog/model.ts'
+import type { Config } from '../config/config.ts'
+import { GatewayError } from '../errors.ts'
+import { readModelId } from '../wires/checks.ts'
+import type { ClientBody } from '../wires/client-body.ts'
+import type { CallRecord } from './record.ts'
+
+/** @throws GatewayError 400 for a missing name, 404 for an unknown one. */
+export function findModel(config: Config, body: ClientBody, record: CallRecord): Model {
+  const id = readModelId(body)
+  const model = config.catalog.models.get(id)
+  if (model === undefined) {
+    // The name is not repeated: nothing of a body ever is (spec 7.1).
+    throw new GatewayError('model_not_found', 'No such model: GET /v1/models lists those that can be named.', {
+      param: 'model',
+    })
+  }
+  record.model = model.id
+  record.modelWire = model.wire
+  return model
+}

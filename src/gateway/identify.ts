@@ -1,0 +1,54 @@
+import { type ApiKey, StoreSilent } from '../accounts/account.ts'
+import { authenticate } from '../accounts/authenticate.ts'
+import { type Eventual, whenThere } from '../accounts/eventual.ts'
+import type { Failure } from '../accounts/limits.ts'
+import { GatewayError } from '../errors.ts'
+import type { Call } from './call.ts'
+import type { Gateway } from './gateway.ts'
+import type { CallRecord } from './record.ts'
+
+/**
+ * Whose key this is (spec 5, rulings R4, R7, R16). A failing request may be throttled; one with a valid key never is.
+ * @returns at once where memory knows.
+ * @throws GatewayError 401, 429; 500 when the store that alone knows is silent, which is nobody's failure (ruling C5).
+ */
+export function identify(gateway: Gateway, call: Call, record: CallRecord): Eventual<ApiKey> {
+  const authorization = call.header('authorization')
+  const xApiKey = call.header('x-api-key')
+  const credentials = { ...(authorization ? { authorization } : {}), ...(xApiKey ? { xApiKey } : {}) }
+  const { directory, throttle } = gateway
+  const isThrottled = () => throttle.isThrottled(call.ip)
+  const found = authenticate({ directory, nowMs: gateway.nowMs(), isThrottled }, credentials)
+  const identified = whenThere(found, (found) => {
+    if (typeof found === 'object') return welcome(gateway, record, found.key)
+    return whenThere(throttle.fail(call.ip), (failure): never => refuseKey(found, failure))
+  })
+  return identified instanceof Promise ? identified.catch(explainSilence) : identified
+}
+
+function welcome(gateway: Gateway, record: CallRecord, key: ApiKey): ApiKey {
+  record.account = key.account.name
+  record.accountId = key.account.id
+  record.keyId = key.id
+  record.keyPrefix = key.prefix
+  if (key.account.state !== 'active') throw new GatewayError('account_suspended', texts.suspended)
+  gateway.directory.touch(key)
+  return key
+}
+
+function refuseKey(found: 'missing' | 'invalid', { throttled, retryAfterSeconds }: Failure): never {
+  if (throttled) throw new GatewayError('too_many_failed_auth', texts.throttled, { retryAfterSeconds })
+  throw new GatewayError('invalid_api_key', found === 'missing' ? texts.missingKey : texts.unknownKey)
+}
+
+function explainSilence(error: Error): never {
+  throw error instanceof StoreSilent ? new GatewayError('internal_error', texts.silentStore) : error
+}
+
+const texts = {
+  missingKey: 'An API key is required: send it as authorization: Bearer, or in x-api-key.',
+  unknownKey: 'The API key is not valid: check it for typing errors, or make a new one.',
+  throttled: 'Too many failed authentications from this address: wait, then send a valid API key.',
+  suspended: 'The account is not active: ask its operator to activate it.',
+  silentStore: 'The service cannot check API keys right now: try again in a moment.',
+}

@@ -1,0 +1,105 @@
+import { Worker } from 'node:worker_threads'
+import { StoreSilent } from '../../accounts/account.ts'
+import type { DebitRow, Posted, Poster } from '../../accounts/settlement.ts'
+import { StoreError } from './open.ts'
+import type { FromWorker, ToWorker, WorkerOptions } from './worker.ts'
+
+type Ready = Extract<FromWorker, { type: 'ready' }>
+
+/** What the thread says without being asked. */
+export type Told = Exclude<FromWorker, { type: 'ready' | 'refused' | 'posted' | 'looked' }>
+
+/** The serving thread's end of the ledger's thread: what was asked, and who waits for the answer. */
+export class LedgerThread implements Poster {
+  /** @throws StoreError in the operator's words when the store cannot be used. */
+  readonly ready: Promise<Ready>
+  readonly death: Promise<Error>
+  readonly #worker: Worker
+  readonly #ended: Promise<void>
+  // Answers come in the order of the questions.
+  #posts: PromiseWithResolvers<Posted>[] = []
+  #looks: PromiseWithResolvers<void>[] = []
+  #failure: Error | undefined
+  #isClosing = false
+  #isOver = false
+
+  constructor(options: WorkerOptions, tell: (told: Told) => void) {
+    const [ready, death, ended] = [
+      Promise.withResolvers<Ready>(),
+      Promise.withResolvers<Error>(),
+      Promise.withResolvers<void>(),
+    ]
+    this.ready = ready.promise
+    this.death = death.promise
+    this.#ended = ended.promise
+    this.#worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: options, name: 'ledger' })
+    this.#worker.on('message', (message: FromWorker) => {
+      if (message.type === 'ready') ready.resolve(message)
+      else if (message.type === 'refused') this.#failure = new StoreError(message.error.message)
+      else if (message.type === 'posted') this.#answerPosts(message)
+      else if (message.type === 'looked') this.#answerLook(message.isRead)
+      else tell(message)
+    })
+    this.#worker.on('error', (error) => {
+      this.#failure = error as Error
+    })
+    this.#worker.on('exit', () => {
+      const error = this.#failure ?? new Error('the ledger thread ended')
+      this.#abandon(error)
+      ready.reject(error)
+      if (!this.#isClosing) death.resolve(error)
+      ended.resolve()
+    })
+  }
+
+  post(debits: readonly DebitRow[]): Promise<Posted> {
+    return this.#ask(this.#posts, { type: 'post', debits })
+  }
+
+  /** Reads what other processes have changed; it was told when this resolves. @throws StoreSilent when it cannot be read. */
+  look(): Promise<void> {
+    return this.#ask(this.#looks, { type: 'look' })
+  }
+
+  noteUses(uses: [keyId: string, usedMs: number][]): void {
+    if (uses.length > 0) this.#send({ type: 'uses', uses })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true
+    this.#send({ type: 'close' })
+    await this.#ended
+  }
+
+  #ask<T>(waiting: PromiseWithResolvers<T>[], message: ToWorker): Promise<T> {
+    const answer = Promise.withResolvers<T>()
+    if (this.#isOver) answer.reject(new StoreSilent('the ledger thread has ended'))
+    else {
+      waiting.push(answer)
+      this.#send(message)
+    }
+    return answer.promise
+  }
+
+  #send(message: ToWorker): void {
+    this.#worker.postMessage(message)
+  }
+
+  #answerPosts({ batches, balances }: Extract<FromWorker, { type: 'posted' }>): void {
+    for (const postings of batches) this.#posts.shift()!.resolve({ postings, balances })
+  }
+
+  #answerLook(isRead: boolean): void {
+    const look = this.#looks.shift()!
+    if (isRead) look.resolve()
+    else look.reject(new StoreSilent('the store cannot be read'))
+  }
+
+  #abandon(cause: Error): void {
+    this.#isOver = true
+    for (const { reject } of this.#posts) reject(cause)
+    for (const { reject } of this.#looks) reject(new StoreSilent('the ledger thread has ended', { cause }))
+    this.#posts = []
+    this.#looks = []
+  }
+}

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { BookError } from '../../src/accounts/book-error.ts'
+import type { AccountRow, KeyRow } from '../../src/accounts/book-rows.ts'
+import {
+  type Change,
+  createAccount,
+  createKey,
+  credit,
+  type Facts,
+  revokeKey,
+  rotateKey,
+} from '../../src/accounts/book-rules.ts'
+import { digestKey } from '../../src/accounts/keys.ts'
+
+const account: AccountRow = { id: 'acct_1', name: 'one', state: 'active', balanceNanos: 10n, createdMs: 1 }
+const key: KeyRow = {
+  id: 'key_1',
+  accountId: 'acct_1',
+  digest: 'd',
+  prefix: 'sk-tri-12345678',
+  createdMs: 1,
+  expiresMs: undefined,
+  revokedMs: undefined,
+  lastUsedMs: undefined,
+}
+
+function decide<T>(change: Change<T>, facts: Partial<Facts> = {}) {
+  return change.decide({ account: undefined, accountNamed: undefined, keys: [], credit: undefined, ...facts })
+}
+
+function codeOf(change: Change<unknown>, facts: Partial<Facts> = {}): string {
+  try {
+    decide(change, facts)
+    return 'done'
+  } catch (error) {
+    return (error as BookError).code
+  }
+}
+
+test('an account name has 1 to 100 characters and no blanks around, and is of one account only', () => {
+  for (const name of ['a', 'a b', 'x'.repeat(100), '𝒳'.repeat(100), 'ä'])
+    assert.equal(codeOf(createAccount(name, 0n, 1)), 'done', name)
+  for (const name of ['', ' ', ' a', 'a ', 'a\nb', 'x'.repeat(101)])
+    assert.equal(codeOf(createAccount(name, 0n, 1)), 'name_invalid', JSON.stringify(name))
+  assert.equal(codeOf(createAccount('one', 0n, 1), { accountNamed: account }), 'name_taken')
+})
+
+test('C8 the first credit is booked as create:<id>, and none where none is given', () => {
+  const { writes, result } = decide(createAccount('one', 7n, 5))
+  assert.deepEqual(
+    writes.map((write) => write.kind),
+    ['insert_account', 'post_credit'],
+  )
+  assert.deepEqual(writes[1], {
+    kind: 'post_credit',
+    accountId: result.id,
+    amountNanos: 7n,
+    reference: `create:${result.id}`,
+  })
+  assert.deepEqual([result.balanceNanos, result.createdMs], [7n, 5])
+  assert.equal(decide(createAccount('one', 0n, 5)).writes.length, 1)
+})
+
+test('C8 a reference is one credit of one account and amount', () => {
+  const again = (accountId: string, amountNanos: bigint) =>
+    codeOf(credit('one', 5n, 'invoice'), { account, credit: { accountId, amountNanos } })
+  assert.equal(again('acct_1', 5n), 'done')
+  assert.equal(again('acct_1', 6n), 'reference_conflict')
+  assert.equal(again('acct_2', 5n), 'reference_conflict')
+  assert.deepEqual(decide(credit('one', 5n, 'i'), { account, credit: { accountId: 'acct_1', amountNanos: 5n } }), {
+    writes: [],
+    result: 'exists',
+  })
+  assert.equal(codeOf(credit('one', 5n, '\t'), { account }), 'reference_missing')
+  assert.equal(codeOf(credit('two', 5n, 'i')), 'no_account')
+})
+
+test('C1 no credit or correction leads outside of 64 bits, at either end', () => {
+  const [max, min] = [2n ** 63n - 1n, -(2n ** 63n)]
+  assert.equal(codeOf(credit('one', max - 10n, 'i'), { account }), 'done')
+  assert.equal(codeOf(credit('one', max - 9n, 'i'), { account }), 'overflow')
+  assert.equal(codeOf(credit('one', min - 10n, 'i'), { account }), 'done')
+  assert.equal(codeOf(credit('one', min - 11n, 'i'), { account }), 'overflow')
+})
+
+test('a key is kept as its digest; the secret is only in the answer', () => {
+  const { writes, result } = decide(createKey('one', 9), { account })
+  const [write] = writes
+  assert.ok(write?.kind === 'insert_key')
+  assert.equal(write.key.digest, digestKey(result.key))
+  assert.ok(!JSON.stringify(write).includes(result.key))
+  assert.equal(codeOf(createKey('two', 9)), 'no_account')
+})
+
+test('a key is named by what fits one only', () => {
+  assert.equal(codeOf(revokeKey('sk', 1)), 'no_key')
+  assert.equal(codeOf(revokeKey('sk', 1), { keys: [key, { ...key, id: 'key_2' }] }), 'key_ambiguous')
+})
+
+test('a key is revoked once, at the time of the first', () => {
+  const { writes, result } = decide(revokeKey('key_1', 50), { keys: [key] })
+  assert.deepEqual(writes, [{ kind: 'revoke_key', accountId: 'acct_1', keyId: 'key_1', revokedMs: 50 }])
+  assert.equal(result.revokedMs, 50)
+  assert.deepEqual(decide(revokeKey('key_1', 90), { keys: [result] }), { writes: [], result })
+})
+
+test('a rotation never lengthens the life of the old key, and a revoked one is not rotated', () => {
+  const ends = (expiresMs: number | undefined, graceMs: number) => {
+    const { writes } = decide(rotateKey('key_1', graceMs, 1_000), { keys: [{ ...key, expiresMs }] })
+    assert.ok(writes[0]?.kind === 'expire_key')
+    return writes[0].expiresMs
+  }
+  assert.deepEqual([ends(undefined, 500), ends(1_200, 500), ends(9_000, 500)], [1_500, 1_200, 1_500])
+  assert.equal(codeOf(rotateKey('key_1', 0, 1), { keys: [{ ...key, revokedMs: 1 }] }), 'key_revoked')
+})

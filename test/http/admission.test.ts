@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import type { ApiKey } from '../../src/accounts/account.ts'
+import type { Admission, Refused } from '../../src/accounts/admission.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { openRaw } from '../support/raw.ts'
+
+/*
+ * The walk before an admission on another machine (ruling R1): it answers later, and decides in `admit`.
+ */
+
+/** A gateway whose admission notes what it is asked, and answers as told, a turn later. */
+async function start(t: TestContext, answer: { enter?: Refused; admit?: Refused } = {}) {
+  const gateway = await startTestGateway()
+  t.after(() => gateway.close())
+  const told: string[] = []
+  const admission: Admission = {
+    async enter(key: ApiKey) {
+      told.push(`enter ${key.account.name}`)
+      if (answer.enter) return answer.enter
+      return {
+        ok: true,
+        async admit(holdNanos) {
+          told.push(holdNanos > 0n ? 'admit' : 'admit nothing')
+          return answer.admit ?? { ok: true, release: () => told.push('release') }
+        },
+        [Symbol.dispose]: () => told.push('over'),
+      }
+    },
+  }
+  gateway.server.gateway.admission = admission
+  return { gateway, told }
+}
+
+const good = { model: 'native-chat', messages: [{ role: 'user', content: 'canary-admit' }] }
+
+async function tell(gateway: TestGateway, body: unknown): Promise<string> {
+  const response = await gateway.post('/v1/chat/completions', body)
+  const { error } = (await response.json()) as { error?: { code: string } }
+  return [response.status, error?.code, response.headers.get('x-should-retry'), response.headers.get('retry-after')]
+    .filter((part) => part !== undefined && part !== null)
+    .join(' ')
+}
+
+test('R1 an admission that answers later is asked by the key, then with the hold, and its hold is released once', async (t) => {
+  const { gateway, told } = await start(t)
+  assert.equal(await tell(gateway, good), '200')
+  assert.deepEqual(told, ['enter tester', 'admit', 'release', 'over'])
+})
+
+test('R1 a request that ends between enter and admit tells the admission so: it still uses its place', async (t) => {
+  const { gateway, told } = await start(t)
+  for (const [body, code] of [
+    ['[]', '400 invalid_body false'],
+    [{ ...good, model: 'none' }, '404 model_not_found false'],
+    [{ ...good, messages: 7 }, '400 invalid_body false'],
+  ] as const) {
+    told.length = 0
+    assert.equal(await tell(gateway, body), code)
+    assert.deepEqual(told, ['enter tester', 'over'])
+  }
+})
+
+test('R1 a client that leaves in the middle of its body has ended between enter and admit', async (t) => {
+  const { gateway, told } = await start(t)
+  const connection = await openRaw(gateway.url)
+  connection.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.key}\r\ncontent-length: 99\r\n\r\n{"model":`,
+  )
+  const until = async (count: number) => {
+    for (let tries = 0; tries < 500 && told.length < count; tries++)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  await until(1)
+  connection.socket.destroy()
+  await until(2)
+  assert.deepEqual(told, ['enter tester', 'over'])
+})
+
+test('R1 R6 C5 each refusal of an admission has its code, in enter as in admit', async (t) => {
+  const answer: { enter?: Refused; admit?: Refused } = {}
+  const { gateway } = await start(t, answer)
+  const refusals: [Refused, string][] = [
+    [{ ok: false, why: 'unwritable' }, '500 internal_error true'],
+    [{ ok: false, why: 'no_credit' }, '402 insufficient_credits false'],
+    [{ ok: false, why: 'all_held' }, '402 insufficient_credits true'],
+    [{ ok: false, why: 'busy' }, '429 rate_limit_exceeded true 5'],
+    [{ ok: false, why: 'rate', retryAfterSeconds: 17 }, '429 rate_limit_exceeded true 17'],
+  ]
+  for (const [refused, code] of refusals) {
+    answer.enter = refused
+    assert.equal(await tell(gateway, good), code)
+    delete answer.enter
+    answer.admit = refused
+    assert.equal(await tell(gateway, good), code)
+    delete answer.admit
+  }
+  assert.equal(gateway.simulator.requests.length, 0)
+})

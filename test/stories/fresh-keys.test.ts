@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import test, { after, before } from 'node:test'
+import { StoreSilent } from '../../src/accounts/account.ts'
+import { createKey } from '../../src/accounts/keys.ts'
+import { run } from '../cli/run.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { closeQuietly } from '../support/quiet.ts'
+
+/*
+ * Ruling R16: a key is valid from the moment the command that made it returns. The gateway looks at its store once an hour
+ * here, so that only a request itself can make it look.
+ */
+
+let gateway: TestGateway
+before(async () => {
+  gateway = await startTestGateway({ pollMs: 3_600_000, config: { trusted_proxies: ['127.0.0.0/8'] } })
+})
+after(() => closeQuietly(gateway))
+
+const paths = ['/v1/messages', '/v1/chat/completions', '/v1/responses', '/v1/messages/count_tokens']
+const messages = [{ role: 'user', content: 'canary-fresh' }]
+const bodies = [
+  { model: 'native-messages', max_tokens: 9, messages },
+  { model: 'native-chat', messages },
+  { model: 'native-responses', input: 'canary-fresh' },
+  { model: 'native-messages', messages },
+]
+
+function ask(key: string, from: string, which = 3): Promise<Response> {
+  const headers = { 'x-api-key': key, 'x-forwarded-for': from, 'content-type': 'application/json' }
+  return fetch(gateway.url + paths[which], { method: 'POST', headers, body: JSON.stringify(bodies[which]) })
+}
+
+async function statusOf(asking: Promise<Response>): Promise<number> {
+  const response = await asking
+  await response.arrayBuffer()
+  return response.status
+}
+
+async function statuses(count: number, asking: (i: number) => Promise<Response>): Promise<number[]> {
+  const all: number[] = []
+  for (let i = 0; i < count; i++) all.push(await statusOf(asking(i)))
+  return all
+}
+
+test('R16 of 40 keys that were just made, of new accounts too, the first call of each is answered, on every path', async () => {
+  for (let i = 0; i < 40; i++) {
+    const name = i % 2 ? 'tester' : gateway.store.createAccount(`fresh ${i}`, 10n ** 9n).name
+    const { key } = gateway.store.createKey(name)
+    assert.equal(await statusOf(ask(key, '203.0.113.1', i % 4)), 200, `key ${i}`)
+  }
+})
+
+test('R16 a key that the command line made works from the first request after it returned', async () => {
+  const { key } = (await run(['key', 'create', 'tester', '--store', gateway.storePath, '--json'])).json
+  assert.equal(await statusOf(ask(key!, '203.0.113.2')), 200)
+})
+
+test('R16 forty first calls at once are all answered', async () => {
+  const keys = Array.from({ length: 40 }, () => gateway.store.createKey('tester').key)
+  const answered = await Promise.all(keys.map((key) => statusOf(ask(key, '203.0.113.3'))))
+  assert.deepEqual(new Set(answered), new Set([200]))
+})
+
+test('R16 R4 a key that nobody made is 401 and counts as one failure, from the eleventh on 429', async () => {
+  const told = await statuses(12, () => ask(createKey().key, '203.0.113.4'))
+  assert.deepEqual(told, [...Array(10).fill(401), 429, 429])
+})
+
+test('R16 an address that is throttled waits for nothing: the store is not asked for it', async () => {
+  const from = '203.0.113.5'
+  await statuses(10, () => ask('sk-tri-bad', from))
+  const { key } = gateway.store.createKey('tester')
+  assert.equal(await statusOf(ask(key, from)), 429)
+  // Once somebody else has brought it into memory it passes there too.
+  assert.equal(await statusOf(ask(key, '203.0.113.6')), 200)
+  assert.equal(await statusOf(ask(key, from)), 200)
+})
+
+test('R16 C5 a silent store is 500 for a key that only it knows, and is nobody’s failure', async () => {
+  const { directory } = gateway.server.gateway
+  const { findKey } = directory
+  directory.findKey = async () => {
+    throw new StoreSilent('the store does not answer')
+  }
+  const from = '203.0.113.7'
+  const { key } = gateway.store.createKey('tester')
+  const response = await ask(key, from)
+  const { error } = (await response.json()) as { error: { message: string } }
+  assert.deepEqual([response.status, response.headers.get('x-should-retry')], [500, 'true'])
+  assert.match(error.message, /cannot check API keys right now/)
+  assert.deepEqual(new Set(await statuses(14, () => ask(key, from))), new Set([500]))
+  // Keys that memory holds go on, and none of the fourteen was counted.
+  assert.equal(await statusOf(ask(gateway.key, from)), 200)
+  directory.findKey = findKey
+  assert.equal(await statusOf(ask(createKey().key, from)), 401)
+  assert.equal(await statusOf(ask(key, from)), 200)
+})
+
+test('R16 a client that leaves while its key is looked for is told nothing and holds nothing', async () => {
+  const { directory } = gateway.server.gateway
+  const { findKey } = directory
+  const { key } = gateway.store.createKey('tester')
+  const looking = Promise.withResolvers<void>()
+  const found = Promise.withResolvers<void>()
+  directory.findKey = async (digest) => {
+    looking.resolve()
+    await found.promise
+    return findKey(digest)
+  }
+  const leaving = new AbortController()
+  const headers = { 'x-api-key': key }
+  const asking = fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(bodies[1]),
+    signal: leaving.signal,
+  })
+  await looking.promise
+  leaving.abort()
+  await assert.rejects(asking)
+  const isGone = async () => (await gateway.logLines()).some((line) => line['outcome'] === 'client_abort')
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  found.resolve()
+  directory.findKey = findKey
+  for (let tries = 0; tries < 200 && !(await isGone()); tries++) await new Promise((resolve) => setTimeout(resolve, 10))
+  assert.ok(await isGone())
+})

@@ -1,0 +1,41 @@
+import type { AccountRow, IssuedKey, KeyRow } from '../../src/accounts/book-rows.ts'
+import {
+  type Change,
+  createAccount,
+  createKey,
+  credit,
+  revokeKey,
+  rotateKey,
+  setAccountState,
+} from '../../src/accounts/book-rules.ts'
+import { openStore as open, type Store } from '../../src/store/sqlite/store.ts'
+
+/** A connection of its own to a store, with the changes of the books in one call each: an operator beside the server. */
+export type Operator = Omit<Store, 'findAccount' | 'listKeys'> & {
+  createAccount(name: string, creditNanos?: bigint): AccountRow
+  findAccount(idOrName: string): AccountRow
+  setAccountState(idOrName: string, state: 'active' | 'suspended'): AccountRow
+  credit(idOrName: string, amountNanos: bigint, reference: string): 'posted' | 'exists'
+  createKey(idOrName: string): IssuedKey
+  listKeys(idOrName?: string): KeyRow[]
+  revokeKey(idOrPrefix: string): KeyRow
+  rotateKey(idOrPrefix: string, graceMs: number): IssuedKey
+}
+
+/** SQLite answers at once, so that a test need not wait where `Books` would have it wait. */
+export function openStore(path: string, options: Parameters<typeof open>[1] = {}): Operator {
+  const store = open(path, options)
+  const nowMs = options.nowMs ?? Date.now
+  const change = <T>(one: Change<T>): T => store.change(one)
+  return {
+    ...store,
+    createAccount: (name, creditNanos = 0n) => change(createAccount(name, creditNanos, nowMs())),
+    findAccount: (idOrName) => store.findAccount(idOrName)!,
+    setAccountState: (idOrName, state) => change(setAccountState(idOrName, state)),
+    credit: (idOrName, amountNanos, reference) => change(credit(idOrName, amountNanos, reference)),
+    createKey: (idOrName) => change(createKey(idOrName, nowMs())),
+    listKeys: (idOrName) => store.listKeys(idOrName === undefined ? undefined : store.findAccount(idOrName)!.id),
+    revokeKey: (idOrPrefix) => change(revokeKey(idOrPrefix, nowMs())),
+    rotateKey: (idOrPrefix, graceMs) => change(rotateKey(idOrPrefix, graceMs, nowMs())),
+  }
+}
