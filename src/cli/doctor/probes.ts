@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { asObject } from '../../bytes/json.ts'
 import { createSseReader } from '../../bytes/sse.ts'
-import type { WireName } from '../../catalog/model.ts'
+import { type WireName, wireNames } from '../../catalog/model.ts'
 import { cureFor } from './cures.ts'
 import { type Dialect, dialects, type Json, type Question, type Reply } from './dialects.ts'
 import { type Seen, send } from './send.ts'
@@ -50,8 +50,6 @@ type Asker = {
 
 /** Enough for the upstreams that cache prefixes from 1,024 tokens on, in any tokenizer. */
 const longText = 'The lighthouse keeper wrote down the weather, the ships and the tides of the day. '.repeat(100)
-
-const wireNames = ['messages', 'chat', 'responses'] as const
 
 const noSuchKey = 'sk-triwire-doctor-no-such-key'
 const noSuchModel = 'triwire-doctor-no-such-model'
