@@ -27,7 +27,7 @@ const arrows: Record<string, Arrow> = {
   accounts: { may: ['ids'], types: ['inference', 'catalog'], outside: ['node:crypto', 'node:zlib'] },
   upstream: { may: ['errors'], types: ['config', 'inference'], outside: ['node:*', 'undici'] },
   gateway: {
-    may: ['accounts', 'upstream', 'wires', 'wires/messages', 'inference', 'catalog', 'errors', 'bytes'],
+    may: ['accounts', 'upstream', 'wires', 'inference', 'catalog', 'errors', 'bytes'],
     types: ['config'],
   },
   http: {

@@ -7,6 +7,7 @@ import { GatewayError } from '../errors.ts'
 import { checkFields, readModelId } from '../wires/checks.ts'
 import { ClientBody } from '../wires/client-body.ts'
 import { readConversationKey } from '../wires/conversation-key.ts'
+import { wires } from '../wires/wires.ts'
 import type { Call } from './call.ts'
 import { Delivery } from './delivery.ts'
 import type { Exchange } from './exchange.ts'
@@ -22,8 +23,9 @@ export async function infer(gateway: Gateway, call: Call, record: CallRecord): P
   const place = takePlace(gateway, account)
   const body = new ClientBody(await call.readBody())
   const model = findModel(gateway, body, record)
-  const conversationKey = readConversationKey(call.wire, body, (name) => call.header(name))
-  checkFields(call.wire, body)
+  const wire = wires[call.wire]
+  const conversationKey = readConversationKey(wire, body, (name) => call.header(name))
+  checkFields(wire, body)
   const connect = model.wire === call.wire ? passThrough : translate
   const exchange = connect(gateway, call, model, body, conversationKey, account.id)
   record.stream = exchange.stream

@@ -2,7 +2,7 @@ import type { Model } from '../catalog/model.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
 import type { ClientBody } from '../wires/client-body.ts'
 import { decodeRefusal, type NativeHead } from '../wires/native-answer.ts'
-import { natives, wirePaths } from '../wires/wires.ts'
+import { wires } from '../wires/wires.ts'
 import type { Call } from './call.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
@@ -17,7 +17,7 @@ export function passThrough(
   conversationKey: string | undefined,
   accountId: string,
 ): Exchange {
-  const native = natives[model.wire]
+  const { native, path } = wires[model.wire]
   const adapted = native.adaptRequest(body, model, {
     scopedKey: conversationKey === undefined ? undefined : gateway.scopeKey(accountId, conversationKey),
     isOurSeal: (text) => gateway.sealer.isOurs(text),
@@ -28,7 +28,7 @@ export function passThrough(
     createdSeconds: Math.floor(gateway.nowMs() / 1000),
   }
   return {
-    path: wirePaths[model.wire],
+    path,
     headers: upstreamHeaders(call, model, gateway.config().upstreams.get(model.upstream)!),
     body: adapted.body,
     stream: adapted.stream,

@@ -1,10 +1,9 @@
 import type { Model } from '../catalog/model.ts'
-import type { AnswerHead } from '../inference/answer.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
 import type { ClientBody } from '../wires/client-body.ts'
 import { decodeRefusal } from '../wires/native-answer.ts'
-import { translators } from '../wires/translators.ts'
-import { wirePaths } from '../wires/wires.ts'
+import type { AnswerHead } from '../wires/wire.ts'
+import { wires } from '../wires/wires.ts'
 import type { AnswerPlan } from './answer-run.ts'
 import type { Call } from './call.ts'
 import type { Exchange } from './exchange.ts'
@@ -22,31 +21,31 @@ export function translate(
   conversationKey: string | undefined,
   accountId: string,
 ): Exchange {
-  const client = translators[call.wire]
-  const source = translators[model.wire]
-  const bodyText = body.text()
+  const theirs = wires[call.wire]
+  const client = theirs.translator
+  const source = wires[model.wire].translator
   const { sealer } = gateway
-  const request = client.decodeRequest(bodyText, {
+  const request = client.decodeRequest(body.text(), {
     cacheKey: conversationKey === undefined ? undefined : gateway.scopeKey(accountId, conversationKey),
     unseal: (envelope) => sealer.unseal(envelope, accountId, model.id),
   })
   const encoded = source.encodeRequest(request, model)
   const { isShown, wantsSealed } = request.reasoning
   const inputTokensEstimate = estimateBytesTokens(body.bytes)
-  const seals = wantsSealed && model.wire === 'messages'
+  const seals = wantsSealed && wires[model.wire].signsReasoning
   const head: Omit<AnswerHead, 'weigh'> = {
     requestId: call.requestId,
     modelId: model.id,
     createdSeconds: Math.floor(gateway.nowMs() / 1000),
     nowSeconds: () => Math.floor(gateway.nowMs() / 1000),
-    showsReasoning: isShown,
     inputTokensEstimate,
-    echo: call.wire === 'responses' ? (JSON.parse(bodyText) as Record<string, unknown>) : {},
+    echo: body.values(theirs.request.echoed),
     ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.id) }),
   }
-  const plan: AnswerPlan = { call, model, source, encoded, showsReasoning: isShown, wantsSealed: seals }
+  const { callIdPrefix } = theirs
+  const plan: AnswerPlan = { call, model, source, encoded, showsReasoning: isShown, wantsSealed: seals, callIdPrefix }
   return {
-    path: wirePaths[model.wire],
+    path: wires[model.wire].path,
     headers: upstreamHeaders(call, model, gateway.config().upstreams.get(model.upstream)!),
     body: Buffer.from(encoded.body),
     stream: request.stream,

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
 import { newRequestId } from '../ids/request-id.ts'
-import { errorBody, isMessagesError, sendError } from './answer.ts'
+import { errorBody, sendError, wireOfError } from './answer.ts'
 import { findFramingFault, refusal } from './framing.ts'
 import { errorHeaders } from './headers.ts'
 import { pathOf } from './paths.ts'
@@ -165,11 +165,10 @@ export function createEdge(
     }
     const requestId = newRequestId()
     onRefusal({ requestId, error, method, path, ip: socket.remoteAddress ?? '', cause })
-    const onMessages = isMessagesError(error, path)
-    const body = errorBody(error, requestId, onMessages)
+    const wire = wireOfError(error, path)
+    const body = errorBody(error, requestId, wire)
     let head = `HTTP/1.1 ${error.status} ${reasons.get(error.status) ?? 'Error'}\r\nconnection: close\r\n`
-    for (const [name, value] of Object.entries(errorHeaders(requestId, onMessages, error)))
-      head += `${name}: ${value}\r\n`
+    for (const [name, value] of Object.entries(errorHeaders(requestId, wire, error))) head += `${name}: ${value}\r\n`
     socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
     // Our side is finished; theirs gets a moment to read before what it still sends is answered with a reset.
     setTimeout(() => socket.destroy(), 1_000).unref()

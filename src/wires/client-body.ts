@@ -62,6 +62,11 @@ export class ClientBody {
     return member && JSON.parse(memberText(this.bytes, member))
   }
 
+  /** Those of the fields that are there, parsed. */
+  values(keys: readonly string[]): Record<string, unknown> {
+    return Object.fromEntries(keys.filter((key) => this.has(key)).map((key) => [key, this.value(key)]))
+  }
+
   text(): string {
     return this.bytes.toString('utf8')
   }

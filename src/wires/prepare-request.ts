@@ -7,6 +7,7 @@ import { assignNames, type Names } from '../inference/names.ts'
 import { normalise } from '../inference/normalise.ts'
 import type {
   DocumentPart,
+  ImagePart,
   InferenceRequest,
   OperatorTurn,
   OutputFormat,
@@ -15,12 +16,13 @@ import type {
 } from '../inference/request.ts'
 import { withObjectType } from '../inference/schema.ts'
 import { type Choice, resolveChoice } from './choice.ts'
-import { createLosses, type Losses, refuse } from './reading.ts'
+import { createLosses, type Losses } from './losses.ts'
+import { refuse } from './refusals.ts'
 
 /** What all encoders need done before they write: everything about a request that no wire says in its own way. */
 export type Prepared = {
-  /** The client's field that holds the conversation, for refusals. */
-  contentParam: 'messages' | 'input'
+  /** The client's field that holds the conversation, for losses. */
+  conversationField: string
   preamble: OperatorTurn[]
   /** In order (R-PAIR), with the upstream's call ids and tool names. */
   turns: Turn[]
@@ -54,7 +56,7 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
   const renamed = renameCallIds(ordered.turns, profile.toolIdStyle, names.upstreamOf)
   const { format, line } = resolveFormat(request.format, profile.shape, limits.hasJsonMode, losses)
   return {
-    contentParam: contentParam(request),
+    conversationField: request.conversationField,
     preamble: line
       ? [...ordered.preamble, { by: 'operator', level: 'system', texts: [{ text: line }] }]
       : ordered.preamble,
@@ -68,13 +70,13 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
   }
 }
 
-export function contentParam(request: InferenceRequest): 'messages' | 'input' {
-  return request.origin === 'responses' ? 'input' : 'messages'
-}
-
 function refuseDuplicateTools(request: InferenceRequest) {
-  const keys = new Set(request.tools.map((tool) => `${tool.namespace ?? ''}\u0000${tool.name}`))
-  if (keys.size < request.tools.length) refuse('tools', '"tools" declares one name twice.')
+  const keys = new Set<string>()
+  for (const { namespace = '', name, at = 'tools' } of request.tools) {
+    const key = `${namespace}\u0000${name}`
+    if (keys.has(key)) refuse(at, 'another tool has this name: give each its own, or remove one.', 'tools')
+    keys.add(key)
+  }
 }
 
 function withUpstreamNames(turn: Turn, names: Names): Turn {
@@ -150,12 +152,12 @@ export function inlineText(document: DocumentPart): string {
   return document.title ? `${document.title}\n${document.text ?? ''}` : (document.text ?? '')
 }
 
-export function refuseImages(profile: Profile, param: string) {
-  if (!profile.images) refuse(param, `"${param}": this model takes no images.`)
+export function refuseImages(profile: Profile, { at }: ImagePart) {
+  if (!profile.images) refuse(at, 'this model takes no images: remove it, or name another model.')
 }
 
-export function refuseFiles(profile: Profile, param: string) {
-  if (!profile.files) refuse(param, `"${param}": this model takes no files.`)
+export function refuseFiles(profile: Profile, { at }: DocumentPart) {
+  if (!profile.files) refuse(at, 'this model takes no files: send its text instead, or name another model.')
 }
 
 /** Who the client acts for; upstreams of two wires take 64 characters (R-WHO). */
@@ -176,15 +178,20 @@ export function formatName(name: string | undefined): string {
 }
 
 /**
- * Takes out what the profile says the upstream rejects. The conversation and the model's name are no options.
+ * Takes out what the profile says the upstream rejects. The conversation, the model's name and `stream` are no options.
  * Dropped names are the upstream's fields.
+ * @param conversation the upstream's field for it
  */
-export function dropFields(body: Record<string, unknown>, drops: ReadonlySet<string>, losses: Losses) {
+export function dropFields(
+  body: Record<string, unknown>,
+  conversation: string,
+  drops: ReadonlySet<string>,
+  losses: Losses,
+) {
+  const required = ['model', conversation, 'stream']
   for (const field of drops) {
-    if (body[field] === undefined || requiredFields.has(field)) continue
+    if (body[field] === undefined || required.includes(field)) continue
     delete body[field]
     losses.add(field, 'dropped', 'the model does not take it')
   }
 }
-
-const requiredFields = new Set(['model', 'messages', 'input', 'stream'])

@@ -1,7 +1,7 @@
 import { dataOf, deltaCharacters, encodeLatin1, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject, scanObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
-import { chatEnvelope, type ErrorFacts } from '../envelope.ts'
+import { type ErrorFacts, plainEnvelope } from '../envelope.ts'
 import { headValues, isBelieved } from '../native-answer.ts'
 import { NativeStream } from '../native-stream.ts'
 import { faultOfError } from '../stream-fault.ts'
@@ -41,7 +41,7 @@ export class ChatNativeStream extends NativeStream {
   }
 
   failure(facts: ErrorFacts): string {
-    return `data: ${encodeLatin1(chatEnvelope(facts))}\n\n`
+    return `data: ${encodeLatin1(plainEnvelope(facts))}\n\n`
   }
 
   protected isEnough(): boolean {

@@ -2,13 +2,14 @@ import { asObject, parseKeeping } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import type { AnswerEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
 import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
-import { chatEnvelope } from '../envelope.ts'
+import { plainEnvelope } from '../envelope.ts'
 import { objectsOf, readFrame, wordOf } from '../frame.ts'
 import { brokenFault, factsOfFault, faultOfError, truncatedFault } from '../stream-fault.ts'
+import type { AnswerHead } from '../wire.ts'
 import { decodeStopReason, encodeStopReason } from './stop-reasons.ts'
 import { createToolCalls } from './tool-calls.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
@@ -49,7 +50,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
   const calls = createToolCalls(narrator)
   let current: { index: number; kind: 'text' | 'reasoning' | 'refusal' } | undefined
   let hasChoice = false
-  let rawReason: string | undefined
+  let reason: string | undefined
   let stopSequence: string | undefined
   return { findError, choices, usage, end }
 
@@ -66,7 +67,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
       if (choice['index'] !== undefined && choice['index'] !== 0) continue
       hasChoice = true
       delta(asObject(choice[key]) ?? {}, key, text)
-      rawReason = wordOf(choice['finish_reason']) ?? rawReason
+      reason = wordOf(choice['finish_reason']) ?? reason
       stopSequence = wordOf(choice['stop_reason']) ?? stopSequence
       if (choice['usage']) usage(choice['usage'])
     }
@@ -109,11 +110,11 @@ export function createReader(narrator: Narrator, profile: Profile) {
   }
 
   function end(isMarked: boolean) {
-    if (rawReason === undefined && !(isMarked && hasChoice)) return narrator.fail(truncatedFault())
-    const reason = decodeStopReason(rawReason)
-    if (reason === 'failed') return narrator.fail(brokenFault('The model broke off its answer.'))
+    if (reason === undefined && !(isMarked && hasChoice)) return narrator.fail(truncatedFault())
+    const meant = decodeStopReason(reason)
+    if (meant === 'failed') return narrator.fail(brokenFault('The model broke off its answer.'))
     calls.complete()
-    narrator.finish(reason, { rawReason, stopSequence })
+    narrator.finish(meant, stopSequence)
   }
 }
 
@@ -227,7 +228,7 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
       case 'fail':
         // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
         head.weigh(report)
-        return `data: ${chatEnvelope(factsOfFault(event.fault))}\n\n`
+        return `data: ${plainEnvelope(factsOfFault(event.fault))}\n\n`
     }
   }
 

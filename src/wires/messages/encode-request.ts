@@ -4,8 +4,8 @@ import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest, OutputFormat, Tool, Turn } from '../../inference/request.ts'
 import { withoutRootBranches } from '../../inference/schema.ts'
 import type { Choice } from '../choice.ts'
+import type { Losses } from '../losses.ts'
 import { dropFields, type Prepared, prepareRequest, toolSchema } from '../prepare-request.ts'
-import type { Losses } from '../reading.ts'
 import { type Reasoning, resolveReasoning } from '../reasoning-wish.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { markForCache } from './cache-marks.ts'
@@ -43,7 +43,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     messages,
   }
   if (request.verbosity !== undefined) losses.add('verbosity', 'dropped', 'the wire has no such field')
-  dropFields(body, profile.drops, losses)
+  dropFields(body, 'messages', profile.drops, losses)
   return {
     body: writeJson(body),
     names: prepared.names.restore,
@@ -85,7 +85,7 @@ function answersUnprovenCalls(turns: Turn[]): boolean {
   const last = turns.findLastIndex((turn) => turn.by === 'model')
   const turn = turns[last]
   if (turn?.by !== 'model' || !turn.parts.some((part) => part.type === 'tool_call')) return false
-  if (turn.parts.some((part) => part.type === 'reasoning' && part.sealed?.wire === 'messages')) return false
+  if (turn.parts.some((part) => part.type === 'reasoning' && part.sealed)) return false
   return turns
     .slice(last + 1)
     .some((next) => next.by === 'user' && next.parts.some((part) => part.type === 'tool_result'))
@@ -129,7 +129,8 @@ function sampling(request: InferenceRequest, profile: Profile, reasoning: Reason
 
 /** R-WHO: one field for whoever the client says it acts for. */
 function identity(request: InferenceRequest): Fields | undefined {
-  const id = request.identity.safetyId ?? request.identity.user
+  const { safetyId, user, either } = request.identity
+  const id = safetyId ?? user ?? either
   return id === undefined ? undefined : { user_id: id }
 }
 
@@ -142,7 +143,6 @@ function encodeTool(tool: Tool, profile: Profile, losses: Losses): Fields {
     description: tool.description,
     input_schema: verbatim(plain ?? schema),
     strict: profile.accepts.has('strict') ? tool.strict : undefined,
-    cache_control: tool.cacheMark ? { type: 'ephemeral', ...tool.cacheMark } : undefined,
   }
 }
 

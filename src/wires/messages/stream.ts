@@ -2,13 +2,14 @@ import { asObject, parseKeeping } from '../../bytes/json.ts'
 import { type SseFrame, sseText } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerBlock, AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import type { AnswerBlock, AnswerEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
 import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
-import { messagesEnvelope } from '../envelope.ts'
 import { readFrame, unreadable, wordOf } from '../frame.ts'
 import { factsOfFault, faultOfError, truncatedFault } from '../stream-fault.ts'
+import type { AnswerHead } from '../wire.ts'
+import { envelope } from './envelope.ts'
 import { decodeStopReason, encodeStopReason } from './stop-reasons.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage } from './usage.ts'
 
@@ -50,7 +51,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
   const sources = new Map<unknown, Source | 'ignored'>()
   /** Stopped upstream, and not yet told. */
   let last: Source | undefined
-  let rawReason: string | undefined
+  let stopReason: string | undefined
   let stopSequence: string | undefined
   return { event, startBlock, stopBlock, end, finish, usage, reason }
 
@@ -98,7 +99,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
     else if (source.kind === 'tool_call') source.initial = isEmptyObject(block['input']) ? '' : input()
     else if (block['type'] === 'redacted_thinking') {
       const data = wordOf(block['data'])
-      if (data) narrator.seal(source.index, { wire: 'messages', kind: 'redacted', data })
+      if (data) narrator.seal(source.index, { kind: 'redacted', data })
     } else {
       narrator.delta(source.index, wordOf(block['thinking']) ?? '')
       source.signature = wordOf(block['signature']) ?? ''
@@ -143,7 +144,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
     narrator.delta(source.index, source.initial)
     source.initial = ''
     if (source.signature && source.kind === 'reasoning') {
-      narrator.seal(source.index, { wire: 'messages', kind: 'signature', data: source.signature })
+      narrator.seal(source.index, { kind: 'signature', data: source.signature })
     }
     source.signature = ''
   }
@@ -168,18 +169,18 @@ export function createReader(narrator: Narrator, profile: Profile) {
   }
 
   function reason(delta: Record<string, unknown>) {
-    rawReason = wordOf(delta['stop_reason']) ?? rawReason
+    stopReason = wordOf(delta['stop_reason']) ?? stopReason
     stopSequence = wordOf(delta['stop_sequence']) ?? stopSequence
   }
 
   function end() {
-    if (rawReason === undefined) narrator.fail(truncatedFault())
+    if (stopReason === undefined) narrator.fail(truncatedFault())
     else finish()
   }
 
   function finish() {
     for (const source of sources.values()) if (source !== 'ignored') complete(source)
-    narrator.finish(decodeStopReason(rawReason), { rawReason, stopSequence })
+    narrator.finish(decodeStopReason(stopReason), stopSequence)
   }
 }
 
@@ -285,7 +286,7 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
       case 'fail':
         // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
         head.weigh(report)
-        return sseText('error', messagesEnvelope(factsOfFault(event.fault), head.requestId))
+        return sseText('error', envelope(factsOfFault(event.fault), head.requestId))
     }
   }
 

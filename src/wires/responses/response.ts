@@ -1,8 +1,8 @@
 import { asObject } from '../../bytes/json.ts'
-import type { AnswerHead } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { objectsOf } from '../frame.ts'
+import type { AnswerHead } from '../wire.ts'
 import { encodeUsage } from './usage.ts'
 
 export type Ending = {
@@ -45,6 +45,28 @@ export function createResponse(head: AnswerHead): { begun(): string; ended(endin
     )
   }
 }
+
+/** What of a request `echoOf` repeats. */
+export const echoed = [
+  'instructions',
+  'max_output_tokens',
+  'max_tool_calls',
+  'metadata',
+  'parallel_tool_calls',
+  'prompt_cache_key',
+  'reasoning',
+  'safety_identifier',
+  'temperature',
+  'text',
+  'tool_choice',
+  'tools',
+  'top_logprobs',
+  'top_p',
+  'presence_penalty',
+  'frequency_penalty',
+  'truncation',
+  'user',
+] as const
 
 function echoOf({ echo, modelId }: AnswerHead): Record<string, unknown> {
   const reasoning = asObject(echo['reasoning'])

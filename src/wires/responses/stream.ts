@@ -2,11 +2,12 @@ import { asObject } from '../../bytes/json.ts'
 import { type SseFrame, sseText } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import type { AnswerEvent } from '../../inference/answer.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
 import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
 import { objectsOf, readFrame, unreadable, wordOf } from '../frame.ts'
 import { factsOfFault, faultOfError, truncatedFault } from '../stream-fault.ts'
+import type { AnswerHead } from '../wire.ts'
 import { failedCode } from './failed-code.ts'
 import { createItem, type Item } from './output-item.ts'
 import { createResponse } from './response.ts'
@@ -233,7 +234,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
     const detail = asObject(response['incomplete_details'])?.['reason']
     const isIncomplete = status === 'incomplete' || response['status'] === 'incomplete'
     const reason = isIncomplete ? decodeIncomplete(detail) : 'end'
-    narrator.finish(reason, { rawReason: wordOf(detail) ?? status })
+    narrator.finish(reason)
   }
 
   function fail(error: unknown, counters: unknown) {
