@@ -57,7 +57,10 @@ export type RequestFacts = {
 /** `<spelling>-version` and `<spelling>-beta`: of two spellings that a client sent the first counts. */
 export type VersionHeaders = { spellings: readonly string[]; versionDefault: string }
 
-/** The half of a wire that passes through: edits on the way there, a side glance on the way back (rulings P1, P2). */
+/**
+ * The half of a wire for clients and models that both speak it: edits on the way there, a side glance on the way back
+ * (rulings P1, P2).
+ */
 export type Native = {
   /** @throws GatewayError 400 for what the specification refuses on this wire. */
   adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest

@@ -7,7 +7,7 @@ import { mintId } from '../../inference/ids.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
 import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
 import { plainEnvelope } from '../envelope.ts'
-import { objectsOf, readFrame, wordOf } from '../frame.ts'
+import { objectsOf, readFrame, stringOf } from '../frame.ts'
 import { brokenFault, factsOfFault, faultOfError, truncatedFault } from '../stream-fault.ts'
 import type { AnswerHead } from '../wire.ts'
 import { decodeStopReason, encodeStopReason } from './stop-reasons.ts'
@@ -67,8 +67,8 @@ export function createReader(narrator: Narrator, profile: Profile) {
       if (choice['index'] !== undefined && choice['index'] !== 0) continue
       hasChoice = true
       delta(asObject(choice[key]) ?? {}, key, text)
-      reason = wordOf(choice['finish_reason']) ?? reason
-      stopSequence = wordOf(choice['stop_reason']) ?? stopSequence
+      reason = stringOf(choice['finish_reason']) ?? reason
+      stopSequence = stringOf(choice['stop_reason']) ?? stopSequence
       if (choice['usage']) usage(choice['usage'])
     }
   }
@@ -77,7 +77,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
     const parts = partsOf(delta['content'])
     write('reasoning', reasoningOf(delta, profile.reasoningField) || parts.reasoning)
     write('text', parts.text)
-    write('refusal', wordOf(delta['refusal']) ?? '')
+    write('refusal', stringOf(delta['refusal']) ?? '')
     const entries = objectsOf(delta['tool_calls'])
     const legacy = asObject(delta['function_call'])
     if (entries.length === 0 && !legacy) return
@@ -120,18 +120,18 @@ export function createReader(narrator: Narrator, profile: Profile) {
 
 /** Text of the one field that has some: mirrored fields must not double it. */
 function reasoningOf(delta: Record<string, unknown>, field: Profile['reasoningField']): string {
-  const own = field === 'auto' || field === 'details' ? undefined : wordOf(delta[field])
+  const own = field === 'auto' || field === 'details' ? undefined : stringOf(delta[field])
   const details = () =>
     objectsOf(delta['reasoning_details'])
-      .map((detail) => wordOf(detail['text']) ?? wordOf(detail['summary']) ?? '')
+      .map((detail) => stringOf(detail['text']) ?? stringOf(detail['summary']) ?? '')
       .join('')
   return (
     own ||
     (field === 'details' ? details() : '') ||
-    wordOf(delta['reasoning_content']) ||
-    wordOf(delta['reasoning']) ||
+    stringOf(delta['reasoning_content']) ||
+    stringOf(delta['reasoning']) ||
     details() ||
-    wordOf(delta['thinking']) ||
+    stringOf(delta['thinking']) ||
     ''
   )
 }
@@ -141,12 +141,12 @@ function partsOf(content: unknown): { text: string; reasoning: string } {
   let text = ''
   let reasoning = ''
   for (const part of objectsOf(content)) {
-    if (part['type'] === 'text') text += wordOf(part['text']) ?? ''
+    if (part['type'] === 'text') text += stringOf(part['text']) ?? ''
     else if (part['type'] === 'thinking') {
       reasoning +=
-        wordOf(part['thinking']) ??
+        stringOf(part['thinking']) ??
         objectsOf(part['thinking'])
-          .map((piece) => wordOf(piece['text']) ?? '')
+          .map((piece) => stringOf(piece['text']) ?? '')
           .join('')
     }
   }
