@@ -1,4 +1,5 @@
 import type { RawJson } from '../bytes/json.ts'
+import { writeJson } from '../bytes/json-writer.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
 import { sha256Hex } from '../ids/digest.ts'
@@ -18,6 +19,7 @@ import { withObjectType } from '../inference/schema.ts'
 import { type Choice, resolveChoice } from './choice.ts'
 import { createLosses, type Losses } from './losses.ts'
 import { refuse } from './refusals.ts'
+import type { EncodedRequest } from './wire.ts'
 
 /** What all encoders need done before they write: everything about a request that no wire says in its own way. */
 export type Prepared = {
@@ -178,20 +180,28 @@ export function formatName(name: string | undefined): string {
 }
 
 /**
- * Takes out what the profile says the upstream rejects. The conversation, the model's name and `stream` are no options.
- * Dropped names are the upstream's fields.
- * @param conversation the upstream's field for it
+ * The body as text, without what the profile says the upstream rejects; and what the way back must know.
+ * @param conversation the upstream's field for it: that, the model's name and `stream` are no options
  */
-export function dropFields(
+export function finishRequest(
   body: Record<string, unknown>,
   conversation: string,
-  drops: ReadonlySet<string>,
-  losses: Losses,
-) {
+  { names, stops, outputTokensCap, losses }: Prepared,
+  { drops }: Profile,
+): EncodedRequest {
   const required = ['model', conversation, 'stream']
   for (const field of drops) {
     if (body[field] === undefined || required.includes(field)) continue
     delete body[field]
+    // Dropped names are the upstream's fields.
     losses.add(field, 'dropped', 'the model does not take it')
+  }
+  return {
+    body: writeJson(body),
+    names: names.restore,
+    localStops: stops.local,
+    stops: stops.all,
+    outputTokensCap,
+    losses: losses.list,
   }
 }

@@ -72,6 +72,21 @@ export function optionalEach<T>(value: unknown, at: string, read: Read<T>): T[] 
   return isAbsent(value) ? [] : readEach(value, at, read)
 }
 
+/**
+ * Content that is one text or a list of blocks: a text is a list of one (ruling T14).
+ * @param textType the type of the block that stands for the text
+ */
+export function readContent<T>(
+  content: unknown,
+  at: string,
+  textType: string,
+  read: (block: Json, at: string) => T,
+): T[] {
+  if (typeof content === 'string') return [read({ type: textType, text: content }, at)]
+  if (!Array.isArray(content)) throw wrongType(at, 'a string or an array')
+  return readEach(content, at, (block, place) => read(readObject(block, place), place))
+}
+
 export function readLevel(value: unknown, at: string): ReasoningLevel {
   if (typeof value === 'string' && isReasoningLevel(value)) return value
   throw wrongType(at, 'one of none, minimal, low, medium, high, xhigh, max')

@@ -1,3 +1,4 @@
+import { splitPreamble } from '../../inference/preamble.ts'
 import type {
   DocumentPart,
   ImagePart,
@@ -17,6 +18,7 @@ import {
   optional,
   optionalEach,
   readArguments,
+  readContent,
   readEach,
   readObject,
   readString,
@@ -27,13 +29,7 @@ const field = 'messages'
 
 /** The conversation, message by message; leading system and developer messages are preamble (R-SYS 1). */
 export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[]; turns: Turn[] } {
-  const preamble: OperatorTurn[] = []
-  const turns: Turn[] = []
-  for (const turn of readEach(body.fields[field], field, readMessage)) {
-    if (turn.by === 'operator' && turns.length === 0) preamble.push(turn)
-    else turns.push(turn)
-  }
-  return { preamble, turns }
+  return splitPreamble(readEach(body.fields[field], field, readMessage))
 
   function readMessage(entry: unknown, at: string): Turn {
     const message = readObject(entry, at)
@@ -43,26 +39,19 @@ export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[
     switch (role) {
       case 'system':
       case 'developer':
-        return { by: 'operator', level: role, texts: readParts(content, place, readOperatorText) }
+        return { by: 'operator', level: role, texts: readContent(content, place, 'text', readOperatorText) }
       case 'user':
-        return { by: 'user', parts: readParts(content, place, readUserPart) }
+        return { by: 'user', parts: readContent(content, place, 'text', readUserPart) }
       case 'assistant':
         return { by: 'model', parts: readModelParts(message, at, body, losses) }
       case 'tool': {
         const callId = readString(message['tool_call_id'], `${at}.tool_call_id`)
-        const parts = isAbsent(content) ? [] : readParts(content, place, readUserPart).filter(saysSomething)
+        const parts = isAbsent(content) ? [] : readContent(content, place, 'text', readUserPart).filter(saysSomething)
         return { by: 'user', parts: [{ type: 'tool_result', callId, parts, isError: false }] }
       }
     }
     throw wrongType(`${at}.role`, 'one of system, developer, user, assistant, tool')
   }
-}
-
-/** Content that is one text or a list of parts: a text is a list of one. */
-function readParts<T>(content: unknown, at: string, read: (part: Json, at: string) => T): T[] {
-  if (typeof content === 'string') return [read({ type: 'text', text: content }, at)]
-  if (!Array.isArray(content)) throw wrongType(at, 'a string or an array of parts')
-  return readEach(content, at, (part, place) => read(readObject(part, place), place))
 }
 
 function readOperatorText(part: Json, at: string): OperatorText {
@@ -103,7 +92,7 @@ function readModelParts(message: Json, at: string, body: Body, losses: Losses): 
     optional(readString, message['reasoning'], `${at}.reasoning`)
   if (thought) parts.push({ type: 'reasoning', text: thought })
   if (!isAbsent(message['content'])) {
-    for (const part of readParts(message['content'], `${at}.content`, readModelPart)) {
+    for (const part of readContent(message['content'], `${at}.content`, 'text', readModelPart)) {
       if (part) parts.push(part)
       else losses.add(field, 'dropped', 'an assistant part of a kind that only its provider knows')
     }

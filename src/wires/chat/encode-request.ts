@@ -1,9 +1,8 @@
-import { writeJson } from '../../bytes/json-writer.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest } from '../../inference/request.ts'
 import { encodeFormat, toolFields } from '../encode-tools.ts'
-import { dropFields, type Prepared, prepareRequest, shortId } from '../prepare-request.ts'
+import { finishRequest, type Prepared, prepareRequest, shortId } from '../prepare-request.ts'
 import { type Reasoning, resolveReasoning } from '../reasoning-wish.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { encodeMessages, lacksThought } from './encode-turns.ts'
@@ -39,15 +38,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   if (request.verbosity !== undefined && !profile.accepts.has('verbosity')) {
     losses.add('verbosity', 'dropped', 'the model does not take it')
   }
-  dropFields(body, 'messages', profile.drops, losses)
-  return {
-    body: writeJson(body),
-    names: prepared.names.restore,
-    localStops: stops.local,
-    stops: stops.all,
-    outputTokensCap: prepared.outputTokensCap,
-    losses: losses.list,
-  }
+  return finishRequest(body, 'messages', prepared, profile)
 }
 
 function sampling(request: InferenceRequest, prepared: Prepared, profile: Profile): Record<string, unknown> {

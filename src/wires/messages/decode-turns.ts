@@ -1,3 +1,4 @@
+import { splitPreamble } from '../../inference/preamble.ts'
 import { argumentsOfObject } from '../../inference/raw-arguments.ts'
 import type {
   DocumentPart,
@@ -18,6 +19,7 @@ import {
   type Json,
   optional,
   readBoolean,
+  readContent,
   readEach,
   readObject,
   readRawObject,
@@ -29,13 +31,7 @@ const field = 'messages'
 
 /** The conversation; system turns before the first user or assistant turn are preamble (R-SYS 1). */
 export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[]; turns: Turn[] } {
-  const preamble: OperatorTurn[] = []
-  const turns: Turn[] = []
-  for (const turn of readEach(body.fields[field], field, readMessage)) {
-    if (turn.by === 'operator' && turns.length === 0) preamble.push(turn)
-    else turns.push(turn)
-  }
-  return { preamble, turns }
+  return splitPreamble(readEach(body.fields[field], field, readMessage))
 
   function readMessage(entry: unknown, at: string): Turn {
     const message = readObject(entry, at)
@@ -43,11 +39,13 @@ export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[
     const place = `${at}.content`
     switch (message['role']) {
       case 'user':
-        return { by: 'user', parts: readBlocks(content, place, readUserBlock).flat() }
+        return { by: 'user', parts: readContent(content, place, 'text', readUserBlock).flat() }
       case 'assistant':
         return {
           by: 'model',
-          parts: readBlocks(content, place, (block, where) => readModelBlock(block, where, body, losses)).flat(),
+          parts: readContent(content, place, 'text', (block, where) =>
+            readModelBlock(block, where, body, losses),
+          ).flat(),
         }
       case 'system':
         // Newer clients send a system turn that only changes settings; without content there is nothing to say.
@@ -59,26 +57,19 @@ export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[
 
 /** Text that may be a string or a list of text blocks: the same text is the same either way (ruling T14). */
 export function readSystemText(content: unknown, at: string): OperatorText[] {
-  return readBlocks(content, at, (block, place) => {
+  return readContent(content, at, 'text', (block, place) => {
     if (block['type'] !== 'text') refuse(place, 'system text has text blocks only.')
     return { text: readString(block['text'], `${place}.text`) }
   })
 }
 
-/** Content that is one text or a list of blocks: a text is a list of one. */
-function readBlocks<T>(content: unknown, at: string, read: (block: Json, at: string) => T): T[] {
-  if (typeof content === 'string') return [read({ type: 'text', text: content }, at)]
-  if (!Array.isArray(content)) throw wrongType(at, 'a string or an array of blocks')
-  return readEach(content, at, (block, place) => read(readObject(block, place), place))
-}
-
 function readUserBlock(block: Json, at: string): UserPart[] {
-  return block['type'] === 'tool_result' ? [readToolResult(block, at)] : readContent(block, at)
+  return block['type'] === 'tool_result' ? [readToolResult(block, at)] : readMedia(block, at)
 }
 
 function readToolResult(block: Json, at: string): ToolResultPart {
   const { content } = block
-  const parts = isAbsent(content) ? [] : readBlocks(content, `${at}.content`, readContent).flat()
+  const parts = isAbsent(content) ? [] : readContent(content, `${at}.content`, 'text', readMedia).flat()
   return {
     type: 'tool_result',
     callId: readString(block['tool_use_id'], `${at}.tool_use_id`),
@@ -89,7 +80,7 @@ function readToolResult(block: Json, at: string): ToolResultPart {
 }
 
 /** Text, images and documents, in user turns and in tool results. A block we do not know is not ours to drop here. */
-function readContent(block: Json, at: string): (TextPart | ImagePart | DocumentPart)[] {
+function readMedia(block: Json, at: string): (TextPart | ImagePart | DocumentPart)[] {
   switch (block['type']) {
     case 'text':
       return [readText(block, at)]
@@ -132,7 +123,7 @@ function readDocument(block: Json, at: string): (TextPart | ImagePart | Document
     case 'text':
       return [plain(readString(source['data'], `${place}.data`))]
     case 'content': {
-      const inner = readBlocks(source['content'], `${place}.content`, readInnerBlock)
+      const inner = readContent(source['content'], `${place}.content`, 'text', readInnerBlock)
       const texts = inner.flatMap((part) => (part.type === 'text' ? [part.text] : []))
       return [plain(texts.join('\n')), ...inner.filter((part) => part.type === 'image')]
     }
@@ -149,7 +140,7 @@ function readInnerBlock(block: Json, at: string): TextPart | ImagePart {
 function readSearchResult(block: Json, at: string): string {
   const title = readString(block['title'], `${at}.title`)
   const from = readString(block['source'], `${at}.source`)
-  const texts = readBlocks(block['content'], `${at}.content`, readText).map((part) => part.text)
+  const texts = readContent(block['content'], `${at}.content`, 'text', readText).map((part) => part.text)
   return [title, from, ...texts].join('\n')
 }
 

@@ -1,11 +1,11 @@
-import { verbatim, writeJson } from '../../bytes/json-writer.ts'
+import { verbatim } from '../../bytes/json-writer.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest, OutputFormat, Tool, Turn } from '../../inference/request.ts'
 import { withoutRootBranches } from '../../inference/schema.ts'
 import type { Choice } from '../choice.ts'
 import type { Losses } from '../losses.ts'
-import { dropFields, type Prepared, prepareRequest, toolSchema } from '../prepare-request.ts'
+import { finishRequest, type Prepared, prepareRequest, toolSchema } from '../prepare-request.ts'
 import { type Reasoning, resolveReasoning } from '../reasoning-wish.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { markForCache } from './cache-marks.ts'
@@ -43,15 +43,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     messages,
   }
   if (request.verbosity !== undefined) losses.add('verbosity', 'dropped', 'the wire has no such field')
-  dropFields(body, 'messages', profile.drops, losses)
-  return {
-    body: writeJson(body),
-    names: prepared.names.restore,
-    localStops: stops.local,
-    stops: stops.all,
-    outputTokensCap,
-    losses: losses.list,
-  }
+  return finishRequest(body, 'messages', prepared, profile)
 }
 
 /** A history with calls needs their tools declared, whether or not they may be called again (R-CHOICE). */

@@ -1,3 +1,4 @@
+import { splitPreamble } from '../../inference/preamble.ts'
 import type {
   DocumentPart,
   ImagePart,
@@ -18,7 +19,7 @@ import {
   optionalEach,
   readArguments,
   readArray,
-  readEach,
+  readContent,
   readObject,
   readString,
 } from '../reading.ts'
@@ -66,23 +67,26 @@ export type Conversation = { preamble: OperatorTurn[]; turns: Turn[]; tools: Too
  */
 export function readTurns(body: Body, context: DecodeContext, losses: Losses): Conversation {
   const input = body.fields[field]
-  const conversation: Conversation = { preamble: [], turns: [], tools: [] }
+  const read: Read = { turns: [], tools: [] }
   if (typeof input === 'string') {
-    conversation.turns.push({ by: 'user', parts: [{ type: 'text', text: input }] })
-    return conversation
+    return { ...splitPreamble([{ by: 'user', parts: [{ type: 'text', text: input }] }]), tools: [] }
   }
   for (const [index, entry] of readArray(input, field).entries()) {
     const at = `${field}[${index}]`
     const item = readObject(entry, at)
     if (isReference(item)) throw referenceRefused(index)
-    readItem(item, at, conversation, { body, context, losses })
+    readItem(item, at, read, { body, context, losses })
   }
-  return conversation
+  return { ...splitPreamble(read.turns), tools: read.tools }
 }
 
+/** What has been read so far. */
+type Read = { turns: Turn[]; tools: Tool[] }
+
+/** What it is read with. */
 type Reading = { body: Body; context: DecodeContext; losses: Losses }
 
-function readItem(item: Json, at: string, into: Conversation, reading: Reading) {
+function readItem(item: Json, at: string, into: Read, reading: Reading) {
   // Items without a type are messages if they have a role (ruling T11).
   const type = isAbsent(item['type']) && !isAbsent(item['role']) ? 'message' : item['type']
   switch (type) {
@@ -94,7 +98,7 @@ function readItem(item: Json, at: string, into: Conversation, reading: Reading) 
       return
     case 'function_call_output': {
       const callId = readString(item['call_id'], `${at}.call_id`)
-      const parts = readParts(item['output'], `${at}.output`, readUserPart)
+      const parts = readContent(item['output'], `${at}.output`, 'input_text', readUserPart)
       const said = parts.filter((part) => part.type !== 'text' || part.text !== '')
       into.turns.push({ by: 'user', parts: [{ type: 'tool_result', callId, parts: said, isError: false }] })
       return
@@ -119,39 +123,34 @@ function readItem(item: Json, at: string, into: Conversation, reading: Reading) 
   reading.losses.add(field, 'dropped', 'a record of the provider’s own work')
 }
 
-function readMessage(item: Json, at: string, into: Conversation, losses: Losses) {
+function readMessage(item: Json, at: string, into: Read, losses: Losses) {
   const { role, content } = item
   const place = `${at}.content`
   switch (role) {
     case 'system':
     case 'developer': {
-      const turn: OperatorTurn = { by: 'operator', level: role, texts: readParts(content, place, readOperatorText) }
-      if (into.turns.length > 0) into.turns.push(turn)
-      else into.preamble.push(turn)
+      const texts = readContent(content, place, 'input_text', readOperatorText)
+      into.turns.push({ by: 'operator', level: role, texts })
       return
     }
     case 'user':
-      into.turns.push({ by: 'user', parts: readParts(content, place, readUserPart) })
+      into.turns.push({ by: 'user', parts: readContent(content, place, 'input_text', readUserPart) })
       return
     case 'assistant':
-      addModelParts(into, readParts(content, place, (part, where) => readModelPart(part, where, losses)).flat())
+      addModelParts(
+        into,
+        readContent(content, place, 'input_text', (part, where) => readModelPart(part, where, losses)).flat(),
+      )
       return
   }
   throw wrongType(`${at}.role`, 'one of user, assistant, system, developer')
 }
 
 /** Assistant-side items join the turn they follow directly. */
-function addModelParts(into: Conversation, parts: ModelPart[]) {
+function addModelParts(into: Read, parts: ModelPart[]) {
   const last = into.turns.at(-1)
   if (last?.by === 'model') for (const part of parts) last.parts.push(part)
   else if (parts.length > 0) into.turns.push({ by: 'model', parts })
-}
-
-/** Content that is one text or a list of parts: a text is a list of one. */
-function readParts<T>(content: unknown, at: string, read: (part: Json, at: string) => T): T[] {
-  if (typeof content === 'string') return [read({ type: 'input_text', text: content }, at)]
-  if (!Array.isArray(content)) throw wrongType(at, 'a string or an array of parts')
-  return readEach(content, at, (part, place) => read(readObject(part, place), place))
 }
 
 /** Clients mix the three names of text up; it is text all the same. */

@@ -1,9 +1,8 @@
-import { writeJson } from '../../bytes/json-writer.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest, OutputFormat } from '../../inference/request.ts'
 import { encodeFormat, toolFields } from '../encode-tools.ts'
-import { dropFields, prepareRequest, shortId } from '../prepare-request.ts'
+import { finishRequest, prepareRequest, shortId } from '../prepare-request.ts'
 import { type Reasoning, resolveReasoning } from '../reasoning-wish.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { encodeInput } from './encode-turns.ts'
@@ -20,7 +19,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     stopsMax: 0,
     takesBlankStops: true,
   })
-  const { choice, losses, stops } = prepared
+  const { choice, losses } = prepared
   const reasoning = resolveReasoning(request.reasoning, profile.reasoning, prepared.outputTokensCap, losses)
   const body: Record<string, unknown> = {
     model: model.upstreamModel,
@@ -38,15 +37,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     ...encodeInput(request, prepared, profile),
   }
   if (request.sampling.topK !== undefined) losses.add('top_k', 'dropped', 'the wire has no such field')
-  dropFields(body, 'input', profile.drops, losses)
-  return {
-    body: writeJson(body),
-    names: prepared.names.restore,
-    localStops: stops.local,
-    stops: stops.all,
-    outputTokensCap: prepared.outputTokensCap,
-    losses: losses.list,
-  }
+  return finishRequest(body, 'input', prepared, profile)
 }
 
 /** Effort is this wire's own word. Its summary is asked for only by who asked to see it (R-THINK). */
