@@ -1,7 +1,7 @@
 import type { Model } from '../catalog/model.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
 import type { ClientBody } from '../wires/client-body.ts'
-import { decodeRefusal } from '../wires/native-answer.ts'
+import { decodeRefusal } from '../wires/error-body.ts'
 import type { AnswerHead } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import type { AnswerPlan } from './answer-run.ts'

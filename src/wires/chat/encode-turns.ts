@@ -12,7 +12,8 @@ import type {
   Turn,
   UserPart,
 } from '../../inference/request.ts'
-import { failedText, inlineText, type Prepared, refuseFiles, refuseImages } from '../prepare-request.ts'
+import type { Prepared } from '../prepare-request.ts'
+import { failedText, inlineText, refuseFiles, refuseImages } from '../stand-ins.ts'
 
 type Message = Record<string, unknown>
 

@@ -12,7 +12,8 @@ import type {
   Turn,
   UserPart,
 } from '../../inference/request.ts'
-import { type Prepared, refuseFiles, refuseImages } from '../prepare-request.ts'
+import type { Prepared } from '../prepare-request.ts'
+import { refuseFiles, refuseImages } from '../stand-ins.ts'
 
 type Block = Record<string, unknown>
 

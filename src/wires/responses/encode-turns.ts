@@ -9,7 +9,8 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../inference/request.ts'
-import { failedParts, failedText, inlineText, type Prepared, refuseFiles, refuseImages } from '../prepare-request.ts'
+import type { Prepared } from '../prepare-request.ts'
+import { failedParts, failedText, inlineText, refuseFiles, refuseImages } from '../stand-ins.ts'
 
 type Item = Record<string, unknown>
 

@@ -1,13 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
-import {
-  headValues,
-  isBelieved,
-  type NativeHead,
-  openAnswer,
-  tokensOfCharacters,
-  type Wanted,
-} from '../native-answer.ts'
+import type { Wanted } from '../json-patch.ts'
+import { headValues, isBelieved, type NativeHead, openAnswer, tokensOfCharacters } from '../native-answer.ts'
 import type { WholeAnswer } from '../relay.ts'
 import { decodeUsage, encodeUsage, type ResponsesUsage } from './usage.ts'
 
