@@ -8,9 +8,9 @@
  */
 import { type Model, type WireName, wireNames } from '../src/catalog/model.ts'
 import { GatewayError } from '../src/errors.ts'
-import { checkFields, readModelId } from '../src/wires/checks.ts'
-import { ClientBody } from '../src/wires/client-body.ts'
-import { readConversationKey } from '../src/wires/conversation-key.ts'
+import { checkFields, readModelId } from '../src/wires/requests/checks.ts'
+import { ClientBody } from '../src/wires/requests/client-body.ts'
+import { readConversationKey } from '../src/wires/requests/conversation-key.ts'
 import { wires } from '../src/wires/wires.ts'
 import { modelOf } from '../test/translation/page.ts'
 import { fullBodies } from '../test/translation/support/bodies.ts'

@@ -6,8 +6,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { WireName } from '../src/catalog/model.ts'
 import { chatFields } from '../src/wires/chat/fields.ts'
-import type { FieldTable, Verdict } from '../src/wires/fields.ts'
 import { messagesFields } from '../src/wires/messages/fields.ts'
+import type { FieldTable, Verdict } from '../src/wires/requests/field-table.ts'
 import { responsesFields } from '../src/wires/responses/fields.ts'
 
 const tables: Record<WireName, FieldTable> = {

@@ -1,6 +1,6 @@
 import type { Fault } from '../inference/answer.ts'
 import type { Loss } from '../inference/request.ts'
-import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/relay.ts'
+import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 
 /** One request on its way to a model, and how the model's answer goes back to the client's wire. */
 export type Exchange = {

@@ -1,7 +1,7 @@
 import { createSseReader, cutFrame } from '../bytes/sse.ts'
 import type { AnswerEvent, Fault } from '../inference/answer.ts'
 import { createFold } from '../inference/fold.ts'
-import type { RelayState, StreamFold, WholeAnswer } from '../wires/relay.ts'
+import type { RelayState, StreamFold, WholeAnswer } from '../wires/answers/relay.ts'
 import type { AnswerHead, Translator } from '../wires/wire.ts'
 import { type AnswerPlan, startRun } from './answer-run.ts'
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GatewayError } from '../errors.ts'
-import { plainEnvelope } from '../wires/envelope.ts'
+import { plainEnvelope } from '../wires/answers/envelope.ts'
 import type { Wire } from '../wires/wire.ts'
 import { errorHeaders } from './headers.ts'
 import { wireAt } from './paths.ts'

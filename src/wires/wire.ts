@@ -5,12 +5,12 @@ import type { Profile } from '../catalog/profile.ts'
 import type { Answer, AnswerEvent } from '../inference/answer.ts'
 import type { InferenceRequest, Loss, Sealed } from '../inference/request.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
-import type { ClientBody } from './client-body.ts'
-import type { ErrorFacts } from './envelope.ts'
-import type { FieldTable } from './fields.ts'
-import type { NativeHead } from './native-answer.ts'
-import type { AdaptContext, AdaptedRequest } from './native-request.ts'
-import type { StreamRelay, WholeAnswer } from './relay.ts'
+import type { ErrorFacts } from './answers/envelope.ts'
+import type { NativeHead } from './answers/native-answer.ts'
+import type { StreamRelay, WholeAnswer } from './answers/relay.ts'
+import type { AdaptContext, AdaptedRequest } from './requests/adapt-bytes.ts'
+import type { ClientBody } from './requests/client-body.ts'
+import type { FieldTable } from './requests/field-table.ts'
 
 /** Everything that a wire is. Its folder makes one, `wires.ts` lists them, and nobody else asks for a wire by its name. */
 export type Wire = {

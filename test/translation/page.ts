@@ -1,6 +1,6 @@
 import type { Model } from '../../src/catalog/model.ts'
 import { type ProfileSetting, resolveProfile } from '../../src/catalog/profiles.ts'
-import { factsOfFault } from '../../src/wires/stream-fault.ts'
+import { factsOfFault } from '../../src/wires/answers/faults.ts'
 import { wires as spoken } from '../../src/wires/wires.ts'
 import { type Options, pump, pumpJson, type Told, type WireName, wires } from './pump.ts'
 

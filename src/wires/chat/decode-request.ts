@@ -1,6 +1,6 @@
 import type { InferenceRequest } from '../../inference/request.ts'
-import { readFormat, readTool, readToolChoice } from '../decode-tools.ts'
-import { applyFieldTable, createLosses } from '../losses.ts'
+import { readFormat, readTool, readToolChoice } from '../requests/decode-tools.ts'
+import { applyFieldTable, createLosses } from '../requests/losses.ts'
 import {
   isAbsent,
   type Json,
@@ -15,8 +15,8 @@ import {
   readObject,
   readPositiveInteger,
   readString,
-} from '../reading.ts'
-import { refuse } from '../refusals.ts'
+} from '../requests/read-value.ts'
+import { refuse } from '../requests/refusals.ts'
 import type { DecodeContext } from '../wire.ts'
 import { readTurns } from './decode-turns.ts'
 import { chatFields } from './fields.ts'

@@ -9,8 +9,8 @@ import type {
   ToolCallPart,
   Turn,
 } from '../../inference/request.ts'
-import type { Losses } from '../losses.ts'
-import { readFile, readImageUrl } from '../media.ts'
+import type { Losses } from '../requests/losses.ts'
+import { readFile, readImageUrl } from '../requests/media.ts'
 import {
   type Body,
   isAbsent,
@@ -22,8 +22,8 @@ import {
   readEach,
   readObject,
   readString,
-} from '../reading.ts'
-import { refuse, wrongType } from '../refusals.ts'
+} from '../requests/read-value.ts'
+import { refuse, wrongType } from '../requests/refusals.ts'
 
 const field = 'messages'
 

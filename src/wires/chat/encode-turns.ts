@@ -12,8 +12,8 @@ import type {
   Turn,
   UserPart,
 } from '../../inference/request.ts'
-import type { Prepared } from '../prepare-request.ts'
-import { failedText, inlineText, refuseFiles, refuseImages } from '../stand-ins.ts'
+import type { Prepared } from '../requests/prepare.ts'
+import { failedText, inlineText, refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
 type Message = Record<string, unknown>
 

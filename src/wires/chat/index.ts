@@ -1,4 +1,4 @@
-import { plainEnvelope } from '../envelope.ts'
+import { plainEnvelope } from '../answers/envelope.ts'
 import type { Wire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { decodeRequest } from './decode-request.ts'

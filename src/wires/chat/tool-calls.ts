@@ -1,6 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Narrator } from '../../inference/narrator.ts'
-import { stringOf, unreadable } from '../frame.ts'
+import { stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** One call of the answer, from its first fragment on. */
 type ToolCall = {

@@ -1,6 +1,14 @@
 import { estimateTextTokens } from '../../inference/estimate.ts'
 import { estimateMediaTokens, imageTokensMax, pageTokens } from '../../inference/estimate-media.ts'
-import { isAbsent, type Json, optionalEach, readArray, readEach, readObject, readString } from '../reading.ts'
+import {
+  isAbsent,
+  type Json,
+  optionalEach,
+  readArray,
+  readEach,
+  readObject,
+  readString,
+} from '../requests/read-value.ts'
 
 /*
  * The answer to /v1/messages/count_tokens (spec 4.2): the caller's text by the estimate of tokens, images and documents

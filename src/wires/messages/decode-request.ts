@@ -1,7 +1,7 @@
 import { levelOfBudget } from '../../inference/reasoning.ts'
 import type { InferenceRequest, OperatorTurn, OutputFormat, ReasoningWish } from '../../inference/request.ts'
 import { isFullyStrict } from '../../inference/schema.ts'
-import { applyFieldTable, createLosses, type Losses } from '../losses.ts'
+import { applyFieldTable, createLosses, type Losses } from '../requests/losses.ts'
 import {
   type Body,
   isAbsent,
@@ -15,8 +15,8 @@ import {
   readPositiveInteger,
   readRawObject,
   readString,
-} from '../reading.ts'
-import { refuse, wrongType } from '../refusals.ts'
+} from '../requests/read-value.ts'
+import { refuse, wrongType } from '../requests/refusals.ts'
 import type { DecodeContext } from '../wire.ts'
 import { readToolChoice, readTools } from './decode-tools.ts'
 import { readSystemText, readTurns } from './decode-turns.ts'

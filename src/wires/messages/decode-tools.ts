@@ -1,5 +1,5 @@
 import type { Tool, ToolChoice } from '../../inference/request.ts'
-import type { Losses } from '../losses.ts'
+import type { Losses } from '../requests/losses.ts'
 import {
   type Body,
   isAbsent,
@@ -10,8 +10,8 @@ import {
   readBoolean,
   readObject,
   readString,
-} from '../reading.ts'
-import { refusals, refuse, wrongType } from '../refusals.ts'
+} from '../requests/read-value.ts'
+import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 
 /** The functions that are declared; deferred ones behind the others, those without a schema not at all (ruling T14). */
 export function readTools(body: Body, losses: Losses): Tool[] {

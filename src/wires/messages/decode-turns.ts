@@ -11,8 +11,8 @@ import type {
   Turn,
   UserPart,
 } from '../../inference/request.ts'
-import type { Losses } from '../losses.ts'
-import { documentOf, readBase64, readMime } from '../media.ts'
+import type { Losses } from '../requests/losses.ts'
+import { documentOf, readBase64, readMime } from '../requests/media.ts'
 import {
   type Body,
   isAbsent,
@@ -24,8 +24,8 @@ import {
   readObject,
   readRawObject,
   readString,
-} from '../reading.ts'
-import { refusals, refuse, wrongType } from '../refusals.ts'
+} from '../requests/read-value.ts'
+import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 
 const field = 'messages'
 

@@ -12,8 +12,8 @@ import type {
   Turn,
   UserPart,
 } from '../../inference/request.ts'
-import type { Prepared } from '../prepare-request.ts'
-import { refuseFiles, refuseImages } from '../stand-ins.ts'
+import type { Prepared } from '../requests/prepare.ts'
+import { refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
 type Block = Record<string, unknown>
 

@@ -1,4 +1,4 @@
-import { createRows, type FieldTable, fieldTable } from '../fields.ts'
+import { createRows, type FieldTable, fieldTable } from '../requests/field-table.ts'
 
 const { field, dropped, refused } = createRows(['chat', 'responses'])
 

@@ -1,6 +1,6 @@
 import type { InferenceRequest, OperatorTurn, ReasoningWish } from '../../inference/request.ts'
-import { readFormat, readToolChoice } from '../decode-tools.ts'
-import { applyFieldTable, createLosses } from '../losses.ts'
+import { readFormat, readToolChoice } from '../requests/decode-tools.ts'
+import { applyFieldTable, createLosses } from '../requests/losses.ts'
 import {
   isAbsent,
   type Json,
@@ -12,8 +12,8 @@ import {
   readNumber,
   readObject,
   readString,
-} from '../reading.ts'
-import { wrongType } from '../refusals.ts'
+} from '../requests/read-value.ts'
+import { wrongType } from '../requests/refusals.ts'
 import type { DecodeContext } from '../wire.ts'
 import { readTools } from './decode-tools.ts'
 import { readTurns } from './decode-turns.ts'

@@ -1,6 +1,6 @@
 import type { Tool } from '../../inference/request.ts'
-import { readTool } from '../decode-tools.ts'
-import { type Body, type Json, optional, readEach, readObject, readString } from '../reading.ts'
+import { readTool } from '../requests/decode-tools.ts'
+import { type Body, type Json, optional, readEach, readObject, readString } from '../requests/read-value.ts'
 
 /** The namespace whose members clients know by their bare names: it is no namespace (R-GROUP). */
 export const plainNamespace = 'functions'

@@ -9,8 +9,8 @@ import type {
   Tool,
   Turn,
 } from '../../inference/request.ts'
-import type { Losses } from '../losses.ts'
-import { readFile, readImageUrl } from '../media.ts'
+import type { Losses } from '../requests/losses.ts'
+import { readFile, readImageUrl } from '../requests/media.ts'
 import {
   type Body,
   isAbsent,
@@ -22,8 +22,8 @@ import {
   readContent,
   readObject,
   readString,
-} from '../reading.ts'
-import { refusals, refuse, wrongType } from '../refusals.ts'
+} from '../requests/read-value.ts'
+import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 import type { DecodeContext } from '../wire.ts'
 import { plainNamespace, readTools } from './decode-tools.ts'
 import { isReference, referenceRefused } from './stateless.ts'

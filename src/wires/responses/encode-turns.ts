@@ -9,8 +9,8 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../inference/request.ts'
-import type { Prepared } from '../prepare-request.ts'
-import { failedParts, failedText, inlineText, refuseFiles, refuseImages } from '../stand-ins.ts'
+import type { Prepared } from '../requests/prepare.ts'
+import { failedParts, failedText, inlineText, refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
 type Item = Record<string, unknown>
 

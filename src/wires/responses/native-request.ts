@@ -1,7 +1,6 @@
 import type { Edit } from '../../bytes/json.ts'
 import { elementsOf, type Range, removeElements } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
-import type { ClientBody } from '../client-body.ts'
 import {
   type AdaptContext,
   type AdaptedRequest,
@@ -10,7 +9,8 @@ import {
   checkHostedTools,
   commonValues,
   droppedFields,
-} from '../native-request.ts'
+} from '../requests/adapt-bytes.ts'
+import type { ClientBody } from '../requests/client-body.ts'
 import { isReference, referenceRefused } from './stateless.ts'
 
 /** A responses request for a responses model (ruling P1). @throws GatewayError 400 for a reference to a stored item. */

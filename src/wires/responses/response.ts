@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import { mintId } from '../../inference/ids.ts'
 import type { Usage } from '../../inference/usage.ts'
-import { objectsOf } from '../frame.ts'
+import { objectsOf } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
 import { encodeUsage } from './usage.ts'
 

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
-import type { ClientBody } from '../client-body.ts'
-import { wrongType } from '../refusals.ts'
+import type { ClientBody } from '../requests/client-body.ts'
+import { wrongType } from '../requests/refusals.ts'
 
 /*
  * Nothing is stored between requests, so nothing that was stored can be referred to (spec 4.4). Refused on every pair, in

@@ -1,4 +1,4 @@
-import type { WireName } from '../catalog/model.ts'
+import type { WireName } from '../../catalog/model.ts'
 
 /**
  * What becomes of a request field on the way to a model of another wire:

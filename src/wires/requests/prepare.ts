@@ -1,14 +1,14 @@
-import { writeJson } from '../bytes/json-writer.ts'
-import type { Model } from '../catalog/model.ts'
-import type { Profile } from '../catalog/profile.ts'
-import { renameCallIds } from '../inference/call-ids.ts'
-import { assignNames, type Names } from '../inference/names.ts'
-import { normalise } from '../inference/normalise.ts'
-import type { InferenceRequest, OperatorTurn, OutputFormat, Turn } from '../inference/request.ts'
+import { writeJson } from '../../bytes/json-writer.ts'
+import type { Model } from '../../catalog/model.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import { renameCallIds } from '../../inference/call-ids.ts'
+import { assignNames, type Names } from '../../inference/names.ts'
+import { normalise } from '../../inference/normalise.ts'
+import type { InferenceRequest, OperatorTurn, OutputFormat, Turn } from '../../inference/request.ts'
+import type { EncodedRequest } from '../wire.ts'
 import { type Choice, resolveChoice } from './choice.ts'
 import { createLosses, type Losses } from './losses.ts'
 import { refuse } from './refusals.ts'
-import type { EncodedRequest } from './wire.ts'
 
 /** What all encoders need done before they write: everything about a request that no wire says in its own way. */
 export type Prepared = {

@@ -1,6 +1,6 @@
-import { base64ToText, cleanBase64, cleanMime, parseDataUrl } from '../inference/data-url.ts'
-import type { DocumentPart, ImagePart } from '../inference/request.ts'
-import { type Json, optional, readString } from './reading.ts'
+import { base64ToText, cleanBase64, cleanMime, parseDataUrl } from '../../inference/data-url.ts'
+import type { DocumentPart, ImagePart } from '../../inference/request.ts'
+import { type Json, optional, readString } from './read-value.ts'
 import { refusals, refuse } from './refusals.ts'
 
 /** An image given as a data URL (R-IMG). A remote one is never fetched (ruling T3). @param part the place of the part */

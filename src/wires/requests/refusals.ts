@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../../errors.ts'
 
 /*
  * The refusals of a client's fields, in one wording whatever the model's wire (ruling R9): the place, what is wrong with

@@ -1,6 +1,6 @@
-import { type Edit, memberText, splice } from '../bytes/json.ts'
-import { membersOf, setMembers } from '../bytes/json-edit.ts'
-import type { Model } from '../catalog/model.ts'
+import { type Edit, memberText, splice } from '../../bytes/json.ts'
+import { membersOf, setMembers } from '../../bytes/json-edit.ts'
+import type { Model } from '../../catalog/model.ts'
 import type { ClientBody } from './client-body.ts'
 import { refusals, refuse } from './refusals.ts'
 

@@ -1,6 +1,6 @@
-import type { Profile } from '../catalog/profile.ts'
-import { budgetOfLevel, type ReasoningLevel, supportedLevel } from '../inference/reasoning.ts'
-import type { ReasoningWish } from '../inference/request.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import { budgetOfLevel, type ReasoningLevel, supportedLevel } from '../../inference/reasoning.ts'
+import type { ReasoningWish } from '../../inference/request.ts'
 import type { Losses } from './losses.ts'
 
 /** What is asked of a model that takes a reasoning wish in one way or another; `unsaid`: nothing is sent. */

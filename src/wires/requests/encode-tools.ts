@@ -1,5 +1,5 @@
-import { verbatim } from '../bytes/json-writer.ts'
-import type { OutputFormat, Tool } from '../inference/request.ts'
+import { verbatim } from '../../bytes/json-writer.ts'
+import type { OutputFormat, Tool } from '../../inference/request.ts'
 import type { Choice } from './choice.ts'
 import type { Nesting } from './decode-tools.ts'
 import { formatName, toolSchema } from './stand-ins.ts'

@@ -1,4 +1,4 @@
-import { type ErrorCode, errorTable } from '../errors.ts'
+import { type ErrorCode, errorTable } from '../../errors.ts'
 
 /** What an error envelope is made from; the message is the same in every wire's (spec 7.1). */
 export type ErrorFacts = { status: number; code: ErrorCode; message: string; param: string | null }

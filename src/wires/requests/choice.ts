@@ -1,6 +1,6 @@
-import type { Profile } from '../catalog/profile.ts'
-import type { Names } from '../inference/names.ts'
-import type { Tool, ToolChoice } from '../inference/request.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import type { Names } from '../../inference/names.ts'
+import type { Tool, ToolChoice } from '../../inference/request.ts'
 import type { Losses } from './losses.ts'
 import { refuse } from './refusals.ts'
 

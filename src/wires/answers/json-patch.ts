@@ -1,6 +1,6 @@
-import { asObject, type Edit, type JsonMember, scanObject, splice } from '../bytes/json.ts'
-import { membersOf, setMembers } from '../bytes/json-edit.ts'
-import { readCount } from '../inference/usage.ts'
+import { asObject, type Edit, type JsonMember, scanObject, splice } from '../../bytes/json.ts'
+import { membersOf, setMembers } from '../../bytes/json-edit.ts'
+import { readCount } from '../../inference/usage.ts'
 
 /** A JSON text whose members can be replaced in place; all else keeps its bytes. */
 export class JsonPatch {

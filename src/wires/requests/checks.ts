@@ -1,6 +1,6 @@
+import type { Wire } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
 import { invalidField, wrongType } from './refusals.ts'
-import type { Wire } from './wire.ts'
 
 /*
  * What is checked of every request before any upstream is thought of, whatever the model's wire (rulings R9, R10). All

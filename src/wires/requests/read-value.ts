@@ -1,6 +1,6 @@
-import type { RawJson } from '../bytes/json.ts'
-import { asObject, parseKeeping } from '../bytes/json.ts'
-import { isReasoningLevel, type ReasoningLevel } from '../inference/reasoning.ts'
+import type { RawJson } from '../../bytes/json.ts'
+import { asObject, parseKeeping } from '../../bytes/json.ts'
+import { isReasoningLevel, type ReasoningLevel } from '../../inference/reasoning.ts'
 import { wrongType } from './refusals.ts'
 
 /*

@@ -1,7 +1,7 @@
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Wire } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
 import { wrongType } from './refusals.ts'
-import type { Wire } from './wire.ts'
 
 /** Counted in code points (ruling R2). */
 const keyCharactersMax = 256

@@ -1,8 +1,8 @@
-import type { RawJson } from '../bytes/json.ts'
-import type { Profile } from '../catalog/profile.ts'
-import { sha256Hex } from '../ids/digest.ts'
-import type { DocumentPart, ImagePart, ToolResultPart } from '../inference/request.ts'
-import { withObjectType } from '../inference/schema.ts'
+import type { RawJson } from '../../bytes/json.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import { sha256Hex } from '../../ids/digest.ts'
+import type { DocumentPart, ImagePart, ToolResultPart } from '../../inference/request.ts'
+import { withObjectType } from '../../inference/schema.ts'
 import { refuse } from './refusals.ts'
 
 /* What stands for what a wire or a model has no way to say, the same on every wire; and what nothing can stand for. */

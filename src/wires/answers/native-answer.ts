@@ -1,8 +1,8 @@
-import type { Model } from '../catalog/model.ts'
-import type { Fault } from '../inference/answer.ts'
-import type { Usage, UsageReport } from '../inference/usage.ts'
+import type { Model } from '../../catalog/model.ts'
+import type { Fault } from '../../inference/answer.ts'
+import type { Usage, UsageReport } from '../../inference/usage.ts'
+import { faultOfError } from './faults.ts'
 import { JsonPatch } from './json-patch.ts'
-import { faultOfError } from './stream-fault.ts'
 
 /** What the answer of a native model is adapted with (ruling P2). Fixed for the whole answer. */
 export type NativeHead = {

@@ -1,4 +1,4 @@
-import type { OutputFormat, Tool, ToolChoice } from '../inference/request.ts'
+import type { OutputFormat, Tool, ToolChoice } from '../../inference/request.ts'
 import {
   type Body,
   isAbsent,
@@ -10,7 +10,7 @@ import {
   readObject,
   readRawObject,
   readString,
-} from './reading.ts'
+} from './read-value.ts'
 import { refusals, refuse, wrongType } from './refusals.ts'
 
 /*

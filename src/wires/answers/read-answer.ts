@@ -1,7 +1,7 @@
-import { asObject } from '../bytes/json.ts'
-import { isDoneMark, type SseFrame } from '../bytes/sse.ts'
-import type { Narrator } from '../inference/narrator.ts'
-import { brokenFault, truncatedFault } from './stream-fault.ts'
+import { asObject } from '../../bytes/json.ts'
+import { isDoneMark, type SseFrame } from '../../bytes/sse.ts'
+import type { Narrator } from '../../inference/narrator.ts'
+import { brokenFault, truncatedFault } from './faults.ts'
 
 /**
  * The object in a frame. What is none ends the answer: a frame that was skipped could be a piece of a tool's arguments.

@@ -1,6 +1,6 @@
-import type { Loss } from '../inference/request.ts'
-import type { FieldTable } from './fields.ts'
-import { isAbsent, type Json } from './reading.ts'
+import type { Loss } from '../../inference/request.ts'
+import type { FieldTable } from './field-table.ts'
+import { isAbsent, type Json } from './read-value.ts'
 import { refuse } from './refusals.ts'
 
 /** What was dropped, clamped or rewritten, each once: field names and fixed words only (rulings T9, U5). */

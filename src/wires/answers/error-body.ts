@@ -1,6 +1,6 @@
-import { asObject } from '../bytes/json.ts'
-import type { Fault } from '../inference/answer.ts'
-import { faultOfError, kindOfStatus } from './stream-fault.ts'
+import { asObject } from '../../bytes/json.ts'
+import type { Fault } from '../../inference/answer.ts'
+import { faultOfError, kindOfStatus } from './faults.ts'
 
 /** The fault of an HTTP refusal with a JSON body of any vendor's shape. */
 export function decodeRefusal(status: number, bodyText: string): Fault {

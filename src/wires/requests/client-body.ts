@@ -1,6 +1,6 @@
-import { JsonError, type JsonMember, memberText, scanObject } from '../bytes/json.ts'
-import type { Range } from '../bytes/json-edit.ts'
-import { GatewayError } from '../errors.ts'
+import { JsonError, type JsonMember, memberText, scanObject } from '../../bytes/json.ts'
+import type { Range } from '../../bytes/json-edit.ts'
+import { GatewayError } from '../../errors.ts'
 
 /**
  * A client's body as bytes and the list of its top-level members: checked whole, parsed only where it is asked for.
