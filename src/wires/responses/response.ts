@@ -68,11 +68,15 @@ export const echoed = [
   'user',
 ] as const
 
-function echoOf({ echo, modelId }: AnswerHead): Record<string, unknown> {
+/** Only what is listed above is there to be read. */
+type Echo = Partial<Record<(typeof echoed)[number], unknown>>
+
+function echoOf(head: AnswerHead): Record<string, unknown> {
+  const echo = head.echo as Echo
   const reasoning = asObject(echo['reasoning'])
   const text = asObject(echo['text'])
   return {
-    model: modelId,
+    model: head.modelId,
     background: false,
     instructions: echo['instructions'] ?? null,
     max_output_tokens: echo['max_output_tokens'] ?? null,
