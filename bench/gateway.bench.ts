@@ -10,7 +10,7 @@ import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { wirePaths } from '../src/wires/wires.ts'
+import { wires } from '../src/wires/wires.ts'
 import { putLoad } from './load.ts'
 import { readCpu, startBench, type TestedServer } from './servers.ts'
 import { unitsOf, type Workload, workloads } from './workloads.ts'
@@ -74,7 +74,7 @@ function requestOf(workload: Workload, server: TestedServer): Buffer {
   const model = `${workload.answer}-${workload.modelWire}`
   const body = Buffer.from(JSON.stringify({ model, ...workload.body }))
   const path =
-    (server.name === 'gateway' || server.name === 'before' ? '' : `/${workload.answer}`) + wirePaths[workload.wire]
+    (server.name === 'gateway' || server.name === 'before' ? '' : `/${workload.answer}`) + wires[workload.wire].path
   // As many headers as a vendor's SDK sends.
   const head = [
     `POST ${path} HTTP/1.1`,

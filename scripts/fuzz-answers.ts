@@ -6,8 +6,9 @@
  *     node bin/node.mjs scripts/fuzz-answers.ts 200000 [seed]
  */
 import assert from 'node:assert/strict'
+import { wireNames } from '../src/catalog/model.ts'
 import { accumulate } from '../test/translation/clients.ts'
-import { pump, pumpJson, type WireName, wires } from '../test/translation/pump.ts'
+import { pump, pumpJson, wires } from '../test/translation/pump.ts'
 import { jsonSeeds, streamSeeds } from '../test/translation/seeds.ts'
 
 const otherFrames = [
@@ -41,14 +42,13 @@ const otherValues = [
 
 const runs = Number(process.argv[2] ?? 10_000)
 let state = Number(process.argv[3] ?? 1) >>> 0
-const names: WireName[] = ['messages', 'chat', 'responses']
 const counts = { answers: 0, faults: 0 }
 let slowestMs = 0
 
 for (let run = 0; run < runs; run++) {
   const before = state
-  const upstream = names[below(3)]!
-  const client = names[below(3)]!
+  const upstream = wireNames[below(3)]!
+  const client = wireNames[below(3)]!
   const isJson = below(8) === 0
   const seeds = isJson ? jsonSeeds[upstream] : streamSeeds[upstream]
   let script = seeds[below(seeds.length)]!

@@ -6,19 +6,17 @@
  *
  * Whatever comes ends in a body that is JSON or in a 400 that we meant (ruling R9); all else is our bug.
  */
-import type { Model, WireName } from '../src/catalog/model.ts'
+import { type Model, type WireName, wireNames } from '../src/catalog/model.ts'
 import { GatewayError } from '../src/errors.ts'
-import { checkFields, readModelId } from '../src/wires/checks.ts'
-import { ClientBody } from '../src/wires/client-body.ts'
-import { readConversationKey } from '../src/wires/conversation-key.ts'
-import { translators } from '../src/wires/translators.ts'
-import { natives } from '../src/wires/wires.ts'
+import { checkFields, readModelId } from '../src/wires/requests/checks.ts'
+import { ClientBody } from '../src/wires/requests/client-body.ts'
+import { readConversationKey } from '../src/wires/requests/conversation-key.ts'
+import { wires } from '../src/wires/wires.ts'
 import { modelOf } from '../test/translation/page.ts'
 import { fullBodies } from '../test/translation/support/bodies.ts'
 
-const wires: readonly WireName[] = ['messages', 'chat', 'responses']
-const models = Object.fromEntries(wires.map((wire) => [wire, modelOf(wire, undefined)])) as Record<WireName, Model>
-const seeds = wires.map((wire) => ({ wire, bytes: Buffer.from(JSON.stringify(fullBodies[wire])) }))
+const models = Object.fromEntries(wireNames.map((wire) => [wire, modelOf(wire, undefined)])) as Record<WireName, Model>
+const seeds = wireNames.map((wire) => ({ wire, bytes: Buffer.from(JSON.stringify(fullBodies[wire])) }))
 
 /** Pieces of JSON, whole and broken, that are put in. */
 const tokens = [
@@ -49,19 +47,19 @@ const tokens = [
  */
 export function walkBody(wire: WireName, bytes: Buffer): 'sent' | 'refused' {
   let outcome: 'sent' | 'refused' = 'refused'
-  for (const to of wires) {
+  for (const to of wireNames) {
     try {
       const body = new ClientBody(bytes)
       readModelId(body)
-      const cacheKey = readConversationKey(wire, body, () => undefined)
-      checkFields(wire, body)
+      const cacheKey = readConversationKey(wires[wire], body, () => undefined)
+      checkFields(wires[wire], body)
       const sent =
         to === wire
-          ? natives[wire]
+          ? wires[wire].native
               .adaptRequest(body, models[to], { scopedKey: cacheKey, isOurSeal: () => false })
               .body.toString()
-          : translators[to].encodeRequest(
-              translators[wire].decodeRequest(body.text(), { cacheKey, unseal: () => undefined }),
+          : wires[to].translator.encodeRequest(
+              wires[wire].translator.decodeRequest(body.text(), { cacheKey, unseal: () => undefined }),
               models[to],
             ).body
       JSON.parse(sent)

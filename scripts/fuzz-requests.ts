@@ -3,15 +3,13 @@
  * Whatever a client sends ends in an upstream body that is JSON or in a 400 that we meant; all else is our bug and is
  * printed with the input that shows it.
  */
-import type { WireName } from '../src/catalog/model.ts'
+import { type WireName, wireNames } from '../src/catalog/model.ts'
 import type { Profile } from '../src/catalog/profile.ts'
 import { GatewayError } from '../src/errors.ts'
 import { fullBodies } from '../test/translation/support/bodies.ts'
 import { decode, encode } from '../test/translation/support/exchange.ts'
 
 export type FuzzCount = { inputs: number; encoded: number; refused: number; faults: string[] }
-
-const wires: WireName[] = ['messages', 'chat', 'responses']
 
 const profiles: Partial<Profile>[] = [
   {},
@@ -38,7 +36,7 @@ export function fuzzRequests(inputs: number, seed: number): FuzzCount {
   const random = createRandom(seed)
   const count: FuzzCount = { inputs: 0, encoded: 0, refused: 0, faults: [] }
   while (count.inputs < inputs) {
-    const from = pick(wires, random)
+    const from = pick(wireNames, random)
     const body = mutate(from, random)
     count.inputs++
     const fault = tryOne(from, body, random, count)
@@ -50,10 +48,10 @@ export function fuzzRequests(inputs: number, seed: number): FuzzCount {
 function tryOne(from: WireName, body: string, random: () => number, count: FuzzCount): string | undefined {
   const profile = random() < 0.5 ? {} : pick(profiles, random)
   const to = pick(
-    wires.filter((wire) => wire !== from),
+    wireNames.filter((wire) => wire !== from),
     random,
   )
-  const unseal = () => ({ wire: 'messages', kind: 'signature', data: 'sig' }) as const
+  const unseal = () => ({ kind: 'signature', data: 'sig' }) as const
   try {
     const request = decode(from, body, { cacheKey: 'k', unseal })
     const encoded = encode(to, request, { profile })

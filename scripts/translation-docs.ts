@@ -4,17 +4,9 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { WireName } from '../src/catalog/model.ts'
-import { chatFields } from '../src/wires/chat/fields.ts'
-import type { FieldTable, Verdict } from '../src/wires/fields.ts'
-import { messagesFields } from '../src/wires/messages/fields.ts'
-import { responsesFields } from '../src/wires/responses/fields.ts'
-
-const tables: Record<WireName, FieldTable> = {
-  messages: messagesFields,
-  chat: chatFields,
-  responses: responsesFields,
-}
+import { type WireName, wireNames } from '../src/catalog/model.ts'
+import type { Verdict } from '../src/wires/requests/field-table.ts'
+import { wires } from '../src/wires/wires.ts'
 
 const headings: [Verdict, string][] = [
   ['carried', 'Carried as it is'],
@@ -26,8 +18,8 @@ const headings: [Verdict, string][] = [
 /** File name → text of every page. */
 export function translationPages(): Map<string, string> {
   const pages = new Map<string, string>()
-  for (const from of Object.keys(tables) as WireName[]) {
-    for (const to of (Object.keys(tables) as WireName[]).filter((wire) => wire !== from)) {
+  for (const from of wireNames) {
+    for (const to of wireNames.filter((wire) => wire !== from)) {
       pages.set(`${from}-to-${to}.md`, page(from, to))
     }
   }
@@ -45,7 +37,7 @@ function page(from: WireName, to: WireName): string {
     '',
   ]
   for (const [verdict, heading] of headings) {
-    const rows = [...tables[from].values()].flatMap(({ field, to: fates }) =>
+    const rows = [...wires[from].fields.values()].flatMap(({ field, to: fates }) =>
       fates.filter(([wire, fate]) => wire === to && fate === verdict).map(([, , note]) => `| \`${field}\` | ${note} |`),
     )
     if (rows.length > 0) lines.push(`## ${heading}`, '', '| Field | |', '| --- | --- |', ...rows, '')

@@ -9,7 +9,10 @@ import test from 'node:test'
  */
 type Arrow = { may?: readonly string[]; types?: readonly string[]; outside?: readonly string[] }
 
-const dialect: Arrow = { may: ['inference', 'bytes', 'ids', 'wires'], types: ['catalog'] }
+const dialect: Arrow = {
+  may: ['inference', 'bytes', 'ids', 'wires/requests', 'wires/answers'],
+  types: ['catalog', 'wires'],
+}
 
 const arrows: Record<string, Arrow> = {
   errors: {},
@@ -18,20 +21,32 @@ const arrows: Record<string, Arrow> = {
   inference: { may: ['ids'], types: ['bytes'] },
   catalog: { may: ['inference'] },
   wires: {
-    may: ['inference', 'errors', 'bytes', 'ids', 'wires/messages', 'wires/chat', 'wires/responses'],
-    types: ['catalog'],
+    may: ['wires/messages', 'wires/chat', 'wires/responses'],
+    types: ['wires/requests', 'wires/answers', 'inference', 'catalog', 'bytes'],
   },
+  'wires/requests': { may: ['inference', 'errors', 'bytes', 'ids'], types: ['catalog', 'wires'] },
+  'wires/answers': { may: ['inference', 'errors', 'bytes'], types: ['catalog'] },
   'wires/messages': dialect,
   'wires/chat': dialect,
   'wires/responses': { ...dialect, may: [...dialect.may!, 'errors'] },
   accounts: { may: ['ids'], types: ['inference', 'catalog'], outside: ['node:crypto', 'node:zlib'] },
   upstream: { may: ['errors'], types: ['catalog', 'config', 'inference'], outside: ['node:*', 'undici'] },
   gateway: {
-    may: ['accounts', 'upstream', 'wires', 'wires/messages', 'inference', 'catalog', 'errors', 'bytes'],
+    may: [
+      'accounts',
+      'upstream',
+      'wires',
+      'wires/requests',
+      'wires/answers',
+      'inference',
+      'catalog',
+      'errors',
+      'bytes',
+    ],
     types: ['config'],
   },
   http: {
-    may: ['gateway', 'errors', 'wires', 'ids'],
+    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids'],
     types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
   },

@@ -31,7 +31,10 @@ export type Entered = Disposable & {
    * place in the window back (ruling R1).
    */
   admit(holdNanos: bigint): Eventual<Admitted | Refused>
-  /** The request is over. One that ended before it asked, for whatever reason, still uses its place (ruling R1). */
+  /**
+   * The request's checks are over: nothing more is asked. One that ends before it has asked, for whatever reason, still
+   * uses its place (ruling R1); what was admitted ends with its release.
+   */
   [Symbol.dispose](): void
 }
 

@@ -1,8 +1,9 @@
 import type { Usage } from '../inference/usage.ts'
 import type { Profile } from './profile.ts'
 
-/** The three dialects, by the names the code uses for them (ruling N1). */
-export type WireName = 'messages' | 'chat' | 'responses'
+/** The dialects, by the names the code uses for them (ruling N1); what each of them is stands in its folder in `wires/`. */
+export const wireNames = ['messages', 'chat', 'responses'] as const
+export type WireName = (typeof wireNames)[number]
 
 /** Nano-credits per million tokens, one price for each kind of token (ruling C1). */
 export type Prices = {

@@ -1,4 +1,4 @@
-import type { WireName } from './model.ts'
+import { type WireName, wireNames } from './model.ts'
 import type { Profile } from './profile.ts'
 
 /** A part of a profile, laid over the one it extends. `reasoning` and `replayThought` are laid over key by key. */
@@ -39,10 +39,10 @@ function layOver(base: Profile, { extends: _, ...setting }: ProfileSetting): Pro
 const anyChoice = ['auto', 'none', 'required', 'named'] as const
 
 /**
- * An upstream of which nothing is known but its wire. Where a wish could make such an upstream refuse the request
- * (reasoning, fields of one vendor), it is left out: the operator who knows better names a profile.
+ * An upstream of which nothing is known, of a wire without ways of its own. Where a wish could make such an upstream
+ * refuse the request (reasoning, fields of one vendor), it is left out: the operator who knows better names a profile.
  */
-const chat: Profile = {
+const plainest: Profile = {
   maxField: 'max_completion_tokens',
   minOutput: 1,
   // A model that does not reason answers 400 to a reasoning wish.
@@ -74,10 +74,9 @@ const chat: Profile = {
   preferStream: false,
 }
 
-const plain: Record<WireName, Profile> = {
-  chat: Object.freeze(chat),
-  messages: Object.freeze<Profile>({
-    ...chat,
+/** What a plain upstream of a wire takes beside that, and where the wire itself is narrower. */
+const wireWays: Partial<Record<WireName, ProfileSetting>> = {
+  messages: {
     maxField: 'max_tokens',
     accepts: new Set(['top_k']),
     toolNameMax: 128,
@@ -90,9 +89,8 @@ const plain: Record<WireName, Profile> = {
     prefill: 'native',
     // Ruling T5.
     autoCache: 'on_key',
-  }),
-  responses: Object.freeze<Profile>({
-    ...chat,
+  },
+  responses: {
     // The wire's documented floor (R-MAX).
     minOutput: 16,
     accepts: new Set(['prompt_cache_key', 'safety_identifier', 'verbosity', 'allowed_tools', 'strict']),
@@ -101,8 +99,13 @@ const plain: Record<WireName, Profile> = {
     developerRole: true,
     files: true,
     toolImages: 'native',
-  }),
+  },
 }
+
+const plain = Object.fromEntries(wireNames.map((wire) => [wire, layOver(plainest, wireWays[wire] ?? {})])) as Record<
+  WireName,
+  Profile
+>
 
 /** What the reasoning models of the wire's author refuse: they sample at fixed settings. */
 const fixedSampling = new Set([

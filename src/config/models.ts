@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../bytes/json.ts'
-import type { Model, Prices, WireName } from '../catalog/model.ts'
+import { type Model, type Prices, type WireName, wireNames } from '../catalog/model.ts'
 import { findProfileMistake, type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
 import { snakeCase } from './document.ts'
 import type { ModelEntry, ProfileMap } from './schema.ts'
@@ -46,8 +46,6 @@ export function hashPrices(prices: Prices): string {
   return createHash('sha256').update(amounts.join(' ')).digest('hex').slice(0, 12)
 }
 
-const wireNames = new Set<unknown>(['messages', 'chat', 'responses'] satisfies WireName[])
-
 /**
  * What only shows across keys: ids given twice, upstreams that are not there, profiles of another wire. Reads the file
  * as it is written, so that these are told together with what the schema finds.
@@ -71,7 +69,7 @@ export function* modelMistakes(raw: unknown): Iterable<{ path: PropertyKey[]; me
       yield { path: [...path, 'upstream'], message }
     }
     const name = typeof profile === 'string' ? profile : (profile as { extends?: unknown } | undefined)?.extends
-    const isWire = wireNames.has(wire)
+    const isWire = wireNames.includes(wire as WireName)
     const mistake = isWire && typeof name === 'string' ? findProfileMistake(wire as WireName, name) : undefined
     if (mistake) yield { path: [...path, 'profile', ...(name === profile ? [] : ['extends'])], message: mistake }
   }

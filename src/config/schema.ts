@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseCredits } from '../accounts/credit.ts'
+import { wireNames } from '../catalog/model.ts'
 import { reasoningLevels } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import {
@@ -138,7 +139,7 @@ const model = z.strictObject({
     .max(256, { error: 'must have at most 256 characters' })
     .regex(/^[^\p{Cc}\p{Cf}]*$/u, { error: 'must have no control characters' })
     .describe('What clients name. Unique.'),
-  wire: oneOf(['messages', 'chat', 'responses']).describe('The wire its upstream speaks.'),
+  wire: oneOf(wireNames).describe('The wire its upstream speaks.'),
   upstream: text().describe('The name of an entry of `upstreams`.'),
   upstream_model: filled('must not be empty').optional().describe('What the upstream calls it. Default: `id`.'),
   max_output_tokens: count(1).describe('The most output tokens; a larger wish is lowered to it without a word.'),

@@ -14,6 +14,8 @@ export type AnswerPlan = {
   encoded: EncodedRequest
   showsReasoning: boolean
   wantsSealed: boolean
+  /** The client's wire's. */
+  callIdPrefix: string
 }
 
 /** One answer on its way through the hub: counted as the model told it, filtered to what the client asked for. */
@@ -34,7 +36,7 @@ export function startRun(plan: AnswerPlan): AnswerRun {
     localStops: encoded.localStops,
     names: encoded.names,
     requestId: call.requestId,
-    wire: call.wire,
+    callIdPrefix: plan.callIdPrefix,
   })
   let isOver = false
   return {

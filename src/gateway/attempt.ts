@@ -3,7 +3,7 @@ import { readRetryAfter } from '../upstream/refusal.ts'
 import type { Target } from '../upstream/target.ts'
 import type { Flight, ResponseHeaders, TransportFault, UpstreamListener, Upstreams } from '../upstream/upstreams.ts'
 import type { Failure } from '../upstream/verdict.ts'
-import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/relay.ts'
+import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { Exchange } from './exchange.ts'
 import type { Ticking } from './gateway.ts'
 

@@ -1,6 +1,7 @@
-import { ClientBody } from '../wires/client-body.ts'
-import { readSessionId } from '../wires/conversation-key.ts'
-import { countMessagesTokens } from '../wires/messages/count-tokens.ts'
+import { checkConversation } from '../wires/requests/checks.ts'
+import { ClientBody } from '../wires/requests/client-body.ts'
+import { readSessionId } from '../wires/requests/conversation-key.ts'
+import { wires } from '../wires/wires.ts'
 import type { Call } from './call.ts'
 import { findModel } from './find-model.ts'
 import type { Gateway } from './gateway.ts'
@@ -14,6 +15,8 @@ export async function countTokens(gateway: Gateway, call: Call, record: CallReco
   const body = new ClientBody(await call.readBody())
   findModel(gateway.snapshots.current.config, body, record)
   readSessionId((name) => call.header(name))
-  const inputTokens = countMessagesTokens(JSON.parse(body.text()))
+  const wire = wires[call.wire]
+  checkConversation(wire, body)
+  const inputTokens = wire.counter!.countTokens(JSON.parse(body.text()))
   call.reply(200, 'application/json', JSON.stringify({ input_tokens: inputTokens }))
 }

@@ -1,8 +1,8 @@
 import type { Model } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { readModelId } from '../wires/checks.ts'
-import type { ClientBody } from '../wires/client-body.ts'
+import { readModelId } from '../wires/requests/checks.ts'
+import type { ClientBody } from '../wires/requests/client-body.ts'
 import type { CallRecord } from './record.ts'
 
 /** @throws GatewayError 400 for a missing name, 404 for an unknown one. */

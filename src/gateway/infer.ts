@@ -1,6 +1,7 @@
-import { checkFields } from '../wires/checks.ts'
-import { ClientBody } from '../wires/client-body.ts'
-import { readConversationKey } from '../wires/conversation-key.ts'
+import { checkFields } from '../wires/requests/checks.ts'
+import { ClientBody } from '../wires/requests/client-body.ts'
+import { readConversationKey } from '../wires/requests/conversation-key.ts'
+import { wires } from '../wires/wires.ts'
 import { enter, takeHold } from './admit.ts'
 import type { Call } from './call.ts'
 import { Delivery } from './delivery.ts'
@@ -30,8 +31,9 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
   using entered = entering instanceof Promise ? await entering : entering
   const body = new ClientBody(await call.readBody())
   const model = findModel(snapshot.config, body, record)
-  const conversationKey = readConversationKey(call.wire, body, (name) => call.header(name))
-  checkFields(call.wire, body)
+  const wire = wires[call.wire]
+  const conversationKey = readConversationKey(wire, body, (name) => call.header(name))
+  checkFields(wire, body)
   const scopedKey = conversationKey === undefined ? undefined : gateway.scopeKey(account.id, conversationKey)
   const connect = model.wire === call.wire ? passThrough : translate
   const exchange = connect({ gateway, call, accountId: account.id, model, body, scopedKey })

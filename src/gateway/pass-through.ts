@@ -1,12 +1,13 @@
 import { estimateBytesTokens } from '../inference/estimate.ts'
-import { decodeRefusal, type NativeHead } from '../wires/native-answer.ts'
-import { natives, wirePaths } from '../wires/wires.ts'
+import { decodeRefusal } from '../wires/answers/error-body.ts'
+import type { NativeHead } from '../wires/answers/native-answer.ts'
+import { wires } from '../wires/wires.ts'
 import { type Asked, createOutgoing, type Exchange } from './exchange.ts'
 import { upstreamHeaders } from './upstream-headers.ts'
 
 /** The exchange within one wire: the body's bytes with the edits of ruling P1, the answer's with those of P2. */
 export function passThrough({ gateway, call, model, body, scopedKey }: Asked): Exchange {
-  const native = natives[model.wire]
+  const { native, path, credential } = wires[model.wire]
   const { sealer } = gateway
   const isOurSeal = (text: string) => sealer.isOurs(text)
   const adapted = native.adaptRequest(body, model, { scopedKey, isOurSeal })
@@ -17,8 +18,8 @@ export function passThrough({ gateway, call, model, body, scopedKey }: Asked): E
   }
   return {
     ...createOutgoing(adapted.body, model),
-    path: wirePaths[model.wire],
-    credential: model.wire === 'messages' ? 'x-api-key' : 'bearer',
+    path,
+    credential,
     headersFor: upstreamHeaders(call, model),
     stream: adapted.stream,
     outputTokensCap: adapted.outputTokensCap,

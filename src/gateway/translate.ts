@@ -1,8 +1,7 @@
-import type { AnswerHead } from '../inference/answer.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
-import { decodeRefusal } from '../wires/native-answer.ts'
-import { translators } from '../wires/translators.ts'
-import { wirePaths } from '../wires/wires.ts'
+import { decodeRefusal } from '../wires/answers/error-body.ts'
+import type { AnswerHead } from '../wires/wire.ts'
+import { wires } from '../wires/wires.ts'
 import type { AnswerPlan } from './answer-run.ts'
 import { type Asked, createOutgoing, type Exchange } from './exchange.ts'
 import { TranslatedStream } from './translated-stream.ts'
@@ -11,33 +10,33 @@ import { upstreamHeaders } from './upstream-headers.ts'
 
 /** The exchange between two wires, through the hub: the client's wire decodes, the model's encodes, and back. */
 export function translate({ gateway, call, accountId, model, body, scopedKey }: Asked): Exchange {
-  const client = translators[call.wire]
-  const source = translators[model.wire]
-  const bodyText = body.text()
+  const theirs = wires[call.wire]
+  const client = theirs.translator
+  const { translator: source, path, credential, signsReasoning } = wires[model.wire]
   const { sealer } = gateway
-  const request = client.decodeRequest(bodyText, {
+  const request = client.decodeRequest(body.text(), {
     cacheKey: scopedKey,
     unseal: (envelope) => sealer.unseal(envelope, accountId, model.id),
   })
   const encoded = source.encodeRequest(request, model)
   const { isShown, wantsSealed } = request.reasoning
   const inputTokensEstimate = estimateBytesTokens(body.bytes)
-  const seals = wantsSealed && model.wire === 'messages'
+  const seals = wantsSealed && signsReasoning
   const head: Omit<AnswerHead, 'weigh'> = {
     requestId: call.requestId,
     modelId: model.id,
     createdSeconds: Math.floor(gateway.nowMs() / 1000),
     nowSeconds: () => Math.floor(gateway.nowMs() / 1000),
-    showsReasoning: isShown,
     inputTokensEstimate,
-    echo: call.wire === 'responses' ? (JSON.parse(bodyText) as Record<string, unknown>) : {},
+    echo: body.values(theirs.request.echoed),
     ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.id) }),
   }
-  const plan: AnswerPlan = { call, model, source, encoded, showsReasoning: isShown, wantsSealed: seals }
+  const { callIdPrefix } = theirs
+  const plan: AnswerPlan = { call, model, source, encoded, showsReasoning: isShown, wantsSealed: seals, callIdPrefix }
   return {
     ...createOutgoing(Buffer.from(encoded.body), model),
-    path: wirePaths[model.wire],
-    credential: model.wire === 'messages' ? 'x-api-key' : 'bearer',
+    path,
+    credential,
     headersFor: upstreamHeaders(call, model),
     stream: request.stream,
     outputTokensCap: encoded.outputTokensCap,

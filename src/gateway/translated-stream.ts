@@ -1,11 +1,11 @@
 import { createSseReader, cutFrame, type SseFrame } from '../bytes/sse.ts'
 import type { Step } from '../bytes/step.ts'
-import type { AnswerEvent, AnswerHead, Fault } from '../inference/answer.ts'
+import type { AnswerEvent, Fault } from '../inference/answer.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
-import type { ErrorFacts } from '../wires/envelope.ts'
-import type { RelayState, StreamRelay } from '../wires/relay.ts'
-import { faultOfFacts } from '../wires/stream-fault.ts'
-import type { Translator } from '../wires/wire.ts'
+import type { ErrorFacts } from '../wires/answers/envelope.ts'
+import { faultOfFacts } from '../wires/answers/faults.ts'
+import type { RelayState, StreamRelay } from '../wires/answers/relay.ts'
+import type { AnswerHead, Translator } from '../wires/wire.ts'
 import { type AnswerPlan, type AnswerRun, startRun } from './answer-run.ts'
 
 /**

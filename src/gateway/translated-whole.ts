@@ -1,8 +1,8 @@
 import { createSseReader, cutFrame } from '../bytes/sse.ts'
-import type { AnswerEvent, AnswerHead, Fault } from '../inference/answer.ts'
+import type { AnswerEvent, Fault } from '../inference/answer.ts'
 import { createFold } from '../inference/fold.ts'
-import type { RelayState, StreamFold, WholeAnswer } from '../wires/relay.ts'
-import type { Translator } from '../wires/wire.ts'
+import type { RelayState, StreamFold, WholeAnswer } from '../wires/answers/relay.ts'
+import type { AnswerHead, Translator } from '../wires/wire.ts'
 import { type AnswerPlan, startRun } from './answer-run.ts'
 
 /** The most that is kept of an answer before it is given up, in characters: as much as of an answer that came whole. */

@@ -1,18 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GatewayError } from '../errors.ts'
-import { chatEnvelope, messagesEnvelope } from '../wires/envelope.ts'
+import { plainEnvelope } from '../wires/answers/envelope.ts'
+import type { Wire } from '../wires/wire.ts'
 import { errorHeaders } from './headers.ts'
-import { usesMessagesEnvelope } from './paths.ts'
+import { wireAt } from './paths.ts'
 
-/** The body of an error, in the envelope of its path (spec 7.1). An unknown URL has the chat envelope wherever it is (spec 4.6). */
-export function errorBody(error: GatewayError, requestId: string, onMessages: boolean): string {
+/** The body of an error, in the envelope of its wire (spec 7.1), in the plain one where it has none. */
+export function errorBody(error: GatewayError, requestId: string, wire: Wire | undefined): string {
   const facts = { status: error.status, code: error.code, message: error.message, param: error.param }
-  return onMessages ? messagesEnvelope(facts, requestId) : chatEnvelope(facts)
+  return wire ? wire.envelope(facts, requestId) : plainEnvelope(facts)
 }
 
-/** Which envelope an error on this path has; a wrong method there is an unknown URL (ruling R3). */
-export function isMessagesError(error: GatewayError, path: string): boolean {
-  return error.code !== 'unknown_url' && usesMessagesEnvelope(path)
+/** Whose error one on this path is: nobody's for an unknown URL, which a wrong method makes of any path (ruling R3). */
+export function wireOfError(error: GatewayError, path: string): Wire | undefined {
+  return error.code === 'unknown_url' ? undefined : wireAt(path)
 }
 
 /** Answers with an error, whatever of the request is still on its way. @param closes the connection is not used again. */
@@ -23,9 +24,9 @@ export function sendError(
   requestId: string,
   closes: boolean,
 ): void {
-  const onMessages = isMessagesError(error, path)
-  const body = errorBody(error, requestId, onMessages)
-  const headers = errorHeaders(requestId, onMessages, error)
+  const wire = wireOfError(error, path)
+  const body = errorBody(error, requestId, wire)
+  const headers = errorHeaders(requestId, wire, error)
   headers['content-length'] = String(Buffer.byteLength(body))
   if (closes || !isReadable(response.req)) headers['connection'] = 'close'
   response.writeHead(error.status, headers)

@@ -1,19 +1,20 @@
 import type { GatewayError } from '../errors.ts'
+import type { Wire } from '../wires/wire.ts'
 
-/** On every answer (rulings R5, R8). The messages wire's SDKs look for `request-id`. */
-export function commonHeaders(requestId: string, onMessages: boolean): Record<string, string> {
+/** On every answer (rulings R5, R8). @param wire whose endpoint it is, if any's */
+export function commonHeaders(requestId: string, wire: Wire | undefined): Record<string, string> {
   const headers: Record<string, string> = {
     'x-request-id': requestId,
     'access-control-allow-origin': '*',
     'access-control-expose-headers': 'x-request-id, request-id, retry-after',
   }
-  if (onMessages) headers['request-id'] = requestId
+  if (wire?.requestIdHeader) headers[wire.requestIdHeader] = requestId
   return headers
 }
 
 /** What goes with an error besides its body (ruling R6). */
-export function errorHeaders(requestId: string, onMessages: boolean, error: GatewayError): Record<string, string> {
-  const headers = commonHeaders(requestId, onMessages)
+export function errorHeaders(requestId: string, wire: Wire | undefined, error: GatewayError): Record<string, string> {
+  const headers = commonHeaders(requestId, wire)
   headers['content-type'] = 'application/json'
   headers['cache-control'] = 'no-store'
   headers['x-should-retry'] = error.shouldRetry ? 'true' : 'false'
@@ -28,7 +29,7 @@ export function preflightHeaders(
   method: string | undefined,
 ): Record<string, string> {
   return {
-    ...commonHeaders(requestId, false),
+    ...commonHeaders(requestId, undefined),
     'access-control-allow-methods': method ?? 'GET, POST, OPTIONS',
     'access-control-allow-headers': asked ?? 'authorization, content-type, x-api-key',
     'access-control-max-age': '86400',

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { WireName } from '../catalog/model.ts'
 import type { Call, CallListener } from '../gateway/call.ts'
 import type { CallRecord } from '../gateway/record.ts'
+import { wires } from '../wires/wires.ts'
 import { type BodyLimits, readBody } from './body.ts'
 import { commonHeaders } from './headers.ts'
 
@@ -107,7 +108,7 @@ export class HttpCall implements Call {
   }
 
   #headers(contentType: string): Record<string, string> {
-    const headers = commonHeaders(this.requestId, this.wire === 'messages')
+    const headers = commonHeaders(this.requestId, wires[this.wire])
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
     return headers

@@ -1,18 +1,26 @@
 import type { WireName } from '../catalog/model.ts'
+import type { Wire } from '../wires/wire.ts'
+import { wires } from '../wires/wires.ts'
 
 /** What is served, by exact path; the query is ignored everywhere (spec 4, ruling R3). */
-export type Route =
-  | { walk: 'infer'; wire: WireName }
-  | { walk: 'count_tokens'; wire: 'messages' }
-  | { walk: 'list_models' }
+export type Route = { walk: 'infer' | 'count_tokens'; wire: WireName } | { walk: 'list_models' }
 
-const routes = new Map<string, { methods: readonly string[]; route: Route }>([
-  ['/v1/messages', { methods: ['POST'], route: { walk: 'infer', wire: 'messages' } }],
-  ['/v1/messages/count_tokens', { methods: ['POST'], route: { walk: 'count_tokens', wire: 'messages' } }],
-  ['/v1/chat/completions', { methods: ['POST'], route: { walk: 'infer', wire: 'chat' } }],
-  ['/v1/responses', { methods: ['POST'], route: { walk: 'infer', wire: 'responses' } }],
-  ['/v1/models', { methods: ['GET', 'HEAD'], route: { walk: 'list_models' } }],
-])
+const routes = new Map<string, { methods: readonly string[]; route: Route }>()
+const wireByPath = new Map<string, Wire>()
+for (const wire of Object.values(wires)) {
+  addRoute(wire.path, 'infer', wire)
+  if (wire.counter) addRoute(wire.counter.path, 'count_tokens', wire)
+}
+const posted = [...routes.keys()]
+routes.set('/v1/models', { methods: ['GET', 'HEAD'], route: { walk: 'list_models' } })
+
+function addRoute(path: string, walk: 'infer' | 'count_tokens', wire: Wire): void {
+  routes.set(path, { methods: ['POST'], route: { walk, wire: wire.name } })
+  wireByPath.set(path, wire)
+}
+
+/** What is served, for whoever asked for something else. */
+export const servedText = `POST ${posted.slice(0, -1).join(', ')} or ${posted.at(-1)}, or GET /v1/models`
 
 /** The route of a method and path, or undefined: a known path with a wrong method is unknown too (ruling R3). */
 export function findRoute(method: string, path: string): Route | undefined {
@@ -32,10 +40,7 @@ export function pathOf(target: string | undefined): string {
   return query < 0 ? path : path.slice(0, query)
 }
 
-/**
- * Which envelope an error on this path has, before anything of the body is known (spec 7.1). A wrong method on a
- * messages path is an unknown URL, and those have the chat envelope (ruling R3).
- */
-export function usesMessagesEnvelope(path: string): boolean {
-  return path === '/v1/messages' || path === '/v1/messages/count_tokens'
+/** The wire whose endpoint a path is, before anything of method and body is known; undefined for all other paths. */
+export function wireAt(path: string): Wire | undefined {
+  return wireByPath.get(path)
 }

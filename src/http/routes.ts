@@ -11,7 +11,7 @@ import { endUnread, sendError } from './answer.ts'
 import { isDeclaredTooLarge, tooLarge } from './body.ts'
 import { commonHeaders, preflightHeaders } from './headers.ts'
 import { type CallLimits, HttpCall } from './http-call.ts'
-import { findRoute, pathOf, type Route } from './paths.ts'
+import { findRoute, pathOf, type Route, servedText, wireAt } from './paths.ts'
 import { createPeerReader } from './peer.ts'
 
 export type Router = (request: IncomingMessage, response: ServerResponse, requestId: string) => void
@@ -74,7 +74,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       record.firstByteMs = gateway.nowMs()
       const body = gateway.snapshots.current.config.catalog.listBody
       response.writeHead(200, {
-        ...commonHeaders(requestId, false),
+        ...commonHeaders(requestId, undefined),
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(body),
       })
@@ -124,13 +124,12 @@ function loggable(path: string): string {
 }
 
 /**
- * Every path and method that is not served (spec 4.6). A WebSocket probe of the responses wire is told 426 with the
- * same body: a common agent then turns to HTTP at once instead of after seven attempts (ruling R3).
+ * Every path and method that is not served (spec 4.6). A WebSocket probe of a wire that agents
+ * probe has a status of its own and the same body: a common agent then turns to HTTP at once (ruling R3).
  */
 function unknownUrl(request: IncomingMessage, method: string, path: string): GatewayError {
-  const isProbe = method === 'GET' && path === '/v1/responses' && request.headers.upgrade?.toLowerCase() === 'websocket'
-  const text =
-    'Nothing is served at this path and method: use POST /v1/messages, /v1/messages/count_tokens, ' +
-    '/v1/chat/completions or /v1/responses, or GET /v1/models.'
-  return new GatewayError('unknown_url', text, isProbe ? { status: 426 } : {})
+  const isProbe = method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket'
+  const status = isProbe ? wireAt(path)?.probeStatus : undefined
+  const text = `Nothing is served at this path and method: use ${servedText}.`
+  return new GatewayError('unknown_url', text, status === undefined ? {} : { status })
 }

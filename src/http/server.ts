@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
 import { newRequestId } from '../ids/request-id.ts'
-import { errorBody, isMessagesError, sendError } from './answer.ts'
+import { errorBody, sendError, wireOfError } from './answer.ts'
 import { watchConnections } from './connections.ts'
 import { findFramingFault, refusal } from './framing.ts'
 import { errorHeaders } from './headers.ts'
@@ -147,11 +147,10 @@ function createHttpServer(limits: EdgeLimits): Server {
 
 /** A whole HTTP answer as text, for a socket that no response object stands for. */
 function rawAnswer(error: GatewayError, path: string, requestId: string): string {
-  const onMessages = isMessagesError(error, path)
-  const body = errorBody(error, requestId, onMessages)
+  const wire = wireOfError(error, path)
+  const body = errorBody(error, requestId, wire)
   let head = `HTTP/1.1 ${error.status} ${reasons.get(error.status) ?? 'Error'}\r\nconnection: close\r\n`
-  for (const [name, value] of Object.entries(errorHeaders(requestId, onMessages, error)))
-    head += `${name}: ${value}\r\n`
+  for (const [name, value] of Object.entries(errorHeaders(requestId, wire, error))) head += `${name}: ${value}\r\n`
   return `${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 

@@ -1,5 +1,5 @@
 import type { Sealed } from './request.ts'
-import type { Usage, UsageReport } from './usage.ts'
+import type { UsageReport } from './usage.ts'
 
 /**
  * An answer while it is being produced is a run of AnswerEvents, whatever wire it came from (laws I1–I10):
@@ -29,7 +29,7 @@ export type AnswerEvent =
   | { type: 'usage'; report: UsageReport }
   /** The upstream is alive and has nothing to show. */
   | { type: 'alive' }
-  | { type: 'finish'; reason: StopReason; rawReason?: string; stopSequence?: string; report: UsageReport }
+  | { type: 'finish'; reason: StopReason; stopSequence?: string; report: UsageReport }
   | { type: 'fail'; fault: Fault }
 
 /** What a block is, known when it starts. `name` is the upstream's until the name filter has restored the client's. */
@@ -62,25 +62,3 @@ export type Answer = {
 }
 
 export type FoldedBlock = { block: AnswerBlock; text: string; sealed?: Sealed; cut: boolean }
-
-/** What every encoder needs to know before the first event. All of it is fixed for the whole answer. */
-export type AnswerHead = {
-  /** Seeds every id we mint, so that stream and JSON agree (R-ID). */
-  requestId: string
-  /** The catalog id the client named. */
-  modelId: string
-  /** Unix seconds. */
-  createdSeconds: number
-  /** Unix seconds now, asked once at the end (responses: `completed_at`); without it the answer took no time. */
-  nowSeconds?: () => number
-  /** Whether reasoning may be shown (spec 2.2, 2.7). */
-  showsReasoning: boolean
-  /** Of the whole prompt, in tokens: message_start (ruling T1), and bills without a report. */
-  inputTokensEstimate: number
-  /** Called once, at the end: the figures that are billed are the figures that are shown. */
-  weigh: (report: UsageReport) => Usage
-  /** responses: what of the request is echoed in the answer (ruling T12); the parsed client body. */
-  echo: Record<string, unknown>
-  /** Puts a signature into the envelope of ruling T7, or undefined where it was not asked for. */
-  seal?: (sealed: Sealed) => string
-}

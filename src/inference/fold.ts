@@ -2,10 +2,10 @@ import type { Answer, AnswerEvent, Fault, FoldedBlock, StopReason } from './answ
 import { mergeUsage, type UsageReport } from './usage.ts'
 
 /** What a run of events came to. `none`: it has not ended. */
-export type Outcome = { answer: Answer } | { fault: Fault; report: UsageReport } | 'none'
+export type Folded = { answer: Answer } | { fault: Fault; report: UsageReport } | 'none'
 
 /** Collects events to the answer they tell. JSON answers are made of nothing else, so stream and JSON cannot drift. */
-export function createFold(): { push(event: AnswerEvent): void; outcome(): Outcome } {
+export function createFold(): { push(event: AnswerEvent): void; outcome(): Folded } {
   const blocks: FoldedBlock[] = []
   let report: UsageReport = {}
   let end: { reason: StopReason; stopSequence?: string } | undefined
@@ -39,15 +39,8 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Outco
     }
   }
 
-  function outcome(): Outcome {
+  function outcome(): Folded {
     if (fault) return { fault, report }
     return end ? { answer: { blocks, ...end, report } } : 'none'
   }
-}
-
-/** The outcome of all events at once. */
-export function fold(events: Iterable<AnswerEvent>): Outcome {
-  const { push, outcome } = createFold()
-  for (const event of events) push(event)
-  return outcome()
 }

@@ -21,7 +21,7 @@ export type Narrator = {
   usage(report: UsageReport): void
   alive(): void
   /** The upstream's word that it is complete. A cap, a full window or a refusal cuts what is still open. */
-  finish(reason: StopReason, detail?: { rawReason?: string | undefined; stopSequence?: string | undefined }): void
+  finish(reason: StopReason, stopSequence?: string): void
   fail(fault: Fault): void
 }
 
@@ -91,7 +91,7 @@ export function createNarrator(): Narrator {
       narrator.start()
       events.push({ type: 'alive' })
     },
-    finish(reason, { rawReason, stopSequence } = {}) {
+    finish(reason, stopSequence) {
       if (isOver) return
       narrator.start()
       for (const index of [...open.keys()]) narrator.stop(index, cutting.has(reason))
@@ -101,7 +101,6 @@ export function createNarrator(): Narrator {
         reason: isOrdinary ? (hasCalls ? 'calls' : 'end') : reason,
         report,
       }
-      if (rawReason !== undefined) end.rawReason = rawReason
       if (stopSequence !== undefined) end.stopSequence = stopSequence
       events.push(end)
       isOver = true

@@ -33,7 +33,7 @@ export function createCountReader(): CountReader {
   }
 }
 
-/** A report as chat and responses make it: cached tokens are part of the prompt, reasoning is part of the output. */
+/** A report of inclusive counters: cached tokens are part of the prompt, reasoning is part of the output. */
 export type InclusiveUsage = {
   prompt: unknown
   cached: unknown

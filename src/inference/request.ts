@@ -2,18 +2,18 @@ import type { RawJson } from '../bytes/json.ts'
 import type { ReasoningLevel } from './reasoning.ts'
 
 /**
- * The hub's request: what all three wires can ask, said once, richer than any one of them. It knows no wire; what a
- * wire cannot say is simply absent here, what a wire says in its own way is decoded at its own door.
+ * The hub's request: what all wires can ask, said once, richer than any one of them. It knows no wire; what a wire cannot
+ * say is simply absent here, what a wire says in its own way is decoded at its own door.
  */
 
 export type InferenceRequest = {
-  /** The wire the client spoke: some losses and defaults depend on it, nothing else may. */
-  origin: 'messages' | 'chat' | 'responses'
-  /** Catalog id as the client wrote it. */
-  modelId: string
+  /** What the client calls the field that holds its conversation: for losses, which name the client's fields. */
+  conversationField: string
   stream: boolean
   /** Leading operator material in order: one turn per source item, one text per source text (R-SYS 1). */
   preamble: OperatorTurn[]
+  /** Whether the client could tell system from developer text; where it could not, `level` is always `system`. */
+  tellsLevels: boolean
   /** The rest of the conversation, in the client's order. */
   turns: Turn[]
   /** Functions only; namespaces are already flattened (R-GROUP). */
@@ -34,7 +34,8 @@ export type InferenceRequest = {
   }
   reasoning: ReasoningWish
   verbosity?: string
-  identity: { user?: string; safetyId?: string }
+  /** Whom the client acts for (R-WHO). `either`: its one id for both purposes, where it could not tell them apart. */
+  identity: { user?: string; safetyId?: string; either?: string }
   /** The client's conversation key, already checked and scoped to its account (R-CACHE); undefined if it has none. */
   cacheKey?: string
   /** What decoding dropped, clamped or rewrote: field names for the log, never content (ruling T9). */
@@ -43,7 +44,7 @@ export type InferenceRequest = {
 
 export type Loss = { field: string; what: 'dropped' | 'clamped' | 'rewritten'; why: string }
 
-export type OperatorText = { text: string; cacheMark?: CacheMark }
+export type OperatorText = { text: string }
 
 export type UserTurn = { by: 'user'; parts: UserPart[] }
 export type ModelTurn = { by: 'model'; parts: ModelPart[] }
@@ -54,25 +55,23 @@ export type Turn = UserTurn | ModelTurn | OperatorTurn
 export type UserPart = TextPart | ImagePart | DocumentPart | ToolResultPart
 export type ModelPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart
 
-export type CacheMark = { ttl?: '5m' | '1h' }
-
-export type TextPart = { type: 'text'; text: string; cacheMark?: CacheMark }
-export type ImagePart = { type: 'image'; mime: string; base64: string; detail?: string; cacheMark?: CacheMark }
+export type TextPart = { type: 'text'; text: string }
+/** `at`: where it stands in the client's body, for the refusal of a model that takes none (ruling R17). */
+export type ImagePart = { type: 'image'; at: string; mime: string; base64: string; detail?: string }
 export type DocumentPart = {
   type: 'document'
+  at: string
   mime: string
   /** Exactly one of `base64` and `text` is present. */
   base64?: string
   text?: string
   title?: string
-  cacheMark?: CacheMark
 }
 export type ToolResultPart = {
   type: 'tool_result'
   callId: string
   parts: (TextPart | ImagePart | DocumentPart)[]
   isError: boolean
-  cacheMark?: CacheMark
 }
 export type RefusalPart = { type: 'refusal'; text: string }
 /** Reasoning of an earlier turn. `sealed` is what the model's provider gave to prove it (ruling T7). */
@@ -85,13 +84,14 @@ export type ToolCallPart = {
   /** Exact argument text as the client sent it; may be blank or not JSON at all (R-ARGS). */
   argumentsText: string
   namespace?: string
-  cacheMark?: CacheMark
 }
 
-/** Provider-opaque material: never parsed, never logged, sent back only to the same wire and model. */
-export type Sealed = { wire: 'messages' | 'responses'; kind: 'signature' | 'redacted' | 'encrypted'; data: string }
+/** Provider-opaque material: never parsed, never logged, sent back only to the model that gave it. */
+export type Sealed = { kind: 'signature' | 'redacted'; data: string }
 
 export type Tool = {
+  /** Where it is declared in the client's body; undefined for one of ours. */
+  at?: string
   /** The bare name the client declared. */
   name: string
   description?: string
@@ -99,7 +99,6 @@ export type Tool = {
   schema?: RawJson
   strict?: boolean
   namespace?: string
-  cacheMark?: CacheMark
 }
 
 export type ToolChoice = {
@@ -121,8 +120,8 @@ export type ReasoningWish = {
   level?: ReasoningLevel
   /** May the client see reasoning text at all (spec 2.2, 2.7; R-THINK)? */
   isShown: boolean
-  /** Did it ask for reasoning in so many words (a summary on responses), so that a model's default level is wanted? */
+  /** Did it ask to see it in so many words, so that the model's default level is wanted, and the text itself? */
   isAsked: boolean
-  /** responses: sealed signatures were asked for with `include` (ruling T7). */
+  /** Were sealed proofs asked for (ruling T7)? */
   wantsSealed: boolean
 }

@@ -1,9 +1,91 @@
 import type { SseFrame } from '../bytes/sse.ts'
 import type { Step } from '../bytes/step.ts'
-import type { Model } from '../catalog/model.ts'
+import type { Model, WireName } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
-import type { Answer, AnswerEvent, AnswerHead } from '../inference/answer.ts'
+import type { Answer, AnswerEvent } from '../inference/answer.ts'
 import type { InferenceRequest, Loss, Sealed } from '../inference/request.ts'
+import type { Usage, UsageReport } from '../inference/usage.ts'
+import type { ErrorFacts } from './answers/envelope.ts'
+import type { NativeHead } from './answers/native-answer.ts'
+import type { StreamRelay, WholeAnswer } from './answers/relay.ts'
+import type { AdaptContext, AdaptedRequest } from './requests/adapt-bytes.ts'
+import type { ClientBody } from './requests/client-body.ts'
+import type { FieldTable } from './requests/field-table.ts'
+
+/** Everything that a wire is. Its folder makes one, `wires.ts` lists them, and nobody else asks for a wire by its name. */
+export type Wire = {
+  name: WireName
+  /** Where it is served, by us and by upstreams (spec 1.2). */
+  path: string
+  request: RequestFacts
+  /** What becomes of each request field on a model of another wire. */
+  fields: FieldTable
+  /** An answer's calls have ids that begin so: its clients look for it (R-ID). */
+  callIdPrefix: string
+  /** The header an upstream of this wire looks for its key in; `bearer` is `authorization: Bearer`. */
+  credential: 'x-api-key' | 'bearer'
+  /** Headers that tell version and betas, where the wire has them (spec 9.2, ruling N3). */
+  versionHeaders?: VersionHeaders
+  /** A second name of the request id, where its SDKs look for it (ruling R5). */
+  requestIdHeader?: string
+  /** What a WebSocket probe of its path is told, so that agents turn to HTTP at once (ruling R3). */
+  probeStatus?: number
+  envelope(facts: ErrorFacts, requestId: string): string
+  /** Counts the tokens of a request without asking a model, at a path of its own (spec 4.2). */
+  counter?: { path: string; countTokens(body: Record<string, unknown>): number }
+  /** Its models prove their reasoning with a signature that their next turn wants back (ruling T7). */
+  signsReasoning: boolean
+  native: Native
+  translator: Translator
+}
+
+/** What is checked of every request of a wire, whatever the model's (ruling R10), and what its answers repeat. */
+export type RequestFacts = {
+  /** The top-level field that holds the conversation, and what it may be, in words. */
+  conversation: { field: string; kinds: string; mayBeText: boolean }
+  /** Fields that cap the output. */
+  caps: readonly string[]
+  isCapRequired: boolean
+  /** The field that names the conversation, where the wire has one (spec 4.1). */
+  cacheKey?: string
+  /** Top-level fields that an answer repeats as they were sent (ruling T12). */
+  echoed: readonly string[]
+  /** @throws GatewayError 400 for what this wire alone refuses on every pair. */
+  check?: (body: ClientBody) => void
+}
+
+/** `<spelling>-version` and `<spelling>-beta`: of two spellings that a client sent the first counts. */
+export type VersionHeaders = { spellings: readonly string[]; versionDefault: string }
+
+/**
+ * The half of a wire for clients and models that both speak it: edits on the way there, a side glance on the way back
+ * (rulings P1, P2).
+ */
+export type Native = {
+  /** @throws GatewayError 400 for what the specification refuses on this wire. */
+  adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest
+  openStream(head: NativeHead): StreamRelay
+  readAnswer(body: Buffer, head: NativeHead): WholeAnswer
+}
+
+/** The half of a wire that translates: what a dialect must be able to do for the hub. Pure, and it never awaits. */
+export type Translator = {
+  /**
+   * @param bodyText of a request that `checkFields` has passed
+   * @throws GatewayError 400 with the top-level field as `param`, for what cannot be read or carried.
+   */
+  decodeRequest(bodyText: string, context: DecodeContext): InferenceRequest
+  /** @throws GatewayError 400 naming the client's field, for what this wire or model cannot express. */
+  encodeRequest(request: InferenceRequest, model: Model): EncodedRequest
+  /** A whole JSON answer of a model, told as the events it would have streamed (laws I1–I10). Never throws. */
+  decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[]
+  /** A model's stream. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`. */
+  createDecoder(profile: Profile): Step<SseFrame, AnswerEvent>
+  /** The whole JSON answer for a client. */
+  encodeAnswer(answer: Answer, head: AnswerHead): string
+  /** The stream for a client: SSE text, each event whole. On `fail` an error frame without terminator (ruling T4). */
+  createEncoder(head: AnswerHead): Step<AnswerEvent, string>
+}
 
 /** What decoding a client's request needs beside its body. */
 export type DecodeContext = {
@@ -28,18 +110,22 @@ export type EncodedRequest = {
   losses: readonly Loss[]
 }
 
-/** The half of a wire that translates: what a dialect must be able to do for the hub. Pure, and it never awaits. */
-export type Translator = {
-  /** @throws GatewayError 400 with the top-level field as `param`, for what cannot be read or carried. */
-  decodeRequest(bodyText: string, context: DecodeContext): InferenceRequest
-  /** @throws GatewayError 400 naming the client's field, for what this wire or model cannot express. */
-  encodeRequest(request: InferenceRequest, model: Model): EncodedRequest
-  /** A whole JSON answer of a model, told as the events it would have streamed (laws I1–I10). Never throws. */
-  decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[]
-  /** A model's stream. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`. */
-  createDecoder(profile: Profile): Step<SseFrame, AnswerEvent>
-  /** The whole JSON answer for a client. */
-  encodeAnswer(answer: Answer, head: AnswerHead): string
-  /** The stream for a client: SSE text, each event whole. On `fail` an error frame without terminator (ruling T4). */
-  createEncoder(head: AnswerHead): Step<AnswerEvent, string>
+/** What an encoder knows before the first event. All of it is fixed for the whole answer. */
+export type AnswerHead = {
+  /** Seeds every id we mint, so that stream and JSON agree (R-ID). */
+  requestId: string
+  /** The catalog id the client named. */
+  modelId: string
+  /** Unix seconds. */
+  createdSeconds: number
+  /** Unix seconds now, asked once at the end; without it the answer took no time. */
+  nowSeconds?: () => number
+  /** Of the whole prompt, in tokens. */
+  inputTokensEstimate: number
+  /** Called once, at the end: the figures that are billed are the figures that are shown. */
+  weigh: (report: UsageReport) => Usage
+  /** The fields of `RequestFacts.echoed` that the client sent. */
+  echo: Readonly<Record<string, unknown>>
+  /** Puts a proof of reasoning into the envelope of ruling T7; undefined where it was not asked for. */
+  seal?: (sealed: Sealed) => string
 }

@@ -15,7 +15,7 @@ import type { Snapshot } from '../../src/gateway/snapshot.ts'
 import { createPool } from '../../src/upstream/pool.ts'
 import type { Target } from '../../src/upstream/target.ts'
 import type { UpstreamListener, UpstreamRequest } from '../../src/upstream/upstreams.ts'
-import { ClientBody } from '../../src/wires/client-body.ts'
+import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { modelOf } from '../native/models.ts'
 import { asks } from '../support/native.ts'
 

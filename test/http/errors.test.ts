@@ -234,6 +234,18 @@ for (const [title, row] of Object.entries(rows)) {
   })
 }
 
+test('R9 H-F5 an item_reference is told in the same words whatever the model', async () => {
+  const row = { ...invalid, code: 'unsupported_parameter', param: 'input' } as const
+  const input = [{ type: 'item_reference', id: 'canary-id' }]
+  const messages = new Set<string>()
+  for (const model of wires) {
+    const asked = withKey(() => ({ ...good('responses'), model: `native-${model}`, input }))
+    messages.add(await checkError(await asked('responses'), 'responses', row))
+  }
+  assert.equal(messages.size, 1)
+  assert.match([...messages][0]!, /store: false/)
+})
+
 /** Everything an error must be. @returns its message. */
 async function checkError(response: Response, wire: Wire | 'none', row: Omit<Row, 'ask'>): Promise<string> {
   const text = await response.text()

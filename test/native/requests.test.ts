@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import type { Model, WireName } from '../../src/catalog/model.ts'
 import type { ProfileSetting } from '../../src/catalog/profiles.ts'
 import { GatewayError } from '../../src/errors.ts'
-import { checkFields } from '../../src/wires/checks.ts'
-import { ClientBody } from '../../src/wires/client-body.ts'
-import type { AdaptedRequest } from '../../src/wires/native-request.ts'
-import { natives } from '../../src/wires/wires.ts'
+import type { AdaptedRequest } from '../../src/wires/requests/adapt-bytes.ts'
+import { checkFields } from '../../src/wires/requests/checks.ts'
+import { ClientBody } from '../../src/wires/requests/client-body.ts'
+import { wires } from '../../src/wires/wires.ts'
 import { wireNames } from '../support/native.ts'
 import { modelOf } from './models.ts'
 
@@ -15,8 +15,8 @@ const ours = 'triwire-sealed'
 
 function adapt(text: string, model: Model, scopedKey?: string): AdaptedRequest {
   const body = new ClientBody(Buffer.from(text))
-  checkFields(model.wire, body)
-  return natives[model.wire].adaptRequest(body, model, { scopedKey, isOurSeal: (sealed) => sealed === ours })
+  checkFields(wires[model.wire], body)
+  return wires[model.wire].native.adaptRequest(body, model, { scopedKey, isOurSeal: (sealed) => sealed === ours })
 }
 
 type Case = { rule: string; wire: WireName; model?: Partial<Model>; profile?: ProfileSetting; from: string; to: string }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Model, WireName } from '../../src/catalog/model.ts'
 import { weighUsage } from '../../src/inference/usage.ts'
-import { natives } from '../../src/wires/wires.ts'
+import { wires } from '../../src/wires/wires.ts'
 import { answers, chunk, frames, named, wireNames } from '../support/native.ts'
 import { checkChatStream, checkMessagesStream, checkResponsesStream } from '../translation/grammar.ts'
 import { modelOf } from './models.ts'
@@ -11,7 +11,11 @@ const grammar = { messages: checkMessagesStream, chat: checkChatStream, response
 const utf8 = (text: string) => Buffer.from(text)
 
 function open(wire: WireName, more: Partial<Model> = {}) {
-  return natives[wire].openStream({ requestId: 'req_1', model: modelOf(wire, more), createdSeconds: 1_795_000_000 })
+  return wires[wire].native.openStream({
+    requestId: 'req_1',
+    model: modelOf(wire, more),
+    createdSeconds: 1_795_000_000,
+  })
 }
 
 type Played = {
@@ -261,7 +265,7 @@ test('P2 an answer in a shape of its own: log probabilities of half a million JS
     ...answers.chat,
     choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, logprobs, finish_reason: 'stop' }],
   }
-  const answer = natives.chat.readAnswer(utf8(JSON.stringify(body)), {
+  const answer = wires.chat.native.readAnswer(utf8(JSON.stringify(body)), {
     requestId: 'r',
     model: modelOf('chat'),
     createdSeconds: 1,

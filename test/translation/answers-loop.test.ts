@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
+import { wires as spoken } from '../../src/wires/wires.ts'
 import type { Json } from './cases.ts'
-import { modelOf, requests } from './page.ts'
+import { modelOf } from './page.ts'
 import { pump, type WireName } from './pump.ts'
 import { streamSeeds } from './seeds.ts'
 import {
@@ -100,11 +101,11 @@ for (const client of names) {
     test(`A122 ${client} to ${upstream}: calls go out, results come back, the second request pairs their ids`, () => {
       const told = pump(client, upstream, twoCalls[upstream])
       const body = { model: 'catalog/model', ...nextTurns[client](JSON.parse(told.json!)) }
-      const request = requests[client].decodeRequest(JSON.stringify(body), {
+      const request = spoken[client].translator.decodeRequest(JSON.stringify(body), {
         cacheKey: undefined,
         unseal: () => undefined,
       })
-      const encoded = requests[upstream].encodeRequest(request, modelOf(upstream, undefined))
+      const encoded = spoken[upstream].translator.encodeRequest(request, modelOf(upstream, undefined))
       assert.deepEqual(pairings[upstream](JSON.parse(encoded.body)), ['1 → result 1', '2 → result 2'])
     })
   }

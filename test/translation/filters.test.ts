@@ -126,7 +126,7 @@ test('translation 4.4 the reasoning gate numbers what stays anew', () => {
     localStops: [],
     names: new Map(),
     requestId: 'req_1',
-    wire: 'chat',
+    callIdPrefix: 'call_',
   })
   const events: AnswerEvent[] = [
     { type: 'block_start', index: 0, block: { kind: 'reasoning' } },
@@ -148,7 +148,7 @@ test('R-ID the same call of the same request gets the same id, another one anoth
       localStops: [],
       names: new Map(),
       requestId,
-      wire: 'responses',
+      callIdPrefix: 'call_',
     })
     let id = ''
     for (let i = 0; i <= index; i++) {

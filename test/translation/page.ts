@@ -1,25 +1,13 @@
 import type { Model } from '../../src/catalog/model.ts'
 import { type ProfileSetting, resolveProfile } from '../../src/catalog/profiles.ts'
-import * as chatRequest from '../../src/wires/chat/decode-request.ts'
-import * as chatEncode from '../../src/wires/chat/encode-request.ts'
-import { chatEnvelope, messagesEnvelope } from '../../src/wires/envelope.ts'
-import * as messagesRequest from '../../src/wires/messages/decode-request.ts'
-import * as messagesEncode from '../../src/wires/messages/encode-request.ts'
-import * as responsesRequest from '../../src/wires/responses/decode-request.ts'
-import * as responsesEncode from '../../src/wires/responses/encode-request.ts'
-import { factsOfFault } from '../../src/wires/stream-fault.ts'
+import { factsOfFault } from '../../src/wires/answers/faults.ts'
+import { wires as spoken } from '../../src/wires/wires.ts'
 import { type Options, pump, pumpJson, type Told, type WireName, wires } from './pump.ts'
 
 /*
  * A page shows one exchange between two wires as a person reads it. What the client asks and what the upstream answers
  * is written by hand; what the upstream is asked and what the client is answered is what the translation makes of it.
  */
-
-export const requests = {
-  messages: { ...messagesRequest, ...messagesEncode },
-  chat: { ...chatRequest, ...chatEncode },
-  responses: { ...responsesRequest, ...responsesEncode },
-}
 
 type Block = { language: string; text: string }
 
@@ -33,8 +21,8 @@ export function rewritePage(
   const answers = blockOf(page, 'Upstream answers')!
   const setting = blockOf(page, 'Profile of the model')
   const model = modelOf(upstream, setting ? JSON.parse(setting.text) : undefined)
-  const request = requests[client].decodeRequest(asks.text, { cacheKey: undefined, unseal: () => undefined })
-  const encoded = requests[upstream].encodeRequest(request, model)
+  const request = spoken[client].translator.decodeRequest(asks.text, { cacheKey: undefined, unseal: () => undefined })
+  const encoded = spoken[upstream].translator.encodeRequest(request, model)
   const told = tell(client, upstream, answers, {
     profile: model.profile,
     showsReasoning: request.reasoning.isShown,
@@ -62,7 +50,7 @@ function answerOf(client: WireName, told: Told): Block {
   if (!told.failedFirst) return { language: 'sse', text: told.text.trimEnd() }
   if (told.outcome === 'none' || !('fault' in told.outcome)) throw new Error('a first failure has a fault')
   const facts = factsOfFault(told.outcome.fault)
-  const body = client === 'messages' ? messagesEnvelope(facts, 'req_1') : chatEnvelope(facts)
+  const body = spoken[client].envelope(facts, 'req_1')
   return { language: 'http', text: `HTTP/1.1 ${facts.status}\n\n${body}` }
 }
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { createSseReader, cutFrame } from '../../src/bytes/sse.ts'
 import type { Profile } from '../../src/catalog/profile.ts'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
-import type { AnswerEvent, AnswerHead } from '../../src/inference/answer.ts'
+import type { AnswerEvent } from '../../src/inference/answer.ts'
 import { composeFilters, type FilterOptions } from '../../src/inference/filters/index.ts'
-import { createFold, type Outcome } from '../../src/inference/fold.ts'
+import { createFold, type Folded } from '../../src/inference/fold.ts'
 import { createMeter } from '../../src/inference/meter.ts'
 import { type Usage, weighUsage } from '../../src/inference/usage.ts'
 import * as chatAnswer from '../../src/wires/chat/answer.ts'
@@ -13,6 +13,8 @@ import * as messagesAnswer from '../../src/wires/messages/answer.ts'
 import * as messagesStream from '../../src/wires/messages/stream.ts'
 import * as responsesAnswer from '../../src/wires/responses/answer.ts'
 import * as responsesStream from '../../src/wires/responses/stream.ts'
+import type { AnswerHead } from '../../src/wires/wire.ts'
+import { wires as spoken } from '../../src/wires/wires.ts'
 import { checkAnswer } from '../schemas/check-answer.ts'
 import { checkChatStream, checkMessagesStream, checkResponsesStream } from './grammar.ts'
 
@@ -29,7 +31,7 @@ function checks(wire: WireName, checkOrder: (text: string) => string[]): (text: 
   return (text) => [...checkOrder(text), ...checkAnswer(wire, 'translated', 'text/event-stream', text)]
 }
 
-export type Options = Partial<Omit<FilterOptions, 'profile' | 'wire'>> & {
+export type Options = Partial<Omit<FilterOptions, 'profile' | 'callIdPrefix'>> & {
   profile?: Partial<Profile>
   echo?: Record<string, unknown>
   seal?: AnswerHead['seal']
@@ -39,7 +41,7 @@ export type Options = Partial<Omit<FilterOptions, 'profile' | 'wire'>> & {
 export type Told = {
   /** What the client is sent; the pump itself would have answered a failure without output by HTTP status. */
   text: string
-  outcome: Outcome
+  outcome: Folded
   /** The whole JSON answer for the same events; undefined after a failure. */
   json: string | undefined
   usage: Usage | undefined
@@ -94,7 +96,7 @@ export function createRun(client: WireName, options: Options, profile: Profile) 
     localStops: options.localStops ?? [],
     names: options.names ?? new Map(),
     requestId: options.requestId ?? 'req_1',
-    wire: client,
+    callIdPrefix: spoken[client].callIdPrefix,
   })
   const meter = createMeter()
   let weighed: Usage | undefined
@@ -103,7 +105,6 @@ export function createRun(client: WireName, options: Options, profile: Profile) 
     requestId: options.requestId ?? 'req_1',
     modelId: 'catalog/model',
     createdSeconds: 1_795_000_000,
-    showsReasoning: options.showsReasoning ?? false,
     inputTokensEstimate: options.inputTokensEstimate ?? 11,
     echo: options.echo ?? {},
     weigh(report) {

@@ -2,11 +2,8 @@ import { deepEqual, equal, notEqual, ok } from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { translationPages } from '../../scripts/translation-docs.ts'
-import type { WireName } from '../../src/catalog/model.ts'
-import { chatFields } from '../../src/wires/chat/fields.ts'
-import type { FieldTable } from '../../src/wires/fields.ts'
-import { messagesFields } from '../../src/wires/messages/fields.ts'
-import { responsesFields } from '../../src/wires/responses/fields.ts'
+import { type WireName, wireNames } from '../../src/catalog/model.ts'
+import { wires } from '../../src/wires/wires.ts'
 import { refusalOf, smallest, translate } from './support/exchange.ts'
 
 /** The tables say what becomes of every field; here each field is sent and it is seen to. */
@@ -93,12 +90,6 @@ const values: Record<WireName, Record<string, unknown>> = {
   },
 }
 
-const tables: Record<WireName, FieldTable> = {
-  messages: messagesFields,
-  chat: chatFields,
-  responses: responsesFields,
-}
-
 /** What must be there besides for a field to have something to act on. */
 const beside: Record<string, (wire: WireName) => object> = {
   tool_choice: (wire) => ({ tools: values[wire]['tools'] }),
@@ -112,8 +103,8 @@ function bodyWith(wire: WireName, field: string): Record<string, unknown> {
   return { ...base, [top]: member === undefined ? value : { [member]: value } }
 }
 
-for (const wire of Object.keys(tables) as WireName[]) {
-  for (const { field, to } of tables[wire].values()) {
+for (const wire of wireNames) {
+  for (const { field, to } of wires[wire].fields.values()) {
     for (const [target, verdict] of to) {
       test(`T9 ${wire}→${target} the field ${field} is ${verdict}`, () => {
         const top = field.split('.')[0]

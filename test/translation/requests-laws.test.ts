@@ -256,9 +256,8 @@ function represented(request: InferenceRequest): unknown {
   const renamed = renameCallIds(turns, 'fn_index', () => 'f').filter(
     (turn) => turn.by === 'operator' || turn.parts.length > 0,
   )
-  return {
+  return withoutPlaces({
     ...request,
-    modelId: '',
     losses: [],
     preamble: preamble.flatMap((turn) => turn.texts.map((text) => text.text)),
     turns: mergeNeighbours(foldOperators(renamed, () => true)).map((turn) =>
@@ -267,7 +266,15 @@ function represented(request: InferenceRequest): unknown {
         : { by: 'model', parts: turn.parts.map((part) => (part.type === 'tool_call' ? { ...part, name: '' } : part)) },
     ),
     tools: request.tools.map((tool) => ({ ...tool, name: '', strict: tool.strict ?? false })),
-  }
+  })
+}
+
+/** The same without the places in the client's body that images, files and tools are refused by. */
+function withoutPlaces(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutPlaces)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).filter(([key]) => key !== 'at')
+  return Object.fromEntries(members.map(([key, member]) => [key, withoutPlaces(member)]))
 }
 
 test('TP6 upstream names are one to one and legal, and lead back', () => {

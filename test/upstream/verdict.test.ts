@@ -3,7 +3,7 @@ import test from 'node:test'
 import type { Fault } from '../../src/inference/answer.ts'
 import { createPool } from '../../src/upstream/pool.ts'
 import { type Failure, judge, type Verdict } from '../../src/upstream/verdict.ts'
-import { kindOfStatus } from '../../src/wires/stream-fault.ts'
+import { kindOfStatus } from '../../src/wires/answers/faults.ts'
 import { modelOf } from '../native/models.ts'
 
 const model = { upstreamModel: 'up-model', profile: { accountFaults: ['Credit Balance'] } }

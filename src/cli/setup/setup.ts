@@ -1,5 +1,5 @@
 import { type Command, CommanderError, Option } from 'commander'
-import type { WireName } from '../../catalog/model.ts'
+import { type WireName, wireNames } from '../../catalog/model.ts'
 import { originOf } from '../origin.ts'
 import { print } from '../print.ts'
 import type { Access, Program } from './program.ts'
@@ -35,13 +35,7 @@ export function addSetupCommand(root: Command): void {
     .option('--key <key>', 'API key, from triwire key create', 'sk-tri-YOUR-KEY')
     .option('--model <id>', 'default: the first of the catalog')
     .option('--small-model <id>', 'for titles and other small work, where a client has such work (default: the model)')
-    .addOption(
-      new Option('--wire <wire>', "default: the model's own where the client speaks it").choices([
-        'messages',
-        'chat',
-        'responses',
-      ]),
-    )
+    .addOption(new Option('--wire <wire>', "default: the model's own where the client speaks it").choices(wireNames))
     .option('--write', "put the settings into the client's configuration file, keeping a backup")
     .option('--yes', 'do not ask before a file is changed')
     .action(async (asked: string, options: Options, command: Command) => {

@@ -16,8 +16,8 @@ export type FilterOptions = {
   localStops: readonly string[]
   names: ReadonlyMap<string, { name: string; namespace?: string }>
   requestId: string
-  /** The client's wire. */
-  wire: 'messages' | 'chat' | 'responses'
+  /** What the client's wire begins the ids of calls with. */
+  callIdPrefix: string
 }
 
 /**
@@ -30,7 +30,7 @@ export function composeFilters(options: FilterOptions): Step<AnswerEvent, Answer
   if (profile.thinkTags) steps.push(splitThinkTags(profile.thinkTags))
   steps.push(cutAtStops(stops, localStops))
   steps.push(gateReasoning(options.showsReasoning, options.wantsSealed ?? false))
-  steps.push(restoreCalls(options.names, options.wire === 'messages' ? 'toolu_' : 'call_', options.requestId))
+  steps.push(restoreCalls(options.names, options.callIdPrefix, options.requestId))
   return chain(steps)
 }
 

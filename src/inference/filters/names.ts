@@ -5,7 +5,7 @@ import { mintId } from '../ids.ts'
 /** Calls get the name the client knows (R-NAME, R-GROUP) and an id of ours (R-ID). A name the model made up stays. */
 export function restoreCalls(
   names: ReadonlyMap<string, { name: string; namespace?: string }>,
-  prefix: 'toolu_' | 'call_',
+  callIdPrefix: string,
   requestId: string,
 ): Step<AnswerEvent, AnswerEvent> {
   return { push: (event) => [restore(event)], end: () => [] }
@@ -14,6 +14,6 @@ export function restoreCalls(
     if (event.type !== 'block_start' || event.block.kind !== 'tool_call') return event
     const { index, block } = event
     const known = names.get(block.name) ?? { name: block.name }
-    return { ...event, block: { kind: 'tool_call', callId: mintId(prefix, requestId, index), ...known } }
+    return { ...event, block: { kind: 'tool_call', callId: mintId(callIdPrefix, requestId, index), ...known } }
   }
 }

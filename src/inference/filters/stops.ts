@@ -29,12 +29,12 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
         unshown = event
         return []
       case 'block_delta': {
-        const held = open.get(event.index)
-        return held === undefined || stops.length === 0 ? [event] : scan(event.index, held + event.text, false)
+        const withheld = open.get(event.index)
+        return withheld === undefined || stops.length === 0 ? [event] : scan(event.index, withheld + event.text, false)
       }
       case 'block_stop': {
-        const held = open.get(event.index)
-        const events = held ? scan(event.index, held, true) : []
+        const withheld = open.get(event.index)
+        const events = withheld ? scan(event.index, withheld, true) : []
         open.delete(event.index)
         if (isOver) return events
         return unshown?.index === event.index ? [...startShown(), event] : [...events, event]
@@ -65,9 +65,9 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
     const events: AnswerEvent[] = shown === '' ? [] : [...startShown(), { type: 'block_delta', index, text: shown }]
     if (found?.stop === undefined) return events
     isOver = true
-    for (const [other, held] of open) {
+    for (const [other, withheld] of open) {
       if (other === unshown?.index) continue
-      events.push({ type: 'block_stop', index: other, cut: other !== index && held === undefined })
+      events.push({ type: 'block_stop', index: other, cut: other !== index && withheld === undefined })
     }
     events.push({ type: 'finish', reason: 'stop_sequence', stopSequence: found.stop, report })
     return events

@@ -11,10 +11,10 @@ export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> 
   /** `before`: an open tag may come. `inside`: until the close tag. `behind`: blanks before the text are dropped. */
   let state: 'before' | 'inside' | 'behind' | 'outside' = 'before'
   /** What could be the beginning of a tag, or blanks before one. */
-  let held = ''
+  let withheld = ''
   let count = 0
   /** The text block being read, and what is open on our side for it. */
-  let source: number | undefined
+  let reading: number | undefined
   let open: { index: number; kind: 'text' | 'reasoning' } | undefined
   const numbers = new Map<number, number>()
   let events: AnswerEvent[] = []
@@ -24,30 +24,30 @@ export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> 
     events = []
     switch (event.type) {
       case 'block_start':
-        if (event.block.kind === 'text' && state !== 'outside' && source === undefined) source = event.index
+        if (event.block.kind === 'text' && state !== 'outside' && reading === undefined) reading = event.index
         else {
           numbers.set(event.index, count)
           events.push({ ...event, index: count++ })
         }
         break
       case 'block_delta':
-        if (event.index === source) read(event.text)
+        if (event.index === reading) read(event.text)
         else events.push({ ...event, index: numbers.get(event.index)! })
         break
       case 'block_seal':
         events.push({ ...event, index: numbers.get(event.index)! })
         break
       case 'block_stop':
-        if (event.index !== source) {
+        if (event.index !== reading) {
           events.push({ ...event, index: numbers.get(event.index)! })
           break
         }
         if (state === 'before' && tags.implicitOpen) state = 'inside'
-        if (state !== 'behind') write(state === 'inside' ? 'reasoning' : 'text', held)
+        if (state !== 'behind') write(state === 'inside' ? 'reasoning' : 'text', withheld)
         stop(event.cut)
-        held = ''
+        withheld = ''
         state = 'outside'
-        source = undefined
+        reading = undefined
         break
       default:
         events.push(event)
@@ -56,15 +56,15 @@ export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> 
   }
 
   function read(text: string) {
-    let rest = held + text
-    held = ''
+    let rest = withheld + text
+    withheld = ''
     if (state === 'before') {
       const begin = rest.trimStart()
       if (begin.startsWith(tags.open)) {
         state = 'inside'
         rest = begin.slice(tags.open.length)
       } else if (tags.open.startsWith(begin)) {
-        held = rest
+        withheld = rest
         return
       } else state = tags.implicitOpen ? 'inside' : 'outside'
     }
@@ -72,7 +72,7 @@ export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> 
       const at = rest.indexOf(tags.close)
       if (at < 0) {
         const keep = overlap(rest, tags.close)
-        held = rest.slice(rest.length - keep)
+        withheld = rest.slice(rest.length - keep)
         write('reasoning', rest.slice(0, rest.length - keep))
         return
       }

@@ -1,10 +1,11 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { Answer, AnswerBlock, AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import type { Answer, AnswerBlock, AnswerEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { createNarrator } from '../../inference/narrator.ts'
-import { objectsOf, readBody, unreadable } from '../frame.ts'
-import { faultOfError } from '../stream-fault.ts'
+import { faultOfError } from '../answers/faults.ts'
+import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
+import type { AnswerHead } from '../wire.ts'
 import { encodeStopReason } from './stop-reasons.ts'
 import { createReader } from './stream.ts'
 import { encodeUsage } from './usage.ts'
@@ -13,7 +14,7 @@ import { encodeUsage } from './usage.ts'
 export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
   const narrator = createNarrator()
   const reader = createReader(narrator, profile)
-  const body = readBody(bodyText)
+  const body = parseAnswer(bodyText)
   if (!body) narrator.fail(unreadable())
   else if (reader.findError(body)) return narrator.take()
   else if (body['object'] === 'error') narrator.fail(faultOfError(body))

@@ -1,50 +1,46 @@
-import type { InferenceRequest, OutputFormat, Tool, ToolChoice } from '../../inference/request.ts'
+import type { InferenceRequest } from '../../inference/request.ts'
+import { readFormat, readTool, readToolChoice } from '../requests/decode-tools.ts'
+import { applyFieldTable, createLosses } from '../requests/losses.ts'
 import {
-  applyFieldTable,
-  type Body,
-  createLosses,
   isAbsent,
   type Json,
   optional,
-  optionalRawObject,
+  optionalEach,
+  parseBody,
   readArray,
-  readBody,
   readBoolean,
+  readEach,
   readLevel,
   readNumber,
   readObject,
   readPositiveInteger,
-  readRawObject,
   readString,
-  refusals,
-  refuse,
-} from '../reading.ts'
+} from '../requests/read-value.ts'
+import { refuse } from '../requests/refusals.ts'
 import type { DecodeContext } from '../wire.ts'
 import { readTurns } from './decode-turns.ts'
 import { chatFields } from './fields.ts'
 
 /** A client's chat request as the hub says it (translation 2.4, 2.5). */
 export function decodeRequest(bodyText: string, context: DecodeContext): InferenceRequest {
-  const body = readBody(bodyText, ['parameters', 'schema', 'arguments'])
+  const body = parseBody(bodyText, ['parameters', 'schema', 'arguments'])
   const { fields } = body
   const losses = createLosses()
   applyFieldTable(fields, chatFields, losses)
   refuseMore(fields)
-  const modelId = readString(fields['model'], 'model')
   const conversation = readTurns(body, losses)
-  optional(readString, fields['prompt_cache_key'], 'prompt_cache_key')
   return {
-    origin: 'chat',
-    modelId,
-    stream: optional(readBoolean, fields['stream'], 'stream') ?? false,
+    conversationField: 'messages',
+    stream: fields['stream'] === true,
     preamble: conversation.preamble,
+    tellsLevels: true,
     turns: conversation.turns,
-    tools: (optional(readArray, fields['tools'], 'tools') ?? []).map((entry) => readTool(entry, body)),
+    tools: optionalEach(fields['tools'], 'tools', (tool, at) => readTool(readObject(tool, at), at, body, 'nested')),
     toolChoice: {
-      ...readToolChoice(fields['tool_choice']),
+      ...readToolChoice(fields['tool_choice'], 'nested'),
       parallel: optional(readBoolean, fields['parallel_tool_calls'], 'parallel_tool_calls'),
     },
-    format: readFormat(body),
+    format: readFormat(fields['response_format'], 'response_format', body, 'nested'),
     outputTokensMax: readCap(fields),
     stops: readStops(fields['stop']),
     sampling: {
@@ -74,85 +70,20 @@ export function decodeRequest(bodyText: string, context: DecodeContext): Inferen
 /** What would change the answer and no other wire can do (R-DROP, ruling T18). */
 function refuseMore(fields: Json) {
   if ((optional(readPositiveInteger, fields['n'], 'n') ?? 1) > 1) {
-    refuse('n', 'This model gives one answer per request: send "n": 1.')
+    refuse('n', 'this model gives one answer per request: send 1.')
   }
   const modalities = optional(readArray, fields['modalities'], 'modalities') ?? []
-  if (modalities.includes('audio')) refuse('modalities', 'This model has no audio output: remove it from "modalities".')
+  if (modalities.includes('audio')) refuse('modalities', 'this model has no audio output: remove audio.')
 }
 
 /** Either field caps the output; of both the smaller (spec 2.5, ruling T17). */
 function readCap(fields: Json): number | undefined {
-  const caps = ['max_tokens', 'max_completion_tokens'].flatMap(
-    (field) => optional(readPositiveInteger, fields[field], field) ?? [],
-  )
-  return caps.length > 0 ? Math.min(...caps) : undefined
+  const caps = [fields['max_tokens'], fields['max_completion_tokens']].filter((cap) => !isAbsent(cap))
+  return caps.length > 0 ? Math.min(...(caps as number[])) : undefined
 }
 
 function readStops(value: unknown): string[] {
   if (isAbsent(value)) return []
   if (typeof value === 'string') return [value]
-  return readArray(value, 'stop').map((stop) => readString(stop, 'stop', 'each entry'))
-}
-
-function readTool(entry: unknown, body: Body): Tool {
-  const tool = readObject(entry, 'tools', 'each entry')
-  if (!isAbsent(tool['type']) && tool['type'] !== 'function') refuse('tools', refusals.hostedTool)
-  const declared = readObject(tool['function'], 'tools', '"function"')
-  return {
-    name: readString(declared['name'], 'tools', '"name"'),
-    description: optional(readString, declared['description'], 'tools', '"description"'),
-    schema: optionalRawObject(body, declared['parameters'], 'tools', '"parameters"'),
-    strict: optional(readBoolean, declared['strict'], 'tools', '"strict"'),
-  }
-}
-
-const choiceWords = new Map<unknown, ToolChoice['mode']>([
-  ['auto', 'auto'],
-  ['none', 'none'],
-  ['required', 'required'],
-])
-
-function readToolChoice(value: unknown): ToolChoice {
-  if (isAbsent(value)) return { mode: 'default' }
-  const word = choiceWords.get(value)
-  if (word) return { mode: word }
-  const choice = readObject(value, 'tool_choice')
-  if (choice['type'] === 'allowed_tools') {
-    const allowed = readObject(choice['allowed_tools'], 'tool_choice', '"allowed_tools"')
-    const mode = choiceWords.get(allowed['mode'] ?? 'auto')
-    if (mode !== 'auto' && mode !== 'required') refuse('tool_choice', '"tool_choice": "mode" must be auto or required.')
-    return { mode, only: readArray(allowed['tools'], 'tool_choice', '"tools"').map(readChosenName) }
-  }
-  return { mode: 'named', name: readChosenName(choice) }
-}
-
-function readChosenName(entry: unknown): string {
-  const choice = readObject(entry, 'tool_choice', 'each tool')
-  if (choice['type'] !== 'function') refuse('tool_choice', refusals.hostedChoice)
-  const { name } = readObject(choice['function'], 'tool_choice', '"function"')
-  return readString(name, 'tool_choice', '"name"')
-}
-
-function readFormat(body: Body): OutputFormat {
-  const format = optional(readObject, body.fields['response_format'], 'response_format')
-  if (!format) return { kind: 'text' }
-  switch (format['type']) {
-    case 'text':
-      return { kind: 'text' }
-    case 'json_object':
-      return { kind: 'json' }
-    case 'json_schema': {
-      const named = readObject(format['json_schema'], 'response_format', '"json_schema"')
-      return {
-        kind: 'schema',
-        schema: isAbsent(named['schema'])
-          ? { source: '{}' }
-          : readRawObject(body, named['schema'], 'response_format', '"schema"'),
-        name: optional(readString, named['name'], 'response_format', '"name"'),
-        description: optional(readString, named['description'], 'response_format', '"description"'),
-        strict: optional(readBoolean, named['strict'], 'response_format', '"strict"'),
-      }
-    }
-  }
-  refuse('response_format', '"response_format": "type" must be one of text, json_object, json_schema.')
+  return readEach(value, 'stop', readString)
 }

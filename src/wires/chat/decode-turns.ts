@@ -1,3 +1,4 @@
+import { splitPreamble } from '../../inference/preamble.ts'
 import type {
   DocumentPart,
   ImagePart,
@@ -8,129 +9,118 @@ import type {
   ToolCallPart,
   Turn,
 } from '../../inference/request.ts'
-import { readFile, readImageUrl } from '../media.ts'
+import type { Losses } from '../requests/losses.ts'
+import { readFile, readImageUrl } from '../requests/media.ts'
 import {
   type Body,
   isAbsent,
   type Json,
-  type Losses,
   optional,
+  optionalEach,
   readArguments,
-  readArray,
+  readContent,
+  readEach,
   readObject,
   readString,
-  refuse,
-} from '../reading.ts'
+} from '../requests/read-value.ts'
+import { refuse, wrongType } from '../requests/refusals.ts'
 
-const param = 'messages'
+const field = 'messages'
 
 /** The conversation, message by message; leading system and developer messages are preamble (R-SYS 1). */
 export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[]; turns: Turn[] } {
-  const preamble: OperatorTurn[] = []
-  const turns: Turn[] = []
-  for (const entry of readArray(body.fields['messages'], param)) {
-    const message = readObject(entry, param, 'each entry')
+  return splitPreamble(readEach(body.fields[field], field, readMessage))
+
+  function readMessage(entry: unknown, at: string): Turn {
+    const message = readObject(entry, at)
     if (!isAbsent(message['name'])) losses.add('messages.name', 'dropped', 'the wire has no such field')
-    const { role } = message
+    const { role, content } = message
+    const place = `${at}.content`
     switch (role) {
       case 'system':
-      case 'developer': {
-        const turn: OperatorTurn = { by: 'operator', level: role, texts: readTexts(message['content']) }
-        if (turns.length > 0) turns.push(turn)
-        else preamble.push(turn)
-        break
-      }
+      case 'developer':
+        return { by: 'operator', level: role, texts: readContent(content, place, 'text', readOperatorText) }
       case 'user':
-        turns.push({ by: 'user', parts: readParts(message['content']).map(readUserPart) })
-        break
+        return { by: 'user', parts: readContent(content, place, 'text', readUserPart) }
       case 'assistant':
-        turns.push({ by: 'model', parts: readModelParts(message, body, losses) })
-        break
-      case 'tool':
-        turns.push({
-          by: 'user',
-          parts: [
-            {
-              type: 'tool_result',
-              callId: readString(message['tool_call_id'], param, '"tool_call_id"'),
-              parts: readResult(message['content']),
-              isError: false,
-            },
-          ],
-        })
-        break
-      default:
-        refuse(param, '"messages": "role" must be one of system, developer, user, assistant, tool.')
+        return { by: 'model', parts: readModelParts(message, at, body, losses) }
+      case 'tool': {
+        const callId = readString(message['tool_call_id'], `${at}.tool_call_id`)
+        const parts = isAbsent(content) ? [] : readContent(content, place, 'text', readUserPart).filter(saysSomething)
+        return { by: 'user', parts: [{ type: 'tool_result', callId, parts, isError: false }] }
+      }
     }
+    throw wrongType(`${at}.role`, 'one of system, developer, user, assistant, tool')
   }
-  return { preamble, turns }
 }
 
-function readTexts(content: unknown): OperatorText[] {
-  return readParts(content).map((part) => {
-    if (part['type'] !== 'text') refuse(param, '"messages": system and developer messages have text parts only.')
-    return { text: readString(part['text'], param, 'the text of a part') }
-  })
+function readOperatorText(part: Json, at: string): OperatorText {
+  if (part['type'] !== 'text') refuse(at, 'system and developer messages have text parts only.')
+  return { text: readString(part['text'], `${at}.text`) }
 }
 
-function readParts(content: unknown): Json[] {
-  if (typeof content === 'string') return [{ type: 'text', text: content }]
-  return readArray(content, param, '"content", if no string,').map((part) => readObject(part, param, 'each part'))
-}
-
-function readUserPart(part: Json): TextPart | ImagePart | DocumentPart {
+function readUserPart(part: Json, at: string): TextPart | ImagePart | DocumentPart {
   switch (part['type']) {
     case 'text':
-      return { type: 'text', text: readString(part['text'], param, 'the text of a part') }
+      return { type: 'text', text: readString(part['text'], `${at}.text`) }
     case 'image_url': {
-      const image = readObject(part['image_url'], param, '"image_url"')
-      return readImageUrl(image['url'], param, image['detail'])
+      const place = `${at}.image_url`
+      const image = readObject(part['image_url'], place)
+      const detail = optional(readString, image['detail'], `${place}.detail`)
+      return readImageUrl(image['url'], `${place}.url`, at, detail)
     }
     case 'file':
-      return readFile(readObject(part['file'], param, '"file"'), param)
+      return readFile(readObject(part['file'], `${at}.file`), `${at}.file`, at)
+    case 'input_audio':
+      refuse(at, 'this model cannot be given a part of type input_audio; text, images and files can be sent.')
   }
-  refuse(param, '"messages": a user part has a type that this model cannot be given; text, images and files can.')
+  refuse(at, 'this model cannot be given a part of this type; text, images and files can be sent.')
 }
 
-function readResult(content: unknown): (TextPart | ImagePart | DocumentPart)[] {
-  if (isAbsent(content)) return []
-  return readParts(content)
-    .map(readUserPart)
-    .filter((part) => part.type !== 'text' || part.text !== '')
+function saysSomething(part: TextPart | ImagePart | DocumentPart): boolean {
+  return part.type !== 'text' || part.text !== ''
 }
 
-function readModelParts(message: Json, body: Body, losses: Losses): ModelPart[] {
-  if (!isAbsent(message['function_call'])) refuse(param, 'Legacy function calls are not translated: use "tool_calls".')
-  if (!isAbsent(message['audio'])) refuse(param, '"messages": this model has no audio: send its text instead.')
+function readModelParts(message: Json, at: string, body: Body, losses: Losses): ModelPart[] {
+  if (!isAbsent(message['function_call'])) {
+    refuse(`${at}.function_call`, 'legacy function calls are not translated: send tool_calls.')
+  }
+  if (!isAbsent(message['audio'])) refuse(`${at}.audio`, 'this model has no audio: send its text instead.')
   const parts: ModelPart[] = []
   const thought =
-    optional(readString, message['reasoning_content'], param, '"reasoning_content"') ??
-    optional(readString, message['reasoning'], param, '"reasoning"')
+    optional(readString, message['reasoning_content'], `${at}.reasoning_content`) ??
+    optional(readString, message['reasoning'], `${at}.reasoning`)
   if (thought) parts.push({ type: 'reasoning', text: thought })
-  for (const part of isAbsent(message['content']) ? [] : readParts(message['content'])) {
-    if (part['type'] === 'text')
-      parts.push({ type: 'text', text: readString(part['text'], param, 'the text of a part') })
-    else if (part['type'] === 'refusal')
-      parts.push({ type: 'refusal', text: readString(part['refusal'], param, '"refusal"') })
-    else losses.add(param, 'dropped', 'an assistant part of a kind that only its provider knows')
+  if (!isAbsent(message['content'])) {
+    for (const part of readContent(message['content'], `${at}.content`, 'text', readModelPart)) {
+      if (part) parts.push(part)
+      else losses.add(field, 'dropped', 'an assistant part of a kind that only its provider knows')
+    }
   }
-  const refusal = optional(readString, message['refusal'], param, '"refusal"')
+  const refusal = optional(readString, message['refusal'], `${at}.refusal`)
   if (refusal) parts.push({ type: 'refusal', text: refusal })
-  for (const call of optional(readArray, message['tool_calls'], param, '"tool_calls"') ?? []) {
-    parts.push(readCall(readObject(call, param, 'each tool call'), body))
-  }
+  const calls = optionalEach(message['tool_calls'], `${at}.tool_calls`, (call, place) => readCall(call, place, body))
+  for (const call of calls) parts.push(call)
   return parts
 }
 
-function readCall(call: Json, body: Body): ToolCallPart {
+function readModelPart(part: Json, at: string): ModelPart | undefined {
+  if (part['type'] === 'text') return { type: 'text', text: readString(part['text'], `${at}.text`) }
+  if (part['type'] === 'refusal') return { type: 'refusal', text: readString(part['refusal'], `${at}.refusal`) }
+  return undefined
+}
+
+function readCall(entry: unknown, at: string, body: Body): ToolCallPart {
+  const call = readObject(entry, at)
   if (!isAbsent(call['type']) && call['type'] !== 'function') {
-    refuse(param, '"messages": this model has no custom tools, so a call of one cannot be told.')
+    refuse(at, 'this model has no custom tools, so a call of one cannot be told: send function calls only.')
   }
-  const called = readObject(call['function'], param, '"function" of a tool call')
+  const place = `${at}.function`
+  const called = readObject(call['function'], place)
   return {
     type: 'tool_call',
-    callId: readString(call['id'], param, '"id" of a tool call'),
-    name: readString(called['name'], param, '"name" of a tool call'),
-    argumentsText: readArguments(body, called['arguments'], param),
+    callId: readString(call['id'], `${at}.id`),
+    name: readString(called['name'], `${place}.name`),
+    argumentsText: readArguments(body, called['arguments'], `${place}.arguments`),
   }
 }

@@ -1,10 +1,10 @@
-import { verbatim, writeJson } from '../../bytes/json-writer.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { InferenceRequest, OutputFormat, Tool } from '../../inference/request.ts'
-import type { Choice } from '../choice.ts'
-import { dropFields, formatName, type Prepared, prepareRequest, shortId, toolSchema } from '../prepare-request.ts'
-import { type Reasoning, resolveReasoning } from '../reasoning-wish.ts'
+import type { InferenceRequest } from '../../inference/request.ts'
+import { encodeFormat, toolFields } from '../requests/encode-tools.ts'
+import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
+import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
+import { shortId } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { encodeMessages, lacksThought } from './encode-turns.ts'
 
@@ -30,24 +30,16 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     stop: stops.sent.length > 0 ? stops.sent : undefined,
     ...reasoningFields(reasoning, profile.reasoning),
     verbosity: profile.accepts.has('verbosity') ? request.verbosity : undefined,
-    response_format: encodeFormat(prepared.format),
+    response_format: encodeFormat(prepared.format, 'nested'),
     ...identity(request, profile),
     prompt_cache_key: profile.accepts.has('prompt_cache_key') ? request.cacheKey : undefined,
-    ...toolFields(choice, profile),
+    ...toolFields(choice, 'nested', (tool) => (profile.accepts.has('strict') ? tool.strict : undefined)),
     messages: encodeMessages(prepared, profile),
   }
   if (request.verbosity !== undefined && !profile.accepts.has('verbosity')) {
     losses.add('verbosity', 'dropped', 'the model does not take it')
   }
-  dropFields(body, profile.drops, losses)
-  return {
-    body: writeJson(body),
-    names: prepared.names.restore,
-    localStops: stops.local,
-    stops: stops.all,
-    outputTokensCap: prepared.outputTokensCap,
-    losses: losses.list,
-  }
+  return finishRequest(body, 'messages', prepared, profile)
 }
 
 function sampling(request: InferenceRequest, prepared: Prepared, profile: Profile): Record<string, unknown> {
@@ -93,64 +85,12 @@ function reasoningFields(reasoning: Reasoning, profile: Profile['reasoning']): R
   }
 }
 
-function encodeFormat(format: OutputFormat): unknown {
-  switch (format.kind) {
-    case 'text':
-      return undefined
-    case 'json':
-      return { type: 'json_object' }
-    case 'schema': {
-      const { name, description, schema, strict } = format
-      return {
-        type: 'json_schema',
-        json_schema: { name: formatName(name), description, schema: verbatim(schema), strict },
-      }
-    }
-  }
-}
-
 /** R-WHO: upstreams of this wire take 64 characters. */
 function identity(request: InferenceRequest, profile: Profile): Record<string, unknown> {
-  const { user, safetyId } = request.identity
+  const { user, safetyId, either } = request.identity
   const takesSafetyId = profile.accepts.has('safety_identifier')
   return {
-    user: shortId(user ?? safetyId),
+    user: shortId(user ?? safetyId ?? either),
     safety_identifier: takesSafetyId ? shortId(safetyId) : undefined,
-  }
-}
-
-function toolFields(choice: Choice, profile: Profile): Record<string, unknown> {
-  if (choice.tools.length === 0) return {}
-  return {
-    tools: choice.tools.map((tool) => encodeTool(tool, profile)),
-    tool_choice: encodeChoice(choice),
-    parallel_tool_calls: choice.parallel,
-  }
-}
-
-function encodeTool(tool: Tool, profile: Profile): unknown {
-  return {
-    type: 'function',
-    function: {
-      name: tool.name,
-      description: tool.description,
-      parameters: verbatim(toolSchema(tool.schema)),
-      strict: profile.accepts.has('strict') ? tool.strict : undefined,
-    },
-  }
-}
-
-function encodeChoice(choice: Choice): unknown {
-  const named = (name: string | undefined) => ({ type: 'function', function: { name } })
-  if (choice.allowed) {
-    return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choice.allowed.map(named) } }
-  }
-  switch (choice.mode) {
-    case 'default':
-      return undefined
-    case 'named':
-      return named(choice.name)
-    default:
-      return choice.mode
   }
 }

@@ -12,7 +12,8 @@ import type {
   Turn,
   UserPart,
 } from '../../inference/request.ts'
-import { failedText, inlineText, type Prepared, refuseFiles, refuseImages } from '../prepare-request.ts'
+import type { Prepared } from '../requests/prepare.ts'
+import { failedText, inlineText, refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
 type Message = Record<string, unknown>
 
@@ -24,7 +25,7 @@ export function encodeMessages(prepared: Prepared, profile: Profile): Message[] 
     .filter((turn) => turn.by === 'operator' || turn.parts.length > 0)
   const turns = isFirstOnly ? foldOperators(said, () => false) : said
   const messages = encodePreamble(prepared.preamble, profile, isFirstOnly)
-  const encoder = createTurnEncoder(prepared, profile)
+  const encoder = createTurnEncoder(profile)
   for (const turn of turns) for (const message of encoder(turn)) messages.push(message)
   markPrefill(messages, turns, profile)
   return messages
@@ -42,8 +43,7 @@ function encodeOperator(turn: OperatorTurn, profile: Profile): Message {
   return { role, content: turn.texts.map((text) => text.text).join('\n\n') }
 }
 
-function createTurnEncoder(prepared: Prepared, profile: Profile): (turn: Turn) => Message[] {
-  const param = prepared.contentParam
+function createTurnEncoder(profile: Profile): (turn: Turn) => Message[] {
   return (turn) => {
     if (turn.by === 'operator') return [encodeOperator(turn, profile)]
     return turn.by === 'user' ? encodeUser(turn.parts) : [encodeModel(turn, profile)]
@@ -87,11 +87,11 @@ function createTurnEncoder(prepared: Prepared, profile: Profile): (turn: Turn) =
   function encodePart(part: TextPart | ImagePart | DocumentPart): unknown {
     if (part.type === 'text') return { type: 'text', text: part.text }
     if (part.type === 'image') {
-      refuseImages(profile, param)
+      refuseImages(profile, part)
       return { type: 'image_url', image_url: { url: writeDataUrl(part.mime, part.base64), detail: part.detail } }
     }
     if (part.base64 === undefined) return { type: 'text', text: inlineText(part) }
-    refuseFiles(profile, param)
+    refuseFiles(profile, part)
     return {
       type: 'file',
       file: { filename: part.title ?? 'document', file_data: writeDataUrl(part.mime, part.base64) },
@@ -116,7 +116,7 @@ function withoutThoughts(turn: Turn, prepared: Prepared, profile: Profile): Turn
   const isReplayed = replays(turn, profile)
   const parts = turn.parts.filter((part) => part.type !== 'reasoning' || (isReplayed && part.text !== ''))
   if (parts.length < turn.parts.length)
-    prepared.losses.add(prepared.contentParam, 'dropped', 'reasoning of earlier turns')
+    prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning of earlier turns')
   return { ...turn, parts }
 }
 

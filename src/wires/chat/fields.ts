@@ -1,4 +1,6 @@
-import { type FieldFacts, type FieldTable, fieldTable, type Verdict } from '../fields.ts'
+import { createRows, type FieldTable, fieldTable } from '../requests/field-table.ts'
+
+const { field, dropped, refused } = createRows(['messages', 'responses'])
 
 /** Every field of a chat request and what becomes of it on a model of the other wires (translation 2.4, 2.5). */
 export const chatFields: FieldTable = fieldTable([
@@ -19,15 +21,15 @@ export const chatFields: FieldTable = fieldTable([
     ['mapped', '`max_output_tokens`, at least 16'],
   ),
   field('stream', ['carried', '`stream`'], ['carried', '`stream`']),
-  field('stream_options', ...dropped('usage is always sent')),
+  dropped('stream_options', 'usage is always sent'),
   field('temperature', ['carried', '`temperature`, at most 1; dropped under thinking'], ['carried', '`temperature`']),
   field('top_p', ['carried', '`top_p`; dropped under thinking'], ['carried', '`top_p`']),
-  field('frequency_penalty', ...dropped('the wire has no such field')),
-  field('presence_penalty', ...dropped('the wire has no such field')),
-  field('seed', ...dropped('the wire has no such field')),
-  field('logit_bias', ...dropped('the wire has no such field')),
-  field('logprobs', ...dropped('never translated')),
-  field('top_logprobs', ...dropped('never translated')),
+  dropped('frequency_penalty', 'the wire has no such field'),
+  dropped('presence_penalty', 'the wire has no such field'),
+  dropped('seed', 'the wire has no such field'),
+  dropped('logit_bias', 'the wire has no such field'),
+  dropped('logprobs', 'never translated'),
+  dropped('top_logprobs', 'never translated'),
   field('stop', ['mapped', '`stop_sequences`'], ['mapped', 'enforced by the gateway']),
   field('tools', ['mapped', '`tools` with `input_schema`'], ['mapped', 'flat functions with an explicit `strict`']),
   field('tool_choice', ['mapped', '`tool_choice`'], ['mapped', '`tool_choice`, flat']),
@@ -44,42 +46,19 @@ export const chatFields: FieldTable = fieldTable([
     ['mapped', 'cache marks'],
     ['mapped', '`prompt_cache_key` where the model takes it, scoped'],
   ),
-  field('prompt_cache_options', ...dropped('of the vendor’s own cache')),
-  field('prompt_cache_retention', ...dropped('of the vendor’s own cache')),
+  dropped('prompt_cache_options', 'of the vendor’s own cache'),
+  dropped('prompt_cache_retention', 'of the vendor’s own cache'),
   field('user', ['mapped', '`metadata.user_id`'], ['carried', '`user`; hashed above 64 characters']),
   field('safety_identifier', ['mapped', '`metadata.user_id`'], ['carried', '`safety_identifier` or `user`']),
-  field('metadata', ...dropped('bookkeeping')),
-  field('store', ...dropped('nothing is stored')),
-  field('service_tier', ...dropped('the model’s default holds')),
-  field('prediction', ...dropped('a hint')),
-  field('moderation', ...dropped('of the vendor')),
+  dropped('metadata', 'bookkeeping'),
+  dropped('store', 'nothing is stored'),
+  dropped('service_tier', 'the model’s default holds'),
+  dropped('prediction', 'a hint'),
+  dropped('moderation', 'of the vendor'),
   field('n', ['refused', 'above 1; else nothing to send'], ['refused', 'above 1; else nothing to send']),
   field('modalities', ['refused', 'with audio; else nothing to send'], ['refused', 'with audio; else nothing to send']),
-  refused('audio', 'This model has no audio output: remove "audio".'),
-  refused('web_search_options', 'This model has no web search: remove "web_search_options".'),
-  refused('functions', 'Legacy functions are not translated: declare them in "tools".'),
-  refused('function_call', 'Legacy functions are not translated: use "tool_choice".'),
+  refused('audio', 'this model has no audio output: remove the field.'),
+  refused('web_search_options', 'this model has no web search: remove the field.'),
+  refused('functions', 'legacy functions are not translated: declare them in tools, and remove the field.'),
+  refused('function_call', 'legacy functions are not translated: remove the field, tool_choice is read.'),
 ])
-
-type Fate = readonly [verdict: Verdict, note: string]
-
-function field(name: string, messages: Fate, responses: Fate): FieldFacts {
-  return {
-    field: name,
-    to: [
-      ['messages', ...messages],
-      ['responses', ...responses],
-    ],
-  }
-}
-
-function dropped(why: string): [Fate, Fate] {
-  return [
-    ['dropped', why],
-    ['dropped', why],
-  ]
-}
-
-function refused(name: string, refusal: string): FieldFacts {
-  return { ...field(name, ['refused', 'any value'], ['refused', 'any value']), refusal }
-}

@@ -1,7 +1,6 @@
 import type { Edit } from '../../bytes/json.ts'
 import { elementsOf, membersOf } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
-import type { ClientBody } from '../client-body.ts'
 import {
   type AdaptContext,
   type AdaptedRequest,
@@ -12,7 +11,8 @@ import {
   droppedFields,
   type MemberValues,
   setInside,
-} from '../native-request.ts'
+} from '../requests/adapt-bytes.ts'
+import type { ClientBody } from '../requests/client-body.ts'
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
 

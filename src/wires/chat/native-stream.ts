@@ -1,10 +1,10 @@
 import { dataOf, deltaCharacters, encodeLatin1, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject, scanObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
-import { chatEnvelope, type ErrorFacts } from '../envelope.ts'
-import { headValues, isBelieved } from '../native-answer.ts'
-import { NativeStream } from '../native-stream.ts'
-import { faultOfError } from '../stream-fault.ts'
+import { type ErrorFacts, plainEnvelope } from '../answers/envelope.ts'
+import { faultOfError } from '../answers/faults.ts'
+import { headValues, isBelieved } from '../answers/native-answer.ts'
+import { NativeStream } from '../answers/native-stream.ts'
 import { mintedCompletionId, wantedUsage } from './native-json.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
@@ -41,7 +41,7 @@ export class ChatNativeStream extends NativeStream {
   }
 
   failure(facts: ErrorFacts): string {
-    return `data: ${encodeLatin1(chatEnvelope(facts))}\n\n`
+    return `data: ${encodeLatin1(plainEnvelope(facts))}\n\n`
   }
 
   protected isEnough(): boolean {

@@ -2,13 +2,14 @@ import { asObject, parseKeeping } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import type { AnswerEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
 import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
-import { chatEnvelope } from '../envelope.ts'
-import { objectsOf, readFrame, wordOf } from '../frame.ts'
-import { brokenFault, factsOfFault, faultOfError, truncatedFault } from '../stream-fault.ts'
+import { plainEnvelope } from '../answers/envelope.ts'
+import { brokenFault, factsOfFault, faultOfError, truncatedFault } from '../answers/faults.ts'
+import { objectsOf, readFrame, stringOf } from '../answers/read-answer.ts'
+import type { AnswerHead } from '../wire.ts'
 import { decodeStopReason, encodeStopReason } from './stop-reasons.ts'
 import { createToolCalls } from './tool-calls.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
@@ -49,7 +50,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
   const calls = createToolCalls(narrator)
   let current: { index: number; kind: 'text' | 'reasoning' | 'refusal' } | undefined
   let hasChoice = false
-  let rawReason: string | undefined
+  let reason: string | undefined
   let stopSequence: string | undefined
   return { findError, choices, usage, end }
 
@@ -66,8 +67,8 @@ export function createReader(narrator: Narrator, profile: Profile) {
       if (choice['index'] !== undefined && choice['index'] !== 0) continue
       hasChoice = true
       delta(asObject(choice[key]) ?? {}, key, text)
-      rawReason = wordOf(choice['finish_reason']) ?? rawReason
-      stopSequence = wordOf(choice['stop_reason']) ?? stopSequence
+      reason = stringOf(choice['finish_reason']) ?? reason
+      stopSequence = stringOf(choice['stop_reason']) ?? stopSequence
       if (choice['usage']) usage(choice['usage'])
     }
   }
@@ -76,7 +77,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
     const parts = partsOf(delta['content'])
     write('reasoning', reasoningOf(delta, profile.reasoningField) || parts.reasoning)
     write('text', parts.text)
-    write('refusal', wordOf(delta['refusal']) ?? '')
+    write('refusal', stringOf(delta['refusal']) ?? '')
     const entries = objectsOf(delta['tool_calls'])
     const legacy = asObject(delta['function_call'])
     if (entries.length === 0 && !legacy) return
@@ -109,28 +110,28 @@ export function createReader(narrator: Narrator, profile: Profile) {
   }
 
   function end(isMarked: boolean) {
-    if (rawReason === undefined && !(isMarked && hasChoice)) return narrator.fail(truncatedFault())
-    const reason = decodeStopReason(rawReason)
-    if (reason === 'failed') return narrator.fail(brokenFault('The model broke off its answer.'))
+    if (reason === undefined && !(isMarked && hasChoice)) return narrator.fail(truncatedFault())
+    const meant = decodeStopReason(reason)
+    if (meant === 'failed') return narrator.fail(brokenFault('The model broke off its answer.'))
     calls.complete()
-    narrator.finish(reason, { rawReason, stopSequence })
+    narrator.finish(meant, stopSequence)
   }
 }
 
 /** Text of the one field that has some: mirrored fields must not double it. */
 function reasoningOf(delta: Record<string, unknown>, field: Profile['reasoningField']): string {
-  const own = field === 'auto' || field === 'details' ? undefined : wordOf(delta[field])
+  const own = field === 'auto' || field === 'details' ? undefined : stringOf(delta[field])
   const details = () =>
     objectsOf(delta['reasoning_details'])
-      .map((detail) => wordOf(detail['text']) ?? wordOf(detail['summary']) ?? '')
+      .map((detail) => stringOf(detail['text']) ?? stringOf(detail['summary']) ?? '')
       .join('')
   return (
     own ||
     (field === 'details' ? details() : '') ||
-    wordOf(delta['reasoning_content']) ||
-    wordOf(delta['reasoning']) ||
+    stringOf(delta['reasoning_content']) ||
+    stringOf(delta['reasoning']) ||
     details() ||
-    wordOf(delta['thinking']) ||
+    stringOf(delta['thinking']) ||
     ''
   )
 }
@@ -140,12 +141,12 @@ function partsOf(content: unknown): { text: string; reasoning: string } {
   let text = ''
   let reasoning = ''
   for (const part of objectsOf(content)) {
-    if (part['type'] === 'text') text += wordOf(part['text']) ?? ''
+    if (part['type'] === 'text') text += stringOf(part['text']) ?? ''
     else if (part['type'] === 'thinking') {
       reasoning +=
-        wordOf(part['thinking']) ??
+        stringOf(part['thinking']) ??
         objectsOf(part['thinking'])
-          .map((piece) => wordOf(piece['text']) ?? '')
+          .map((piece) => stringOf(piece['text']) ?? '')
           .join('')
     }
   }
@@ -227,7 +228,7 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
       case 'fail':
         // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
         head.weigh(report)
-        return `data: ${chatEnvelope(factsOfFault(event.fault))}\n\n`
+        return `data: ${plainEnvelope(factsOfFault(event.fault))}\n\n`
     }
   }
 

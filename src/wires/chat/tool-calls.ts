@@ -1,9 +1,9 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Narrator } from '../../inference/narrator.ts'
-import { unreadable, wordOf } from '../frame.ts'
+import { stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** One call of the answer, from its first fragment on. */
-type Call = {
+type ToolCall = {
   id: string | undefined
   name: string | undefined
   /** Its block, once its name is known. */
@@ -12,7 +12,7 @@ type Call = {
   /** Argument text that waits for the name. */
   buffered: string
   /** The first fragment is an empty object: the whole of it, or a prelude that some servers send before the real text. */
-  isHeld: boolean
+  isWithheld: boolean
   shape: ArgumentShape
 }
 
@@ -22,21 +22,21 @@ type Call = {
  * whole object: that they parse is alone no end.
  */
 export function createToolCalls(narrator: Narrator) {
-  const calls: Call[] = []
-  const byIndex = new Map<number, Call>()
-  const byId = new Map<string, Call>()
+  const calls: ToolCall[] = []
+  const byIndex = new Map<number, ToolCall>()
+  const byId = new Map<string, ToolCall>()
   /** Open calls whose arguments are a whole object by now. */
-  const whole = new Set<Call>()
+  const whole = new Set<ToolCall>()
   return { push, stopWhole, complete }
 
-  /** @param source the exact text of arguments that came as an object and not as text */
-  function push(entry: Record<string, unknown>, source: () => string | undefined) {
+  /** @param kept the exact text of arguments that came as an object and not as text */
+  function push(entry: Record<string, unknown>, kept: () => string | undefined) {
     const index = typeof entry['index'] === 'number' ? entry['index'] : undefined
     const fn = asObject(entry['function'])
-    const id = wordOf(entry['id'])
-    const name = wordOf(fn?.['name'])?.trim() ? wordOf(fn?.['name']) : undefined
+    const id = stringOf(entry['id'])
+    const name = stringOf(fn?.['name'])?.trim() ? stringOf(fn?.['name']) : undefined
     const raw = fn?.['arguments']
-    const text = typeof raw === 'string' ? raw : raw === undefined || raw === null ? '' : (source() ?? '')
+    const text = typeof raw === 'string' ? raw : raw === undefined || raw === null ? '' : (kept() ?? '')
 
     const known = find(index, id, name)
     if (known === 'lost') {
@@ -58,7 +58,7 @@ export function createToolCalls(narrator: Narrator) {
     index: number | undefined,
     id: string | undefined,
     name: string | undefined,
-  ): Call | 'lost' | undefined {
+  ): ToolCall | 'lost' | undefined {
     const atIndex = index === undefined ? undefined : byIndex.get(index)
     if (atIndex) {
       const isRenamed = name !== undefined && atIndex.name !== undefined && name !== atIndex.name
@@ -71,14 +71,14 @@ export function createToolCalls(narrator: Narrator) {
     return unfinished.length === 1 ? unfinished[0] : 'lost'
   }
 
-  function create(index: number | undefined): Call {
-    const call: Call = {
+  function create(index: number | undefined): ToolCall {
+    const call: ToolCall = {
       id: undefined,
       name: undefined,
       block: undefined,
       isStopped: false,
       buffered: '',
-      isHeld: false,
+      isWithheld: false,
       shape: createArgumentShape(),
     }
     calls.push(call)
@@ -86,7 +86,7 @@ export function createToolCalls(narrator: Narrator) {
     return call
   }
 
-  function open(call: Call, name: string) {
+  function open(call: ToolCall, name: string) {
     stopWhole()
     call.name = name
     call.block = narrator.open({ kind: 'tool_call', callId: call.id ?? '', name })
@@ -94,18 +94,18 @@ export function createToolCalls(narrator: Narrator) {
     call.buffered = ''
   }
 
-  function append(call: Call, text: string) {
+  function append(call: ToolCall, text: string) {
     if (call.isStopped) {
       if (text.trim() !== '') narrator.fail(unreadable())
       return
     }
     const trimmed = text.length <= 16 ? text.trim() : text
-    if (call.isHeld) {
+    if (call.isWithheld) {
       if (trimmed === '') return
-      call.isHeld = false
+      call.isWithheld = false
       call.shape = createArgumentShape()
     } else if (call.shape.isBlank() && (trimmed === '{}' || trimmed === 'null')) {
-      call.isHeld = true
+      call.isWithheld = true
       call.shape.push('{}')
       markWhole(call)
       return
@@ -117,7 +117,7 @@ export function createToolCalls(narrator: Narrator) {
     if (call.block !== undefined && call.block < narrator.count - 1) stopIfWhole(call)
   }
 
-  function markWhole(call: Call) {
+  function markWhole(call: ToolCall) {
     if (call.shape.isWhole()) whole.add(call)
     else whole.delete(call)
   }
@@ -127,7 +127,7 @@ export function createToolCalls(narrator: Narrator) {
     for (const call of whole) stopIfWhole(call)
   }
 
-  function stopIfWhole(call: Call) {
+  function stopIfWhole(call: ToolCall) {
     if (call.isStopped || call.block === undefined || !call.shape.isWhole()) return
     release(call)
     narrator.stop(call.block)
@@ -135,12 +135,12 @@ export function createToolCalls(narrator: Narrator) {
     whole.delete(call)
   }
 
-  function release(call: Call) {
-    if (call.isHeld && call.block !== undefined) narrator.delta(call.block, '{}')
-    call.isHeld = false
+  function release(call: ToolCall) {
+    if (call.isWithheld && call.block !== undefined) narrator.delta(call.block, '{}')
+    call.isWithheld = false
   }
 
-  /** The answer is over: what is held back comes out. A call that never got a name is none. */
+  /** The answer is over: what is withheld comes out. A call that never got a name is none. */
   function complete() {
     for (const call of calls) if (!call.isStopped) release(call)
   }

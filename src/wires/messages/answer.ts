@@ -1,11 +1,12 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { Answer, AnswerEvent, AnswerHead, FoldedBlock } from '../../inference/answer.ts'
+import type { Answer, AnswerEvent, FoldedBlock } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { createNarrator } from '../../inference/narrator.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
-import { objectsOf, readBody, unreadable } from '../frame.ts'
-import { faultOfError } from '../stream-fault.ts'
+import { faultOfError } from '../answers/faults.ts'
+import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
+import type { AnswerHead } from '../wire.ts'
 import { encodeStopReason } from './stop-reasons.ts'
 import { createReader, keptInput } from './stream.ts'
 import { encodeUsage } from './usage.ts'
@@ -13,7 +14,7 @@ import { encodeUsage } from './usage.ts'
 /** A whole JSON answer of a model, told as the events it would have streamed. */
 export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
   const narrator = createNarrator()
-  const body = readBody(bodyText)
+  const body = parseAnswer(bodyText)
   if (body && (body['type'] === 'error' || asObject(body['error']))) narrator.fail(faultOfError(body['error'] ?? body))
   else if (!body || !Array.isArray(body['content'])) narrator.fail(unreadable())
   else {

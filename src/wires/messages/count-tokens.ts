@@ -1,6 +1,14 @@
 import { estimateTextTokens } from '../../inference/estimate.ts'
 import { estimateMediaTokens, imageTokensMax, pageTokens } from '../../inference/estimate-media.ts'
-import { isAbsent, type Json, readArray, readObject, readString, refuse } from '../reading.ts'
+import {
+  isAbsent,
+  type Json,
+  optionalEach,
+  readArray,
+  readEach,
+  readObject,
+  readString,
+} from '../requests/read-value.ts'
 
 /*
  * The answer to /v1/messages/count_tokens (spec 4.2): the caller's text by the estimate of tokens, images and documents
@@ -26,67 +34,73 @@ const textFields: Record<string, readonly string[]> = {
 const nesting = new Set(['tool_result', 'mcp_tool_result', 'search_result'])
 
 /**
- * The tokens of a parsed body of count_tokens or of messages, estimated; the same body always gives the same number.
- * `model` is the caller's to check.
+ * The tokens of a body of count_tokens or of messages, estimated; the same body always gives the same number.
+ * @param body parsed, its model and conversation checked
  * @throws GatewayError 400 `invalid_body` that names `messages`, `system` or `tools`.
  */
-export function countMessagesTokens(body: unknown): number {
-  const fields = readObject(body, 'body')
-  if (isAbsent(fields.messages)) refuse('messages', '"messages" is required and must be an array.')
-  let tokens = isAbsent(fields.system) ? 0 : countContent(fields.system, 'system')
-  for (const message of readArray(fields.messages, 'messages')) {
-    const { content } = readObject(message, 'messages', 'each message')
-    tokens += messageTokens
-    if (!isAbsent(content)) tokens += countContent(content, 'messages')
-  }
-  if (!isAbsent(fields.tools)) {
-    for (const tool of readArray(fields.tools, 'tools')) tokens += countTool(readObject(tool, 'tools', 'each tool'))
+export function countTokens(body: Json): number {
+  let tokens = isAbsent(body.system) ? 0 : countContent(body.system, 'system')
+  const field = 'messages'
+  for (const count of readEach(body[field], field, countMessage)) tokens += count
+  for (const count of optionalEach(body.tools, 'tools', countTool)) tokens += count
+  return tokens
+}
+
+function countMessage(entry: unknown, at: string): number {
+  const { content } = readObject(entry, at)
+  return isAbsent(content) ? messageTokens : messageTokens + countContent(content, `${at}.content`)
+}
+
+/** A text, or blocks. Blocks within blocks wait in a list: how deep a client nests them costs no stack. */
+function countContent(content: unknown, at: string): number {
+  let tokens = 0
+  const waiting: Waiting = [{ content, at }]
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    if (typeof next.content === 'string') tokens += estimateTextTokens(next.content)
+    else tokens += countBlocks(next.content, next.at, waiting)
   }
   return tokens
 }
 
-/** A text, or blocks. Blocks within blocks wait in a list: how deep a client nests them costs no stack. */
-function countContent(content: unknown, param: string): number {
+type Waiting = { content: unknown; at: string }[]
+
+function countBlocks(content: unknown, at: string, waiting: Waiting): number {
   let tokens = 0
-  const waiting = [content]
-  while (waiting.length > 0) {
-    const next = waiting.pop()
-    if (typeof next === 'string') {
-      tokens += estimateTextTokens(next)
-      continue
-    }
-    for (const item of readArray(next, param, 'content')) {
-      const block = readObject(item, param, 'each content block')
-      const type = typeof block.type === 'string' ? block.type : ''
-      for (const field of Object.hasOwn(textFields, type) ? textFields[type]! : []) {
-        if (!isAbsent(block[field]))
-          tokens += estimateTextTokens(readString(block[field], param, `${field} of a block`))
-      }
-      if (type.endsWith('tool_use')) tokens += countJson(block.input)
-      if (nesting.has(type) && !isAbsent(block.content)) waiting.push(block.content)
-      if (type === 'image') tokens += countSource(block.source, param, imageTokensMax, waiting)
-      if (type === 'document') tokens += countSource(block.source, param, pageTokens, waiting)
-    }
+  for (const [index, item] of readArray(content, at).entries()) tokens += countBlock(item, `${at}[${index}]`, waiting)
+  return tokens
+}
+
+function countBlock(item: unknown, at: string, waiting: Waiting): number {
+  let tokens = 0
+  const block = readObject(item, at)
+  const type = typeof block.type === 'string' ? block.type : ''
+  for (const field of Object.hasOwn(textFields, type) ? textFields[type]! : []) {
+    if (!isAbsent(block[field])) tokens += estimateTextTokens(readString(block[field], `${at}.${field}`))
   }
+  if (type.endsWith('tool_use')) tokens += countJson(block.input)
+  if (nesting.has(type) && !isAbsent(block.content)) waiting.push({ content: block.content, at: `${at}.content` })
+  if (type === 'image') tokens += countSource(block.source, `${at}.source`, imageTokensMax, waiting)
+  if (type === 'document') tokens += countSource(block.source, `${at}.source`, pageTokens, waiting)
   return tokens
 }
 
 /** What an image or document shows. One whose data is elsewhere or in a format we do not know counts `otherwise`. */
-function countSource(value: unknown, param: string, otherwise: number, waiting: unknown[]): number {
-  const source: Json = readObject(value, param, 'the source of a block')
-  if (source.type === 'text') return estimateTextTokens(readString(source.data, param, 'data of a source'))
+function countSource(value: unknown, at: string, otherwise: number, waiting: Waiting): number {
+  const source: Json = readObject(value, at)
+  if (source.type === 'text') return estimateTextTokens(readString(source.data, `${at}.data`))
   if (source.type === 'content' && !isAbsent(source.content)) {
-    waiting.push(source.content)
+    waiting.push({ content: source.content, at: `${at}.content` })
     return 0
   }
   if (source.type !== 'base64') return otherwise
-  const data = readString(source.data, param, 'data of a source')
+  const data = readString(source.data, `${at}.data`)
   return estimateMediaTokens(data, data.length) ?? otherwise
 }
 
-function countTool(tool: Json): number {
-  let tokens = isAbsent(tool.name) ? 0 : estimateTextTokens(readString(tool.name, 'tools', 'name'))
-  if (!isAbsent(tool.description)) tokens += estimateTextTokens(readString(tool.description, 'tools', 'description'))
+function countTool(entry: unknown, at: string): number {
+  const tool = readObject(entry, at)
+  let tokens = isAbsent(tool.name) ? 0 : estimateTextTokens(readString(tool.name, `${at}.name`))
+  if (!isAbsent(tool.description)) tokens += estimateTextTokens(readString(tool.description, `${at}.description`))
   return tokens + countJson(tool.input_schema)
 }
 

@@ -1,6 +1,6 @@
+import { splitPreamble } from '../../inference/preamble.ts'
 import { argumentsOfObject } from '../../inference/raw-arguments.ts'
 import type {
-  CacheMark,
   DocumentPart,
   ImagePart,
   ModelPart,
@@ -11,196 +11,161 @@ import type {
   Turn,
   UserPart,
 } from '../../inference/request.ts'
-import { documentOf, readBase64, readMime } from '../media.ts'
+import type { Losses } from '../requests/losses.ts'
+import { documentOf, readBase64, readMime } from '../requests/media.ts'
 import {
   type Body,
   isAbsent,
   type Json,
-  type Losses,
   optional,
-  readArray,
   readBoolean,
+  readContent,
+  readEach,
   readObject,
   readRawObject,
   readString,
-  refusals,
-  refuse,
-} from '../reading.ts'
+} from '../requests/read-value.ts'
+import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 
-const param = 'messages'
+const field = 'messages'
 
 /** The conversation; system turns before the first user or assistant turn are preamble (R-SYS 1). */
 export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[]; turns: Turn[] } {
-  const preamble: OperatorTurn[] = []
-  const turns: Turn[] = []
-  for (const entry of readArray(body.fields['messages'], param)) {
-    const message = readObject(entry, param, 'each entry')
+  return splitPreamble(readEach(body.fields[field], field, readMessage))
+
+  function readMessage(entry: unknown, at: string): Turn {
+    const message = readObject(entry, at)
+    const { content } = message
+    const place = `${at}.content`
     switch (message['role']) {
       case 'user':
-        turns.push({ by: 'user', parts: readBlocks(message['content']).flatMap(readUserBlock) })
-        break
+        return { by: 'user', parts: readContent(content, place, 'text', readUserBlock).flat() }
       case 'assistant':
-        turns.push({
+        return {
           by: 'model',
-          parts: readBlocks(message['content']).flatMap((block) => readModelBlock(block, body, losses)),
-        })
-        break
-      case 'system': {
+          parts: readContent(content, place, 'text', (block, where) =>
+            readModelBlock(block, where, body, losses),
+          ).flat(),
+        }
+      case 'system':
         // Newer clients send a system turn that only changes settings; without content there is nothing to say.
-        const texts = isAbsent(message['content']) ? [] : readTextBlocks(message['content'], param)
-        const turn: OperatorTurn = { by: 'operator', level: 'system', texts }
-        if (turns.length > 0) turns.push(turn)
-        else preamble.push(turn)
-        break
-      }
-      default:
-        refuse(param, '"messages": "role" must be one of user, assistant, system.')
+        return { by: 'operator', level: 'system', texts: isAbsent(content) ? [] : readSystemText(content, place) }
     }
+    throw wrongType(`${at}.role`, 'one of user, assistant, system')
   }
-  return { preamble, turns }
 }
 
 /** Text that may be a string or a list of text blocks: the same text is the same either way (ruling T14). */
-export function readTextBlocks(content: unknown, field: string): OperatorText[] {
-  if (typeof content === 'string') return [{ text: content }]
-  return readArray(content, field, 'system text, if no string,').map((entry) => {
-    const block = readObject(entry, field, 'each block')
-    if (block['type'] !== 'text') refuse(field, `"${field}": system text has text blocks only.`)
-    return { text: readString(block['text'], field, 'the text of a block'), ...marked(block) }
+export function readSystemText(content: unknown, at: string): OperatorText[] {
+  return readContent(content, at, 'text', (block, place) => {
+    if (block['type'] !== 'text') refuse(place, 'system text has text blocks only.')
+    return { text: readString(block['text'], `${place}.text`) }
   })
 }
 
-export function cacheMark(block: Json): CacheMark | undefined {
-  const mark = block['cache_control']
-  if (typeof mark !== 'object' || mark === null) return undefined
-  const { ttl } = mark as Json
-  return ttl === '1h' || ttl === '5m' ? { ttl } : {}
+function readUserBlock(block: Json, at: string): UserPart[] {
+  return block['type'] === 'tool_result' ? [readToolResult(block, at)] : readMedia(block, at)
 }
 
-function marked(block: Json): { cacheMark?: CacheMark } {
-  const mark = cacheMark(block)
-  return mark ? { cacheMark: mark } : {}
-}
-
-function readBlocks(content: unknown): Json[] {
-  if (typeof content === 'string') return [{ type: 'text', text: content }]
-  return readArray(content, param, '"content", if no string,').map((entry) => readObject(entry, param, 'each block'))
-}
-
-function readUserBlock(block: Json): UserPart[] {
-  return block['type'] === 'tool_result' ? [readToolResult(block)] : readContent(block)
-}
-
-function readToolResult(block: Json): ToolResultPart {
+function readToolResult(block: Json, at: string): ToolResultPart {
   const { content } = block
-  const parts = isAbsent(content) ? [] : readBlocks(content).flatMap(readContent)
+  const parts = isAbsent(content) ? [] : readContent(content, `${at}.content`, 'text', readMedia).flat()
   return {
     type: 'tool_result',
-    callId: readString(block['tool_use_id'], param, '"tool_use_id"'),
+    callId: readString(block['tool_use_id'], `${at}.tool_use_id`),
     // An empty text block says nothing that no content does not say.
     parts: parts.filter((part) => part.type !== 'text' || part.text !== ''),
-    isError: optional(readBoolean, block['is_error'], param, '"is_error"') ?? false,
-    ...marked(block),
+    isError: optional(readBoolean, block['is_error'], `${at}.is_error`) ?? false,
   }
 }
 
 /** Text, images and documents, in user turns and in tool results. A block we do not know is not ours to drop here. */
-function readContent(block: Json): (TextPart | ImagePart | DocumentPart)[] {
+function readMedia(block: Json, at: string): (TextPart | ImagePart | DocumentPart)[] {
   switch (block['type']) {
     case 'text':
-      return [{ ...readText(block), ...marked(block) }]
+      return [readText(block, at)]
     case 'image':
-      return [{ ...readImage(block), ...marked(block) }]
+      return [readImage(block, at)]
     case 'document':
-      return readDocument(block)
+      return readDocument(block, at)
     case 'search_result':
-      return [{ type: 'text', text: searchResultText(block), ...marked(block) }]
+      return [{ type: 'text', text: readSearchResult(block, at) }]
     case 'tool_reference':
-      return [{ type: 'text', text: `Tool loaded: ${readString(block['tool_name'], param, '"tool_name"')}` }]
+      return [{ type: 'text', text: `Tool loaded: ${readString(block['tool_name'], `${at}.tool_name`)}` }]
   }
-  refuse(param, '"messages": a block in a user turn has a type that this model cannot be given.')
+  refuse(at, 'this model cannot be given a block of this type in a user turn; text, images and documents can be sent.')
 }
 
-function readText(block: Json): TextPart {
-  return { type: 'text', text: readString(block['text'], param, 'the text of a block') }
+function readText(block: Json, at: string): TextPart {
+  return { type: 'text', text: readString(block['text'], `${at}.text`) }
 }
 
-function readImage(block: Json): ImagePart {
-  const source = readObject(block['source'], param, '"source"')
-  if (source['type'] !== 'base64') refuse(param, `"messages": ${refusals.remoteFile}`)
-  return { type: 'image', mime: readMime(source['media_type'], param), base64: readBase64(source['data'], param) }
+function readImage(block: Json, at: string): ImagePart {
+  const place = `${at}.source`
+  const source = readObject(block['source'], place)
+  if (source['type'] !== 'base64') refuse(place, refusals.remoteFile)
+  const mime = readMime(source['media_type'], `${place}.media_type`)
+  return { type: 'image', at, mime, base64: readBase64(source['data'], `${place}.data`) }
 }
 
-function readDocument(block: Json): (TextPart | ImagePart | DocumentPart)[] {
-  const source = readObject(block['source'], param, '"source"')
-  const title = optional(readString, block['title'], param, '"title"')
-  const named = title ? { title } : {}
+function readDocument(block: Json, at: string): (TextPart | ImagePart | DocumentPart)[] {
+  const place = `${at}.source`
+  const source = readObject(block['source'], place)
+  const title = optional(readString, block['title'], `${at}.title`)
+  const plain = (text: string): DocumentPart => {
+    return { type: 'document', at, mime: 'text/plain', text, ...(title ? { title } : {}) }
+  }
   switch (source['type']) {
     case 'base64': {
-      const base64 = readBase64(source['data'], param)
-      return [{ ...documentOf(readMime(source['media_type'], param), base64, title), ...marked(block) }]
+      const base64 = readBase64(source['data'], `${place}.data`)
+      return [documentOf(at, readMime(source['media_type'], `${place}.media_type`), base64, title)]
     }
     case 'text':
-      return [
-        {
-          type: 'document',
-          mime: 'text/plain',
-          text: readString(source['data'], param, '"data"'),
-          ...named,
-          ...marked(block),
-        },
-      ]
+      return [plain(readString(source['data'], `${place}.data`))]
     case 'content': {
-      const texts: string[] = []
-      const images: ImagePart[] = []
-      for (const inner of readBlocks(source['content'])) {
-        if (inner['type'] === 'text') texts.push(readText(inner).text)
-        else if (inner['type'] === 'image') images.push(readImage(inner))
-        else refuse(param, '"messages": the content of a document has text and image blocks only.')
-      }
-      return [{ type: 'document', mime: 'text/plain', text: texts.join('\n'), ...named, ...marked(block) }, ...images]
+      const inner = readContent(source['content'], `${place}.content`, 'text', readInnerBlock)
+      const texts = inner.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+      return [plain(texts.join('\n')), ...inner.filter((part) => part.type === 'image')]
     }
   }
-  refuse(param, `"messages": ${refusals.remoteFile}`)
+  refuse(place, refusals.remoteFile)
 }
 
-function searchResultText(block: Json): string {
-  const title = readString(block['title'], param, '"title"')
-  const source = readString(block['source'], param, '"source"')
-  const texts = readBlocks(block['content']).map((inner) => readText(inner).text)
-  return [title, source, ...texts].join('\n')
+function readInnerBlock(block: Json, at: string): TextPart | ImagePart {
+  if (block['type'] === 'text') return readText(block, at)
+  if (block['type'] === 'image') return readImage(block, at)
+  refuse(at, 'the content of a document has text and image blocks only.')
+}
+
+function readSearchResult(block: Json, at: string): string {
+  const title = readString(block['title'], `${at}.title`)
+  const from = readString(block['source'], `${at}.source`)
+  const texts = readContent(block['content'], `${at}.content`, 'text', readText).map((part) => part.text)
+  return [title, from, ...texts].join('\n')
 }
 
 /** Assistant blocks. What we do not know is a record of the provider's own work: dropped and listed (ruling T14). */
-function readModelBlock(block: Json, body: Body, losses: Losses): ModelPart[] {
+function readModelBlock(block: Json, at: string, body: Body, losses: Losses): ModelPart[] {
   switch (block['type']) {
     case 'text':
-      return [{ ...readText(block), ...marked(block) }]
+      return [readText(block, at)]
     case 'tool_use': {
       const { input } = block
       return [
         {
           type: 'tool_call',
-          callId: readString(block['id'], param, '"id" of a tool_use'),
-          name: readString(block['name'], param, '"name" of a tool_use'),
-          argumentsText: isAbsent(input)
-            ? '{}'
-            : argumentsOfObject(readRawObject(body, input, param, '"input" of a tool_use').source),
-          ...marked(block),
+          callId: readString(block['id'], `${at}.id`),
+          name: readString(block['name'], `${at}.name`),
+          argumentsText: isAbsent(input) ? '{}' : argumentsOfObject(readRawObject(body, input, `${at}.input`).source),
         },
       ]
     }
-    case 'thinking': {
-      const text = optional(readString, block['thinking'], param, '"thinking"') ?? ''
-      const signature = optional(readString, block['signature'], param, '"signature"')
-      if (!signature) return [{ type: 'reasoning', text }]
-      return [{ type: 'reasoning', text, sealed: { wire: 'messages', kind: 'signature', data: signature } }]
-    }
-    case 'redacted_thinking': {
-      const data = readString(block['data'], param, '"data"')
-      return [{ type: 'reasoning', text: '', sealed: { wire: 'messages', kind: 'redacted', data } }]
-    }
+    // Its signature proves it to models of its own wire only, which get it unread.
+    case 'thinking':
+      return [{ type: 'reasoning', text: optional(readString, block['thinking'], `${at}.thinking`) ?? '' }]
+    case 'redacted_thinking':
+      return [{ type: 'reasoning', text: '' }]
   }
-  losses.add(param, 'dropped', 'an assistant block of a kind that only its provider knows')
+  losses.add(field, 'dropped', 'an assistant block of a kind that only its provider knows')
   return []
 }

@@ -1,12 +1,13 @@
-import { verbatim, writeJson } from '../../bytes/json-writer.ts'
+import { verbatim } from '../../bytes/json-writer.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest, OutputFormat, Tool, Turn } from '../../inference/request.ts'
 import { withoutRootBranches } from '../../inference/schema.ts'
-import type { Choice } from '../choice.ts'
-import { dropFields, type Prepared, prepareRequest, toolSchema } from '../prepare-request.ts'
-import type { Losses } from '../reading.ts'
-import { type Reasoning, resolveReasoning } from '../reasoning-wish.ts'
+import type { Choice } from '../requests/choice.ts'
+import type { Losses } from '../requests/losses.ts'
+import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
+import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
+import { toolSchema } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { markForCache } from './cache-marks.ts'
 import { encodeConversation } from './encode-turns.ts'
@@ -43,15 +44,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     messages,
   }
   if (request.verbosity !== undefined) losses.add('verbosity', 'dropped', 'the wire has no such field')
-  dropFields(body, profile.drops, losses)
-  return {
-    body: writeJson(body),
-    names: prepared.names.restore,
-    localStops: stops.local,
-    stops: stops.all,
-    outputTokensCap,
-    losses: losses.list,
-  }
+  return finishRequest(body, 'messages', prepared, profile)
 }
 
 /** A history with calls needs their tools declared, whether or not they may be called again (R-CHOICE). */
@@ -85,7 +78,7 @@ function answersUnprovenCalls(turns: Turn[]): boolean {
   const last = turns.findLastIndex((turn) => turn.by === 'model')
   const turn = turns[last]
   if (turn?.by !== 'model' || !turn.parts.some((part) => part.type === 'tool_call')) return false
-  if (turn.parts.some((part) => part.type === 'reasoning' && part.sealed?.wire === 'messages')) return false
+  if (turn.parts.some((part) => part.type === 'reasoning' && part.sealed)) return false
   return turns
     .slice(last + 1)
     .some((next) => next.by === 'user' && next.parts.some((part) => part.type === 'tool_result'))
@@ -129,7 +122,8 @@ function sampling(request: InferenceRequest, profile: Profile, reasoning: Reason
 
 /** R-WHO: one field for whoever the client says it acts for. */
 function identity(request: InferenceRequest): Fields | undefined {
-  const id = request.identity.safetyId ?? request.identity.user
+  const { safetyId, user, either } = request.identity
+  const id = safetyId ?? user ?? either
   return id === undefined ? undefined : { user_id: id }
 }
 
@@ -142,7 +136,6 @@ function encodeTool(tool: Tool, profile: Profile, losses: Losses): Fields {
     description: tool.description,
     input_schema: verbatim(plain ?? schema),
     strict: profile.accepts.has('strict') ? tool.strict : undefined,
-    cache_control: tool.cacheMark ? { type: 'ephemeral', ...tool.cacheMark } : undefined,
   }
 }
 

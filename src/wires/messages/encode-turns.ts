@@ -3,7 +3,6 @@ import type { Profile } from '../../catalog/profile.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import { foldOperators, mergeNeighbours } from '../../inference/reminders.ts'
 import type {
-  CacheMark,
   DocumentPart,
   ImagePart,
   ModelPart,
@@ -13,7 +12,8 @@ import type {
   Turn,
   UserPart,
 } from '../../inference/request.ts'
-import { type Prepared, refuseFiles, refuseImages } from '../prepare-request.ts'
+import type { Prepared } from '../requests/prepare.ts'
+import { refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
 type Block = Record<string, unknown>
 
@@ -29,7 +29,7 @@ export function encodeConversation(prepared: Prepared, profile: Profile): { syst
   })
   const merged = trimPrefill(mergeNeighbours(inPlace))
   return {
-    system: preamble.flatMap((turn) => turn.texts.map((text) => ({ type: 'text', text: text.text, ...marked(text) }))),
+    system: preamble.flatMap((turn) => turn.texts.map((text) => ({ type: 'text', text: text.text }))),
     messages: merged.map((turn) => encodeTurn(turn, prepared, profile)),
   }
 }
@@ -54,8 +54,8 @@ function withoutUnsayable(turn: Turn, prepared: Prepared): Turn {
     ...turn,
     parts: turn.parts.filter((part) => {
       if (part.type === 'reasoning') {
-        if (part.sealed?.wire === 'messages') return true
-        prepared.losses.add(prepared.contentParam, 'dropped', 'reasoning without the proof its model wants')
+        if (part.sealed) return true
+        prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
         return false
       }
       return part.type === 'tool_call' || part.text !== ''
@@ -74,9 +74,8 @@ function trimPrefill(turns: Turn[]): Turn[] {
 }
 
 function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): Block {
-  const param = prepared.contentParam
   if (turn.by === 'operator') {
-    return { role: 'system', content: turn.texts.map((text) => ({ type: 'text', text: text.text, ...marked(text) })) }
+    return { role: 'system', content: turn.texts.map((text) => ({ type: 'text', text: text.text })) }
   }
   if (turn.by === 'user') return { role: 'user', content: turn.parts.map(encodeUserPart) }
   const isCall = (part: ModelPart) => part.type === 'tool_call'
@@ -97,23 +96,22 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): Block {
       tool_use_id: result.callId,
       content: content.length > 0 ? content : undefined,
       is_error: result.isError || undefined,
-      ...marked(result),
     }
   }
 
   function encodePart(part: TextPart | ImagePart | DocumentPart): Block {
-    if (part.type === 'text') return { type: 'text', text: part.text, ...marked(part) }
+    if (part.type === 'text') return { type: 'text', text: part.text }
     if (part.type === 'image') {
-      refuseImages(profile, param)
+      refuseImages(profile, part)
       if (part.detail !== undefined) prepared.losses.add('image detail', 'dropped', 'the wire has no such field')
-      return { type: 'image', source: base64Source(part.mime, part.base64), ...marked(part) }
+      return { type: 'image', source: base64Source(part.mime, part.base64) }
     }
     const source =
       part.base64 === undefined
         ? { type: 'text', media_type: 'text/plain', data: part.text ?? '' }
         : base64Source(part.mime, part.base64)
-    if (part.base64 !== undefined) refuseFiles(profile, param)
-    return { type: 'document', source, title: part.title, ...marked(part) }
+    if (part.base64 !== undefined) refuseFiles(profile, part)
+    return { type: 'document', source, title: part.title }
   }
 }
 
@@ -124,7 +122,7 @@ function base64Source(mime: string, base64: string): Block {
 function encodeModelPart(part: ModelPart): Block {
   switch (part.type) {
     case 'text':
-      return { type: 'text', text: part.text, ...marked(part) }
+      return { type: 'text', text: part.text }
     case 'refusal':
       return { type: 'text', text: part.text }
     case 'tool_call':
@@ -133,7 +131,6 @@ function encodeModelPart(part: ModelPart): Block {
         id: part.callId,
         name: part.name,
         input: new Verbatim(objectOfArguments(part.argumentsText)),
-        ...marked(part),
       }
     case 'reasoning': {
       const data = part.sealed?.data ?? ''
@@ -141,8 +138,4 @@ function encodeModelPart(part: ModelPart): Block {
       return { type: 'thinking', thinking: part.text, signature: data }
     }
   }
-}
-
-function marked(part: { cacheMark?: CacheMark }): { cache_control?: unknown } {
-  return part.cacheMark ? { cache_control: { type: 'ephemeral', ...part.cacheMark } } : {}
 }

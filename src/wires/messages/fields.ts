@@ -1,4 +1,6 @@
-import { type FieldFacts, type FieldTable, fieldTable, type Verdict } from '../fields.ts'
+import { createRows, type FieldTable, fieldTable } from '../requests/field-table.ts'
+
+const { field, dropped, refused } = createRows(['chat', 'responses'])
 
 /** Every field of a messages request and what becomes of it on a model of the other wires (translation 2.2, 2.3). */
 export const messagesFields: FieldTable = fieldTable([
@@ -35,7 +37,7 @@ export const messagesFields: FieldTable = fieldTable([
   ),
   field('output_config.format', ['mapped', '`response_format`'], ['mapped', '`text.format`']),
   field('output_config.effort', ['mapped', '`reasoning_effort`'], ['mapped', '`reasoning.effort`']),
-  field('output_config.task_budget', ...dropped('no other wire has it')),
+  dropped('output_config.task_budget', 'no other wire has it'),
   field('output_config', ['mapped', 'see its members'], ['mapped', 'see its members']),
   field('output_format', ['mapped', 'an old name of `output_config.format`'], ['mapped', 'likewise']),
   field('thinking', ['mapped', '`reasoning_effort`'], ['mapped', '`reasoning.effort` and `reasoning.summary`']),
@@ -45,40 +47,22 @@ export const messagesFields: FieldTable = fieldTable([
     ['mapped', '`user_id` becomes `user`'],
     ['mapped', '`user_id` becomes `safety_identifier` or `user`'],
   ),
-  field('cache_control', ...dropped('marks exist on the messages wire only; prefixes stay identical anyway')),
-  field('service_tier', ...dropped('the model’s default holds')),
-  field('speed', ...dropped('the model’s default holds')),
-  field('inference_geo', ...dropped('the model’s default holds')),
-  field('context_management', ...dropped('editing of old turns is optional')),
-  field('compaction', ...dropped('compaction of old turns is optional')),
-  field('diagnostics', ...dropped('bookkeeping')),
-  field('safeguards', ...dropped('bookkeeping')),
-  field('billing_policy', ...dropped('bookkeeping')),
-  field('fallbacks', ...dropped('the gateway chooses the upstream')),
-  field('fallback_credit_token', ...dropped('bookkeeping')),
-  field('thread', ...dropped('refused where its type is `continue`: nothing is stored')),
-  field('container', ...dropped('refused where it names one: nothing is stored')),
-  {
-    ...field('mcp_servers', ['refused', 'tools of the provider'], ['refused', 'tools of the provider']),
-    refusal: 'This model has no MCP connector: remove "mcp_servers" and declare the functions in "tools".',
-  },
+  dropped('cache_control', 'marks exist on the messages wire only; prefixes stay identical anyway'),
+  dropped('service_tier', 'the model’s default holds'),
+  dropped('speed', 'the model’s default holds'),
+  dropped('inference_geo', 'the model’s default holds'),
+  dropped('context_management', 'editing of old turns is optional'),
+  dropped('compaction', 'compaction of old turns is optional'),
+  dropped('diagnostics', 'bookkeeping'),
+  dropped('safeguards', 'bookkeeping'),
+  dropped('billing_policy', 'bookkeeping'),
+  dropped('fallbacks', 'the gateway chooses the upstream'),
+  dropped('fallback_credit_token', 'bookkeeping'),
+  dropped('thread', 'refused where its type is `continue`: nothing is stored'),
+  dropped('container', 'refused where it names one: nothing is stored'),
+  refused(
+    'mcp_servers',
+    'this model has no MCP connector: remove the field and declare the functions in tools.',
+    'tools of the provider',
+  ),
 ])
-
-type Fate = readonly [verdict: Verdict, note: string]
-
-function field(name: string, chat: Fate, responses: Fate): FieldFacts {
-  return {
-    field: name,
-    to: [
-      ['chat', ...chat],
-      ['responses', ...responses],
-    ],
-  }
-}
-
-function dropped(why: string): [Fate, Fate] {
-  return [
-    ['dropped', why],
-    ['dropped', why],
-  ]
-}

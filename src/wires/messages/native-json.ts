@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
-import { headValues, isBelieved, type NativeHead, openAnswer, tokensOfCharacters } from '../native-answer.ts'
-import type { WholeAnswer } from '../relay.ts'
+import { headValues, isBelieved, type NativeHead, openAnswer, tokensOfCharacters } from '../answers/native-answer.ts'
+import type { WholeAnswer } from '../answers/relay.ts'
 import { decodeUsage, encodeUsage, type MessagesUsage } from './usage.ts'
 
 /** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */

@@ -1,7 +1,6 @@
 import type { Edit } from '../../bytes/json.ts'
 import { elementsOf, membersOf, removeElements } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
-import type { ClientBody } from '../client-body.ts'
 import {
   type AdaptedRequest,
   adaptBody,
@@ -11,7 +10,8 @@ import {
   droppedFields,
   type MemberValues,
   setInside,
-} from '../native-request.ts'
+} from '../requests/adapt-bytes.ts'
+import type { ClientBody } from '../requests/client-body.ts'
 
 /** The smallest thinking budget the wire knows. */
 const thinkingBudgetMin = 1_024

@@ -9,10 +9,12 @@ import {
 } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
-import { type ErrorFacts, messagesEnvelope } from '../envelope.ts'
-import { headValues, JsonPatch } from '../native-answer.ts'
-import { NativeStream } from '../native-stream.ts'
-import { faultOfError } from '../stream-fault.ts'
+import type { ErrorFacts } from '../answers/envelope.ts'
+import { faultOfError } from '../answers/faults.ts'
+import { JsonPatch } from '../answers/json-patch.ts'
+import { headValues } from '../answers/native-answer.ts'
+import { NativeStream } from '../answers/native-stream.ts'
+import { envelope } from './envelope.ts'
 import { mintedMessageId, zeroUsage } from './native-json.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage } from './usage.ts'
 
@@ -37,7 +39,7 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   failure(facts: ErrorFacts): string {
-    return `event: error\ndata: ${encodeLatin1(messagesEnvelope(facts, this.head.requestId))}\n\n`
+    return `event: error\ndata: ${encodeLatin1(envelope(facts, this.head.requestId))}\n\n`
   }
 
   protected isEnough(): boolean {

@@ -1,6 +1,6 @@
 import type { StopReason } from '../../inference/answer.ts'
 
-/** What a model's `stop_reason` means. Anything else is an ordinary end, kept raw for the log (translation 3.1). */
+/** What a model's `stop_reason` means. Anything else is an ordinary end (translation 3.1). */
 const decoded: Record<string, StopReason> = {
   end_turn: 'end',
   tool_use: 'calls',

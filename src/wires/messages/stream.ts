@@ -2,18 +2,19 @@ import { asObject, parseKeeping } from '../../bytes/json.ts'
 import { type SseFrame, sseText } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerBlock, AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import type { AnswerBlock, AnswerEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
 import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
-import { messagesEnvelope } from '../envelope.ts'
-import { readFrame, unreadable, wordOf } from '../frame.ts'
-import { factsOfFault, faultOfError, truncatedFault } from '../stream-fault.ts'
+import { factsOfFault, faultOfError, truncatedFault } from '../answers/faults.ts'
+import { readFrame, stringOf, unreadable } from '../answers/read-answer.ts'
+import type { AnswerHead } from '../wire.ts'
+import { envelope } from './envelope.ts'
 import { decodeStopReason, encodeStopReason } from './stop-reasons.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage } from './usage.ts'
 
 /** A block of the upstream while it is read. */
-type Source = {
+type Incoming = {
   index: number
   kind: 'text' | 'reasoning' | 'tool_call'
   /** Arguments that stood in the start event; deltas replace them, since some models send both. */
@@ -34,7 +35,7 @@ export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
       if (narrator.isOver) return []
       const object = readFrame(frame, narrator)
       if (object === 'done') read.end()
-      else if (object) read.event(wordOf(object['type']) ?? frame.event ?? '', object, frame.data)
+      else if (object) read.event(stringOf(object['type']) ?? frame.event ?? '', object, frame.data)
       return narrator.take()
     },
     end() {
@@ -47,10 +48,10 @@ export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
 /** Shared with the whole JSON answer, whose blocks are read as if they had been streamed. */
 export function createReader(narrator: Narrator, profile: Profile) {
   /** By the upstream's number; `ignored` are kinds we do not know. */
-  const sources = new Map<unknown, Source | 'ignored'>()
+  const blocks = new Map<unknown, Incoming | 'ignored'>()
   /** Stopped upstream, and not yet told. */
-  let last: Source | undefined
-  let rawReason: string | undefined
+  let last: Incoming | undefined
+  let stopReason: string | undefined
   let stopSequence: string | undefined
   return { event, startBlock, stopBlock, end, finish, usage, reason }
 
@@ -80,85 +81,85 @@ export function createReader(narrator: Narrator, profile: Profile) {
   }
 
   function startBlock(number: unknown, block: Record<string, unknown>, input: () => string) {
-    if (sources.has(number)) return narrator.fail(unreadable())
+    if (blocks.has(number)) return narrator.fail(unreadable())
     const known = blockOf(block)
     if (!known) {
-      sources.set(number, 'ignored')
+      blocks.set(number, 'ignored')
       return
     }
     const isContinued = known.kind === 'text' && last?.kind === 'text'
-    if (!isContinued) settle()
+    if (!isContinued) stopLast()
     if (known.kind !== 'tool_call') breakOpen()
-    const source: Source = isContinued
+    const incoming: Incoming = isContinued
       ? last!
-      : { index: narrator.open(known), kind: known.kind as Source['kind'], initial: '', signature: '' }
+      : { index: narrator.open(known), kind: known.kind as Incoming['kind'], initial: '', signature: '' }
     last = undefined
-    sources.set(number, source)
-    if (source.kind === 'text') narrator.delta(source.index, wordOf(block['text']) ?? '')
-    else if (source.kind === 'tool_call') source.initial = isEmptyObject(block['input']) ? '' : input()
+    blocks.set(number, incoming)
+    if (incoming.kind === 'text') narrator.delta(incoming.index, stringOf(block['text']) ?? '')
+    else if (incoming.kind === 'tool_call') incoming.initial = isEmptyObject(block['input']) ? '' : input()
     else if (block['type'] === 'redacted_thinking') {
-      const data = wordOf(block['data'])
-      if (data) narrator.seal(source.index, { wire: 'messages', kind: 'redacted', data })
+      const data = stringOf(block['data'])
+      if (data) narrator.seal(incoming.index, { kind: 'redacted', data })
     } else {
-      narrator.delta(source.index, wordOf(block['thinking']) ?? '')
-      source.signature = wordOf(block['signature']) ?? ''
+      narrator.delta(incoming.index, stringOf(block['thinking']) ?? '')
+      incoming.signature = stringOf(block['signature']) ?? ''
     }
   }
 
   function delta(number: unknown, piece: Record<string, unknown>) {
-    const source = sources.get(number)
-    if (source === 'ignored') return
-    if (!source) return narrator.fail(unreadable())
+    const incoming = blocks.get(number)
+    if (incoming === 'ignored') return
+    if (!incoming) return narrator.fail(unreadable())
     switch (piece['type']) {
       case 'text_delta':
-        return write(source, 'text', piece['text'])
+        return write(incoming, 'text', piece['text'])
       case 'thinking_delta':
-        return write(source, 'reasoning', piece['thinking'])
+        return write(incoming, 'reasoning', piece['thinking'])
       case 'input_json_delta':
-        if (wordOf(piece['partial_json'])) source.initial = ''
-        return write(source, 'tool_call', piece['partial_json'])
+        if (stringOf(piece['partial_json'])) incoming.initial = ''
+        return write(incoming, 'tool_call', piece['partial_json'])
       case 'signature_delta':
-        source.signature += wordOf(piece['signature']) ?? ''
+        incoming.signature += stringOf(piece['signature']) ?? ''
     }
   }
 
-  function write(source: Source, kind: Source['kind'], text: unknown) {
-    const words = wordOf(text)
+  function write(incoming: Incoming, kind: Incoming['kind'], text: unknown) {
+    const words = stringOf(text)
     if (!words) return
-    if (source.kind === kind) narrator.delta(source.index, words)
+    if (incoming.kind === kind) narrator.delta(incoming.index, words)
     else narrator.fail(unreadable())
   }
 
   function stopBlock(number: unknown) {
-    const source = sources.get(number)
-    sources.delete(number)
-    if (!source || source === 'ignored') return
-    settle()
-    last = source
-    complete(source)
+    const incoming = blocks.get(number)
+    blocks.delete(number)
+    if (!incoming || incoming === 'ignored') return
+    stopLast()
+    last = incoming
+    complete(incoming)
   }
 
-  /** What is held back of a block until its end. */
-  function complete(source: Source) {
-    narrator.delta(source.index, source.initial)
-    source.initial = ''
-    if (source.signature && source.kind === 'reasoning') {
-      narrator.seal(source.index, { wire: 'messages', kind: 'signature', data: source.signature })
+  /** What is withheld of a block until its end. */
+  function complete(incoming: Incoming) {
+    narrator.delta(incoming.index, incoming.initial)
+    incoming.initial = ''
+    if (incoming.signature && incoming.kind === 'reasoning') {
+      narrator.seal(incoming.index, { kind: 'signature', data: incoming.signature })
     }
-    source.signature = ''
+    incoming.signature = ''
   }
 
   /** The hub has one text or reasoning open at a time (I4): one that was never stopped ends here. */
   function breakOpen() {
-    for (const [number, source] of sources) {
-      if (source === 'ignored' || source.kind === 'tool_call') continue
-      complete(source)
-      narrator.stop(source.index)
-      sources.delete(number)
+    for (const [number, incoming] of blocks) {
+      if (incoming === 'ignored' || incoming.kind === 'tool_call') continue
+      complete(incoming)
+      narrator.stop(incoming.index)
+      blocks.delete(number)
     }
   }
 
-  function settle() {
+  function stopLast() {
     if (last) narrator.stop(last.index)
     last = undefined
   }
@@ -168,18 +169,18 @@ export function createReader(narrator: Narrator, profile: Profile) {
   }
 
   function reason(delta: Record<string, unknown>) {
-    rawReason = wordOf(delta['stop_reason']) ?? rawReason
-    stopSequence = wordOf(delta['stop_sequence']) ?? stopSequence
+    stopReason = stringOf(delta['stop_reason']) ?? stopReason
+    stopSequence = stringOf(delta['stop_sequence']) ?? stopSequence
   }
 
   function end() {
-    if (rawReason === undefined) narrator.fail(truncatedFault())
+    if (stopReason === undefined) narrator.fail(truncatedFault())
     else finish()
   }
 
   function finish() {
-    for (const source of sources.values()) if (source !== 'ignored') complete(source)
-    narrator.finish(decodeStopReason(rawReason), { rawReason, stopSequence })
+    for (const incoming of blocks.values()) if (incoming !== 'ignored') complete(incoming)
+    narrator.finish(decodeStopReason(stopReason), stopSequence)
   }
 }
 
@@ -192,8 +193,8 @@ function blockOf(block: Record<string, unknown>): AnswerBlock | undefined {
     case 'redacted_thinking':
       return { kind: 'reasoning' }
     case 'tool_use': {
-      const name = wordOf(block['name'])
-      return name?.trim() ? { kind: 'tool_call', callId: wordOf(block['id']) ?? '', name } : undefined
+      const name = stringOf(block['name'])
+      return name?.trim() ? { kind: 'tool_call', callId: stringOf(block['id']) ?? '', name } : undefined
     }
     default:
       return undefined
@@ -285,7 +286,7 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
       case 'fail':
         // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
         head.weigh(report)
-        return sseText('error', messagesEnvelope(factsOfFault(event.fault), head.requestId))
+        return sseText('error', envelope(factsOfFault(event.fault), head.requestId))
     }
   }
 

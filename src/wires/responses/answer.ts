@@ -1,8 +1,9 @@
 import type { Profile } from '../../catalog/profile.ts'
-import type { Answer, AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import type { Answer, AnswerEvent } from '../../inference/answer.ts'
 import { createNarrator } from '../../inference/narrator.ts'
-import { readBody, unreadable, wordOf } from '../frame.ts'
-import { faultOfError } from '../stream-fault.ts'
+import { faultOfError } from '../answers/faults.ts'
+import { parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
+import type { AnswerHead } from '../wire.ts'
 import { encodeItem } from './output-item.ts'
 import { createResponse } from './response.ts'
 import { encodeIncomplete } from './stop-reasons.ts'
@@ -11,8 +12,8 @@ import { createReader } from './stream.ts'
 /** A whole JSON answer of a model, told as the events it would have streamed. */
 export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
   const narrator = createNarrator()
-  const body = readBody(bodyText)
-  const status = wordOf(body?.['status']) ?? 'completed'
+  const body = parseAnswer(bodyText)
+  const status = stringOf(body?.['status']) ?? 'completed'
   if (!body) narrator.fail(unreadable())
   else if (body['error']) narrator.fail(faultOfError(body['error']))
   else if (!Array.isArray(body['output']) || (status !== 'completed' && status !== 'incomplete')) {

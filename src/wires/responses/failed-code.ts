@@ -1,4 +1,4 @@
-import type { ErrorFacts } from '../envelope.ts'
+import type { ErrorFacts } from '../answers/envelope.ts'
 
 /** `response.error.code` in the words of this wire's vendor: agents decide by it whether to try again (ruling T4). */
 export function failedCode(facts: Pick<ErrorFacts, 'status' | 'code' | 'message'>): string {

@@ -1,8 +1,6 @@
 import type { Edit } from '../../bytes/json.ts'
 import { elementsOf, type Range, removeElements } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
-import { itemReferenceRefused } from '../checks.ts'
-import type { ClientBody } from '../client-body.ts'
 import {
   type AdaptContext,
   type AdaptedRequest,
@@ -11,7 +9,9 @@ import {
   checkHostedTools,
   commonValues,
   droppedFields,
-} from '../native-request.ts'
+} from '../requests/adapt-bytes.ts'
+import type { ClientBody } from '../requests/client-body.ts'
+import { isReference, referenceRefused } from './stateless.ts'
 
 /** A responses request for a responses model (ruling P1). @throws GatewayError 400 for a reference to a stored item. */
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
@@ -26,9 +26,10 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   if (context.scopedKey !== undefined && body.has('prompt_cache_key') && !values.has('prompt_cache_key')) {
     values.set('prompt_cache_key', JSON.stringify(context.scopedKey))
   }
+  const edits = checkItems(body, context)
   checkHostedTools(body, model, (tool) => tool['type'] !== 'function' && tool['type'] !== 'namespace')
   return {
-    body: adaptBody(body, values, checkItems(body, context)),
+    body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
     outputTokensCap,
     dropped: droppedFields(values),
@@ -50,9 +51,7 @@ function checkItems(body: ClientBody, context: AdaptContext): Edit[] {
   for (const [i, range] of items.entries()) {
     const item = readShortItem(bytes, range)
     if (item === undefined) continue
-    const isReference =
-      item['type'] === 'item_reference' || (item['type'] == null && item['role'] == null && item['id'] != null)
-    if (isReference) throw itemReferenceRefused()
+    if (isReference(item)) throw referenceRefused(i)
     if (item['type'] !== 'reasoning') continue
     const sealed = item['encrypted_content']
     if (typeof sealed !== 'string' || sealed === '' || context.isOurSeal(sealed)) foreign.add(i)

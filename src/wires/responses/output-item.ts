@@ -1,6 +1,7 @@
-import type { AnswerBlock, AnswerHead, FoldedBlock } from '../../inference/answer.ts'
+import type { AnswerBlock, FoldedBlock } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import type { Sealed } from '../../inference/request.ts'
+import type { AnswerHead } from '../wire.ts'
 
 /** Writes one event of the stream: its type and its other members as JSON text. */
 type Write = (type: string, members: string) => string

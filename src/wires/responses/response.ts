@@ -1,8 +1,8 @@
 import { asObject } from '../../bytes/json.ts'
-import type { AnswerHead } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import type { Usage } from '../../inference/usage.ts'
-import { objectsOf } from '../frame.ts'
+import { objectsOf } from '../answers/read-answer.ts'
+import type { AnswerHead } from '../wire.ts'
 import { encodeUsage } from './usage.ts'
 
 export type Ending = {
@@ -46,11 +46,37 @@ export function createResponse(head: AnswerHead): { begun(): string; ended(endin
   }
 }
 
-function echoOf({ echo, modelId }: AnswerHead): Record<string, unknown> {
+/** What of a request `echoOf` repeats. */
+export const echoed = [
+  'instructions',
+  'max_output_tokens',
+  'max_tool_calls',
+  'metadata',
+  'parallel_tool_calls',
+  'prompt_cache_key',
+  'reasoning',
+  'safety_identifier',
+  'temperature',
+  'text',
+  'tool_choice',
+  'tools',
+  'top_logprobs',
+  'top_p',
+  'presence_penalty',
+  'frequency_penalty',
+  'truncation',
+  'user',
+] as const
+
+/** Only what is listed above is there to be read. */
+type Echo = Partial<Record<(typeof echoed)[number], unknown>>
+
+function echoOf(head: AnswerHead): Record<string, unknown> {
+  const echo = head.echo as Echo
   const reasoning = asObject(echo['reasoning'])
   const text = asObject(echo['text'])
   return {
-    model: modelId,
+    model: head.modelId,
     background: false,
     instructions: echo['instructions'] ?? null,
     max_output_tokens: echo['max_output_tokens'] ?? null,

@@ -2,11 +2,12 @@ import { asObject } from '../../bytes/json.ts'
 import { type SseFrame, sseText } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import type { AnswerEvent } from '../../inference/answer.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
 import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
-import { objectsOf, readFrame, unreadable, wordOf } from '../frame.ts'
-import { factsOfFault, faultOfError, truncatedFault } from '../stream-fault.ts'
+import { factsOfFault, faultOfError, truncatedFault } from '../answers/faults.ts'
+import { objectsOf, readFrame, stringOf, unreadable } from '../answers/read-answer.ts'
+import type { AnswerHead } from '../wire.ts'
 import { failedCode } from './failed-code.ts'
 import { createItem, type Item } from './output-item.ts'
 import { createResponse } from './response.ts'
@@ -14,7 +15,7 @@ import { decodeIncomplete, encodeIncomplete } from './stop-reasons.ts'
 import { decodeUsage } from './usage.ts'
 
 /** An output item of the upstream: which block it is, and what of it has been told. */
-type Source = {
+type Incoming = {
   type: string
   block: number | undefined
   kind: 'text' | 'refusal' | 'reasoning' | 'tool_call' | undefined
@@ -38,7 +39,7 @@ export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
       if (narrator.isOver) return []
       const object = readFrame(frame, narrator)
       if (object === 'done') narrator.fail(truncatedFault())
-      else if (object) reader.event(wordOf(object['type']) ?? frame.event ?? '', object)
+      else if (object) reader.event(stringOf(object['type']) ?? frame.event ?? '', object)
       return narrator.take()
     },
     end() {
@@ -50,10 +51,10 @@ export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
 
 /** Shared with the whole JSON answer, which is read like a terminal event whose items were never announced. */
 export function createReader(narrator: Narrator, profile: Profile) {
-  const byId = new Map<string, Source>()
-  const byIndex = new Map<number, Source>()
+  const byId = new Map<string, Incoming>()
+  const byIndex = new Map<number, Incoming>()
   /** The item whose text, refusal or reasoning was told last. */
-  let current: Source | undefined
+  let current: Incoming | undefined
   return { event, finish }
 
   function event(type: string, object: Record<string, unknown>) {
@@ -75,11 +76,11 @@ export function createReader(narrator: Narrator, profile: Profile) {
       case 'response.function_call_arguments.delta':
         return tell(object, 'function_call', 'tool_call', '', object['delta'])
       case 'response.output_text.done':
-        return settle(object, 'message', 'text', `${object['content_index']}`, object['text'])
+        return tellRest(object, 'message', 'text', `${object['content_index']}`, object['text'])
       case 'response.refusal.done':
-        return settle(object, 'message', 'refusal', `${object['content_index']}`, object['refusal'])
+        return tellRest(object, 'message', 'refusal', `${object['content_index']}`, object['refusal'])
       case 'response.function_call_arguments.done':
-        return settle(object, 'function_call', 'tool_call', '', object['arguments'])
+        return tellRest(object, 'function_call', 'tool_call', '', object['arguments'])
       case 'response.output_item.done': {
         const item = asObject(object['item']) ?? {}
         return complete(find(object, item) ?? add(object, item), item)
@@ -98,17 +99,17 @@ export function createReader(narrator: Narrator, profile: Profile) {
   }
 
   /** By id, else by place: some providers change the ids between events. */
-  function find(place: Record<string, unknown>, item: Record<string, unknown> = {}): Source | undefined {
-    const id = wordOf(place['item_id']) ?? wordOf(item['id'])
+  function find(place: Record<string, unknown>, item: Record<string, unknown> = {}): Incoming | undefined {
+    const id = stringOf(place['item_id']) ?? stringOf(item['id'])
     const known = id === undefined ? undefined : byId.get(id)
     if (known) return known
     const atPlace = byIndex.get(place['output_index'] as number)
     return atPlace && (item['type'] === undefined || item['type'] === atPlace.type) ? atPlace : undefined
   }
 
-  function add(place: Record<string, unknown>, item: Record<string, unknown>): Source {
-    const source: Source = {
-      type: wordOf(item['type']) ?? '',
+  function add(place: Record<string, unknown>, item: Record<string, unknown>): Incoming {
+    const incoming: Incoming = {
+      type: stringOf(item['type']) ?? '',
       block: undefined,
       kind: undefined,
       isDone: false,
@@ -116,111 +117,111 @@ export function createReader(narrator: Narrator, profile: Profile) {
       reasoningKind: undefined,
       lastPart: undefined,
     }
-    const id = wordOf(place['item_id']) ?? wordOf(item['id'])
-    if (id !== undefined) byId.set(id, source)
-    if (typeof place['output_index'] === 'number') byIndex.set(place['output_index'], source)
-    return source
+    const id = stringOf(place['item_id']) ?? stringOf(item['id'])
+    if (id !== undefined) byId.set(id, incoming)
+    if (typeof place['output_index'] === 'number') byIndex.set(place['output_index'], incoming)
+    return incoming
   }
 
   function begin(place: Record<string, unknown>, item: Record<string, unknown>) {
     narrator.start()
-    const source = add(place, item)
-    if (source.type !== 'function_call') return
-    if (!openCall(source, item)) return
-    write(source, 'tool_call', '', wordOf(item['arguments']) ?? '')
+    const incoming = add(place, item)
+    if (incoming.type !== 'function_call') return
+    if (!openCall(incoming, item)) return
+    write(incoming, 'tool_call', '', stringOf(item['arguments']) ?? '')
   }
 
   /** A call opens when its name is known: in the first event, else in the last. */
-  function openCall(source: Source, item: Record<string, unknown>): boolean {
-    const name = wordOf(item['name'])
-    if (source.block !== undefined) return true
+  function openCall(incoming: Incoming, item: Record<string, unknown>): boolean {
+    const name = stringOf(item['name'])
+    if (incoming.block !== undefined) return true
     if (!name?.trim()) return false
-    source.kind = 'tool_call'
-    source.block = narrator.open({ kind: 'tool_call', callId: wordOf(item['call_id']) ?? '', name })
+    incoming.kind = 'tool_call'
+    incoming.block = narrator.open({ kind: 'tool_call', callId: stringOf(item['call_id']) ?? '', name })
     return true
   }
 
   function tell(
     place: Record<string, unknown>,
     type: string,
-    kind: NonNullable<Source['kind']>,
+    kind: NonNullable<Incoming['kind']>,
     part: string,
     text: unknown,
   ) {
-    const words = wordOf(text)
+    const words = stringOf(text)
     if (!words) return
-    const source = find(place) ?? add(place, { type })
-    if (source.type !== type || source.isDone) return narrator.fail(unreadable())
-    write(source, kind, part, words)
+    const incoming = find(place) ?? add(place, { type })
+    if (incoming.type !== type || incoming.isDone) return narrator.fail(unreadable())
+    write(incoming, kind, part, words)
   }
 
   function tellReasoning(place: Record<string, unknown>, kind: 'summary' | 'content', part: string, text: unknown) {
-    const source = find(place) ?? add(place, { type: 'reasoning' })
-    source.reasoningKind ??= kind
-    if (source.reasoningKind === kind) tell(place, 'reasoning', 'reasoning', part, text)
+    const incoming = find(place) ?? add(place, { type: 'reasoning' })
+    incoming.reasoningKind ??= kind
+    if (incoming.reasoningKind === kind) tell(place, 'reasoning', 'reasoning', part, text)
   }
 
-  function settle(
+  function tellRest(
     place: Record<string, unknown>,
     type: string,
-    kind: NonNullable<Source['kind']>,
+    kind: NonNullable<Incoming['kind']>,
     part: string,
     text: unknown,
   ) {
-    const source = find(place) ?? add(place, { type })
-    if (source.type === type && !source.isDone) writeRest(source, kind, part, text)
+    const incoming = find(place) ?? add(place, { type })
+    if (incoming.type === type && !incoming.isDone) writeRest(incoming, kind, part, text)
   }
 
-  function write(source: Source, kind: NonNullable<Source['kind']>, part: string, text: string) {
-    source.parts.set(part, (source.parts.get(part) ?? '') + text)
+  function write(incoming: Incoming, kind: NonNullable<Incoming['kind']>, part: string, text: string) {
+    incoming.parts.set(part, (incoming.parts.get(part) ?? '') + text)
     // A call whose name has not come yet: its arguments are told with it.
-    if (kind === 'tool_call' && source.block === undefined) return
-    if (source.kind !== kind || source.block === undefined) {
+    if (kind === 'tool_call' && incoming.block === undefined) return
+    if (incoming.kind !== kind || incoming.block === undefined) {
       // One such block is open at a time (I4); what resumes later is a new block (I7).
       if (current?.block !== undefined) narrator.stop(current.block)
       if (current) current.block = undefined
-      current = source
-      source.kind = kind
-      source.block = narrator.open({ kind } as { kind: 'text' })
-      source.lastPart = undefined
+      current = incoming
+      incoming.kind = kind
+      incoming.block = narrator.open({ kind } as { kind: 'text' })
+      incoming.lastPart = undefined
     }
-    if (kind === 'reasoning' && source.lastPart !== undefined && source.lastPart !== part) text = `\n\n${text}`
-    source.lastPart = part
-    narrator.delta(source.block, text)
+    if (kind === 'reasoning' && incoming.lastPart !== undefined && incoming.lastPart !== part) text = `\n\n${text}`
+    incoming.lastPart = part
+    narrator.delta(incoming.block, text)
   }
 
   /** What a done event says of a part: the rest of it, all of it, or something else than what was told. */
-  function writeRest(source: Source, kind: NonNullable<Source['kind']>, part: string, text: unknown) {
-    const whole = wordOf(text)
-    const told = source.parts.get(part) ?? ''
+  function writeRest(incoming: Incoming, kind: NonNullable<Incoming['kind']>, part: string, text: unknown) {
+    const whole = stringOf(text)
+    const told = incoming.parts.get(part) ?? ''
     if (!whole || whole === told) return
-    if (whole.startsWith(told)) write(source, kind, part, whole.slice(told.length))
+    if (whole.startsWith(told)) write(incoming, kind, part, whole.slice(told.length))
     else narrator.fail(unreadable())
   }
 
-  function complete(source: Source, item: Record<string, unknown>) {
-    if (source.isDone) return
-    if (source.type === 'function_call') completeCall(source, item)
-    else if (source.type === 'message') {
+  function complete(incoming: Incoming, item: Record<string, unknown>) {
+    if (incoming.isDone) return
+    if (incoming.type === 'function_call') completeCall(incoming, item)
+    else if (incoming.type === 'message') {
       for (const [index, part] of objectsOf(item['content']).entries()) {
-        if (part['type'] === 'output_text') writeRest(source, 'text', `${index}`, part['text'])
-        else if (part['type'] === 'refusal') writeRest(source, 'refusal', `${index}`, part['refusal'])
+        if (part['type'] === 'output_text') writeRest(incoming, 'text', `${index}`, part['text'])
+        else if (part['type'] === 'refusal') writeRest(incoming, 'refusal', `${index}`, part['refusal'])
       }
-    } else if (source.type === 'reasoning') {
+    } else if (incoming.type === 'reasoning') {
       const kinds = ['summary', 'content'] as const
-      source.reasoningKind ??= kinds.find((kind) => objectsOf(item[kind]).some((part) => wordOf(part['text'])))
-      const parts = source.reasoningKind ? objectsOf(item[source.reasoningKind]) : []
-      for (const [index, part] of parts.entries()) writeRest(source, 'reasoning', `${index}`, part['text'])
+      incoming.reasoningKind ??= kinds.find((kind) => objectsOf(item[kind]).some((part) => stringOf(part['text'])))
+      const parts = incoming.reasoningKind ? objectsOf(item[incoming.reasoningKind]) : []
+      for (const [index, part] of parts.entries()) writeRest(incoming, 'reasoning', `${index}`, part['text'])
     }
-    if (source.block !== undefined) narrator.stop(source.block, item['status'] === 'incomplete')
-    source.isDone = true
+    if (incoming.block !== undefined) narrator.stop(incoming.block, item['status'] === 'incomplete')
+    incoming.isDone = true
   }
 
-  function completeCall(source: Source, item: Record<string, unknown>) {
-    const wasOpen = source.block !== undefined
-    if (!openCall(source, item)) return
-    if (!wasOpen) narrator.delta(source.block!, source.parts.get('') ?? '')
-    writeRest(source, 'tool_call', '', item['arguments'])
+  function completeCall(incoming: Incoming, item: Record<string, unknown>) {
+    const wasOpen = incoming.block !== undefined
+    if (!openCall(incoming, item)) return
+    if (!wasOpen) narrator.delta(incoming.block!, incoming.parts.get('') ?? '')
+    writeRest(incoming, 'tool_call', '', item['arguments'])
   }
 
   function finish(status: string, response: Record<string, unknown>) {
@@ -233,7 +234,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
     const detail = asObject(response['incomplete_details'])?.['reason']
     const isIncomplete = status === 'incomplete' || response['status'] === 'incomplete'
     const reason = isIncomplete ? decodeIncomplete(detail) : 'end'
-    narrator.finish(reason, { rawReason: wordOf(detail) ?? status })
+    narrator.finish(reason)
   }
 
   function fail(error: unknown, counters: unknown) {

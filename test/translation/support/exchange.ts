@@ -3,12 +3,11 @@ import type { Model, WireName } from '../../../src/catalog/model.ts'
 import type { Profile } from '../../../src/catalog/profile.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import type { InferenceRequest, Sealed } from '../../../src/inference/request.ts'
-import * as chat from '../../../src/wires/chat/request.ts'
-import * as messages from '../../../src/wires/messages/request.ts'
-import * as responses from '../../../src/wires/responses/request.ts'
+import { checkFields, readModelId } from '../../../src/wires/requests/checks.ts'
+import { ClientBody } from '../../../src/wires/requests/client-body.ts'
+import { readConversationKey } from '../../../src/wires/requests/conversation-key.ts'
 import type { EncodedRequest } from '../../../src/wires/wire.ts'
-
-const wires = { messages, chat, responses }
+import { wires } from '../../../src/wires/wires.ts'
 
 /** The profile of translation 5: everything the wire has, effort in three levels, four stops, follow-up images. */
 const plainProfile: Profile = {
@@ -64,13 +63,24 @@ export function modelOf(wire: WireName, setting: Setting = {}): Model {
   }
 }
 
+/** A client's body on its way through the gateway: the checks of every pair, then the decoder (ruling R1). */
 export function decode(from: WireName, body: unknown, setting: Setting = {}): InferenceRequest {
-  const text = typeof body === 'string' ? body : JSON.stringify(body)
-  return wires[from].decodeRequest(text, { cacheKey: setting.cacheKey, unseal: setting.unseal ?? (() => undefined) })
+  const checked = checkBody(from, body)
+  const { cacheKey, unseal = () => undefined } = setting
+  return wires[from].translator.decodeRequest(checked.text(), { cacheKey, unseal })
+}
+
+/** What is checked whatever the model's wire. */
+export function checkBody(from: WireName, body: unknown): ClientBody {
+  const checked = new ClientBody(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
+  readModelId(checked)
+  readConversationKey(wires[from], checked, () => undefined)
+  checkFields(wires[from], checked)
+  return checked
 }
 
 export function encode(to: WireName, request: InferenceRequest, setting: Setting = {}): EncodedRequest {
-  return wires[to].encodeRequest(request, modelOf(to, setting))
+  return wires[to].translator.encodeRequest(request, modelOf(to, setting))
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a parsed upstream body, looked into freely by the cases

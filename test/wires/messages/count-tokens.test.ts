@@ -3,20 +3,29 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { GatewayError } from '../../../src/errors.ts'
 import { estimateTextTokens } from '../../../src/inference/estimate.ts'
-import { countMessagesTokens } from '../../../src/wires/messages/count-tokens.ts'
+import { checkConversation } from '../../../src/wires/requests/checks.ts'
+import { ClientBody } from '../../../src/wires/requests/client-body.ts'
+import { wires } from '../../../src/wires/wires.ts'
 
 const text = 'Which of the two ladders is the longer one, and who has borrowed it?'
 const words = estimateTextTokens(text)
+
+/** The tokens of a body, checked as the gateway does it. */
+function count(value: unknown): number {
+  const body = new ClientBody(Buffer.from(JSON.stringify(value)))
+  checkConversation(wires.messages, body)
+  return wires.messages.counter!.countTokens(JSON.parse(body.text()))
+}
 
 function user(content: unknown) {
   return { messages: [{ role: 'user', content }] }
 }
 
 test('spec 4.2 the text of all messages counts, and 4 tokens for each message', () => {
-  assert.equal(countMessagesTokens({ messages: [] }), 0)
-  assert.equal(countMessagesTokens(user(text)), words + 4)
+  assert.equal(count({ messages: [] }), 0)
+  assert.equal(count(user(text)), words + 4)
   assert.equal(
-    countMessagesTokens(
+    count(
       user([
         { type: 'text', text },
         { type: 'text', text },
@@ -24,24 +33,24 @@ test('spec 4.2 the text of all messages counts, and 4 tokens for each message', 
     ),
     2 * words + 4,
   )
-  assert.equal(countMessagesTokens({ ...user(text), system: text }), 2 * words + 4)
-  assert.equal(countMessagesTokens({ ...user(text), system: [{ type: 'text', text }] }), 2 * words + 4)
+  assert.equal(count({ ...user(text), system: text }), 2 * words + 4)
+  assert.equal(count({ ...user(text), system: [{ type: 'text', text }] }), 2 * words + 4)
   const turns = [{ role: 'user', content: text }, { role: 'assistant', content: text }, { role: 'system' }]
-  assert.equal(countMessagesTokens({ messages: turns }), 2 * words + 12)
+  assert.equal(count({ messages: turns }), 2 * words + 12)
 })
 
 test('R7 null in an optional field counts as absent', () => {
-  assert.equal(countMessagesTokens({ ...user(text), system: null, tools: null }), words + 4)
-  assert.equal(countMessagesTokens(user([{ type: 'tool_result', tool_use_id: 'a', content: null }])), 4)
+  assert.equal(count({ ...user(text), system: null, tools: null }), words + 4)
+  assert.equal(count(user([{ type: 'tool_result', tool_use_id: 'a', content: null }])), 4)
 })
 
 test('spec 4.2 tool calls, their results and thinking count', () => {
   const input = { path: 'src/main.ts', text }
   const call = { type: 'tool_use', id: 'toolu_1', name: 'write_file', input }
   const called = estimateTextTokens('write_file') + estimateTextTokens(JSON.stringify(input))
-  assert.equal(countMessagesTokens(user([call])), called + 4)
-  assert.equal(countMessagesTokens(user([{ type: 'thinking', thinking: text, signature: 'x'.repeat(999) }])), words + 4)
-  assert.equal(countMessagesTokens(user([{ type: 'tool_result', tool_use_id: 'toolu_1', content: text }])), words + 4)
+  assert.equal(count(user([call])), called + 4)
+  assert.equal(count(user([{ type: 'thinking', thinking: text, signature: 'x'.repeat(999) }])), words + 4)
+  assert.equal(count(user([{ type: 'tool_result', tool_use_id: 'toolu_1', content: text }])), words + 4)
   const result = {
     type: 'tool_result',
     tool_use_id: 'toolu_1',
@@ -50,18 +59,18 @@ test('spec 4.2 tool calls, their results and thinking count', () => {
       { type: 'text', text },
     ],
   }
-  assert.equal(countMessagesTokens(user([result])), 2 * words + 4)
+  assert.equal(count(user([result])), 2 * words + 4)
 })
 
 test('spec 4.2 tools count by name, description and schema', () => {
   const schema = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] }
   const tool = { name: 'read_file', description: text, input_schema: schema }
   const tokens = estimateTextTokens('read_file') + words + estimateTextTokens(JSON.stringify(schema))
-  assert.equal(countMessagesTokens({ ...user(text), tools: [tool] }), words + 4 + tokens)
+  assert.equal(count({ ...user(text), tools: [tool] }), words + 4 + tokens)
 })
 
 test('spec 4.2 blocks that we do not know count nothing', () => {
-  assert.equal(countMessagesTokens(user([{ type: 'hologram', text }, { type: 'constructor' }, {}])), 4)
+  assert.equal(count(user([{ type: 'hologram', text }, { type: 'constructor' }, {}])), 4)
 })
 
 function image(bytes: Buffer) {
@@ -81,18 +90,15 @@ test('spec 4.2 an image counts one token per 750 pixels, read from its header, a
   const webpLossless = '52494646 00000000 57454250 5650384c 00000000 2f 2bc13100'
   const webpExtended = '52494646 00000000 57454250 56503858 0a000000 00000000 2b0100 c70000'
   for (const hex of [png, gif, jpeg, webpLossy, webpLossless, webpExtended]) {
-    assert.equal(countMessagesTokens(image(bytesOf(hex))), 80 + 4, hex)
+    assert.equal(count(image(bytesOf(hex))), 80 + 4, hex)
   }
-  assert.equal(countMessagesTokens(image(bytesOf('89504e470d0a1a0a 0000000d49484452 00002000 00002000'))), 1_600 + 4)
+  assert.equal(count(image(bytesOf('89504e470d0a1a0a 0000000d49484452 00002000 00002000'))), 1_600 + 4)
 })
 
 test('spec 4.2 an image whose size cannot be read counts 1,600', () => {
-  assert.equal(countMessagesTokens(image(Buffer.from('not a picture'))), 1_604)
-  assert.equal(countMessagesTokens(image(bytesOf('ffd8 ffe0 0000'))), 1_604)
-  assert.equal(
-    countMessagesTokens(user([{ type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } }])),
-    1_604,
-  )
+  assert.equal(count(image(Buffer.from('not a picture'))), 1_604)
+  assert.equal(count(image(bytesOf('ffd8 ffe0 0000'))), 1_604)
+  assert.equal(count(user([{ type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } }])), 1_604)
 })
 
 function document(source: unknown) {
@@ -104,14 +110,14 @@ test('spec 4.2 a PDF counts 2,000 tokens for every 50,000 bytes begun, at most 1
     const data = Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.alloc(bytes - 9)]).toString('base64')
     return document({ type: 'base64', media_type: 'application/pdf', data })
   }
-  assert.equal(countMessagesTokens(pdf(900)), 2_004)
-  assert.equal(countMessagesTokens(pdf(120_000)), 6_004)
-  assert.equal(countMessagesTokens(pdf(9_000_000)), 200_004)
+  assert.equal(count(pdf(900)), 2_004)
+  assert.equal(count(pdf(120_000)), 6_004)
+  assert.equal(count(pdf(9_000_000)), 200_004)
 })
 
 test('spec 4.2 a document of text counts as its text', () => {
-  assert.equal(countMessagesTokens(document({ type: 'text', media_type: 'text/plain', data: text })), words + 4)
-  assert.equal(countMessagesTokens(document({ type: 'content', content: [{ type: 'text', text }] })), words + 4)
+  assert.equal(count(document({ type: 'text', media_type: 'text/plain', data: text })), words + 4)
+  assert.equal(count(document({ type: 'content', content: [{ type: 'text', text }] })), words + 4)
 })
 
 test('R10 what cannot be read is a 400 that names the field', () => {
@@ -132,7 +138,7 @@ test('R10 what cannot be read is a 400 that names the field', () => {
   ]
   for (const [body, param] of cases) {
     assert.throws(
-      () => countMessagesTokens(body),
+      () => count(body),
       (error) => error instanceof GatewayError && error.code === 'invalid_body' && error.param === param,
       JSON.stringify(body),
     )
@@ -151,7 +157,7 @@ test('R10 no JSON makes it fail in another way', () => {
   fc.assert(
     fc.property(body, (value) => {
       try {
-        assert.ok(Number.isSafeInteger(countMessagesTokens(value)))
+        assert.ok(Number.isSafeInteger(count(value)))
       } catch (error) {
         assert.ok(error instanceof GatewayError, String(error))
       }
@@ -162,5 +168,5 @@ test('R10 no JSON makes it fail in another way', () => {
 test('R10 results nested ten thousand deep cost no stack', () => {
   let content: unknown = text
   for (let depth = 0; depth < 10_000; depth++) content = [{ type: 'tool_result', content }]
-  assert.equal(countMessagesTokens(user(content)), words + 4)
+  assert.equal(wires.messages.counter!.countTokens(user(content)), words + 4)
 })

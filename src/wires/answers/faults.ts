@@ -1,6 +1,6 @@
-import { asObject } from '../bytes/json.ts'
-import { type ErrorCode, errorTable } from '../errors.ts'
-import type { Fault } from '../inference/answer.ts'
+import { asObject } from '../../bytes/json.ts'
+import { type ErrorCode, errorTable } from '../../errors.ts'
+import type { Fault } from '../../inference/answer.ts'
 import type { ErrorFacts } from './envelope.ts'
 
 /** What the error types and codes of all three dialects stand for; words that are missing here are decided by status. */

@@ -1,26 +1,19 @@
-import type { RawJson } from '../bytes/json.ts'
-import type { Model } from '../catalog/model.ts'
-import type { Profile } from '../catalog/profile.ts'
-import { sha256Hex } from '../ids/digest.ts'
-import { renameCallIds } from '../inference/call-ids.ts'
-import { assignNames, type Names } from '../inference/names.ts'
-import { normalise } from '../inference/normalise.ts'
-import type {
-  DocumentPart,
-  InferenceRequest,
-  OperatorTurn,
-  OutputFormat,
-  ToolResultPart,
-  Turn,
-} from '../inference/request.ts'
-import { withObjectType } from '../inference/schema.ts'
+import { writeJson } from '../../bytes/json-writer.ts'
+import type { Model } from '../../catalog/model.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import { renameCallIds } from '../../inference/call-ids.ts'
+import { assignNames, type Names } from '../../inference/names.ts'
+import { normalise } from '../../inference/normalise.ts'
+import type { InferenceRequest, OperatorTurn, OutputFormat, Turn } from '../../inference/request.ts'
+import type { EncodedRequest } from '../wire.ts'
 import { type Choice, resolveChoice } from './choice.ts'
-import { createLosses, type Losses, refuse } from './reading.ts'
+import { createLosses, type Losses } from './losses.ts'
+import { refuse } from './refusals.ts'
 
 /** What all encoders need done before they write: everything about a request that no wire says in its own way. */
 export type Prepared = {
-  /** The client's field that holds the conversation, for refusals. */
-  contentParam: 'messages' | 'input'
+  /** The client's field that holds the conversation, for losses. */
+  conversationField: string
   preamble: OperatorTurn[]
   /** In order (R-PAIR), with the upstream's call ids and tool names. */
   turns: Turn[]
@@ -54,7 +47,7 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
   const renamed = renameCallIds(ordered.turns, profile.toolIdStyle, names.upstreamOf)
   const { format, line } = resolveFormat(request.format, profile.shape, limits.hasJsonMode, losses)
   return {
-    contentParam: contentParam(request),
+    conversationField: request.conversationField,
     preamble: line
       ? [...ordered.preamble, { by: 'operator', level: 'system', texts: [{ text: line }] }]
       : ordered.preamble,
@@ -68,13 +61,13 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
   }
 }
 
-export function contentParam(request: InferenceRequest): 'messages' | 'input' {
-  return request.origin === 'responses' ? 'input' : 'messages'
-}
-
 function refuseDuplicateTools(request: InferenceRequest) {
-  const keys = new Set(request.tools.map((tool) => `${tool.namespace ?? ''}\u0000${tool.name}`))
-  if (keys.size < request.tools.length) refuse('tools', '"tools" declares one name twice.')
+  const keys = new Set<string>()
+  for (const { namespace = '', name, at = 'tools' } of request.tools) {
+    const key = `${namespace}\u0000${name}`
+    if (keys.has(key)) refuse(at, 'another tool has this name: give each its own, or remove one.', 'tools')
+    keys.add(key)
+  }
 }
 
 function withUpstreamNames(turn: Turn, names: Names): Turn {
@@ -129,62 +122,29 @@ function splitStops(wanted: readonly string[], limits: WireLimits, losses: Losse
   return { sent: [...sent], local: all.filter((stop) => !sent.has(stop)), all }
 }
 
-/** The text of a failed tool result on a wire that has no mark for it (R-RES). */
-export function failedText(result: ToolResultPart, text: string): string {
-  if (!result.isError) return text
-  if (text === '') return 'Error: tool call failed'
-  return text.slice(0, 5).toLowerCase() === 'error' ? text : `Error: ${text}`
-}
-
-/** The parts of a tool result, a failed one with that said in its first text. */
-export function failedParts(result: ToolResultPart): ToolResultPart['parts'] {
-  if (!result.isError) return result.parts
-  const first = result.parts.findIndex((part) => part.type === 'text')
-  const part = result.parts[first]
-  const text = failedText(result, part?.type === 'text' ? part.text : '')
-  return [{ type: 'text', text }, ...result.parts.filter((_, index) => index !== first)]
-}
-
-/** A text document where files are not taken: its title, then its text (R-DOC). */
-export function inlineText(document: DocumentPart): string {
-  return document.title ? `${document.title}\n${document.text ?? ''}` : (document.text ?? '')
-}
-
-export function refuseImages(profile: Profile, param: string) {
-  if (!profile.images) refuse(param, `"${param}": this model takes no images.`)
-}
-
-export function refuseFiles(profile: Profile, param: string) {
-  if (!profile.files) refuse(param, `"${param}": this model takes no files.`)
-}
-
-/** Who the client acts for; upstreams of two wires take 64 characters (R-WHO). */
-export function shortId(id: string | undefined): string | undefined {
-  return id !== undefined && id.length > 64 ? sha256Hex(id) : id
-}
-
-/** What stands for a tool without arguments (R-SCHEMA). */
-const emptySchema = '{"type":"object","properties":{}}'
-
-export function toolSchema(schema: RawJson | undefined): RawJson {
-  return schema ? withObjectType(schema) : { source: emptySchema }
-}
-
-/** The name of an output schema: invented where the client's wire has none (R-JSON). */
-export function formatName(name: string | undefined): string {
-  return name ? name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) : 'output'
-}
-
 /**
- * Takes out what the profile says the upstream rejects. The conversation and the model's name are no options.
- * Dropped names are the upstream's fields.
+ * The body as text, without what the profile says the upstream rejects; and what the way back must know.
+ * @param conversation the upstream's field for it: that, the model's name and `stream` are no options
  */
-export function dropFields(body: Record<string, unknown>, drops: ReadonlySet<string>, losses: Losses) {
+export function finishRequest(
+  body: Record<string, unknown>,
+  conversation: string,
+  { names, stops, outputTokensCap, losses }: Prepared,
+  { drops }: Profile,
+): EncodedRequest {
+  const required = ['model', conversation, 'stream']
   for (const field of drops) {
-    if (body[field] === undefined || requiredFields.has(field)) continue
+    if (body[field] === undefined || required.includes(field)) continue
     delete body[field]
+    // Dropped names are the upstream's fields.
     losses.add(field, 'dropped', 'the model does not take it')
   }
+  return {
+    body: writeJson(body),
+    names: names.restore,
+    localStops: stops.local,
+    stops: stops.all,
+    outputTokensCap,
+    losses: losses.list,
+  }
 }
-
-const requiredFields = new Set(['model', 'messages', 'input', 'stream'])

@@ -1,8 +1,8 @@
-import { type Edit, memberText, splice } from '../bytes/json.ts'
-import { membersOf, setMembers } from '../bytes/json-edit.ts'
-import type { Model } from '../catalog/model.ts'
-import { invalidField } from './checks.ts'
+import { type Edit, memberText, splice } from '../../bytes/json.ts'
+import { membersOf, setMembers } from '../../bytes/json-edit.ts'
+import type { Model } from '../../catalog/model.ts'
 import type { ClientBody } from './client-body.ts'
+import { refusals, refuse } from './refusals.ts'
 
 /** A request of the model's own wire, ready to be sent: the client's bytes but for the edits of ruling P1. */
 export type AdaptedRequest = {
@@ -59,10 +59,8 @@ export function checkHostedTools(
   isHosted: (tool: Record<string, unknown>) => boolean,
 ): void {
   if (model.hostedTools === 'pass' || !body.isArray('tools')) return
-  for (const tool of body.value('tools') as Record<string, unknown>[]) {
-    if (typeof tool === 'object' && tool !== null && isHosted(tool)) {
-      throw invalidField('tools', 'Hosted tools are not offered on this model: send function tools only.')
-    }
+  for (const [i, tool] of (body.value('tools') as Record<string, unknown>[]).entries()) {
+    if (typeof tool === 'object' && tool !== null && isHosted(tool)) refuse(`tools[${i}]`, refusals.hostedTool)
   }
 }
 

@@ -1,7 +1,7 @@
-import type { Profile } from '../catalog/profile.ts'
-import { budgetOfLevel, type ReasoningLevel, supportedLevel } from '../inference/reasoning.ts'
-import type { ReasoningWish } from '../inference/request.ts'
-import type { Losses } from './reading.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import { budgetOfLevel, type ReasoningLevel, supportedLevel } from '../../inference/reasoning.ts'
+import type { ReasoningWish } from '../../inference/request.ts'
+import type { Losses } from './losses.ts'
 
 /** What is asked of a model that takes a reasoning wish in one way or another; `unsaid`: nothing is sent. */
 export type Reasoning =

@@ -9,13 +9,14 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../inference/request.ts'
-import { failedParts, failedText, inlineText, type Prepared, refuseFiles, refuseImages } from '../prepare-request.ts'
+import type { Prepared } from '../requests/prepare.ts'
+import { failedParts, failedText, inlineText, refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
 type Item = Record<string, unknown>
 
 /**
- * `instructions` and `input`. A messages client's system prompt is the instructions; operator messages of the other
- * wires stay in place with their role (R-SYS 2, 3). No item has an id: this wire refuses ids it did not give (R-ID).
+ * `instructions` and `input`. The preamble of a client that knows one operator only is the instructions; system and
+ * developer messages that a client could tell apart stay in place with their role (R-SYS 2, 3). No item has an id: this wire refuses ids it did not give (R-ID).
  */
 export function encodeInput(
   request: InferenceRequest,
@@ -24,15 +25,14 @@ export function encodeInput(
 ): { instructions?: string; input: Item[] } {
   const encode = createTurnEncoder(request, prepared, profile)
   const input: Item[] = []
-  const preamble = request.origin === 'messages' ? [] : prepared.preamble
+  const preamble = request.tellsLevels ? prepared.preamble : []
   for (const turn of [...preamble, ...prepared.turns]) for (const item of encode(turn)) input.push(item)
-  if (request.origin !== 'messages' || prepared.preamble.length === 0) return { input }
+  if (request.tellsLevels || prepared.preamble.length === 0) return { input }
   const texts = prepared.preamble.flatMap((turn) => turn.texts.map((text) => text.text))
   return { instructions: texts.join('\n\n'), input }
 }
 
 function createTurnEncoder(request: InferenceRequest, prepared: Prepared, profile: Profile): (turn: Turn) => Item[] {
-  const param = prepared.contentParam
   return (turn) => {
     if (turn.by === 'operator') return [encodeOperator(turn)]
     const items: Item[] = []
@@ -45,8 +45,7 @@ function createTurnEncoder(request: InferenceRequest, prepared: Prepared, profil
         const args = part.argumentsText.trim() === '' ? '{}' : part.argumentsText
         flush({ type: 'function_call', call_id: part.callId, name: part.name, arguments: args })
       } else if (part.type === 'reasoning') {
-        if (part.sealed?.wire === 'responses') flush(encodeSealed(part.text, part.sealed.data))
-        else prepared.losses.add(param, 'dropped', 'reasoning without the proof its model wants')
+        prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
       } else if (part.type === 'refusal') {
         if (part.text) run.push({ type: 'refusal', refusal: part.text })
       } else if (part.type !== 'text') run.push(encodePart(part))
@@ -63,7 +62,7 @@ function createTurnEncoder(request: InferenceRequest, prepared: Prepared, profil
   }
 
   function encodeOperator(turn: OperatorTurn): Item {
-    const role = request.origin === 'messages' && profile.developerRole ? 'developer' : turn.level
+    const role = request.tellsLevels ? turn.level : 'developer'
     const content = turn.texts.map((text) => ({ type: 'input_text', text: text.text }))
     return { type: 'message', role: profile.developerRole ? role : 'system', content }
   }
@@ -81,16 +80,12 @@ function createTurnEncoder(request: InferenceRequest, prepared: Prepared, profil
   function encodePart(part: TextPart | ImagePart | DocumentPart): unknown {
     if (part.type === 'text') return { type: 'input_text', text: part.text }
     if (part.type === 'image') {
-      refuseImages(profile, param)
+      refuseImages(profile, part)
       return { type: 'input_image', image_url: writeDataUrl(part.mime, part.base64), detail: part.detail ?? 'auto' }
     }
     if (part.text !== undefined && !(part.title && profile.files)) return { type: 'input_text', text: inlineText(part) }
-    refuseFiles(profile, param)
+    refuseFiles(profile, part)
     const base64 = part.base64 ?? textToBase64(part.text ?? '')
     return { type: 'input_file', filename: part.title ?? 'document', file_data: writeDataUrl(part.mime, base64) }
   }
-}
-
-function encodeSealed(text: string, data: string): Item {
-  return { type: 'reasoning', summary: text ? [{ type: 'summary_text', text }] : [], encrypted_content: data }
 }

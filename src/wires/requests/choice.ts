@@ -1,7 +1,8 @@
-import type { Profile } from '../catalog/profile.ts'
-import type { Names } from '../inference/names.ts'
-import type { Tool, ToolChoice } from '../inference/request.ts'
-import { type Losses, refuse } from './reading.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import type { Names } from '../../inference/names.ts'
+import type { Tool, ToolChoice } from '../../inference/request.ts'
+import type { Losses } from './losses.ts'
+import { refuse } from './refusals.ts'
 
 /** What is declared to the upstream and what it is told to do with it; all names are the upstream's. */
 export type Choice = {
@@ -38,7 +39,8 @@ export function resolveChoice(
   switch (wish.mode) {
     case 'named': {
       const name = upstreamOf(wish.name ?? '')
-      if (name === undefined) refuse('tool_choice', '"tool_choice" names a tool that is not declared in "tools".')
+      if (name === undefined)
+        refuse('tool_choice', 'it names a tool that is not declared: declare it in tools, or remove it.')
       if (profile.toolChoice.has('named')) return { tools: declared, mode: 'named', name, ...parallel }
       // Having to call one of one tool is having to call that tool.
       return { tools: declared.filter((tool) => tool.name === name), mode: supported('required'), ...parallel }
@@ -55,14 +57,15 @@ export function resolveChoice(
   }
 
   function supported(mode: 'required'): ToolChoice['mode'] {
-    if (!profile.toolChoice.has(mode)) refuse('tool_choice', '"tool_choice": this model cannot be made to call a tool.')
+    if (!profile.toolChoice.has(mode)) refuse('tool_choice', 'this model cannot be made to call a tool: send auto.')
     return mode
   }
 
   function chooseSubset(choice: ToolChoice, find: (name: string) => string | undefined): Choice {
     const wanted = [...new Set(choice.only)]
     const allowed = new Set(wanted.map(find).filter((name) => name !== undefined))
-    if (allowed.size === 0) refuse('tool_choice', '"tool_choice" allows no tool that is declared in "tools".')
+    if (allowed.size === 0)
+      refuse('tool_choice', 'it allows no tool that is declared: declare one of them in tools, or remove it.')
     const mode = choice.mode === 'required' ? supported('required') : 'auto'
     if (profile.accepts.has('allowed_tools')) return { tools: declared, mode, allowed: [...allowed] }
     return { tools: declared.filter((tool) => allowed.has(tool.name)), mode }
@@ -74,7 +77,7 @@ function onlyOne(tools: readonly Tool[], names: Names): string | undefined {
   const tool = tools.find((candidate) => !candidate.namespace) ?? tools[0]
   if (!tool) return undefined
   if (tool.namespace && tools.length > 1) {
-    refuse('tool_choice', '"tool_choice" names a tool that several namespaces have.')
+    refuse('tool_choice', 'it names a tool that several namespaces have: send each its own name.')
   }
   return names.upstreamOf(tool)
 }

@@ -1,16 +1,6 @@
-import { asObject, type Edit, type JsonMember, scanObject, splice } from '../bytes/json.ts'
-import { membersOf, setMembers } from '../bytes/json-edit.ts'
-import type { Model } from '../catalog/model.ts'
-import type { Fault } from '../inference/answer.ts'
-import { readCount, type Usage, type UsageReport } from '../inference/usage.ts'
-import { faultOfError, kindOfStatus } from './stream-fault.ts'
-
-/** What the answer of a native model is adapted with (ruling P2). Fixed for the whole answer. */
-export type NativeHead = {
-  requestId: string
-  model: Model
-  createdSeconds: number
-}
+import { asObject, type Edit, type JsonMember, scanObject, splice } from '../../bytes/json.ts'
+import { membersOf, setMembers } from '../../bytes/json-edit.ts'
+import { readCount } from '../../inference/usage.ts'
 
 /** A JSON text whose members can be replaced in place; all else keeps its bytes. */
 export class JsonPatch {
@@ -80,64 +70,3 @@ export class JsonPatch {
 
 /** Counters by name, in objects of objects. */
 export type Wanted = { readonly [name: string]: number | Wanted }
-
-/** The members that name and identify an answer, where the upstream's own may not be shown (rulings P2, P3). */
-export function headValues(
-  head: NativeHead,
-  answer: Record<string, unknown>,
-  prefix: string,
-  mint: (requestId: string) => string,
-): Map<string, string> {
-  const values = new Map<string, string>()
-  if (answer['model'] !== head.model.id) values.set('model', JSON.stringify(head.model.id))
-  if (typeof answer['id'] !== 'string' || !answer['id'].startsWith(prefix))
-    values.set('id', JSON.stringify(mint(head.requestId)))
-  return values
-}
-
-/** The fault of an HTTP refusal with a JSON body of any vendor's shape. */
-export function decodeRefusal(status: number, bodyText: string): Fault {
-  let body: unknown
-  try {
-    body = JSON.parse(bodyText)
-  } catch {
-    return { kind: kindOfStatus(status), status, text: '' }
-  }
-  const object = asObject(body)
-  const error = object?.['error'] ?? object?.['detail'] ?? object
-  const { code } = faultOfError(error)
-  const said = [asObject(error)?.['message'], error, object?.['message']].find((text) => typeof text === 'string')
-  return { kind: kindOfStatus(status), status, text: (said as string | undefined) ?? '', ...(code ? { code } : {}) }
-}
-
-/** How many tokens a count of produced characters stands for when the model never says: four characters a token. */
-export function tokensOfCharacters(characters: number): number {
-  return Math.ceil(characters / 4)
-}
-
-/** The fault that a JSON body with an error tells of, or undefined. */
-export function readErrorBody(body: Buffer): Fault | undefined {
-  try {
-    const error = asObject(JSON.parse(body.toString('utf8')))?.['error']
-    return error == null ? undefined : faultOfError(error)
-  } catch {
-    return undefined
-  }
-}
-
-/** Whether the model's own figures are the ones that were billed, so that they may stand as they came (ruling C6). */
-export function isBelieved(report: UsageReport, billed: Usage): boolean {
-  return !billed.estimated && !report.flags?.length
-}
-
-/** A whole answer, to be looked into and edited; or the fault that it is, or tells of. */
-export function openAnswer(body: Buffer): { state: 'open'; patch: JsonPatch } | { state: 'failed'; fault: Fault } {
-  let patch: JsonPatch
-  try {
-    patch = new JsonPatch(body)
-  } catch {
-    return { state: 'failed', fault: { kind: 'broken', text: 'the answer is not a JSON object' } }
-  }
-  const error = patch.value['error']
-  return error == null ? { state: 'open', patch } : { state: 'failed', fault: faultOfError(error) }
-}

@@ -1,7 +1,7 @@
-import type { WireName } from '../catalog/model.ts'
-import { GatewayError } from '../errors.ts'
-import { invalidField } from './checks.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Wire } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
+import { wrongType } from './refusals.ts'
 
 /** Counted in code points (ruling R2). */
 const keyCharactersMax = 256
@@ -10,21 +10,20 @@ const keyCharactersMax = 256
 const fallbackHeaders = ['x-session-affinity', 'session-id', 'session_id']
 
 /**
- * The conversation key: `prompt_cache_key` on chat and responses, else the header `x-session-id`, else what agents
+ * The conversation key: the wire's field for it, where it has one, else the header `x-session-id`, else what agents
  * send of their own (spec 4.1, ruling P6). @throws GatewayError 400 for one that is too long or not a string.
  */
 export function readConversationKey(
-  wire: WireName,
+  wire: Wire,
   body: ClientBody,
   header: (name: string) => string | undefined,
 ): string | undefined {
   const session = readSessionId(header)
-  if (wire !== 'messages' && body.has('prompt_cache_key')) {
-    if (!body.isString('prompt_cache_key')) {
-      throw invalidField('prompt_cache_key', 'The field prompt_cache_key must be a string.')
-    }
-    const key = body.value('prompt_cache_key') as string
-    checkLength('prompt_cache_key', key)
+  const field = wire.request.cacheKey
+  if (field !== undefined && body.has(field)) {
+    if (!body.isString(field)) throw wrongType(field, 'a string')
+    const key = body.value(field) as string
+    checkLength(field, key)
     if (key !== '') return key
   }
   if (session) return session

@@ -1,7 +1,7 @@
-import { asObject } from '../bytes/json.ts'
-import { isDoneMark, type SseFrame } from '../bytes/sse.ts'
-import type { Narrator } from '../inference/narrator.ts'
-import { brokenFault, truncatedFault } from './stream-fault.ts'
+import { asObject } from '../../bytes/json.ts'
+import { isDoneMark, type SseFrame } from '../../bytes/sse.ts'
+import type { Narrator } from '../../inference/narrator.ts'
+import { brokenFault, truncatedFault } from './faults.ts'
 
 /**
  * The object in a frame. What is none ends the answer: a frame that was skipped could be a piece of a tool's arguments.
@@ -28,7 +28,7 @@ export function readFrame(frame: SseFrame, narrator: Narrator): Record<string, u
 }
 
 /** The object of a whole JSON answer; undefined where it is none. */
-export function readBody(bodyText: string): Record<string, unknown> | undefined {
+export function parseAnswer(bodyText: string): Record<string, unknown> | undefined {
   try {
     return asObject(JSON.parse(bodyText))
   } catch {
@@ -41,7 +41,7 @@ export function unreadable() {
 }
 
 /** A non-empty string, else undefined. */
-export function wordOf(value: unknown): string | undefined {
+export function stringOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 

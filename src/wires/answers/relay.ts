@@ -1,5 +1,5 @@
-import type { Fault } from '../inference/answer.ts'
-import type { Usage, UsageReport } from '../inference/usage.ts'
+import type { Fault } from '../../inference/answer.ts'
+import type { Usage, UsageReport } from '../../inference/usage.ts'
 import type { ErrorFacts } from './envelope.ts'
 
 /**

@@ -1,6 +1,6 @@
-import { JsonError, type JsonMember, memberText, scanObject } from '../bytes/json.ts'
-import type { Range } from '../bytes/json-edit.ts'
-import { GatewayError } from '../errors.ts'
+import { JsonError, type JsonMember, memberText, scanObject } from '../../bytes/json.ts'
+import type { Range } from '../../bytes/json-edit.ts'
+import { GatewayError } from '../../errors.ts'
 
 /**
  * A client's body as bytes and the list of its top-level members: checked whole, parsed only where it is asked for.
@@ -60,6 +60,11 @@ export class ClientBody {
   value(key: string): unknown {
     const member = this.member(key)
     return member && JSON.parse(memberText(this.bytes, member))
+  }
+
+  /** Those of the fields that are there, parsed. */
+  values(keys: readonly string[]): Record<string, unknown> {
+    return Object.fromEntries(keys.filter((key) => this.has(key)).map((key) => [key, this.value(key)]))
   }
 
   text(): string {

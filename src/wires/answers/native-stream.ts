@@ -1,8 +1,10 @@
-import { FrameCutter, type RawFrame } from '../bytes/frame-cutter.ts'
-import type { Fault } from '../inference/answer.ts'
-import { mergeUsage, type Usage, type UsageReport } from '../inference/usage.ts'
+import { FrameCutter, type RawFrame } from '../../bytes/frame-cutter.ts'
+import type { Fault } from '../../inference/answer.ts'
+import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.ts'
 import type { ErrorFacts } from './envelope.ts'
-import { JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from './native-answer.ts'
+import { readErrorBody } from './error-body.ts'
+import { JsonPatch } from './json-patch.ts'
+import { type NativeHead, tokensOfCharacters } from './native-answer.ts'
 import type { RelayState, StreamRelay } from './relay.ts'
 
 /**

@@ -1,0 +1,28 @@
+import { asObject } from '../../bytes/json.ts'
+import type { Fault } from '../../inference/answer.ts'
+import { faultOfError, kindOfStatus } from './faults.ts'
+
+/** The fault of an HTTP refusal with a JSON body of any vendor's shape. */
+export function decodeRefusal(status: number, bodyText: string): Fault {
+  let body: unknown
+  try {
+    body = JSON.parse(bodyText)
+  } catch {
+    return { kind: kindOfStatus(status), status, text: '' }
+  }
+  const object = asObject(body)
+  const error = object?.['error'] ?? object?.['detail'] ?? object
+  const { code } = faultOfError(error)
+  const said = [asObject(error)?.['message'], error, object?.['message']].find((text) => typeof text === 'string')
+  return { kind: kindOfStatus(status), status, text: (said as string | undefined) ?? '', ...(code ? { code } : {}) }
+}
+
+/** The fault that a JSON body with an error tells of, or undefined. */
+export function readErrorBody(body: Buffer): Fault | undefined {
+  try {
+    const error = asObject(JSON.parse(body.toString('utf8')))?.['error']
+    return error == null ? undefined : faultOfError(error)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,48 @@
+import type { Model } from '../../catalog/model.ts'
+import type { Fault } from '../../inference/answer.ts'
+import type { Usage, UsageReport } from '../../inference/usage.ts'
+import { faultOfError } from './faults.ts'
+import { JsonPatch } from './json-patch.ts'
+
+/** What the answer of a native model is adapted with (ruling P2). Fixed for the whole answer. */
+export type NativeHead = {
+  requestId: string
+  model: Model
+  createdSeconds: number
+}
+
+/** The members that name and identify an answer, where the upstream's own may not be shown (rulings P2, P3). */
+export function headValues(
+  head: NativeHead,
+  answer: Record<string, unknown>,
+  prefix: string,
+  mint: (requestId: string) => string,
+): Map<string, string> {
+  const values = new Map<string, string>()
+  if (answer['model'] !== head.model.id) values.set('model', JSON.stringify(head.model.id))
+  if (typeof answer['id'] !== 'string' || !answer['id'].startsWith(prefix))
+    values.set('id', JSON.stringify(mint(head.requestId)))
+  return values
+}
+
+/** How many tokens a count of produced characters stands for when the model never says: four characters a token. */
+export function tokensOfCharacters(characters: number): number {
+  return Math.ceil(characters / 4)
+}
+
+/** Whether the model's own figures are the ones that were billed, so that they may stand as they came (ruling C6). */
+export function isBelieved(report: UsageReport, billed: Usage): boolean {
+  return !billed.estimated && !report.flags?.length
+}
+
+/** A whole answer, to be looked into and edited; or the fault that it is, or tells of. */
+export function openAnswer(body: Buffer): { state: 'open'; patch: JsonPatch } | { state: 'failed'; fault: Fault } {
+  let patch: JsonPatch
+  try {
+    patch = new JsonPatch(body)
+  } catch {
+    return { state: 'failed', fault: { kind: 'broken', text: 'the answer is not a JSON object' } }
+  }
+  const error = patch.value['error']
+  return error == null ? { state: 'open', patch } : { state: 'failed', fault: faultOfError(error) }
+}

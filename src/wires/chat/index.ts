@@ -1,0 +1,30 @@
+import { plainEnvelope } from '../answers/envelope.ts'
+import type { Wire } from '../wire.ts'
+import { decodeAnswer, encodeAnswer } from './answer.ts'
+import { decodeRequest } from './decode-request.ts'
+import { encodeRequest } from './encode-request.ts'
+import { chatFields } from './fields.ts'
+import { readAnswer } from './native-json.ts'
+import { adaptRequest } from './native-request.ts'
+import { ChatNativeStream } from './native-stream.ts'
+import { createDecoder, createEncoder } from './stream.ts'
+
+/** The chat wire (spec 4.3). */
+export const chat: Wire = {
+  name: 'chat',
+  path: '/v1/chat/completions',
+  request: {
+    conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
+    caps: ['max_tokens', 'max_completion_tokens'],
+    isCapRequired: false,
+    cacheKey: 'prompt_cache_key',
+    echoed: [],
+  },
+  fields: chatFields,
+  callIdPrefix: 'call_',
+  credential: 'bearer',
+  signsReasoning: false,
+  envelope: plainEnvelope,
+  native: { adaptRequest, openStream: (head) => new ChatNativeStream(head), readAnswer },
+  translator: { decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
+}

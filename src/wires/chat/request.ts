@@ -1,2 +1,0 @@
-export { decodeRequest } from './decode-request.ts'
-export { encodeRequest } from './encode-request.ts'

@@ -1,0 +1,33 @@
+import type { Wire } from '../wire.ts'
+import { decodeAnswer, encodeAnswer } from './answer.ts'
+import { countTokens } from './count-tokens.ts'
+import { decodeRequest } from './decode-request.ts'
+import { encodeRequest } from './encode-request.ts'
+import { envelope } from './envelope.ts'
+import { messagesFields } from './fields.ts'
+import { readAnswer } from './native-json.ts'
+import { adaptRequest } from './native-request.ts'
+import { MessagesNativeStream } from './native-stream.ts'
+import { createDecoder, createEncoder } from './stream.ts'
+
+/** The messages wire (spec 4.1, 4.2). */
+export const messages: Wire = {
+  name: 'messages',
+  path: '/v1/messages',
+  request: {
+    conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
+    caps: ['max_tokens'],
+    isCapRequired: true,
+    echoed: [],
+  },
+  fields: messagesFields,
+  callIdPrefix: 'toolu_',
+  credential: 'x-api-key',
+  versionHeaders: { spellings: ['msgwire', 'anthropic'], versionDefault: '2023-06-01' },
+  requestIdHeader: 'request-id',
+  signsReasoning: true,
+  envelope,
+  counter: { path: '/v1/messages/count_tokens', countTokens },
+  native: { adaptRequest, openStream: (head) => new MessagesNativeStream(head), readAnswer },
+  translator: { decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
+}

@@ -1,0 +1,38 @@
+import type { Wire } from '../wire.ts'
+import type { ClientBody } from './client-body.ts'
+import { invalidField, wrongType } from './refusals.ts'
+
+/*
+ * What is checked of every request before any upstream is thought of, whatever the model's wire (rulings R9, R10). All
+ * else on the same wire is the model's to judge. Decoders rely on it and check none of it again.
+ */
+
+/** @throws GatewayError 400 when `model` is missing or not a string (spec 7.3). */
+export function readModelId(body: ClientBody): string {
+  if (body.isString('model')) return body.value('model') as string
+  throw invalidField('model', 'The field model is required and must be a string: name a model from GET /v1/models.')
+}
+
+/** @throws GatewayError 400 naming the first field that breaks ruling R10. */
+export function checkFields(wire: Wire, body: ClientBody): void {
+  const { caps, isCapRequired, check } = wire.request
+  checkConversation(wire, body)
+  if (isCapRequired && !caps.some((cap) => body.has(cap))) {
+    const [cap = ''] = caps
+    throw invalidField(cap, `The field ${cap} is required: set it to a positive integer.`)
+  }
+  for (const field of caps) {
+    if (!body.has(field)) continue
+    const cap = body.value(field)
+    if (typeof cap !== 'number' || !Number.isInteger(cap) || cap <= 0) throw wrongType(field, 'a positive integer')
+  }
+  if (body.has('stream') && typeof body.value('stream') !== 'boolean') throw wrongType('stream', 'true or false')
+  check?.(body)
+}
+
+/** @throws GatewayError 400 when the conversation is missing or of a wrong type. */
+export function checkConversation(wire: Wire, body: ClientBody): void {
+  const { field, kinds, mayBeText } = wire.request.conversation
+  if (body.isArray(field) || (mayBeText && body.isString(field))) return
+  throw invalidField(field, `The field ${field} is required and must be ${kinds}.`)
+}

@@ -1,0 +1,93 @@
+import type { OutputFormat, Tool, ToolChoice } from '../../inference/request.ts'
+import {
+  type Body,
+  isAbsent,
+  type Json,
+  optional,
+  optionalRawObject,
+  readBoolean,
+  readEach,
+  readObject,
+  readRawObject,
+  readString,
+} from './read-value.ts'
+import { refusals, refuse, wrongType } from './refusals.ts'
+
+/*
+ * Function tools, their choice and the output format, as two of the wires say them: the same words, of which one nests
+ * those of a kind under its name, `{"type":"function","function":{"name":…}}`, and the other has them beside the type.
+ */
+
+export type Nesting = 'nested' | 'beside'
+
+/** The words of a kind, and where they stand. */
+function wordsOf(object: Json, kind: string, at: string, nesting: Nesting): [words: Json, at: string] {
+  if (nesting === 'beside') return [object, at]
+  const place = `${at}.${kind}`
+  return [readObject(object[kind], place), place]
+}
+
+export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): Tool {
+  // By type, never by name: a client's own function may be called web_search (R-HOSTED). Wherever it stands, the tools
+  // are what has to change (spec 7.3).
+  if (!isAbsent(tool['type']) && tool['type'] !== 'function') refuse(at, refusals.hostedTool, 'tools')
+  const [words, place] = wordsOf(tool, 'function', at, nesting)
+  return {
+    at,
+    name: readString(words['name'], `${place}.name`),
+    description: optional(readString, words['description'], `${place}.description`),
+    schema: optionalRawObject(body, words['parameters'], `${place}.parameters`),
+    strict: optional(readBoolean, words['strict'], `${place}.strict`),
+  }
+}
+
+const choiceWords = new Map<unknown, ToolChoice['mode']>([
+  ['auto', 'auto'],
+  ['none', 'none'],
+  ['required', 'required'],
+])
+
+export function readToolChoice(value: unknown, nesting: Nesting): ToolChoice {
+  const field = 'tool_choice'
+  if (isAbsent(value)) return { mode: 'default' }
+  const word = choiceWords.get(value)
+  if (word) return { mode: word }
+  if (typeof value === 'string') throw wrongType(field, 'auto, none, required or an object')
+  const choice = readObject(value, field)
+  if (choice['type'] !== 'allowed_tools') return { mode: 'named', name: readName(choice, field) }
+  const [words, at] = wordsOf(choice, 'allowed_tools', field, nesting)
+  const mode = choiceWords.get(words['mode'] ?? 'auto')
+  if (mode !== 'auto' && mode !== 'required') throw wrongType(`${at}.mode`, 'auto or required')
+  return { mode, only: readEach(words['tools'], `${at}.tools`, readName) }
+
+  function readName(entry: unknown, place: string): string {
+    const named = readObject(entry, place)
+    if (named['type'] !== 'function') refuse(place, refusals.hostedChoice)
+    const [inner, innerAt] = wordsOf(named, 'function', place, nesting)
+    return readString(inner['name'], `${innerAt}.name`)
+  }
+}
+
+export function readFormat(value: unknown, at: string, body: Body, nesting: Nesting): OutputFormat {
+  if (isAbsent(value)) return { kind: 'text' }
+  const format = readObject(value, at)
+  switch (format['type']) {
+    case 'text':
+      return { kind: 'text' }
+    case 'json_object':
+      return { kind: 'json' }
+    case 'json_schema': {
+      const [words, place] = wordsOf(format, 'json_schema', at, nesting)
+      // Where the schema has an object of its own it may be left out of it.
+      const isAnything = nesting === 'nested' && isAbsent(words['schema'])
+      return {
+        kind: 'schema',
+        schema: isAnything ? { source: '{}' } : readRawObject(body, words['schema'], `${place}.schema`),
+        name: optional(readString, words['name'], `${place}.name`),
+        description: optional(readString, words['description'], `${place}.description`),
+        strict: optional(readBoolean, words['strict'], `${place}.strict`),
+      }
+    }
+  }
+  throw wrongType(`${at}.type`, 'one of text, json_object, json_schema')
+}

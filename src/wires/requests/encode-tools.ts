@@ -1,0 +1,62 @@
+import { verbatim } from '../../bytes/json-writer.ts'
+import type { OutputFormat, Tool } from '../../inference/request.ts'
+import type { Choice } from './choice.ts'
+import type { Nesting } from './decode-tools.ts'
+import { formatName, toolSchema } from './stand-ins.ts'
+
+/* The other direction of `decode-tools.ts`. */
+
+type Words = Record<string, unknown>
+
+function withWords(kind: string, words: Words, nesting: Nesting): Words {
+  return nesting === 'nested' ? { type: kind, [kind]: words } : { type: kind, ...words }
+}
+
+/** `tools`, `tool_choice` and `parallel_tool_calls`. @param strictOf what is said of strictness, where anything is */
+export function toolFields(choice: Choice, nesting: Nesting, strictOf: (tool: Tool) => boolean | undefined): Words {
+  if (choice.tools.length === 0) return {}
+  return {
+    tools: choice.tools.map((tool) => {
+      const { name, description } = tool
+      const words = { name, description, parameters: verbatim(toolSchema(tool.schema)), strict: strictOf(tool) }
+      return withWords('function', words, nesting)
+    }),
+    tool_choice: encodeChoice(choice, nesting),
+    parallel_tool_calls: choice.parallel,
+  }
+}
+
+function encodeChoice(choice: Choice, nesting: Nesting): unknown {
+  const named = (name: string | undefined) => withWords('function', { name }, nesting)
+  if (choice.allowed) {
+    return withWords('allowed_tools', { mode: choice.mode, tools: choice.allowed.map(named) }, nesting)
+  }
+  switch (choice.mode) {
+    case 'default':
+      return undefined
+    case 'named':
+      return named(choice.name)
+    default:
+      return choice.mode
+  }
+}
+
+/** @param strict what is said of strictness where the client said nothing */
+export function encodeFormat(format: OutputFormat, nesting: Nesting, strict?: boolean): unknown {
+  switch (format.kind) {
+    case 'text':
+      return undefined
+    case 'json':
+      return { type: 'json_object' }
+    case 'schema': {
+      const { name, description, schema } = format
+      const words = {
+        name: formatName(name),
+        description,
+        schema: verbatim(schema),
+        strict: format.strict ?? strict,
+      }
+      return withWords('json_schema', words, nesting)
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import type { Loss } from '../../inference/request.ts'
+import type { FieldTable } from './field-table.ts'
+import { isAbsent, type Json } from './read-value.ts'
+import { refuse } from './refusals.ts'
+
+/** What was dropped, clamped or rewritten, each once: field names and fixed words only (rulings T9, U5). */
+export type Losses = { list: Loss[]; add: (field: string, what: Loss['what'], why: string) => void }
+
+export function createLosses(earlier: readonly Loss[] = []): Losses {
+  const list = [...earlier]
+  const seen = new Set(list.map(keyOf))
+  return { list, add }
+
+  function add(field: string, what: Loss['what'], why: string) {
+    const loss = { field, what, why }
+    if (seen.has(keyOf(loss))) return
+    seen.add(keyOf(loss))
+    list.push(loss)
+  }
+}
+
+function keyOf(loss: Loss): string {
+  return `${loss.field} ${loss.what} ${loss.why}`
+}
+
+/**
+ * What the table of a wire alone decides: fields that are refused whatever they say, and fields that no other wire has.
+ * A field that is not in the table is counted without its name, which is the client's own word.
+ */
+export function applyFieldTable(fields: Json, table: FieldTable, losses: Losses) {
+  for (const [field, value] of Object.entries(fields)) {
+    if (isAbsent(value)) continue
+    const facts = table.get(field)
+    if (facts?.refusal) refuse(field, facts.refusal)
+    if (!facts) losses.add('(unknown)', 'dropped', 'not a field of this wire')
+    else if (facts.to.every(([, verdict]) => verdict === 'dropped'))
+      losses.add(field, 'dropped', 'no other wire has it')
+  }
+}

@@ -1,0 +1,37 @@
+import { GatewayError } from '../../errors.ts'
+
+/*
+ * The refusals of a client's fields, in one wording whatever the model's wire (ruling R9): the place, what is wrong with
+ * it, the cure. A place is a path into the body, `messages[3].content[1].text`: names of fields that are in our tables and
+ * numbers, nothing of the client's own (spec 7.1). `param` is the top-level field of the path.
+ */
+
+/** @param message the whole text */
+export function invalidField(path: string, message: string): GatewayError {
+  return new GatewayError('invalid_body', message, { param: topLevel(path) })
+}
+
+export function wrongType(path: string, type: string): GatewayError {
+  return invalidField(path, `The field ${path} must be ${type}.`)
+}
+
+/**
+ * @param text what is wrong there, and the cure
+ * @param param where the cure is another top-level field than the place
+ * @throws GatewayError 400 `invalid_body`.
+ */
+export function refuse(path: string, text: string, param = topLevel(path)): never {
+  throw new GatewayError('invalid_body', `${path}: ${text}`, { param })
+}
+
+function topLevel(path: string): string {
+  return path.split(/[.[]/, 1)[0]!
+}
+
+/** What several places refuse in the same words (rulings T3, T6, T9). */
+export const refusals = {
+  hostedTool:
+    'this tool is not offered on this model: send function tools only. An agent that adds web search by itself has a setting for it, e.g. web_search = "disabled".',
+  hostedChoice: 'the choice must name a function tool: this model has no other tools.',
+  remoteFile: 'files and images are not fetched: send the data itself, in base64.',
+} as const

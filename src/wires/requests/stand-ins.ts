@@ -1,0 +1,54 @@
+import type { RawJson } from '../../bytes/json.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import { sha256Hex } from '../../ids/digest.ts'
+import type { DocumentPart, ImagePart, ToolResultPart } from '../../inference/request.ts'
+import { withObjectType } from '../../inference/schema.ts'
+import { refuse } from './refusals.ts'
+
+/* What stands for what a wire or a model has no way to say, the same on every wire; and what nothing can stand for. */
+
+/** The text of a failed tool result on a wire that has no mark for it (R-RES). */
+export function failedText(result: ToolResultPart, text: string): string {
+  if (!result.isError) return text
+  if (text === '') return 'Error: tool call failed'
+  return text.slice(0, 5).toLowerCase() === 'error' ? text : `Error: ${text}`
+}
+
+/** The parts of a tool result, a failed one with that said in its first text. */
+export function failedParts(result: ToolResultPart): ToolResultPart['parts'] {
+  if (!result.isError) return result.parts
+  const first = result.parts.findIndex((part) => part.type === 'text')
+  const part = result.parts[first]
+  const text = failedText(result, part?.type === 'text' ? part.text : '')
+  return [{ type: 'text', text }, ...result.parts.filter((_, index) => index !== first)]
+}
+
+/** A text document where files are not taken: its title, then its text (R-DOC). */
+export function inlineText(document: DocumentPart): string {
+  return document.title ? `${document.title}\n${document.text ?? ''}` : (document.text ?? '')
+}
+
+export function refuseImages(profile: Profile, { at }: ImagePart) {
+  if (!profile.images) refuse(at, 'this model takes no images: remove it, or name another model.')
+}
+
+export function refuseFiles(profile: Profile, { at }: DocumentPart) {
+  if (!profile.files) refuse(at, 'this model takes no files: send its text instead, or name another model.')
+}
+
+/** Who the client acts for; upstreams of two wires take 64 characters (R-WHO). */
+export function shortId(id: string | undefined): string | undefined {
+  return id !== undefined && id.length > 64 ? sha256Hex(id) : id
+}
+
+/** What stands for a tool without arguments (R-SCHEMA). */
+const emptySchema = '{"type":"object","properties":{}}'
+
+export function toolSchema(schema: RawJson | undefined): RawJson {
+  return schema ? withObjectType(schema) : { source: emptySchema }
+}
+
+/** The name of an output schema: invented where the client's wire has none (R-JSON). */
+export function formatName(name: string | undefined): string {
+  return name ? name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) : 'output'
+}

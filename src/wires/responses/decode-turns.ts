@@ -1,0 +1,206 @@
+import { splitPreamble } from '../../inference/preamble.ts'
+import type {
+  DocumentPart,
+  ImagePart,
+  ModelPart,
+  OperatorText,
+  OperatorTurn,
+  TextPart,
+  Tool,
+  Turn,
+} from '../../inference/request.ts'
+import type { Losses } from '../requests/losses.ts'
+import { readFile, readImageUrl } from '../requests/media.ts'
+import {
+  type Body,
+  isAbsent,
+  type Json,
+  optional,
+  optionalEach,
+  readArguments,
+  readArray,
+  readContent,
+  readObject,
+  readString,
+} from '../requests/read-value.ts'
+import { refusals, refuse, wrongType } from '../requests/refusals.ts'
+import type { DecodeContext } from '../wire.ts'
+import { plainNamespace, readTools } from './decode-tools.ts'
+import { isReference, referenceRefused } from './stateless.ts'
+
+const field = 'input'
+
+/** Records of work that a provider has done: nothing another model could be given (R-DROP). */
+const providerWork = new Set<unknown>([
+  'web_search_call',
+  'file_search_call',
+  'code_interpreter_call',
+  'image_generation_call',
+  'mcp_call',
+  'mcp_list_tools',
+  'mcp_approval_request',
+  'mcp_approval_response',
+])
+
+/** Calls that the client itself executes with tools a translated model does not have, and what cannot be read at all. */
+const refusedItems = new Set<string>([
+  'custom_tool_call',
+  'custom_tool_call_output',
+  'local_shell_call',
+  'local_shell_call_output',
+  'shell_call',
+  'shell_call_output',
+  'computer_call',
+  'computer_call_output',
+  'apply_patch_call',
+  'apply_patch_call_output',
+  'tool_search_call',
+  'tool_search_output',
+  'compaction',
+])
+
+export type Conversation = { preamble: OperatorTurn[]; turns: Turn[]; tools: Tool[] }
+
+/**
+ * The conversation. A run of assistant-side items is one turn (the run rule of translation 2.6); operator messages
+ * before the first other item are preamble (R-SYS 1); `additional_tools` items declare tools (ruling T11).
+ */
+export function readTurns(body: Body, context: DecodeContext, losses: Losses): Conversation {
+  const input = body.fields[field]
+  const read: Read = { turns: [], tools: [] }
+  if (typeof input === 'string') {
+    return { ...splitPreamble([{ by: 'user', parts: [{ type: 'text', text: input }] }]), tools: [] }
+  }
+  for (const [index, entry] of readArray(input, field).entries()) {
+    const at = `${field}[${index}]`
+    const item = readObject(entry, at)
+    if (isReference(item)) throw referenceRefused(index)
+    readItem(item, at, read, { body, context, losses })
+  }
+  return { ...splitPreamble(read.turns), tools: read.tools }
+}
+
+/** What has been read so far. */
+type Read = { turns: Turn[]; tools: Tool[] }
+
+/** What it is read with. */
+type Reading = { body: Body; context: DecodeContext; losses: Losses }
+
+function readItem(item: Json, at: string, into: Read, reading: Reading) {
+  // Items without a type are messages if they have a role (ruling T11).
+  const type = isAbsent(item['type']) && !isAbsent(item['role']) ? 'message' : item['type']
+  switch (type) {
+    case 'message':
+      readMessage(item, at, into, reading.losses)
+      return
+    case 'function_call':
+      addModelParts(into, [readCall(item, at, reading.body)])
+      return
+    case 'function_call_output': {
+      const callId = readString(item['call_id'], `${at}.call_id`)
+      const parts = readContent(item['output'], `${at}.output`, 'input_text', readUserPart)
+      const said = parts.filter((part) => part.type !== 'text' || part.text !== '')
+      into.turns.push({ by: 'user', parts: [{ type: 'tool_result', callId, parts: said, isError: false }] })
+      return
+    }
+    case 'reasoning':
+      addModelParts(into, readReasoning(item, at, reading))
+      return
+    case 'additional_tools':
+      for (const tool of readTools(item['tools'], `${at}.tools`, reading.body)) into.tools.push(tool)
+      return
+  }
+  if (typeof type === 'string' && refusedItems.has(type)) {
+    refuse(at, `this model cannot be given an item of type ${type}: remove it, or name a model of this wire.`)
+  }
+  // An item kind we do not know is dropped where it is the assistant's own call, else refused (ruling T14).
+  if (!providerWork.has(type) && !(typeof type === 'string' && type.endsWith('_call'))) {
+    refuse(
+      at,
+      'this model cannot be given an item of this type; messages, function calls and their outputs can be sent.',
+    )
+  }
+  reading.losses.add(field, 'dropped', 'a record of the provider’s own work')
+}
+
+function readMessage(item: Json, at: string, into: Read, losses: Losses) {
+  const { role, content } = item
+  const place = `${at}.content`
+  switch (role) {
+    case 'system':
+    case 'developer': {
+      const texts = readContent(content, place, 'input_text', readOperatorText)
+      into.turns.push({ by: 'operator', level: role, texts })
+      return
+    }
+    case 'user':
+      into.turns.push({ by: 'user', parts: readContent(content, place, 'input_text', readUserPart) })
+      return
+    case 'assistant':
+      addModelParts(
+        into,
+        readContent(content, place, 'input_text', (part, where) => readModelPart(part, where, losses)).flat(),
+      )
+      return
+  }
+  throw wrongType(`${at}.role`, 'one of user, assistant, system, developer')
+}
+
+/** Assistant-side items join the turn they follow directly. */
+function addModelParts(into: Read, parts: ModelPart[]) {
+  const last = into.turns.at(-1)
+  if (last?.by === 'model') for (const part of parts) last.parts.push(part)
+  else if (parts.length > 0) into.turns.push({ by: 'model', parts })
+}
+
+/** Clients mix the three names of text up; it is text all the same. */
+const textTypes = new Set<unknown>(['input_text', 'output_text', 'text'])
+
+function readOperatorText(part: Json, at: string): OperatorText {
+  if (!textTypes.has(part['type'])) refuse(at, 'system and developer messages have text parts only.')
+  return { text: readString(part['text'], `${at}.text`) }
+}
+
+function readUserPart(part: Json, at: string): TextPart | ImagePart | DocumentPart {
+  if (textTypes.has(part['type'])) return { type: 'text', text: readString(part['text'], `${at}.text`) }
+  if (part['type'] === 'input_image') {
+    if (isAbsent(part['image_url'])) refuse(at, refusals.remoteFile)
+    const detail = optional(readString, part['detail'], `${at}.detail`)
+    return readImageUrl(part['image_url'], `${at}.image_url`, at, detail)
+  }
+  if (part['type'] === 'input_file') return readFile(part, at, at)
+  refuse(at, 'this model cannot be given a part of this type; text, images and files can be sent.')
+}
+
+function readModelPart(part: Json, at: string, losses: Losses): ModelPart[] {
+  if (textTypes.has(part['type'])) return [{ type: 'text', text: readString(part['text'], `${at}.text`) }]
+  if (part['type'] === 'refusal') return [{ type: 'refusal', text: readString(part['refusal'], `${at}.refusal`) }]
+  losses.add(field, 'dropped', 'an assistant part of a kind that only its provider knows')
+  return []
+}
+
+function readCall(item: Json, at: string, body: Body): ModelPart {
+  const namespace = optional(readString, item['namespace'], `${at}.namespace`)
+  return {
+    type: 'tool_call',
+    callId: readString(item['call_id'], `${at}.call_id`),
+    name: readString(item['name'], `${at}.name`),
+    argumentsText: readArguments(body, item['arguments'], `${at}.arguments`),
+    ...(namespace && namespace !== plainNamespace ? { namespace } : {}),
+  }
+}
+
+/** R-HIST: the text is for models that want theirs back, the envelope opens only for the account and model it is of. */
+function readReasoning(item: Json, at: string, { context, losses }: Reading): ModelPart[] {
+  const textsOf = (key: string) =>
+    optionalEach(item[key], `${at}.${key}`, (part, place) =>
+      readString(readObject(part, place)['text'], `${place}.text`),
+    )
+  const summary = textsOf('summary')
+  const text = (summary.length > 0 ? summary : textsOf('content')).join('\n\n')
+  const envelope = optional(readString, item['encrypted_content'], `${at}.encrypted_content`)
+  const sealed = envelope ? context.unseal(envelope) : undefined
+  if (sealed) return [{ type: 'reasoning', text, sealed }]
+  if (envelope) losses.add(field, 'dropped', 'sealed reasoning of another model')
+  return text ? [{ type: 'reasoning', text }] : []
+}

@@ -1,0 +1,34 @@
+import { plainEnvelope } from '../answers/envelope.ts'
+import type { Wire } from '../wire.ts'
+import { decodeAnswer, encodeAnswer } from './answer.ts'
+import { decodeRequest } from './decode-request.ts'
+import { encodeRequest } from './encode-request.ts'
+import { responsesFields } from './fields.ts'
+import { readAnswer } from './native-json.ts'
+import { adaptRequest } from './native-request.ts'
+import { ResponsesNativeStream } from './native-stream.ts'
+import { echoed } from './response.ts'
+import { checkStateless } from './stateless.ts'
+import { createDecoder, createEncoder } from './stream.ts'
+
+/** The responses wire (spec 4.4). */
+export const responses: Wire = {
+  name: 'responses',
+  path: '/v1/responses',
+  request: {
+    conversation: { field: 'input', kinds: 'a string or an array of items', mayBeText: true },
+    caps: ['max_output_tokens'],
+    isCapRequired: false,
+    cacheKey: 'prompt_cache_key',
+    echoed,
+    check: checkStateless,
+  },
+  fields: responsesFields,
+  callIdPrefix: 'call_',
+  credential: 'bearer',
+  probeStatus: 426,
+  signsReasoning: false,
+  envelope: plainEnvelope,
+  native: { adaptRequest, openStream: (head) => new ResponsesNativeStream(head), readAnswer },
+  translator: { decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
+}

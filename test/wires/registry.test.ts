@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
+import test from 'node:test'
+import { type WireName, wireNames } from '../../src/catalog/model.ts'
+import { wires } from '../../src/wires/wires.ts'
+
+const src = new URL('../../src/', import.meta.url).pathname
+const files = globSync('**/*.ts', { cwd: src })
+  .map((file) => file.replaceAll('\\', '/'))
+  .sort()
+const textOf = (file: string) => readFileSync(posix.join(src, file), 'utf8')
+
+/** Where a wire is called by its name outside its own folder, and why that is not the registry's business. */
+const allowed: Record<string, string> = {
+  'catalog/model.ts': 'the one list of names',
+  'cli/doctor/plan-probes.ts': 'asks the gateway as a client does, which has to speak some wire',
+  'cli/doctor/run-probe.ts': 'the same',
+  'wires/chat/fields.ts': 'what becomes of its fields on each other wire',
+  'wires/messages/fields.ts': 'what becomes of its fields on each other wire',
+  'wires/responses/fields.ts': 'what becomes of its fields on each other wire',
+}
+
+test('N1 a wire is called by its name in its folder and in a few listed files only', () => {
+  const found = files.filter((file) => wireNames.some((wire) => !isOwn(file, wire) && names(file, wire)))
+  assert.deepEqual(found, Object.keys(allowed).sort())
+})
+
+/** Its own folder; and the simulator, which is an upstream of our own and shares no code with the wires. */
+function isOwn(file: string, wire: WireName): boolean {
+  // An agent or SDK speaks the wires it speaks.
+  if (file.startsWith('cli/setup/programs/')) return true
+  if (file.startsWith('simulator/') || file.startsWith(`wires/${wire}/`)) return true
+  // One wire's name is also what another calls its conversation.
+  return wireNames.some(
+    (other) => file.startsWith(`wires/${other}/`) && wires[other].request.conversation.field === wire,
+  )
+}
+
+function names(file: string, wire: WireName): boolean {
+  const code = textOf(file).replace(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm, '')
+  return new RegExp(`['"\`]${wire}['"\`]|\\bwires\\.${wire}\\b`).test(code)
+}
+
+test('N1 the registry has every wire under its name, and no two at one path', () => {
+  assert.deepEqual(Object.keys(wires).sort(), [...wireNames].sort())
+  for (const wire of wireNames) assert.equal(wires[wire].name, wire)
+  const paths = Object.values(wires).flatMap((wire) => [wire.path, ...(wire.counter ? [wire.counter.path] : [])])
+  assert.equal(new Set(paths).size, paths.length)
+})
+
+/** What every wire's folder has; beside it a wire has files for what only it does. */
+const common = [
+  'answer.ts',
+  'decode-request.ts',
+  'decode-turns.ts',
+  'encode-request.ts',
+  'encode-turns.ts',
+  'fields.ts',
+  'index.ts',
+  'native-json.ts',
+  'native-request.ts',
+  'native-stream.ts',
+  'stop-reasons.ts',
+  'stream.ts',
+  'usage.ts',
+]
+
+test('N1 the folders of the wires have the same files for the same things', () => {
+  for (const wire of wireNames) {
+    const own = files.filter((file) => file.startsWith(`wires/${wire}/`)).map((file) => posix.basename(file))
+    assert.deepEqual(
+      common.filter((file) => !own.includes(file)),
+      [],
+      wire,
+    )
+  }
+})
+
+test('N2 the hub knows no wire: neither a name nor a prefix of an id stands in it', () => {
+  const prefixes = [
+    'msg_',
+    'chatcmpl-',
+    'resp_',
+    'fc_',
+    'rs_',
+    ...Object.values(wires).map((wire) => wire.callIdPrefix),
+  ]
+  const words = new RegExp(`\\b(?:${[...wireNames, ...prefixes].join('|')})`)
+  const hub = files.filter((file) => file.startsWith('inference/'))
+  assert.ok(hub.length > 15)
+  assert.deepEqual(
+    hub.filter((file) => words.test(textOf(file))),
+    [],
+  )
+})
