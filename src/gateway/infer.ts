@@ -18,6 +18,7 @@ import { translate } from './translate.ts'
 
 /** One inference request, from the key to the bill. The checks run in the order they stand here (ruling R1). */
 export async function infer(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
+  // What memory decides is used at once, what a store decides is waited for (accounts/eventual.ts).
   const identified = identify(gateway, call, record)
   const key = identified instanceof Promise ? await identified : identified
   const entering = enter(gateway.admission, key)
