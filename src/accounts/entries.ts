@@ -1,5 +1,5 @@
 import type { Debit } from './ledger.ts'
-import type { DebitRow } from './settlement.ts'
+import type { DebitRow } from './poster.ts'
 
 /** A line of the ledger. A credit has a reference, a debit all the rest. Amounts in nano-credits, times in Unix milliseconds. */
 export type Entry = {

@@ -3,14 +3,8 @@ import test from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Account } from '../../src/accounts/account.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
-import {
-  type DebitRow,
-  type Posted,
-  type Poster,
-  type Posting,
-  Settlement,
-  type Spool,
-} from '../../src/accounts/settlement.ts'
+import type { DebitRow, Posted, Poster, Posting, Spool } from '../../src/accounts/poster.ts'
+import { Settlement } from '../../src/accounts/settlement.ts'
 import { costNanos, createDebit } from '../store/fixtures.ts'
 
 /*

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Account } from '../../src/accounts/account.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
-import type { DebitRow } from '../../src/accounts/settlement.ts'
+import type { DebitRow } from '../../src/accounts/poster.ts'
 import { priceNanos } from '../../src/catalog/model.ts'
 import { type LedgerOptions, type OpenLedger, openLedger } from '../../src/store/sqlite/ledger-client.ts'
 

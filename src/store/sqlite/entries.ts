@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../../accounts/entries.ts'
-import type { DebitRow, Posting } from '../../accounts/settlement.ts'
+import type { DebitRow, Posting } from '../../accounts/poster.ts'
 import { resultCode, transact } from './open.ts'
 
 export type Credit = { accountId: string; amountNanos: bigint; reference: string }

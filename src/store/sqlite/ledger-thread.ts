@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { StoreSilent } from '../../accounts/account.ts'
-import type { DebitRow, Posted, Poster } from '../../accounts/settlement.ts'
+import type { DebitRow, Posted, Poster } from '../../accounts/poster.ts'
 import { StoreError } from './open.ts'
 import type { FromWorker, ToWorker, WorkerOptions } from './worker.ts'
 

@@ -1,7 +1,7 @@
 import { constants, existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { DebitRow, Spool } from '../../accounts/settlement.ts'
+import type { DebitRow, Spool } from '../../accounts/poster.ts'
 
 /** Where debits wait that the database could not take in time: one JSON object per line, beside the database. */
 export function spoolPath(storePath: string): string {

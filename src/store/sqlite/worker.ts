@@ -7,7 +7,7 @@
  */
 import { statSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { DebitRow, Posted, Posting } from '../../accounts/settlement.ts'
+import type { DebitRow, Posted, Posting } from '../../accounts/poster.ts'
 import type { Changes } from './accounts.ts'
 import { createFeed } from './feed.ts'
 import { explainErrors, resultCode } from './open.ts'

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { BookError, type BookErrorCode } from '../../src/accounts/book-error.ts'
+import { explainBookError } from '../../src/cli/book-errors.ts'
+import { createPath } from '../store/fixtures.ts'
+import { openStore } from '../support/operator.ts'
+import { run } from './run.ts'
+
+test('each rule of the books is told at the command line in a sentence with its cure', () => {
+  const told: [code: BookErrorCode, subject: string, sentence: string][] = [
+    ['name_invalid', ' a', 'An account name has 1 to 100 characters and no blanks around'],
+    ['name_taken', 'one', 'There is already an account named "one": choose another name'],
+    ['no_account', 'two', 'There is no account "two": see triwire account list'],
+    ['no_key', 'key_x', 'There is no key "key_x": see triwire key list'],
+    ['key_ambiguous', 'sk-tri-1', 'Several keys begin with sk-tri-1: name one by its id, see triwire key list'],
+    ['key_revoked', 'key_1', 'Key key_1 is revoked: make a new one with triwire key create'],
+    ['reference_missing', ' ', 'A credit needs a reference: the number of its payment, or why it is given'],
+    ['reference_conflict', 'i 1', 'Reference "i 1" was used for another account or amount: choose another one'],
+    ['overflow', 'acct_1', 'The account cannot hold so much: credit a smaller amount'],
+  ]
+  for (const [code, subject, sentence] of told) {
+    const error = explainBookError(new BookError(code, subject))
+    assert.ok(error instanceof Error)
+    assert.equal(error.message, sentence)
+  }
+})
+
+test('what is no rule of the books is told as it is', () => {
+  const error = new Error('the disk is full')
+  assert.equal(explainBookError(error), error)
+})
+
+test('a refusal of the books is one line on stderr and exit code 1', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  store.createAccount('one')
+  const { id } = store.createKey('one')
+  store.revokeKey(id)
+  const asked = await Promise.all(
+    [
+      ['account', 'create', 'one'],
+      ['account', 'show', 'two'],
+      ['key', 'list', 'two'],
+      ['key', 'rotate', id],
+    ].map((args) => run([...args, '--store', path])),
+  )
+  assert.deepEqual(
+    asked.map(({ code, stdout, stderr }) => [code, stdout, stderr]),
+    [
+      [1, '', 'triwire: There is already an account named "one": choose another name\n'],
+      [1, '', 'triwire: There is no account "two": see triwire account list\n'],
+      [1, '', 'triwire: There is no account "two": see triwire account list\n'],
+      [1, '', `triwire: Key ${id} is revoked: make a new one with triwire key create\n`],
+    ],
+  )
+})
