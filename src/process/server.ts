@@ -20,6 +20,9 @@ const tickMs = 250
 /** How long what was cut at the drain's deadline may take to be settled and written out (faults F-P3). */
 const cutMs = 4_000
 
+/** How often a drain looks whether it is over. */
+const lookMs = 20
+
 const headerBytesMax = 16_384
 const headersMax = 100
 
@@ -59,7 +62,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   let upstreams = openUpstreams(config)
   let isReady = true
   let isDraining = false
-  let hurryUp = () => {}
+  let isHurried = false
   const deliveries = new Set<Ticking>()
   // The process's own time: how late its loop is has nothing to do with any other clock.
   const load = createLoadWatch(() => performance.now())
@@ -108,7 +111,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     for (const delivery of deliveries) delivery.tick(now)
   }, tickMs)
 
-  return { gateway, address, adminAddress, reload, drain, hurry: () => hurryUp() }
+  return { gateway, address, adminAddress, reload, drain, hurry }
 
   async function listenOnBoth() {
     const address = await listen(edge.server, config.listen)
@@ -137,37 +140,41 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     return createUpstreams(from.upstreams, { connectMs: from.timeouts.connectMs, headerBytesMax })
   }
 
+  function hurry(): void {
+    isHurried = true
+  }
+
   async function drain(delayMs: number, deadlineMs: number): Promise<void> {
     isDraining = true
-    const hurried = new Promise<void>((resolve) => {
-      hurryUp = resolve
-    })
     log.event('info', 'drain', { live: edge.running, delay_ms: delayMs })
     // A load balancer needs a moment to learn that we are leaving.
-    await Promise.race([sleep(delayMs), hurried])
+    await waitUntil(() => isHurried, delayMs)
     isReady = false
     edge.server.close()
     edge.server.closeIdleConnections()
-    const deadline = clockMs() + deadlineMs
-    const isHurried = hurried.then(() => true)
-    for (let reported = clockMs(); edge.running > 0 && clockMs() < deadline; ) {
-      if (await Promise.race([sleep(50).then(() => false), isHurried])) break
+    let reported = clockMs()
+    await waitUntil(() => {
       if (clockMs() - reported >= 5_000) {
         reported = clockMs()
         log.event('info', 'drain', { live: edge.running })
       }
-    }
+      return isHurried || edge.running === 0
+    }, deadlineMs)
     if (edge.running > 0) log.event('info', 'drain_cut', { live: edge.running })
     for (const delivery of [...deliveries]) delivery.shutDown()
     // Their ends are on the way; a client that does not read gets no more than this.
-    const isBusy = () => deliveries.size > 0 || edge.running > 0
-    for (const until = clockMs() + cutMs; isBusy() && clockMs() < until; ) await sleep(10)
+    await waitUntil(() => deliveries.size === 0 && edge.running === 0, cutMs)
     edge.server.closeAllConnections()
     admin.close()
     admin.closeAllConnections()
     clearInterval(ticker)
     load.stop()
     await upstreams.close()
+  }
+
+  /** Until it is so, or so long by the clock that was given, which a test turns. */
+  async function waitUntil(isSo: () => boolean, forMs: number): Promise<void> {
+    for (const end = clockMs() + forMs; !isSo() && clockMs() < end; ) await sleep(lookMs)
   }
 }
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { parseCredits } from '../../src/accounts/credit.ts'
@@ -10,7 +9,10 @@ import { startServer } from '../../src/process/server.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
 import { openLedger } from '../../src/store/sqlite/ledger-client.ts'
 import { openStore, type Store } from '../../src/store/sqlite/store.ts'
+import { atEnd } from './at-end.ts'
+import { testFolder } from './folder.ts'
 import { openTap } from './tap.ts'
+import { until } from './waiting.ts'
 
 export type TestGateway = {
   /** Without a trailing slash, e.g. `http://127.0.0.1:41234`. */
@@ -32,6 +34,14 @@ export type TestGateway = {
   logLines(): Promise<Record<string, unknown>[]>
   /** The one access line of a request. Waits until it is there. */
   logOf(requestId: string): Promise<Record<string, unknown>>
+  /** The first line with these fields. Waits until it is there. */
+  logWith(fields: Record<string, unknown>): Promise<Record<string, unknown>>
+  /** How many requests it has begun to read. */
+  begun(): number
+  /** How many of them have no end yet: their answer is not whole, or its client has not taken all of it. */
+  unended(): number
+  /** Puts the same configuration with these parts changed in force, as SIGHUP does. */
+  reload(more: Record<string, unknown>): void
   /** POSTs JSON with the key. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
   /** Answers so far that no client's types hold, each told once. What nobody takes makes `close` throw. */
@@ -64,8 +74,13 @@ export const nativeModels = [
 
 /** A whole gateway in this process: real listener, real store in a folder of its own, the simulator as upstream. */
 export async function startTestGateway(options: TestOptions = {}): Promise<TestGateway> {
-  const folder = mkdtempSync(join(process.env['TRIWIRE_TEST_DIR'] ?? tmpdir(), 'gateway-'))
+  const folder = testFolder('gateway')
   const simulator = await startSimulator({ record: true })
+  const started: (() => unknown)[] = [simulator.close]
+  let closing: Promise<void> | undefined
+  // A start that fails half way leaves nothing behind either.
+  // What the test's own closing found it knows already.
+  atEnd(() => (closing ? closing.catch(() => {}) : closeAll()))
   const configPath = join(folder, 'triwire.yaml')
   const file = {
     listen: '127.0.0.1:0',
@@ -88,6 +103,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   const store = openStore(config.store)
   store.createAccount('tester', parseCredits(options.credit ?? '100'))
   const { key } = store.createKey('tester')
+  started.unshift(() => store.close())
   const ledger = await openLedger({
     path: config.store,
     settleDeadlineMs: config.timeouts.settleDeadlineMs,
@@ -96,8 +112,14 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     log: log.event,
     pollMs: 50,
   })
+  started.unshift(ledger.close)
   const server = await startServer({ config, ledger, log, nowMs, clockMs })
+  started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(server.address.port, (model) => server.gateway.config().catalog.models.get(model)?.wire)
+  started.push(() => {
+    tap.close()
+    assert.deepEqual(tap.takeViolations(), [], 'every answer is as the types of its wire say')
+  })
   const url = `http://127.0.0.1:${server.address.port}`
 
   const logLines = async () => {
@@ -120,13 +142,13 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
       for (const delivery of [...server.gateway.deliveries]) delivery.tick(clockMs())
     },
     logLines,
-    async logOf(requestId) {
-      for (let tries = 0; tries < 200; tries++) {
-        const line = (await logLines()).find((candidate) => candidate['id'] === requestId)
-        if (line) return line
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
-      throw new Error(`no access line for ${requestId}`)
+    logOf: (id) => logWith({ id }),
+    logWith,
+    begun: tap.begun,
+    unended: tap.unended,
+    reload(more) {
+      writeFileSync(configPath, stringify({ ...file, ...more }), { mode: 0o600 })
+      server.reload(loadConfig({ config: configPath }, {}, folder))
     },
     post: (path, body, headers = {}) =>
       fetch(url + path, {
@@ -135,13 +157,21 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     takeViolations: tap.takeViolations,
-    async close() {
-      await server.drain(0, 1_000)
-      await ledger.close()
-      store.close()
-      await simulator.close()
-      tap.close()
-      assert.deepEqual(tap.takeViolations(), [], 'every answer is as the types of its wire say')
-    },
+    close: () => (closing ??= closeAll()),
+  }
+
+  async function logWith(fields: Record<string, unknown>): Promise<Record<string, unknown>> {
+    const wanted = Object.entries(fields)
+    let line: Record<string, unknown> | undefined
+    const isThere = async () => {
+      line = (await logLines()).find((candidate) => wanted.every(([name, value]) => candidate[name] === value))
+      return line
+    }
+    await until(isThere, `a line in the log with ${JSON.stringify(fields)}`)
+    return line!
+  }
+
+  async function closeAll(): Promise<void> {
+    for (const close of started) await close()
   }
 }
