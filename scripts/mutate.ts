@@ -13,6 +13,7 @@ import type { Instrumented } from './mutate/probe.ts'
 import { tryMutants, visitMutants } from './mutate/run.ts'
 
 // npm run test:mutations -- [folder or file of src …] [--sample 300] [--seed 1] [--jobs 2] [--report file] [--root folder]
+//   [--tests folder or file …]
 //
 // Changes the code in one place at a time and looks whether a test fails. What no test notices is a line that may break
 // unseen. `--sample` takes so many changes of each folder, chosen by `--seed`. Survivors that are right to survive stand
@@ -25,6 +26,7 @@ const { values: options, positionals } = parseArgs({
     seed: { type: 'string', default: '1' },
     jobs: { type: 'string', default: `${Math.min(4, availableParallelism())}` },
     report: { type: 'string' },
+    tests: { type: 'string', multiple: true, default: ['test'] },
     root: { type: 'string', default: join(import.meta.dirname, '..') },
   },
 })
@@ -48,7 +50,10 @@ async function run(): Promise<void> {
   say(`${mutants.length} of ${all.length} changes in ${new Set(all.map(({ file }) => file)).size} files`)
 
   const judge = createJudge({ place, mutants, tryMutants })
-  const testFiles = globSync('test/**/*.test.ts', { cwd: root })
+  const testFiles = globSync(
+    options.tests.map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`)),
+    { cwd: root },
+  )
     .map((file) => file.replaceAll('\\', '/'))
     .sort()
   let done = 0

@@ -10,7 +10,7 @@ import { createEdge } from '../http/server.ts'
 import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
 import { createUpstreams } from '../upstream/send.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
-import { createLoadWatch } from './load-watch.ts'
+import { createLoadWatch, type LoadWatch } from './load-watch.ts'
 import type { Log } from './log.ts'
 import { readSealKey } from './seal-key.ts'
 
@@ -34,6 +34,8 @@ export type ServerParts = {
   nowMs?: () => number
   /** Monotonic milliseconds; a test's clock. */
   clockMs?: () => number
+  /** Whether the process can keep up; a test's process may be slow. */
+  load?: LoadWatch
 }
 
 /** A gateway that listens. main makes one for the process; a test makes one for itself. */
@@ -65,7 +67,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   let isHurried = false
   const deliveries = new Set<Ticking>()
   // The process's own time: how late its loop is has nothing to do with any other clock.
-  const load = createLoadWatch(() => performance.now())
+  const load = parts.load ?? createLoadWatch(() => performance.now())
 
   const gateway: Gateway = {
     config: () => config,

@@ -28,6 +28,8 @@ export type TestGateway = {
   configPath: string
   server: Awaited<ReturnType<typeof startServer>>
   ledger: Awaited<ReturnType<typeof openLedger>>
+  /** What the gateway takes for the time: it stands still. */
+  nowMs(): number
   /** Adds to what the gateway takes for the time, then lets every deadline be looked at. */
   advance(ms: number): void
   /** The access log so far, and the process events among it. */
@@ -96,9 +98,12 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   const config = loadConfig({ config: configPath }, {}, folder)
 
   const logPath = join(folder, 'access.log')
-  let offsetMs = 0
-  const nowMs = () => Date.now() + offsetMs
-  const clockMs = () => performance.now() + offsetMs
+  // The time stands still until it is turned, so that a busy machine changes nothing; it goes on for the closing.
+  const startedMs = Date.now()
+  let turnedMs = 0
+  let closingMs: number | undefined
+  const clockMs = () => turnedMs + (closingMs === undefined ? 0 : performance.now() - closingMs)
+  const nowMs = () => startedMs + clockMs()
   const log = createLog({ level: 'info', isPretty: false, descriptor: openSync(logPath, 'a'), nowMs })
   const store = openStore(config.store)
   store.createAccount('tester', parseCredits(options.credit ?? '100'))
@@ -113,7 +118,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     pollMs: 50,
   })
   started.unshift(ledger.close)
-  const server = await startServer({ config, ledger, log, nowMs, clockMs })
+  const server = await startServer({ config, ledger, log, nowMs, clockMs, load: { isShedding: false, stop() {} } })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(server.address.port, (model) => server.gateway.config().catalog.models.get(model)?.wire)
   started.push(() => {
@@ -137,8 +142,9 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     configPath,
     server,
     ledger,
+    nowMs,
     advance(ms) {
-      offsetMs += ms
+      turnedMs += ms
       for (const delivery of [...server.gateway.deliveries]) delivery.tick(clockMs())
     },
     logLines,
@@ -172,6 +178,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   }
 
   async function closeAll(): Promise<void> {
+    closingMs = performance.now()
     for (const close of started) await close()
   }
 }
