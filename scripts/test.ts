@@ -14,12 +14,17 @@ const args = process.argv.slice(2)
 const options = args.filter((arg) => arg.startsWith('--'))
 const named = args.filter((arg) => !arg.startsWith('--'))
 
+/** No test comes near it, on the busiest machine; a file has ten minutes, and says what it was doing (test/support/watch.ts). */
+const testLimitMs = 180_000
+
 const { status } = spawnSync(
   process.execPath,
   [
     '--test',
     '--test-reporter=spec',
     '--test-concurrency=2',
+    `--test-timeout=${testLimitMs}`,
+    `--import=${new URL('../test/support/watch.ts', import.meta.url)}`,
     ...options,
     ...(named.length > 0 ? named : ['test']).map(toGlob),
   ],

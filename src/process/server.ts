@@ -13,7 +13,7 @@ import { createEdge, type EdgeRefusal } from '../http/server.ts'
 import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createUpstreams } from '../upstream/send.ts'
-import { createLoadWatch } from './load-watch.ts'
+import { createLoadWatch, type LoadWatch } from './load-watch.ts'
 import type { Log } from './log.ts'
 import { readSealKey } from './seal-key.ts'
 
@@ -22,6 +22,9 @@ const tickMs = 250
 
 /** How long what was cut at the drain's deadline may take to be settled and written out (faults F-P3). */
 const cutMs = 4_000
+
+/** How often a drain looks whether it is over. */
+const lookMs = 20
 
 const headerBytesMax = 16_384
 const headersMax = 100
@@ -34,6 +37,8 @@ export type ServerParts = {
   nowMs?: () => number
   /** Monotonic milliseconds; a test's clock. */
   clockMs?: () => number
+  /** Whether the process can keep up; a test's process may be slow. */
+  load?: LoadWatch
 }
 
 /** A gateway that listens. main makes one for the process; a test makes one for itself. */
@@ -64,9 +69,9 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   let windows = openWindows(config)
   let isReady = true
   let isDraining = false
-  let hurryUp = () => {}
+  let isHurried = false
   // The process's own time: how late its loop is has nothing to do with any other clock.
-  const load = createLoadWatch(() => performance.now())
+  const load = parts.load ?? createLoadWatch(() => performance.now())
 
   const gateway: Gateway = {
     snapshots,
@@ -113,7 +118,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   })
   const ticker = setInterval(() => tick(gateway, clockMs()), tickMs)
 
-  return { gateway, address, adminAddress, reload, drain, hurry: () => hurryUp() }
+  return { gateway, address, adminAddress, reload, drain, hurry }
 
   async function listenOnBoth() {
     const address = await listen(edge.server, config.listen)
@@ -136,37 +141,41 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     return createThrottle({ limit: limits.failedAuthPerMinute, windowMs: 60_000, clockMs })
   }
 
+  function hurry(): void {
+    isHurried = true
+  }
+
   async function drain(delayMs: number, deadlineMs: number): Promise<void> {
     isDraining = true
-    const hurried = new Promise<void>((resolve) => {
-      hurryUp = resolve
-    })
     log.event('info', 'drain', { live: edge.running, delay_ms: delayMs })
     // A load balancer needs a moment to learn that we are leaving.
-    await Promise.race([sleep(delayMs), hurried])
+    await waitUntil(() => isHurried, delayMs)
     isReady = false
     edge.server.close()
     edge.server.closeIdleConnections()
-    const deadline = clockMs() + deadlineMs
-    const isHurried = hurried.then(() => true)
-    for (let reported = clockMs(); edge.running > 0 && clockMs() < deadline; ) {
-      if (await Promise.race([sleep(50).then(() => false), isHurried])) break
+    let reported = clockMs()
+    await waitUntil(() => {
       if (clockMs() - reported >= 5_000) {
         reported = clockMs()
         log.event('info', 'drain', { live: edge.running })
       }
-    }
+      return isHurried || edge.running === 0
+    }, deadlineMs)
     if (edge.running > 0) log.event('info', 'drain_cut', { live: edge.running })
     for (const delivery of [...gateway.deliveries]) delivery.shutDown()
     // Their ends are on the way; a client that does not read gets no more than this.
-    const isBusy = () => gateway.deliveries.size > 0 || edge.running > 0
-    for (const until = clockMs() + cutMs; isBusy() && clockMs() < until; ) await sleep(10)
+    await waitUntil(() => gateway.deliveries.size === 0 && edge.running === 0, cutMs)
     edge.server.closeAllConnections()
     admin.close()
     admin.closeAllConnections()
     clearInterval(ticker)
     load.stop()
     await snapshots.close()
+  }
+
+  /** Until it is so, or so long by the clock that was given, which a test turns. */
+  async function waitUntil(isSo: () => boolean, forMs: number): Promise<void> {
+    for (const end = clockMs() + forMs; !isSo() && clockMs() < end; ) await sleep(lookMs)
   }
 }
 

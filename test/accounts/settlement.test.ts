@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
 import type { Account } from '../../src/accounts/account.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
 import type { DebitRow, Posted, Poster, Posting, Spool } from '../../src/accounts/poster.ts'
 import { Settlement } from '../../src/accounts/settlement.ts'
 import { costNanos, createDebit } from '../store/fixtures.ts'
+import { turn } from '../support/waiting.ts'
 
 /*
  * The settlement over a poster and a spool that do what the test says, and a clock that the test turns.

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
 import { StoreSilent } from '../../src/accounts/account.ts'
 import { shareReadings } from '../../src/accounts/shared-reading.ts'
+import { turn } from '../support/waiting.ts'
 
 /** Readings that end when the test says so, on a clock that the test turns. */
 function createReadings() {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import test from 'node:test'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { createDebitRow, createPath, open, until } from '../store/fixtures.ts'
+import { testFolder } from '../support/folder.ts'
 import { openStore } from '../support/operator.ts'
 import { run } from './run.ts'
 
@@ -138,9 +138,8 @@ test('X4 the flag beats the variable', async (t) => {
   )
 })
 
-test('setup prints the settings each client needs, with what must be switched off', async (t) => {
-  const cwd = mkdtempSync(join(tmpdir(), 'triwire-cli-'))
-  t.after(() => rmSync(cwd, { recursive: true }))
+test('setup prints the settings each client needs, with what must be switched off', async () => {
+  const cwd = testFolder('cli')
   const setup = async (...args: string[]) => (await run(['setup', ...args, '--key', 'sk-tri-k'], { cwd })).stdout
   const [codex, aiSdk, claude, node] = await Promise.all([
     setup('codex', '--url', 'https://gateway.example/v1/'),
@@ -157,9 +156,8 @@ test('setup prints the settings each client needs, with what must be switched of
   assert.match(node!, /baseURL: 'http:\/\/127\.0\.0\.1:8080\/v1', apiKey: 'sk-tri-k'/)
 })
 
-test('setup --write merges into a JSON file, keeps the old one and does not change one unasked', async (t) => {
-  const cwd = mkdtempSync(join(tmpdir(), 'triwire-cli-'))
-  t.after(() => rmSync(cwd, { recursive: true }))
+test('setup --write merges into a JSON file, keeps the old one and does not change one unasked', async () => {
+  const cwd = testFolder('cli')
   const setup = (...args: string[]) => run(['setup', ...args, '--write'], { cwd, env: { HOME: cwd } })
   const file = join(cwd, '.claude', 'settings.json')
   const read = (path = file) => JSON.parse(readFileSync(path, 'utf8'))
@@ -187,9 +185,8 @@ test('setup --write merges into a JSON file, keeps the old one and does not chan
   assert.equal((await setup('copilot', '--yes')).code, 2)
 })
 
-test('setup refuses a wire that the client does not speak, and takes the one of the model where it does', async (t) => {
-  const cwd = mkdtempSync(join(tmpdir(), 'triwire-cli-'))
-  t.after(() => rmSync(cwd, { recursive: true }))
+test('setup refuses a wire that the client does not speak, and takes the one of the model where it does', async () => {
+  const cwd = testFolder('cli')
   const setup = (...args: string[]) => run(['setup', ...args, '--json'], { cwd })
   assert.match((await setup('codex', '--wire', 'chat')).stderr, /codex speaks responses and not chat/)
   assert.equal((await setup('pi', '--model', 'sim-messages')).json['wire'], 'messages')
@@ -197,9 +194,8 @@ test('setup refuses a wire that the client does not speak, and takes the one of 
   assert.equal((await setup('codex', '--model', 'sim-chat')).json['wire'], 'responses')
 })
 
-test('a mistake in the configuration is told line by line, and does not stand in the way of the store', async (t) => {
-  const cwd = mkdtempSync(join(tmpdir(), 'triwire-cli-'))
-  t.after(() => rmSync(cwd, { recursive: true }))
+test('a mistake in the configuration is told line by line, and does not stand in the way of the store', async () => {
+  const cwd = testFolder('cli')
   writeFileSync(join(cwd, 'triwire.yaml'), 'listen: 127.0.0.1:8080\nunknown_key: 1\n')
   const checked = await run(['check'], { cwd })
   assert.equal(checked.code, 1)

@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import test from 'node:test'
 import { chooseModels } from '../../src/cli/doctor/choose-models.ts'
 import { builtInScripts } from '../../src/simulator/built-in-scripts.ts'
+import { listen } from '../support/listen.ts'
 
 async function choose(ids: readonly string[], named: readonly string[] = [], modelsMax = 10) {
   const server = createServer((_request, response) => response.end(JSON.stringify({ data: ids.map((id) => ({ id })) })))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  try {
-    return await chooseModels({ origin, named, modelsMax, timeoutMs: 60_000 })
-  } finally {
-    server.close()
-  }
+  const origin = `http://127.0.0.1:${await listen(server)}`
+  return chooseModels({ origin, named, modelsMax, timeoutMs: 60_000 })
 }
 
 test('doctor asks the models of the built-in catalog that behave', async () => {
@@ -40,10 +35,7 @@ test('doctor without any model to ask says which option names one', async () => 
 
 test('doctor waits no longer than --timeout for a server that is silent', async () => {
   const server = createServer(() => {})
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const origin = `http://127.0.0.1:${await listen(server)}`
   const asked = chooseModels({ origin, named: [], modelsMax: 1, timeoutMs: 20 })
   await assert.rejects(asked, /cannot be reached: no whole answer within 0\.02 s: allow more with --timeout/)
-  server.closeAllConnections()
-  server.close()
 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import test, { after, before } from 'node:test'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
+import { listen } from '../support/listen.ts'
 import { run } from './run.ts'
 
 type Row = { model: string | null; wire: string | null; probe: string; result: string; tokens: number; note: string }
@@ -63,10 +63,7 @@ test('doctor says where a model does not call the tool that it must', async () =
 
 test('doctor works against any base URL, and tells a server that is no gateway', async () => {
   const server = createServer((_request, response) => response.end('hello'))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`
-  const strange = await doctor('any', url)
-  server.close()
+  const strange = await doctor('any', `http://127.0.0.1:${await listen(server)}/v1/`)
   assert.equal(strange.code, 1)
   assert.equal(strange.failed.length, 26)
   assert.match(strange.findings[0]!.note, /not a JSON object: is this base URL a gateway/)
@@ -117,9 +114,8 @@ test('doctor names a failing gateway answer, its cure and its request id', async
 })
 
 test('doctor finds what a broken server does wrong, and never prints the key that it echoes', async () => {
-  const broken = await startBrokenServer()
-  const { code, stdout, stderr } = await run(['doctor', '--key', 'sk-secret-1', '--base-url', broken.url, '--json'])
-  broken.close()
+  const url = await startBrokenServer()
+  const { code, stdout, stderr } = await run(['doctor', '--key', 'sk-secret-1', '--base-url', url, '--json'])
   assert.equal(code, 1)
   const findings: Row[] = JSON.parse(stdout).findings
   const notes = Object.fromEntries(findings.map(({ wire, probe, note }) => [`${wire} ${probe}`, note]))
@@ -227,6 +223,5 @@ async function startBrokenServer() {
       response.end(JSON.stringify({ error: { message: `key ${key}\n\u001b seen` } }))
     } else response.end(stream ?? JSON.stringify(bodies[path] ?? {}))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
+  return `http://127.0.0.1:${await listen(server)}`
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { resolve } from 'node:path'
+import { patienceMs } from '../support/waiting.ts'
 
 const cli = resolve(import.meta.dirname, '../../src/cli/cli.ts')
 
@@ -15,7 +16,9 @@ export function run(
 ): Promise<Run> {
   const env: NodeJS.ProcessEnv = { ...process.env, NODE_NO_WARNINGS: '1', ...options.env }
   return new Promise((done) => {
-    execFile(process.execPath, [cli, ...args], { env, cwd: options.cwd }, (error, stdout, stderr) => {
+    // A program that does not end shall fail its test, not stay behind.
+    const limits = { timeout: 4 * patienceMs, killSignal: 'SIGKILL' } as const
+    execFile(process.execPath, [cli, ...args], { env, cwd: options.cwd, ...limits }, (error, stdout, stderr) => {
       const code = error ? Number(error.code) : 0
       done({ code, stdout, stderr, json: args.includes('--json') && code === 0 ? JSON.parse(stdout) : [] })
     })

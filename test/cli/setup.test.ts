@@ -1,10 +1,8 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import test from 'node:test'
 import { Command } from 'commander'
 import { programs } from '../../src/cli/setup/programs/index.ts'
 import { addSetupCommand } from '../../src/cli/setup/setup.ts'
+import { testFolder } from '../support/folder.ts'
 
 /*
  * What `triwire setup NAME` prints, to the byte: people paste it. The texts stand in setup.test.ts.snapshot. After a
@@ -12,7 +10,7 @@ import { addSetupCommand } from '../../src/cli/setup/setup.ts'
  */
 
 // Without a configuration file the built-in catalog is there.
-process.chdir(mkdtempSync(join(process.env['TRIWIRE_TEST_DIR'] ?? tmpdir(), 'setup-')))
+process.chdir(testFolder('setup'))
 delete process.env['TRIWIRE_CONFIG']
 
 for (const [name, { wires }] of Object.entries(programs)) {

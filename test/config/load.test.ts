@@ -1,14 +1,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the configuration look like placeholders
 import assert from 'node:assert'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import test, { after } from 'node:test'
+import test from 'node:test'
 import { loadConfig, withSimulator } from '../../src/config/load.ts'
 import { ConfigError, type Problem } from '../../src/config/problem.ts'
+import { testFolder } from '../support/folder.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'triwire-config-'))
-after(() => rmSync(folder, { recursive: true }))
+const folder = testFolder('config')
 
 const env = { UP1_KEY: 'canary-upstream-key' }
 

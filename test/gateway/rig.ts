@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ApiKey } from '../../src/accounts/account.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
 import type { Model, WireName } from '../../src/catalog/model.ts'
@@ -18,6 +17,7 @@ import type { UpstreamListener, UpstreamRequest } from '../../src/upstream/upstr
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { modelOf } from '../native/models.ts'
 import { asks } from '../support/native.ts'
+import { turn } from '../support/waiting.ts'
 
 /** One request as it was sent, and the hand that answers it. */
 export type Sent = UpstreamRequest & {
@@ -220,7 +220,7 @@ export function startRig(options: RigOptions = {}): Rig {
       nowMs += ms
       tick(gateway, nowMs)
     },
-    turn: () => nextTurn(),
+    turn,
   }
   const release = () => void rig.released++
   new Delivery({ gateway, snapshot, call, record, key, model, exchange, affinity: undefined, release }).run().then(

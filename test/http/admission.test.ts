@@ -4,6 +4,7 @@ import type { ApiKey } from '../../src/accounts/account.ts'
 import type { Admission, Refused } from '../../src/accounts/admission.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { openRaw } from '../support/raw.ts'
+import { until } from '../support/waiting.ts'
 
 /*
  * The walk before an admission on another machine (ruling R1): it answers later, and decides in `admit`.
@@ -67,13 +68,9 @@ test('R1 a client that leaves in the middle of its body has ended between enter 
   connection.write(
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.key}\r\ncontent-length: 99\r\n\r\n{"model":`,
   )
-  const until = async (count: number) => {
-    for (let tries = 0; tries < 500 && told.length < count; tries++)
-      await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  await until(1)
+  await until(() => told.length === 1)
   connection.socket.destroy()
-  await until(2)
+  await until(() => told.length === 2)
   assert.deepEqual(told, ['enter tester', 'over'])
 })
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
+import { createHeld } from '../support/held.ts'
+import { startNative } from '../support/native.ts'
 import { openRaw, type RawResult, raw } from '../support/raw.ts'
+import { repeat, until } from '../support/waiting.ts'
 
 let gateway: TestGateway
 before(async () => {
@@ -75,7 +77,7 @@ test('F-C22 chunk extensions and trailers are ignored, a key in a trailer too', 
 test('F-C23 expect: 100-continue is told to go on once key and size are good', async () => {
   const connection = await openRaw(gateway.url)
   connection.write(head(chat, ['expect: 100-continue', `content-length: ${question.length}`]))
-  await connection.read({ quietMs: 100 })
+  await connection.read({ until: /100 Continue\r\n\r\n/ })
   connection.write(question)
   const result = await connection.read({ answers: 1 })
   assert.deepEqual(told(result), [100, 200])
@@ -137,7 +139,6 @@ test('F-C26 a CONNECT that is reset before its answer harms nobody', async () =>
     write('CONNECT a.example:443 HTTP/1.1\r\nhost: a\r\n\r\n')
     socket.resetAndDestroy()
   }
-  await sleep(20)
   assert.equal((await fetch(`${gateway.url}/v1/models`)).status, 200)
 })
 
@@ -208,10 +209,10 @@ test('R11 F-C2 a body that stops, or trickles past its deadline, gets 408 in the
   const id = stops.answers[0]!.headers.get('x-request-id')!
   assert.equal((await gateway.logOf(id))['outcome'], 'client_timeout')
   const connection = await openRaw(gateway.url)
-  connection.write(head(chat, ['content-length: 100']))
-  const trickle = setInterval(() => connection.write(' '), 50)
+  connection.write(head(chat, ['content-length: 1000000']))
+  const trickle = repeat(() => connection.write(' '))
   const result = await connection.read()
-  clearInterval(trickle)
+  trickle.stop()
   assert.deepEqual(told(result), ['408 invalid_body'])
   assert.equal(gateway.simulator.requests.length, before)
 })
@@ -231,14 +232,16 @@ test('reliability §3 a refused request whose body never comes does not keep its
 test('F-C3 a client that leaves in the middle of its body is logged as gone, and no model is asked', async () => {
   const before = gateway.simulator.requests.length
   const { socket, write } = await openRaw(gateway.url)
+  const begun = gateway.begun()
+  const aborts = async () => (await gateway.logLines()).filter((line) => line['outcome'] === 'client_abort').length
+  const abortsBefore = await aborts()
   write(head(chat, ['content-length: 100']) + question.slice(0, 10))
-  await sleep(20)
+  await until(() => gateway.begun() > begun)
   socket.resetAndDestroy()
-  await sleep(50)
+  await until(async () => (await aborts()) === abortsBefore + 1, 'the reset is logged')
   const fin = await raw(gateway.url, head(chat, ['content-length: 100']) + question.slice(0, 10), { fin: true })
   assert.equal(fin.answers.length, 0)
-  const outcomes = (await gateway.logLines()).slice(-2).map((line) => line['outcome'])
-  assert.deepEqual(outcomes, ['client_abort', 'client_abort'])
+  await until(async () => (await aborts()) === abortsBefore + 2, 'the end is logged')
   assert.equal(gateway.simulator.requests.length, before)
 })
 
@@ -250,26 +253,24 @@ test('F-C21 bytes above 0x7f in headers are legal: the beta header travels as it
 })
 
 test('F-C49 at the limit of connections the oldest idle one makes room; those in use are untouched', async () => {
-  const small = await startTestGateway({
-    models: [testModel('slow', 'chat', { upstream_model: 'script:slow' })],
-    config: { limits: { connections_max: 3 } },
-  })
-  small.simulator.script('slow', { reply: 'one two three four', delay_ms: 40 })
-  const body = streamed.replace('native-chat', 'slow')
+  const native = await startNative({ config: { limits: { connections_max: 3 } } })
+  const { gateway: small, upstream } = native
+  const { answer, letGo } = createHeld()
+  upstream.play(answer)
   const busy = await openRaw(small.url)
-  busy.write(head(chat, [`content-length: ${body.length}`], '1.1', small.key) + body)
-  await sleep(30)
+  busy.write(head(chat, [`content-length: ${streamed.length}`], '1.1', small.key) + streamed)
+  await upstream.untilHeard()
   const [oldest, second, third] = [await openRaw(small.url), await openRaw(small.url), await openRaw(small.url)]
-  assert.equal((await oldest.read({ quietMs: 500 })).isClosed, true)
+  assert.equal((await oldest.read()).isClosed, true)
   for (const { write, read, socket } of [second, third]) {
     write('GET /v1/models HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
     assert.deepEqual(told(await read()), [200])
     socket.destroy()
   }
+  letGo()
   const { answers } = await busy.read({ answers: 1 })
   assert.match(answers[0]!.body, /data: \[DONE\]\n\n$/)
-  busy.socket.destroy()
-  await small.close()
+  await native.close()
 })
 
 test('F-C9 a JSON answer that its client does not take is not kept for ever', async () => {
@@ -280,8 +281,8 @@ test('F-C9 a JSON answer that its client does not take is not kept for ever', as
   const { socket, write, read } = await openRaw(other.url)
   socket.pause()
   write(head(chat, [`content-length: ${body.length}`], '1.1', other.key) + body)
-  for (let i = 0; i < 300 && (await other.logLines()).every((line) => line['outcome'] !== 'ok'); i++) await sleep(10)
-  await sleep(600)
+  await other.logWith({ outcome: 'ok' })
+  await until(() => other.unended() === 0, 'the gateway gives up')
   socket.resume()
   const { answers, isClosed } = await read()
   assert.deepEqual([answers[0]!.status, answers[0]!.isWhole, isClosed], [200, false, true])

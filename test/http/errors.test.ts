@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
+import { until } from '../support/waiting.ts'
 
 let gateway: TestGateway
 let suspended: string
@@ -31,17 +32,13 @@ before(async () => {
   gateway.store.setAccountState('suspended', 'suspended')
   poor = addAccount('poor', 0n)
   limited = addAccount('limited', 5_000_000_000n)
-  await waitUntil(async () => (await ask('/v1/messages', {}, { 'x-api-key': limited })).status === 400)
+  await until(async () => (await ask('/v1/messages', {}, { 'x-api-key': limited })).status === 400)
 })
 after(() => gateway.close())
 
 function addAccount(name: string, nanos: bigint): string {
   gateway.store.createAccount(name, nanos)
   return gateway.store.createKey(name).key
-}
-
-async function waitUntil(isSo: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 100 && !(await isSo()); i++) await new Promise((resolve) => setTimeout(resolve, 20))
 }
 
 function ask(path: string, body: unknown, headers: Record<string, string> = {}, method = 'POST'): Promise<Response> {

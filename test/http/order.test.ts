@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { openRaw, raw } from '../support/raw.ts'
+import { until } from '../support/waiting.ts'
 
 /*
  * Ruling R1 by pairs: of two things wrong with one request the earlier one in the order of checks is told.
@@ -16,10 +17,10 @@ before(async () => {
     keys[name] = gateway.store.createKey(name).key
   }
   gateway.store.setAccountState('suspended', 'suspended')
-  for (let i = 0; i < 100 && (await tell({ key: keys['fresh'], body: '[]' })) === '401 invalid_api_key'; i++) {
+  await until(async () => {
     gateway.advance(61_000)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+    return (await tell({ key: keys['fresh'], body: '[]' })) !== '401 invalid_api_key'
+  }, 'the gateway knows the accounts')
 })
 after(() => gateway.close())
 
@@ -98,8 +99,9 @@ test('R1 C2 the 402 of a hold gives the place in the window back and says to try
   const chunks = ['{"model":"native-chat",', '"messages":[{"role":"user","content":"canary-hold"}]}']
   const [before, after] = chunks.map((text) => `${text.length.toString(16)}\r\n${text}\r\n`)
   const connection = await openRaw(gateway.url)
+  const begun = gateway.begun()
   connection.write(`${head}transfer-encoding: chunked\r\n\r\n${before}`)
-  await connection.read({ quietMs: 50 })
+  await until(() => gateway.begun() > begun)
   balance.heldNanos += balance.balanceNanos
   connection.write(`${after}0\r\n\r\n`)
   const { answers } = await connection.read()

@@ -1,5 +1,6 @@
 import type { WireName } from '../../src/catalog/model.ts'
 import { startTestGateway, type TestGateway, type TestOptions, testModel } from '../support/gateway.ts'
+import { until } from '../support/waiting.ts'
 
 /*
  * What the vendors' SDKs, unpatched, get from the gateway: each file has one SDK's client on one wire, each story runs
@@ -48,7 +49,7 @@ export function refuseOnce({ simulator }: TestGateway): typeof fetch {
 /** Waits until the upstream has seen the client of its last request leave. */
 export async function closedEarly({ simulator }: TestGateway): Promise<boolean> {
   const last = simulator.requests.at(-1)!
-  for (let tries = 0; tries < 200 && !last.closedEarly; tries++) await new Promise((resolve) => setTimeout(resolve, 10))
+  await until(() => last.closedEarly, 'the client of the last request leaves')
   return last.closedEarly
 }
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import OpenAI from 'openai'
@@ -11,6 +10,7 @@ import {
   type Simulator,
   startSimulator,
 } from '../../src/simulator/simulator.ts'
+import { testFolder } from '../support/folder.ts'
 
 const file = `
 agent-loop:
@@ -48,15 +48,14 @@ test('an unknown key of a script is refused with its path and its line', () => {
   assert.throws(() => parseScript('reply: [unclosed'), /line 1/)
 })
 
-test('scripts are read from a file', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'simulator-'))
+test('scripts are read from a file', async (t) => {
+  const folder = testFolder('simulator')
   const path = join(folder, 'scripts.yaml')
   await writeFile(path, 'greeting: { reply: Good day }\n')
   const other = await startSimulator({ scripts: path })
+  t.after(other.close)
   const answer = await whole('script:greeting', other)
   assert.equal(answer.text.includes('"content":"Good day"'), true)
-  await other.close()
-  await rm(folder, { recursive: true })
 })
 
 test('turns are chosen by the assistant turns that the request holds', async () => {

@@ -4,8 +4,9 @@ import { type IncomingMessage, request } from 'node:http'
 import { test } from 'node:test'
 import { parseScripts, startSimulator } from '../../src/simulator/simulator.ts'
 
-test('a client that does not read holds the stream back, and its going ends the stream', async () => {
+test('a client that does not read holds the stream back, and its going ends the stream', async (t) => {
   const simulator = await startSimulator({ record: true })
+  t.after(simulator.close)
   const body = JSON.stringify({ model: 'sim?tokens=300000', stream: true, messages: [{ role: 'user', content: 'Hi' }] })
   const call = request(`${simulator.url}/v1/chat/completions`, { method: 'POST', headers: { 'x-api-key': 'k' } })
   const response = await new Promise<IncomingMessage>((resolve) => call.on('response', resolve).end(body))
@@ -17,14 +18,14 @@ test('a client that does not read holds the stream back, and its going ends the 
   response.on('error', () => undefined).destroy()
   while (recorded.status === 0) await new Promise((resolve) => setImmediate(resolve))
   assert.equal(recorded.closedEarly, true)
-  await simulator.close()
 })
 
-test('with a clock and ids of one’s own an answer is equal to the byte', async () => {
+test('with a clock and ids of one’s own an answer is equal to the byte', async (t) => {
   const answers: string[] = []
   for (const _ of [1, 2]) {
     let made = 0
     const simulator = await startSimulator({ clock: () => 1_795_000_000_000, newId: (prefix) => `${prefix}${++made}` })
+    t.after(simulator.close)
     const body = { model: 'sim', input: 'Hi', stream: true, reasoning: { summary: 'auto' } }
     const answer = await fetch(`${simulator.url}/v1/responses`, {
       method: 'POST',
@@ -32,7 +33,6 @@ test('with a clock and ids of one’s own an answer is equal to the byte', async
       body: JSON.stringify(body),
     })
     answers.push(await answer.text())
-    await simulator.close()
   }
   assert.equal(answers[0], answers[1])
   assert.match(answers[0]!, /"created_at":1795000000,/)

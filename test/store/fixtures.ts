@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Account } from '../../src/accounts/account.ts'
@@ -7,12 +5,13 @@ import type { Debit } from '../../src/accounts/ledger.ts'
 import type { DebitRow } from '../../src/accounts/poster.ts'
 import { priceNanos } from '../../src/catalog/model.ts'
 import { type LedgerOptions, type OpenLedger, openLedger } from '../../src/store/sqlite/ledger-client.ts'
+import { testFolder } from '../support/folder.ts'
 
-/** The path of a store that does not exist yet, in a folder that goes with the test. */
-export function createPath(t: TestContext): string {
-  const dir = mkdtempSync(join(tmpdir(), 'triwire-store-'))
-  t.after(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }))
-  return join(dir, 'triwire.db')
+export { until } from '../support/waiting.ts'
+
+/** The path of a store that does not exist yet. Its folder stays: what is in it is looked through after the run. */
+export function createPath(_t: TestContext): string {
+  return join(testFolder('store'), 'triwire.db')
 }
 
 export const prices = {
@@ -81,9 +80,4 @@ export async function open(
   const close = () => (closing ??= opened.close())
   t.after(close)
   return { ...opened, close, lines, fatals }
-}
-
-/** Waits for something another thread does. A hang is the test runner's to end. */
-export async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5))
 }

@@ -14,6 +14,7 @@ import {
 } from '../support/native.ts'
 import { assertQuiet } from '../support/quiet.ts'
 import { type Answer, stream, whole, writeChunk } from '../support/raw-upstream.ts'
+import { until, untilStill } from '../support/waiting.ts'
 
 let native: Native
 before(async () => {
@@ -44,14 +45,6 @@ function leaver(wire: Wire, more: Record<string, unknown> = { stream: true }) {
   })
   started.end(JSON.stringify({ ...asks[wire], ...more }))
   return { text, leave: () => void started.destroy() }
-}
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 500; tries++) {
-    if (await isSo()) return
-    await new Promise((resolve) => setTimeout(resolve, 4))
-  }
-  assert.fail('it did not happen')
 }
 
 /** The line and the entry of the last request. */
@@ -161,8 +154,7 @@ test('C4 client gone after the head and before content: read on for the usage', 
     }
   })
   const client = leaver('messages')
-  await until(isAsked)
-  await new Promise((resolve) => setTimeout(resolve, 20))
+  await native.upstream.untilHeard()
   client.leave()
   await until(isSettling)
   rest()
@@ -189,8 +181,9 @@ test('F-C3 client gone in the middle of its body: no upstream contact, nothing b
     headers: { authorization: `Bearer ${native.gateway.key}`, 'content-length': '1000' },
   })
   started.on('error', () => {})
+  const begun = native.gateway.begun()
   started.write('{"model":')
-  await new Promise((resolve) => setTimeout(resolve, 30))
+  await until(() => native.gateway.begun() > begun)
   started.destroy()
   await until(async () => (await native.gateway.logLines()).length > linesBefore)
   const { line, entry } = await last()
@@ -218,13 +211,7 @@ test('F-C9 a client that stops reading: the upstream is held back, after 60 s th
   client.end(JSON.stringify({ ...asks.chat, stream: true }))
   await until(isAsked)
   // The kernel's buffers and ours fill up; then nothing moves any more.
-  let before = -1
-  await until(async () => {
-    const isStill = written > 0 && written === before
-    before = written
-    await new Promise((resolve) => setTimeout(resolve, 150))
-    return isStill
-  })
+  await untilStill(() => written)
   assert.ok(written < 50_000_000, `${written} bytes were taken for a client that reads nothing`)
   native.gateway.advance(59_000)
   assert.equal(native.gateway.server.gateway.deliveries.size, 1)

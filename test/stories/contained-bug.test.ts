@@ -40,15 +40,17 @@ test('F-P7 a bug in one request is a 500 for that request, logged, and the next 
 })
 
 test('F-P7 a bug in a started stream cuts that stream and bills its evidence', async () => {
+  let goWrong = () => {}
   const mend = breakUpstreams((listener) => {
     listener.onHead(200, 'text/event-stream', {})
     const choices = [{ index: 0, delta: { role: 'assistant', content: 'Hi' }, finish_reason: null }]
     const head = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'up-chat' }
     const chunk = `data: ${JSON.stringify({ ...head, choices })}\n\n`
     listener.onData(Buffer.from(chunk))
-    setTimeout(() => listener.onData(undefined as never), 50)
+    goWrong = () => listener.onData(undefined as never)
   })
   const response = await gateway.post('/v1/chat/completions', { ...body, stream: true })
+  goWrong()
   await assert.rejects(response.text())
   mend()
   const id = response.headers.get('x-request-id')!

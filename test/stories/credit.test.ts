@@ -8,6 +8,7 @@ import { testModel } from '../support/gateway.ts'
 import { answerNanos, answers, asks, chunk, frames, paths, startNative, wireNames } from '../support/native.ts'
 import { assertQuiet } from '../support/quiet.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
+import { until } from '../support/waiting.ts'
 
 test('C1 an amount is the sum of tokens times price, rounded up once', () => {
   const nanos = fc.bigInt({ min: 0n, max: 10n ** 18n })
@@ -154,11 +155,13 @@ test('C2 F-C47 200 at once on a small balance: overdraft stays within what the h
   const { upstream, gateway } = native
   // Each answer costs 0.0300 while its hold is about 0.0155: the bound is tested where holds fall short.
   const usage = { prompt_tokens: 9, completion_tokens: 2_000, total_tokens: 2_009 }
+  // The upstream answers when the gateway has decided about all of them.
+  let decided = 0
   upstream.play(async (socket, request) => {
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await until(() => decided + upstream.requests.length >= 200, 'all requests are refused or sent on')
     await whole({ ...answers.chat, usage })(socket, request)
   })
-  const all = await Promise.all(Array.from({ length: 200 }, () => native.ask('chat')))
+  const all = await Promise.all(Array.from({ length: 200 }, () => native.ask('chat').finally(() => decided++)))
   const served = all.filter(({ status }) => status === 200)
   const refused = all.filter(({ status }) => status === 402)
   assert.equal(served.length + refused.length, 200)
@@ -198,8 +201,7 @@ test('F-S1 a locked store: the answer waits for the settle deadline and is spool
   assert.equal(counted.status, 200)
   blocker.exec('ROLLBACK')
   blocker.close()
-  for (let tries = 0; tries < 300 && !gateway.ledger.ledger.isWritable(); tries++)
-    await new Promise((resolve) => setTimeout(resolve, 10))
+  await until(() => gateway.ledger.ledger.isWritable())
   assert.equal(gateway.store.findEntry(id)?.amountNanos, answerNanos)
   assert.equal((await native.ask('chat')).status, 200)
   await native.close()
@@ -214,7 +216,7 @@ test('C3 C5 neither store nor spool can be written: no end of an answer is shown
   native.upstream.play(stream(frames.messages), whole(answers.chat))
   const asked = [
     native.ask('messages', { stream: true }),
-    new Promise((resolve) => setTimeout(resolve, 20)).then(() => native.ask('chat')),
+    native.upstream.untilHeard().then(() => native.ask('chat')),
   ] as const
   const [streamed, whole_] = await Promise.all(asked)
   assert.ok(streamed.isCut && streamed.text.includes('Hé ') && !streamed.text.includes('message_stop'))
@@ -223,8 +225,7 @@ test('C3 C5 neither store nor spool can be written: no end of an answer is shown
   assert.equal((await gateway.logOf(streamed.id))['outcome'], 'internal_error')
   blocker.exec('ROLLBACK')
   blocker.close()
-  for (let tries = 0; tries < 300 && !gateway.ledger.ledger.isWritable(); tries++)
-    await new Promise((resolve) => setTimeout(resolve, 10))
+  await until(() => gateway.ledger.ledger.isWritable())
   // The ledger keeps trying what it was given: it is booked once, though the client saw no end.
   assert.equal(gateway.store.findEntry(streamed.id)?.amountNanos, answerNanos)
   await native.close()
@@ -245,11 +246,8 @@ test('F-C45 an account suspended while it streams: the stream ends in order, the
   })
   const response = await native.gateway.post(paths.chat, { ...asks.chat, stream: true })
   native.gateway.store.setAccountState('tester', 'suspended')
-  for (let tries = 0; tries < 200; tries++) {
-    const [account] = [...native.gateway.ledger.accounts.values()]
-    if (account!.state === 'suspended') break
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
+  const [account] = [...native.gateway.ledger.accounts.values()]
+  await until(() => account!.state === 'suspended', 'the gateway knows that the account is suspended')
   finish()
   assert.match(await response.text(), /data: \[DONE\]\n\n$/)
   assert.equal((await native.ask('chat')).status, 401)

@@ -1,70 +1,75 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
+import { createHeld } from '../support/held.ts'
+import { asks, type Native, paths, startNative, wireNames } from '../support/native.ts'
 import { openRaw } from '../support/raw.ts'
+import { until } from '../support/waiting.ts'
 
-async function startSlow(delayMs: number): Promise<TestGateway> {
-  const gateway = await startTestGateway({
-    models: (['messages', 'chat', 'responses'] as const).map((wire) =>
-      testModel(`slow-${wire}`, wire, { upstream_model: 'script:slow' }),
-    ),
-  })
-  gateway.simulator.script('slow', { reply: 'one two three four five six', delay_ms: delayMs })
-  return gateway
+type Wire = (typeof wireNames)[number]
+
+const end = {
+  messages: /event: message_stop\ndata: [^\n]+\n\n$/,
+  chat: /data: \[DONE\]\n\n$/,
+  responses: /event: response.completed\ndata: [^\n]+\n\n$/,
 }
 
-const messages = [{ role: 'user', content: 'canary-drain' }]
-const asked = {
-  messages: { path: '/v1/messages', body: { max_tokens: 99, messages }, end: /event: message_stop\ndata: [^\n]+\n\n$/ },
-  chat: { path: '/v1/chat/completions', body: { messages }, end: /data: \[DONE\]\n\n$/ },
-  responses: {
-    path: '/v1/responses',
-    body: { input: 'canary-drain' },
-    end: /event: response.completed\ndata: [^\n]+\n\n$/,
-  },
-} as const
-type Wire = keyof typeof asked
-const wires = Object.keys(asked) as Wire[]
+/** A gateway whose streams show something and then wait until they are let go on. */
+async function startHeld(): Promise<Native & { letGo(): void }> {
+  const native = await startNative()
+  const { answer, letGo } = createHeld()
+  native.upstream.play(answer)
+  return { ...native, letGo }
+}
 
-function ask(gateway: TestGateway, wire: Wire): Promise<Response> {
-  return gateway.post(asked[wire].path, { ...asked[wire].body, model: `slow-${wire}`, stream: true })
+function ask({ gateway }: Native, wire: Wire): Promise<Response> {
+  return gateway.post(paths[wire], { ...asks[wire], stream: true })
 }
 
 async function isReady(gateway: TestGateway): Promise<number> {
   return (await fetch(`${gateway.adminUrl}/readyz`)).status
 }
 
-async function closeRest(gateway: TestGateway): Promise<void> {
-  await gateway.ledger.close()
-  gateway.store.close()
-  await gateway.simulator.close()
+/** Until nothing listens any more. */
+async function untilClosed(gateway: TestGateway): Promise<void> {
+  await until(async () => {
+    try {
+      const { socket } = await openRaw(gateway.url)
+      socket.destroy()
+      return false
+    } catch (error) {
+      // What was about to be accepted is reset.
+      assert.match(String(error), /ECONNREFUSED|ECONNRESET/)
+      return String(error).includes('ECONNREFUSED')
+    }
+  }, 'the listener closes')
 }
 
 test('F-P2 a drain: not ready, new requests served during the delay with connection: close, then none; every stream ends whole', async () => {
-  const gateway = await startSlow(60)
+  const native = await startHeld()
+  const { gateway } = native
   assert.equal(await isReady(gateway), 200)
-  const running = await Promise.all(wires.map((wire) => ask(gateway, wire)))
-  const idle = await openRaw(gateway.url)
-  const drained = gateway.server.drain(150, 5_000)
+  const running = await Promise.all(wireNames.map((wire) => ask(native, wire)))
+  await openRaw(gateway.url)
+  const drained = gateway.server.drain(60_000, 600_000)
   assert.equal(await isReady(gateway), 503)
   const late = await fetch(`${gateway.url}/v1/models`)
   assert.deepEqual([late.status, late.headers.get('connection')], [200, 'close'])
   await late.arrayBuffer()
-  const lateStream = await ask(gateway, 'chat')
+  const lateStream = await ask(native, 'chat')
   assert.deepEqual([lateStream.status, lateStream.headers.get('connection')], [200, 'close'])
-  await sleep(200)
-  await assert.rejects(openRaw(gateway.url), /ECONNREFUSED/)
+  gateway.advance(60_000)
+  await untilClosed(gateway)
+  native.letGo()
   const texts = await Promise.all([...running, lateStream].map((response) => response.text()))
-  for (const [i, wire] of [...wires, 'chat' as const].entries()) assert.match(texts[i]!, asked[wire].end)
+  for (const [i, wire] of [...wireNames, 'chat' as const].entries()) assert.match(texts[i]!, end[wire])
   await drained
   for (const response of [...running, lateStream]) {
     const id = response.headers.get('x-request-id')!
     assert.equal((await gateway.logOf(id))['outcome'], 'ok')
     assert.equal(gateway.store.findEntry(id)?.bill?.usageSource, 'final')
   }
-  idle.socket.destroy()
-  await closeRest(gateway)
+  await native.close()
 })
 
 for (const [title, hurry] of [
@@ -72,47 +77,47 @@ for (const [title, hurry] of [
   ['F-P4 at a second signal', true],
 ] as const) {
   test(`${title} streams are cut without a terminator and billed once, durably`, async () => {
-    const gateway = await startSlow(400)
-    const running = await Promise.all(wires.map((wire) => ask(gateway, wire)))
-    const drained = gateway.server.drain(hurry ? 5_000 : 0, hurry ? 60_000 : 100)
+    const native = await startHeld()
+    const { gateway } = native
+    const running = await Promise.all(wireNames.map((wire) => ask(native, wire)))
+    const drained = gateway.server.drain(hurry ? 5_000_000 : 0, 60_000)
     const texts = Promise.all(running.map((response) => response.text()))
-    if (hurry) {
-      await sleep(50)
-      gateway.server.hurry()
+    if (hurry) gateway.server.hurry()
+    else {
+      await untilClosed(gateway)
+      gateway.advance(59_000)
+      assert.equal(gateway.server.gateway.deliveries.size, 3)
+      gateway.advance(1_000)
     }
-    const started = performance.now()
     await drained
-    assert.ok(performance.now() - started < 5_000)
     for (const [i, text] of (await texts).entries()) {
-      const wire = wires[i]!
-      assert.doesNotMatch(text, asked[wire].end)
+      const wire = wireNames[i]!
+      assert.doesNotMatch(text, end[wire])
       assert.match(text, wire === 'responses' ? /event: response\.failed/ : /"error"/)
       const id = running[i]!.headers.get('x-request-id')!
       assert.equal((await gateway.logOf(id))['outcome'], 'shutdown')
       assert.equal(gateway.store.findEntry(id)?.bill?.outcome, 'shutdown')
     }
-    const events = (await gateway.logLines()).map((line) => line['event'])
-    assert.ok(events.includes('drain_cut'))
-    await closeRest(gateway)
+    assert.equal((await gateway.logWith({ event: 'drain_cut' }))['live'], 3)
+    await native.close()
   })
 }
 
 test('F-P2 a large JSON answer that its client is still reading is not cut by the end of a drain', async () => {
   const gateway = await startTestGateway({ models: [testModel('large', 'chat', { upstream_model: 'script:large' })] })
   gateway.simulator.script('large', { reply: 'canary-large '.repeat(600_000) })
-  const body = JSON.stringify({ model: 'large', messages })
+  const body = JSON.stringify({ model: 'large', messages: [{ role: 'user', content: 'canary-drain' }] })
   const { socket, write, read } = await openRaw(gateway.url)
   socket.pause()
   write(
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.key}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   )
-  for (let i = 0; i < 200 && (await gateway.logLines()).every((line) => line['outcome'] !== 'ok'); i++) await sleep(10)
-  const drained = gateway.server.drain(0, 5_000)
-  await sleep(100)
+  await gateway.logWith({ outcome: 'ok' })
+  const drained = gateway.server.drain(0, 5_000_000)
+  await untilClosed(gateway)
   socket.resume()
   const { answers } = await read({ answers: 1 })
   assert.deepEqual([answers[0]!.status, answers[0]!.isWhole], [200, true])
   socket.destroy()
   await drained
-  await closeRest(gateway)
 })

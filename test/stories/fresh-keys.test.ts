@@ -5,6 +5,7 @@ import { createKey } from '../../src/accounts/keys.ts'
 import { run } from '../cli/run.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { closeQuietly } from '../support/quiet.ts'
+import { until } from '../support/waiting.ts'
 
 /*
  * Ruling R16: a key is valid from the moment the command that made it returns. The gateway looks at its store once an hour
@@ -120,9 +121,8 @@ test('R16 a client that leaves while its key is looked for is told nothing and h
   leaving.abort()
   await assert.rejects(asking)
   const isGone = async () => (await gateway.logLines()).some((line) => line['outcome'] === 'client_abort')
-  await new Promise((resolve) => setTimeout(resolve, 20))
+  await until(() => gateway.unended() === 0)
   found.resolve()
   directory.findKey = findKey
-  for (let tries = 0; tries < 200 && !(await isGone()); tries++) await new Promise((resolve) => setTimeout(resolve, 10))
-  assert.ok(await isGone())
+  await until(isGone)
 })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { createServer, request, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import test, { after, before } from 'node:test'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createServer, request, type ServerResponse } from 'node:http'
+import test, { before } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { WireName } from '../../src/catalog/model.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
+import { listen } from '../support/listen.ts'
 import { asks, frames, paths } from '../support/native.ts'
+import { turn } from '../support/waiting.ts'
 
 // Every stream here is open at once, with the first words shown: what is kept then is kept as long as an answer takes.
 const streams = 20
@@ -16,26 +16,20 @@ const bodyBytes = 1_048_576
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-let upstream: Server
 let live: ServerResponse[] = []
 let gateway: TestGateway
 before(async () => {
-  upstream = createServer((asked, response) => {
+  const upstream = createServer((asked, response) => {
     asked.resume().on('end', () => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write(frames.chat.slice(0, 2).join(''))
       live.push(response)
     })
   })
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
   gateway = await startTestGateway({
-    upstreamUrl: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+    upstreamUrl: `http://127.0.0.1:${await listen(upstream)}`,
     models: [testModel('native-chat', 'chat')],
   })
-})
-after(async () => {
-  await gateway.close()
-  upstream.close()
 })
 
 /** What live objects hold, in the heap and in buffers beside it. */
@@ -67,7 +61,7 @@ for (const wire of ['chat'] as readonly WireName[]) {
     const first = await open(paths[wire], body)
     const before = usedBytes()
     const ends = await Promise.all(Array.from({ length: streams }, () => open(paths[wire], body)))
-    await nextTurn()
+    await turn()
     const keptBytes = (usedBytes() - before) / streams
     for (const response of live) response.end(frames.chat.slice(2).join(''))
     live = []

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import test, { after } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import test from 'node:test'
+import { atEnd } from '../support/at-end.ts'
+import { testFolder } from '../support/folder.ts'
+import { listen } from '../support/listen.ts'
+import { until } from '../support/waiting.ts'
 
 /* The program as an operator runs it: a process of its own, signals, exit codes. */
 
@@ -20,19 +22,13 @@ type Running = {
   saw(words: string): Promise<void>
 }
 
-/** What a failed assertion leaves behind must not keep this file alive. */
-const children: ChildProcess[] = []
-after(() => {
-  for (const child of children) child.kill('SIGKILL')
-})
-
 function serve(args: readonly string[], folder = newFolder()): Running {
   const child = spawn(process.execPath, [program, 'serve', ...args], {
     cwd: folder,
     env: { ...process.env, NODE_NO_WARNINGS: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  children.push(child)
+  atEnd(() => child.kill('SIGKILL'))
   let stdout = ''
   let stderr = ''
   child.stdout!.on('data', (chunk) => {
@@ -43,14 +39,14 @@ function serve(args: readonly string[], folder = newFolder()): Running {
   })
   const exited = new Promise<number | string>((done) => child.on('exit', (code, signal) => done(code ?? signal ?? '')))
   const saw = async (words: string) => {
-    for (let i = 0; i < 500 && !stderr.includes(words) && child.exitCode === null; i++) await sleep(10)
+    await until(() => stderr.includes(words) || child.exitCode !== null, words)
     assert.ok(stderr.includes(words), `${words} in: ${stderr}`)
   }
   return { child, stdout: () => stdout, stderr: () => stderr, exited, saw }
 }
 
 function newFolder(): string {
-  return mkdtempSync(join(process.env['TRIWIRE_TEST_DIR'] ?? tmpdir(), 'process-'))
+  return testFolder('process')
 }
 
 const anyPorts = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
@@ -76,9 +72,7 @@ const model = (id: string) =>
   `    - { id: ${id}, wire: chat, upstream: sim, max_output_tokens: 9, prices: { input: "1", output: "1" } }`
 
 test('F-P18 a port in use: a message that says what to do, and exit code 1', async () => {
-  const blocker = createServer().listen(0, '127.0.0.1')
-  await new Promise((done) => blocker.once('listening', done))
-  const { port } = blocker.address() as { port: number }
+  const port = await listen(createServer())
   const running = [
     serve(['--listen', `127.0.0.1:${port}`, '--admin-listen', '127.0.0.1:0']),
     serve(['--listen', '127.0.0.1:0', '--admin-listen', `127.0.0.1:${port}`]),
@@ -91,7 +85,6 @@ test('F-P18 a port in use: a message that says what to do, and exit code 1', asy
     )
     assert.doesNotMatch(stderr(), /\n\s+at /)
   }
-  blocker.close()
 })
 
 test('F-P13 F-P2 X4 SIGHUP takes a good file and keeps the old one for a bad one; SIGTERM exits 0', async () => {
@@ -126,9 +119,8 @@ test('F-P4 a second signal ends a drain delay of an hour; the exit code stays 0'
   await running.saw('"listening"')
   running.child.kill('SIGTERM')
   await running.saw('"drain"')
-  // Closer together they would be one signal that arrives two ways.
-  await sleep(200)
-  running.child.kill('SIGTERM')
+  // Close together two would be one signal that arrives two ways, so it is sent until the program has left.
+  await until(() => !running.child.kill('SIGTERM'), 'the program leaves')
   assert.equal(await running.exited, 0)
 })
 

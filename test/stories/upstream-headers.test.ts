@@ -3,6 +3,7 @@ import { request } from 'node:http'
 import test, { after, before } from 'node:test'
 import { answers, asks, frames, type Native, named, paths, startNative, wireNames } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
+import { until } from '../support/waiting.ts'
 
 let native: Native
 before(async () => {
@@ -118,8 +119,7 @@ test('P4 F-U46 of the upstream’s headers nothing travels', async () => {
 test('P6 the conversation key upstream is stable for an account and different for another', async () => {
   native.gateway.store.createAccount('second', 1_000_000_000n)
   const { key } = native.gateway.store.createKey('second')
-  for (let tries = 0; tries < 200 && native.gateway.ledger.accounts.size < 2; tries++)
-    await new Promise((resolve) => setTimeout(resolve, 10))
+  await until(() => native.gateway.ledger.accounts.size === 2, 'the gateway knows the second account')
   const sentBy = async (headers: Record<string, string>) => {
     native.upstream.play(whole(answers.chat))
     assert.equal((await native.ask('chat', { prompt_cache_key: 'canary-session' }, headers)).status, 200)

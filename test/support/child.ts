@@ -1,16 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { TestContext } from 'node:test'
 
 const bin = resolve(import.meta.dirname, '../../bin/triwire.mjs')
 
-/** A folder of its own, under the test run's folder, so that what is written there is looked through afterwards. */
-export function testFolder(name: string): string {
-  return mkdtempSync(join(process.env['TRIWIRE_TEST_DIR'] ?? tmpdir(), `${name}-`))
-}
+export { testFolder } from './folder.ts'
 
 export type Running = {
   process: ChildProcess

@@ -1,6 +1,7 @@
 import { Agent, request } from 'node:http'
 import type { TestGateway } from './gateway.ts'
 import { type AskedBody, createChance, mutate } from './mutations.ts'
+import { patienceMs } from './waiting.ts'
 
 export type FuzzReport = {
   asked: number
@@ -41,7 +42,7 @@ export async function fuzzGateway(gateway: TestGateway, count: number, seed: num
   function ask({ path, body }: AskedBody): Promise<{ status: number; id: string; text: string }> {
     return new Promise((resolve) => {
       const headers = { 'x-api-key': gateway.key, 'content-length': body.length }
-      const sent = request(gateway.url + path, { method: 'POST', agent, headers, timeout: 5_000 }, (response) => {
+      const sent = request(gateway.url + path, { method: 'POST', agent, headers, timeout: patienceMs }, (response) => {
         let text = ''
         response.setEncoding('utf8')
         response.on('data', (chunk: string) => {

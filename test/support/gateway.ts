@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { parseCredits } from '../../src/accounts/credit.ts'
@@ -10,8 +9,11 @@ import { createLog } from '../../src/process/log.ts'
 import { startServer } from '../../src/process/server.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
 import { openLedger } from '../../src/store/sqlite/ledger-client.ts'
+import { atEnd } from './at-end.ts'
+import { testFolder } from './folder.ts'
 import { type Operator, openStore } from './operator.ts'
 import { openTap } from './tap.ts'
+import { until } from './waiting.ts'
 
 export type TestGateway = {
   /** Without a trailing slash, e.g. `http://127.0.0.1:41234`. */
@@ -27,12 +29,22 @@ export type TestGateway = {
   configPath: string
   server: Awaited<ReturnType<typeof startServer>>
   ledger: Awaited<ReturnType<typeof openLedger>>
+  /** What the gateway takes for the time: it stands still. */
+  nowMs(): number
   /** Adds to what the gateway takes for the time, then lets every deadline be looked at. */
   advance(ms: number): void
   /** The access log so far, and the process events among it. */
   logLines(): Promise<Record<string, unknown>[]>
   /** The one access line of a request. Waits until it is there. */
   logOf(requestId: string): Promise<Record<string, unknown>>
+  /** The first line with these fields. Waits until it is there. */
+  logWith(fields: Record<string, unknown>): Promise<Record<string, unknown>>
+  /** How many requests it has begun to read. */
+  begun(): number
+  /** How many of them have no end yet: their answer is not whole, or its client has not taken all of it. */
+  unended(): number
+  /** Puts the same configuration with these parts changed in force, as SIGHUP does. */
+  reload(more: Record<string, unknown>): void
   /** POSTs JSON with the key. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
   /** Answers so far that no client's types hold, each told once. What nobody takes makes `close` throw. */
@@ -67,8 +79,17 @@ export const nativeModels = [
 
 /** A whole gateway in this process: real listener, real store in a folder of its own, the simulator as upstream. */
 export async function startTestGateway(options: TestOptions = {}): Promise<TestGateway> {
-  const folder = mkdtempSync(join(process.env['TRIWIRE_TEST_DIR'] ?? tmpdir(), 'gateway-'))
+  const folder = testFolder('gateway')
   const simulator = await startSimulator({ record: true })
+  const started: (() => unknown)[] = [simulator.close]
+  let closing: Promise<void> | undefined
+  // A start that fails half way leaves nothing behind either.
+  // What the test's own closing found it knows already.
+  atEnd(() => {
+    if (closing) return closing.catch(() => {})
+    closing = closeAll()
+    return closing
+  })
   const configPath = join(folder, 'triwire.yaml')
   const file = {
     listen: '127.0.0.1:0',
@@ -84,13 +105,17 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   const config = loadConfig({ config: configPath }, {}, folder)
 
   const logPath = join(folder, 'access.log')
-  let offsetMs = 0
-  const nowMs = () => Date.now() + offsetMs
-  const clockMs = () => performance.now() + offsetMs
+  // The time stands still until it is turned, so that a busy machine changes nothing; it goes on for the closing.
+  const startedMs = Date.now()
+  let turnedMs = 0
+  let closingMs: number | undefined
+  const clockMs = () => turnedMs + (closingMs === undefined ? 0 : performance.now() - closingMs)
+  const nowMs = () => startedMs + clockMs()
   const log = createLog({ level: 'info', isPretty: false, descriptor: openSync(logPath, 'a'), nowMs })
   const store = openStore(config.store)
   store.createAccount('tester', parseCredits(options.credit ?? '100'))
   const { key } = store.createKey('tester')
+  started.unshift(() => store.close())
   const ledger = await openLedger({
     path: config.store,
     settleDeadlineMs: config.timeouts.settleDeadlineMs,
@@ -99,11 +124,17 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     log: log.event,
     pollMs: options.pollMs ?? 50,
   })
-  const server = await startServer({ config, ledger, log, nowMs, clockMs })
+  started.unshift(ledger.close)
+  const server = await startServer({ config, ledger, log, nowMs, clockMs, load: { isShedding: false, stop() {} } })
+  started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
     server.address.port,
     (model) => server.gateway.snapshots.current.config.catalog.models.get(model)?.wire,
   )
+  started.push(() => {
+    tap.close()
+    assert.deepEqual(tap.takeViolations(), [], 'every answer is as the types of its wire say')
+  })
   const url = `http://127.0.0.1:${server.address.port}`
 
   const logLines = async () => {
@@ -121,18 +152,19 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     configPath,
     server,
     ledger,
+    nowMs,
     advance(ms) {
-      offsetMs += ms
+      turnedMs += ms
       tick(server.gateway, clockMs())
     },
     logLines,
-    async logOf(requestId) {
-      for (let tries = 0; tries < 200; tries++) {
-        const line = (await logLines()).find((candidate) => candidate['id'] === requestId)
-        if (line) return line
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
-      throw new Error(`no access line for ${requestId}`)
+    logOf: (id) => logWith({ id }),
+    logWith,
+    begun: tap.begun,
+    unended: tap.unended,
+    reload(more) {
+      writeFileSync(configPath, stringify({ ...file, ...more }), { mode: 0o600 })
+      server.reload(loadConfig({ config: configPath }, {}, folder))
     },
     post: (path, body, headers = {}) =>
       fetch(url + path, {
@@ -141,13 +173,22 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     takeViolations: tap.takeViolations,
-    async close() {
-      await server.drain(0, 1_000)
-      await ledger.close()
-      store.close()
-      await simulator.close()
-      tap.close()
-      assert.deepEqual(tap.takeViolations(), [], 'every answer is as the types of its wire say')
-    },
+    close: () => (closing ??= closeAll()),
+  }
+
+  async function logWith(fields: Record<string, unknown>): Promise<Record<string, unknown>> {
+    const wanted = Object.entries(fields)
+    let line: Record<string, unknown> | undefined
+    const isThere = async () => {
+      line = (await logLines()).find((candidate) => wanted.every(([name, value]) => candidate[name] === value))
+      return line
+    }
+    await until(isThere, `a line in the log with ${JSON.stringify(fields)}`)
+    return line!
+  }
+
+  async function closeAll(): Promise<void> {
+    closingMs = performance.now()
+    for (const close of started) await close()
   }
 }

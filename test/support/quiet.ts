@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
 import { priceNanos } from '../../src/catalog/model.ts'
 import type { TestGateway } from './gateway.ts'
+import { until } from './waiting.ts'
 
 /** Nothing runs, nothing is held, and every request has one line in the log and at most one entry (reliability §1.1). */
 export async function assertQuiet(gateway: TestGateway): Promise<void> {
   const { deliveries, gone } = gateway.server.gateway
   const balances = [...gateway.ledger.accounts.keys()].map((id) => gateway.ledger.balances.get(id)!)
-  for (let tries = 0; tries < 300 && (deliveries.size > 0 || balances.some((one) => one.running > 0)); tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  assert.equal(deliveries.size, 0, 'requests are still being delivered')
+  await until(() => deliveries.size === 0 && balances.every((one) => one.running === 0), 'no request is under way')
   assert.equal(gone.count, 0, 'requests are still read for their usage')
   for (const { heldNanos, running } of balances) assert.deepEqual([heldNanos, running], [0n, 0], 'a hold is left')
   const lines = (await gateway.logLines()).filter((line) => 'outcome' in line)

@@ -1,5 +1,8 @@
-import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
+import { atEnd } from './at-end.ts'
+import { listen } from './listen.ts'
+import { untilRead } from './peer.ts'
+import { until } from './waiting.ts'
 
 /** A request as it came over the wire. */
 export type RawRequest = {
@@ -27,13 +30,18 @@ export type RawUpstream = {
   readonly bytesWritten: number
   /** Connections that the other side has closed. */
   closed: number
+  /** Waits until so many requests came, each was answered as far as `play` says, and the gateway has read that. */
+  untilHeard(requests?: number): Promise<void>
   close(): Promise<void>
 }
 
 /** An upstream below HTTP: every byte and every end of a connection is the test's own. */
 export async function startRawUpstream(): Promise<RawUpstream> {
   const sockets = new Set<Socket>()
+  let bytesOfClosed = 0
   let answers: Answer[] = []
+  /** Answers that are still being written. */
+  let playing = 0
   const server = createServer((socket) => {
     sockets.add(socket)
     const connection = ++upstream.connections
@@ -43,11 +51,14 @@ export async function startRawUpstream(): Promise<RawUpstream> {
       for (let request = takeRequest(); request; request = takeRequest()) {
         upstream.requests.push(request)
         const answer = answers.length > 1 ? answers.shift()! : answers[0]!
-        void answer(socket, request)
+        playing++
+        void Promise.resolve(answer(socket, request)).finally(() => playing--)
       }
     })
     socket.on('error', () => {})
     socket.on('close', () => {
+      sockets.delete(socket)
+      bytesOfClosed += socket.bytesWritten
       upstream.closed++
     })
 
@@ -68,9 +79,9 @@ export async function startRawUpstream(): Promise<RawUpstream> {
       return { method, path, headers, header, body, json: () => JSON.parse(body.toString()), connection }
     }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const port = await listen(server)
   const upstream: RawUpstream = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     requests: [],
     play(...next) {
       answers = next
@@ -79,13 +90,21 @@ export async function startRawUpstream(): Promise<RawUpstream> {
     connections: 0,
     closed: 0,
     get bytesWritten() {
-      return [...sockets].reduce((sum, socket) => sum + socket.bytesWritten, 0)
+      return [...sockets].reduce((sum, socket) => sum + socket.bytesWritten, bytesOfClosed)
+    },
+    async untilHeard(requests = 1) {
+      await until(
+        () => upstream.requests.length >= requests && playing === 0,
+        'the upstream is asked, and has answered',
+      )
+      for (const socket of sockets) await untilRead(socket)
     },
     close() {
       for (const socket of sockets) socket.destroy()
       return new Promise((resolve) => server.close(() => resolve()))
     },
   }
+  atEnd(upstream.close)
   return upstream
 }
 

@@ -1,4 +1,6 @@
 import { connect, type Socket } from 'node:net'
+import { atEnd } from './at-end.ts'
+import { within } from './waiting.ts'
 
 /** One answer as it came over the wire. */
 export type RawAnswer = {
@@ -17,8 +19,8 @@ export type RawResult = { answers: RawAnswer[]; isClosed: boolean; text: string 
 export type RawOptions = {
   /** Stop when so many answers are whole (informational ones not counted); default: wait for the close. */
   answers?: number
-  /** Stop after so long without a byte. */
-  quietMs?: number
+  /** Stop when the text so far is so. */
+  until?: RegExp
   /** Close our side when all is written. */
   fin?: boolean
 }
@@ -44,6 +46,7 @@ export type RawConnection = {
 export async function openRaw(url: string): Promise<RawConnection> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
+  atEnd(() => socket.destroy())
   let text = ''
   let isClosed = false
   let wake = () => {}
@@ -58,20 +61,15 @@ export async function openRaw(url: string): Promise<RawConnection> {
   return {
     socket,
     write: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
-    async read({ answers = Number.POSITIVE_INFINITY, quietMs = 3_000 } = {}) {
+    async read({ answers = Number.POSITIVE_INFINITY, until } = {}) {
       for (;;) {
         const read = parseAnswers(text, isClosed)
         const whole = read.filter(({ isWhole, status }) => isWhole && status >= 200).length
-        if (isClosed || whole >= answers) return { answers: read, isClosed, text }
-        const before = text.length
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, quietMs)
-          wake = () => {
-            clearTimeout(timer)
-            resolve()
-          }
+        if (isClosed || whole >= answers || until?.test(text)) return { answers: read, isClosed, text }
+        const woken = new Promise<void>((resolve) => {
+          wake = resolve
         })
-        if (text.length === before && !isClosed) return { answers: parseAnswers(text, false), isClosed, text }
+        await within(woken, `more comes than ${JSON.stringify(text.slice(-200))}`)
       }
     },
   }

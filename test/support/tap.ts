@@ -7,6 +7,10 @@ import { type Asked, checkAnswer, modelNamed } from '../schemas/check-answer.ts'
 export type Tap = {
   /** What was said so far and must not have been; told once. */
   takeViolations(): string[]
+  /** How many requests the server has begun to read. */
+  begun(): number
+  /** How many of them have no end yet: their answer is not whole, or its client has not taken all of it. */
+  unended(): number
   close(): void
 }
 
@@ -20,8 +24,12 @@ export function openTap(port: number, wireOf: (model: string) => WireName | unde
   const violations: string[] = []
   /** Answers under way, and how each is looked at. */
   const open = new Set<() => void>()
+  let begun = 0
+  let unended = 0
   subscribe(started, listen)
   return {
+    begun: () => begun,
+    unended: () => unended,
     takeViolations() {
       // A connection that was just closed tells its answer so a moment later.
       for (const look of open) look()
@@ -33,6 +41,9 @@ export function openTap(port: number, wireOf: (model: string) => WireName | unde
   function listen(message: unknown) {
     const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
     if (request.socket.localPort !== port) return
+    begun++
+    unended++
+    response.once('close', () => unended--)
     const said = keepSaid(response)
     const look = () => {
       if (!open.delete(look)) return

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
 import type { WireName } from '../../src/catalog/model.ts'
 import { testModel } from '../support/gateway.ts'
+import { untilRead } from '../support/peer.ts'
+import { until } from '../support/waiting.ts'
 import type { Json } from './cases.ts'
 import { accumulate } from './clients.ts'
 import { framesOf } from './grammar.ts'
@@ -265,13 +267,13 @@ test('F-U33 a stream without an end is given up for a client that wants it whole
 })
 
 async function firstAsked() {
-  while (!gateway.asked[0]) await new Promise((resolve) => setTimeout(resolve, 2))
-  return gateway.asked[0].response
+  await until(() => gateway.asked[0], 'the upstream is asked')
+  return gateway.asked[0]!.response
 }
 
 /** Until the gateway has read what the upstream wrote at once. */
-async function waitForEvents(): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 30))
+function waitForEvents(): Promise<void> {
+  return untilRead(gateway.asked[0]!.response.socket!)
 }
 
 function pingOf(client: WireName): RegExp {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
+import { digestKey } from '../../src/accounts/keys.ts'
 import type { WireName } from '../../src/catalog/model.ts'
 import { testModel } from '../support/gateway.ts'
+import { until } from '../support/waiting.ts'
 import type { Json } from './cases.ts'
 import { accumulate } from './clients.ts'
 import {
@@ -172,12 +174,7 @@ test('Q112 P6 one conversation key of two accounts is two keys upstream, each al
 })
 
 async function untilKnown(key: string): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
-    const headers = { authorization: `Bearer ${key}` }
-    if ((await gateway.post(paths.chat, say('chat', 'chat'), headers)).status !== 401) return
-    await new Promise((resolve) => setTimeout(resolve, 25))
-  }
-  throw new Error('the key of the other account is not known')
+  await until(() => gateway.ledger.directory.findKey(digestKey(key)), 'the key of the other account is known')
 }
 
 for (const client of ['chat', 'responses'] as const) {

@@ -1,7 +1,8 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { WireName } from '../../../src/catalog/model.ts'
 import { startTestGateway, type TestGateway, type TestOptions, testModel } from '../../support/gateway.ts'
+import { listen } from '../../support/listen.ts'
+import { untilRead } from '../../support/peer.ts'
 import type { Json } from '../cases.ts'
 import { checkChatStream, checkMessagesStream, checkResponsesStream } from '../grammar.ts'
 
@@ -47,7 +48,11 @@ export function sse(text: string, how: 'end' | 'reset' | 'hold' = 'end'): Reply 
     response.flushHeaders()
     if (how === 'end') response.end(text)
     else if (how === 'hold') response.write(text)
-    else response.write(text, () => setTimeout(() => response.destroy(), 20))
+    else
+      response.write(text, async () => {
+        await untilRead(response.socket!)
+        response.destroy()
+      })
   }
 }
 
@@ -71,10 +76,10 @@ export async function startScriptedGateway(options: TestOptions = {}): Promise<S
       reply(response)
     })
   })
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+  const port = await listen(upstream)
   const gateway = await startTestGateway({
     models: plainModels(),
-    upstreamUrl: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+    upstreamUrl: `http://127.0.0.1:${port}`,
     ...options,
   })
   return {

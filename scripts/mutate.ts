@@ -1,0 +1,191 @@
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { availableParallelism, tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { parse } from 'acorn'
+import { findStale, isAccepted, readAccepted } from './mutate/accepted.ts'
+import { instrument } from './mutate/instrument.ts'
+import { createJudge, type Verdict } from './mutate/judge.ts'
+import { findMutants, type Mutant } from './mutate/operators.ts'
+import type { Instrumented } from './mutate/probe.ts'
+import { tryMutants, visitMutants } from './mutate/run.ts'
+
+// npm run test:mutations -- [folder or file of src …] [--sample 300] [--seed 1] [--jobs 2] [--report file] [--root folder]
+//   [--tests folder or file …]
+//
+// Changes the code in one place at a time and looks whether a test fails. What no test notices is a line that may break
+// unseen. `--sample` takes so many changes of each folder, chosen by `--seed`. Survivors that are right to survive stand
+// in scripts/mutants-accepted.json with the reason; an entry there that fits no survivor any more fails the run.
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    sample: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    jobs: { type: 'string', default: `${Math.min(4, availableParallelism())}` },
+    report: { type: 'string' },
+    tests: { type: 'string', multiple: true, default: ['test'] },
+    root: { type: 'string', default: join(import.meta.dirname, '..') },
+  },
+})
+const root = resolve(options.root)
+const jobs = Number(options.jobs)
+const named = positionals.length > 0 ? positionals : ['src/gateway', 'src/accounts', 'src/store', 'src/upstream']
+
+/** A file of tests may take this long without a mutant, on a busy machine. */
+const visitLimitMs = 300_000
+
+const folder = mkdtempSync(join(tmpdir(), 'triwire-mutants-'))
+try {
+  await run()
+} finally {
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+}
+
+async function run(): Promise<void> {
+  const { all, place } = prepare()
+  const mutants = options.sample === undefined ? all : takeSample(all, Number(options.sample), Number(options.seed))
+  say(`${mutants.length} of ${all.length} changes in ${new Set(all.map(({ file }) => file)).size} files`)
+
+  const judge = createJudge({ place, mutants, tryMutants })
+  const testFiles = globSync(
+    options.tests.map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`)),
+    { cwd: root },
+  )
+    .map((file) => file.replaceAll('\\', '/'))
+    .sort()
+  let done = 0
+  await inTurns(testFiles, async (file) => {
+    const visits = await visitMutants(place, file, visitLimitMs)
+    if (visits) judge.addVisits(file, visits)
+    else say(`  ${file} fails without any change and is left out`)
+    if (++done % 20 === 0) say(`  ${done} of ${testFiles.length} test files read`)
+  })
+
+  const verdicts = new Map<number, Verdict>()
+  const started = performance.now()
+  const byId = new Map(mutants.map((mutant) => [mutant.id, mutant]))
+  await inTurns(mutants, async (mutant) => {
+    verdicts.set(mutant.id, await judge.tryAlone(mutant))
+    if (verdicts.size % 50 > 0) return
+    const left = (((performance.now() - started) / verdicts.size) * (mutants.length - verdicts.size)) / 60_000
+    say(
+      `  ${verdicts.size} of ${mutants.length} tried, ${count('unclear')} unclear, about ${left.toFixed(0)} min to go`,
+    )
+  })
+  const unclear = mutants.filter(({ id }) => verdicts.get(id)!.is === 'unclear')
+  const groups = judge.groupsOf(unclear)
+  let settled = 0
+  await inTurns(groups, async (group) => {
+    for (const [id, verdict] of await judge.tryTogether(group)) verdicts.set(id, verdict)
+    say(`  ${++settled} of ${groups.length} groups of what is unclear tried`)
+  })
+  tell(mutants.map((mutant) => [byId.get(mutant.id)!, verdicts.get(mutant.id)!]))
+
+  function count(is: Verdict['is']): number {
+    return [...verdicts.values()].filter((verdict) => verdict.is === is).length
+  }
+}
+
+/** All mutants of the named files, and the files with them in. */
+function prepare() {
+  const files = named
+    .flatMap((path) => (statSync(join(root, path)).isDirectory() ? globSync(`${path}/**/*.ts`, { cwd: root }) : [path]))
+    .map((file) => file.replaceAll('\\', '/'))
+    .sort()
+  const all: Mutant[] = []
+  const instrumented: Instrumented = { count: 0, code: {} }
+  for (const file of files) {
+    const code = stripTypeScriptTypes(readFileSync(join(root, file), 'utf8'))
+    const mutants = findMutants(file, code).map((mutant, i) => ({ ...mutant, id: all.length + i }))
+    all.push(...mutants)
+    const switched = instrument(code, mutants)
+    // What cannot be read would fail every test, and all would seem to be caught.
+    parse(switched, { ecmaVersion: 'latest', sourceType: 'module' })
+    instrumented.code[pathToFileURL(join(root, file)).href] = switched
+  }
+  instrumented.count = all.length
+  const codePath = join(folder, 'instrumented.json')
+  writeFileSync(codePath, JSON.stringify(instrumented))
+  const written = join(folder, 'written')
+  mkdirSync(written)
+  return { all, place: { root, folder: written, codePath } }
+}
+
+/** So many of each folder; the same ones for the same seed and code. */
+function takeSample(all: readonly Mutant[], size: number, seed: number): Mutant[] {
+  const chosen = Map.groupBy(all, ({ file }) => folderOf(file))
+    .values()
+    .flatMap((mutants) => {
+      let state = seed
+      const rank = new Map(mutants.map(({ id }) => [id, next()]))
+      return mutants.toSorted((one, other) => rank.get(one.id)! - rank.get(other.id)!).slice(0, size)
+
+      function next(): number {
+        state = (state + 0x6d2b79f5) | 0
+        let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+        mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+        return (mixed ^ (mixed >>> 14)) >>> 0
+      }
+    })
+  return [...chosen].sort((one, other) => one.id - other.id)
+}
+
+function folderOf(file: string): string {
+  return file.split('/').slice(0, 2).join('/')
+}
+
+async function inTurns<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  const waiting = items.values()
+  await Promise.all(
+    Array.from({ length: jobs }, async () => {
+      for (const item of waiting) await work(item)
+    }),
+  )
+}
+
+function tell(results: readonly (readonly [Mutant, Verdict])[]): void {
+  const accepted = readAccepted(join(root, 'scripts/mutants-accepted.json'))
+  const survivors = results.filter(([, verdict]) => verdict.is === 'survived')
+  const lines: string[] = []
+  for (const [mutant, { why }] of survivors) {
+    if (isAccepted(accepted, mutant)) continue
+    const { file, line, within, operator, before, after } = mutant
+    lines.push(`${file}:${line} ${operator} in ${within || 'the file'} (${why})\n    ${before}\n  → ${after}`)
+  }
+  lines.push('')
+  for (const [name, of] of Map.groupBy(results, ([{ file }]) => folderOf(file))) lines.push(scoreOf(name, of))
+  lines.push(scoreOf('all', results))
+  const isWhole = (file: string) => options.sample === undefined && results.some(([mutant]) => mutant.file === file)
+  const stale = findStale(
+    accepted,
+    isWhole,
+    survivors.map(([mutant]) => mutant),
+  )
+  for (const entry of stale) lines.push(`accepted, but no survivor any more: ${JSON.stringify(entry)}`)
+  if (stale.length > 0) process.exitCode = 1
+  const text = lines.join('\n')
+  say(text)
+  if (options.report) {
+    mkdirSync(dirname(resolve(options.report)), { recursive: true })
+    writeFileSync(options.report, `${text}\n`)
+  }
+
+  function scoreOf(name: string, of: readonly (readonly [Mutant, Verdict])[]): string {
+    const number = (is: (mutant: Mutant, verdict: Verdict) => boolean) =>
+      of.filter(([mutant, verdict]) => is(mutant, verdict)).length
+    const caught = number((_, { is }) => is !== 'survived')
+    const excused = number((mutant, { is }) => is === 'survived' && isAccepted(accepted, mutant))
+    const late = number((_, { is }) => is === 'late')
+    const unvisited = number((_, { is, why }) => is === 'survived' && why === 'no test comes by')
+    const share = (part: number, whole: number) => `${((100 * part) / Math.max(1, whole)).toFixed(1)} %`
+    const scored = `${share(caught, of.length)} caught, ${share(caught, of.length - excused)} without the accepted`
+    return `${name}: ${of.length} changes, ${scored}; ${late} by the time limit, ${unvisited} that no test comes by, ${excused} accepted`
+  }
+}
+
+function say(text: string): void {
+  console.log(text)
+}

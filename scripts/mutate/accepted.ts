@@ -1,0 +1,35 @@
+import { existsSync, readFileSync } from 'node:fs'
+import type { Mutant } from './operators.ts'
+
+/** A change that no test has to notice, found again by its code: lines move. Fields left out fit all. */
+export type Accepted = {
+  file: string
+  within?: string
+  operator?: string
+  before?: string
+  after?: string
+  reason: string
+}
+
+export function readAccepted(path: string): Accepted[] {
+  const entries = existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Accepted[]) : []
+  for (const entry of entries) if (!entry.reason) throw new Error(`accepted without a reason: ${JSON.stringify(entry)}`)
+  return entries
+}
+
+export function isAccepted(entries: readonly Accepted[], mutant: Mutant): boolean {
+  return entries.some((entry) => fits(entry, mutant))
+}
+
+/** Entries for files that were tried whole which no survivor needs. */
+export function findStale(
+  entries: readonly Accepted[],
+  isWhole: (file: string) => boolean,
+  survivors: readonly Mutant[],
+): Accepted[] {
+  return entries.filter((entry) => isWhole(entry.file) && !survivors.some((mutant) => fits(entry, mutant)))
+}
+
+function fits({ reason: _, ...entry }: Accepted, mutant: Mutant): boolean {
+  return Object.entries(entry).every(([field, value]) => mutant[field as keyof Mutant] === value)
+}

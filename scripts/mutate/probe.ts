@@ -1,0 +1,98 @@
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import { join } from 'node:path'
+import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads'
+
+/*
+ * Loaded before everything else in the process of a test file, in its worker threads and in the programs that it starts.
+ * It puts the code with the switches in the place of the code, and
+ * - when no mutant is on, notes which ones each test comes by;
+ * - else ends the process at the first test that fails, and says which one it was.
+ */
+
+const { TRIWIRE_MUTANTS_CODE: codePath = '', TRIWIRE_MUTANTS: chosen = '', TRIWIRE_MUTANTS_REPORT = '' } = process.env
+
+export type Instrumented = { count: number; code: Record<string, string> }
+/** What a test came by; `undefined` is what the loading of its file came by. */
+export type Visits = { test: string | undefined; ms: number; mutants: number[] }
+
+type Hooked = { name: string; fullName?: string; passed?: boolean }
+
+const { count, code } = JSON.parse(readFileSync(codePath, 'utf8')) as Instrumented
+registerHooks({
+  load(url, context, next) {
+    const source = code[url]
+    return source === undefined ? next(url, context) : { format: 'module', source, shortCircuit: true }
+  },
+})
+
+const active = new Set(chosen.split(',').filter(Boolean).map(Number))
+const isTestFile = isMainThread && /\.test\.ts$/.test(process.argv[1] ?? '')
+const others = `${TRIWIRE_MUTANTS_REPORT}.others`
+
+if (active.size > 0) Object.assign(globalThis, { __mutant: (id: number) => active.has(id) })
+else watchVisits()
+if (isTestFile) await (active.size > 0 ? stopAtFailure() : noteVisits())
+
+function watchVisits(): void {
+  const key = 'triwire-mutants'
+  // Threads share their notes with the test that started them; other processes write theirs down.
+  if (isTestFile) setEnvironmentData(key, new SharedArrayBuffer(count) as never)
+  const shared = getEnvironmentData(key) as unknown as SharedArrayBuffer | undefined
+  const visits = new Uint8Array(shared ?? new ArrayBuffer(count))
+  Object.assign(globalThis, {
+    __mutantVisits: visits,
+    __mutant(id: number) {
+      if (visits[id] === 0) {
+        visits[id] = 1
+        if (!shared) appendFileSync(join(others, `${process.pid}`), `${id}\n`)
+      }
+      return false
+    },
+  })
+}
+
+async function noteVisits(): Promise<void> {
+  mkdirSync(others, { recursive: true })
+  const { beforeEach, afterEach } = await import('node:test')
+  const notes: Visits[] = []
+  let started = performance.now()
+  beforeEach((test) => {
+    if (isPart(test)) return
+    take(undefined)
+    started = performance.now()
+  })
+  afterEach((test) => {
+    if (!isPart(test)) take(test.name)
+  })
+  process.on('exit', () => {
+    take(undefined)
+    writeFileSync(TRIWIRE_MUTANTS_REPORT, JSON.stringify(notes))
+  })
+
+  function take(test: string | undefined): void {
+    const visits = (globalThis as unknown as { __mutantVisits: Uint8Array }).__mutantVisits
+    const mutants = new Set<number>()
+    for (const [id, isVisited] of visits.entries()) if (isVisited) mutants.add(id)
+    visits.fill(0)
+    for (const name of readdirSync(others)) {
+      for (const id of readFileSync(join(others, name), 'utf8').split('\n').filter(Boolean)) mutants.add(Number(id))
+      writeFileSync(join(others, name), '')
+    }
+    notes.push({ test, ms: performance.now() - started, mutants: [...mutants] })
+  }
+}
+
+async function stopAtFailure(): Promise<void> {
+  const { afterEach } = await import('node:test')
+  afterEach((test) => {
+    if ((test as Hooked).passed || isPart(test)) return
+    writeFileSync(TRIWIRE_MUTANTS_REPORT, JSON.stringify(test.name))
+    process.exit(1)
+  })
+}
+
+/** A test inside another one: only whole ones are counted and chosen. */
+function isPart(test: Hooked): boolean {
+  return test.fullName !== undefined && test.fullName !== test.name
+}

@@ -1,0 +1,22 @@
+import { subscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
+import { until } from './waiting.ts'
+
+/** The gateway's ends of its connections to upstreams, by their port: they are in this process. */
+const ends = new Map<number, Socket>()
+
+subscribe('undici:client:connected', (message) => {
+  const { socket } = message as { socket: Socket }
+  const port = socket.localPort!
+  ends.set(port, socket)
+  socket.once('close', () => ends.delete(port))
+})
+
+/** Waits until the gateway has read all that an upstream wrote to this connection, or has let go of it. */
+export function untilRead(socket: Socket): Promise<void> {
+  const port = socket.remotePort!
+  return until(() => {
+    const end = ends.get(port)
+    return end === undefined || end.bytesRead === socket.bytesWritten
+  }, 'the gateway reads what the upstream wrote')
+}
