@@ -153,14 +153,30 @@ Object.values(scripts).forEach((ranges, script) => {
 
 /** The tokens of a text, estimated: the same text always gives the same number. One pass, whatever the text (bench/estimate.bench.ts). */
 export function estimateTextTokens(text: string): number {
-  return text === '' ? 0 : Math.max(1, Math.round(sumWeights(text, pieceWeights, scriptWeights) / weightUnit))
+  return text === '' ? 0 : tokensOfWeight(sumWeights(text, pieceWeights, scriptWeights))
+}
+
+/** What a weight comes to: no text is so short that it is no token. */
+export function tokensOfWeight(weight: number): number {
+  return Math.max(1, Math.round(weight / weightUnit))
+}
+
+/** How far a text is weighed whatever follows it: behind `end` its last piece begins, which may go on. */
+export type Weighed = { all: number; settled: number; end: number }
+
+/** The weight of a text that may go on. `settled` and the weight of what stands from `end` on add up to the whole's. */
+export function weighText(text: string): Weighed {
+  const weighed = { all: 0, settled: 0, end: 0 }
+  weighed.all = sumWeights(text, pieceWeights, scriptWeights, weighed)
+  return weighed
 }
 
 /**
  * The weights of all pieces of a text, added up. Rows and slots of `pieces` are those of `pieceKinds`; `perScript` has
  * two weights for each of `scripts`: of a run, and of every character in it. Exported for the fit.
+ * @param weighed learns where the last piece begins that nothing before it takes part in.
  */
-export function sumWeights(text: string, pieces: WeightTable, perScript: WeightTable): number {
+export function sumWeights(text: string, pieces: WeightTable, perScript: WeightTable, weighed?: Weighed): number {
   const length = text.length
   let sum = 0
   let i = 0
@@ -168,8 +184,14 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
   let lead = 2
   // The class of the character at `i`; behind the end it is `end`.
   let kind = length > 0 ? classOf[text.charCodeAt(0)]! : end
+  let settled = 0
+  let border = 0
   while (i < length) {
     const start = i
+    if (lead === 2) {
+      settled = sum
+      border = i
+    }
     if (kind === lower || kind === upper) {
       while (kind === upper) kind = ++i < length ? classOf[text.charCodeAt(i)]! : end
       const uppers = i - start
@@ -230,6 +252,10 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
       sum += perScript[row]! + perScript[row + 1]! * (i - start)
       lead = 2
     }
+  }
+  if (weighed) {
+    weighed.settled = settled
+    weighed.end = border
   }
   return sum
 }

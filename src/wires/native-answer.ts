@@ -110,11 +110,6 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
   return { kind: kindOfStatus(status), status, text: (said as string | undefined) ?? '', ...(code ? { code } : {}) }
 }
 
-/** How many tokens a count of produced characters stands for when the model never says: four characters a token. */
-export function tokensOfCharacters(characters: number): number {
-  return Math.ceil(characters / 4)
-}
-
 /** The fault that a JSON body with an error tells of, or undefined. */
 export function readErrorBody(body: Buffer): Fault | undefined {
   try {

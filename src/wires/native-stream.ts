@@ -2,7 +2,8 @@ import { FrameCutter, type RawFrame } from '../bytes/frame-cutter.ts'
 import type { Fault } from '../inference/answer.ts'
 import { mergeUsage, type Usage, type UsageReport } from '../inference/usage.ts'
 import type { ErrorFacts } from './envelope.ts'
-import { JsonPatch, type NativeHead, readErrorBody, tokensOfCharacters } from './native-answer.ts'
+import { JsonPatch, type NativeHead, readErrorBody } from './native-answer.ts'
+import { ProducedText } from './produced-text.ts'
 import type { RelayState, StreamRelay } from './relay.ts'
 
 /**
@@ -18,7 +19,7 @@ export abstract class NativeStream implements StreamRelay {
   events = 0
   report: UsageReport = {}
   protected readonly head: NativeHead
-  protected producedCharacters = 0
+  protected readonly produced = new ProducedText()
   readonly #cutter = new FrameCutter()
 
   constructor(head: NativeHead) {
@@ -53,7 +54,7 @@ export abstract class NativeStream implements StreamRelay {
   }
 
   estimateOutput(): number {
-    return tokensOfCharacters(this.producedCharacters)
+    return this.produced.estimateTokens()
   }
 
   abstract finish(usage: Usage): string

@@ -118,7 +118,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
 }
 
 /** Text of the one field that has some: mirrored fields must not double it. */
-function reasoningOf(delta: Record<string, unknown>, field: Profile['reasoningField']): string {
+export function reasoningOf(delta: Record<string, unknown>, field: Profile['reasoningField']): string {
   const own = field === 'auto' || field === 'details' ? undefined : wordOf(delta[field])
   const details = () =>
     objectsOf(delta['reasoning_details'])
@@ -135,7 +135,8 @@ function reasoningOf(delta: Record<string, unknown>, field: Profile['reasoningFi
   )
 }
 
-function partsOf(content: unknown): { text: string; reasoning: string } {
+/** Content is a text, or parts of which some are reasoning. */
+export function partsOf(content: unknown): { text: string; reasoning: string } {
   if (typeof content === 'string') return { text: content, reasoning: '' }
   let text = ''
   let reasoning = ''
