@@ -34,17 +34,19 @@ export function translate(
   const { isShown, wantsSealed } = request.reasoning
   const inputTokensEstimate = estimateBytesTokens(body.bytes)
   const seals = wantsSealed && model.wire === 'messages'
-  const head: Omit<AnswerHead, 'weigh'> = {
+  const head: AnswerHead = {
     requestId: call.requestId,
     modelId: model.id,
     createdSeconds: Math.floor(gateway.nowMs() / 1000),
     nowSeconds: () => Math.floor(gateway.nowMs() / 1000),
     showsReasoning: isShown,
     inputTokensEstimate,
-    echo: call.wire === 'responses' ? (JSON.parse(bodyText) as Record<string, unknown>) : {},
+    echo: client.readEcho?.(bodyText) ?? '',
     ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.id) }),
   }
-  const plan: AnswerPlan = { call, model, source, encoded, showsReasoning: isShown, wantsSealed: seals }
+  const { names, stops, localStops } = encoded
+  const filters = { showsReasoning: isShown, wantsSealed: seals, stops, localStops, names, requestId: call.requestId }
+  const plan: AnswerPlan = { source, profile: model.profile, filters: { ...filters, wire: call.wire } }
   return {
     path: wirePaths[model.wire],
     headers: upstreamHeaders(call, model, gateway.config().upstreams.get(model.upstream)!),

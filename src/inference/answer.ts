@@ -32,6 +32,13 @@ export type AnswerEvent =
   | { type: 'finish'; reason: StopReason; rawReason?: string; stopSequence?: string; report: UsageReport }
   | { type: 'fail'; fault: Fault }
 
+/**
+ * The same run as an encoder is told it: its end comes with what was billed, since that is what is shown (ruling C3).
+ */
+export type BilledEvent =
+  | Exclude<AnswerEvent, { type: 'finish' | 'fail' }>
+  | (Extract<AnswerEvent, { type: 'finish' | 'fail' }> & { usage: Usage })
+
 /** What a block is, known when it starts. `name` is the upstream's until the name filter has restored the client's. */
 export type AnswerBlock =
   | { kind: 'text' }
@@ -77,10 +84,8 @@ export type AnswerHead = {
   showsReasoning: boolean
   /** Of the whole prompt, in tokens: message_start (ruling T1), and bills without a report. */
   inputTokensEstimate: number
-  /** Called once, at the end: the figures that are billed are the figures that are shown. */
-  weigh: (report: UsageReport) => Usage
-  /** responses: what of the request is echoed in the answer (ruling T12); the parsed client body. */
-  echo: Record<string, unknown>
+  /** responses: the members of the answer that repeat the request (ruling T12), as JSON text; else ''. */
+  echo: string
   /** Puts a signature into the envelope of ruling T7, or undefined where it was not asked for. */
   seal?: (sealed: Sealed) => string
 }

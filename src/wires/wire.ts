@@ -2,8 +2,9 @@ import type { SseFrame } from '../bytes/sse.ts'
 import type { Step } from '../bytes/step.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
-import type { Answer, AnswerEvent, AnswerHead } from '../inference/answer.ts'
+import type { Answer, AnswerEvent, AnswerHead, BilledEvent } from '../inference/answer.ts'
 import type { InferenceRequest, Loss, Sealed } from '../inference/request.ts'
+import type { Usage } from '../inference/usage.ts'
 
 /** What decoding a client's request needs beside its body. */
 export type DecodeContext = {
@@ -38,8 +39,10 @@ export type Translator = {
   decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[]
   /** A model's stream. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`. */
   createDecoder(profile: Profile): Step<SseFrame, AnswerEvent>
-  /** The whole JSON answer for a client. */
-  encodeAnswer(answer: Answer, head: AnswerHead): string
+  /** What the answer repeats of the request (`AnswerHead.echo`), on a wire that does; read once, the body can go. */
+  readEcho?(bodyText: string): string
+  /** The whole JSON answer for a client, with the counters that were billed. */
+  encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string
   /** The stream for a client: SSE text, each event whole. On `fail` an error frame without terminator (ruling T4). */
-  createEncoder(head: AnswerHead): Step<AnswerEvent, string>
+  createEncoder(head: AnswerHead): Step<BilledEvent, string>
 }

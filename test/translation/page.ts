@@ -7,7 +7,6 @@ import * as messagesRequest from '../../src/wires/messages/decode-request.ts'
 import * as messagesEncode from '../../src/wires/messages/encode-request.ts'
 import * as responsesRequest from '../../src/wires/responses/decode-request.ts'
 import * as responsesEncode from '../../src/wires/responses/encode-request.ts'
-import { factsOfFault } from '../../src/wires/stream-fault.ts'
 import { type Options, pump, pumpJson, type Told, type WireName, wires } from './pump.ts'
 
 /*
@@ -47,7 +46,7 @@ export function rewritePage(
   const withAsked = replaceBlock(page, 'Upstream is asked', { language: 'json', text: pretty })
   return {
     page: replaceBlock(withAsked, 'Client is answered', answerOf(client, told)),
-    violations: told.failedFirst ? [] : wires[client].check(told.text),
+    violations: told.refusal ? [] : wires[client].check(told.text),
   }
 }
 
@@ -59,9 +58,8 @@ function tell(client: WireName, upstream: WireName, answers: Block, options: Opt
 
 /** A failure before the first byte is an ordinary error response (spec 7.4). */
 function answerOf(client: WireName, told: Told): Block {
-  if (!told.failedFirst) return { language: 'sse', text: told.text.trimEnd() }
-  if (told.outcome === 'none' || !('fault' in told.outcome)) throw new Error('a first failure has a fault')
-  const facts = factsOfFault(told.outcome.fault)
+  const facts = told.refusal
+  if (facts === undefined) return { language: 'sse', text: told.text.trimEnd() }
   const body = client === 'messages' ? messagesEnvelope(facts, 'req_1') : chatEnvelope(facts)
   return { language: 'http', text: `HTTP/1.1 ${facts.status}\n\n${body}` }
 }

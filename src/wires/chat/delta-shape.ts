@@ -8,11 +8,11 @@ import { decodeString } from '../produced-text.ts'
 export type DeltaShape = { start: string; end: string; notBehind: RegExp }
 
 /** What makes a chunk more than an ordinary delta, behind the beginning that all share: something in it has to be read. */
-const special = String.raw`"(?:error|model)"|"id":"chatcmpl|"(?:finish_reason|usage)"(?!. ?null)`
+const special = `"(?:error|model)"|"id":"chatcmpl|"(?:finish_reason|usage)"(?!. ?null)`
 export const notPlain = new RegExp(special, 's')
 
 /** Members that may bring text of their own beside the one that is known. A mirror of reasoning brings none. */
-const texts = String.raw`"(?:content|refusal|arguments|name)": ?(?:"[^"]|[{[])`
+const texts = `"(?:content|refusal|arguments|name)": ?(?:"[^"]|[{[])`
 const reasonings = String.raw`"(?:reasoning\w*|thinking)": ?(?:"[^"]|[{[])`
 const behindText = new RegExp(`${special}|${texts}|${reasonings}`, 'gs')
 const behindReasoning = new RegExp(`${special}|${texts}`, 'gs')

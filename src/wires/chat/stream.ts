@@ -2,10 +2,9 @@ import { asObject, parseKeeping } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerEvent, AnswerHead } from '../../inference/answer.ts'
+import type { AnswerEvent, AnswerHead, BilledEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
-import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
 import { chatEnvelope } from '../envelope.ts'
 import { objectsOf, readFrame, wordOf } from '../frame.ts'
 import { brokenFault, factsOfFault, faultOfError, truncatedFault } from '../stream-fault.ts'
@@ -164,7 +163,7 @@ function keptArguments(text: string, key: string, position: number | undefined):
 }
 
 /** The stream for a client: one role chunk, deltas as they come, one reason, one usage chunk, `[DONE]`. */
-export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
+export function createEncoder(head: AnswerHead): Step<BilledEvent, string> {
   const envelope = JSON.stringify({
     id: mintId('chatcmpl-', head.requestId, ''),
     object: 'chat.completion.chunk',
@@ -175,7 +174,6 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
   const deltaEnd = '},"finish_reason":null}]}\n\n'
   /** What stands around the text of an open block's deltas. */
   const frames = new Map<number, { start: string; end: string }>()
-  let report: UsageReport = {}
   let hasStarted = false
   let calls = 0
   let hasReasoned = false
@@ -189,10 +187,11 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
     end: () => [],
   }
 
-  function encode(event: AnswerEvent): string {
+  function encode(event: BilledEvent): string {
     switch (event.type) {
       case 'start':
       case 'block_seal':
+      case 'usage':
         return ''
       case 'block_start': {
         const { index, block } = event
@@ -215,19 +214,15 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
       case 'block_stop':
         frames.delete(event.index)
         return ''
-      case 'usage':
-        report = mergeUsage(report, event.report)
-        return ''
       case 'alive':
         return `${begin()}: ping\n\n`
       case 'finish': {
         const reason = JSON.stringify(encodeStopReason(event.reason))
-        const usage = JSON.stringify(encodeUsage(head.weigh(event.report)))
+        const usage = JSON.stringify(encodeUsage(event.usage))
         return `${begin()}${deltaStart}{},"finish_reason":${reason}}]}\n\ndata: ${envelope},"choices":[],"usage":${usage}}\n\ndata: [DONE]\n\n`
       }
       case 'fail':
         // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
-        head.weigh(report)
         return `data: ${chatEnvelope(factsOfFault(event.fault))}\n\n`
     }
   }

@@ -1,7 +1,7 @@
 import { asObject, parseKeeping } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
-import { headValues, isBelieved, type NativeHead, openAnswer } from '../native-answer.ts'
 import { objectsOf, wordOf } from '../frame.ts'
+import { headValues, isBelieved, type NativeHead, openAnswer } from '../native-answer.ts'
 import { estimateTexts } from '../produced-text.ts'
 import type { WholeAnswer } from '../relay.ts'
 import { decodeUsage, encodeUsage, type MessagesUsage } from './usage.ts'

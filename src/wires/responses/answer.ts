@@ -1,6 +1,7 @@
 import type { Profile } from '../../catalog/profile.ts'
 import type { Answer, AnswerEvent, AnswerHead } from '../../inference/answer.ts'
 import { createNarrator } from '../../inference/narrator.ts'
+import type { Usage } from '../../inference/usage.ts'
 import { readBody, unreadable, wordOf } from '../frame.ts'
 import { faultOfError } from '../stream-fault.ts'
 import { encodeItem } from './output-item.ts'
@@ -22,11 +23,11 @@ export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] 
 }
 
 /** The whole JSON answer for a client: the same object that ends a stream. */
-export function encodeAnswer(answer: Answer, head: AnswerHead): string {
+export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
   const incomplete = encodeIncomplete(answer.reason)
   const output = answer.blocks.map((folded, index) =>
     encodeItem(index, folded, head, folded.cut ? 'incomplete' : 'completed'),
   )
   const status = incomplete ? 'incomplete' : 'completed'
-  return createResponse(head).ended({ status, incomplete, output, usage: head.weigh(answer.report) })
+  return createResponse(head).ended({ status, incomplete, output, usage })
 }

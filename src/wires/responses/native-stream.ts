@@ -1,4 +1,12 @@
-import { dataOf, decodeUtf8, encodeLatin1, eventOf, type RawFrame, stringBehind, withData } from '../../bytes/frame-cutter.ts'
+import {
+  dataOf,
+  decodeUtf8,
+  encodeLatin1,
+  eventOf,
+  type RawFrame,
+  stringBehind,
+  withData,
+} from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../envelope.ts'
