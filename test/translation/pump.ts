@@ -94,6 +94,18 @@ export function openEvents(client: WireName, options: Options = {}) {
   return { relay, push }
 }
 
+/** A stream that is pushed by hand. */
+export function openStream(client: WireName, upstream: WireName, options: Options = {}): TranslatedStream {
+  const { plan, target, head } = settingOf(client, translators[upstream], resolveProfile(upstream), options)
+  return new TranslatedStream(plan, target, head)
+}
+
+/** A stream for a client that wants JSON, pushed by hand. */
+export function openWhole(client: WireName, upstream: WireName, options: Options = {}): TranslatedWhole {
+  const { plan, target, head } = settingOf(client, translators[upstream], resolveProfile(upstream), options)
+  return new TranslatedWhole(plan, target, head)
+}
+
 type Setting = {
   client: WireName
   plan: AnswerPlan
