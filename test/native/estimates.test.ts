@@ -160,6 +160,10 @@ test('C10 C7 every choice of a chat answer is counted', () => {
     up.delta({ content }, { index: i % 2 }),
   )
   assert.equal(ofStream('chat', script.join('')), estimateTextTokens('One Another answer. answer.'))
+  const first = '"finish_reason":null}'
+  const second = '{"index":1,"delta":{"reasoning_content":"d "},"finish_reason":null}'
+  const both = ['a ', 'b ', 'c '].map(up.reasoning).join('') + up.reasoning('c ').replace(first, `${first},${second}`)
+  assert.equal(ofStream('chat', both), estimateTextTokens('a b c c d '))
 })
 
 test('C10 mirrored reasoning counts once, text beside empty fields once, a repeated name once', () => {

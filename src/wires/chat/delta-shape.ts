@@ -1,4 +1,6 @@
 import { endOfString, type RawFrame, stringBehind } from '../../bytes/frame-cutter.ts'
+import { scanObject } from '../../bytes/json.ts'
+import { objectsOf } from '../frame.ts'
 import { decodeString } from '../produced-text.ts'
 
 /**
@@ -7,15 +9,28 @@ import { decodeString } from '../produced-text.ts'
  */
 export type DeltaShape = { start: string; end: string; notBehind: RegExp }
 
-/** What makes a chunk more than an ordinary delta, behind the beginning that all share: something in it has to be read. */
-const special = `"(?:error|model)"|"id":"chatcmpl|"(?:finish_reason|usage)"(?!. ?null)`
-export const notPlain = new RegExp(special, 's')
+/**
+ * What may make a chunk more than an ordinary delta, behind the text: members that are looked at, keys that are not
+ * spelled plainly, another choice. It errs on the side of reading the chunk.
+ */
+const special = String.raw`"(?:error|model|id|delta)"|"(?:finish_reason|usage)"(?!\s*:\s*null)|\\u`
 
 /** Members that may bring text of their own beside the one that is known. A mirror of reasoning brings none. */
-const texts = `"(?:content|refusal|arguments|name)": ?(?:"[^"]|[{[])`
-const reasonings = String.raw`"(?:reasoning\w*|thinking)": ?(?:"[^"]|[{[])`
-const behindText = new RegExp(`${special}|${texts}|${reasonings}`, 'gs')
-const behindReasoning = new RegExp(`${special}|${texts}`, 'gs')
+const texts = String.raw`"(?:content|refusal|arguments|name)"\s*:\s*(?:"[^"]|[{[])`
+const reasonings = String.raw`"(?:reasoning\w*|thinking)"\s*:\s*(?:"[^"]|[{[])`
+const behindText = new RegExp(`${special}|${texts}|${reasonings}`, 'g')
+const behindReasoning = new RegExp(`${special}|${texts}`, 'g')
+
+/** Whether a chunk, read without the beginning that all share, is a delta and nothing that has to be looked at. */
+export function isOrdinary(chunk: Record<string, unknown>): boolean {
+  const { choices, error, usage } = chunk
+  const hasHead = 'id' in chunk || 'model' in chunk
+  return error == null && usage == null && !hasHead && objectsOf(choices).every(isUnfinished)
+}
+
+function isUnfinished({ error, usage, finish_reason }: Record<string, unknown>): boolean {
+  return error == null && usage == null && !finish_reason
+}
 
 /** Where a delta's text is; a reasoning model's is under one of several names. */
 const textKeys = ['content', 'arguments', 'reasoning_content', 'reasoning', 'refusal', 'thinking']
@@ -68,4 +83,15 @@ export function isBegunWith(text: string, start: string): boolean {
 /** Whether this is the inside of one string: another frame would show by its line ends, another member by its quotes. */
 function isInside(raw: string): boolean {
   return !raw.includes('\n') && (!raw.includes('"') || endOfString(`"${raw}"`, 0) === raw.length + 1)
+}
+
+/** A chunk's frame up to its choices, if the members that are edited stand before them. */
+export function sharedBeginning(frame: RawFrame): string | undefined {
+  const start = frame.indexOf('{')
+  const bytes = Buffer.from(frame.slice(start, frame.lastIndexOf('}') + 1), 'latin1')
+  const members = scanObject(bytes)
+  const choices = members.findIndex((member) => member.key === 'choices')
+  const headEnds = Math.max(...['id', 'model'].map((key) => members.findLastIndex((member) => member.key === key)))
+  if (choices < 0 || headEnds > choices) return undefined
+  return frame.slice(0, start + members[choices]!.keyStart)
 }

@@ -1,5 +1,5 @@
 import { dataOf, decodeUtf8, encodeLatin1, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
-import { asObject, scanObject } from '../../bytes/json.ts'
+import { asObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { chatEnvelope, type ErrorFacts } from '../envelope.ts'
 import { objectsOf, readBody } from '../frame.ts'
@@ -9,9 +9,10 @@ import { faultOfError } from '../stream-fault.ts'
 import {
   type DeltaShape,
   isBegunWith,
-  notPlain,
+  isOrdinary,
   type Surrounding,
   shapeOf,
+  sharedBeginning,
   textsBetween,
   textWithin,
 } from './delta-shape.ts'
@@ -95,13 +96,13 @@ export class ChatNativeStream extends NativeStream {
   /** Counts what an ordinary chunk has produced, and learns its shape. False for one that has to be looked into. */
   #takeTail(tail: RawFrame): boolean {
     const words = this.#shape && textWithin(tail, this.#shape)
-    if (words !== undefined) {
+    // Where the known text is empty, a mirror of it may not be.
+    if (words) {
       this.produced.addRaw(words)
       return true
     }
-    if (notPlain.test(tail)) return false
     const chunk = readBody(decodeUtf8(`{${tail}`))
-    if (chunk === undefined) return false
+    if (chunk === undefined || !isOrdinary(chunk)) return false
     const texts = this.#count(objectsOf(chunk['choices']))
     if (texts.length === 1) this.#learn(tail, texts[0]!)
     return true
@@ -179,8 +180,8 @@ export class ChatNativeStream extends NativeStream {
   /** The beginning that chunks share, if `choices` comes behind the members that are edited. */
   #findPrefix(frame: RawFrame, shown: RawFrame): { raw: string; shown: string } | undefined {
     if (!this.hasShown || !frame.startsWith('data: ')) return undefined
-    const raw = prefixOf(frame)
-    const replaced = prefixOf(shown)
+    const raw = sharedBeginning(frame)
+    const replaced = sharedBeginning(shown)
     return raw === undefined || replaced === undefined ? undefined : { raw, shown: replaced }
   }
 
@@ -198,13 +199,3 @@ export class ChatNativeStream extends NativeStream {
 }
 
 const noPrefix = { raw: '', shown: '' }
-
-function prefixOf(frame: RawFrame): string | undefined {
-  const start = frame.indexOf('{')
-  const bytes = Buffer.from(frame.slice(start, frame.lastIndexOf('}') + 1), 'latin1')
-  const members = scanObject(bytes)
-  const choices = members.findIndex((member) => member.key === 'choices')
-  const headEnds = Math.max(...['id', 'model'].map((key) => members.findLastIndex((member) => member.key === key)))
-  if (choices < 0 || headEnds > choices) return undefined
-  return frame.slice(0, start + members[choices]!.keyStart)
-}
