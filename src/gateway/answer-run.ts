@@ -18,7 +18,7 @@ export type AnswerPlan = {
 /** One answer on its way through the hub: counted as the model told it, filtered to what the client asked for. */
 export type AnswerRun = {
   meter: Meter
-  /** Events behind the filters. Signs of life are left out: what a client hears of silence is the pump's (ruling U4). */
+  /** Events behind the filters. Signs of life are left out: what a client hears of silence is the delivery's (ruling U4). */
   take(events: Iterable<AnswerEvent>): AnswerEvent[]
 }
 

@@ -1,5 +1,5 @@
 import type { AnswerEvent } from './answer.ts'
-import { estimateTextTokens, tokensOfWeight, weighText } from './estimate.ts'
+import { lastBorder, tokensOfWeight, weighText } from './estimate.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
 /**
@@ -40,15 +40,14 @@ export function createTextMeter(): TextMeter {
       characters += text.length
       rest += text
       if (rest.length <= batchCharacters) return
-      const { all, settled, end } = weighText(rest)
-      const isCut = rest.length - end > pieceCharactersMax
-      weight += isCut ? all : settled
-      rest = isCut ? '' : rest.slice(end)
+      const border = lastBorder(rest)
+      const end = rest.length - border > pieceCharactersMax ? rest.length : border
+      weight += weighText(rest.slice(0, end))
+      rest = rest.slice(end)
     },
     characters: () => characters,
     estimateTokens() {
-      if (weight === 0) return estimateTextTokens(rest)
-      return tokensOfWeight(weight + weighText(rest).all)
+      return characters === 0 ? 0 : tokensOfWeight(weight + weighText(rest))
     },
   }
 }

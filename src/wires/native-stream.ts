@@ -27,7 +27,8 @@ export abstract class NativeStream implements StreamRelay {
   }
 
   push(chunk: Uint8Array): string {
-    const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
+    const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
+    const text = bytes.toString('latin1')
     const plain = this.#cutter.isEmpty && !this.#isOver() ? this.takePlain(text) : undefined
     if (plain !== undefined) return plain
     let out = ''
