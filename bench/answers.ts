@@ -21,6 +21,22 @@ const usage = {
     prompt_tokens_details: { cached_tokens: 0 },
     completion_tokens_details: { reasoning_tokens: 0 },
   },
+  responses: {
+    input_tokens: 20,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 200,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 220,
+  },
+}
+
+const response = {
+  id: 'resp_01AbCdEfGhIjKlMnOpQrStUv',
+  object: 'response',
+  created_at: 1_700_000_000,
+  model: 'upstream-model',
+  output: [],
+  store: false,
 }
 
 const text = words.join(' ').repeat(3)
@@ -51,7 +67,7 @@ export const wholeAnswers: Partial<Record<WireName, string>> = {
 export const streamEvents: Partial<Record<WireName, { begin: string; deltas: string[]; end: string }>> = {
   messages: {
     begin:
-      messagesEvent('message_start', {
+      namedEvent('message_start', {
         message: {
           id: 'msg_01AbCdEfGhIjKlMnOpQrStUv',
           type: 'message',
@@ -62,22 +78,45 @@ export const streamEvents: Partial<Record<WireName, { begin: string; deltas: str
           stop_sequence: null,
           usage: { ...usage.messages, output_tokens: 1 },
         },
-      }) + messagesEvent('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+      }) + namedEvent('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
     deltas: deltaTexts().map((piece) =>
-      messagesEvent('content_block_delta', { index: 0, delta: { type: 'text_delta', text: piece } }),
+      namedEvent('content_block_delta', { index: 0, delta: { type: 'text_delta', text: piece } }),
     ),
     end:
-      messagesEvent('content_block_stop', { index: 0 }) +
-      messagesEvent('message_delta', {
+      namedEvent('content_block_stop', { index: 0 }) +
+      namedEvent('message_delta', {
         delta: { stop_reason: 'end_turn', stop_sequence: null },
         usage: usage.messages,
       }) +
-      messagesEvent('message_stop', {}),
+      namedEvent('message_stop', {}),
   },
   chat: {
     begin: chatChunk([{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }]),
     deltas: deltaTexts().map((content) => chatChunk([{ index: 0, delta: { content }, finish_reason: null }])),
     end: `${chatChunk([{ index: 0, delta: {}, finish_reason: 'stop' }])}${chatChunk([], usage.chat)}data: [DONE]\n\n`,
+  },
+  responses: {
+    begin:
+      namedEvent('response.created', { sequence_number: 0, response: { ...response, status: 'in_progress' } }) +
+      namedEvent('response.output_item.added', {
+        sequence_number: 1,
+        output_index: 0,
+        item: { id: 'msg_1', type: 'message', status: 'in_progress', role: 'assistant', content: [] },
+      }),
+    deltas: deltaTexts().map((delta, i) =>
+      namedEvent('response.output_text.delta', {
+        sequence_number: i + 2,
+        item_id: 'msg_1',
+        output_index: 0,
+        content_index: 0,
+        delta,
+        logprobs: [],
+      }),
+    ),
+    end: namedEvent('response.completed', {
+      sequence_number: eventsPerStream + 2,
+      response: { ...response, status: 'completed', usage: usage.responses },
+    }),
   },
 }
 
@@ -85,7 +124,7 @@ function deltaTexts(): string[] {
   return Array.from({ length: eventsPerStream }, (_, i) => ` ${words[i % words.length]}`)
 }
 
-function messagesEvent(type: string, more: object): string {
+function namedEvent(type: string, more: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
 }
 

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
-import { lengthSlots, pieceKinds, scripts, sumWeights, weightUnit } from '../src/inference/estimate.ts'
+import { lengthSlots, pieceKinds, sumWeights, weightUnit } from '../src/inference/estimate.ts'
+import { scripts } from '../src/inference/estimate-scripts.ts'
 import { otherLanguages, readSamples, type Sample } from '../test/inference/samples.ts'
 
 /*

@@ -32,7 +32,7 @@ export class FrameCutter {
     for (let from = this.#searched; ; ) {
       const end = hasReturn ? endByRule(buffer, from) : endByLf(buffer, from)
       if (end < 0) break
-      frames.push(this.#clean(buffer.slice(start, end)))
+      frames.push(this.#clean(buffer.slice(start, end), hasReturn))
       start = end
       from = end
     }
@@ -49,17 +49,17 @@ export class FrameCutter {
 
   /** What is left when the upstream closes, if it is a whole event that lacks only its blank line (translation 4.1). */
   end(): RawFrame | undefined {
-    const rest = this.#clean(this.#rest)
+    const rest = this.#clean(this.#rest, true)
     this.#rest = ''
     this.#searched = 0
     return isWhole(dataOf(rest)?.trim()) ? `${rest.trimEnd()}\n\n` : undefined
   }
 
-  #clean(frame: RawFrame): RawFrame {
+  #clean(frame: RawFrame, hasReturn: boolean): RawFrame {
     let clean = frame
     if (!this.#hasBegun && frame.startsWith(byteOrderMark)) clean = frame.slice(byteOrderMark.length)
     this.#hasBegun = true
-    const hasComment = clean[0] === ':' || clean.includes('\n:') || clean.includes('\r:')
+    const hasComment = clean[0] === ':' || clean.includes('\n:') || (hasReturn && clean.includes('\r:'))
     return hasComment ? clean.replace(commentLine, '$1') : clean
   }
 }
@@ -117,21 +117,19 @@ function fieldOf(frame: RawFrame, name: string): string | undefined {
 }
 
 /**
- * How many characters a delta brings: the length of the first member that has one of the needles, e.g. `"text":`, and is
- * a string. Looked for in the text, since a delta is not worth a parse.
+ * The inside of the first string that is a member's value, as it stands there; '' where there is none. Looked for in the
+ * text, since a delta is not worth a parse: in a string the key's quotes would be escaped.
+ * @param needle the member's key and colon, e.g. `"text":`.
  */
-export function deltaCharacters(frame: RawFrame, needles: readonly string[], from = 0): number {
-  for (const needle of needles) {
-    const at = frame.indexOf(needle, from)
-    if (at < 0) continue
-    const quote = frame[at + needle.length] === ' ' ? at + needle.length + 1 : at + needle.length
-    if (frame[quote] === '"') return endOfString(frame, quote) - quote - 1
-  }
-  return 0
+export function stringBehind(frame: RawFrame, needle: string): string {
+  const at = frame.indexOf(needle)
+  if (at < 0) return ''
+  const quote = frame[at + needle.length] === ' ' ? at + needle.length + 1 : at + needle.length
+  return frame[quote] === '"' ? frame.slice(quote + 1, endOfString(frame, quote)) : ''
 }
 
-/** Index of the closing quote of the string that opens at `start`. */
-function endOfString(text: string, start: number): number {
+/** Index of the closing quote of the string that opens at `start`; the length of the text where it does not end. */
+export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0
     while (text[end - 1 - slashes] === '\\') slashes++

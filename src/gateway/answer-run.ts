@@ -1,43 +1,30 @@
-import type { Model } from '../catalog/model.ts'
+import type { Profile } from '../catalog/profile.ts'
 import type { AnswerEvent } from '../inference/answer.ts'
-import { composeFilters } from '../inference/filters/index.ts'
+import { composeFilters, type FilterOptions } from '../inference/filters/index.ts'
 import { createMeter, type Meter } from '../inference/meter.ts'
-import type { EncodedRequest, Translator } from '../wires/wire.ts'
-import type { Call } from './call.ts'
+import type { Translator } from '../wires/wire.ts'
 
-/** What both forms of a translated answer need: what was asked, and who speaks what. */
+/**
+ * What both forms of a translated answer need of their request. It lives as long as the stream, so it holds neither the
+ * body nor anything that does: a stream that keeps a request of a megabyte costs more than all else it needs.
+ */
 export type AnswerPlan = {
-  call: Call
-  model: Model
   /** The model's wire. */
   source: Translator
-  encoded: EncodedRequest
-  showsReasoning: boolean
-  wantsSealed: boolean
-  /** The client's wire's. */
-  callIdPrefix: string
+  profile: Profile
+  filters: Omit<FilterOptions, 'profile'>
 }
 
 /** One answer on its way through the hub: counted as the model told it, filtered to what the client asked for. */
 export type AnswerRun = {
   meter: Meter
-  /** Events behind the filters. Signs of life are left out: what a client hears of silence is the pump's (ruling U4). */
+  /** Events behind the filters. Signs of life are left out: what a client hears of silence is the delivery's (ruling U4). */
   take(events: Iterable<AnswerEvent>): AnswerEvent[]
 }
 
 export function startRun(plan: AnswerPlan): AnswerRun {
-  const { call, model, encoded } = plan
   const meter = createMeter()
-  const filters = composeFilters({
-    profile: model.profile,
-    showsReasoning: plan.showsReasoning,
-    wantsSealed: plan.wantsSealed,
-    stops: encoded.stops,
-    localStops: encoded.localStops,
-    names: encoded.names,
-    requestId: call.requestId,
-    callIdPrefix: plan.callIdPrefix,
-  })
+  const filters = composeFilters({ ...plan.filters, profile: plan.profile })
   let isOver = false
   return {
     meter,

@@ -22,17 +22,20 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   const { isShown, wantsSealed } = request.reasoning
   const inputTokensEstimate = estimateBytesTokens(body.bytes)
   const seals = wantsSealed && signsReasoning
-  const head: Omit<AnswerHead, 'weigh'> = {
+  const head: AnswerHead = {
     requestId: call.requestId,
     modelId: model.id,
     createdSeconds: Math.floor(gateway.nowMs() / 1000),
     nowSeconds: () => Math.floor(gateway.nowMs() / 1000),
     inputTokensEstimate,
-    echo: body.values(theirs.request.echoed),
+    echo: theirs.request.echo ? theirs.request.echo.write(body.values(theirs.request.echo.fields)) : '',
     ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.id) }),
   }
+  const { names, stops, localStops } = encoded
   const { callIdPrefix } = theirs
-  const plan: AnswerPlan = { call, model, source, encoded, showsReasoning: isShown, wantsSealed: seals, callIdPrefix }
+  const shown = { showsReasoning: isShown, wantsSealed: seals, stops, localStops, names }
+  const filters = { ...shown, requestId: call.requestId, callIdPrefix }
+  const plan: AnswerPlan = { source, profile: model.profile, filters }
   return {
     ...createOutgoing(Buffer.from(encoded.body), model),
     path,

@@ -1,6 +1,6 @@
 import { createSseReader, cutFrame, type SseFrame } from '../bytes/sse.ts'
 import type { Step } from '../bytes/step.ts'
-import type { AnswerEvent, Fault } from '../inference/answer.ts'
+import type { AnswerEvent, BilledEvent, Fault } from '../inference/answer.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
 import { faultOfFacts } from '../wires/answers/faults.ts'
@@ -22,15 +22,14 @@ export class TranslatedStream implements StreamRelay {
   readonly #run: AnswerRun
   readonly #reader = createSseReader()
   readonly #decoder: Step<SseFrame, AnswerEvent>
-  readonly #encoder: Step<AnswerEvent, string>
-  #billed: Usage | undefined
-  #finish: AnswerEvent | undefined
+  readonly #encoder: Step<BilledEvent, string>
+  #finish: Extract<AnswerEvent, { type: 'finish' }> | undefined
 
-  constructor(plan: AnswerPlan, target: Translator, head: Omit<AnswerHead, 'weigh'>) {
+  constructor(plan: AnswerPlan, target: Translator, head: AnswerHead) {
     this.#plan = plan
     this.#run = startRun(plan)
-    this.#decoder = plan.source.createDecoder(plan.model.profile)
-    this.#encoder = target.createEncoder({ ...head, weigh: () => this.#billed! })
+    this.#decoder = plan.source.createDecoder(plan.profile)
+    this.#encoder = target.createEncoder(head)
   }
 
   get report(): UsageReport {
@@ -54,7 +53,7 @@ export class TranslatedStream implements StreamRelay {
 
   pushWhole(body: Buffer): string {
     this.events++
-    return this.#show(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.model.profile))
+    return this.#show(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.profile))
   }
 
   estimateOutput(): number {
@@ -62,8 +61,7 @@ export class TranslatedStream implements StreamRelay {
   }
 
   finish(usage: Usage): string {
-    this.#billed = usage
-    return this.#finish ? this.#encode(this.#finish) : ''
+    return this.#finish ? this.#encode({ ...this.#finish, usage }) : ''
   }
 
   keepAlive(): string {
@@ -71,10 +69,9 @@ export class TranslatedStream implements StreamRelay {
   }
 
   failure(facts: ErrorFacts, usage: Usage): string {
-    this.#billed = usage
     // Blocks that are open are closed as cut before the failure is told (I3).
     const text = this.fault ? '' : this.#show(this.#decoder.push(cutFrame))
-    return text + this.#encode({ type: 'fail', fault: faultOfFacts(facts) })
+    return text + this.#encode({ type: 'fail', fault: faultOfFacts(facts), usage })
   }
 
   #show(events: Iterable<AnswerEvent>): string {
@@ -101,7 +98,7 @@ export class TranslatedStream implements StreamRelay {
     return text
   }
 
-  #encode(event: AnswerEvent): string {
+  #encode(event: BilledEvent): string {
     let text = ''
     for (const piece of this.#encoder.push(event)) text += piece
     return text

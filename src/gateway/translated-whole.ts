@@ -18,18 +18,18 @@ export class TranslatedWhole implements StreamFold {
   events = 0
   readonly #plan: AnswerPlan
   readonly #target: Translator
-  readonly #head: Omit<AnswerHead, 'weigh'>
+  readonly #head: AnswerHead
   readonly #run
   readonly #fold = createFold()
   readonly #reader = createSseReader()
   readonly #decoder
 
-  constructor(plan: AnswerPlan, target: Translator, head: Omit<AnswerHead, 'weigh'>) {
+  constructor(plan: AnswerPlan, target: Translator, head: AnswerHead) {
     this.#plan = plan
     this.#target = target
     this.#head = head
     this.#run = startRun(plan)
-    this.#decoder = plan.source.createDecoder(plan.model.profile)
+    this.#decoder = plan.source.createDecoder(plan.profile)
   }
 
   push(chunk: Uint8Array): void {
@@ -47,7 +47,7 @@ export class TranslatedWhole implements StreamFold {
 
   /** The model's one JSON body. */
   pushWhole(body: Buffer): void {
-    this.#take(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.model.profile))
+    this.#take(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.profile))
   }
 
   whole(): WholeAnswer {
@@ -61,7 +61,7 @@ export class TranslatedWhole implements StreamFold {
       state: meter.isComplete() ? 'finished' : 'cut',
       report: meter.report(),
       estimateOutput: () => meter.estimateTokens(),
-      encode: (usage) => this.#target.encodeAnswer(outcome.answer, { ...this.#head, weigh: () => usage }),
+      encode: (usage) => this.#target.encodeAnswer(outcome.answer, this.#head, usage),
     }
   }
 

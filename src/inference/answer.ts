@@ -1,5 +1,5 @@
 import type { Sealed } from './request.ts'
-import type { UsageReport } from './usage.ts'
+import type { Usage, UsageReport } from './usage.ts'
 
 /**
  * An answer while it is being produced is a run of AnswerEvents, whatever wire it came from (laws I1–I10):
@@ -31,6 +31,13 @@ export type AnswerEvent =
   | { type: 'alive' }
   | { type: 'finish'; reason: StopReason; stopSequence?: string; report: UsageReport }
   | { type: 'fail'; fault: Fault }
+
+/**
+ * The same run as an encoder is told it: its end comes with what was billed, since that is what is shown (ruling C3).
+ */
+export type BilledEvent =
+  | Exclude<AnswerEvent, { type: 'finish' | 'fail' }>
+  | (Extract<AnswerEvent, { type: 'finish' | 'fail' }> & { usage: Usage })
 
 /** What a block is, known when it starts. `name` is the upstream's until the name filter has restored the client's. */
 export type AnswerBlock =

@@ -1,5 +1,6 @@
 export { estimateBytesTokens } from './estimate-bytes.ts'
 
+import { scripts } from './estimate-scripts.ts'
 import { digitGroupWeight, pieceWeights, scriptWeights } from './estimate-weights.ts'
 
 /*
@@ -47,83 +48,6 @@ const newlines = 18
 /** Whole numbers of 1/1024 token. */
 export type WeightTable = Int32Array
 
-/** Scripts that are counted by the character: the code units they cover, first to last. */
-export const scripts = {
-  accented: [
-    [0xaa, 0xaa],
-    [0xb5, 0xb5],
-    [0xba, 0xba],
-    [0xc0, 0xd6],
-    [0xd8, 0xf6],
-    [0xf8, 0x2af],
-    [0x1e00, 0x1eff],
-  ],
-  greek: [
-    [0x370, 0x3ff],
-    [0x1f00, 0x1fff],
-  ],
-  cyrillic: [[0x400, 0x52f]],
-  hebrew: [[0x590, 0x5ff]],
-  arabic: [
-    [0x600, 0x6ff],
-    [0x750, 0x77f],
-    [0xfb50, 0xfdff],
-    [0xfe70, 0xfefe],
-  ],
-  indic: [[0x900, 0xdff]],
-  southeastAsian: [
-    [0xe00, 0xeff],
-    [0x1000, 0x109f],
-    [0x1780, 0x17ff],
-  ],
-  otherLetters: [
-    [0x2b0, 0x36f],
-    [0x530, 0x58f],
-    [0x700, 0x74f],
-    [0x780, 0x8ff],
-    [0xf00, 0xfff],
-    [0x10a0, 0x177f],
-    [0x1800, 0x1dff],
-    [0x2c00, 0x2dff],
-    [0xa000, 0xabff],
-  ],
-  kana: [
-    [0x3040, 0x30ff],
-    [0x31f0, 0x31ff],
-    [0xff66, 0xff9f],
-  ],
-  hangul: [
-    [0x1100, 0x11ff],
-    [0x3130, 0x318f],
-    [0xac00, 0xd7ff],
-  ],
-  han: [
-    [0x3400, 0x9fff],
-    [0xf900, 0xfaff],
-  ],
-  typographic: [
-    [0x80, 0xbf],
-    [0xd7, 0xd7],
-    [0xf7, 0xf7],
-    [0x2000, 0x206f],
-    [0x3000, 0x303f],
-    [0xff00, 0xff65],
-  ],
-  symbols: [
-    [0x2070, 0x2bff],
-    [0x2e00, 0x2fff],
-    [0x3100, 0x312f],
-    [0x3190, 0x31ef],
-    [0x3200, 0x33ff],
-    [0xe000, 0xf8ff],
-    [0xfe00, 0xfe6f],
-    [0xfeff, 0xfeff],
-    [0xffa0, 0xffff],
-  ],
-  /** Halves of a character beyond the first 65,536: emoji for the most part. */
-  surrogates: [[0xd800, 0xdfff]],
-} as const
-
 /** Classes of code units. From `firstScript` on they are scripts, in the order above. */
 const mark = 0
 const lower = 1
@@ -153,7 +77,29 @@ Object.values(scripts).forEach((ranges, script) => {
 
 /** The tokens of a text, estimated: the same text always gives the same number. One pass, whatever the text (bench/estimate.bench.ts). */
 export function estimateTextTokens(text: string): number {
-  return text === '' ? 0 : Math.max(1, Math.round(sumWeights(text, pieceWeights, scriptWeights) / weightUnit))
+  return text === '' ? 0 : tokensOfWeight(sumWeights(text, pieceWeights, scriptWeights))
+}
+
+/** What a weight comes to: no text is so short that it is no token. */
+export function tokensOfWeight(weight: number): number {
+  return Math.max(1, Math.round(weight / weightUnit))
+}
+
+/** The weight of a text, or of a part of one that is cut at `lastBorder`: parts add up to the whole. */
+export function weighText(text: string): number {
+  return sumWeights(text, pieceWeights, scriptWeights)
+}
+
+/** Where the last piece of a text begins that takes nothing from what stands before it; 0 where there is none. */
+export function lastBorder(text: string): number {
+  for (let at = text.length - 1; at > 0; at--) {
+    const before = classOf[text.charCodeAt(at - 1)]!
+    const kind = classOf[text.charCodeAt(at)]!
+    // Blanks and marks take what follows to themselves, and so do capitals the small letters behind them.
+    if (before === kind || before === blank || before === mark) continue
+    if (before !== upper || kind !== lower) return at
+  }
+  return 0
 }
 
 /**

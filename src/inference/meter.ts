@@ -1,51 +1,74 @@
 import type { AnswerEvent } from './answer.ts'
-import { estimateTextTokens } from './estimate.ts'
+import { lastBorder, tokensOfWeight, weighText } from './estimate.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
+/**
+ * The one measure of what an answer has produced, on every path (ruling C10): the text of its blocks, decoded, one
+ * behind the other. The count depends on that text alone and not on the pieces in which it came.
+ */
+export type TextMeter = {
+  write(text: string): void
+  /** UTF-16 units so far. */
+  characters(): number
+  /** The same in tokens, about. */
+  estimateTokens(): number
+}
+
 /** What an answer has produced so far, whatever of it is shown: the evidence of a bill (ruling C3). */
-export type Meter = {
+export type Meter = Omit<TextMeter, 'write'> & {
   /** Sees every event of the decoder, before any filter. */
   push(event: AnswerEvent): void
   /** What the model has reported so far. */
   report(): UsageReport
   /** The model itself said that it is complete; false after a local stop or a hang-up. */
   isComplete(): boolean
-  /** UTF-16 units of text, reasoning and arguments. */
-  characters(): number
-  /** The same in tokens, about. */
-  estimateTokens(): number
 }
 
-/** Text is estimated by the batch: the estimate needs whole words, and keeping the whole answer would need memory. */
+/** Text is weighed by the batch, since keeping the whole answer would need memory. */
 const batchCharacters = 4096
 
+/** No piece of a text that people write is as long; of one that is, each part is a piece (a run of one character). */
+const pieceCharactersMax = 1024
+
+export function createTextMeter(): TextMeter {
+  let characters = 0
+  let weight = 0
+  /** What is not weighed yet. It begins where a piece does, so that batches weigh what the whole would. */
+  let rest = ''
+  return {
+    write(text) {
+      characters += text.length
+      rest += text
+      if (rest.length <= batchCharacters) return
+      const border = lastBorder(rest)
+      const end = rest.length - border > pieceCharactersMax ? rest.length : border
+      weight += weighText(rest.slice(0, end))
+      rest = rest.slice(end)
+    },
+    characters: () => characters,
+    estimateTokens() {
+      return characters === 0 ? 0 : tokensOfWeight(weight + weighText(rest))
+    },
+  }
+}
+
 export function createMeter(): Meter {
+  const { write, characters, estimateTokens } = createTextMeter()
   let report: UsageReport = {}
   let isComplete = false
-  let characters = 0
-  let tokens = 0
-  let batch = ''
   return {
     push(event) {
-      if (event.type === 'block_delta') {
-        characters += event.text.length
-        batch += event.text
-        if (batch.length > batchCharacters) {
-          tokens += estimateTextTokens(batch)
-          batch = ''
-        }
-      } else if (event.type === 'usage') report = mergeUsage(report, event.report)
-      else if (event.type === 'block_start' && event.block.kind === 'tool_call') {
-        characters += event.block.name.length
-        batch += event.block.name
-      } else if (event.type === 'finish') {
+      if (event.type === 'block_delta') write(event.text)
+      else if (event.type === 'usage') report = mergeUsage(report, event.report)
+      else if (event.type === 'block_start' && event.block.kind === 'tool_call') write(event.block.name)
+      else if (event.type === 'finish') {
         report = event.report
         isComplete = true
       }
     },
     report: () => report,
     isComplete: () => isComplete,
-    characters: () => characters,
-    estimateTokens: () => tokens + estimateTextTokens(batch),
+    characters,
+    estimateTokens,
   }
 }

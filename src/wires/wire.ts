@@ -2,9 +2,9 @@ import type { SseFrame } from '../bytes/sse.ts'
 import type { Step } from '../bytes/step.ts'
 import type { Model, WireName } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
-import type { Answer, AnswerEvent } from '../inference/answer.ts'
+import type { Answer, AnswerEvent, BilledEvent } from '../inference/answer.ts'
 import type { InferenceRequest, Loss, Sealed } from '../inference/request.ts'
-import type { Usage, UsageReport } from '../inference/usage.ts'
+import type { Usage } from '../inference/usage.ts'
 import type { ErrorFacts } from './answers/envelope.ts'
 import type { NativeHead } from './answers/native-answer.ts'
 import type { StreamRelay, WholeAnswer } from './answers/relay.ts'
@@ -48,10 +48,21 @@ export type RequestFacts = {
   isCapRequired: boolean
   /** The field that names the conversation, where the wire has one (spec 4.1). */
   cacheKey?: string
-  /** Top-level fields that an answer repeats as they were sent (ruling T12). */
-  echoed: readonly string[]
+  /** What of a request its answers repeat, where they do (ruling T12). */
+  echo?: Echo
   /** @throws GatewayError 400 for what this wire alone refuses on every pair. */
   check?: (body: ClientBody) => void
+}
+
+/**
+ * The members of an answer that repeat the request. They are written once, when the request is read, from those fields
+ * alone: a stream must not keep its request for them.
+ */
+export type Echo = {
+  /** The top-level fields that are looked at. */
+  fields: readonly string[]
+  /** @returns the members as JSON text, without the braces around them. */
+  write(sent: Readonly<Record<string, unknown>>): string
 }
 
 /** `<spelling>-version` and `<spelling>-beta`: of two spellings that a client sent the first counts. */
@@ -81,10 +92,10 @@ export type Translator = {
   decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[]
   /** A model's stream. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`. */
   createDecoder(profile: Profile): Step<SseFrame, AnswerEvent>
-  /** The whole JSON answer for a client. */
-  encodeAnswer(answer: Answer, head: AnswerHead): string
+  /** The whole JSON answer for a client, with the counters that were billed. */
+  encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string
   /** The stream for a client: SSE text, each event whole. On `fail` an error frame without terminator (ruling T4). */
-  createEncoder(head: AnswerHead): Step<AnswerEvent, string>
+  createEncoder(head: AnswerHead): Step<BilledEvent, string>
 }
 
 /** What decoding a client's request needs beside its body. */
@@ -122,10 +133,8 @@ export type AnswerHead = {
   nowSeconds?: () => number
   /** Of the whole prompt, in tokens. */
   inputTokensEstimate: number
-  /** Called once, at the end: the figures that are billed are the figures that are shown. */
-  weigh: (report: UsageReport) => Usage
-  /** The fields of `RequestFacts.echoed` that the client sent. */
-  echo: Readonly<Record<string, unknown>>
+  /** What the client's wire repeats of the request, see `Echo`; '' where that is nothing. */
+  echo: string
   /** Puts a proof of reasoning into the envelope of ruling T7; undefined where it was not asked for. */
   seal?: (sealed: Sealed) => string
 }

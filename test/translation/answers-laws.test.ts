@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { resolveProfile } from '../../src/catalog/profiles.ts'
 import type { AnswerBlock, AnswerEvent, StopReason } from '../../src/inference/answer.ts'
 import { encodeUsage as chatUsage, decodeUsage as decodeChat } from '../../src/wires/chat/usage.ts'
 import { decodeUsage as decodeMessages, encodeUsage as messagesUsage } from '../../src/wires/messages/usage.ts'
 import { decodeUsage as decodeResponses, encodeUsage as responsesUsage } from '../../src/wires/responses/usage.ts'
 import { accumulate } from './clients.ts'
-import { createRun, pump, type WireName, wires } from './pump.ts'
+import { pump, pumpEvents, type WireName, wires } from './pump.ts'
 import { streamSeeds } from './seeds.ts'
 
 const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 200) }
@@ -103,9 +102,7 @@ const end = (reason: StopReason): AnswerEvent => ({
 })
 
 function tell(events: AnswerEvent[], client: WireName, showsReasoning: boolean) {
-  const run = createRun(client, { showsReasoning }, resolveProfile('chat'))
-  run.take(events)
-  return run.told()
+  return pumpEvents(client, events, { showsReasoning })
 }
 
 /** Any run of events that satisfies I1–I9: calls interleave, at most one other block is open beside them. */

@@ -2,27 +2,41 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
 import type { AnswerEvent } from '../../src/inference/answer.ts'
+import type { Usage } from '../../src/inference/usage.ts'
 import { decodeAnswer } from '../../src/wires/chat/answer.ts'
 import { cases as chatToMessages } from './answers/chat-to-messages.cases.ts'
 import { cases as responsesToMessages } from './answers/responses-to-messages.cases.ts'
 import { cases as toChat } from './answers/to-chat.cases.ts'
 import { cases as toResponses } from './answers/to-responses.cases.ts'
 import { outline, testCases } from './cases.ts'
-import { createRun, pump } from './pump.ts'
+import { openEvents, pump, pumpEvents } from './pump.ts'
 import { counts, delta, text } from './upstreams.ts'
+
+const fewTokens: Usage = {
+  inputTokens: 1,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  outputTokens: 1,
+  reasoningTokens: 0,
+  estimated: false,
+}
 
 testCases([...chatToMessages, ...responsesToMessages, ...toChat, ...toResponses])
 
 test('A63 U4 silence is told by pings, none of them before message_start', () => {
-  const run = createRun('messages', {}, resolveProfile('chat'))
-  run.push({ type: 'start' })
-  run.push({ type: 'alive' })
-  run.push({ type: 'block_start', index: 0, block: { kind: 'text' } })
-  run.push({ type: 'block_delta', index: 0, text: 'a' })
-  run.push({ type: 'alive' })
-  run.push({ type: 'block_stop', index: 0, cut: false })
-  run.push({ type: 'finish', reason: 'end', report: {} })
-  assert.deepEqual(outline(run.told()), [
+  const { relay, push } = openEvents('messages')
+  const pieces = [
+    push({ type: 'start' }),
+    relay.keepAlive(),
+    push({ type: 'block_start', index: 0, block: { kind: 'text' } }),
+    push({ type: 'block_delta', index: 0, text: 'a' }),
+    relay.keepAlive(),
+    push({ type: 'block_stop', index: 0, cut: false }),
+    push({ type: 'finish', reason: 'end', report: {} }),
+    relay.finish(fewTokens),
+  ]
+  assert.deepEqual(outline({ text: pieces.join('') }), [
     'message_start',
     'ping',
     'content_block_start',
@@ -41,11 +55,7 @@ test('translation 4.3 a block that a failure cut is not stopped: nobody runs hal
     block: { kind: 'tool_call', callId: 'toolu_1', name: 'f' },
   }
   const cut: AnswerEvent[] = [{ type: 'start' }, call, { type: 'block_stop', index: 0, cut: true }]
-  const tell = (last: AnswerEvent) => {
-    const run = createRun('messages', {}, resolveProfile('chat'))
-    for (const event of [...cut, last]) run.push(event)
-    return outline(run.told())
-  }
+  const tell = (last: AnswerEvent) => outline(pumpEvents('messages', [...cut, last]))
   assert.deepEqual(tell({ type: 'fail', fault: { kind: 'truncated', text: '' } }), [
     'message_start',
     'content_block_start',

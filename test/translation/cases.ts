@@ -69,7 +69,7 @@ function pick(value: unknown, shape: unknown): unknown {
 }
 
 /** The stream in short: event names, or for chat what each delta holds. */
-export function outline(told: Told): string[] {
+export function outline(told: Pick<Told, 'text'>): string[] {
   return framesOf(told.text).map(({ event, data }) => {
     if (event !== undefined) return event
     if (data === '[DONE]') return data

@@ -245,6 +245,34 @@ for (const { client, wire } of directions.filter((pair) => pair.wire !== 'messag
   }
 }
 
+for (const stream of [true, false]) {
+  test(`T15 at a stop of ours the upstream is let go at once, before the bill (${stream ? 'streamed' : 'JSON'})`, {
+    timeout: 10_000,
+  }, async ({ signal }) => {
+    const { ledger } = gateway.server.gateway
+    const debit = ledger.debit
+    const gate = Promise.withResolvers<void>()
+    signal.addEventListener('abort', () => gate.resolve())
+    // While the debit waits, nothing else hangs up: the moment that a whole answer's upstream gets comes after it.
+    ledger.debit = async (row) => {
+      await gate.promise
+      return debit.call(ledger, row)
+    }
+    try {
+      gateway.play(sse(openings.chat + goingOn.chat, 'hold'))
+      const body = say('messages', 'chat', { stop_sequences: ['1', '2', '3', '4', '5', 'friend'], stream })
+      const answer = ask('messages', { ...body, model: 'few-stops' })
+      while (gateway.asked.length === 0) await new Promise((resolve) => setImmediate(resolve))
+      assert.equal(await Promise.race([gateway.asked[0]!.left, answer.then(() => 'answered first')]), true)
+      gate.resolve()
+      assert.match((await answer).told, /there, /)
+    } finally {
+      gate.resolve()
+      ledger.debit = debit
+    }
+  })
+}
+
 test('P2 a model that is asked for a stream whatever the client wants is folded for a JSON client', async () => {
   gateway.play(sse(thoughtful.chat))
   const { told } = await ask('messages', { ...say('messages', 'chat'), model: 'streaming' })

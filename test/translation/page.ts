@@ -1,6 +1,5 @@
 import type { Model } from '../../src/catalog/model.ts'
 import { type ProfileSetting, resolveProfile } from '../../src/catalog/profiles.ts'
-import { factsOfFault } from '../../src/wires/answers/faults.ts'
 import { wires as spoken } from '../../src/wires/wires.ts'
 import { type Options, pump, pumpJson, type Told, type WireName, wires } from './pump.ts'
 
@@ -35,7 +34,7 @@ export function rewritePage(
   const withAsked = replaceBlock(page, 'Upstream is asked', { language: 'json', text: pretty })
   return {
     page: replaceBlock(withAsked, 'Client is answered', answerOf(client, told)),
-    violations: told.failedFirst ? [] : wires[client].check(told.text),
+    violations: told.refusal ? [] : wires[client].check(told.text),
   }
 }
 
@@ -47,9 +46,8 @@ function tell(client: WireName, upstream: WireName, answers: Block, options: Opt
 
 /** A failure before the first byte is an ordinary error response (spec 7.4). */
 function answerOf(client: WireName, told: Told): Block {
-  if (!told.failedFirst) return { language: 'sse', text: told.text.trimEnd() }
-  if (told.outcome === 'none' || !('fault' in told.outcome)) throw new Error('a first failure has a fault')
-  const facts = factsOfFault(told.outcome.fault)
+  const facts = told.refusal
+  if (facts === undefined) return { language: 'sse', text: told.text.trimEnd() }
   const body = spoken[client].envelope(facts, 'req_1')
   return { language: 'http', text: `HTTP/1.1 ${facts.status}\n\n${body}` }
 }

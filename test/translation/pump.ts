@@ -1,29 +1,32 @@
 import assert from 'node:assert/strict'
-import { createSseReader, cutFrame } from '../../src/bytes/sse.ts'
 import type { Profile } from '../../src/catalog/profile.ts'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
-import type { AnswerEvent } from '../../src/inference/answer.ts'
-import { composeFilters, type FilterOptions } from '../../src/inference/filters/index.ts'
-import { createFold, type Folded } from '../../src/inference/fold.ts'
-import { createMeter } from '../../src/inference/meter.ts'
+import type { AnswerPlan } from '../../src/gateway/answer-run.ts'
+import { TranslatedStream } from '../../src/gateway/translated-stream.ts'
+import { TranslatedWhole } from '../../src/gateway/translated-whole.ts'
+import type { Answer, AnswerEvent, BilledEvent, Fault } from '../../src/inference/answer.ts'
+import type { FilterOptions } from '../../src/inference/filters/index.ts'
+import { createFold } from '../../src/inference/fold.ts'
 import { type Usage, weighUsage } from '../../src/inference/usage.ts'
-import * as chatAnswer from '../../src/wires/chat/answer.ts'
-import * as chatStream from '../../src/wires/chat/stream.ts'
-import * as messagesAnswer from '../../src/wires/messages/answer.ts'
-import * as messagesStream from '../../src/wires/messages/stream.ts'
-import * as responsesAnswer from '../../src/wires/responses/answer.ts'
-import * as responsesStream from '../../src/wires/responses/stream.ts'
-import type { AnswerHead } from '../../src/wires/wire.ts'
+import { refusalOf } from '../../src/upstream/refusal.ts'
+import { judge } from '../../src/upstream/verdict.ts'
+import type { ErrorFacts } from '../../src/wires/answers/envelope.ts'
+import type { AnswerHead, Translator } from '../../src/wires/wire.ts'
 import { wires as spoken } from '../../src/wires/wires.ts'
 import { checkAnswer } from '../schemas/check-answer.ts'
 import { checkChatStream, checkMessagesStream, checkResponsesStream } from './grammar.ts'
 
+/*
+ * An upstream's bytes through the gateway's own `TranslatedStream` and `TranslatedWhole`. What is here is what stands
+ * around them in a delivery: pieces are pushed until the answer is over, the evidence is weighed, the end is asked for.
+ */
+
 export type WireName = 'messages' | 'chat' | 'responses'
 
 export const wires = {
-  messages: { ...messagesAnswer, ...messagesStream, check: checks('messages', checkMessagesStream) },
-  chat: { ...chatAnswer, ...chatStream, check: checks('chat', checkChatStream) },
-  responses: { ...responsesAnswer, ...responsesStream, check: checks('responses', checkResponsesStream) },
+  messages: { ...spoken.messages.translator, check: checks('messages', checkMessagesStream) },
+  chat: { ...spoken.chat.translator, check: checks('chat', checkChatStream) },
+  responses: { ...spoken.responses.translator, check: checks('responses', checkResponsesStream) },
 }
 
 /** The order of a stream's events and what each of them holds. */
@@ -33,30 +36,30 @@ function checks(wire: WireName, checkOrder: (text: string) => string[]): (text: 
 
 export type Options = Partial<Omit<FilterOptions, 'profile' | 'callIdPrefix'>> & {
   profile?: Partial<Profile>
+  /** The request's members that a response repeats. */
   echo?: Record<string, unknown>
   seal?: AnswerHead['seal']
   inputTokensEstimate?: number
 }
 
 export type Told = {
-  /** What the client is sent; the pump itself would have answered a failure without output by HTTP status. */
+  /** What a client of a stream is sent. */
   text: string
-  outcome: Folded
-  /** The whole JSON answer for the same events; undefined after a failure. */
+  outcome: { answer: Answer } | { fault: Fault } | 'none'
+  /** The whole JSON answer to the same bytes; undefined after a failure. */
   json: string | undefined
-  usage: Usage | undefined
-  /** The upstream was hung up before it had ended. */
+  /** What is billed. */
+  usage: Usage
+  /** The upstream is to be hung up before it has ended. */
   isCancelled: boolean
-  /** No visible event came before the failure: the client gets an HTTP error. */
-  failedFirst: boolean
-  /** Every event behind the filters. */
-  events: AnswerEvent[]
+  /** What the client hears of a failure before anything was shown, as an ordinary error response. */
+  refusal: ErrorFacts | undefined
 }
 
 /** How the upstream's bytes arrive, and how they end. */
 export type Arrival = { cut?: 'whole' | 'bytes' | number[]; end?: 'clean' | 'reset' }
 
-/** The gateway's pump in small: an upstream's text, through decoder, meter, filters and encoder. */
+/** A stream of the upstream. */
 export function pump(
   client: WireName,
   upstream: WireName,
@@ -64,108 +67,146 @@ export function pump(
   options: Options = {},
   { cut = 'whole', end = 'clean' }: Arrival = {},
 ): Told {
-  const profile = { ...resolveProfile(upstream), ...options.profile }
-  const run = createRun(client, options, profile)
-  const decoder = wires[upstream].createDecoder(profile)
-  const reader = createSseReader()
-  for (const chunk of chunksOf(script, cut)) {
-    for (const frame of reader.push(chunk)) run.take(decoder.push(frame))
-    if (run.isOver()) break
-  }
-  if (!run.isOver()) {
-    for (const frame of reader.end()) run.take(decoder.push(frame))
-    run.take(end === 'clean' ? decoder.end() : decoder.push(cutFrame))
-  }
-  return run.told()
+  const setting = settingOf(client, spoken[upstream].translator, resolveProfile(upstream), options)
+  return play(setting, chunksOf(script, cut), end)
 }
 
 /** The same for an upstream that answers with one JSON body. */
 export function pumpJson(client: WireName, upstream: WireName, body: string, options: Options = {}): Told {
-  const profile = { ...resolveProfile(upstream), ...options.profile }
-  const run = createRun(client, options, profile)
-  run.take(wires[upstream].decodeAnswer(body, profile))
-  return run.told()
+  const setting = settingOf(client, spoken[upstream].translator, resolveProfile(upstream), options)
+  const relay = new TranslatedStream(setting.plan, setting.target, setting.head)
+  const whole = new TranslatedWhole(setting.plan, setting.target, setting.head)
+  whole.pushWhole(Buffer.from(body))
+  return tell(setting, relay, relay.pushWhole(Buffer.from(body)), whole)
 }
 
-export function createRun(client: WireName, options: Options, profile: Profile) {
-  const filters = composeFilters({
-    profile,
-    showsReasoning: options.showsReasoning ?? false,
-    wantsSealed: options.seal !== undefined,
-    stops: options.stops ?? [],
-    localStops: options.localStops ?? [],
-    names: options.names ?? new Map(),
-    requestId: options.requestId ?? 'req_1',
-    callIdPrefix: spoken[client].callIdPrefix,
-  })
-  const meter = createMeter()
-  let weighed: Usage | undefined
-  let weighings = 0
-  const head: AnswerHead = {
-    requestId: options.requestId ?? 'req_1',
-    modelId: 'catalog/model',
-    createdSeconds: 1_795_000_000,
-    inputTokensEstimate: options.inputTokensEstimate ?? 11,
-    echo: options.echo ?? {},
-    weigh(report) {
-      weighings++
-      weighed = weighUsage({
-        report,
-        isComplete: meter.isComplete(),
-        estimateInput: () => options.inputTokensEstimate ?? 11,
-        estimateOutput: meter.estimateTokens,
-        outputTokensCap: 4096,
-      }).usage
-      return weighed
+/** An upstream of no wire: its decoder tells these events, whatever they are. */
+export function pumpEvents(client: WireName, events: readonly AnswerEvent[], options: Options = {}): Told {
+  const frames = events.map((event) => Buffer.from(`data: ${JSON.stringify(event)}\n\n`))
+  return play(settingOf(client, eventSource, resolveProfile('chat'), options), frames, 'clean')
+}
+
+/** The same, to be pushed by hand. */
+export function openEvents(client: WireName, options: Options = {}) {
+  const { plan, target, head } = settingOf(client, eventSource, resolveProfile('chat'), options)
+  const relay = new TranslatedStream(plan, target, head)
+  const push = (event: AnswerEvent) => relay.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`))
+  return { relay, push }
+}
+
+/** A stream that is pushed by hand. */
+export function openStream(client: WireName, upstream: WireName, options: Options = {}): TranslatedStream {
+  const { plan, target, head } = settingOf(client, spoken[upstream].translator, resolveProfile(upstream), options)
+  return new TranslatedStream(plan, target, head)
+}
+
+/** A stream for a client that wants JSON, pushed by hand. */
+export function openWhole(client: WireName, upstream: WireName, options: Options = {}): TranslatedWhole {
+  const { plan, target, head } = settingOf(client, spoken[upstream].translator, resolveProfile(upstream), options)
+  return new TranslatedWhole(plan, target, head)
+}
+
+type Setting = {
+  client: WireName
+  plan: AnswerPlan
+  head: AnswerHead
+  /** The client's wire, overheard. */
+  target: Translator
+  heard: BilledEvent[]
+}
+
+function settingOf(client: WireName, source: Translator, own: Profile, options: Options): Setting {
+  const { requestId = 'req_1', showsReasoning = false, inputTokensEstimate = 11 } = options
+  const { stops = [], localStops = [], names = new Map() } = options
+  const wantsSealed = options.seal !== undefined
+  const heard: BilledEvent[] = []
+  return {
+    client,
+    plan: {
+      source,
+      profile: { ...own, ...options.profile },
+      filters: {
+        showsReasoning,
+        wantsSealed,
+        stops,
+        localStops,
+        names,
+        requestId,
+        callIdPrefix: spoken[client].callIdPrefix,
+      },
     },
-    ...(options.seal && { seal: options.seal }),
+    head: {
+      requestId,
+      modelId: 'catalog/model',
+      createdSeconds: 1_795_000_000,
+      inputTokensEstimate,
+      echo: spoken[client].request.echo?.write(options.echo ?? {}) ?? '',
+      ...(options.seal && { seal: options.seal }),
+    },
+    target: {
+      ...spoken[client].translator,
+      createEncoder(head) {
+        const encoder = spoken[client].translator.createEncoder(head)
+        return {
+          push(event) {
+            heard.push(event)
+            return encoder.push(event)
+          },
+          end: () => encoder.end(),
+        }
+      },
+    },
+    heard,
   }
-  const encoder = wires[client].createEncoder(head)
-  const folding = createFold()
-  const events: AnswerEvent[] = []
+}
+
+function play(setting: Setting, chunks: readonly Uint8Array[], end: 'clean' | 'reset'): Told {
+  const relay = new TranslatedStream(setting.plan, setting.target, setting.head)
+  const whole = new TranslatedWhole(setting.plan, setting.target, setting.head)
   let text = ''
-  let isOver = false
-  let failedFirst = false
-  return { take, push, told, isOver: () => isOver }
-
-  function take(decoded: Iterable<AnswerEvent>): void {
-    for (const event of decoded) {
-      // A decoder's own signs of life stay here: what a client sees of silence is the pump's timer (ruling U4).
-      if (event.type === 'alive') continue
-      // Hung up: a local stop sequence has finished the answer (ruling T15).
-      if (isOver) return
-      meter.push(event)
-      for (const filtered of filters.push(event)) push(filtered)
-    }
+  for (const chunk of chunks) {
+    if (!isOver(relay)) text += relay.push(chunk)
+    if (!isOver(whole)) whole.push(chunk)
   }
+  if (end === 'clean' && !isOver(relay)) text += relay.end()
+  if (end === 'clean' && !isOver(whole)) whole.end()
+  return tell(setting, relay, text, whole)
+}
 
-  function push(event: AnswerEvent): void {
-    if (isOver) throw new Error(`${event.type} after the end`)
-    if (event.type === 'fail' && text === '') failedFirst = true
-    events.push(event)
-    folding.push(event)
-    for (const piece of encoder.push(event)) text += piece
-    if (event.type === 'finish' || event.type === 'fail') {
-      isOver = true
-      if (weighings !== 1) throw new Error(`weighed ${weighings} times`)
-    }
-  }
+const isOver = ({ state }: { state: TranslatedStream['state'] }) => state !== 'unseen' && state !== 'shown'
 
-  function told(): Told {
-    const outcome = folding.outcome()
-    const isWhole = outcome !== 'none' && 'answer' in outcome
-    const json = isWhole ? wires[client].encodeAnswer(outcome.answer, { ...head, weigh: () => weighed! }) : undefined
-    if (json !== undefined) assert.deepEqual(checkAnswer(client, 'translated', 'application/json', json), [], json)
-    return {
-      text,
-      outcome,
-      json,
-      usage: weighed,
-      isCancelled: isOver && isWhole && !meter.isComplete(),
-      failedFirst,
-      events,
-    }
+/** What a delivery makes of an answer that is over, or that nothing more will come of. */
+function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: string, folded: TranslatedWhole): Told {
+  const isWhole = relay.state === 'finished' || relay.state === 'cut'
+  const { usage } = weighUsage({
+    report: relay.report,
+    isComplete: relay.state === 'finished',
+    estimateInput: () => head.inputTokensEstimate,
+    estimateOutput: () => relay.estimateOutput(),
+    outputTokensCap: 4096,
+  })
+  const whole = folded.whole()
+  const told = { usage, isCancelled: relay.state === 'cut' }
+  if (isWhole) {
+    const shown = text + relay.finish(usage)
+    const outcome = foldOf(heard)
+    assert.ok(outcome !== 'none' && 'answer' in outcome && whole.state !== 'failed')
+    assert.deepEqual(whole.report, relay.report)
+    const json = `${whole.encode(usage)}`
+    assert.deepEqual(checkAnswer(client, 'translated', 'application/json', json), [], json)
+    return { ...told, text: shown, outcome, json, refusal: undefined }
   }
+  const fault = relay.fault ?? { kind: 'truncated', text: '' }
+  const upstreamModel = 'name-upstream'
+  const verdict = judge({ fault, cause: 'upstream_error_event' }, { upstreamModel, profile: { accountFaults: [] } })
+  const { status, code, message, param } = refusalOf(verdict.tell, fault, { modelId: head.modelId, upstreamModel })
+  const facts = { status, code, message, param }
+  // Only what a failure in a started stream adds is told the client; the state is known before.
+  const { hasShown } = relay
+  const shown = text + relay.failure(facts, usage)
+  assert.equal(whole.state, 'failed')
+  const outcome = { fault: relay.fault ?? fault }
+  return { ...told, text: shown, outcome, json: undefined, refusal: hasShown ? undefined : facts }
 }
 
 function chunksOf(script: string, cut: NonNullable<Arrival['cut']>): Uint8Array[] {
@@ -180,4 +221,16 @@ function chunksOf(script: string, cut: NonNullable<Arrival['cut']>): Uint8Array[
   }
   chunks.push(bytes.subarray(at))
   return chunks
+}
+
+/** A model that speaks in events of ours, so that a law can be tried on any run of them. */
+const eventSource: Translator = {
+  ...spoken.chat.translator,
+  createDecoder: () => ({ push: (frame) => [JSON.parse(frame.data) as AnswerEvent], end: () => [] }),
+}
+
+function foldOf(events: readonly BilledEvent[]): { answer: Answer } | { fault: Fault } | 'none' {
+  const fold = createFold()
+  for (const event of events) fold.push(event)
+  return fold.outcome()
 }

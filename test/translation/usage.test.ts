@@ -90,6 +90,20 @@ test('I9 zeros have not been counted yet and take nothing back', () => {
   })
 })
 
+test('I9 a report of nothing but zeros takes nothing back from a real one', () => {
+  const real = { inputTokens: 3, cacheReadTokens: 90, outputTokens: 12 }
+  const zeros = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 }
+  assert.deepEqual(mergeUsage(real, zeros), real)
+  assert.deepEqual(mergeUsage(real, { outputTokens: 0 }), real)
+  assert.deepEqual(mergeUsage({ inputTokens: 3, isOutputPartial: true }, zeros), {
+    inputTokens: 3,
+    isOutputPartial: true,
+  })
+  // One counter that is said makes a report, and then its zeros count (a start may carry an estimate).
+  assert.deepEqual(mergeUsage(real, { ...zeros, outputTokens: 4 }), { ...zeros, outputTokens: 4 })
+  assert.deepEqual(mergeUsage({}, zeros), zeros)
+})
+
 test('C1 writes for an hour, thinking and compactions of a messages model are counted', () => {
   assert.deepEqual(
     messages({

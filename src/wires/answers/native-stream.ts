@@ -4,7 +4,8 @@ import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.
 import type { ErrorFacts } from './envelope.ts'
 import { readErrorBody } from './error-body.ts'
 import { JsonPatch } from './json-patch.ts'
-import { type NativeHead, tokensOfCharacters } from './native-answer.ts'
+import type { NativeHead } from './native-answer.ts'
+import { ProducedText } from './produced-text.ts'
 import type { RelayState, StreamRelay } from './relay.ts'
 
 /**
@@ -20,7 +21,7 @@ export abstract class NativeStream implements StreamRelay {
   events = 0
   report: UsageReport = {}
   protected readonly head: NativeHead
-  protected producedCharacters = 0
+  protected readonly produced = new ProducedText()
   readonly #cutter = new FrameCutter()
 
   constructor(head: NativeHead) {
@@ -28,7 +29,8 @@ export abstract class NativeStream implements StreamRelay {
   }
 
   push(chunk: Uint8Array): string {
-    const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
+    const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
+    const text = bytes.toString('latin1')
     const plain = this.#cutter.isEmpty && !this.#isOver() ? this.takePlain(text) : undefined
     if (plain !== undefined) return plain
     let out = ''
@@ -55,7 +57,7 @@ export abstract class NativeStream implements StreamRelay {
   }
 
   estimateOutput(): number {
-    return tokensOfCharacters(this.producedCharacters)
+    return this.produced.estimateTokens()
   }
 
   abstract finish(usage: Usage): string

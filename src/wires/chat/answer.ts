@@ -3,6 +3,7 @@ import type { Profile } from '../../catalog/profile.ts'
 import type { Answer, AnswerBlock, AnswerEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { createNarrator } from '../../inference/narrator.ts'
+import type { Usage } from '../../inference/usage.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
@@ -30,7 +31,7 @@ export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] 
 }
 
 /** The whole JSON answer for a client. This wire has one text and one reasoning: what came in pieces is put together. */
-export function encodeAnswer(answer: Answer, head: AnswerHead): string {
+export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
   const textsOf = (kind: AnswerBlock['kind']) =>
     answer.blocks.filter(({ block, text }) => block.kind === kind && text !== '').map(({ text }) => text)
   const calls = answer.blocks.flatMap(({ block, text }) =>
@@ -54,6 +55,6 @@ export function encodeAnswer(answer: Answer, head: AnswerHead): string {
     created: head.createdSeconds,
     model: head.modelId,
     choices: [{ index: 0, message, logprobs: null, finish_reason: encodeStopReason(answer.reason) }],
-    usage: encodeUsage(head.weigh(answer.report)),
+    usage: encodeUsage(usage),
   })
 }

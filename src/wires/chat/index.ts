@@ -18,7 +18,6 @@ export const chat: Wire = {
     caps: ['max_tokens', 'max_completion_tokens'],
     isCapRequired: false,
     cacheKey: 'prompt_cache_key',
-    echoed: [],
   },
   fields: chatFields,
   callIdPrefix: 'call_',

@@ -1,7 +1,10 @@
 import { asObject } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
-import { headValues, isBelieved, type NativeHead, openAnswer, tokensOfCharacters } from '../answers/native-answer.ts'
+import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
+import { estimateTexts } from '../answers/produced-text.ts'
+import { objectsOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
+import { type NamedCalls, producedTexts } from './produced.ts'
 import { type ChatUsage, decodeUsage, encodeUsage } from './usage.ts'
 
 /** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
@@ -20,11 +23,15 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     return { state: 'failed', fault: { kind: 'broken', text: 'the answer has no choices' } }
   }
   const usage = asObject(answer['usage'])
-  const report = decodeUsage(usage ?? asObject(choices[0])?.['usage'], head.model.profile.usageQuirk)
+  const { usageQuirk, reasoningField } = head.model.profile
+  const report = decodeUsage(usage ?? asObject(choices[0])?.['usage'], usageQuirk)
   return {
     state: 'finished',
     report,
-    estimateOutput: () => tokensOfCharacters(choices.reduce((sum, choice) => sum + producedCharacters(choice), 0)),
+    estimateOutput() {
+      const named: NamedCalls = new Set()
+      return estimateTexts(objectsOf(choices).flatMap((choice) => producedTexts(choice, reasoningField, named)))
+    },
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'chatcmpl-', mintedCompletionId))
       const counters = encodeUsage(billed)
@@ -38,9 +45,4 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
 export function wantedUsage({ prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details }: ChatUsage) {
   const { cached_tokens } = prompt_tokens_details
   return { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: { cached_tokens } }
-}
-
-function producedCharacters(choice: unknown): number {
-  const message = asObject(asObject(choice)?.['message'])
-  return message ? JSON.stringify(message).length : 0
 }

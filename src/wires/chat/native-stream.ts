@@ -1,26 +1,40 @@
-import { dataOf, deltaCharacters, encodeLatin1, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
-import { asObject, scanObject } from '../../bytes/json.ts'
+import { dataOf, decodeUtf8, encodeLatin1, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
+import { asObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { type ErrorFacts, plainEnvelope } from '../answers/envelope.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { headValues, isBelieved } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
+import { objectsOf, parseAnswer } from '../answers/read-answer.ts'
+import {
+  type DeltaShape,
+  isBegunWith,
+  isOrdinary,
+  type Surrounding,
+  shapeOf,
+  sharedBeginning,
+  textsBetween,
+  textWithin,
+} from './delta-shape.ts'
 import { mintedCompletionId, wantedUsage } from './native-json.ts'
+import { type NamedCalls, producedTexts } from './produced.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
-
-/** Where a delta's text is; a reasoning model's is under one of several names. */
-const textNeedles = ['"content":', '"arguments":', '"reasoning_content":', '"reasoning":', '"refusal":']
 
 /**
  * A chat model's stream for a chat client: bytes as they came (ruling P2). Model and id are edited where they may not be
  * shown; the usage chunk with no choices is made where the upstream sends none, and with `[DONE]` waits for the bill.
  *
  * All chunks of a stream begin with the same members. That beginning is parsed once and replaced by comparison, so that
- * a chunk costs no parse.
+ * a chunk costs no parse. What stands between it and the text of a delta is the same in most chunks too: it is learned
+ * from a chunk that was parsed, and where it comes again the text behind it is all that the chunk has produced.
  */
 export class ChatNativeStream extends NativeStream {
   /** The repeated beginning of a chunk's frame up to `"choices"`, and what the client sees in its place. */
   #prefix: { raw: string; shown: string } | undefined
+  #shape: DeltaShape | undefined
+  /** A whole frame around the text of a delta, as the upstream writes it and as the client sees its beginning. */
+  #plain: (Surrounding & { shown: string }) | undefined
+  readonly #named: NamedCalls = new Set()
   /** Head of a chunk of ours, as the upstream's chunks have it. */
   #shownHead: { id: string; created: number } | undefined
   /** Whether the upstream's id lacks the prefix; decided by the first chunk. */
@@ -48,29 +62,23 @@ export class ChatNativeStream extends NativeStream {
     return this.#hasReason
   }
 
-  /** Deltas of one line each, which all have the shared beginning. */
+  /** Deltas that differ in their text and in nothing else. */
   protected override takePlain(text: string): string | undefined {
-    const { raw, shown } = this.#prefix ?? noPrefix
-    if (raw === '' || !text.startsWith(raw) || text.includes('\r')) return undefined
-    const tails = text.slice(raw.length).split(raw)
-    let characters = 0
-    for (const tail of tails) {
-      const isLine = tail.endsWith('\n\n') && tail.indexOf('\n') === tail.length - 2
-      if (!isLine || notPlain.test(tail)) return undefined
-      characters += deltaCharacters(tail, textNeedles)
-    }
-    this.events += tails.length
-    this.producedCharacters += characters
-    return shown + tails.join(shown)
+    if (this.#plain === undefined) return undefined
+    const texts = textsBetween(text, this.#plain)
+    if (texts === undefined) return undefined
+    const { shown, end } = this.#plain
+    this.events += texts.length
+    this.produced.addRaw(texts.length === 1 ? texts[0]! : texts.join(''))
+    return shown + texts.join(end + shown) + end
   }
 
   protected take(frame: RawFrame): string {
     const { raw, shown } = this.#prefix ?? noPrefix
-    if (raw !== '' && frame.startsWith(raw)) {
+    if (raw !== '' && isBegunWith(frame, raw)) {
       const tail = frame.slice(raw.length)
-      if (!notPlain.test(tail)) {
+      if (this.#takeTail(tail)) {
         this.events++
-        this.producedCharacters += deltaCharacters(tail, textNeedles)
         return shown + tail
       }
     }
@@ -83,6 +91,38 @@ export class ChatNativeStream extends NativeStream {
     }
     this.events++
     return this.#takeChunk(frame, data)
+  }
+
+  /** Counts what an ordinary chunk has produced, and learns its shape. False for one that has to be looked into. */
+  #takeTail(tail: RawFrame): boolean {
+    const words = this.#shape && textWithin(tail, this.#shape)
+    // Where the known text is empty, a mirror of it may not be.
+    if (words) {
+      this.produced.addRaw(words)
+      return true
+    }
+    const chunk = parseAnswer(decodeUtf8(`{${tail}`))
+    if (chunk === undefined || !isOrdinary(chunk)) return false
+    const texts = this.#count(objectsOf(chunk['choices']))
+    if (texts.length === 1) this.#learn(tail, texts[0]!)
+    return true
+  }
+
+  #learn(tail: RawFrame, text: string): void {
+    const { raw, shown } = this.#prefix ?? noPrefix
+    this.#shape = shapeOf(tail, text)
+    if (this.#shape === undefined) this.#plain = undefined
+    else {
+      const { start, end } = this.#shape
+      this.#plain = { start: raw + start, end, shown: shown + start }
+    }
+  }
+
+  #count(choices: readonly Record<string, unknown>[]): string[] {
+    const { reasoningField } = this.head.model.profile
+    const texts = choices.flatMap((choice) => producedTexts(choice, reasoningField, this.#named))
+    for (const text of texts) this.produced.add(text)
+    return texts
   }
 
   /** A chunk that is looked into: the first ones, those with a reason, counters or an error. */
@@ -100,6 +140,7 @@ export class ChatNativeStream extends NativeStream {
     const reported = usage ?? asObject(choices[0])?.['usage']
     if (reported) this.learn(decodeUsage(reported, this.head.model.profile.usageQuirk))
     for (const choice of choices) this.#lookAt(asObject(choice))
+    this.#count(objectsOf(choices))
 
     const values = headValues(this.head, chunk, 'chatcmpl-', mintedCompletionId)
     // One answer has one id: where the first chunk needed another one, every chunk has it (ruling P3).
@@ -133,15 +174,14 @@ export class ChatNativeStream extends NativeStream {
     for (const [name, value] of Object.entries(delta)) {
       if (name === 'role' || value === null || value === '') continue
       this.show()
-      this.producedCharacters += typeof value === 'string' ? value.length : JSON.stringify(value).length
     }
   }
 
   /** The beginning that chunks share, if `choices` comes behind the members that are edited. */
   #findPrefix(frame: RawFrame, shown: RawFrame): { raw: string; shown: string } | undefined {
     if (!this.hasShown || !frame.startsWith('data: ')) return undefined
-    const raw = prefixOf(frame)
-    const replaced = prefixOf(shown)
+    const raw = sharedBeginning(frame)
+    const replaced = sharedBeginning(shown)
     return raw === undefined || replaced === undefined ? undefined : { raw, shown: replaced }
   }
 
@@ -159,16 +199,3 @@ export class ChatNativeStream extends NativeStream {
 }
 
 const noPrefix = { raw: '', shown: '' }
-
-/** What makes a chunk more than an ordinary delta, behind the shared beginning: something in it has to be read. */
-const notPlain = /"(?:error|model)"|"id":"chatcmpl|"(?:finish_reason|usage)"(?!. ?null)/s
-
-function prefixOf(frame: RawFrame): string | undefined {
-  const start = frame.indexOf('{')
-  const bytes = Buffer.from(frame.slice(start, frame.lastIndexOf('}') + 1), 'latin1')
-  const members = scanObject(bytes)
-  const choices = members.findIndex((member) => member.key === 'choices')
-  const headEnds = Math.max(...['id', 'model'].map((key) => members.findLastIndex((member) => member.key === key)))
-  if (choices < 0 || headEnds > choices) return undefined
-  return frame.slice(0, start + members[choices]!.keyStart)
-}

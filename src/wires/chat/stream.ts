@@ -2,10 +2,9 @@ import { asObject, parseKeeping } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerEvent } from '../../inference/answer.ts'
+import type { AnswerEvent, BilledEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
-import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
 import { plainEnvelope } from '../answers/envelope.ts'
 import { brokenFault, factsOfFault, faultOfError, truncatedFault } from '../answers/faults.ts'
 import { objectsOf, readFrame, stringOf } from '../answers/read-answer.ts'
@@ -119,7 +118,7 @@ export function createReader(narrator: Narrator, profile: Profile) {
 }
 
 /** Text of the one field that has some: mirrored fields must not double it. */
-function reasoningOf(delta: Record<string, unknown>, field: Profile['reasoningField']): string {
+export function reasoningOf(delta: Record<string, unknown>, field: Profile['reasoningField']): string {
   const own = field === 'auto' || field === 'details' ? undefined : stringOf(delta[field])
   const details = () =>
     objectsOf(delta['reasoning_details'])
@@ -136,7 +135,8 @@ function reasoningOf(delta: Record<string, unknown>, field: Profile['reasoningFi
   )
 }
 
-function partsOf(content: unknown): { text: string; reasoning: string } {
+/** Content is a text, or parts of which some are reasoning. */
+export function partsOf(content: unknown): { text: string; reasoning: string } {
   if (typeof content === 'string') return { text: content, reasoning: '' }
   let text = ''
   let reasoning = ''
@@ -164,7 +164,7 @@ function keptArguments(text: string, key: string, position: number | undefined):
 }
 
 /** The stream for a client: one role chunk, deltas as they come, one reason, one usage chunk, `[DONE]`. */
-export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
+export function createEncoder(head: AnswerHead): Step<BilledEvent, string> {
   const envelope = JSON.stringify({
     id: mintId('chatcmpl-', head.requestId, ''),
     object: 'chat.completion.chunk',
@@ -175,7 +175,6 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
   const deltaEnd = '},"finish_reason":null}]}\n\n'
   /** What stands around the text of an open block's deltas. */
   const frames = new Map<number, { start: string; end: string }>()
-  let report: UsageReport = {}
   let hasStarted = false
   let calls = 0
   let hasReasoned = false
@@ -189,10 +188,11 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
     end: () => [],
   }
 
-  function encode(event: AnswerEvent): string {
+  function encode(event: BilledEvent): string {
     switch (event.type) {
       case 'start':
       case 'block_seal':
+      case 'usage':
         return ''
       case 'block_start': {
         const { index, block } = event
@@ -215,19 +215,15 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
       case 'block_stop':
         frames.delete(event.index)
         return ''
-      case 'usage':
-        report = mergeUsage(report, event.report)
-        return ''
       case 'alive':
         return `${begin()}: ping\n\n`
       case 'finish': {
         const reason = JSON.stringify(encodeStopReason(event.reason))
-        const usage = JSON.stringify(encodeUsage(head.weigh(event.report)))
+        const usage = JSON.stringify(encodeUsage(event.usage))
         return `${begin()}${deltaStart}{},"finish_reason":${reason}}]}\n\ndata: ${envelope},"choices":[],"usage":${usage}}\n\ndata: [DONE]\n\n`
       }
       case 'fail':
         // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
-        head.weigh(report)
         return `data: ${plainEnvelope(factsOfFault(event.fault))}\n\n`
     }
   }

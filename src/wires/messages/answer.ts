@@ -4,6 +4,7 @@ import type { Answer, AnswerEvent, FoldedBlock } from '../../inference/answer.ts
 import { mintId } from '../../inference/ids.ts'
 import { createNarrator } from '../../inference/narrator.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
+import type { Usage } from '../../inference/usage.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
@@ -32,7 +33,7 @@ export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] 
 }
 
 /** The whole JSON answer for a client. A tool's input stands in it as the model wrote it (ruling T16). */
-export function encodeAnswer(answer: Answer, head: AnswerHead): string {
+export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
   const refuses = answer.blocks.some(({ block }) => block.kind === 'refusal')
   const start = {
     id: mintId('msg_', head.requestId, ''),
@@ -43,7 +44,7 @@ export function encodeAnswer(answer: Answer, head: AnswerHead): string {
   const end = {
     stop_reason: encodeStopReason(answer.reason, refuses),
     stop_sequence: answer.reason === 'stop_sequence' ? (answer.stopSequence ?? null) : null,
-    usage: encodeUsage(head.weigh(answer.report)),
+    usage: encodeUsage(usage),
   }
   const content = answer.blocks.map(encodeBlock).join(',')
   return `${JSON.stringify(start).slice(0, -1)},"content":[${content}],${JSON.stringify(end).slice(1)}`

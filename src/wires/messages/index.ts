@@ -18,7 +18,6 @@ export const messages: Wire = {
     conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
     caps: ['max_tokens'],
     isCapRequired: true,
-    echoed: [],
   },
   fields: messagesFields,
   callIdPrefix: 'toolu_',

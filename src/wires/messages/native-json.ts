@@ -1,6 +1,8 @@
-import { asObject } from '../../bytes/json.ts'
+import { asObject, parseKeeping } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
-import { headValues, isBelieved, type NativeHead, openAnswer, tokensOfCharacters } from '../answers/native-answer.ts'
+import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
+import { estimateTexts } from '../answers/produced-text.ts'
+import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { decodeUsage, encodeUsage, type MessagesUsage } from './usage.ts'
 
@@ -23,13 +25,27 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   return {
     state: 'finished',
     report,
-    estimateOutput: () => tokensOfCharacters(JSON.stringify(answer['content']).length),
+    estimateOutput: () => estimateTexts(textsOf(body)),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'msg_', mintedMessageId))
       patch.setMissing(['usage'], encodeUsage(billed), isBelieved(report, billed))
       return patch.result()
     },
   }
+}
+
+/** All that a message says (ruling C10), a tool's input as the model wrote it. */
+function textsOf(body: Buffer): string[] {
+  const { value, raw } = parseKeeping(body.toString('utf8'), ['input'])
+  const blocks = objectsOf(asObject(value)?.['content'])
+  return blocks.flatMap((block) => producedTexts(block, (input) => raw(input).source))
+}
+
+/** What a block has produced: its text, or the name of a call (a hosted tool's too) and its input. */
+export function producedTexts(block: Record<string, unknown>, write: (input: unknown) => string): string[] {
+  const name = stringOf(block['name'])
+  if (name !== undefined && 'input' in block) return [name, write(block['input'])]
+  return [stringOf(block['text']) ?? stringOf(block['thinking']) ?? '']
 }
 
 /** Before anything was counted (spec 6.1). */

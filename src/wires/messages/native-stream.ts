@@ -1,10 +1,10 @@
 import {
   dataOf,
   decodeUtf8,
-  deltaCharacters,
   encodeLatin1,
   eventOf,
   type RawFrame,
+  stringBehind,
   withData,
 } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
@@ -15,11 +15,8 @@ import { JsonPatch } from '../answers/json-patch.ts'
 import { headValues } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { envelope } from './envelope.ts'
-import { mintedMessageId, zeroUsage } from './native-json.ts'
+import { mintedMessageId, producedTexts, zeroUsage } from './native-json.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage } from './usage.ts'
-
-/** Where a delta's text is. */
-const textNeedles = ['"text":', '"thinking":', '"partial_json":']
 
 /**
  * A messages model's stream for a messages client: bytes as they came (ruling P2). Edited are the head (model, id,
@@ -28,6 +25,8 @@ const textNeedles = ['"text":', '"thinking":', '"partial_json":']
 export class MessagesNativeStream extends NativeStream {
   #hasReason = false
   #hasStarted = false
+  /** Arguments that stand in the start of a call: deltas replace them. */
+  #input = ''
   #tail: RawFrame = ''
 
   finish(_usage: Usage): string {
@@ -51,7 +50,7 @@ export class MessagesNativeStream extends NativeStream {
     if (name === 'content_block_delta') {
       this.events++
       this.show()
-      this.producedCharacters += deltaCharacters(frame, textNeedles)
+      this.#countDelta(frame)
       return frame
     }
     const data = dataOf(frame)
@@ -78,14 +77,19 @@ export class MessagesNativeStream extends NativeStream {
         return this.#start(named, data)
       case 'content_block_delta':
         this.show()
-        this.producedCharacters += deltaCharacters(frame, textNeedles)
+        this.#countDelta(frame)
         return named
       case 'content_block_start': {
-        const kind = asObject(event['content_block'])?.['type']
+        const block = asObject(event['content_block'])
+        if (block) this.#countStart(block)
+        const kind = block?.['type']
         // An empty text or thinking block shows nothing yet: the model may still turn out to be overloaded.
         if (kind !== 'text' && kind !== 'thinking') this.show()
         return named
       }
+      case 'content_block_stop':
+        this.#countInput()
+        return named
       case 'message_delta':
         return this.#delta(named, data, event)
       case 'message_stop':
@@ -99,6 +103,30 @@ export class MessagesNativeStream extends NativeStream {
       default:
         return named
     }
+  }
+
+  #countDelta(frame: RawFrame): void {
+    const words = stringBehind(frame, '"text":') || stringBehind(frame, '"thinking":')
+    if (words !== '') {
+      this.produced.addRaw(words)
+      return
+    }
+    const input = stringBehind(frame, '"partial_json":')
+    if (input === '') return
+    this.#input = ''
+    this.produced.addRaw(input)
+  }
+
+  #countStart(block: Record<string, unknown>): void {
+    this.#countInput()
+    const [first = '', input = ''] = producedTexts(block, JSON.stringify)
+    this.produced.add(first)
+    this.#input = input
+  }
+
+  #countInput(): void {
+    this.produced.add(this.#input)
+    this.#input = ''
   }
 
   #start(frame: RawFrame, data: string): string {

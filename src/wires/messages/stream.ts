@@ -2,10 +2,9 @@ import { asObject, parseKeeping } from '../../bytes/json.ts'
 import { type SseFrame, sseText } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerBlock, AnswerEvent } from '../../inference/answer.ts'
+import type { AnswerBlock, AnswerEvent, BilledEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
-import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
 import { factsOfFault, faultOfError, truncatedFault } from '../answers/faults.ts'
 import { readFrame, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
@@ -222,10 +221,9 @@ type Waiting = { block: AnswerBlock; text: string; isStopped: boolean }
  * The stream for a client. This wire has one open block at a time: clients take a stop to mean the last block they
  * have seen. The front block is written as it comes; blocks that start meanwhile wait with their text.
  */
-export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
+export function createEncoder(head: AnswerHead): Step<BilledEvent, string> {
   let hasStarted = false
   let refuses = false
-  let report: UsageReport = {}
   let front: number | undefined
   /** The front block was cut: it is stopped once a `finish` follows, and never before an error (translation 4.3). */
   let isCut = false
@@ -242,10 +240,11 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
     end: () => [],
   }
 
-  function encode(event: AnswerEvent): string {
+  function encode(event: BilledEvent): string {
     switch (event.type) {
       case 'start':
       case 'block_seal':
+      case 'usage':
         return ''
       case 'block_start':
         if (event.block.kind === 'refusal') refuses = true
@@ -267,15 +266,12 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
         if (block) block.isStopped = true
         return ''
       }
-      case 'usage':
-        report = mergeUsage(report, event.report)
-        return ''
       case 'alive':
         return `${begin()}event: ping\ndata: {"type":"ping"}\n\n`
       case 'finish': {
         const stopReason = encodeStopReason(event.reason, refuses)
         const delta = { stop_reason: stopReason, stop_sequence: stopSequenceOf(event) }
-        const usage = encodeUsage(head.weigh(event.report))
+        const usage = encodeUsage(event.usage)
         return (
           begin() +
           (isCut ? stop() + advance() : '') +
@@ -285,7 +281,6 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
       }
       case 'fail':
         // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
-        head.weigh(report)
         return sseText('error', envelope(factsOfFault(event.fault), head.requestId))
     }
   }

@@ -1,6 +1,7 @@
 import type { Profile } from '../../catalog/profile.ts'
 import type { Answer, AnswerEvent } from '../../inference/answer.ts'
 import { createNarrator } from '../../inference/narrator.ts'
+import type { Usage } from '../../inference/usage.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
@@ -23,11 +24,11 @@ export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] 
 }
 
 /** The whole JSON answer for a client: the same object that ends a stream. */
-export function encodeAnswer(answer: Answer, head: AnswerHead): string {
+export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
   const incomplete = encodeIncomplete(answer.reason)
   const output = answer.blocks.map((folded, index) =>
     encodeItem(index, folded, head, folded.cut ? 'incomplete' : 'completed'),
   )
   const status = incomplete ? 'incomplete' : 'completed'
-  return createResponse(head).ended({ status, incomplete, output, usage: head.weigh(answer.report) })
+  return createResponse(head).ended({ status, incomplete, output, usage })
 }

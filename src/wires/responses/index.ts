@@ -2,12 +2,12 @@ import { plainEnvelope } from '../answers/envelope.ts'
 import type { Wire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { decodeRequest } from './decode-request.ts'
+import { echo } from './echo.ts'
 import { encodeRequest } from './encode-request.ts'
 import { responsesFields } from './fields.ts'
 import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
 import { ResponsesNativeStream } from './native-stream.ts'
-import { echoed } from './response.ts'
 import { checkStateless } from './stateless.ts'
 import { createDecoder, createEncoder } from './stream.ts'
 
@@ -20,7 +20,7 @@ export const responses: Wire = {
     caps: ['max_output_tokens'],
     isCapRequired: false,
     cacheKey: 'prompt_cache_key',
-    echoed,
+    echo,
     check: checkStateless,
   },
   fields: responsesFields,

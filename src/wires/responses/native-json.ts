@@ -1,8 +1,10 @@
 import { asObject } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
 import type { Wanted } from '../answers/json-patch.ts'
-import { headValues, isBelieved, type NativeHead, openAnswer, tokensOfCharacters } from '../answers/native-answer.ts'
+import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
+import { estimateTexts } from '../answers/produced-text.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
+import { producedTexts } from './produced.ts'
 import { decodeUsage, encodeUsage, type ResponsesUsage } from './usage.ts'
 
 /** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
@@ -24,7 +26,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   return {
     state: 'finished',
     report,
-    estimateOutput: () => tokensOfCharacters(JSON.stringify(answer['output']).length),
+    estimateOutput: () => estimateTexts(producedTexts(answer['output'])),
     encode: (billed) => {
       patch.set([], responseValues(head, answer))
       patch.setMissing(['usage'], wantedUsage(encodeUsage(billed), usage), isBelieved(report, billed))

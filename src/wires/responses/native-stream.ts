@@ -1,4 +1,12 @@
-import { dataOf, deltaCharacters, encodeLatin1, eventOf, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
+import {
+  dataOf,
+  decodeUtf8,
+  encodeLatin1,
+  eventOf,
+  type RawFrame,
+  stringBehind,
+  withData,
+} from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../answers/envelope.ts'
@@ -6,12 +14,12 @@ import { faultOfError } from '../answers/faults.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
 import { isBelieved } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
+import { estimateTexts } from '../answers/produced-text.ts'
+import { parseAnswer } from '../answers/read-answer.ts'
 import { failedCode } from './failed-code.ts'
 import { mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
+import { partBreak, producedTexts } from './produced.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
-
-/** Where a delta's text is. */
-const textNeedles = ['"delta":']
 
 /** Events that carry the whole response object; only these are edited. */
 const lifecycle = new Set(['response.created', 'response.in_progress', 'response.queued'])
@@ -32,6 +40,12 @@ const quiet = new Set([
 export class ResponsesNativeStream extends NativeStream {
   #response: Record<string, unknown> = {}
   #lastFrame: RawFrame = ''
+  /** The kind of reasoning that came first: some models tell it raw and as a summary, and it is one reasoning. */
+  #reasoning: string | undefined
+  /** The event of the last delta, and whether such a one brings text: most are like the one before. */
+  #delta = { name: '', isCounted: false }
+  /** What of the item that was announced last has been counted. */
+  #item = { hasName: false, hasText: false }
   #terminal: { frame: RawFrame; data: string; usage: Record<string, unknown> | undefined } | undefined
 
   finish(usage: Usage): string {
@@ -69,6 +83,12 @@ export class ResponsesNativeStream extends NativeStream {
     return `event: response.failed\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
   }
 
+  /** The last event repeats the whole output, and says what no delta has said: the larger of both is what there is. */
+  override estimateOutput(): number {
+    const response = asObject(parseAnswer(decodeUtf8(this.#terminal?.data ?? ''))?.['response'])
+    return Math.max(super.estimateOutput(), estimateTexts(producedTexts(response?.['output'])))
+  }
+
   /** Only a terminal event is an end on this wire. */
   protected isEnough(): boolean {
     return false
@@ -85,11 +105,11 @@ export class ResponsesNativeStream extends NativeStream {
       if (data.trim() === '[DONE]') return ''
       if (name !== '') named = `event: ${name}\n${frame}`
     }
-    if (name.endsWith('.delta')) {
+    if (name === this.#delta.name || name.endsWith('.delta')) {
       this.events++
       this.show()
       this.#lastFrame = frame
-      this.producedCharacters += deltaCharacters(frame, textNeedles)
+      if (this.#isCounted(name)) this.produced.addRaw(stringBehind(frame, '"delta":'))
       return named
     }
     if (name !== 'keepalive') this.events++
@@ -99,10 +119,35 @@ export class ResponsesNativeStream extends NativeStream {
       this.#takeFailure(named)
       return ''
     }
+    this.#countFrame(name, frame)
     this.#lastFrame = frame
     // A call shows itself when it is announced; an empty message or reasoning item does not.
     if (!quiet.has(name) || (name === 'response.output_item.added' && frame.includes('_call"'))) this.show()
     return named
+  }
+
+  #isCounted(name: string): boolean {
+    if (name !== this.#delta.name) {
+      const isReasoning = name.startsWith('response.reasoning')
+      if (isReasoning) this.#reasoning ??= name
+      this.#delta = { name, isCounted: isReasoning ? name === this.#reasoning : !name.endsWith('audio.delta') }
+    }
+    if (this.#delta.isCounted) this.#item.hasText = true
+    return this.#delta.isCounted
+  }
+
+  /** The events that say of an item what its deltas do not: its name, or, where there are no deltas, all of it. */
+  #countFrame(name: string, frame: RawFrame): void {
+    if (name === 'response.reasoning_summary_part.added' && /"summary_index": ?[1-9]/.test(frame)) {
+      this.produced.add(partBreak)
+    } else if (name === 'response.output_item.added') {
+      const texts = textsOfItem(frame)
+      this.#item = { hasName: texts.length > 0, hasText: texts.length > 1 }
+      for (const text of texts) this.produced.add(text)
+    } else if (name === 'response.output_item.done' && !this.#item.hasText) {
+      for (const text of textsOfItem(frame).slice(this.#item.hasName ? 1 : 0)) this.produced.add(text)
+      this.#item = { hasName: false, hasText: false }
+    }
   }
 
   #takeLifecycle(frame: RawFrame): string {
@@ -125,7 +170,6 @@ export class ResponsesNativeStream extends NativeStream {
     }
     const usage = asObject(response['usage'])
     this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
-    this.producedCharacters = Math.max(this.producedCharacters, JSON.stringify(response['output'] ?? []).length - 200)
     this.#terminal = { frame, data: dataOf(frame)!, usage }
     this.complete()
     return ''
@@ -139,4 +183,8 @@ export class ResponsesNativeStream extends NativeStream {
     const error = response?.['error'] ?? patch?.value['error'] ?? patch?.value
     this.fail(faultOfError(error))
   }
+}
+
+function textsOfItem(frame: RawFrame): string[] {
+  return producedTexts([parseAnswer(decodeUtf8(dataOf(frame) ?? ''))?.['item']])
 }

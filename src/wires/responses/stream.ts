@@ -2,9 +2,8 @@ import { asObject } from '../../bytes/json.ts'
 import { type SseFrame, sseText } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerEvent } from '../../inference/answer.ts'
+import type { AnswerEvent, BilledEvent } from '../../inference/answer.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
-import { mergeUsage, type UsageReport } from '../../inference/usage.ts'
 import { factsOfFault, faultOfError, truncatedFault } from '../answers/faults.ts'
 import { objectsOf, readFrame, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
@@ -248,11 +247,11 @@ export function createReader(narrator: Narrator, profile: Profile) {
 }
 
 /** The stream for a client: every event of the official sequence, since SDK helpers build on each (ruling T12). */
-export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
+export function createEncoder(head: AnswerHead): Step<BilledEvent, string> {
   const response = createResponse(head)
   const open = new Map<number, Item>()
   const done: string[] = []
-  let report: UsageReport = {}
+  let hasReported = false
   let sequence = 0
   let hasStarted = false
   return {
@@ -263,7 +262,7 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
     end: () => [],
   }
 
-  function encode(event: AnswerEvent): string {
+  function encode(event: BilledEvent): string {
     switch (event.type) {
       case 'start':
         return ''
@@ -285,25 +284,26 @@ export function createEncoder(head: AnswerHead): Step<AnswerEvent, string> {
         return text
       }
       case 'usage':
-        report = mergeUsage(report, event.report)
+        hasReported = true
         return ''
       case 'alive':
         return `${begin()}: ping\n\n`
       case 'finish': {
         const incomplete = encodeIncomplete(event.reason)
         const status = incomplete ? 'incomplete' : 'completed'
-        const usage = head.weigh(event.report)
         return (
           begin() +
-          next(`response.${status}`, `"response":${response.ended({ status, incomplete, output: done, usage })}`)
+          next(
+            `response.${status}`,
+            `"response":${response.ended({ status, incomplete, output: done, usage: event.usage })}`,
+          )
         )
       }
       case 'fail': {
         const facts = factsOfFault(event.fault)
         const error = { code: failedCode(facts), message: facts.message }
-        const usage = head.weigh(report)
-        const known = Object.keys(report).length > 0 ? usage : null
-        const ended = response.ended({ status: 'failed', error, output: done, usage: known })
+        const usage = hasReported ? event.usage : null
+        const ended = response.ended({ status: 'failed', error, output: done, usage })
         return begin() + next('response.failed', `"response":${ended}`)
       }
     }

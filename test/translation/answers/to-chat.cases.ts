@@ -228,7 +228,12 @@ export const cases: readonly Case[] = [
       check: (told) => {
         assert.deepEqual(outline(told), ['role', 'content', 'error'])
         assert.deepEqual(dataOf(told).at(-1), {
-          error: { message: 'Overloaded', type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' },
+          error: {
+            message: 'The model is at capacity right now: try again in a moment.',
+            type: 'rate_limit_error',
+            param: null,
+            code: 'rate_limit_exceeded',
+          },
         })
       },
     },

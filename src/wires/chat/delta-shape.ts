@@ -1,0 +1,97 @@
+import { endOfString, type RawFrame, stringBehind } from '../../bytes/frame-cutter.ts'
+import { scanObject } from '../../bytes/json.ts'
+import { decodeString } from '../answers/produced-text.ts'
+import { objectsOf } from '../answers/read-answer.ts'
+
+/**
+ * What stands around the text of an ordinary delta, quotes included: the same in most chunks of a stream, so that the
+ * text of the next one is found by comparison. Learned from a chunk that was read and brings that one text.
+ */
+export type DeltaShape = { start: string; end: string; notBehind: RegExp }
+
+/**
+ * What may make a chunk more than an ordinary delta, behind the text: members that are looked at, keys that are not
+ * spelled plainly, another choice. It errs on the side of reading the chunk.
+ */
+const special = String.raw`"(?:error|model|id|delta)"|"(?:finish_reason|usage)"(?!\s*:\s*null)|\\u`
+
+/** Members that may bring text of their own beside the one that is known. A mirror of reasoning brings none. */
+const texts = String.raw`"(?:content|refusal|arguments|name)"\s*:\s*(?:"[^"]|[{[])`
+const reasonings = String.raw`"(?:reasoning\w*|thinking)"\s*:\s*(?:"[^"]|[{[])`
+const behindText = new RegExp(`${special}|${texts}|${reasonings}`, 'g')
+const behindReasoning = new RegExp(`${special}|${texts}`, 'g')
+
+/** Whether a chunk, read without the beginning that all share, is a delta and nothing that has to be looked at. */
+export function isOrdinary(chunk: Record<string, unknown>): boolean {
+  const { choices, error, usage } = chunk
+  const hasHead = 'id' in chunk || 'model' in chunk
+  return error == null && usage == null && !hasHead && objectsOf(choices).every(isUnfinished)
+}
+
+function isUnfinished({ error, usage, finish_reason }: Record<string, unknown>): boolean {
+  return error == null && usage == null && !finish_reason
+}
+
+/** Where a delta's text is; a reasoning model's is under one of several names. */
+const textKeys = ['content', 'arguments', 'reasoning_content', 'reasoning', 'refusal', 'thinking']
+
+/** The shape of an ordinary chunk, given without the beginning that all share, that brings this one text. */
+export function shapeOf(tail: RawFrame, text: string): DeltaShape | undefined {
+  for (const key of textKeys) {
+    const needle = `"${key}":`
+    const raw = stringBehind(tail, needle)
+    if (raw === '' || decodeString(raw) !== text) continue
+    const at = tail.indexOf('"', tail.indexOf(needle) + needle.length) + 1
+    const isReasoning = /reasoning|thinking/.test(key)
+    return {
+      start: tail.slice(0, at),
+      end: tail.slice(at + raw.length),
+      notBehind: isReasoning ? behindReasoning : behindText,
+    }
+  }
+  return undefined
+}
+
+/** The text of a chunk of this shape, as it stands there; undefined for any other. What stands behind it may differ. */
+export function textWithin(tail: RawFrame, { start, end, notBehind }: DeltaShape): string | undefined {
+  if (!isBegunWith(tail, start)) return undefined
+  const at = endOfString(tail, start.length - 1)
+  if (tail.slice(at) !== end) {
+    notBehind.lastIndex = at
+    if (at === tail.length || notBehind.test(tail)) return undefined
+  }
+  return tail.slice(start.length, at)
+}
+
+/** What stands around the text of each of the frames that differ in nothing else. */
+export type Surrounding = { start: string; end: string }
+
+/** The texts of a piece that is nothing but whole frames with these around their text; undefined for any other. */
+export function textsBetween(piece: string, { start, end }: Surrounding): string[] | undefined {
+  const endsAt = piece.length - end.length
+  if (endsAt < start.length || !isBegunWith(piece, start) || piece.slice(endsAt) !== end) return undefined
+  const inner = piece.slice(start.length, endsAt)
+  const texts = inner.includes('\n') ? inner.split(end + start) : [inner]
+  return texts.every(isInside) ? texts : undefined
+}
+
+/** Like `startsWith`, which compares one character at a time: four times as slow for beginnings as long as these. */
+export function isBegunWith(text: string, start: string): boolean {
+  return text.slice(0, start.length) === start
+}
+
+/** Whether this is the inside of one string: another frame would show by its line ends, another member by its quotes. */
+function isInside(raw: string): boolean {
+  return !raw.includes('\n') && (!raw.includes('"') || endOfString(`"${raw}"`, 0) === raw.length + 1)
+}
+
+/** A chunk's frame up to its choices, if the members that are edited stand before them. */
+export function sharedBeginning(frame: RawFrame): string | undefined {
+  const start = frame.indexOf('{')
+  const bytes = Buffer.from(frame.slice(start, frame.lastIndexOf('}') + 1), 'latin1')
+  const members = scanObject(bytes)
+  const choices = members.findIndex((member) => member.key === 'choices')
+  const headEnds = Math.max(...['id', 'model'].map((key) => members.findLastIndex((member) => member.key === key)))
+  if (choices < 0 || headEnds > choices) return undefined
+  return frame.slice(0, start + members[choices]!.keyStart)
+}

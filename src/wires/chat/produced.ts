@@ -1,0 +1,38 @@
+import { asObject } from '../../bytes/json.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import { objectsOf, stringOf } from '../answers/read-answer.ts'
+import { partsOf, reasoningOf } from './stream.ts'
+
+/** Calls whose name has been counted: some servers repeat it with every fragment. */
+export type NamedCalls = Set<string>
+
+/**
+ * The texts that a choice's delta or message brings, in the order in which the hub would tell them (ruling C10): the one
+ * of the mirrored reasoning fields that counts, content, refusal, and names and arguments of calls. Every choice that
+ * was asked for is paid for.
+ */
+export function producedTexts(
+  choice: Record<string, unknown>,
+  field: Profile['reasoningField'],
+  named: NamedCalls,
+): string[] {
+  const delta = asObject(choice['delta']) ?? asObject(choice['message'])
+  if (delta === undefined) return []
+  const parts = partsOf(delta['content'])
+  const texts = [reasoningOf(delta, field) || parts.reasoning, parts.text, stringOf(delta['refusal']) ?? '']
+  for (const [position, call] of objectsOf(delta['tool_calls']).entries()) {
+    const id = `${choice['index']}/${call['index'] ?? position}/${call['id']}`
+    texts.push(...callTexts(asObject(call['function']), id, named))
+  }
+  texts.push(...callTexts(asObject(delta['function_call']), `${choice['index']}/legacy`, named))
+  return texts.filter((text) => text !== '')
+}
+
+function callTexts(call: Record<string, unknown> | undefined, id: string, named: NamedCalls): string[] {
+  const name = stringOf(call?.['name']) ?? ''
+  const key = `${id}/${name}`
+  const isNew = !named.has(key)
+  if (name !== '') named.add(key)
+  const args = call?.['arguments']
+  return [isNew ? name : '', typeof args === 'string' ? args : args == null ? '' : JSON.stringify(args)]
+}

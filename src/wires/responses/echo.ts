@@ -1,0 +1,82 @@
+import { asObject } from '../../bytes/json.ts'
+import { objectsOf } from '../answers/read-answer.ts'
+import type { Echo } from '../wire.ts'
+
+const fields = [
+  'instructions',
+  'max_output_tokens',
+  'max_tool_calls',
+  'metadata',
+  'parallel_tool_calls',
+  'prompt_cache_key',
+  'reasoning',
+  'safety_identifier',
+  'temperature',
+  'text',
+  'tool_choice',
+  'tools',
+  'top_logprobs',
+  'top_p',
+  'presence_penalty',
+  'frequency_penalty',
+  'truncation',
+  'user',
+] as const
+
+/** What a response repeats of its request, the vendor's defaults where the client said nothing (ruling T12). */
+export const echo: Echo = { fields, write: (sent) => JSON.stringify(echoOf(sent)).slice(1, -1) }
+
+/** Only what is listed above is there to be read. */
+type Sent = Partial<Record<(typeof fields)[number], unknown>>
+
+function echoOf(echo: Sent): Record<string, unknown> {
+  const reasoning = asObject(echo['reasoning'])
+  const text = asObject(echo['text'])
+  return {
+    background: false,
+    instructions: echo['instructions'] ?? null,
+    max_output_tokens: echo['max_output_tokens'] ?? null,
+    max_tool_calls: integerOf(echo['max_tool_calls'], null),
+    metadata: wordsOnly(asObject(echo['metadata'])),
+    parallel_tool_calls: typeof echo['parallel_tool_calls'] === 'boolean' ? echo['parallel_tool_calls'] : true,
+    previous_response_id: null,
+    prompt_cache_key: echo['prompt_cache_key'] ?? null,
+    reasoning: { effort: reasoning?.['effort'] ?? null, summary: reasoning?.['summary'] ?? null },
+    safety_identifier: echo['safety_identifier'] ?? null,
+    service_tier: 'default',
+    store: false,
+    temperature: numberOf(echo['temperature'], 1),
+    text: {
+      format: asObject(text?.['format']) ?? { type: 'text' },
+      ...(typeof text?.['verbosity'] === 'string' && { verbosity: text['verbosity'] }),
+    },
+    tool_choice: echo['tool_choice'] ?? 'auto',
+    tools: objectsOf(echo['tools']).map(echoTool),
+    top_logprobs: integerOf(echo['top_logprobs'], 0),
+    top_p: numberOf(echo['top_p'], 1),
+    presence_penalty: numberOf(echo['presence_penalty'], 0),
+    frequency_penalty: numberOf(echo['frequency_penalty'], 0),
+    truncation: echo['truncation'] === 'auto' ? 'auto' : 'disabled',
+    user: echo['user'] ?? null,
+  }
+}
+
+/** Strictly typed clients want all four members of a function, null where the client said nothing. */
+function echoTool(tool: Record<string, unknown>): Record<string, unknown> {
+  if (tool['type'] !== 'function') return tool
+  const { description = null, parameters = null, strict = null } = tool
+  return { ...tool, description, parameters, strict }
+}
+
+/** Labels are words; clients are typed so. */
+function wordsOnly(labels: Record<string, unknown> = {}): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(labels).filter(([, label]) => typeof label === 'string'))
+}
+
+function numberOf(value: unknown, otherwise: number): number {
+  return typeof value === 'number' ? value : otherwise
+}
+
+function integerOf(value: unknown, otherwise: number | null): number | null {
+  return Number.isInteger(value) ? (value as number) : otherwise
+}

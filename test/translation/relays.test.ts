@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Model } from '../../src/catalog/model.ts'
+import type { Call } from '../../src/gateway/call.ts'
+import type { Gateway } from '../../src/gateway/gateway.ts'
+import { translate } from '../../src/gateway/translate.ts'
+import { estimateTextTokens } from '../../src/inference/estimate.ts'
+import { ClientBody } from '../../src/wires/requests/client-body.ts'
+import { turn } from '../support/waiting.ts'
+import { modelOf } from './page.ts'
+import { openEvents, openStream, openWhole } from './pump.ts'
+import { counts, delta, done, messageStart, reason, text, textBlock, usage } from './upstreams.ts'
+
+/** What a translated answer tells the delivery that it hangs in: how far it is, what came, what was produced. */
+
+const stops = { stops: ['END'], localStops: ['END'] }
+const behind = text(' and much more that nobody asked for') + reason('stop') + usage(counts(90, 80)) + done
+
+test('T15 what stands behind a stop of ours is neither metered nor believed, in the same piece or a later one', () => {
+  for (const pieces of [[text('one two END'), behind], [text('one two END') + behind]]) {
+    const relay = openStream('messages', 'chat', stops)
+    const whole = openWhole('messages', 'chat', stops)
+    for (const piece of pieces) {
+      relay.push(Buffer.from(piece))
+      whole.push(Buffer.from(piece))
+    }
+    assert.deepEqual([relay.state, relay.report], ['cut', {}])
+    assert.equal(relay.estimateOutput(), estimateTextTokens('one two END'))
+    const answer = whole.whole()
+    assert.ok(answer.state === 'cut')
+    assert.deepEqual([answer.report, answer.estimateOutput()], [{}, estimateTextTokens('one two END')])
+  }
+})
+
+test('F-U15 comments and empty events of a translated stream are no progress', () => {
+  for (const relay of [openStream('messages', 'chat', {}), openWhole('messages', 'chat', {})]) {
+    relay.push(Buffer.from(': ping\n\n:\n\ndata:\n\nevent: ping\n\n'))
+    assert.equal(relay.events, 0)
+    relay.push(Buffer.from(`: ping\n\n${text('a')}: ping\n\n${text('b')}`))
+    assert.equal(relay.events, 2)
+  }
+})
+
+test('translation 4.1 an empty block does not open a translated stream: the status may still change', () => {
+  const empty = textBlock(0).split('\n\n')[0]!
+  const relay = openStream('chat', 'messages', {})
+  relay.push(Buffer.from(`${messageStart()}${empty}\n\n`))
+  assert.deepEqual([relay.state, relay.hasShown], ['unseen', false])
+  for (const kind of ['text', 'reasoning', 'refusal'] as const) {
+    const { relay, push } = openEvents('messages', { showsReasoning: true })
+    push({ type: 'start' })
+    push({ type: 'usage', report: { inputTokens: 3 } })
+    push({ type: 'block_start', index: 0, block: { kind } })
+    assert.deepEqual([relay.state, relay.hasShown], ['unseen', false], kind)
+    push({ type: 'block_delta', index: 0, text: 'a' })
+    assert.deepEqual([relay.state, relay.hasShown], ['shown', true], kind)
+  }
+  const call = openEvents('messages')
+  call.push({ type: 'block_start', index: 0, block: { kind: 'tool_call', callId: '', name: 'f' } })
+  assert.equal(call.relay.state, 'shown')
+})
+
+test('translation 4.1 a role chunk shows nothing, text that is hidden shows nothing', () => {
+  const relay = openStream('messages', 'chat', {})
+  relay.push(Buffer.from(delta({ role: 'assistant', content: '' }) + delta({ reasoning_content: 'Hm.' })))
+  assert.equal(relay.state, 'unseen')
+  assert.equal(relay.estimateOutput(), estimateTextTokens('Hm.'))
+})
+
+for (const client of ['messages', 'chat', 'responses'] as const) {
+  test(`H-F4 a translated stream of a ${client} client does not keep its request`, async () => {
+    const { setFlagsFromString } = await import('node:v8')
+    const { runInNewContext } = await import('node:vm')
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    // Memory beside the heap is given back a moment after what held it.
+    const gc = async () => {
+      for (let i = 0; i < 3; i++) {
+        collect()
+        await turn()
+      }
+    }
+    const upstream = client === 'chat' ? 'messages' : 'chat'
+    const megabytes = 2
+    const open = (n: number) => {
+      const body = requestOf(client, `${n} `.repeat(megabytes * 524_288).slice(0, megabytes * 1_048_576))
+      const relay = exchangeOf(client, body, modelOf(upstream, undefined)).openStream()
+      relay.push(Buffer.from(upstream === 'chat' ? text('Hello') : messageStart() + textBlock(0, 'Hello')))
+      return relay
+    }
+    open(0)
+    await gc()
+    const before = process.memoryUsage()
+    const relays = Array.from({ length: 8 }, (_, i) => open(i))
+    await gc()
+    const after = process.memoryUsage()
+    const grown = after.heapUsed + after.external - before.heapUsed - before.external
+    // One request may still be known to the engine, as what a pattern was matched with last; of the others nothing is.
+    assert.ok(grown < (relays.length / 2) * megabytes * 1_048_576, `${relays.length} streams keep ${grown} bytes`)
+    assert.ok(relays.every(({ state }) => state === 'shown'))
+  })
+}
+
+function requestOf(client: 'messages' | 'chat' | 'responses', prompt: string): Buffer {
+  const turns = [{ role: 'user', content: prompt }]
+  const asked = client === 'responses' ? { input: turns } : { messages: turns }
+  return Buffer.from(JSON.stringify({ model: 'catalog/model', max_tokens: 9, stream: true, ...asked }))
+}
+
+function exchangeOf(wire: 'messages' | 'chat' | 'responses', bytes: Buffer, model: Model) {
+  const sealer = { seal: () => '', unseal: () => undefined, isOurs: () => false }
+  const gateway = { nowMs: () => 0, sealer } as unknown as Gateway
+  const call = { requestId: 'req_1', wire, header: () => undefined } as unknown as Call
+  const body = new ClientBody(bytes)
+  return translate({ gateway, call, accountId: 'acc_1', model, body, scopedKey: undefined })
+}
