@@ -27,6 +27,15 @@ const prices: Prices = {
   outputNanos: 15_000_000_000n,
 }
 
+const origin = {
+  keyId: undefined,
+  clientWire: 'chat',
+  model: 'm',
+  modelWire: 'chat',
+  upstream: 'u',
+  upstreamAccount: 'one',
+} as const
+
 const [first = '50', childPath] = process.argv.slice(2)
 if (first === 'child') await postUntilKilled(childPath!)
 else await runTrials(Number(first))
@@ -63,7 +72,15 @@ async function postUntilKilled(path: string): Promise<void> {
       }
       const requestId = newRequestId()
       const amountNanos = priceNanos(prices, usage)
-      const bill = { model: 'm', usage, usageSource: 'final', priceVersion: 'v1', prices, outcome: 'ok' } as const
+      const bill = {
+        ...origin,
+        pricedCalls: 0,
+        usage,
+        usageSource: 'final',
+        priceVersion: 'v1',
+        prices,
+        outcome: 'ok',
+      } as const
       const result = await ledger.debit({ requestId, account, amountNanos, createdMs: Date.now(), ...bill })
       process.stdout.write(`${result} ${requestId}\n`)
     }

@@ -51,6 +51,7 @@ export function identify(gateway: Gateway, call: Call, record: CallRecord): ApiK
   }
   const { key } = found
   record.account = key.account.name
+  record.keyId = key.id
   record.keyPrefix = key.prefix
   if (key.account.state !== 'active') throw new GatewayError('account_suspended', texts.suspended)
   gateway.directory.touch(key)

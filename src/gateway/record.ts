@@ -14,6 +14,7 @@ export type CallRecord = {
   path: string
   ip: string
   account?: string
+  keyId?: string
   /** The visible first characters of the key. */
   keyPrefix?: string
   wire?: WireName

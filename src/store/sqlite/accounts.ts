@@ -17,6 +17,8 @@ export type KeyRow = {
   accountId: string
   digest: string
   prefix: string
+  /** What its owner calls it. Several keys may have the same: a rotated one and its successor do. */
+  label: string | undefined
   createdMs: number
   expiresMs: number | undefined
   revokedMs: number | undefined
@@ -29,7 +31,7 @@ export type Changes = { revision: bigint; accounts: AccountRow[]; keys: KeyRow[]
 export type Accounts = ReturnType<typeof createAccounts>
 
 /** Accounts and keys. Every change counts the account's revision up, which is how a running server finds it. */
-export function createAccounts(db: DatabaseSync, entries: Entries, nowMs: () => number) {
+export function createAccounts(db: DatabaseSync, entries: Pick<Entries, 'postCredit'>, nowMs: () => number) {
   const columns = 'id, name, state, balance, created_ms'
   const byIdOrName = db.prepare(`SELECT ${columns} FROM accounts WHERE id = ?1 OR name = ?1 ORDER BY id = ?1 DESC`)
   const all = db.prepare(`SELECT ${columns} FROM accounts ORDER BY created_ms, id`)
@@ -39,7 +41,9 @@ export function createAccounts(db: DatabaseSync, entries: Entries, nowMs: () => 
   )
   const setState = db.prepare('UPDATE accounts SET state = ? WHERE id = ?')
   const countUp = db.prepare('UPDATE accounts SET revision = (SELECT max(revision) + 1 FROM accounts) WHERE id = ?')
-  const insertKey = db.prepare('INSERT INTO keys (id, account_id, digest, prefix, created_ms) VALUES (?, ?, ?, ?, ?)')
+  const insertKey = db.prepare(
+    'INSERT INTO keys (id, account_id, digest, prefix, label, created_ms) VALUES (?, ?, ?, ?, ?, ?)',
+  )
   const keysOf = db.prepare('SELECT * FROM keys WHERE ?1 IS NULL OR account_id = ?1 ORDER BY created_ms, id')
   const keysByName = db.prepare('SELECT * FROM keys WHERE id = ?1 OR prefix = ?1')
   const setRevoked = db.prepare('UPDATE keys SET revoked_ms = ifnull(revoked_ms, ?) WHERE id = ?')
@@ -115,8 +119,11 @@ export function createAccounts(db: DatabaseSync, entries: Entries, nowMs: () => 
   }
 
   /** @returns the secret with the rest, this once. */
-  function addKey(idOrName: string): { key: string; id: string; prefix: string } {
-    return transact(db, () => issueKey(findAccount(idOrName).id))
+  function addKey(idOrName: string, label?: string): { key: string; id: string; prefix: string } {
+    if (label !== undefined && !/^[^\s\p{C}]([^\p{C}]{0,98}[^\s\p{C}])?$/u.test(label))
+      throw new StoreError('A label has 1 to 100 characters and no blanks around')
+    if (label?.includes('sk-tri-')) throw new StoreError('A label is not secret: it must not hold a key')
+    return transact(db, () => issueKey(findAccount(idOrName).id, label))
   }
 
   function listKeys(idOrName?: string): KeyRow[] {
@@ -140,13 +147,13 @@ export function createAccounts(db: DatabaseSync, entries: Entries, nowMs: () => 
       if (old.revokedMs !== undefined)
         throw new StoreError(`Key ${old.id} is revoked: make a new one with triwire key create`)
       setExpiry.run(nowMs() + graceMs, old.id)
-      return issueKey(old.accountId)
+      return issueKey(old.accountId, old.label)
     })
   }
 
-  function issueKey(accountId: string): { key: string; id: string; prefix: string } {
+  function issueKey(accountId: string, label: string | undefined): { key: string; id: string; prefix: string } {
     const { key, id, prefix, digest } = createKey()
-    insertKey.run(id, accountId, digest, prefix, nowMs())
+    insertKey.run(id, accountId, digest, prefix, label ?? null, nowMs())
     countUp.run(accountId)
     return { key, id, prefix }
   }
@@ -204,6 +211,7 @@ function readKeyRow(row: Row): KeyRow {
     accountId: row.account_id as string,
     digest: row.digest as string,
     prefix: row.prefix as string,
+    label: (row.label as string | null) ?? undefined,
     createdMs: Number(row.created_ms),
     expiresMs: readTime(row.expires_ms),
     revokedMs: readTime(row.revoked_ms),

@@ -70,7 +70,7 @@ try {
 }
 
 function start(): void {
-  store = openStore(path, { busyMs })
+  store = openStore(path, { busyMs, isServer: true })
   file = statSync(path).ino
   const recovery = drainsSpool ? drainSpool(store) : undefined
   const misfits = store.findMisfits()
@@ -119,7 +119,7 @@ function schedule(pauseMs?: number): void {
 function flush(): void {
   if (!queue.length || isLost) return
   try {
-    store ??= openStore(path, { busyMs, create: false })
+    store ??= openStore(path, { busyMs, create: false, isServer: true })
     if (isFileLost()) return
     const postings = store.postDebits(queue)
     const debits = queue
@@ -163,7 +163,7 @@ function isFileLost(): boolean {
 function pollChanges(): void {
   try {
     if (isLost || isFileLost()) return
-    store ??= openStore(path, { busyMs, create: false })
+    store ??= openStore(path, { busyMs, create: false, isServer: true })
     if (store.readDataVersion() !== dataVersion) {
       const changes = readChanges(store)
       if (changes.accounts.length) say({ type: 'changes', changes })
