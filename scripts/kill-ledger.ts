@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
+import { parseHead } from '../src/accounts/chain.ts'
 import { type Prices, priceNanos } from '../src/catalog/model.ts'
 import { newRequestId } from '../src/ids/request-id.ts'
 import { openLedger } from '../src/store/sqlite/ledger-client.ts'
@@ -95,7 +96,10 @@ async function runTrials(trials: number): Promise<void> {
   setUp.close()
   const acked = new Set<string>()
   let [spooled, recoveries, slowestReadyMs] = [0, 0, 0]
+  // Taken now and then between the kills: the ledger that has grown must still have all that each of them covers (C15).
+  const heads: string[] = []
   for (let trial = 0; trial < trials; trial++) {
+    if (trial % 5 === 0) heads.push(takeHead(path))
     const { readyMs } = await runTrial(trial % 3 === 2)
     slowestReadyMs = Math.max(slowestReadyMs, readyMs)
   }
@@ -103,7 +107,9 @@ async function runTrials(trials: number): Promise<void> {
   await runTrial(false)
 
   const store = openStore(path, { create: false })
-  const findings = store.verify({ priceNanos })
+  const findings = [undefined, ...heads].flatMap((head) =>
+    store.verify({ priceNanos, against: head === undefined ? undefined : parseHead(head) }),
+  )
   const booked = new Map<string, number>()
   for (const { bill } of store.eachEntry()) if (bill) booked.set(bill.requestId, (booked.get(bill.requestId) ?? 0) + 1)
   const lost = [...acked].filter((id) => !booked.has(id)).length
@@ -113,10 +119,18 @@ async function runTrials(trials: number): Promise<void> {
   console.log(
     `${trials} kills: ${acked.size} debits acknowledged (${spooled} from the spool), ${booked.size} in the ledger, ` +
       `${recoveries} starts with a spool to post, ready after ${Math.round(slowestReadyMs)} ms at most\n` +
-      `${lost} lost, ${double} double, ${findings.length} findings of verify`,
+      `${lost} lost, ${double} double, ${findings.length} findings of verify, ${heads.length} heads`,
   )
   for (const finding of findings.slice(0, 10)) console.log(finding)
   if (lost || double || findings.length || !acked.size) process.exitCode = 1
+
+  function takeHead(path: string): string {
+    const store = openStore(path, { create: false })
+    const { findings, head } = store.audit({ priceNanos })
+    store.close()
+    if (head === undefined) throw new Error(`between two kills: ${findings.slice(0, 10).join('; ')}`)
+    return head
+  }
 
   async function runTrial(locks: boolean): Promise<{ readyMs: number }> {
     const startedMs = performance.now()
