@@ -1,46 +1,24 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { digestEntry, postedMs } from '../../accounts/chain.ts'
 import { isSame, returnReference } from '../../accounts/entries.ts'
 import type { DebitRow, Posting } from '../../accounts/poster.ts'
-import {
-  creditRow,
-  debitRow,
-  fullRow,
-  insertEntrySql,
-  isWellTyped,
-  type RowPart,
-  readEntry,
-  returnRow,
-  valuesOf,
-} from './entry.ts'
+import { type Batch, createAppender } from './append.ts'
+import { creditRow, debitRow, isWellTyped, readEntry, returnRow } from './entry.ts'
 import { resultCode, transact } from './open.ts'
 
 export type Credit = { accountId: string; amountNanos: bigint; reference: string }
 
 export type Entries = ReturnType<typeof createEntries>
 
-/** Where an account's chain ends, and its balance there. */
-type Tail = { seq: bigint; balanceNanos: bigint; postedMs: number; digest: string | null }
-
-/** Ends of chains, read once and kept for one transaction: its write lock keeps everybody else away from them. */
-type Batch = { nowMs: number; headMs: number; tails: Map<string, Tail | undefined>; moved: Set<string> }
-
 /**
  * The append-only ledger. An entry, its place in the chain of its account (ruling C15) and the balance it leads to are
  * written in one transaction.
  */
 export function createEntries(db: DatabaseSync, nowMs: () => number) {
-  const insertEntry = db.prepare(insertEntrySql)
+  const { inBatch, append } = createAppender(db, nowMs)
   const insertPrices = db.prepare(
     `INSERT INTO prices (version, input, cache_read, cache_write, cache_write_1h, output)
      VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
   )
-  const readHead = db.prepare('SELECT moment_ms FROM head')
-  const readTail = db.prepare(
-    `SELECT a.seq, a.balance, e.posted_ms, e.digest FROM accounts a
-     LEFT JOIN entries e ON e.account_id = a.id AND e.seq = a.seq WHERE a.id = ?`,
-  )
-  const move = db.prepare('UPDATE accounts SET seq = ?, balance = ? WHERE id = ?')
   const byReference = db.prepare('SELECT * FROM entries WHERE reference = ?')
   const byRequestId = db.prepare('SELECT * FROM entries WHERE request_id = ?')
   const balanceOf = db.prepare('SELECT balance FROM accounts WHERE id = ?')
@@ -58,17 +36,13 @@ export function createEntries(db: DatabaseSync, nowMs: () => number) {
 
   /** Inside the caller's transaction, which has looked for the reference and knows that the balance can hold it. */
   function postCredit({ accountId, amountNanos, reference }: Credit): void {
-    const batch = openBatch()
-    append(batch, accountId, creditRow(amountNanos, reference, batch.nowMs), amountNanos)
-    closeBatch(batch)
+    inBatch((batch) => append(batch, accountId, creditRow(amountNanos, reference, batch.nowMs), amountNanos))
   }
 
   /** All of them in one transaction, durable when it returns. Each request id is posted once, ever. */
   function postDebits(debits: readonly DebitRow[]): Posting[] {
-    return inBatch((batch) => {
-      const versions = new Set<string>()
-      return debits.map((debit) => postDebit(batch, versions, debit))
-    })
+    const versions = new Set<string>()
+    return transact(db, () => inBatch((batch) => debits.map((debit) => postDebit(batch, versions, debit))))
   }
 
   function postDebit(batch: Batch, versions: Set<string>, debit: DebitRow): Posting {
@@ -101,65 +75,15 @@ export function createEntries(db: DatabaseSync, nowMs: () => number) {
    * @returns `absent` where there is no such debit.
    */
   function postReturns(requestIds: readonly string[]): ('posted' | 'exists' | 'absent')[] {
-    return inBatch((batch) =>
-      requestIds.map((requestId) => {
-        const debit = byRequestId.get(requestId)
-        if (!debit) return 'absent'
-        if (byReference.get(returnReference(requestId))) return 'exists'
-        append(batch, debit.account_id as string, returnRow(debit, batch.nowMs), debit.amount as bigint)
-        return 'posted'
-      }),
-    )
+    return transact(db, () => inBatch((batch) => requestIds.map((requestId) => postReturn(batch, requestId))))
   }
 
-  function inBatch<T>(work: (batch: Batch) => T): T {
-    return transact(db, () => {
-      const batch = openBatch()
-      const result = work(batch)
-      closeBatch(batch)
-      return result
-    })
-  }
-
-  function openBatch(): Batch {
-    return { nowMs: nowMs(), headMs: Number(readHead.get()!.moment_ms), tails: new Map(), moved: new Set() }
-  }
-
-  /** The next entry of the account. False when there is no such account, or the request id is booked already. */
-  function append(batch: Batch, accountId: string, part: RowPart, changeNanos: bigint): boolean {
-    const tail = tailOf(batch, accountId)
-    if (!tail) return false
-    const row = fullRow(part)
-    row.account_id = accountId
-    row.seq = tail.seq + 1n
-    row.balance_after = tail.balanceNanos + changeNanos
-    row.posted_ms = postedMs(batch.nowMs, tail.postedMs, batch.headMs)
-    const digest = digestEntry(row, tail.digest)
-    const { changes } = insertEntry.run(...valuesOf({ ...row, digest }))
-    if (!changes) return false
-    Object.assign(tail, { seq: row.seq, balanceNanos: row.balance_after, postedMs: row.posted_ms, digest })
-    batch.moved.add(accountId)
-    return true
-  }
-
-  function tailOf({ tails }: Batch, accountId: string): Tail | undefined {
-    if (tails.has(accountId)) return tails.get(accountId)
-    const row = readTail.get(accountId)
-    const tail = row && {
-      seq: row.seq as bigint,
-      balanceNanos: row.balance as bigint,
-      postedMs: Number(row.posted_ms ?? 0),
-      digest: row.digest as string | null,
-    }
-    tails.set(accountId, tail)
-    return tail
-  }
-
-  function closeBatch({ tails, moved }: Batch): void {
-    for (const accountId of moved) {
-      const { seq, balanceNanos } = tails.get(accountId)!
-      move.run(seq, balanceNanos, accountId)
-    }
+  function postReturn(batch: Batch, requestId: string): 'posted' | 'exists' | 'absent' {
+    const debit = byRequestId.get(requestId)
+    if (!debit) return 'absent'
+    if (byReference.get(returnReference(requestId))) return 'exists'
+    append(batch, debit.account_id as string, returnRow(debit, batch.nowMs), debit.amount as bigint)
+    return 'posted'
   }
 
   function readBalances(accountIds: Iterable<string>): [accountId: string, balanceNanos: bigint][] {
