@@ -79,7 +79,7 @@ function requestOf(workload: Workload, server: TestedServer): Buffer {
   const head = [
     `POST ${path} HTTP/1.1`,
     `host: 127.0.0.1:${server.port}`,
-    `authorization: Bearer ${bench.key}`,
+    `authorization: Bearer ${server.key}`,
     'content-type: application/json',
     `content-length: ${body.length}`,
     'accept: application/json',

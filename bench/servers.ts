@@ -1,11 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createBooks } from '../src/accounts/books.ts'
-import { parseCredits } from '../src/accounts/credit.ts'
-import { openStore } from '../src/store/sqlite/store.ts'
 import { answerNames } from './answers.ts'
 
 /** A server to be measured, a process of its own. */
@@ -13,13 +10,13 @@ export type TestedServer = {
   name: 'nginx' | 'bare' | 'gateway' | 'before'
   port: number
   pid: number
+  /** Of an account with more credit than any run spends; nginx and the bare pipe do not look at it. */
+  key: string
 }
 
 /** What runs for a benchmark. */
 export type Bench = {
   servers: TestedServer[]
-  /** A key of an account with more credit than any run spends. */
-  key: string
   /** What was not possible here, in whole sentences. */
   notes: string[]
   close(): Promise<void>
@@ -44,13 +41,12 @@ export async function startBench(against?: string, nodeArguments: readonly strin
   const origin = `http://127.0.0.1:${upstreamPort.port}`
   const servers: TestedServer[] = []
   if (spawnSync('nginx', ['-v']).error) notes.push('nginx is not installed: its column is missing.')
-  else servers.push({ name: 'nginx', ...(await startNginx(upstreamPort.port)) })
+  else servers.push({ name: 'nginx', key: 'any', ...(await startNginx(upstreamPort.port)) })
   const bare = [...pin, process.execPath, join(here, 'bare-pipe.ts'), origin]
-  servers.push({ name: 'bare', ...(await start(bare, /^(\d+)$/m)) })
-  const { configs, key } = await writeConfigs(folder, origin)
-  servers.push({ name: 'gateway', ...(await startGateway(join(here, '..'), configs[0]!)) })
-  if (against) servers.push({ name: 'before', ...(await startGateway(resolve(against), configs[1]!)) })
-  return { servers, key, notes, close }
+  servers.push({ name: 'bare', key: 'any', ...(await start(bare, /^(\d+)$/m)) })
+  servers.push(await startGateway('gateway', join(here, '..')))
+  if (against) servers.push(await startGateway('before', resolve(against)))
+  return { servers, notes, close }
 
   /** Starts a process that prints its port. */
   async function start(command: readonly string[], port: RegExp): Promise<{ port: number; pid: number }> {
@@ -65,9 +61,20 @@ export async function startBench(against?: string, nodeArguments: readonly strin
     throw new Error(`${command.join(' ')} ended with ${child.exitCode}`)
   }
 
-  function startGateway(root: string, config: string): Promise<{ port: number; pid: number }> {
-    const program = [...pin, process.execPath, ...nodeArguments, join(root, 'bin', 'triwire.mjs')]
-    return start([...program, 'serve', '--config', config], /listens on http:\/\/127\.0\.0\.1:(\d+)/)
+  async function startGateway(name: 'gateway' | 'before', root: string): Promise<TestedServer> {
+    const program = join(root, 'bin', 'triwire.mjs')
+    const store = join(folder, `${name}.db`)
+    const key = createAccount(program, store)
+    const command = [
+      ...pin,
+      process.execPath,
+      ...nodeArguments,
+      program,
+      'serve',
+      '--config',
+      writeConfig(store, origin),
+    ]
+    return { name, key, ...(await start(command, /listens on http:\/\/127\.0\.0\.1:(\d+)/)) }
   }
 
   async function startNginx(upstream: number): Promise<{ port: number; pid: number }> {
@@ -116,8 +123,20 @@ function pinOthers(notes: string[]): string[] {
   return []
 }
 
-/** Two configurations that differ in their stores, with the same account and key. */
-async function writeConfigs(folder: string, origin: string): Promise<{ configs: string[]; key: string }> {
+/** With the checkout's own command line: another one may not know the schema of our stores. @returns a key. */
+function createAccount(program: string, store: string): string {
+  const run = (...args: string[]) => {
+    const command = [program, ...args, '--json', '--store', store]
+    const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' })
+    if (status !== 0) throw new Error(`${command.join(' ')} ended with ${status}: ${stderr}`)
+    return JSON.parse(stdout)
+  }
+  run('account', 'create', 'bench', '--credit', '1000000000')
+  return run('key', 'create', 'bench').key
+}
+
+/** @returns the path of a configuration for a server on this store. */
+function writeConfig(store: string, origin: string): string {
   const models = answerNames.flatMap((answer) =>
     (['messages', 'chat', 'responses'] as const).map((wire) => ({
       id: `${answer}-${wire}`,
@@ -129,31 +148,19 @@ async function writeConfigs(folder: string, origin: string): Promise<{ configs: 
     })),
   )
   const accounts = [{ name: 'main', key: 'upstream-key' }]
-  const upstreams = Object.fromEntries(answerNames.map((name) => [name, { base_url: `${origin}/${name}`, accounts }]))
-  const stores = ['gateway', 'before'].map((name) => join(folder, `${name}.db`))
-  const opened = openStore(stores[0]!)
-  const books = createBooks(opened, Date.now)
-  await books.createAccount('bench', parseCredits('1000000000'))
-  const { key } = await books.createKey('bench')
-  opened.close()
-  copyFileSync(stores[0]!, stores[1]!)
-  chmodSync(stores[1]!, 0o600)
-  const configs = stores.map((store) => {
-    const file = {
-      listen: '127.0.0.1:0',
-      admin_listen: '127.0.0.1:0',
-      store,
-      catalog: { pinned: '2026-11-01', models },
-      upstreams,
-      limits: { requests_per_minute: 1_000_000_000 },
-      log: { format: 'json' },
-    }
-    const config = `${store}.yaml`
-    // JSON is YAML.
-    writeFileSync(config, JSON.stringify(file), { mode: 0o600 })
-    return config
-  })
-  return { configs, key }
+  const file = {
+    listen: '127.0.0.1:0',
+    admin_listen: '127.0.0.1:0',
+    store,
+    catalog: { pinned: '2026-11-01', models },
+    upstreams: Object.fromEntries(answerNames.map((name) => [name, { base_url: `${origin}/${name}`, accounts }])),
+    limits: { requests_per_minute: 1_000_000_000 },
+    log: { format: 'json' },
+  }
+  const config = `${store}.yaml`
+  // JSON is YAML.
+  writeFileSync(config, JSON.stringify(file), { mode: 0o600 })
+  return config
 }
 
 /** One worker, kept-alive connections on both sides, streams unbuffered, bodies in memory. */

@@ -1,8 +1,10 @@
 /**
  * Kills a loaded gateway and starts it again, many times (faults F-P1). What a client got to the end, a whole JSON answer
- * or a stream with its terminator, must be in the ledger exactly once; what was cut, at most once.
+ * or a stream with its terminator, must be in the ledger exactly once; what was cut, at most once. With `--first-release`
+ * the store is one that the first release made, and the first start migrates it. At the end the books must be right, their
+ * chain (C15) included, and still have all that a head covers which was taken between the kills.
  *
- *     node bin/node.mjs scripts/kill-gateway.ts [kills, default 200]
+ *     node bin/node.mjs scripts/kill-gateway.ts [kills, default 200] [--first-release]
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,14 +12,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
 import { createBooks } from '../src/accounts/books.ts'
+import { parseHead } from '../src/accounts/chain.ts'
 import { parseCredits } from '../src/accounts/credit.ts'
+import { createKey } from '../src/accounts/keys.ts'
 import { priceNanos } from '../src/catalog/model.ts'
 import { startSimulator } from '../src/simulator/simulator.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
+import { createFirstRelease } from '../test/store/first-release.ts'
 
 const clients = 12
-const kills = Number(process.argv[2] ?? 200)
+const { values: options, positionals } = parseArgs({
+  options: { 'first-release': { type: 'boolean', default: false } },
+  allowPositionals: true,
+})
+const kills = Number(positionals[0] ?? 200)
 
 const paths = { messages: '/v1/messages', chat: '/v1/chat/completions', responses: '/v1/responses' }
 const bodies = {
@@ -35,18 +45,18 @@ const folder = mkdtempSync(join(tmpdir(), 'triwire-kill-'))
 const storePath = join(folder, 'triwire.db')
 const simulator = await startSimulator()
 writeFileSync(join(folder, 'triwire.yaml'), configuration(), { mode: 0o600 })
-const setUp = openStore(storePath)
-const books = createBooks(setUp, Date.now)
-await books.createAccount('one', parseCredits('1000000'))
-const { key } = await books.createKey('one')
-setUp.close()
+const credit = parseCredits('1000000')
+const key = options['first-release'] ? createOldStore() : await createStore()
 
 const started = new Set<string>()
 const completed = new Map<string, string>()
 let [answers, doubled] = [0, 0]
 const readyMs: number[] = []
 
+/** Taken halfway, between two kills. */
+let head: string | undefined
 for (let i = 0; i < kills; i++) {
+  if (i === kills >> 1) head = await takeHead()
   const { child, url } = await startServer()
   let isAlive = true
   const running = Array.from({ length: clients }, () => askUntil(url, () => isAlive))
@@ -63,7 +73,7 @@ await ended
 await simulator.close()
 
 const store = openStore(storePath, { create: false })
-const findings = store.verify({ priceNanos })
+const findings = store.verify({ priceNanos, against: head === undefined ? undefined : parseHead(head) })
 const booked = new Map<string, number>()
 for (const { bill } of store.eachEntry()) if (bill) booked.set(bill.requestId, (booked.get(bill.requestId) ?? 0) + 1)
 store.close()
@@ -74,13 +84,42 @@ const double = [...booked.values()].filter((count) => count > 1).length
 const kinds = Map.groupBy(completed.values(), (kind) => kind)
 readyMs.sort((a, b) => a - b)
 console.log(
-  `${kills} kills: ${started.size} answers begun, ${completed.size} whole (` +
+  `${kills} kills${options['first-release'] ? ', on a store of the first release' : ''}: ${started.size} answers begun, ${completed.size} whole (` +
     `${[...kinds].map(([kind, all]) => `${all.length} ${kind}`).join(', ')}), ${booked.size} in the ledger\n` +
     `ready after ${ms(readyMs[readyMs.length >> 1])}, at most ${ms(readyMs.at(-1))}\n` +
     `${lost.length} lost, ${double} double, ${doubled} ids given twice, ${findings.length} findings of verify`,
 )
 for (const finding of findings.slice(0, 10)) console.log(finding)
 if (lost.length || double || doubled || findings.length || !answers) process.exitCode = 1
+
+async function createStore(): Promise<string> {
+  const store = openStore(storePath)
+  const books = createBooks(store, Date.now)
+  await books.createAccount('one', credit)
+  const { key } = await books.createKey('one')
+  store.close()
+  return key
+}
+
+function createOldStore(): string {
+  const { key, digest } = createKey()
+  const [accountId, other] = ['acct_one', 'acct_two']
+  const first = [accountId, other].map((id) => ({ accountId: id, creditNanos: credit, reference: `create:${id}` }))
+  const debits = Array.from({ length: 1_000 }, (_, i) => ({
+    accountId: i % 3 ? accountId : other,
+    requestId: `req_before_${i}`,
+  }))
+  createFirstRelease(storePath, { [accountId]: 'one', [other]: 'two' }, [...first, ...debits], { [accountId]: digest })
+  return key
+}
+
+async function takeHead(): Promise<string> {
+  const store = openStore(storePath, { create: false })
+  const { findings, head } = await createBooks(store, Date.now).audit({ priceNanos })
+  store.close()
+  if (head === undefined) throw new Error(`between two kills: ${findings.slice(0, 10).join('; ')}`)
+  return head
+}
 
 async function startServer(): Promise<{ child: ChildProcess; url: string }> {
   const startedMs = performance.now()

@@ -1,7 +1,7 @@
 /*
  * kill -9 at random times, at the level of the ledger (F-P1). A child opens the ledger as a server does and posts debits
  * as fast as it can; it prints each request id when its debit is acknowledged. The parent kills it, again and again on the
- * same store. In a third of the trials a locked database drives debits into the spool first.
+ * same store, which the first release made. In a third of the trials a locked database drives debits into the spool first.
  *
  * Afterwards every acknowledged id must be in the ledger exactly once, and the books must be right.
  *
@@ -15,10 +15,12 @@ import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createBooks } from '../src/accounts/books.ts'
+import { parseHead } from '../src/accounts/chain.ts'
 import { type Prices, priceNanos } from '../src/catalog/model.ts'
 import { newRequestId } from '../src/ids/request-id.ts'
 import { openLedger } from '../src/store/sqlite/ledger-client.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
+import { createFirstRelease } from '../test/store/first-release.ts'
 
 const prices: Prices = {
   inputNanos: 3_000_000_000n,
@@ -27,6 +29,15 @@ const prices: Prices = {
   cacheWrite1hNanos: 6_000_000_000n,
   outputNanos: 15_000_000_000n,
 }
+
+const origin = {
+  keyId: undefined,
+  clientWire: 'chat',
+  model: 'm',
+  modelWire: 'chat',
+  upstream: 'u',
+  upstreamAccount: 'one',
+} as const
 
 const [first = '50', childPath] = process.argv.slice(2)
 if (first === 'child') await postUntilKilled(childPath!)
@@ -64,7 +75,15 @@ async function postUntilKilled(path: string): Promise<void> {
       }
       const requestId = newRequestId()
       const amountNanos = priceNanos(prices, usage)
-      const bill = { model: 'm', usage, usageSource: 'final', priceVersion: 'v1', prices, outcome: 'ok' } as const
+      const bill = {
+        ...origin,
+        pricedCalls: 0,
+        usage,
+        usageSource: 'final',
+        priceVersion: 'v1',
+        prices,
+        outcome: 'ok',
+      } as const
       const result = await ledger.debit({ requestId, account, amountNanos, createdMs: Date.now(), ...bill })
       process.stdout.write(`${result} ${requestId}\n`)
     }
@@ -74,12 +93,14 @@ async function postUntilKilled(path: string): Promise<void> {
 async function runTrials(trials: number): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'triwire-kill-'))
   const path = join(dir, 'triwire.db')
-  const setUp = openStore(path)
-  await createBooks(setUp, Date.now).createAccount('one')
-  setUp.close()
+  // As the first release left it: the first child migrates it, as the first start after an upgrade does.
+  createFirstRelease(path, { acct_one: 'one' }, [{ accountId: 'acct_one', requestId: 'req_before' }])
   const acked = new Set<string>()
   let [spooled, recoveries, slowestReadyMs] = [0, 0, 0]
+  // Taken now and then between the kills: the ledger that has grown must still have all that each of them covers (C15).
+  const heads: string[] = []
   for (let trial = 0; trial < trials; trial++) {
+    if (trial % 5 === 1) heads.push(await takeHead(path))
     const { readyMs } = await runTrial(trial % 3 === 2)
     slowestReadyMs = Math.max(slowestReadyMs, readyMs)
   }
@@ -87,9 +108,13 @@ async function runTrials(trials: number): Promise<void> {
   await runTrial(false)
 
   const store = openStore(path, { create: false })
-  const findings = store.verify({ priceNanos })
+  const books = createBooks(store, Date.now)
+  const findings: string[] = []
+  for (const head of [undefined, ...heads])
+    findings.push(...(await books.verify({ priceNanos, against: head === undefined ? undefined : parseHead(head) })))
   const booked = new Map<string, number>()
-  for (const { bill } of store.eachEntry()) if (bill) booked.set(bill.requestId, (booked.get(bill.requestId) ?? 0) + 1)
+  for await (const { bill } of books.eachEntry())
+    if (bill) booked.set(bill.requestId, (booked.get(bill.requestId) ?? 0) + 1)
   const lost = [...acked].filter((id) => !booked.has(id)).length
   const double = [...booked.values()].filter((count) => count > 1).length
   store.close()
@@ -97,10 +122,18 @@ async function runTrials(trials: number): Promise<void> {
   console.log(
     `${trials} kills: ${acked.size} debits acknowledged (${spooled} from the spool), ${booked.size} in the ledger, ` +
       `${recoveries} starts with a spool to post, ready after ${Math.round(slowestReadyMs)} ms at most\n` +
-      `${lost} lost, ${double} double, ${findings.length} findings of verify`,
+      `${lost} lost, ${double} double, ${findings.length} findings of verify, ${heads.length} heads`,
   )
   for (const finding of findings.slice(0, 10)) console.log(finding)
   if (lost || double || findings.length || !acked.size) process.exitCode = 1
+
+  async function takeHead(path: string): Promise<string> {
+    const store = openStore(path, { create: false })
+    const { findings, head } = await createBooks(store, Date.now).audit({ priceNanos })
+    store.close()
+    if (head === undefined) throw new Error(`between two kills: ${findings.slice(0, 10).join('; ')}`)
+    return head
+  }
 
   async function runTrial(locks: boolean): Promise<{ readyMs: number }> {
     const startedMs = performance.now()

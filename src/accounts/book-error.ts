@@ -5,14 +5,17 @@ export type BookErrorCode =
   | 'no_key'
   | 'key_ambiguous'
   | 'key_revoked'
+  | 'label_invalid'
+  | 'label_secret'
   | 'reference_missing'
+  | 'reference_reserved'
   | 'reference_conflict'
   | 'overflow'
 
 /** A rule of the books forbids what was asked for. In what words people are told is said where they are. */
 export class BookError extends Error {
   readonly code: BookErrorCode
-  /** The name, id or reference it is about; not always what was typed. */
+  /** The name, id or reference it is about; not always what was typed, and never what may be a secret. */
   readonly subject: string
 
   constructor(code: BookErrorCode, subject: string) {

@@ -14,6 +14,8 @@ export type KeyRow = {
   accountId: string
   digest: string
   prefix: string
+  /** What its owner calls it. Several keys may have the same: a rotated one and its successor do. */
+  label: string | undefined
   createdMs: number
   expiresMs: number | undefined
   revokedMs: number | undefined

@@ -6,7 +6,8 @@
 import { randomText } from '../ids/base62.ts'
 import { BookError } from './book-error.ts'
 import type { AccountRow, IssuedKey, KeyRow } from './book-rows.ts'
-import { createKey as makeKey } from './keys.ts'
+import { readReturnReference } from './entries.ts'
+import { createKey as makeKey, mayHoldKey } from './keys.ts'
 
 /** What a change asks about. */
 export type Question = {
@@ -76,6 +77,7 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
     about: { account: idOrName, reference },
     decide(facts) {
       if (!reference.trim()) throw new BookError('reference_missing', reference)
+      if (readReturnReference(reference) !== undefined) throw new BookError('reference_reserved', reference)
       const account = theAccount(facts, idOrName)
       const { credit } = facts
       if (!credit) return { writes: [postCredit(account, amountNanos, reference)], result: 'posted' }
@@ -86,11 +88,13 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
   }
 }
 
-export function createKey(idOrName: string, nowMs: number): Change<IssuedKey> {
+export function createKey(idOrName: string, label: string | undefined, nowMs: number): Change<IssuedKey> {
   return {
     about: { account: idOrName },
     decide(facts) {
-      const { write, issued } = issueKey(theAccount(facts, idOrName).id, nowMs)
+      const { id } = theAccount(facts, idOrName)
+      if (label !== undefined) checkLabel(label, id)
+      const { write, issued } = issueKey(id, label, nowMs)
       return { writes: [write], result: issued }
     },
   }
@@ -115,7 +119,7 @@ export function rotateKey(idOrPrefix: string, graceMs: number, nowMs: number): C
       const old = theKey(facts, idOrPrefix)
       if (old.revokedMs !== undefined) throw new BookError('key_revoked', old.id)
       const expiresMs = Math.min(old.expiresMs ?? Number.POSITIVE_INFINITY, nowMs + graceMs)
-      const { write, issued } = issueKey(old.accountId, nowMs)
+      const { write, issued } = issueKey(old.accountId, old.label, nowMs)
       return {
         writes: [{ kind: 'expire_key', accountId: old.accountId, keyId: old.id, expiresMs }, write],
         result: issued,
@@ -141,11 +145,17 @@ function postCredit(account: AccountRow, amountNanos: bigint, reference: string)
   return { kind: 'post_credit', accountId: account.id, amountNanos, reference }
 }
 
-function issueKey(accountId: string, nowMs: number): { write: Write; issued: IssuedKey } {
+/** What people say of it is refused by the account it is for: it may be a key. */
+function checkLabel(label: string, accountId: string): void {
+  if (!/^[^\s\p{C}]([^\p{C}]{0,98}[^\s\p{C}])?$/u.test(label)) throw new BookError('label_invalid', accountId)
+  if (mayHoldKey(label)) throw new BookError('label_secret', accountId)
+}
+
+function issueKey(accountId: string, label: string | undefined, nowMs: number): { write: Write; issued: IssuedKey } {
   const { key, id, prefix, digest } = makeKey()
   const times = { createdMs: nowMs, expiresMs: undefined, revokedMs: undefined, lastUsedMs: undefined }
   return {
-    write: { kind: 'insert_key', accountId, key: { id, accountId, digest, prefix, ...times } },
+    write: { kind: 'insert_key', accountId, key: { id, accountId, digest, prefix, label, ...times } },
     issued: { key, id, prefix },
   }
 }

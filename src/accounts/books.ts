@@ -1,7 +1,7 @@
 import { BookError } from './book-error.ts'
 import type { AccountRow, IssuedKey, KeyRow } from './book-rows.ts'
 import { type Change, createAccount, createKey, credit, revokeKey, rotateKey, setAccountState } from './book-rules.ts'
-import type { Entry, VerifyOptions } from './entries.ts'
+import type { EntryFilter, Grouping, ListedEntry, Total, Verdict, VerifyOptions } from './entries.ts'
 import type { Eventual } from './eventual.ts'
 
 /**
@@ -20,21 +20,30 @@ export interface Books {
    * often it is asked for (ruling C8).
    */
   credit(account: string, amountNanos: bigint, reference: string): Promise<'posted' | 'exists'>
-  createKey(account: string): Promise<IssuedKey>
+  /** @param options.label what people call it; its successors keep it. */
+  createKey(account: string, options?: { label?: string | undefined }): Promise<IssuedKey>
   /** Of all accounts where none is named. */
   listKeys(account?: string): Promise<KeyRow[]>
+  /** By id, first characters or label: several keys may have one label. */
+  findKeys(name: string): Promise<KeyRow[]>
   /** For good, and again without harm. */
   revokeKey(key: string): Promise<KeyRow>
   /** A new key for the account; the old one is good for `graceMs` more, never longer than it already was. */
   rotateKey(key: string, graceMs: number): Promise<IssuedKey>
   /** The debit of a request. */
-  findEntry(requestId: string): Promise<Entry | undefined>
-  /** The newest first, of one account by its id or of all. */
-  listEntries(which: { accountId?: string; limit: number }): Promise<Entry[]>
+  findEntry(requestId: string): Promise<ListedEntry | undefined>
+  /** The newest first. */
+  listEntries(which: EntryFilter & { limit: number }): Promise<ListedEntry[]>
   /** The oldest first, read as they are asked for. */
-  eachEntry(): AsyncIterable<Entry>
+  eachEntry(filter?: EntryFilter): AsyncIterable<ListedEntry>
+  /** One row for each group that has entries, in the order of the groupings; one in all where there are none. */
+  sumEntries(filter: EntryFilter, by: readonly Grouping[]): Promise<Total[]>
+  /** The models that the ledger has entries of. */
+  listModels(): Promise<string[]>
   /** Findings in words; none when the books are right. */
   verify(options: VerifyOptions): Promise<string[]>
+  /** The same, and where nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
+  audit(options: VerifyOptions): Promise<Verdict>
 }
 
 /** What a store does for the books: it reads, and it makes changes whole or not at all. It knows no rule of theirs. */
@@ -47,10 +56,14 @@ export interface BookStore {
   findAccount(idOrName: string): Eventual<AccountRow | undefined>
   listAccounts(): Eventual<AccountRow[]>
   listKeys(accountId?: string): Eventual<KeyRow[]>
-  findEntry(requestId: string): Eventual<Entry | undefined>
-  listEntries(which: { accountId?: string; limit: number }): Eventual<Entry[]>
-  eachEntry(): Iterable<Entry> | AsyncIterable<Entry>
+  findKeys(name: string): Eventual<KeyRow[]>
+  findEntry(requestId: string): Eventual<ListedEntry | undefined>
+  listEntries(which: EntryFilter & { limit: number }): Eventual<ListedEntry[]>
+  eachEntry(filter?: EntryFilter): Iterable<ListedEntry> | AsyncIterable<ListedEntry>
+  sumEntries(filter: EntryFilter, by: readonly Grouping[]): Eventual<Total[]>
+  listModels(): Eventual<string[]>
   verify(options: VerifyOptions): Eventual<string[]>
+  audit(options: VerifyOptions): Eventual<Verdict>
 }
 
 /** @param nowMs Unix milliseconds. */
@@ -61,16 +74,20 @@ export function createBooks(store: BookStore, nowMs: () => number): Books {
     findAccount,
     setAccountState: async (account, state) => store.change(setAccountState(account, state)),
     credit: async (account, amountNanos, reference) => store.change(credit(account, amountNanos, reference)),
-    createKey: async (account) => store.change(createKey(account, nowMs())),
+    createKey: async (account, { label } = {}) => store.change(createKey(account, label, nowMs())),
     listKeys: async (account) => store.listKeys(account === undefined ? undefined : (await findAccount(account)).id),
+    findKeys: async (name) => store.findKeys(name),
     revokeKey: async (key) => store.change(revokeKey(key, nowMs())),
     rotateKey: async (key, graceMs) => store.change(rotateKey(key, graceMs, nowMs())),
     findEntry: async (requestId) => store.findEntry(requestId),
     listEntries: async (which) => store.listEntries(which),
-    eachEntry: async function* () {
-      yield* store.eachEntry()
+    eachEntry: async function* (filter) {
+      yield* store.eachEntry(filter)
     },
+    sumEntries: async (filter, by) => store.sumEntries(filter, by),
+    listModels: async () => store.listModels(),
     verify: async (options) => store.verify(options),
+    audit: async (options) => store.audit(options),
   }
 
   async function findAccount(account: string): Promise<AccountRow> {

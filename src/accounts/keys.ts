@@ -33,6 +33,11 @@ export function readKey(text: string): { kind: 'well_formed'; digest: string } |
   return { kind: 'well_formed', digest: digestKey(text) }
 }
 
+/** Whether somebody may have put a key, whole or not, into a text that is no secret. */
+export function mayHoldKey(text: string): boolean {
+  return text.includes(scheme)
+}
+
 /** SHA-256 as base64url. A plain digest will do: a random key of this length cannot be guessed back. */
 export function digestKey(key: string): string {
   return hash('sha256', key, 'base64url')

@@ -1,4 +1,4 @@
-import type { Prices } from '../catalog/model.ts'
+import type { Prices, WireName } from '../catalog/model.ts'
 import type { Usage, UsageSource } from '../inference/usage.ts'
 import type { Account } from './account.ts'
 
@@ -15,15 +15,30 @@ export type Outcome =
   | 'internal_error'
   | 'refused'
 
-/** One answer's bill. `requestId` is unique for ever: posting it twice is one debit (ruling R5). */
-export type Debit = {
-  requestId: string
-  account: Account
+/**
+ * Where an answer was asked for, and where it was made (ruling C9). What the first release wrote tells of the model only:
+ * the rest is undefined in its entries and in the lines of its spool.
+ */
+export type Origin = {
+  keyId: string | undefined
+  clientWire: WireName | undefined
   /** Catalog id. */
   model: string
+  modelWire: WireName | undefined
+  /** By their names in the configuration. */
+  upstream: string | undefined
+  upstreamAccount: string | undefined
+}
+
+/** One answer's bill. `requestId` is unique for ever: posting it twice is one debit (ruling R5). */
+export type Debit = Origin & {
+  requestId: string
+  account: Account
   amountNanos: bigint
   usage: Usage
   usageSource: UsageSource
+  /** Calls of hosted tools that have a price (ruling C9). */
+  pricedCalls: number
   priceVersion: string
   /** What `priceVersion` stands for. Kept once per version, so that every amount can be computed again. */
   prices: Prices

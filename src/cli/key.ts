@@ -10,8 +10,9 @@ export function addKeyCommands(program: Command): void {
   key
     .command('create <account>')
     .description('make a key; it is shown this once')
-    .action(async (account: string, _options, command: Command) => {
-      const made = await withStore(command, (books) => books.createKey(account))
+    .option('--label <text>', 'what people call it; its successors keep it')
+    .action(async (account: string, { label }: { label?: string }, command: Command) => {
+      const made = await withStore(command, (books) => books.createKey(account, { label }))
       print(command, made, () => made.key)
     })
   key
@@ -20,7 +21,7 @@ export function addKeyCommands(program: Command): void {
     .action(async (account: string | undefined, _options, command: Command) => {
       const rows = (await withStore(command, (books) => books.listKeys(account))).map(toData)
       print(command, rows, () => {
-        const columns = ['id', 'prefix', 'account', 'created', 'expires', 'revoked', 'last_used'] as const
+        const columns = ['id', 'prefix', 'label', 'account', 'created', 'expires', 'revoked', 'last_used'] as const
         return formatTable(
           columns,
           rows.map((row) => columns.map((name) => row[name] ?? '-')),
@@ -51,10 +52,11 @@ function readTime(text: string): number {
   return Number(count) * unitsMs[unit]!
 }
 
-function toData({ id, prefix, accountId, createdMs, expiresMs, revokedMs, lastUsedMs }: KeyRow) {
+function toData({ id, prefix, label, accountId, createdMs, expiresMs, revokedMs, lastUsedMs }: KeyRow) {
   return {
     id,
     prefix,
+    label: label ?? null,
     account: accountId,
     created: formatTime(createdMs),
     expires: formatTime(expiresMs),

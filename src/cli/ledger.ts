@@ -1,25 +1,24 @@
-import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, InvalidArgumentError } from 'commander'
-import { formatCredits, parseCredits } from '../accounts/credit.ts'
-import type { Entry, LogLine } from '../accounts/entries.ts'
-import { formatFields, formatTable, formatTime, print } from './print.ts'
+import { type Head, parseHead } from '../accounts/chain.ts'
+import { type Grouping, groupings } from '../accounts/entries.ts'
+import { readLogs } from './access-log.ts'
+import { formatCsv, formatLines, formatTotals, toDebit, toLine, toTotal } from './entry-lines.ts'
+import { addFilters, type FilterOptions, readFilter } from './filters.ts'
+import { formatFields, print } from './print.ts'
 import { withStore } from './store.ts'
 
 export function addLedgerCommands(program: Command): void {
-  const ledger = program.command('ledger').description('what was paid for what: list, show, check and export entries')
-  ledger
-    .command('list')
-    .description('list the newest entries')
-    .option('--account <account>', 'only of this one, by name or id')
+  const ledger = program
+    .command('ledger')
+    .description('what was paid for what: list, show, sum, check and export entries')
+  addFilters(ledger.command('list').description('list the newest entries'))
     .option('--limit <count>', 'how many at most', readCount, 50)
-    .action(async ({ account, limit }: { account?: string; limit: number }, command: Command) => {
-      const entries = await withStore(command, async (books) => {
-        const accountId = account === undefined ? undefined : (await books.findAccount(account)).id
-        return books.listEntries({ accountId, limit })
-      })
+    .action(async ({ limit, ...options }: FilterOptions & { limit: number }, command: Command) => {
+      const entries = await withStore(command, async (books) =>
+        books.listEntries({ ...(await readFilter(books, options)), limit }),
+      )
       const rows = entries.map(toLine)
       print(command, rows, () => formatLines(rows))
     })
@@ -32,24 +31,34 @@ export function addLedgerCommands(program: Command): void {
       const data = toDebit(entry)
       print(command, data, () => formatFields(data))
     })
-  ledger
-    .command('verify')
-    .description('do every sum again; fails on any finding')
-    .option('--log <file...>', 'access log as JSON lines, as old as the ledger, to compare with it')
-    .action(async ({ log }: { log?: string[] }, command: Command) => {
-      const lines = log && (await readLogs(log))
-      const { priceNanos } = await import('../catalog/model.ts')
-      const findings = await withStore(command, (books) => books.verify({ priceNanos, log: lines }))
-      print(command, { ok: !findings.length, findings }, () => findings.join('\n') || 'the ledger is right')
-      if (findings.length) process.exitCode = 1
+  addFilters(ledger.command('totals').description('sum entries: what was billed and credited, for how many tokens'))
+    .option('--by <columns>', `any of ${groupings.join(', ')}, with commas between them`, readGroupings, [])
+    .action(async ({ by, ...options }: FilterOptions & { by: Grouping[] }, command: Command) => {
+      const totals = await withStore(command, async (books) => books.sumEntries(await readFilter(books, options), by))
+      const rows = totals.map(toTotal)
+      print(command, rows, () => formatTotals(rows))
     })
   ledger
-    .command('export')
-    .description('write all entries, the oldest first')
+    .command('verify')
+    .description('do every sum and digest again; fails on any finding, else prints a head to keep elsewhere')
+    .option('--log <file...>', 'access log as JSON lines, as old as the ledger, to compare with it')
+    .option('--against <head>', 'what an earlier verify printed: all that it covered must still be there', readHead)
+    .action(async ({ log, against }: { log?: string[]; against?: Head }, command: Command) => {
+      const lines = log && (await readLogs(log))
+      const { priceNanos } = await import('../catalog/model.ts')
+      const { findings, head } = await withStore(command, (books) => books.audit({ priceNanos, log: lines, against }))
+      const ok = !findings.length
+      print(command, { ok, findings, head: head ?? null }, () =>
+        ok ? `the ledger is right\nhead ${head}` : findings.join('\n'),
+      )
+      if (!ok) process.exitCode = 1
+    })
+  addFilters(ledger.command('export').description('write entries, the oldest first'))
     .requiredOption('--csv', 'as comma-separated values')
-    .action((_options, command: Command) =>
+    .action((options: FilterOptions, command: Command) =>
       withStore(command, async (books) => {
-        await pipeline(Readable.from(formatCsv(books.eachEntry())), process.stdout, { end: false })
+        const entries = books.eachEntry(await readFilter(books, options))
+        await pipeline(Readable.from(formatCsv(entries)), process.stdout, { end: false })
       }),
     )
 }
@@ -59,124 +68,17 @@ function readCount(text: string): number {
   return Number(text)
 }
 
-/** The binding shape of a debit for programs. */
-function toDebit({ accountId, amountNanos, createdMs, bill }: Entry) {
-  const { requestId, model, usage, usageSource, outcome } = bill!
-  return {
-    request_id: requestId,
-    account: accountId,
-    model,
-    amount: formatCredits(amountNanos),
-    usage: {
-      input_tokens: usage.inputTokens,
-      cache_read_tokens: usage.cacheReadTokens,
-      cache_write_tokens: usage.cacheWriteTokens,
-      cache_write_1h_tokens: usage.cacheWrite1hTokens,
-      output_tokens: usage.outputTokens,
-      reasoning_tokens: usage.reasoningTokens,
-    },
-    usage_source: usageSource,
-    outcome,
-    created: formatTime(createdMs),
-  }
+function readGroupings(text: string): Grouping[] {
+  const names = [...new Set(text.split(',').map((name) => name.trim()))] as Grouping[]
+  if (!names.every((name) => groupings.includes(name)))
+    throw new InvalidArgumentError(`Write any of ${groupings.join(', ')}, with commas between them.`)
+  return names
 }
 
-/** Any entry, flat. */
-function toLine({ accountId, seq, kind, amountNanos, balanceAfterNanos, reference, bill, createdMs }: Entry) {
-  return {
-    account: accountId,
-    seq,
-    kind,
-    amount: formatCredits(amountNanos),
-    balance_after: formatCredits(balanceAfterNanos),
-    reference: reference ?? null,
-    request_id: bill?.requestId ?? null,
-    model: bill?.model ?? null,
-    input_tokens: bill?.usage.inputTokens ?? null,
-    cache_read_tokens: bill?.usage.cacheReadTokens ?? null,
-    cache_write_tokens: bill?.usage.cacheWriteTokens ?? null,
-    cache_write_1h_tokens: bill?.usage.cacheWrite1hTokens ?? null,
-    output_tokens: bill?.usage.outputTokens ?? null,
-    reasoning_tokens: bill?.usage.reasoningTokens ?? null,
-    usage_source: bill?.usageSource ?? null,
-    price_version: bill?.priceVersion ?? null,
-    outcome: bill?.outcome ?? null,
-    created: formatTime(createdMs),
-  }
-}
-
-type Line = ReturnType<typeof toLine>
-
-function formatLines(rows: Line[]): string {
-  const cells = rows.map((row) => {
-    const { created, account, kind, amount, balance_after, request_id, reference, model, outcome } = row
-    return [
-      created ?? '',
-      account,
-      kind,
-      amount,
-      balance_after,
-      request_id ?? reference ?? '',
-      model ?? '',
-      outcome ?? '',
-    ]
-  })
-  return formatTable(['created', 'account', 'kind', 'amount', 'balance_after', 'request', 'model', 'outcome'], cells)
-}
-
-const csvColumns = [
-  'account',
-  'seq',
-  'kind',
-  'amount',
-  'balance_after',
-  'reference',
-  'request_id',
-  'model',
-  'input_tokens',
-  'cache_read_tokens',
-  'cache_write_tokens',
-  'cache_write_1h_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'usage_source',
-  'price_version',
-  'outcome',
-  'created',
-] as const satisfies (keyof Line)[]
-
-async function* formatCsv(entries: AsyncIterable<Entry>): AsyncIterable<string> {
-  yield `${csvColumns.join(',')}\r\n`
-  for await (const entry of entries) {
-    const line = toLine(entry)
-    yield `${csvColumns.map((name) => formatCell(line[name])).join(',')}\r\n`
-  }
-}
-
-function formatCell(value: string | number | null): string {
-  const text = String(value ?? '')
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
-
-/** The lines of billed requests: those with a cost. */
-async function readLogs(files: readonly string[]): Promise<LogLine[]> {
-  const lines: LogLine[] = []
-  for (const file of files) {
-    for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) {
-      const line = readLogLine(text)
-      if (line) lines.push(line)
-    }
-  }
-  return lines
-}
-
-function readLogLine(text: string): LogLine | undefined {
+function readHead(text: string): Head {
   try {
-    const { id, cost, outcome } = JSON.parse(text)
-    if (typeof id !== 'string' || cost === undefined || cost === null) return undefined
-    return { requestId: id, amountNanos: parseCredits(String(cost)), outcome: String(outcome) }
-  } catch {
-    // Not every line of a log is JSON: a crash may have torn one, and Node itself may have written another.
-    return undefined
+    return parseHead(text)
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message)
   }
 }

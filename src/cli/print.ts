@@ -26,6 +26,19 @@ export function formatFields(fields: Record<string, unknown>): string {
     .join('\n')
 }
 
+/**
+ * One line of comma-separated values. A spreadsheet takes a cell that begins with one of these characters for a formula,
+ * and runs it for whoever opens the file: text that does gets an apostrophe before it. Numbers are ours, and left alone.
+ */
+export function formatCsvRow(cells: readonly { value: string | number | null; isNumber: boolean }[]): string {
+  const texts = cells.map(({ value, isNumber }) => {
+    const text = String(value ?? '')
+    const safe = !isNumber && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  })
+  return `${texts.join(',')}\r\n`
+}
+
 /** A time of the store for people and programs: ISO 8601 in UTC, null for never. */
 export function formatTime(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString()

@@ -59,15 +59,21 @@ export type Billed = {
 }
 
 /** From bill to debit. The request id makes it repeatable: however often it is posted, it is one entry (ruling R5). */
-export function debitOf({ requestId, key, model, bill, createdMs }: Billed): Debit {
+export function debitOf({ requestId, key, clientWire, model, target, bill, createdMs }: Billed): Debit {
   const { usage, usageSource, amountNanos, outcome } = bill
   return {
     requestId,
     account: key.account,
+    keyId: key.id,
+    clientWire,
     model: model.id,
+    modelWire: model.wire,
+    upstream: target.upstream.name,
+    upstreamAccount: target.account?.name,
     amountNanos,
     usage,
     usageSource,
+    pricedCalls: 0,
     priceVersion: model.priceVersion,
     prices: model.prices,
     outcome,

@@ -19,6 +19,7 @@ const key: KeyRow = {
   accountId: 'acct_1',
   digest: 'd',
   prefix: 'sk-tri-12345678',
+  label: 'laptop',
   createdMs: 1,
   expiresMs: undefined,
   revokedMs: undefined,
@@ -85,12 +86,42 @@ test('C1 no credit or correction leads outside of 64 bits, at either end', () =>
 })
 
 test('a key is kept as its digest; the secret is only in the answer', () => {
-  const { writes, result } = decide(createKey('one', 9), { account })
+  const { writes, result } = decide(createKey('one', undefined, 9), { account })
   const [write] = writes
   assert.ok(write?.kind === 'insert_key')
   assert.equal(write.key.digest, digestKey(result.key))
   assert.ok(!JSON.stringify(write).includes(result.key))
-  assert.equal(codeOf(createKey('two', 9)), 'no_account')
+  assert.equal(codeOf(createKey('two', undefined, 9)), 'no_account')
+})
+
+test('C9 a label has 1 to 100 characters, no blanks around and no key in it, and a refusal does not repeat it', () => {
+  const refusalOf = (label: string) => {
+    try {
+      const { writes } = decide(createKey('one', label, 9), { account })
+      return writes[0]?.kind === 'insert_key' && writes[0].key.label === label ? 'kept' : 'lost'
+    } catch (error) {
+      const { code, subject } = error as BookError
+      return `${code} ${subject}`
+    }
+  }
+  for (const label of ['a', 'CI of team A', 'x'.repeat(100), '𝒳'.repeat(100)])
+    assert.equal(refusalOf(label), 'kept', label)
+  for (const label of ['', ' ', ' a', 'a ', 'a\nb', 'a\u202eb', 'x'.repeat(101)])
+    assert.equal(refusalOf(label), 'label_invalid acct_1', JSON.stringify(label))
+  const { result } = decide(createKey('one', undefined, 9), { account })
+  for (const label of [result.key, result.prefix, `mine: ${result.key}`])
+    assert.equal(refusalOf(label), 'label_secret acct_1')
+})
+
+test('C9 a rotated key hands its label on', () => {
+  const { writes } = decide(rotateKey('key_1', 0, 1), { keys: [key] })
+  assert.ok(writes[1]?.kind === 'insert_key')
+  assert.equal(writes[1].key.label, 'laptop')
+})
+
+test('C13 references of returns are the ledger’s own', () => {
+  assert.equal(codeOf(credit('one', 5n, 'return:req_1'), { account }), 'reference_reserved')
+  assert.equal(codeOf(credit('one', 5n, 'a return:req_1'), { account }), 'done')
 })
 
 test('a key is named by what fits one only', () => {

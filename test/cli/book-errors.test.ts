@@ -14,7 +14,14 @@ test('each rule of the books is told at the command line in a sentence with its 
     ['no_key', 'key_x', 'There is no key "key_x": see triwire key list'],
     ['key_ambiguous', 'sk-tri-1', 'Several keys begin with sk-tri-1: name one by its id, see triwire key list'],
     ['key_revoked', 'key_1', 'Key key_1 is revoked: make a new one with triwire key create'],
+    ['label_invalid', 'acct_1', 'A label has 1 to 100 characters and no blanks around'],
+    ['label_secret', 'acct_1', 'A label is not secret: it must not hold a key'],
     ['reference_missing', ' ', 'A credit needs a reference: the number of its payment, or why it is given'],
+    [
+      'reference_reserved',
+      'return:1',
+      'References that begin with "return:" are the ledger\'s own: choose another one',
+    ],
     ['reference_conflict', 'i 1', 'Reference "i 1" was used for another account or amount: choose another one'],
     ['overflow', 'acct_1', 'The account cannot hold so much: credit a smaller amount'],
   ]

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { Secret } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { answers, chunk, frames, wireNames } from '../support/native.ts'
 import { type Rig, startRig } from './rig.ts'
@@ -52,6 +53,22 @@ test('C3 the end of an answer, whole or streamed, waits until the debit is durab
     else assert.equal(rig.client.reply?.status, 200)
     assert.equal(rig.record.outcome, 'ok')
     assertOver(rig)
+  }
+})
+
+test('C9 a debit names key, both wires, upstream and its account; one without a credential names no account there', async () => {
+  for (const accounts of [[{ name: 'payer', key: new Secret('upstream-key-1') }], []]) {
+    const rig = startRig({ accounts })
+    answerWhole(rig)
+    await rig.turn()
+    const { keyId, clientWire, modelWire, upstream, upstreamAccount, pricedCalls } = rig.debits[0]!
+    assert.deepEqual(
+      { keyId, clientWire, modelWire, upstream, upstreamAccount, pricedCalls },
+      {
+        ...{ keyId: 'key_1', clientWire: 'chat', modelWire: 'chat' },
+        ...{ upstream: 'sim', upstreamAccount: accounts[0]?.name, pricedCalls: 0 },
+      },
+    )
   }
 })
 

@@ -3,23 +3,43 @@ import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import fc from 'fast-check'
+import type { BookError } from '../../src/accounts/book-error.ts'
+import { parseHead } from '../../src/accounts/chain.ts'
 import { openStore } from '../support/operator.ts'
-import { costNanos, createDebitRow, createPath, usage, verifyOptions } from './fixtures.ts'
+import { costNanos, createDebitRow, createPath, origin, prices, usage, verifyOptions } from './fixtures.ts'
+import { forge } from './forge.ts'
 
-test('spec 1.4 a debit is recorded under its request id with the tokens and prices it was made of', (t) => {
-  const store = openStore(createPath(t))
+test('spec 1.4 C9 a debit is recorded under its request id with its tokens and prices, its key, wires and upstream', (t) => {
+  const store = openStore(createPath(t), { nowMs: () => 1_700_000_000_500 })
   t.after(() => store.close())
   const { id } = store.createAccount('one', 1_000_000n)
-  assert.deepEqual(store.postDebits([createDebitRow('req_1', id)]), ['posted'])
-  assert.deepEqual(store.findEntry('req_1'), {
+  const { id: keyId, prefix } = store.createKey('one', { label: 'laptop' })
+  assert.deepEqual(store.postDebits([{ ...createDebitRow('req_1', id), keyId }]), ['posted'])
+  const { digest, ...entry } = store.findEntry('req_1')!
+  assert.match(digest, /^1:[\w+/]{43}=$/)
+  assert.deepEqual(entry, {
     accountId: id,
     seq: 2,
     kind: 'debit',
     amountNanos: 630_000n,
     balanceAfterNanos: 370_000n,
     createdMs: 1_700_000_000_000,
+    postedMs: 1_700_000_000_500,
     reference: undefined,
-    bill: { requestId: 'req_1', model: 'm-large', usage, usageSource: 'final', priceVersion: 'v1', outcome: 'ok' },
+    bill: {
+      requestId: 'req_1',
+      ...origin,
+      keyId,
+      usage,
+      usageSource: 'final',
+      pricedCalls: 0,
+      priceVersion: 'v1',
+      outcome: 'ok',
+    },
+    returned: undefined,
+    accountName: 'one',
+    keyPrefix: prefix,
+    keyLabel: 'laptop',
   })
   assert.equal(store.findAccount('one').balanceNanos, 370_000n)
   assert.deepEqual(store.verify(verifyOptions), [])
@@ -49,7 +69,200 @@ test('a debit that no account can take is rejected, and the rest of its batch is
     good,
   ]
   assert.deepEqual(store.postDebits(batch), ['rejected', 'rejected', 'rejected', 'rejected', 'posted'])
+  assert.equal(store.findAccount('one').balanceNanos, -costNanos)
   assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('m23 a value of a type that its column or SQLite does not have rejects its debit alone', (t) => {
+  const store = openStore(createPath(t))
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const wrong: [name: string, value: unknown][] = [
+    ['model', {}],
+    ['outcome', true],
+    ['model', 5],
+    ['prices', { ...prices, outputNanos: {} }],
+    ['createdMs', 'yesterday'],
+    ['createdMs', 2n ** 63n],
+    ['pricedCalls', Number.NaN],
+    ['pricedCalls', Number.POSITIVE_INFINITY],
+    ['priceVersion', null],
+    ['keyId', []],
+  ]
+  for (const [name, value] of wrong) {
+    const bad = { ...createDebitRow(`req_${name} of ${String(value)}`, id), priceVersion: `${name}`, [name]: value }
+    const good = createDebitRow(`req_beside ${bad.requestId}`, id)
+    assert.deepEqual(store.postDebits([bad, good]), ['rejected', 'posted'], `${name} of ${String(value)}`)
+    assert.equal(store.findEntry(bad.requestId), undefined)
+  }
+  assert.equal(store.findAccount('one').balanceNanos, -costNanos * BigInt(wrong.length))
+  assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('R5 C9 a debit that differs in its origin is a conflict; one that does not tell it, as in an old spool, is the same', (t) => {
+  const store = openStore(createPath(t))
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const debit = { ...createDebitRow('req_1', id), keyId: 'key_1' }
+  const old = { ...debit, keyId: undefined, clientWire: undefined, modelWire: undefined }
+  const other = [
+    { ...debit, keyId: 'key_2' },
+    { ...debit, clientWire: 'responses' as const },
+    { ...debit, upstream: 'other' },
+    { ...debit, upstreamAccount: 'other' },
+    { ...debit, modelWire: 'chat' as const },
+    { ...debit, pricedCalls: 1 },
+  ]
+  assert.deepEqual(store.postDebits([debit, debit, old]), ['posted', 'exists', 'exists'])
+  assert.deepEqual(new Set(store.postDebits(other)), new Set(['conflict']))
+  assert.deepEqual(
+    store.postDebits([
+      { ...old, requestId: 'req_2' },
+      { ...debit, requestId: 'req_2' },
+    ]),
+    ['posted', 'conflict'],
+  )
+})
+
+test('C15 INSERT OR REPLACE changes no entry: a booked request id is left as it is, all else is refused', (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 5n)
+  store.postDebits([createDebitRow('req_1', id)])
+  const before = [...store.eachEntry()]
+  const db = new DatabaseSync(path)
+  t.after(() => db.close())
+  const replace = (column: string, value: string, where: string) => {
+    const names = db
+      .prepare("SELECT name FROM pragma_table_info('entries')")
+      .all()
+      .map(({ name }) => name as string)
+    const values = names.map((name) => (name === column ? value : name))
+    db.exec(`INSERT OR REPLACE INTO entries (${names}) SELECT ${values} FROM entries WHERE ${where}`)
+  }
+  replace('amount', '0', 'seq = 2')
+  assert.throws(() => replace('amount', '0', 'seq = 1'), /ledger entries are never replaced/)
+  for (const column of ['id', 'account_id', 'reference']) {
+    // All of its places but one are free: that one is enough.
+    const taken = { id: 'id = 1', account_id: 'account_id, seq', reference: 'reference' }[column]!
+    const [free, digest] = ["'r2'", "'forged'"]
+    const row: Record<string, string> = { id: '9', account_id: `'${id}'`, seq: '9', reference: free, digest }
+    if (column === 'id') row.id = '1'
+    if (column === 'account_id') row.seq = '1'
+    if (column === 'reference') row.reference = `'create:${id}'`
+    assert.throws(
+      () =>
+        db.exec(`INSERT OR REPLACE INTO entries (${Object.keys(row)}, kind, amount, balance_after, created_ms, posted_ms)
+          VALUES (${Object.values(row)}, 'credit', 9, 9, 0, 0)`),
+      /ledger entries are never replaced/,
+      taken,
+    )
+  }
+  db.exec("INSERT OR REPLACE INTO prices VALUES ('v1', 0, 0, 0, 0, 0)")
+  assert.equal(db.prepare('SELECT output FROM prices').get()!.output, 15_000_000_000)
+  assert.deepEqual([...store.eachEntry()], before)
+  assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('C15 entries are posted in the order of their account whatever the clock does, and after the last head', (t) => {
+  let now = 1_000
+  const store = openStore(createPath(t), { nowMs: () => now })
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 5n)
+  now = 500
+  store.postDebits([createDebitRow('req_1', id)])
+  assert.match(store.audit(verifyOptions).head!, /^1\/1970-01-01T00:00:01\.000Z\//)
+  store.postDebits([createDebitRow('req_2', id)])
+  store.credit('one', 1n, 'late')
+  now = 9_000
+  store.postDebits([createDebitRow('req_3', id)])
+  assert.deepEqual(
+    [...store.eachEntry()].map(({ postedMs }) => postedMs),
+    [1_000, 1_000, 1_001, 1_001, 9_000],
+  )
+  assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('C15 a head is of what was posted before it: two heads with nothing between them differ in their moment only', (t) => {
+  let now = 1_000
+  const store = openStore(createPath(t), { nowMs: () => now++ })
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 5n)
+  const headOf = () => parseHead(store.audit(verifyOptions).head!)
+  const [first, second] = [headOf(), headOf()]
+  assert.equal(first.hash, second.hash)
+  assert.ok(first.momentMs < second.momentMs)
+  store.postDebits([createDebitRow('req_1', id)])
+  assert.notEqual(headOf().hash, first.hash)
+  for (const against of [first, second]) assert.deepEqual(store.verify({ ...verifyOptions, against }), [])
+  const wrong = { ...first, hash: second.hash.replace(/^./, (c) => (c === 'x' ? 'y' : 'x')) }
+  const { findings, head } = store.audit({ ...verifyOptions, against: wrong })
+  assert.deepEqual(findings, ['head of 1970-01-01T00:00:01.002Z: what it covered was changed, or is gone'])
+  assert.equal(head, undefined)
+})
+
+test('C13 a debit is given back once, under its own reference, and verify pairs the two', (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 1_000_000n)
+  const { id: keyId } = store.createKey('one')
+  store.postDebits([{ ...createDebitRow('req_1', id), keyId }, createDebitRow('req_2', id)])
+  assert.deepEqual(store.postReturns(['req_1', 'req_1', 'req_9']), ['posted', 'exists', 'absent'])
+  assert.deepEqual(store.postReturns(['req_1']), ['exists'])
+  const [entry] = store.listEntries({ limit: 1 })
+  assert.deepEqual(
+    [entry!.kind, entry!.amountNanos, entry!.balanceAfterNanos, entry!.reference, entry!.bill],
+    ['credit', costNanos, 1_000_000n - costNanos, 'return:req_1', undefined],
+  )
+  assert.deepEqual(entry!.returned, { requestId: 'req_1', ...origin, keyId })
+  assert.equal(store.findAccount('one').balanceNanos, 1_000_000n - costNanos)
+  assert.throws(
+    () => store.credit('one', 1n, 'return:req_2'),
+    ({ code, subject }: BookError) => code === 'reference_reserved' && subject === 'return:req_2',
+  )
+  assert.deepEqual(store.verify(verifyOptions), [])
+
+  const refused = { requestId: 'req_1', outcome: 'internal_error' }
+  const billed = { requestId: 'req_2', amountNanos: costNanos, outcome: 'ok' }
+  assert.deepEqual(store.verify({ ...verifyOptions, log: [refused, billed] }), [])
+  const log = [
+    { ...billed, requestId: 'req_1' },
+    { ...billed, amountNanos: undefined, outcome: 'internal_error' },
+  ]
+  assert.deepEqual(store.verify({ ...verifyOptions, log }), [
+    'request req_1: the log says 630000 ok, the ledger 630000 returned',
+    'request req_2: the log says 0 internal_error, the ledger 630000 ok',
+  ])
+})
+
+test('C13 verify finds a return of another amount, of another account, before its debit, or of nothing', (t) => {
+  const changes: [sql: string, finding: RegExp][] = [
+    ["UPDATE entries SET amount = 1 WHERE kind = 'credit'", /^request req_1: billed 630000 of acct_\w+, returned 1 of/],
+    [
+      "UPDATE entries SET account_id = 'acct_x' WHERE kind = 'credit'",
+      /^request req_1: billed .*, returned 630000 of acct_x$/,
+    ],
+    ["UPDATE entries SET seq = 0 WHERE kind = 'credit'", /^request req_1: billed /],
+    [
+      "UPDATE entries SET reference = 'return:req_9' WHERE kind = 'credit'",
+      /^request req_9: is returned and was never billed$/,
+    ],
+  ]
+  for (const [sql, finding] of changes) {
+    const path = createPath(t)
+    const store = openStore(path)
+    t.after(() => store.close())
+    store.postDebits([createDebitRow('req_1', store.createAccount('one').id)])
+    store.postReturns(['req_1'])
+    forge(path, (db) => db.exec(sql))
+    const findings = store.verify(verifyOptions)
+    assert.ok(
+      findings.some((text) => finding.test(text)),
+      `${sql}: ${findings.join('; ')}`,
+    )
+  }
 })
 
 test('transfers sum to the balance, whatever is posted, in whatever batches, however often', (t) => {
@@ -132,7 +345,8 @@ test('verify finds a request id that is booked twice', (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
-  store.postDebits([createDebitRow('req_1', store.createAccount('one').id)])
+  const { id } = store.createAccount('one')
+  store.postDebits([createDebitRow('req_1', id)])
   const db = new DatabaseSync(path)
   const sql = db.prepare("SELECT sql FROM sqlite_master WHERE name = 'entries'").get()!.sql as string
   db.exec(`PRAGMA foreign_keys = OFF; ${sql.replace('TABLE entries', 'TABLE copy').replaceAll(' UNIQUE,', ',')};
@@ -140,7 +354,14 @@ test('verify finds a request id that is booked twice', (t) => {
     INSERT INTO copy SELECT * FROM entries; DROP TABLE entries; ALTER TABLE copy RENAME TO entries;
     UPDATE accounts SET seq = 2, balance = -1260000`)
   db.close()
-  assert.deepEqual(store.verify(verifyOptions), ['request_id req_1: is booked more than once'])
+  assert.deepEqual(store.verify(verifyOptions), [
+    'request_id req_1: is booked more than once',
+    'the file: table entries is not as triwire made it',
+    'the file: trigger entries_are_not_changed is missing',
+    'the file: trigger entries_are_not_deleted is missing',
+    'the file: trigger entries_are_not_replaced is missing',
+    `account ${id}, entry 2: is not what its digest was made of`,
+  ])
 })
 
 test('verify compares ledger and access log both ways', (t) => {

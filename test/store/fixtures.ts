@@ -35,14 +35,25 @@ export const usage = {
 /** What `usage` costs at `prices`: 300,000 + 3,000 + 15,000 + 12,000 + 300,000. */
 export const costNanos = 630_000n
 
+/** Of a debit whose key is nobody's business in the test. */
+export const origin = {
+  keyId: undefined,
+  clientWire: 'chat',
+  model: 'm-large',
+  modelWire: 'messages',
+  upstream: 'm-upstream',
+  upstreamAccount: 'm-one',
+} as const
+
 export function createDebit(requestId: string, account: Account): Debit {
   return {
     requestId,
     account,
-    model: 'm-large',
+    ...origin,
     amountNanos: costNanos,
     usage,
     usageSource: 'final',
+    pricedCalls: 0,
     priceVersion: 'v1',
     prices,
     outcome: 'ok',

@@ -34,10 +34,11 @@ test('F-P1 F-S2 behind a line that a crash or a full disk has torn the next debi
   const path = join(testFolder('spool'), 'triwire.db.spool')
   writeFileSync(path, '{"requestId":"req_0","amou', { mode: 0o600 })
   const spool = createSpool(path)
-  await spool.append([createDebitRow('req_1', 'acct_1'), createDebitRow('req_2', 'acct_1')])
+  const first = { ...createDebitRow('req_1', 'acct_1'), keyId: 'key_1' }
+  await spool.append([first, createDebitRow('req_2', 'acct_1')])
   await spool.append([createDebitRow('req_3', 'acct_1')])
   await spool.close()
   const { debits, unreadable } = readSpool(path)
   assert.deepEqual([debits.map(({ requestId }) => requestId), unreadable], [['req_1', 'req_2', 'req_3'], 1])
-  assert.deepEqual(debits[0], createDebitRow('req_1', 'acct_1'))
+  assert.deepEqual(debits[0], first)
 })

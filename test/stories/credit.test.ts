@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import fc from 'fast-check'
 import { priceNanos } from '../../src/catalog/model.ts'
+import { readLogLine } from '../../src/cli/access-log.ts'
 import { testModel } from '../support/gateway.ts'
 import { answerNanos, answers, asks, chunk, frames, paths, startNative, wireNames } from '../support/native.ts'
 import { assertQuiet } from '../support/quiet.ts'
@@ -138,6 +139,46 @@ test('C6 F-U38 F-U40 F-U41 what an upstream reports is never believed blindly, a
       assert.doesNotMatch(text, /"prompt_tokens":(-|"|1e)|"completion_tokens":3\.5/, name)
     }
   }
+  await native.close()
+})
+
+test('C9 C13 the log of a server and its ledger say the same of every request, and a change of either is found', async () => {
+  const native = await startNative({
+    models: [testModel('native-messages', 'messages'), testModel('native-chat', 'chat')],
+  })
+  const { gateway, upstream } = native
+  upstream.play(whole(answers.chat))
+  const first = await native.ask('chat')
+  // Asked on one wire, answered on another: C9 has both.
+  const second = await native.ask('messages', { model: 'native-chat' })
+  upstream.play(whole('no', 500))
+  await native.ask('chat')
+  await gateway.logOf(second.id)
+  const { bill } = gateway.store.findEntry(second.id)!
+  const [key] = gateway.store.listKeys()
+  assert.deepEqual(
+    [bill!.keyId, bill!.clientWire, bill!.model, bill!.modelWire, bill!.upstream, bill!.upstreamAccount],
+    [key!.id, 'messages', 'native-chat', 'chat', 'sim', 'a'],
+  )
+  const lines = await gateway.logLines()
+  const compare = (change: (line: Record<string, unknown>) => object) => {
+    const log = lines.flatMap((line) => readLogLine(JSON.stringify(line.id === first.id ? change(line) : line)) ?? [])
+    return gateway.store.verify({ priceNanos, log })
+  }
+  assert.deepEqual(
+    compare((line) => line),
+    [],
+  )
+  for (const [name, value] of Object.entries({
+    account_id: 'acct_x',
+    key_id: 'key_x',
+    upstream: 'x',
+    upstream_account: 'x',
+  }))
+    assert.equal(compare((line) => ({ ...line, [name]: value })).length, 1, name)
+  const { usage } = lines.find(({ id }) => id === first.id) as { usage: Record<string, number> }
+  for (const name of Object.keys(usage))
+    assert.equal(compare((line) => ({ ...line, usage: { ...usage, [name]: 77_777 } })).length, 1, name)
   await native.close()
 })
 

@@ -16,7 +16,7 @@ export type Operator = Omit<Store, 'findAccount' | 'listKeys'> & {
   findAccount(idOrName: string): AccountRow
   setAccountState(idOrName: string, state: 'active' | 'suspended'): AccountRow
   credit(idOrName: string, amountNanos: bigint, reference: string): 'posted' | 'exists'
-  createKey(idOrName: string): IssuedKey
+  createKey(idOrName: string, options?: { label?: string }): IssuedKey
   listKeys(idOrName?: string): KeyRow[]
   revokeKey(idOrPrefix: string): KeyRow
   rotateKey(idOrPrefix: string, graceMs: number): IssuedKey
@@ -33,7 +33,7 @@ export function openStore(path: string, options: Parameters<typeof open>[1] = {}
     findAccount: (idOrName) => store.findAccount(idOrName)!,
     setAccountState: (idOrName, state) => change(setAccountState(idOrName, state)),
     credit: (idOrName, amountNanos, reference) => change(credit(idOrName, amountNanos, reference)),
-    createKey: (idOrName) => change(createKey(idOrName, nowMs())),
+    createKey: (idOrName, { label } = {}) => change(createKey(idOrName, label, nowMs())),
     listKeys: (idOrName) => store.listKeys(idOrName === undefined ? undefined : store.findAccount(idOrName)!.id),
     revokeKey: (idOrPrefix) => change(revokeKey(idOrPrefix, nowMs())),
     rotateKey: (idOrPrefix, graceMs) => change(rotateKey(idOrPrefix, graceMs, nowMs())),

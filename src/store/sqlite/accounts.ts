@@ -15,6 +15,8 @@ export interface Accounts {
   findAccount(idOrName: string): AccountRow | undefined
   listAccounts(): AccountRow[]
   listKeys(accountId?: string): KeyRow[]
+  /** By id, first characters or label; several keys may have one label. */
+  findKeys(name: string): KeyRow[]
   /** Notes when keys were last used. It changes nothing that a server reads again. */
   touchKeys(uses: Iterable<readonly [keyId: string, usedMs: number]>): void
   /** Another number whenever another connection has committed, and only then. Means nothing on another connection. */
@@ -53,11 +55,15 @@ function createReaders(db: DatabaseSync, { findCredit }: Pick<Entries, 'findCred
   const all = db.prepare(`SELECT ${columns} FROM accounts ORDER BY created_ms, id`)
   const keysOf = db.prepare('SELECT * FROM keys WHERE ?1 IS NULL OR account_id = ?1 ORDER BY created_ms, id')
   const keysByName = db.prepare('SELECT * FROM keys WHERE id = ?1 OR prefix = ?1')
+  const keysByAnyName = db.prepare(
+    'SELECT * FROM keys WHERE id = ?1 OR prefix = ?1 OR label = ?1 ORDER BY created_ms, id',
+  )
   const findAccount = (idOrName: string) => readAccount(byIdOrName.get(idOrName))
   return {
     findAccount,
     listAccounts: () => all.all().map(readAccountRow),
     listKeys: (accountId?: string) => keysOf.all(accountId ?? null).map(readKeyRow),
+    findKeys: (name: string) => keysByAnyName.all(name).map(readKeyRow),
     findFacts({ account, accountName, key, reference }: Question): Facts {
       return {
         account: account === undefined ? undefined : findAccount(account),
@@ -76,7 +82,9 @@ function createWriter(db: DatabaseSync, { postCredit }: Pick<Entries, 'postCredi
   )
   const setState = db.prepare('UPDATE accounts SET state = ? WHERE id = ?')
   const countUp = db.prepare('UPDATE accounts SET revision = (SELECT max(revision) + 1 FROM accounts) WHERE id = ?')
-  const insertKey = db.prepare('INSERT INTO keys (id, account_id, digest, prefix, created_ms) VALUES (?, ?, ?, ?, ?)')
+  const insertKey = db.prepare(
+    'INSERT INTO keys (id, account_id, digest, prefix, label, created_ms) VALUES (?, ?, ?, ?, ?, ?)',
+  )
   const setRevoked = db.prepare('UPDATE keys SET revoked_ms = ? WHERE id = ?')
   const setExpiry = db.prepare('UPDATE keys SET expires_ms = ? WHERE id = ?')
   return (write) => {
@@ -90,8 +98,8 @@ function createWriter(db: DatabaseSync, { postCredit }: Pick<Entries, 'postCredi
     else if (write.kind === 'expire_key') setExpiry.run(write.expiresMs, write.keyId)
     else if (write.kind === 'revoke_key') setRevoked.run(write.revokedMs, write.keyId)
     else {
-      const { id, accountId, digest, prefix, createdMs } = write.key
-      insertKey.run(id, accountId, digest, prefix, createdMs)
+      const { id, accountId, digest, prefix, label, createdMs } = write.key
+      insertKey.run(id, accountId, digest, prefix, label ?? null, createdMs)
     }
     countUp.run(write.accountId)
   }
@@ -143,6 +151,7 @@ function readKeyRow(row: Row): KeyRow {
     accountId: row.account_id as string,
     digest: row.digest as string,
     prefix: row.prefix as string,
+    label: (row.label as string | null) ?? undefined,
     createdMs: Number(row.created_ms),
     expiresMs: readTime(row.expires_ms),
     revokedMs: readTime(row.revoked_ms),

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { migrations } from './schema.ts'
+import { type Migration, migrations } from './schema.ts'
 
 /** A refusal with a text for the operator: what is wrong with the store or the command, and the cure. */
 export class StoreError extends Error {}
@@ -11,13 +11,15 @@ export type OpenOptions = {
   busyMs?: number
   /** False: a missing file is an error. */
   create?: boolean
+  /** Taken before an older schema is migrated, and let go after it, by those who do not hold it already. */
+  lock?: ((path: string) => () => void) | undefined
 }
 
 /**
  * Opens the file, made or migrated where needed. A commit on the connection is on the disk when it returns.
  * @throws StoreError
  */
-export function openDatabase(path: string, { busyMs = 2_000, create = true }: OpenOptions = {}): DatabaseSync {
+export function openDatabase(path: string, { busyMs = 2_000, create = true, lock }: OpenOptions = {}): DatabaseSync {
   if (!existsSync(path)) {
     if (!create)
       throw new StoreError(`There is no store at ${path}: name the right one with --store, or create an account`)
@@ -25,11 +27,14 @@ export function openDatabase(path: string, { busyMs = 2_000, create = true }: Op
   }
   refuseWideMode(path)
   return explainErrors(path, () => {
-    const db = new DatabaseSync(path, { timeout: busyMs, readBigInts: true, enableForeignKeyConstraints: true })
+    // Foreign keys only once it is migrated: what a forger left behind is verify's to tell, and shuts nobody out.
+    const db = new DatabaseSync(path, { timeout: busyMs, readBigInts: true, enableForeignKeyConstraints: false })
     try {
       // FULL must be said on every opening: with WAL alone a commit may be lost with the power.
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864')
-      migrate(db, path)
+      if (lock && isOlder(db)) migrateUnder(lock, db, path)
+      else migrate(db, path)
+      db.exec('PRAGMA foreign_keys = ON')
       return db
     } catch (error) {
       db.close()
@@ -38,8 +43,32 @@ export function openDatabase(path: string, { busyMs = 2_000, create = true }: Op
   })
 }
 
+function isOlder(db: DatabaseSync): boolean {
+  const version = readVersion(db)
+  return version > 0 && version < migrations.length
+}
+
+/** A server that runs was started by the triwire of its schema, and would go on writing as that one did. */
+function migrateUnder(lock: (path: string) => () => void, db: DatabaseSync, path: string): void {
+  let unlock: () => void
+  try {
+    unlock = lock(path)
+  } catch (cause) {
+    if (!(cause instanceof StoreError)) throw cause
+    throw new StoreError(
+      `${path} is of an older triwire, and a server runs on it: restart that server, which brings the store up to date, then try again`,
+      { cause },
+    )
+  }
+  try {
+    migrate(db, path)
+  } finally {
+    unlock()
+  }
+}
+
 /** Brings an older schema up to date in one transaction. @throws StoreError for a newer one or a foreign file. */
-export function migrate(db: DatabaseSync, path: string, steps: readonly string[] = migrations): void {
+export function migrate(db: DatabaseSync, path: string, steps: readonly Migration[] = migrations): void {
   if (readVersion(db) === steps.length) return
   transact(db, () => {
     const version = readVersion(db)
@@ -51,7 +80,10 @@ export function migrate(db: DatabaseSync, path: string, steps: readonly string[]
     const isEmpty = db.prepare('SELECT count(*) AS n FROM sqlite_master').get()!.n === 0n
     if (version === 0 && !isEmpty)
       throw new StoreError(`${path} is not a triwire store: name another file with --store`)
-    for (const step of steps.slice(version)) db.exec(step)
+    for (const step of steps.slice(version)) {
+      if (typeof step === 'string') db.exec(step)
+      else step(db)
+    }
     db.exec(`PRAGMA user_version = ${steps.length}`)
   })
 }

@@ -1,3 +1,9 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { nameAndChainEntries } from './migration-2.ts'
+
+/** SQL, or what SQL alone cannot do. Each runs in the one transaction of `migrate`. */
+export type Migration = string | ((db: DatabaseSync) => void)
+
 /**
  * Each migration leads from the version of its place to the next; the file's version is its `user_version`. What has been
  * released is never edited, only followed.
@@ -5,7 +11,7 @@
  * No request, no answer and no key is stored: only who paid how much for how many tokens, and the digests of keys.
  * Amounts are nano-credits, times Unix milliseconds.
  */
-export const migrations: readonly string[] = [
+export const migrations: readonly Migration[] = [
   `
   CREATE TABLE accounts (
     id TEXT PRIMARY KEY,
@@ -73,4 +79,5 @@ export const migrations: readonly string[] = [
   CREATE TRIGGER prices_are_not_deleted BEFORE DELETE ON prices
     BEGIN SELECT RAISE(ABORT, 'prices of the ledger are never deleted'); END;
   `,
+  nameAndChainEntries,
 ]

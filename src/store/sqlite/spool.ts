@@ -105,11 +105,12 @@ function encodeDebit(debit: DebitRow): string {
   return JSON.stringify(debit, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
 }
 
+/** A line of the first release has no origin but the model: the rest stays undefined (ruling C9). */
 function decodeDebit(line: string): DebitRow {
   const debit = JSON.parse(line)
   const prices = Object.fromEntries(
     Object.entries(debit.prices).map(([name, nanos]) => [name, BigInt(nanos as string)]),
   )
   if (typeof debit.requestId !== 'string' || !debit.usage) throw new SyntaxError('not a debit')
-  return { ...debit, amountNanos: BigInt(debit.amountNanos), prices: prices as DebitRow['prices'] }
+  return { pricedCalls: 0, ...debit, amountNanos: BigInt(debit.amountNanos), prices: prices as DebitRow['prices'] }
 }

@@ -1,103 +1,80 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Entry, LogLine, VerifyOptions } from '../../accounts/entries.ts'
-import type { Debit } from '../../accounts/ledger.ts'
-import { readEntry } from './entries.ts'
+import { formatHead, HeadHash } from '../../accounts/chain.ts'
+import type { Verdict, VerifyOptions } from '../../accounts/entries.ts'
+import { type Reading, readEntry } from './entry.ts'
+import { transact } from './open.ts'
+import { createBillCheck } from './verify-bills.ts'
+import { createChainCheck } from './verify-chain.ts'
+import { createLogCheck } from './verify-log.ts'
+import { findForeignSchema } from './verify-schema.ts'
 
 /**
- * Reads the whole ledger and does every sum again, in one snapshot, so that it may run beside a busy server: entries are
- * numbered without holes, each balance follows from the one before, the last is the account's, and each amount follows
- * from its tokens and prices.
- * @returns the findings in words
+ * Verifies, and makes a head of what it read. The head's moment is written down while this connection holds the write lock
+ * and therefore no post is under way: what is in the ledger by then was posted by it, and all that comes is posted after it.
  */
-export function verify(db: DatabaseSync, { priceNanos, log }: VerifyOptions): string[] {
+export function audit(db: DatabaseSync, nowMs: number, options: VerifyOptions): Verdict {
+  return verify(db, options, fixMoment(db, nowMs))
+}
+
+function fixMoment(db: DatabaseSync, nowMs: number): number {
+  return transact(db, () => {
+    const fix = db.prepare(
+      `UPDATE head SET moment_ms = max(?, moment_ms, (SELECT ifnull(max(posted_ms), 0) FROM entries)) RETURNING moment_ms`,
+    )
+    return Number(fix.get(nowMs)!.moment_ms)
+  })
+}
+
+/**
+ * Reads the whole ledger and does every sum and every digest again, in one snapshot, so that it may run beside a busy
+ * server. What each kind of forgery is found by is in docs/ledger.md.
+ * @param momentMs of the head that is to be made, none without it.
+ */
+export function verify(db: DatabaseSync, options: VerifyOptions, momentMs?: number): Verdict {
+  const { against } = options
   const findings: string[] = []
+  const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
   db.exec('BEGIN')
   try {
-    for (const { integrity_check: text } of db.prepare('PRAGMA integrity_check').all()) {
-      if (text !== 'ok') findings.push(`the file: ${text}`)
+    findings.push(...findDamage(db), ...findForeignSchema(db))
+    const chain = createChainCheck(db, findings)
+    const bills = createBillCheck(db, options.priceNanos, findings)
+    const log = options.log && createLogCheck(db, options.log, findings)
+    for (const reading of readAll(db)) {
+      const { accountId, postedMs, digest } = reading.entry
+      chain.check(reading)
+      bills.check(reading)
+      log?.check(reading, bills.isReturned(reading.entry))
+      for (const head of heads) head?.note(accountId, postedMs, digest)
     }
-    for (const name of ['request_id', 'reference']) {
-      const twice = `SELECT ${name} AS id FROM entries WHERE ${name} IS NOT NULL GROUP BY ${name} HAVING count(*) > 1`
-      for (const { id } of db.prepare(twice).iterate()) findings.push(`${name} ${id}: is booked more than once`)
-    }
-    const prices = readPrices(db)
-    const logged = log && indexLog(log, findings)
-    const ends = new Map<string, { seq: number; balanceNanos: bigint }>()
-    for (const row of db.prepare('SELECT * FROM entries ORDER BY account_id, seq').iterate()) {
-      const entry = readEntry(row)
-      checkChain(entry)
-      if (entry.bill) checkBill(entry, entry.bill)
-    }
-    for (const account of db.prepare('SELECT id, balance, seq FROM accounts').iterate()) {
-      const end = ends.get(account.id as string) ?? { seq: 0, balanceNanos: 0n }
-      if (account.balance !== end.balanceNanos) {
-        findings.push(`account ${account.id}: balance ${account.balance}, its entries sum to ${end.balanceNanos}`)
-      }
-      if (Number(account.seq) !== end.seq) {
-        findings.push(`account ${account.id}: should have ${account.seq} entries, the last is number ${end.seq}`)
-      }
-      ends.delete(account.id as string)
-    }
-    for (const id of ends.keys()) findings.push(`account ${id}: has entries and does not exist`)
-    for (const id of logged?.keys() ?? []) findings.push(`request ${id}: billed in the log, not in the ledger`)
-    return findings
-
-    function checkChain(entry: Entry): void {
-      const { accountId, seq, kind, amountNanos, balanceAfterNanos } = entry
-      const last = ends.get(accountId) ?? { seq: 0, balanceNanos: 0n }
-      const place = `account ${accountId}, entry ${seq}`
-      if (seq !== last.seq + 1) findings.push(`${place}: follows entry ${last.seq}`)
-      const balanceNanos = last.balanceNanos + (kind === 'credit' ? amountNanos : -amountNanos)
-      if (balanceAfterNanos !== balanceNanos) {
-        findings.push(`${place}: balance after it is ${balanceAfterNanos}, should be ${balanceNanos}`)
-      }
-      // From the sum and not from what is written, so that one forged balance is one finding and the end is still checked.
-      ends.set(accountId, { seq, balanceNanos })
-    }
-
-    function checkBill({ amountNanos }: Entry, bill: NonNullable<Entry['bill']>): void {
-      const { requestId } = bill
-      const price = prices.get(bill.priceVersion)
-      if (!price) findings.push(`request ${requestId}: its prices ${bill.priceVersion} are not known`)
-      else {
-        const due = bill.usageSource === 'waived' ? 0n : priceNanos(price, bill.usage)
-        if (amountNanos !== due) findings.push(`request ${requestId}: billed ${amountNanos}, its tokens cost ${due}`)
-      }
-      if (!logged) return
-      const line = logged.get(requestId)
-      logged.delete(requestId)
-      if (!line) findings.push(`request ${requestId}: in the ledger, not in the log`)
-      else if (line.amountNanos !== amountNanos || line.outcome !== bill.outcome) {
-        const said = `${line.amountNanos} ${line.outcome}`
-        findings.push(`request ${requestId}: the log says ${said}, the ledger ${amountNanos} ${bill.outcome}`)
-      }
-    }
+    chain.end()
+    bills.end()
+    log?.end()
   } finally {
     db.exec('COMMIT')
   }
-}
-
-function readPrices(db: DatabaseSync): Map<string, Debit['prices']> {
-  const rows = db.prepare('SELECT * FROM prices').all() as Record<string, unknown>[]
-  return new Map(
-    rows.map((row) => [
-      row.version as string,
-      {
-        inputNanos: row.input as bigint,
-        cacheReadNanos: row.cache_read as bigint,
-        cacheWriteNanos: row.cache_write as bigint,
-        cacheWrite1hNanos: row.cache_write_1h as bigint,
-        outputNanos: row.output as bigint,
-      },
-    ]),
-  )
-}
-
-function indexLog(log: Iterable<LogLine>, findings: string[]): Map<string, LogLine> {
-  const lines = new Map<string, LogLine>()
-  for (const line of log) {
-    if (lines.has(line.requestId)) findings.push(`request ${line.requestId}: has two lines in the log`)
-    lines.set(line.requestId, line)
+  const [head, then] = heads.map((head) => head?.end())
+  if (then && then.hash !== against?.hash) {
+    findings.push(`head of ${new Date(then.momentMs).toISOString()}: what it covered was changed, or is gone`)
   }
-  return lines
+  return { findings, head: head && !findings.length ? formatHead(head) : undefined }
+}
+
+function* readAll(db: DatabaseSync): Iterable<Reading> {
+  const rows = db.prepare(
+    `SELECT e.*, k.account_id AS key_account_id FROM entries e LEFT JOIN keys k ON k.id = e.key_id ORDER BY e.account_id, e.seq`,
+  )
+  for (const row of rows.iterate()) {
+    yield { entry: readEntry(row), row, keyAccountId: (row.key_account_id as string | null) ?? undefined }
+  }
+}
+
+function* findDamage(db: DatabaseSync): Iterable<string> {
+  for (const { integrity_check: text } of db.prepare('PRAGMA integrity_check').all()) {
+    if (text !== 'ok') yield `the file: ${text}`
+  }
+  for (const name of ['request_id', 'reference']) {
+    const twice = `SELECT ${name} AS id FROM entries WHERE ${name} IS NOT NULL GROUP BY ${name} HAVING count(*) > 1`
+    for (const { id } of db.prepare(twice).iterate()) yield `${name} ${id}: is booked more than once`
+  }
 }

@@ -72,7 +72,7 @@ try {
 }
 
 function start(): void {
-  store = openStore(path, { busyMs })
+  store = openStore(path, { busyMs, isServer: true })
   file = statSync(path).ino
   const recovery = drainsSpool ? drainSpool(store) : undefined
   const misfits = store.findMisfits()
@@ -122,7 +122,7 @@ function schedule(pauseMs?: number): void {
 function flush(): void {
   if (!batches.length || isLost) return
   try {
-    store ??= openStore(path, { busyMs, create: false })
+    store ??= openStore(path, { busyMs, create: false, isServer: true })
     if (isFileLost()) return
     const debits = batches.flat()
     const postings = store.postDebits(debits)
@@ -163,7 +163,7 @@ function isFileLost(): boolean {
 function readChanges(): boolean {
   try {
     if (isLost || isFileLost()) return false
-    store ??= openStore(path, { busyMs, create: false })
+    store ??= openStore(path, { busyMs, create: false, isServer: true })
     const changes = feed.read(store)
     if (changes?.accounts.length) say({ type: 'changes', changes })
     return true

@@ -1,0 +1,125 @@
+import { createHash, hash } from 'node:crypto'
+
+/*
+ * The chain (ruling C15). Every entry carries a digest of its fields and of the digest before it in the same account, so
+ * that who changes an entry must redo all that follow in its account; and a head, kept elsewhere, covers the last digests
+ * of all accounts, so that who redoes them is found as well.
+ *
+ * Equal on every store, and made of text so that SQL can make it too. What is hashed is a row of fields, each as
+ *
+ *     field(x) = octet_length(x) || ':' || x      null is '-'
+ *
+ * Integers are written in decimal. No field can run into the next one, since each begins with its length.
+ */
+
+/** The form of entry digests that are made today. A later form adds columns; what is digested in an older form stays so. */
+const form = 1
+
+/** What form 1 covers, by the names of the columns, in this order. */
+export const chainedColumns = [
+  'account_id',
+  'seq',
+  'kind',
+  'amount',
+  'balance_after',
+  'reference',
+  'request_id',
+  'key_id',
+  'client_wire',
+  'model',
+  'model_wire',
+  'upstream',
+  'upstream_account',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'cache_write_1h_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'priced_calls',
+  'usage_source',
+  'price_version',
+  'outcome',
+  'created_ms',
+  'posted_ms',
+] as const
+
+export type ChainedRow = { readonly [Column in (typeof chainedColumns)[number]]: unknown }
+
+/**
+ * `1:` and the SHA-256, in base 64, of field('1'), field(previous), and a field for each of the columns.
+ * @param previous the digest of the entry before it in the account, null for the first one.
+ */
+export function digestEntry(row: ChainedRow, previous: string | null): string {
+  let text = field(`${form}`) + field(previous)
+  for (const column of chainedColumns) text += field(row[column])
+  return `${form}:${hash('sha256', text, 'base64')}`
+}
+
+/** Whether the digest can be checked here: it is of a form that this triwire knows. */
+export function isKnownForm(digest: string): boolean {
+  return digest.startsWith(`${form}:`)
+}
+
+function field(value: unknown): string {
+  if (value === null || value === undefined) return '-'
+  const text = String(value)
+  return `${typeof value === 'string' ? Buffer.byteLength(value) : text.length}:${text}`
+}
+
+/** A head of the whole ledger: all entries that were posted up to this moment. */
+export type Head = {
+  momentMs: number
+  /** Of field(account id), field(its last digest at the moment), account by account in the byte order of their ids. */
+  hash: string
+}
+
+/** One short word for people to keep, behind the form of heads: `1/2026-11-21T15:45:40.362Z/…`. */
+export function formatHead({ momentMs, hash }: Head): string {
+  return `1/${new Date(momentMs).toISOString()}/${hash}`
+}
+
+/** The inverse of `formatHead`. @throws RangeError with a text for the person who wrote it. */
+export function parseHead(text: string): Head {
+  const [, time = '', hash = ''] = /^1\/(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\/([\w-]{43})$/.exec(text) ?? []
+  const momentMs = Date.parse(time)
+  if (Number.isNaN(momentMs))
+    throw new RangeError(
+      `"${text}" is not a head: copy the whole line that ledger verify printed, without the word head`,
+    )
+  return { momentMs, hash }
+}
+
+/** Makes the hash of a head from entries that come account by account in the byte order of their ids, oldest first. */
+export class HeadHash {
+  readonly momentMs: number
+  readonly #hash = createHash('sha256')
+  #accountId: string | undefined
+  #last: string | null = null
+
+  constructor(momentMs: number) {
+    this.momentMs = momentMs
+  }
+
+  note(accountId: string, postedMs: number, digest: string): void {
+    if (postedMs > this.momentMs) return
+    if (accountId !== this.#accountId) this.#endAccount()
+    this.#accountId = accountId
+    this.#last = digest
+  }
+
+  end(): Head {
+    this.#endAccount()
+    return { momentMs: this.momentMs, hash: this.#hash.digest('base64url') }
+  }
+
+  #endAccount(): void {
+    if (this.#accountId !== undefined) this.#hash.update(field(this.#accountId) + field(this.#last))
+    this.#accountId = undefined
+  }
+}
+
+/** When an entry is posted: never before the entry before it in its account, and after the last head (ruling C15). */
+export function postedMs(nowMs: number, previousMs: number, headMs: number): number {
+  return Math.max(nowMs, previousMs, headMs + 1)
+}

@@ -1,0 +1,55 @@
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { parseCredits } from '../accounts/credit.ts'
+import type { LogLine } from '../accounts/entries.ts'
+
+/** The lines that `ledger verify` compares, of files as the server wrote them. */
+export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
+  const lines: LogLine[] = []
+  for (const file of files) {
+    for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) {
+      const line = readLogLine(text)
+      if (line) lines.push(line)
+    }
+  }
+  return lines
+}
+
+/** Undefined for what was not billed, unless it ended by an error of ours: then its debit may have been given back. */
+export function readLogLine(text: string): LogLine | undefined {
+  try {
+    const { id, cost, outcome, usage, ...rest } = JSON.parse(text)
+    const isBilled = cost !== undefined && cost !== null
+    if (typeof id !== 'string' || !(isBilled || outcome === 'internal_error')) return undefined
+    return {
+      requestId: id,
+      outcome: String(outcome),
+      amountNanos: isBilled ? parseCredits(String(cost)) : undefined,
+      accountId: textOf(rest.account_id),
+      accountName: textOf(rest.account),
+      keyId: textOf(rest.key_id),
+      keyPrefix: textOf(rest.key),
+      upstream: textOf(rest.upstream),
+      upstreamAccount: textOf(rest.upstream_account),
+      usage: {
+        inputTokens: countOf(usage?.input),
+        cacheReadTokens: countOf(usage?.cache_read),
+        cacheWriteTokens: countOf(usage?.cache_write),
+        cacheWrite1hTokens: countOf(usage?.cache_write_1h),
+        outputTokens: countOf(usage?.output),
+        reasoningTokens: countOf(usage?.reasoning),
+      },
+    }
+  } catch {
+    // Not every line of a log is JSON: a crash may have torn one, and Node itself may have written another.
+    return undefined
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function countOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined
+}

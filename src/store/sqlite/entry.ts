@@ -1,0 +1,155 @@
+import { type ChainedRow, chainedColumns } from '../../accounts/chain.ts'
+import { type Entry, readReturnReference, returnReference } from '../../accounts/entries.ts'
+import type { Origin } from '../../accounts/ledger.ts'
+import type { DebitRow } from '../../accounts/poster.ts'
+
+/** An entry that is verified, with what it is compared with. */
+export type Reading = {
+  entry: Entry
+  row: Record<string, unknown>
+  /** Of the key that the entry names; undefined where it names none, or one that does not exist. */
+  keyAccountId: string | undefined
+}
+
+/** An entry as it stands in the table. */
+export type EntryRow = ChainedRow & { digest: string }
+
+type Value = null | number | bigint | string
+
+const columns = ['id', ...chainedColumns, 'digest'] as const
+
+export const insertEntrySql = `INSERT INTO entries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+
+/** In the order of `insertEntrySql`. Without an id the database gives it the next one. */
+export function valuesOf(row: EntryRow & { id?: unknown }): Value[] {
+  return columns.map((column) => (row[column] ?? null) as Value)
+}
+
+/** What all entries have in common, with empty fields for what only some have. */
+const blankRow = Object.fromEntries(chainedColumns.map((column) => [column, null])) as Record<
+  (typeof chainedColumns)[number],
+  Value
+>
+
+export type RowPart = Partial<typeof blankRow>
+
+export function creditRow(amountNanos: bigint, reference: string, createdMs: number): RowPart {
+  return { kind: 'credit', amount: amountNanos, reference, priced_calls: 0, created_ms: createdMs }
+}
+
+/** The debit's own origin, so that what is filtered and summed by key or model sums to nothing. */
+export function returnRow(debit: Record<string, unknown>, createdMs: number): RowPart {
+  const { key_id, client_wire, model, model_wire, upstream, upstream_account } = debit as Record<string, Value>
+  return {
+    ...creditRow(debit.amount as bigint, returnReference(debit.request_id as string), createdMs),
+    ...{ key_id, client_wire, model, model_wire, upstream, upstream_account },
+    usage_source: 'waived',
+  }
+}
+
+export function debitRow(debit: DebitRow): RowPart {
+  const { usage } = debit
+  return {
+    kind: 'debit',
+    amount: debit.amountNanos,
+    request_id: debit.requestId,
+    key_id: debit.keyId ?? null,
+    client_wire: debit.clientWire ?? null,
+    model: debit.model,
+    model_wire: debit.modelWire ?? null,
+    upstream: debit.upstream ?? null,
+    upstream_account: debit.upstreamAccount ?? null,
+    input_tokens: usage.inputTokens,
+    cache_read_tokens: usage.cacheReadTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    cache_write_1h_tokens: usage.cacheWrite1hTokens,
+    output_tokens: usage.outputTokens,
+    reasoning_tokens: usage.reasoningTokens,
+    priced_calls: debit.pricedCalls,
+    usage_source: debit.usageSource,
+    price_version: debit.priceVersion,
+    outcome: debit.outcome,
+    created_ms: debit.createdMs,
+  }
+}
+
+const integers = new Set<string>([
+  'amount',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'cache_write_1h_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'priced_calls',
+  'created_ms',
+])
+
+/** Whether the database will keep each value as it is: what it converts would not be what the digest was made of. */
+export function isWellTyped(row: RowPart): boolean {
+  return Object.entries(row).every(([column, value]) =>
+    integers.has(column)
+      ? typeof value === 'bigint' || Number.isSafeInteger(value)
+      : value === null || typeof value === 'string',
+  )
+}
+
+/** A row with everything but its place in the chain. */
+export function fullRow(part: RowPart): typeof blankRow {
+  return { ...blankRow, ...part }
+}
+
+export function readEntry(row: Record<string, unknown>): Entry {
+  return {
+    accountId: row.account_id as string,
+    seq: Number(row.seq),
+    kind: row.kind as Entry['kind'],
+    amountNanos: row.amount as bigint,
+    balanceAfterNanos: row.balance_after as bigint,
+    createdMs: Number(row.created_ms),
+    postedMs: Number(row.posted_ms),
+    digest: row.digest as string,
+    reference: (row.reference as string | null) ?? undefined,
+    bill: row.kind === 'debit' ? readBill(row) : undefined,
+    returned: readReturn(row),
+  }
+}
+
+function readReturn(row: Record<string, unknown>): Entry['returned'] {
+  const isReturn = row.kind === 'credit' && row.usage_source === 'waived'
+  const requestId = isReturn ? readReturnReference(String(row.reference)) : undefined
+  return requestId === undefined ? undefined : { requestId, ...readOrigin(row) }
+}
+
+function readBill(row: Record<string, unknown>): Entry['bill'] {
+  const usageSource = row.usage_source as DebitRow['usageSource']
+  return {
+    requestId: row.request_id as string,
+    ...readOrigin(row),
+    usage: {
+      inputTokens: Number(row.input_tokens),
+      cacheReadTokens: Number(row.cache_read_tokens),
+      cacheWriteTokens: Number(row.cache_write_tokens),
+      cacheWrite1hTokens: Number(row.cache_write_1h_tokens),
+      outputTokens: Number(row.output_tokens),
+      reasoningTokens: Number(row.reasoning_tokens),
+      estimated: usageSource === 'estimated',
+    },
+    usageSource,
+    pricedCalls: Number(row.priced_calls),
+    priceVersion: row.price_version as string,
+    outcome: row.outcome as DebitRow['outcome'],
+  }
+}
+
+function readOrigin(row: Record<string, unknown>): Origin {
+  const text = (column: string) => (row[column] as string | null) ?? undefined
+  return {
+    keyId: text('key_id'),
+    clientWire: text('client_wire') as Origin['clientWire'],
+    model: row.model as string,
+    modelWire: text('model_wire') as Origin['modelWire'],
+    upstream: text('upstream'),
+    upstreamAccount: text('upstream_account'),
+  }
+}

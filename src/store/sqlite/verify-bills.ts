@@ -1,0 +1,64 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { type Entry, returnReference, type VerifyOptions } from '../../accounts/entries.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import { type Reading, readEntry } from './entry.ts'
+
+/** Each amount follows from its tokens and prices, and what was returned is one debit of the same account (ruling C13). */
+export function createBillCheck(db: DatabaseSync, priceNanos: VerifyOptions['priceNanos'], findings: string[]) {
+  const prices = readPrices(db)
+  const returns = readReturns(db)
+  const unpaired = new Set(returns.keys())
+  return { check, isReturned, end }
+
+  function check({ entry }: Reading): void {
+    const { amountNanos, bill } = entry
+    if (!bill) return
+    const { requestId, priceVersion } = bill
+    const price = prices.get(priceVersion)
+    if (!price) findings.push(`request ${requestId}: its prices ${priceVersion} are not known`)
+    else {
+      const due = bill.usageSource === 'waived' ? 0n : priceNanos(price, bill.usage)
+      if (amountNanos !== due) findings.push(`request ${requestId}: billed ${amountNanos}, its tokens cost ${due}`)
+    }
+    const given = returns.get(requestId)
+    if (!given) return
+    unpaired.delete(requestId)
+    if (given.accountId !== entry.accountId || given.amountNanos !== amountNanos || given.seq < entry.seq) {
+      const [billed, returned] = [entry, given].map(({ amountNanos, accountId }) => `${amountNanos} of ${accountId}`)
+      findings.push(`request ${requestId}: billed ${billed}, returned ${returned}`)
+    }
+  }
+
+  function isReturned({ bill }: Entry): boolean {
+    return bill !== undefined && returns.has(bill.requestId)
+  }
+
+  function end(): void {
+    for (const id of unpaired) findings.push(`request ${id}: is returned and was never billed`)
+  }
+}
+
+function readPrices(db: DatabaseSync): Map<string, Debit['prices']> {
+  return new Map(
+    db
+      .prepare('SELECT * FROM prices')
+      .all()
+      .map((row) => [
+        row.version as string,
+        {
+          inputNanos: row.input as bigint,
+          cacheReadNanos: row.cache_read as bigint,
+          cacheWriteNanos: row.cache_write as bigint,
+          cacheWrite1hNanos: row.cache_write_1h as bigint,
+          outputNanos: row.output as bigint,
+        },
+      ]),
+  )
+}
+
+/** By the request id of what they give back. They are few: an index finds them by the beginning of their reference. */
+function readReturns(db: DatabaseSync): Map<string, Entry> {
+  const rows = db.prepare(`SELECT * FROM entries WHERE reference >= ?1 AND reference < ?1 || char(1114111)`)
+  const entries = rows.all(returnReference('')).map(readEntry)
+  return new Map(entries.flatMap((entry) => (entry.returned ? [[entry.returned.requestId, entry]] : [])))
+}

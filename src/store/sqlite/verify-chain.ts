@@ -1,0 +1,48 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { type ChainedRow, digestEntry, isKnownForm } from '../../accounts/chain.ts'
+import type { Reading } from './entry.ts'
+
+/** Where the chain of an account has come to. */
+type Link = { seq: number; balanceNanos: bigint; postedMs: number; digest: string | null }
+
+const start: Link = { seq: 0, balanceNanos: 0n, postedMs: 0, digest: null }
+
+/**
+ * The chain of each account (ruling C15): entries are numbered without holes, each balance and each digest follows from
+ * the one before, none is posted before the one before it, and the account has the balance of the last one.
+ */
+export function createChainCheck(db: DatabaseSync, findings: string[]) {
+  const ends = new Map<string, Link>()
+  return { check, end }
+
+  function check({ entry, row, keyAccountId }: Reading): void {
+    const { accountId, seq, kind, amountNanos, balanceAfterNanos, postedMs, digest } = entry
+    const last = ends.get(accountId) ?? start
+    const find = (text: string) => findings.push(`account ${accountId}, entry ${seq}: ${text}`)
+    if (seq !== last.seq + 1) find(`follows entry ${last.seq}`)
+    const balanceNanos = last.balanceNanos + (kind === 'credit' ? amountNanos : -amountNanos)
+    if (balanceAfterNanos !== balanceNanos) find(`balance after it is ${balanceAfterNanos}, should be ${balanceNanos}`)
+    if (postedMs < last.postedMs) find('was posted before the entry before it')
+    if (!isKnownForm(digest)) find('has a digest of a form that is not known here')
+    else if (digest !== digestEntry(row as ChainedRow, last.digest)) find('is not what its digest was made of')
+    const { keyId } = entry.bill ?? entry.returned ?? {}
+    if (keyId !== undefined && keyAccountId !== accountId)
+      find(`its key ${keyId} ${keyAccountId === undefined ? 'does not exist' : `belongs to account ${keyAccountId}`}`)
+    // The sum and not what is written, so that one forged balance is one finding and the end is still checked; the digest
+    // as it is written, so that one forged entry is one finding.
+    ends.set(accountId, { seq, balanceNanos, postedMs, digest })
+  }
+
+  function end(): void {
+    for (const account of db.prepare('SELECT id, balance, seq FROM accounts').iterate()) {
+      const id = account.id as string
+      const { seq, balanceNanos } = ends.get(id) ?? start
+      if (account.balance !== balanceNanos)
+        findings.push(`account ${id}: balance ${account.balance}, its entries sum to ${balanceNanos}`)
+      if (Number(account.seq) !== seq)
+        findings.push(`account ${id}: should have ${account.seq} entries, the last is number ${seq}`)
+      ends.delete(id)
+    }
+    for (const id of ends.keys()) findings.push(`account ${id}: has entries and does not exist`)
+  }
+}

@@ -1,0 +1,83 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { Entry, LogLine } from '../../accounts/entries.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import type { Reading } from './entry.ts'
+
+const counters = {
+  inputTokens: 'input',
+  cacheReadTokens: 'cache_read',
+  cacheWriteTokens: 'cache_write',
+  cacheWrite1hTokens: 'cache_write_1h',
+  outputTokens: 'output',
+  reasoningTokens: 'reasoning',
+} as const satisfies Partial<Record<keyof Debit['usage'], string>>
+
+/**
+ * Each debit against its line, and each billed line against its debit. A debit that was given back was refused to its
+ * client: its line says `internal_error`, whatever the debit says (ruling C13).
+ */
+export function createLogCheck(db: DatabaseSync, log: Iterable<LogLine>, findings: string[]) {
+  const nameOf = db.prepare('SELECT name FROM accounts WHERE id = ?')
+  const prefixOf = db.prepare('SELECT prefix FROM keys WHERE id = ?')
+  const lines = indexLog(log, findings)
+  return { check, end }
+
+  function check({ entry }: Reading, isReturned: boolean): void {
+    const { bill, amountNanos } = entry
+    if (!bill) return
+    const { requestId } = bill
+    const line = lines.get(requestId)
+    lines.delete(requestId)
+    if (!line) {
+      findings.push(`request ${requestId}: in the ledger, not in the log`)
+      return
+    }
+    const isEqual = isReturned
+      ? line.outcome === 'internal_error'
+      : line.amountNanos === amountNanos && line.outcome === bill.outcome
+    if (!isEqual) {
+      const ours = isReturned ? 'returned' : bill.outcome
+      const said = `${line.amountNanos ?? 0n} ${line.outcome}`
+      findings.push(`request ${requestId}: the log says ${said}, the ledger ${amountNanos} ${ours}`)
+    }
+    for (const [what, said, booked] of differences(entry, bill, line))
+      findings.push(`request ${requestId}: the log says ${what} ${said}, the ledger ${booked ?? 'none'}`)
+  }
+
+  function* differences(entry: Entry, bill: NonNullable<Entry['bill']>, line: LogLine): Iterable<Difference> {
+    yield* different('account', line.accountId, entry.accountId)
+    if (line.accountId === undefined)
+      yield* different('account', line.accountName, nameOf.get(entry.accountId)?.name as string | undefined)
+    yield* different('key', line.keyId, bill.keyId)
+    // Entries of the first release name neither key nor upstream; its lines do, but never by the key's id.
+    if (bill.keyId !== undefined || line.keyId !== undefined) {
+      if (line.keyId === undefined)
+        yield* different('key', line.keyPrefix, prefixOf.get(bill.keyId!)?.prefix as string | undefined)
+      yield* different('upstream', line.upstream, bill.upstream)
+      yield* different('upstream account', line.upstreamAccount, bill.upstreamAccount)
+    }
+    for (const [counter, name] of Object.entries(counters) as [keyof typeof counters, string][])
+      yield* different(name, line.usage?.[counter], bill.usage[counter])
+  }
+
+  function end(): void {
+    for (const { requestId, amountNanos } of lines.values())
+      if (amountNanos !== undefined) findings.push(`request ${requestId}: billed in the log, not in the ledger`)
+  }
+}
+
+type Difference = [what: string, said: string | number, booked: string | number | undefined]
+
+/** What the line does not say cannot differ. */
+function* different(what: string, said: Difference[1] | undefined, booked: Difference[2]): Iterable<Difference> {
+  if (said !== undefined && said !== booked) yield [what, said, booked]
+}
+
+function indexLog(log: Iterable<LogLine>, findings: string[]): Map<string, LogLine> {
+  const lines = new Map<string, LogLine>()
+  for (const line of log) {
+    if (lines.has(line.requestId)) findings.push(`request ${line.requestId}: has two lines in the log`)
+    lines.set(line.requestId, line)
+  }
+  return lines
+}

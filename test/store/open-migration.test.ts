@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
+import { existsSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import test from 'node:test'
+import { type ChainedRow, digestEntry } from '../../src/accounts/chain.ts'
+import { lockStore } from '../../src/store/sqlite/lock.ts'
+import { StoreError } from '../../src/store/sqlite/open.ts'
+import { migrations } from '../../src/store/sqlite/schema.ts'
+import { spoolPath } from '../../src/store/sqlite/spool.ts'
+import { openStore } from '../support/operator.ts'
+import { createFirstRelease, firstMs } from './first-release.ts'
+import { costNanos, createDebitRow, createPath, open, prices, usage, verifyOptions } from './fixtures.ts'
+
+const accounts = { acct_b: 'two', acct_a: 'one' }
+
+const entries = [
+  { accountId: 'acct_b', creditNanos: 5_000_000n, reference: 'create:acct_b' },
+  { accountId: 'acct_a', creditNanos: 9_000_000n, reference: 'create:acct_a' },
+  { accountId: 'acct_b', requestId: 'req_1' },
+  { accountId: 'acct_a', requestId: 'req_2', atMs: firstMs + 60_000 },
+  { accountId: 'acct_a', requestId: 'req_3', atMs: firstMs + 30_000 },
+]
+
+test('F-S7 the first migration is what was released', () => {
+  assert.equal(
+    hash('sha256', migrations[0] as string),
+    '1f0cb57ecb13248049e592f07427614ca20c898b28cb9f9acea3e113fd75b479',
+  )
+})
+
+test('C15 entries of the first release are digested in the order of their accounts, and posted when they were made', (t) => {
+  const path = createPath(t)
+  createFirstRelease(path, accounts, entries)
+  const store = openStore(path)
+  t.after(() => store.close())
+  assert.deepEqual(store.verify(verifyOptions), [])
+  const db = new DatabaseSync(path, { readOnly: true })
+  t.after(() => db.close())
+  const rows = db.prepare('SELECT * FROM entries ORDER BY id').all()
+  assert.deepEqual(
+    rows.map(({ id, account_id, seq, posted_ms }) => [id, account_id, seq, (posted_ms as number) - firstMs]),
+    [
+      [1, 'acct_b', 1, 0],
+      [2, 'acct_a', 1, 1_000],
+      [3, 'acct_b', 2, 2_000],
+      [4, 'acct_a', 2, 60_000],
+      // Made before, and not posted before, the one before it.
+      [5, 'acct_a', 3, 60_000],
+    ],
+  )
+  const digestOf = (row: unknown, previous: string | null) => digestEntry(row as ChainedRow, previous)
+  const first = digestOf(rows[1], null)
+  const second = digestOf(rows[3], first)
+  assert.deepEqual(
+    [rows[1], rows[3], rows[4]].map((row) => row!.digest),
+    [first, second, digestOf(rows[4], second)],
+  )
+})
+
+test('C9 what the first release did not know is empty, and everything else as it was', (t) => {
+  const path = createPath(t)
+  createFirstRelease(path, accounts, entries)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { digest: _, ...entry } = store.findEntry('req_1')!
+  assert.deepEqual(entry, {
+    accountId: 'acct_b',
+    seq: 2,
+    kind: 'debit',
+    amountNanos: costNanos,
+    balanceAfterNanos: 5_000_000n - costNanos,
+    createdMs: firstMs + 2_000,
+    postedMs: firstMs + 2_000,
+    reference: undefined,
+    bill: {
+      requestId: 'req_1',
+      keyId: undefined,
+      clientWire: undefined,
+      model: 'm-large',
+      modelWire: undefined,
+      upstream: undefined,
+      upstreamAccount: undefined,
+      usage,
+      usageSource: 'final',
+      pricedCalls: 0,
+      priceVersion: 'v1',
+      outcome: 'ok',
+    },
+    returned: undefined,
+    accountName: 'two',
+    keyPrefix: undefined,
+    keyLabel: undefined,
+  })
+  assert.equal(store.listKeys('one')[0]!.label, undefined)
+  const old = { ...createDebitRow('req_1', 'acct_b'), clientWire: undefined, modelWire: undefined }
+  assert.deepEqual(store.postDebits([{ ...old, upstream: undefined, upstreamAccount: undefined }]), ['exists'])
+  store.postDebits([createDebitRow('req_9', 'acct_b')])
+  assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('C9 a spool of the first release is posted once, with the new fields empty', async (t) => {
+  const path = createPath(t)
+  createFirstRelease(path, accounts, entries)
+  const line = (requestId: string) => {
+    const amounts = Object.fromEntries(Object.entries(prices).map(([name, nanos]) => [name, `${nanos}`]))
+    const bill = {
+      requestId,
+      model: 'm-large',
+      amountNanos: `${costNanos}`,
+      usage,
+      usageSource: 'final',
+      outcome: 'ok',
+    }
+    return JSON.stringify({ ...bill, priceVersion: 'v1', prices: amounts, createdMs: firstMs, accountId: 'acct_b' })
+  }
+  writeFileSync(spoolPath(path), `\n${line('req_1')}\n${line('req_7')}\n`, { mode: 0o600 })
+  const server = await open(t, path)
+  assert.deepEqual(server.lines[0]?.fields, { posted: 1, known: 1, rejected: 0, unreadable: 0, aside: undefined })
+  await server.close()
+  assert.equal(existsSync(spoolPath(path)), false)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { bill } = store.findEntry('req_7')!
+  assert.deepEqual(
+    [bill!.keyId, bill!.clientWire, bill!.upstream, bill!.pricedCalls],
+    [undefined, undefined, undefined, 0],
+  )
+  assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('C9 a spool line of today comes back with all that it names', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const { id: keyId } = store.createKey('one')
+  const debit = { ...createDebitRow('req_1', id), keyId, pricedCalls: 2 }
+  const text = JSON.stringify(debit, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
+  writeFileSync(spoolPath(path), `${text}\n`, { mode: 0o600 })
+  await (await open(t, path)).close()
+  assert.deepEqual(store.postDebits([debit]), ['exists'])
+  const { bill } = store.findEntry('req_1')!
+  assert.deepEqual([bill!.keyId, bill!.clientWire, bill!.pricedCalls], [keyId, 'chat', 2])
+})
+
+test('C9 a command that finds an older store under a running server changes nothing and says what to restart', (t) => {
+  const path = createPath(t)
+  createFirstRelease(path, accounts, entries)
+  const unlock = lockStore(path)
+  assert.throws(
+    () => openStore(path),
+    (error) => error instanceof StoreError && /a server runs on it: restart that server/.test(error.message),
+  )
+  const db = new DatabaseSync(path)
+  assert.equal(db.prepare('PRAGMA user_version').get()!.user_version, 1)
+  db.close()
+  unlock()
+  openStore(path).close()
+  // Migrated, it may be used beside a server again; and the migration has let go of the lock.
+  const again = lockStore(path)
+  openStore(path).close()
+  again()
+})
+
+test('C9 a server, which holds the lock itself, brings an older store up to date', async (t) => {
+  const path = createPath(t)
+  createFirstRelease(path, accounts, entries)
+  const { balances } = await open(t, path)
+  assert.equal(balances.get('acct_b')?.balanceNanos, 5_000_000n - costNanos)
+})
+
+test('F-S7 a store of the first release that somebody has tampered with is migrated all the same, and verify tells', (t) => {
+  const path = createPath(t)
+  createFirstRelease(path, accounts, entries)
+  const db = new DatabaseSync(path, { enableForeignKeyConstraints: false })
+  db.exec("DELETE FROM accounts WHERE id = 'acct_a'")
+  db.close()
+  const store = openStore(path)
+  t.after(() => store.close())
+  assert.deepEqual(store.verify(verifyOptions), ['account acct_a: has entries and does not exist'])
+})
+
+test('C15 the migrated file has the same tables and triggers as a new one', (t) => {
+  const [fresh, migrated] = [createPath(t), createPath(t)]
+  createFirstRelease(migrated, accounts, entries)
+  const schemas = [fresh, migrated].map((path) => {
+    openStore(path).close()
+    const db = new DatabaseSync(path, { readOnly: true })
+    const rows = db.prepare('SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name').all()
+    db.close()
+    return rows
+  })
+  assert.deepEqual(schemas[1], schemas[0])
+})
