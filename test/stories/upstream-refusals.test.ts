@@ -53,6 +53,13 @@ const table: [string, number, string | object, number, string, string?][] = [
     502,
     'upstream_error',
   ],
+  [
+    'F-U20 404 that has our model name and no other word of it',
+    404,
+    { error: { message: 'up-chat: gone' } },
+    502,
+    'upstream_error',
+  ],
   ['F-U20 405', 405, body, 502, 'upstream_error'],
   ['F-U18 401', 401, body, 503, 'no_upstream_account'],
   ['F-U18 402', 402, body, 503, 'no_upstream_account'],
