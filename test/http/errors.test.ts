@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
-import { until } from '../support/waiting.ts'
 
 let gateway: TestGateway
 let suspended: string
@@ -32,7 +31,7 @@ before(async () => {
   gateway.store.setAccountState('suspended', 'suspended')
   poor = addAccount('poor', 0n)
   limited = addAccount('limited', 5_000_000_000n)
-  await until(async () => (await ask('/v1/messages', {}, { 'x-api-key': limited })).status === 400)
+  for (const key of [suspended, poor, limited]) await gateway.untilKnown(key)
 })
 after(() => gateway.close())
 
