@@ -68,8 +68,9 @@ test('F-S2 appends are written in turn', async () => {
 
 test('F-S2 what is no debit is counted as unreadable, one line at a time', () => {
   const path = newPath()
-  writeFileSync(path, '\n{"prices":{},"usage":{}}\n{"requestId":"req_1","prices":{}}\n7\n')
-  assert.deepEqual(readSpool(path), { debits: [], unreadable: 3 })
+  const rest = '"amountNanos":"1","prices":{}'
+  writeFileSync(path, `\n{${rest},"usage":{}}\n{${rest},"requestId":7,"usage":{}}\n{${rest},"requestId":"req_1"}\n7\n`)
+  assert.deepEqual(readSpool(path), { debits: [], unreadable: 4 })
   assert.deepEqual(readSpool(newPath()), { debits: [], unreadable: 0 })
 })
 
