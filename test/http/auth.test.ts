@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
-import { until } from '../support/waiting.ts'
 
 let gateway: TestGateway
 let secondKey: string
@@ -16,12 +15,7 @@ before(async () => {
   gateway.store.createAccount('suspended', 10n ** 9n)
   suspended = gateway.store.createKey('suspended').key
   gateway.store.setAccountState('suspended', 'suspended')
-  // One look of the ledger at its store brings all that was changed before it.
-  await until(async () => {
-    gateway.advance(61_000)
-    return (await status(otherKey, '203.0.113.250')) === 200
-  }, 'the gateway knows the accounts')
-  gateway.advance(61_000)
+  for (const key of [secondKey, otherKey, suspended]) await gateway.untilKnown(key)
 })
 after(() => gateway.close())
 

@@ -17,10 +17,7 @@ before(async () => {
     keys[name] = gateway.store.createKey(name).key
   }
   gateway.store.setAccountState('suspended', 'suspended')
-  await until(async () => {
-    gateway.advance(61_000)
-    return (await tell({ key: keys['fresh'], body: '[]' })) !== '401 invalid_api_key'
-  }, 'the gateway knows the accounts')
+  for (const key of Object.values(keys)) await gateway.untilKnown(key)
 })
 after(() => gateway.close())
 

@@ -3,7 +3,6 @@ import { request } from 'node:http'
 import test, { after, before } from 'node:test'
 import { answers, asks, frames, type Native, named, paths, startNative, wireNames } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
-import { until } from '../support/waiting.ts'
 
 let native: Native
 before(async () => {
@@ -119,7 +118,7 @@ test('P4 F-U46 of the upstream’s headers nothing travels', async () => {
 test('P6 the conversation key upstream is stable for an account and different for another', async () => {
   native.gateway.store.createAccount('second', 1_000_000_000n)
   const { key } = native.gateway.store.createKey('second')
-  await until(() => native.gateway.ledger.accounts.size === 2, 'the gateway knows the second account')
+  await native.gateway.untilKnown(key)
   const sentBy = async (headers: Record<string, string>) => {
     native.upstream.play(whole(answers.chat))
     assert.equal((await native.ask('chat', { prompt_cache_key: 'canary-session' }, headers)).status, 200)

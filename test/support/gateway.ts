@@ -3,6 +3,7 @@ import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { parseCredits } from '../../src/accounts/credit.ts'
+import { digestKey } from '../../src/accounts/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { tick } from '../../src/gateway/gateway.ts'
 import { createLog } from '../../src/process/log.ts'
@@ -45,6 +46,8 @@ export type TestGateway = {
   unended(): number
   /** Puts the same configuration with these parts changed in force, as SIGHUP does. */
   reload(more: Record<string, unknown>): void
+  /** Waits until it has heard of a key that was made in the store, and of the state that its account is in there. */
+  untilKnown(key: string): Promise<void>
   /** POSTs JSON with the key. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
   /** Answers so far that no client's types hold, each told once. What nobody takes makes `close` throw. */
@@ -166,6 +169,11 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
       writeFileSync(configPath, stringify({ ...file, ...more }), { mode: 0o600 })
       server.reload(loadConfig({ config: configPath }, {}, folder))
     },
+    untilKnown: (key) =>
+      until(() => {
+        const account = ledger.directory.findKnownKey(digestKey(key))?.account
+        return account && account.state === store.findAccount(account.id).state
+      }, 'the gateway knows a new key'),
     post: (path, body, headers = {}) =>
       fetch(url + path, {
         method: 'POST',

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
-import { digestKey } from '../../src/accounts/keys.ts'
 import type { WireName } from '../../src/catalog/model.ts'
 import { testModel } from '../support/gateway.ts'
-import { until } from '../support/waiting.ts'
 import type { Json } from './cases.ts'
 import { accumulate } from './clients.ts'
 import {
@@ -151,7 +149,7 @@ test('Q112 P6 one conversation key of two accounts is two keys upstream, each al
   playPlain('chat')
   gateway.store.createAccount('other', 10_000_000_000n)
   const { key: otherKey } = gateway.store.createKey('other')
-  await untilKnown(otherKey)
+  await gateway.untilKnown(otherKey)
   playPlain('chat')
   const asking: [WireName, Json, Record<string, string>][] = [
     ['responses', say('responses', 'chat', { prompt_cache_key: 'k' }), {}],
@@ -172,10 +170,6 @@ test('Q112 P6 one conversation key of two accounts is two keys upstream, each al
   assert.equal(others[0], others[1])
   assert.notEqual(mine[0], others[0])
 })
-
-async function untilKnown(key: string): Promise<void> {
-  await until(() => gateway.ledger.directory.findKey(digestKey(key)), 'the key of the other account is known')
-}
 
 for (const client of ['chat', 'responses'] as const) {
   test(`T5 a ${client} client's conversation key sets cache marks for a messages model; without one there are none`, async () => {
@@ -267,7 +261,7 @@ test('T7 an envelope of another model, of another account, or changed, is as if 
   assert.deepEqual(await givenBack([{ ...sealed, encrypted_content: changed }, output[1]!]), onlyText)
   gateway.store.createAccount('stranger', 10_000_000_000n)
   const { key } = gateway.store.createKey('stranger')
-  await untilKnown(key)
+  await gateway.untilKnown(key)
   gateway.play(sse(thoughtful))
   assert.deepEqual(await givenBack(output, 'plain-messages', { authorization: `Bearer ${key}` }), onlyText)
 })

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { chmodSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import test from 'node:test'
+import { explainErrors, openDatabase, resultCode, StoreError, transact } from '../../src/store/sqlite/open.ts'
+import { testFolder } from '../support/folder.ts'
+
+const newPath = () => join(testFolder('cures'), 'deep', 'triwire.db')
+
+test('F-S7 the folder of a new store is made, for its owner only', () => {
+  const path = newPath()
+  openDatabase(path).close()
+  assert.equal(statSync(dirname(path)).mode & 0o777, 0o700)
+})
+
+test('a store is refused when the files beside it can be read by others, and is not touched then', () => {
+  for (const beside of ['-wal', '-shm']) {
+    const path = newPath()
+    openDatabase(path).close()
+    writeFileSync(path + beside, '')
+    chmodSync(path + beside, 0o604)
+    assert.throws(
+      () => openDatabase(path),
+      new StoreError(`${path}${beside} can be read by other users (mode 0604): run chmod 600 ${path}${beside}`),
+    )
+  }
+})
+
+test('F-S6 each failure that an operator can mend is told with the file and the cure, and keeps its cause', () => {
+  const cures = {
+    5: 'is locked by another process: try again when it is done',
+    8: 'cannot be written: check its owner and its file system',
+    10: 'cannot be read or written: check the disk',
+    11: 'is damaged: restore a backup',
+    13: 'cannot grow: the disk is full',
+    14: 'cannot be opened: check its folder and its owner',
+    26: 'is not a triwire store, or is damaged: name another file with --store, or restore a backup',
+  }
+  for (const [code, cure] of Object.entries(cures)) {
+    // The upper bits of a code tell more than anybody asked.
+    const failure = Object.assign(new Error('from SQLite'), { errcode: Number(code) | 0x300 })
+    assert.throws(
+      () => explainErrors('/a/store.db', () => fail(failure)),
+      (error) => error instanceof StoreError && error.message === `/a/store.db ${cure}` && error.cause === failure,
+    )
+  }
+  const other = Object.assign(new Error('from SQLite'), { errcode: 1 })
+  assert.throws(() => explainErrors('/a/store.db', () => fail(other)), other)
+  assert.equal(
+    explainErrors('/a/store.db', () => 7),
+    7,
+  )
+})
+
+test('what is no failure of SQLite has no code', () => {
+  assert.equal(resultCode(new Error('x')), 0)
+  assert.equal(resultCode(undefined), 0)
+})
+
+test('F-S7 a file that cannot be migrated is closed again', () => {
+  const path = newPath()
+  openDatabase(path).close()
+  const before = new DatabaseSync(path)
+  before.exec('PRAGMA user_version = 99')
+  before.close()
+  assert.throws(() => openDatabase(path), /schema version 99/)
+  // With a connection left open the log would still lie beside the file.
+  assert.equal(statSync(`${path}-wal`, { throwIfNoEntry: false }), undefined)
+})
+
+test('a failure that has ended its transaction itself is told, and not that of the rollback', () => {
+  const db = new DatabaseSync(':memory:')
+  const failure = new Error('the first one')
+  const work = () => {
+    db.exec('ROLLBACK')
+    throw failure
+  }
+  assert.throws(() => transact(db, work), failure)
+  db.close()
+})
+
+function fail(error: Error): never {
+  throw error
+}

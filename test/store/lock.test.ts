@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { lockStore } from '../../src/store/sqlite/lock.ts'
+import { StoreError } from '../../src/store/sqlite/open.ts'
+import { testFolder } from '../support/folder.ts'
+
+test('F-P16 the lock is made with its folder, for its owner only, and another server is refused until it is released', () => {
+  const path = join(testFolder('lock'), 'deep', 'triwire.db')
+  const release = lockStore(path)
+  assert.equal(statSync(`${path}.lock`).mode & 0o777, 0o600)
+  assert.equal(statSync(join(path, '..')).mode & 0o777, 0o700)
+  assert.throws(
+    () => lockStore(path),
+    (error) => error instanceof StoreError && error.message.includes(`Another triwire server is running on ${path}`),
+  )
+  release()
+  lockStore(path)()
+  // The store itself is nobody's business here.
+  assert.equal(existsSync(path), false)
+})
+
+test('F-P16 what is wrong with the lock file itself is not told as another server', () => {
+  const path = join(testFolder('lock'), 'triwire.db')
+  writeFileSync(`${path}.lock`, 'not a database '.repeat(100))
+  assert.throws(
+    () => lockStore(path),
+    (error) => !(error instanceof StoreError) && /not a database/.test(String(error)),
+  )
+})
