@@ -380,3 +380,37 @@ test('verify compares ledger and access log both ways', (t) => {
     'request req_4: billed in the log, not in the ledger',
   ])
 })
+
+test('C15 F-S3 what a connection remembers of its chains is good only until somebody else commits', (t) => {
+  const path = createPath(t)
+  const one = openStore(path)
+  const two = openStore(path)
+  const { id } = one.createAccount('one', 1_000_000_000n)
+  for (let round = 0; round < 3; round++) {
+    assert.deepEqual(one.postDebits([createDebitRow(`req_a${round}`, id)]), ['posted'])
+    assert.deepEqual(two.postDebits([createDebitRow(`req_b${round}`, id)]), ['posted'])
+    one.credit(id, 5n, `payment ${round}`)
+    assert.deepEqual(one.postDebits([createDebitRow(`req_c${round}`, id)]), ['posted'])
+  }
+  assert.deepEqual(one.verify(verifyOptions), [])
+  one.close()
+  two.close()
+})
+
+test('C15 F-S3 what is rolled back is not remembered', (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  const { id } = store.createAccount('one', 1_000_000_000n)
+  assert.deepEqual(store.postDebits([createDebitRow('req_1', id)]), ['posted'])
+  const broken = createDebitRow('req_3', id)
+  // Not the debit's own trouble but a bug: the whole batch goes back.
+  Object.defineProperty(broken, 'usage', {
+    get() {
+      throw new Error('a bug')
+    },
+  })
+  assert.throws(() => store.postDebits([createDebitRow('req_2', id), broken]), /a bug/)
+  assert.deepEqual(store.postDebits([createDebitRow('req_2', id)]), ['posted'])
+  assert.deepEqual(store.verify(verifyOptions), [])
+  store.close()
+})

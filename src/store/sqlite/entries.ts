@@ -3,7 +3,7 @@ import { isSame, returnReference } from '../../accounts/entries.ts'
 import type { DebitRow, Posting } from '../../accounts/poster.ts'
 import { type Batch, createAppender } from './append.ts'
 import { creditRow, debitRow, isWellTyped, readEntry, returnRow } from './entry.ts'
-import { resultCode, transact } from './open.ts'
+import { resultCode } from './open.ts'
 
 export type Credit = { accountId: string; amountNanos: bigint; reference: string }
 
@@ -14,11 +14,7 @@ export type Entries = ReturnType<typeof createEntries>
  * written in one transaction.
  */
 export function createEntries(db: DatabaseSync, nowMs: () => number) {
-  const { inBatch, append } = createAppender(db, nowMs)
-  const insertPrices = db.prepare(
-    `INSERT INTO prices (version, input, cache_read, cache_write, cache_write_1h, output)
-     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
-  )
+  const { inTransaction, inBatch, append, notePrices } = createAppender(db, nowMs)
   const byReference = db.prepare('SELECT * FROM entries WHERE reference = ?')
   const byRequestId = db.prepare('SELECT * FROM entries WHERE request_id = ?')
   const balanceOf = db.prepare('SELECT balance FROM accounts WHERE id = ?')
@@ -41,14 +37,12 @@ export function createEntries(db: DatabaseSync, nowMs: () => number) {
 
   /** All of them in one transaction, durable when it returns. Each request id is posted once, ever. */
   function postDebits(debits: readonly DebitRow[]): Posting[] {
-    const versions = new Set<string>()
-    return transact(db, () => inBatch((batch) => debits.map((debit) => postDebit(batch, versions, debit))))
+    return inTransaction((batch) => debits.map((debit) => postDebit(batch, debit)))
   }
 
-  function postDebit(batch: Batch, versions: Set<string>, debit: DebitRow): Posting {
+  function postDebit(batch: Batch, debit: DebitRow): Posting {
     try {
-      if (!versions.has(debit.priceVersion)) notePrices(debit)
-      versions.add(debit.priceVersion)
+      notePrices(batch, debit)
       const row = debitRow(debit)
       if (isWellTyped(row) && append(batch, debit.accountId, row, -debit.amountNanos)) return 'posted'
     } catch (error) {
@@ -59,23 +53,12 @@ export function createEntries(db: DatabaseSync, nowMs: () => number) {
     return isSame(readEntry(earlier), debit) ? 'exists' : 'conflict'
   }
 
-  function notePrices({ priceVersion, prices }: DebitRow): void {
-    insertPrices.run(
-      priceVersion,
-      prices.inputNanos,
-      prices.cacheReadNanos,
-      prices.cacheWriteNanos,
-      prices.cacheWrite1hNanos,
-      prices.outputNanos,
-    )
-  }
-
   /**
    * Gives back debits whose clients were refused (ruling C13), each once, ever.
    * @returns `absent` where there is no such debit.
    */
   function postReturns(requestIds: readonly string[]): ('posted' | 'exists' | 'absent')[] {
-    return transact(db, () => inBatch((batch) => requestIds.map((requestId) => postReturn(batch, requestId))))
+    return inTransaction((batch) => requestIds.map((requestId) => postReturn(batch, requestId)))
   }
 
   function postReturn(batch: Batch, requestId: string): 'posted' | 'exists' | 'absent' {

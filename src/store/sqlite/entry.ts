@@ -21,8 +21,11 @@ const columns = ['id', ...chainedColumns, 'digest'] as const
 export const insertEntrySql = `INSERT INTO entries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
 
 /** In the order of `insertEntrySql`. Without an id the database gives it the next one. */
-export function valuesOf(row: EntryRow & { id?: unknown }): Value[] {
-  return columns.map((column) => (row[column] ?? null) as Value)
+export function valuesOf(row: ChainedRow & { id?: unknown }, digest: string): Value[] {
+  const values: Value[] = [(row.id ?? null) as Value]
+  for (const column of chainedColumns) values.push((row[column] ?? null) as Value)
+  values.push(digest)
+  return values
 }
 
 /** What all entries have in common, with empty fields for what only some have. */
@@ -31,25 +34,32 @@ const blankRow = Object.fromEntries(chainedColumns.map((column) => [column, null
   Value
 >
 
-export type RowPart = Partial<typeof blankRow>
+/** A row but for its place in the chain, which is empty. */
+export type UnplacedRow = typeof blankRow
 
-export function creditRow(amountNanos: bigint, reference: string, createdMs: number): RowPart {
-  return { kind: 'credit', amount: amountNanos, reference, priced_calls: 0, created_ms: createdMs }
+export function creditRow(amountNanos: bigint, reference: string, createdMs: number): UnplacedRow {
+  return { ...blankRow, kind: 'credit', amount: amountNanos, reference, priced_calls: 0, created_ms: createdMs }
 }
 
 /** The debit's own origin, so that what is filtered and summed by key or model sums to nothing. */
-export function returnRow(debit: Record<string, unknown>, createdMs: number): RowPart {
+export function returnRow(debit: Record<string, unknown>, createdMs: number): UnplacedRow {
   const { key_id, client_wire, model, model_wire, upstream, upstream_account } = debit as Record<string, Value>
   return {
     ...creditRow(debit.amount as bigint, returnReference(debit.request_id as string), createdMs),
-    ...{ key_id, client_wire, model, model_wire, upstream, upstream_account },
+    key_id: key_id!,
+    client_wire: client_wire!,
+    model: model!,
+    model_wire: model_wire!,
+    upstream: upstream!,
+    upstream_account: upstream_account!,
     usage_source: 'waived',
   }
 }
 
-export function debitRow(debit: DebitRow): RowPart {
+export function debitRow(debit: DebitRow): UnplacedRow {
   const { usage } = debit
   return {
+    ...blankRow,
     kind: 'debit',
     amount: debit.amountNanos,
     request_id: debit.requestId,
@@ -73,7 +83,7 @@ export function debitRow(debit: DebitRow): RowPart {
   }
 }
 
-const integers = new Set<string>([
+const integers = [
   'amount',
   'input_tokens',
   'cache_read_tokens',
@@ -83,20 +93,17 @@ const integers = new Set<string>([
   'reasoning_tokens',
   'priced_calls',
   'created_ms',
-])
+] as const
+const place = ['seq', 'balance_after', 'posted_ms'] as const
+const texts = chainedColumns.filter((column) => ![...integers, ...place].some((other) => other === column))
 
 /** Whether the database will keep each value as it is: what it converts would not be what the digest was made of. */
-export function isWellTyped(row: RowPart): boolean {
-  return Object.entries(row).every(([column, value]) =>
-    integers.has(column)
-      ? typeof value === 'bigint' || Number.isSafeInteger(value)
-      : value === null || typeof value === 'string',
-  )
-}
-
-/** A row with everything but its place in the chain. */
-export function fullRow(part: RowPart): typeof blankRow {
-  return { ...blankRow, ...part }
+export function isWellTyped(row: UnplacedRow): boolean {
+  for (const column of integers) {
+    if (typeof row[column] !== 'bigint' && !Number.isSafeInteger(row[column])) return false
+  }
+  for (const column of texts) if (row[column] !== null && typeof row[column] !== 'string') return false
+  return true
 }
 
 export function readEntry(row: Record<string, unknown>): Entry {

@@ -11,13 +11,7 @@ export function createListing(db: DatabaseSync) {
   const named = `SELECT e.*, a.name AS account_name, k.prefix AS key_prefix, k.label AS key_label FROM entries e
     LEFT JOIN accounts a ON a.id = e.account_id LEFT JOIN keys k ON k.id = e.key_id`
   const byRequestId = db.prepare(`${named} WHERE e.request_id = ?`)
-  // One step of the index for each model, however many entries it has.
-  const models = db.prepare(
-    `WITH RECURSIVE found (model) AS (
-       SELECT min(model) FROM entries WHERE model IS NOT NULL
-       UNION ALL SELECT (SELECT min(model) FROM entries WHERE model > found.model) FROM found WHERE found.model IS NOT NULL
-     ) SELECT model FROM found WHERE model IS NOT NULL`,
-  )
+  const models = db.prepare('SELECT DISTINCT model FROM entries WHERE model IS NOT NULL ORDER BY model')
   return { findEntry, listEntries, eachEntry, sumEntries, listModels }
 
   function findEntry(requestId: string): ListedEntry | undefined {
@@ -64,7 +58,14 @@ export function createListing(db: DatabaseSync) {
 function conditions({ accountId, keyIds, model, sinceMs, untilMs }: EntryFilter) {
   const parts: [sql: string, values: readonly (string | number)[]][] = []
   if (accountId !== undefined) parts.push(['e.account_id = ?', [accountId]])
-  if (keyIds) parts.push([`e.key_id IN (${keyIds.map(() => '?').join(', ')})`, keyIds])
+  if (keyIds) {
+    const list = keyIds.map(() => '?').join(', ')
+    parts.push([`e.key_id IN (${list})`, keyIds])
+    // By the key's account, whose entries an index has together.
+    if (accountId === undefined) {
+      parts.push([`e.account_id IN (SELECT account_id FROM keys WHERE id IN (${list}))`, keyIds])
+    }
+  }
   if (model !== undefined) parts.push(['e.model = ?', [model]])
   if (sinceMs !== undefined) parts.push(['e.posted_ms >= ?', [sinceMs]])
   if (untilMs !== undefined) parts.push(['e.posted_ms < ?', [untilMs]])

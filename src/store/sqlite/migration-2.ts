@@ -21,7 +21,7 @@ function chainOldEntries(db: DatabaseSync): void {
     const posted_ms = Math.max(Number(old.created_ms), previous?.posted_ms ?? 0)
     const row = { ...unnamed, ...old, posted_ms } as Omit<EntryRow, 'digest'>
     const digest = digestEntry(row, previous?.digest ?? null)
-    insert.run(...valuesOf({ ...row, digest }))
+    insert.run(...valuesOf(row, digest))
     last = { account_id: row.account_id, posted_ms, digest }
   }
 }
@@ -54,7 +54,7 @@ const tables = `
     kind TEXT NOT NULL CHECK (kind IN ('credit', 'debit')),
     amount INTEGER NOT NULL,             -- a credit adds it, a debit takes it away
     balance_after INTEGER NOT NULL,
-    reference TEXT UNIQUE,               -- of a return: 'return:' and the request id of the debit that it gives back
+    reference TEXT,                      -- of a return: 'return:' and the request id of the debit that it gives back
     request_id TEXT UNIQUE,
     key_id TEXT,                         -- this one and the wires and upstreams: null in entries of the first release
     client_wire TEXT,
@@ -84,10 +84,9 @@ const tables = `
 
 const indexesAndTriggers = `
   DROP TABLE old_entries;
-  -- Those of one account are found by its numbers.
+  CREATE UNIQUE INDEX entries_reference ON entries (reference) WHERE reference IS NOT NULL;
+  -- Those of one account, and so of one key, are found by its numbers. Every index more is paid by every debit.
   CREATE INDEX entries_posted ON entries (posted_ms);
-  CREATE INDEX entries_key ON entries (key_id, posted_ms) WHERE key_id IS NOT NULL;
-  CREATE INDEX entries_model ON entries (model, posted_ms) WHERE model IS NOT NULL;
 
   CREATE TRIGGER entries_are_not_changed BEFORE UPDATE ON entries
     BEGIN SELECT RAISE(ABORT, 'ledger entries are never changed'); END;
