@@ -8,7 +8,7 @@ import { Delivery } from './delivery.ts'
 import { findModel } from './find-model.ts'
 import type { Gateway } from './gateway.ts'
 import { identify } from './identify.ts'
-import { passThrough } from './pass-through.ts'
+import { exchangeNatively } from './native.ts'
 import type { CallRecord } from './record.ts'
 import type { Snapshot } from './snapshot.ts'
 import { translate } from './translate.ts'
@@ -35,7 +35,7 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
   const conversationKey = readConversationKey(wire, body, (name) => call.header(name))
   checkFields(wire, body)
   const scopedKey = conversationKey === undefined ? undefined : gateway.scopeKey(account.id, conversationKey)
-  const connect = model.wire === call.wire ? passThrough : translate
+  const connect = model.wire === call.wire ? exchangeNatively : translate
   const exchange = connect({ gateway, call, accountId: account.id, model, body, scopedKey })
   record.stream = exchange.stream
   if (exchange.losses.length > 0) record.losses = exchange.losses

@@ -8,7 +8,7 @@ import { Delivery } from '../../src/gateway/delivery.ts'
 import type { Exchange } from '../../src/gateway/exchange.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { tick } from '../../src/gateway/gateway.ts'
-import { passThrough } from '../../src/gateway/pass-through.ts'
+import { exchangeNatively } from '../../src/gateway/native.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
 import type { Snapshot } from '../../src/gateway/snapshot.ts'
 import { createPool } from '../../src/upstream/pool.ts'
@@ -199,7 +199,7 @@ export function startRig(options: RigOptions = {}): Rig {
   )
   const account = { id: 'acct_1', name: 'tester', state: 'active' }
   const key = { id: 'key_1', prefix: 'sk-tri-12345678', account, expiresMs: undefined } as unknown as ApiKey
-  const exchange = passThrough({ gateway, call, accountId: account.id, model, body, scopedKey: undefined })
+  const exchange = exchangeNatively({ gateway, call, accountId: account.id, model, body, scopedKey: undefined })
   const rig: Rig = {
     gateway,
     snapshot,

@@ -6,7 +6,7 @@ import { type Asked, createOutgoing, type Exchange } from './exchange.ts'
 import { upstreamHeaders } from './upstream-headers.ts'
 
 /** The exchange within one wire: the body's bytes with the edits of ruling P1, the answer's with those of P2. */
-export function passThrough({ gateway, call, model, body, scopedKey }: Asked): Exchange {
+export function exchangeNatively({ gateway, call, model, body, scopedKey }: Asked): Exchange {
   const { native, path, credential } = wires[model.wire]
   const { sealer } = gateway
   const isOurSeal = (text: string) => sealer.isOurs(text)
