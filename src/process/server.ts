@@ -13,18 +13,13 @@ import { createEdge, type EdgeRefusal } from '../http/server.ts'
 import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createUpstreams } from '../upstream/send.ts'
+import { drainEdge } from './drain.ts'
 import { createLoadWatch, type LoadWatch } from './load-watch.ts'
 import type { Log } from './log.ts'
 import { readSealKey } from './seal-key.ts'
 
 /** How often the deadlines of running requests are looked at. */
 const tickMs = 250
-
-/** How long what was cut at the drain's deadline may take to be settled and written out (faults F-P3). */
-const cutMs = 4_000
-
-/** How often a drain looks whether it is over. */
-const lookMs = 20
 
 const headerBytesMax = 16_384
 const headersMax = 100
@@ -147,35 +142,15 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 
   async function drain(delayMs: number, deadlineMs: number): Promise<void> {
     isDraining = true
-    log.event('info', 'drain', { live: edge.running, delay_ms: delayMs })
-    // A load balancer needs a moment to learn that we are leaving.
-    await waitUntil(() => isHurried, delayMs)
-    isReady = false
-    edge.server.close()
-    edge.server.closeIdleConnections()
-    let reported = clockMs()
-    await waitUntil(() => {
-      if (clockMs() - reported >= 5_000) {
-        reported = clockMs()
-        log.event('info', 'drain', { live: edge.running })
-      }
-      return isHurried || edge.running === 0
-    }, deadlineMs)
-    if (edge.running > 0) log.event('info', 'drain_cut', { live: edge.running })
-    for (const delivery of [...gateway.deliveries]) delivery.shutDown()
-    // Their ends are on the way; a client that does not read gets no more than this.
-    await waitUntil(() => gateway.deliveries.size === 0 && edge.running === 0, cutMs)
-    edge.server.closeAllConnections()
+    const onClosing = () => {
+      isReady = false
+    }
+    await drainEdge({ edge, gateway, clockMs, log, isHurried: () => isHurried, onClosing }, { delayMs, deadlineMs })
     admin.close()
     admin.closeAllConnections()
     clearInterval(ticker)
     load.stop()
     await snapshots.close()
-  }
-
-  /** Until it is so, or so long by the clock that was given, which a test turns. */
-  async function waitUntil(isSo: () => boolean, forMs: number): Promise<void> {
-    for (const end = clockMs() + forMs; !isSo() && clockMs() < end; ) await sleep(lookMs)
   }
 }
 
@@ -199,8 +174,4 @@ function listen(server: Server, address: Address): Promise<Address> {
       resolve({ host: address.host, port: (server.address() as AddressInfo).port })
     })
   })
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

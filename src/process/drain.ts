@@ -1,0 +1,55 @@
+import type { Gateway } from '../gateway/gateway.ts'
+import type { Edge } from '../http/server.ts'
+import type { Log } from './log.ts'
+
+/** How long what was cut at the drain's deadline may take to be settled and written out (faults F-P3). */
+const cutMs = 4_000
+
+/** How often a drain looks whether it is over. */
+const lookMs = 20
+
+export type Draining = {
+  edge: Edge
+  gateway: Gateway
+  /** Monotonic; a test's is turned by hand. */
+  clockMs: () => number
+  log: Log
+  /** True once nobody wants to wait any more. */
+  isHurried: () => boolean
+  /** From now on no connection is taken. */
+  onClosing: () => void
+}
+
+/** Ends what runs: new connections for the delay, then none; streams until the deadline, then they are cut (reliability §7). */
+export async function drainEdge(
+  { edge, gateway, clockMs, log, isHurried, onClosing }: Draining,
+  { delayMs, deadlineMs }: { delayMs: number; deadlineMs: number },
+): Promise<void> {
+  log.event('info', 'drain', { live: edge.running, delay_ms: delayMs })
+  // A load balancer needs a moment to learn that we are leaving.
+  await waitUntil(isHurried, delayMs)
+  onClosing()
+  edge.server.close()
+  edge.server.closeIdleConnections()
+  let reported = clockMs()
+  await waitUntil(() => {
+    if (clockMs() - reported >= 5_000) {
+      reported = clockMs()
+      log.event('info', 'drain', { live: edge.running })
+    }
+    return isHurried() || edge.running === 0
+  }, deadlineMs)
+  if (edge.running > 0) log.event('info', 'drain_cut', { live: edge.running })
+  for (const delivery of [...gateway.deliveries]) delivery.shutDown()
+  // Their ends are on the way; a client that does not read gets no more than this.
+  await waitUntil(() => gateway.deliveries.size === 0 && edge.running === 0, cutMs)
+  edge.server.closeAllConnections()
+
+  async function waitUntil(isSo: () => boolean, forMs: number): Promise<void> {
+    for (const end = clockMs() + forMs; !isSo() && clockMs() < end; ) await sleep(lookMs)
+  }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
