@@ -15,7 +15,7 @@ const options = args.filter((arg) => arg.startsWith('--'))
 const named = args.filter((arg) => !arg.startsWith('--'))
 
 /** No test comes near it, on the busiest machine; a file has ten minutes, and says what it was doing (test/support/watch.ts). */
-const testLimitMs = 180_000
+const testLimitMs = 120_000
 
 const { status } = spawnSync(
   process.execPath,

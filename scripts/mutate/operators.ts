@@ -64,8 +64,8 @@ const methods: Record<string, string> = {
   reverse: '',
 }
 
-/** Statements of these are left out. */
-const effects = new Set(['CallExpression', 'AssignmentExpression', 'UpdateExpression', 'AwaitExpression'])
+/** An arrow with such a body is called for what it does. */
+const effects = new Set(['CallExpression', 'ChainExpression', 'AssignmentExpression', 'AwaitExpression'])
 
 /** Every change that is made to a file, in the order of the source. @param code without types */
 export function findMutants(file: string, code: string): Omit<Mutant, 'id'>[] {
@@ -171,7 +171,8 @@ function changesOf(node: AnyNode, parent: AnyNode | undefined, code: string): Fo
       break
     }
     case 'ExpressionStatement':
-      if (effects.has(node.expression.type) && !isSuper(node.expression)) {
+      // All of them: a statement that stays as it is must not begin with the parenthesis of a switch.
+      if (node.directive === undefined && !isSuper(node.expression)) {
         found.push({ operator: 'statement', after: '', start: node.start, end: node.end, kind: 'statement' })
       }
       break
