@@ -68,7 +68,7 @@ export function createAdmission({ balances, windows, isWritable, isShedding }: A
     if (isShedding()) return { ok: false, why: 'busy' }
     return whenThere(windows().take(account.id), (place) => {
       return place.ok
-        ? new Entry(balance, place)
+        ? new Entry(balance, place, isWritable)
         : { ok: false, why: 'rate', retryAfterSeconds: place.retryAfterSeconds }
     })
   }
@@ -78,17 +78,23 @@ class Entry implements Entered {
   readonly ok = true
   readonly #balance: Balance
   readonly #place: Place & { ok: true }
+  readonly #isWritable: () => boolean
 
-  constructor(balance: Balance, place: Place & { ok: true }) {
+  constructor(balance: Balance, place: Place & { ok: true }, isWritable: () => boolean) {
     this.#balance = balance
     this.#place = place
+    this.#isWritable = isWritable
   }
 
-  /** Credit is asked for again, since other requests may have taken their holds while this one's body was read. */
+  /**
+   * Asked for again, since while this one's body was read other requests may have taken their holds, or the store may have
+   * been lost (ruling C5).
+   */
   admit(holdNanos: bigint): Admitted | Refused {
+    if (!this.#isWritable()) return { ok: false, why: 'unwritable' }
     if (isAdmitted(this.#balance)) return { ok: true, release: hold(this.#balance, holdNanos) }
     this.#place.giveBack()
-    return { ok: false, why: 'all_held' }
+    return { ok: false, why: this.#balance.balanceNanos > 0n ? 'all_held' : 'no_credit' }
   }
 
   /** Its place was taken when it entered. */

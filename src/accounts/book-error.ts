@@ -1,3 +1,5 @@
+import { withoutKeys } from './keys.ts'
+
 export type BookErrorCode =
   | 'name_invalid'
   | 'name_taken'
@@ -19,8 +21,9 @@ export class BookError extends Error {
   readonly subject: string
 
   constructor(code: BookErrorCode, subject: string) {
-    super(`${code}: ${subject}`)
+    const shown = withoutKeys(subject)
+    super(`${code}: ${shown}`)
     this.code = code
-    this.subject = subject
+    this.subject = shown
   }
 }

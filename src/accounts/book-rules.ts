@@ -7,7 +7,7 @@ import { randomText } from '../ids/base62.ts'
 import { BookError } from './book-error.ts'
 import type { AccountRow, IssuedKey, KeyRow } from './book-rows.ts'
 import { readReturnReference } from './entries.ts'
-import { createKey as makeKey, mayHoldKey } from './keys.ts'
+import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 
 /** What a change asks about. */
 export type Question = {
@@ -102,7 +102,7 @@ export function createKey(idOrName: string, label: string | undefined, nowMs: nu
 
 export function revokeKey(idOrPrefix: string, nowMs: number): Change<KeyRow> {
   return {
-    about: { key: idOrPrefix },
+    about: { key: nameOfKey(idOrPrefix) },
     decide(facts) {
       const key = theKey(facts, idOrPrefix)
       if (key.revokedMs !== undefined) return { writes: [], result: key }
@@ -114,7 +114,7 @@ export function revokeKey(idOrPrefix: string, nowMs: number): Change<KeyRow> {
 
 export function rotateKey(idOrPrefix: string, graceMs: number, nowMs: number): Change<IssuedKey> {
   return {
-    about: { key: idOrPrefix },
+    about: { key: nameOfKey(idOrPrefix) },
     decide(facts) {
       const old = theKey(facts, idOrPrefix)
       if (old.revokedMs !== undefined) throw new BookError('key_revoked', old.id)

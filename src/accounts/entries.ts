@@ -65,6 +65,8 @@ export type Total = {
 export type LogLine = {
   requestId: string
   outcome: string
+  /** What our side knew of a failure; a debit is given back for `ledger_unsettled` alone (ruling C13). */
+  cause?: string | undefined
   /** None where nothing was billed. */
   amountNanos?: bigint | undefined
   accountId?: string | undefined

@@ -38,6 +38,16 @@ export function mayHoldKey(text: string): boolean {
   return text.includes(scheme)
 }
 
+/** A whole key as people may name it: by its first characters. Anything else as it is. */
+export function nameOfKey(text: string): string {
+  return form.test(text) ? text.slice(0, prefixChars) : text
+}
+
+/** A text that may be shown and kept: of a key in it, whole or not, the first characters at most (ruling U5). */
+export function withoutKeys(text: string): string {
+  return text.replace(/sk-tri-([0-9A-Za-z]{8})[0-9A-Za-z]+/g, 'sk-tri-$1…')
+}
+
 /** SHA-256 as base64url. A plain digest will do: a random key of this length cannot be guessed back. */
 export function digestKey(key: string): string {
   return hash('sha256', key, 'base64url')

@@ -24,6 +24,7 @@ export function readLogLine(text: string): LogLine | undefined {
     return {
       requestId: id,
       outcome: String(outcome),
+      cause: textOf(rest.cause),
       amountNanos: isBilled ? parseCredits(String(cost)) : undefined,
       accountId: textOf(rest.account_id),
       accountName: textOf(rest.account),

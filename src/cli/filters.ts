@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Books } from '../accounts/books.ts'
 import type { EntryFilter } from '../accounts/entries.ts'
+import { nameOfKey, withoutKeys } from '../accounts/keys.ts'
 import { explainBookError } from './book-errors.ts'
 
 /** What is typed to say which entries are meant. */
@@ -48,11 +49,14 @@ async function findAccountId(books: Books, account: string): Promise<string> {
 
 /** A label is of all keys that have it, which a rotated one and its successors do; of two accounts it means neither. */
 async function findKeyIds(books: Books, key: string, accountId: string | undefined): Promise<string[]> {
-  const found = (await books.findKeys(key)).filter((one) => accountId === undefined || one.accountId === accountId)
+  const shown = withoutKeys(key)
+  const found = (await books.findKeys(nameOfKey(key))).filter(
+    (one) => accountId === undefined || one.accountId === accountId,
+  )
   const whose = accountId === undefined ? '' : ' of that account'
-  if (!found.length) throw new Error(`--key: There is no key "${key}"${whose}: see triwire key list`)
+  if (!found.length) throw new Error(`--key: There is no key "${shown}"${whose}: see triwire key list`)
   if (new Set(found.map((one) => one.accountId)).size > 1)
-    throw new Error(`--key: Several accounts have a key "${key}": name one of them with --account`)
+    throw new Error(`--key: Several accounts have a key "${shown}": name one of them with --account`)
   return found.map(({ id }) => id)
 }
 

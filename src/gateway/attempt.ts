@@ -266,8 +266,11 @@ export class Attempt implements UpstreamListener, Ticking {
       return
     }
     const isSilent = nowMs - this.#lastByteMs >= idleMs
-    const isStuck = this.#state === 'streaming' && nowMs - this.#lastEventMs >= progressMs
-    if (isSilent || isStuck) this.#fail({ kind: 'truncated', text: '' }, 'upstream_stall')
+    // A whole body has no events: its bytes are its progress.
+    const isStuck = (this.#relay ?? this.#fold) !== undefined && nowMs - this.#lastEventMs >= progressMs
+    // A refusal that stalls is one all the same: its status alone says enough.
+    if (isSilent && this.#state === 'refusing') this.#refuse()
+    else if (isSilent || isStuck) this.#fail({ kind: 'truncated', text: '' }, 'upstream_stall')
   }
 
   #tell(relay: StreamRelay, text: string): void {

@@ -67,7 +67,8 @@ export type DeliveryParts = {
 /**
  * The client's side of one request: asks for attempts until one answers, shows what that one brings, and ends once,
  * whatever happens. Every way out leads through `#over`, behind `#settle` where something is to be billed (reliability
- * §1.1). Every way in is contained: a bug ends this request and no other (faults F-P7).
+ * §1.1). Every way in is contained, the client's and the ticker's here, the upstream's in the attempt: a bug ends this
+ * request and no other (faults F-P7).
  */
 export class Delivery implements AttemptListener, CallListener, Ticking {
   readonly #parts: DeliveryParts
@@ -139,14 +140,16 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     else if (relay.state === 'failed') {
       // What was said before the fault counts however the bytes arrive: the stream has begun (translation 4.1).
       this.#show(text, relay.hasShown)
-      this.#fail({ fault: relay.fault!, cause: 'upstream_error_event' })
+      const failure = { fault: relay.fault!, cause: 'upstream_error_event' }
+      this.#fail(failure, this.#judge(failure))
     } else this.#show(text, relay.hasShown)
   }
 
   onWhole(answer: WholeAnswer): void {
     if (this.#isEnding()) return
     if (answer.state === 'failed') {
-      this.#fail({ fault: answer.fault, cause: 'upstream_error_body' })
+      const failure = { fault: answer.fault, cause: 'upstream_error_body' }
+      this.#fail(failure, this.#judge(failure))
       return
     }
     const { call } = this.#parts
@@ -158,13 +161,18 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
 
   onFailure(failure: Failure): void {
     if (this.#isEnding()) return
-    const { snapshot, model } = this.#parts
-    const verdict = judge(failure, model)
-    const { target } = this.#attempt!
-    snapshot.pool.note(target, verdict, failure.retryAfterSeconds)
-    if (verdict.elsewhere === 'another') this.#tried = [...this.#tried, target]
+    const verdict = this.#judge(failure)
+    if (verdict.elsewhere === 'another') this.#tried = [...this.#tried, this.#attempt!.target]
     if (this.#mayTryAgain(verdict) && this.#try()) return
     this.#fail(failure, verdict)
+  }
+
+  /** What an attempt died of, which its pool hears of too. */
+  #judge(failure: Failure): Verdict {
+    const { snapshot, model } = this.#parts
+    const verdict = judge(failure, model)
+    snapshot.pool.note(this.#attempt!.target, verdict, failure.retryAfterSeconds)
+    return verdict
   }
 
   #mayTryAgain({ elsewhere }: Verdict): boolean {
@@ -399,6 +407,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
         // Neither database nor spool took it: the client does not get to see an end that is not on record.
         this.#record.cause = 'ledger_unsettled'
         this.#record.outcome = 'internal_error'
+        this.#record.costNanos = undefined
         if (wasOpen) call.destroy()
         this.#over(wasOpen ? undefined : error)
       },
@@ -424,11 +433,15 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     }
     gateway.deliveries.delete(this)
     call.listener = undefined
-    release()
-    if (this.#attempt?.isLingering) gateway.lingering.add(this.#attempt)
-    else this.#attempt?.abandon()
-    if (error) this.#reject(error)
-    else this.#resolve()
+    try {
+      release()
+      if (this.#attempt?.isLingering) gateway.lingering.add(this.#attempt)
+      else this.#attempt?.abandon()
+    } finally {
+      // Whatever goes wrong here, the request is over.
+      if (error) this.#reject(error)
+      else this.#resolve()
+    }
   }
 
   #isEnding(): boolean {

@@ -35,7 +35,7 @@ export type CallRecord = {
   endMs?: number
   usage?: Usage
   usageSource?: UsageSource
-  costNanos?: bigint
+  costNanos?: bigint | undefined
   /** Set by whoever decides it first; an answer of which nobody said otherwise is `ok`. */
   outcome?: Outcome
   losses?: readonly Loss[]

@@ -22,7 +22,10 @@ export type Snapshots = {
 export function createSnapshots(first: Snapshot): Snapshots {
   /** Requests by the snapshot they took; the one in force is always there. */
   const users = new Map<Snapshot, number>([[first, 0]])
+  /** No longer in force and without requests; an upstream that lingers may still keep a connection of theirs. */
+  const retired = new Set<Snapshot>()
   let current = first
+  let isClosed = false
   return {
     get current() {
       return current
@@ -39,7 +42,8 @@ export function createSnapshots(first: Snapshot): Snapshots {
       if (users.get(before) === 0) retire(before)
     },
     async close() {
-      await Promise.all([...users.keys()].map(({ upstreams }) => upstreams.close()))
+      isClosed = true
+      await Promise.all([...users.keys(), ...retired].map(({ upstreams }) => upstreams.close()))
     },
   }
 
@@ -50,7 +54,9 @@ export function createSnapshots(first: Snapshot): Snapshots {
   }
 
   function retire(snapshot: Snapshot): void {
+    if (isClosed) return
     users.delete(snapshot)
-    snapshot.upstreams.retire()
+    retired.add(snapshot)
+    snapshot.upstreams.retire().then(() => retired.delete(snapshot))
   }
 }

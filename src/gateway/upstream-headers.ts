@@ -1,4 +1,5 @@
 import type { Model } from '../catalog/model.ts'
+import type { VersionHeaders } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import type { Call } from './call.ts'
 import type { Exchange } from './exchange.ts'
@@ -10,13 +11,18 @@ import type { Exchange } from './exchange.ts'
 export function upstreamHeaders(call: Call, model: Model): Exchange['headersFor'] {
   const { versionHeaders } = wires[model.wire]
   if (!versionHeaders) return () => []
-  const { spellings, versionDefault } = versionHeaders
-  const named = (name: string) =>
-    call.wire === model.wire
-      ? spellings.map((spelling) => call.header(`${spelling}-${name}`)).find((value) => value !== undefined)
-      : undefined
-  const version = named('version') || versionDefault
-  const beta = named('beta')
+  const isTheirs = call.wire === model.wire
+  const version = (isTheirs && sent(call, versionHeaders, 'version')) || versionHeaders.versionDefault
+  return spell(version, (isTheirs && sent(call, versionHeaders, 'beta')) || undefined)
+}
+
+/** Of two spellings the first that was sent counts. */
+function sent(call: Call, { spellings }: VersionHeaders, name: string): string | undefined {
+  return spellings.map((spelling) => call.header(`${spelling}-${name}`)).find((value) => value !== undefined)
+}
+
+/** It holds two words and not the call, which an attempt may outlive. */
+function spell(version: string, beta: string | undefined): Exchange['headersFor'] {
   return ({ upstream: { messagesHeaders } }) => {
     const headers: [string, string][] = [[`${messagesHeaders}-version`, version]]
     if (beta) headers.push([`${messagesHeaders}-beta`, beta])

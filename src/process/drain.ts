@@ -40,9 +40,12 @@ export async function drainEdge(
     return isHurried() || edge.running === 0
   }, deadlineMs)
   if (edge.running > 0) log.event('info', 'drain_cut', { live: edge.running })
-  for (const delivery of [...gateway.deliveries]) delivery.shutDown()
-  // Their ends are on the way; a client that does not read gets no more than this.
-  await waitUntil(() => gateway.deliveries.size === 0 && edge.running === 0, cutMs)
+  // Their ends are on the way; a client that does not read gets no more than this. What comes through its checks meanwhile
+  // is cut as well.
+  await waitUntil(() => {
+    for (const delivery of [...gateway.deliveries]) delivery.shutDown()
+    return gateway.deliveries.size === 0 && edge.running === 0
+  }, cutMs)
   edge.server.closeAllConnections()
 
   async function waitUntil(isSo: () => boolean, forMs: number): Promise<void> {

@@ -35,6 +35,7 @@ async function run(options: ConfigOptions): Promise<void> {
   // Before the ledger is opened, so that the key it prints is known from the first request on.
   const demo = config.isBuiltIn ? await createDemo(config.store) : undefined
   let server: RunningServer | undefined
+  let stoppingMs: number | undefined
   const ledger = await openLedger({
     path: config.store,
     settleDeadlineMs: config.timeouts.settleDeadlineMs,
@@ -55,7 +56,6 @@ async function run(options: ConfigOptions): Promise<void> {
     await simulator?.close()
     throw error
   }
-  let stoppingMs: number | undefined
   process.on('SIGTERM', () => void stop('SIGTERM', config.timeouts.drainDelayMs))
   // Whoever types Ctrl-C has no load balancer that needs a moment.
   process.on('SIGINT', () => void stop('SIGINT', 0))
@@ -91,8 +91,8 @@ async function run(options: ConfigOptions): Promise<void> {
     try {
       let next = loadConfig(options)
       if (next.isBuiltIn && simulator) next = withSimulator(next, simulator.url)
-      config = next
       server?.reload(next)
+      config = next
       log.event('info', 'config_reloaded', { models: next.catalog.models.size })
     } catch (error) {
       // What is in force stays in force.

@@ -26,8 +26,9 @@ export function createUpstreams(config: ReadonlyMap<string, Upstream>, limits: S
       if (route === undefined) throw new Error(`${target.upstream.name} is no upstream of this configuration`)
       return fly(route, target, request, listener)
     },
-    retire() {
-      for (const route of routes.values()) void route.connections.close()
+    async retire() {
+      // What is cut while it retires is closed too.
+      await Promise.allSettled([...routes.values()].map((route) => route.connections.close()))
     },
     async close() {
       await Promise.all([...routes.values()].map((route) => route.connections.destroy()))

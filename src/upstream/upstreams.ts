@@ -48,8 +48,8 @@ export interface Flight {
 export interface Upstreams {
   /** @param target of the same configuration as these connections. */
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
-  /** Lets what is under way end, and then closes its connections: nothing more will be sent. */
-  retire(): void
+  /** Lets what is under way end, and then closes its connections: nothing more will be sent. Resolves when all are closed. */
+  retire(): Promise<void>
   /** Cuts what is under way. */
   close(): Promise<void>
 }

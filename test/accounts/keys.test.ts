@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
-import { createKey, digestKey, readKey } from '../../src/accounts/keys.ts'
+import { BookError } from '../../src/accounts/book-error.ts'
+import { createKey, digestKey, nameOfKey, readKey, withoutKeys } from '../../src/accounts/keys.ts'
 
 test('R4 a key has its form, 40 random characters and a checksum, and reads back to its digest', () => {
   const { key, id, prefix, digest } = createKey()
@@ -37,4 +38,13 @@ test('a key with one wrong character, a piece of a key and anything else are mal
   for (const text of ['', key.slice(1), `${key}0`, `${key}\n`, ` ${key}`, key.toUpperCase(), 'x'.repeat(100_000)]) {
     assert.equal(readKey(text).kind, 'malformed')
   }
+})
+
+test('U5 a whole key that is named is looked for by its first characters, and never shown', () => {
+  const { key, prefix } = createKey()
+  assert.equal(nameOfKey(key), prefix)
+  assert.equal(nameOfKey('key_1'), 'key_1')
+  assert.equal(withoutKeys(`no "${key}" here, nor ${key.slice(0, 30)}`), `no "${prefix}…" here, nor ${prefix}…`)
+  assert.equal(withoutKeys(prefix), prefix)
+  assert.doesNotMatch(new BookError('no_key', key).message + new BookError('no_account', key).subject, new RegExp(key))
 })

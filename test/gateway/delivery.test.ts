@@ -103,6 +103,7 @@ test('C3 C5 a debit that nobody can take: an answer nobody has seen is a 500, a 
     rig.ledger.refuse(new Error('no disk'))
     await rig.turn()
     assert.deepEqual([rig.record.outcome, rig.record.cause], ['internal_error', 'ledger_unsettled'])
+    assert.equal(rig.record.costNanos, undefined, 'nothing was billed')
     assert.equal(rig.client.isDestroyed, stream)
     assert.equal(rig.client.isEnded, false)
     assert.equal(rig.end?.error?.message, stream ? undefined : 'no disk')
@@ -474,4 +475,38 @@ test('H-F4 a request is let go when an answer begins, and kept while another att
   const refused = startRig()
   refused.sent[0]!.listener.onHead(400, 'application/json', json)
   assert.ok(refused.exchange.bodyFor(refused.sent[0]!.target).length > 0)
+})
+
+test('U1 F-U16 a refusal whose body stalls is told by its status, and so is how long to wait', async () => {
+  const rig = startRig()
+  rig.sent[0]!.listener.onHead(429, 'application/json', { ...json, 'retry-after': '7' })
+  rig.advance(120_000)
+  await rig.turn()
+  assert.deepEqual([codeOf(rig), rig.record.cause], ['rate_limit_exceeded', 'upstream_429'])
+  assert.equal((rig.end!.error as GatewayError).retryAfterSeconds, 7)
+  assertOver(rig)
+})
+
+test('F-P7 a release that throws ends its request all the same', async () => {
+  const rig = startRig()
+  rig.releaseBug = new Error('a bug of the release')
+  answerWhole(rig)
+  await rig.turn()
+  assert.ok(rig.end)
+  assert.deepEqual(rig.bugs, [rig.releaseBug])
+})
+
+test('U1 the pool hears of errors that come with status 200 too', async () => {
+  for (const stream of [false, true]) {
+    const rig = startRig({ stream })
+    const noted: string[] = []
+    rig.snapshot.pool.note = (_, verdict) => void noted.push(`${verdict.tell} ${verdict.cool}`)
+    const error = { error: { message: 'no', type: 'rate_limit_error' } }
+    if (stream) {
+      beginStream(rig, 0)
+      rig.sent[0]!.listener.onData(bytes(`data: ${JSON.stringify(error)}\n\n`))
+    } else answerWhole(rig, error)
+    await rig.turn()
+    assert.deepEqual(noted, ['capacity now'])
+  }
 })

@@ -65,6 +65,8 @@ export type Rig = {
   ledger: { isHeld: boolean; release(): void; refuse(error: Error): void }
   bugs: Error[]
   released: number
+  /** What giving the hold back throws. */
+  releaseBug: Error | undefined
   /** What `run` came to: undefined while it is under way. */
   end: { error: Error | undefined } | undefined
   advance(ms: number): void
@@ -127,7 +129,7 @@ export function startRig(options: RigOptions = {}): Rig {
           resume: () => act({ isPaused: false }),
         }
       },
-      retire() {},
+      async retire() {},
       async close() {},
     },
   }
@@ -215,6 +217,7 @@ export function startRig(options: RigOptions = {}): Rig {
     },
     bugs: [],
     released: 0,
+    releaseBug: undefined,
     end: undefined,
     advance(ms) {
       nowMs += ms
@@ -222,7 +225,10 @@ export function startRig(options: RigOptions = {}): Rig {
     },
     turn,
   }
-  const release = () => void rig.released++
+  const release = () => {
+    rig.released++
+    if (rig.releaseBug) throw rig.releaseBug
+  }
   new Delivery({ gateway, snapshot, call, record, key, model, exchange, affinity: undefined, release }).run().then(
     () => {
       rig.end = { error: undefined }

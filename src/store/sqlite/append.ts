@@ -66,7 +66,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number) {
 
   /** Accounts move once, behind the last of their entries. */
   function run<T>({ tails, versions }: Known, work: (batch: Batch) => T): T {
-    const headMs = Number(readHead.get()!.moment_ms)
+    // Who takes the row away loses what later heads are told apart by, not the service.
+    const headMs = Number(readHead.get()?.moment_ms ?? 0)
     const batch: Batch = { tails, versions, nowMs: nowMs(), headMs, moved: new Set() }
     const result = work(batch)
     for (const accountId of batch.moved) {

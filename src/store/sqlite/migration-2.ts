@@ -103,5 +103,8 @@ const indexesAndTriggers = `
            OR EXISTS (SELECT 1 FROM entries WHERE reference = NEW.reference);
     END;
   CREATE TRIGGER prices_are_not_replaced BEFORE INSERT ON prices
-    BEGIN SELECT RAISE(IGNORE) WHERE EXISTS (SELECT 1 FROM prices WHERE version = NEW.version); END;
+    BEGIN
+      SELECT RAISE(IGNORE) WHERE EXISTS (SELECT 1 FROM prices WHERE version = NEW.version);
+      SELECT RAISE(ABORT, 'prices of the ledger are never replaced') WHERE EXISTS (SELECT 1 FROM prices WHERE rowid = NEW.rowid);
+    END;
 `

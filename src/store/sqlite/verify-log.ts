@@ -33,11 +33,11 @@ export function createLogCheck(db: DatabaseSync, log: Iterable<LogLine>, finding
       return
     }
     const isEqual = isReturned
-      ? line.outcome === 'internal_error'
+      ? line.outcome === 'internal_error' && (line.cause === 'ledger_unsettled' || line.amountNanos === undefined)
       : line.amountNanos === amountNanos && line.outcome === bill.outcome
     if (!isEqual) {
       const ours = isReturned ? 'returned' : bill.outcome
-      const said = `${line.amountNanos ?? 0n} ${line.outcome}`
+      const said = `${line.amountNanos ?? 0n} ${line.outcome}${line.cause ? ` ${line.cause}` : ''}`
       findings.push(`request ${requestId}: the log says ${said}, the ledger ${amountNanos} ${ours}`)
     }
     for (const [what, said, booked] of differences(entry, bill, line))

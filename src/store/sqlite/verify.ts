@@ -19,7 +19,8 @@ export function audit(db: DatabaseSync, nowMs: number, options: VerifyOptions): 
 function fixMoment(db: DatabaseSync, nowMs: number): number {
   return transact(db, () => {
     const fix = db.prepare(
-      `UPDATE head SET moment_ms = max(?, moment_ms, (SELECT ifnull(max(posted_ms), 0) FROM entries)) RETURNING moment_ms`,
+      `INSERT INTO head (id, moment_ms) VALUES (1, max(?1, (SELECT ifnull(max(posted_ms), 0) FROM entries)))
+         ON CONFLICT (id) DO UPDATE SET moment_ms = max(moment_ms, excluded.moment_ms) RETURNING moment_ms`,
     )
     return Number(fix.get(nowMs)!.moment_ms)
   })
