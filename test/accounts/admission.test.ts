@@ -171,3 +171,15 @@ test('C5 what is owed is not spendable again when the store tells its balance, u
   balances.set('acct_1', 5n)
   assert.equal(whyOf(enter()), 'ok')
 })
+
+test('C5 R1 what was lost while a body was read is told at the hold: a store that takes no debits, credit that is spent', () => {
+  const { enter, state, balances, balance } = createGate()
+  const early = letIn(enter())
+  state.isWritable = false
+  assert.equal(whyOf(atOnce(early.admit(1n))), 'unwritable')
+  state.isWritable = true
+  const late = letIn(enter())
+  balances.set('acct_1', -3n)
+  assert.equal(whyOf(atOnce(late.admit(1n))), 'no_credit')
+  assert.deepEqual([balance.heldNanos, balance.running], [0n, 0])
+})

@@ -235,6 +235,13 @@ test('C13 a debit is given back once, under its own reference, and verify pairs 
     'request req_1: the log says 630000 ok, the ledger 630000 returned',
     'request req_2: the log says 0 internal_error, the ledger 630000 ok',
   ])
+  // A started answer that a bug of ours ended was shown and paid for: giving it back is a forgery.
+  const shown = { ...refused, amountNanos: costNanos }
+  assert.deepEqual(store.verify({ ...verifyOptions, log: [shown, billed] }), [
+    'request req_1: the log says 630000 internal_error, the ledger 630000 returned',
+  ])
+  const old = { ...shown, cause: 'ledger_unsettled' }
+  assert.deepEqual(store.verify({ ...verifyOptions, log: [old, billed] }), [])
 })
 
 test('C13 verify finds a return of another amount, of another account, before its debit, or of nothing', (t) => {
