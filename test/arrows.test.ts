@@ -29,7 +29,7 @@ const arrows: Record<string, Arrow> = {
   'wires/messages': dialect,
   'wires/chat': dialect,
   'wires/responses': { ...dialect, may: [...dialect.may!, 'errors'] },
-  accounts: { may: ['ids'], types: ['inference', 'catalog'], outside: ['node:crypto', 'node:zlib'] },
+  accounts: { may: ['ids', 'inference'], types: ['catalog'], outside: ['node:crypto', 'node:zlib'] },
   upstream: { may: ['errors'], types: ['catalog', 'config', 'inference'], outside: ['node:*', 'undici'] },
   gateway: {
     may: [

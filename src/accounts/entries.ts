@@ -1,3 +1,4 @@
+import { counters } from '../inference/usage.ts'
 import type { Head } from './chain.ts'
 import type { Debit, Origin } from './ledger.ts'
 import type { DebitRow } from './poster.ts'
@@ -119,12 +120,4 @@ export function isSame({ accountId, amountNanos, bill }: Entry, debit: DebitRow)
 
 const facts = ['model', 'priceVersion', 'usageSource', 'outcome', 'pricedCalls'] as const
 const origins = ['keyId', 'clientWire', 'modelWire', 'upstream', 'upstreamAccount'] as const
-const counters = [
-  'inputTokens',
-  'cacheReadTokens',
-  'cacheWriteTokens',
-  'cacheWrite1hTokens',
-  'outputTokens',
-  'reasoningTokens',
-] as const
 type Counter = (typeof counters)[number]

@@ -327,7 +327,7 @@ export class Attempt implements UpstreamListener, Ticking {
 
   #letGo(state: 'lingering' | 'over'): void {
     if (this.#state !== 'over') this.#move(state)
-    // Whoever waits for the upstream's end must not keep the answer, the client's call or the request.
+    // Whoever waits for the upstream's end must not keep the delivery and the answer.
     this.#listener = undefined
     this.#relay = undefined
     this.#fold = undefined

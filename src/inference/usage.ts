@@ -31,7 +31,8 @@ export type UsageReport = {
 /** Where the figures of a bill come from, weakest counter first (ruling C3). */
 export type UsageSource = 'final' | 'partial' | 'estimated' | 'waived'
 
-const counters = [
+/** The counters of a usage, by name. */
+export const counters = [
   'inputTokens',
   'cacheReadTokens',
   'cacheWriteTokens',
