@@ -12,9 +12,15 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
   }
   const object = asObject(body)
   const error = object?.['error'] ?? object?.['detail'] ?? object
-  const { code } = faultOfError(error)
+  const { code, threadCode } = faultOfError(error)
   const said = [asObject(error)?.['message'], error, object?.['message']].find((text) => typeof text === 'string')
-  return { kind: kindOfStatus(status), status, text: (said as string | undefined) ?? '', ...(code ? { code } : {}) }
+  return {
+    kind: kindOfStatus(status),
+    status,
+    text: (said as string | undefined) ?? '',
+    ...(code && { code }),
+    ...(threadCode && { threadCode }),
+  }
 }
 
 /** The fault that a JSON body with an error tells of, or undefined. */

@@ -9,6 +9,7 @@ import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
 import { MessagesNativeStream } from './native-stream.ts'
 import { createDecoder, createEncoder } from './stream.ts'
+import { refuseThread } from './thread.ts'
 
 /** The messages wire (spec 4.1, 4.2). */
 export const messages: Wire = {
@@ -18,6 +19,7 @@ export const messages: Wire = {
     conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
     caps: ['max_tokens'],
     isCapRequired: true,
+    check: refuseThread,
   },
   fields: messagesFields,
   callIdPrefix: 'toolu_',
