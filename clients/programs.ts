@@ -22,7 +22,13 @@ export const programs: readonly Program[] = [
   python('pydantic-ai', 'pydantic-ai-slim', 'pydantic-ai', 'pydantic_ai_sdk.py', everyWire),
   python('instructor', 'instructor', 'instructor', 'instructor_sdk.py', everyWire),
   python('llama-index', 'llama-index-core', 'llama-index', 'llama_index_sdk.py', everyWire),
+  go('openai-go', 'github.com/openai/openai-go/v3', ['chat', 'responses']),
+  go('anthropic-sdk-go', 'github.com/anthropics/anthropic-sdk-go', ['messages']),
 ]
+
+function go(client: string, name: string, wires: readonly WireName[]): Program {
+  return { client, kind: 'go', source: { from: 'go', package: name, bin: client }, wires }
+}
 
 function python(
   client: string,

@@ -146,7 +146,7 @@ function scriptOf(
   const turns: object[] = [
     ...calls,
     { reasoning: 'Now read it back.', tool_calls: [tools.read(first)] },
-    tools.done ? { tool_calls: [tools.done(says)] } : { reply: says },
+    { reply: says, ...(tools.done && { tool_calls: [tools.done(says)] }) },
   ]
   const places: Record<FailureName, number> = { '429': 0, '529': 1, '500': 2, 'cut in text': -1, 'cut in a call': -1 }
   return {

@@ -54,6 +54,7 @@ export const pythonAgents: readonly Agent[] = [
       write: (path, content) => ({ name: 'save', arguments: { path, content } }),
       run: (command) => ({ name: 'shell', arguments: { command } }),
       read: (path) => ({ name: 'read', arguments: { path } }),
+      done: () => ({ name: 'complete', arguments: {} }),
     },
     keyed: [],
     reasons: [],

@@ -249,20 +249,26 @@ func responseToolsCase() error {
 	if err != nil {
 		return err
 	}
-	calls := 0
+	results := responses.ResponseInputParam{}
 	for _, item := range said.Output {
 		if item.Type == "function_call" {
-			calls++
 			call := item.AsFunctionCall()
-			asked.Input.OfInputItemList = append(asked.Input.OfInputItemList,
-				responses.ResponseInputItemParamOfFunctionCall(call.Arguments, call.CallID, call.Name),
-				responses.ResponseInputItemParamOfFunctionCallOutput(call.CallID, suite.Weather(call.Arguments)))
+			said := responses.ResponseInputItemParamOfFunctionCall(call.Arguments, call.CallID, call.Name)
+			asked.Input.OfInputItemList = append(asked.Input.OfInputItemList, said)
+			results = append(results, resultOf(call))
 		}
 	}
-	if calls != 2 {
-		return fmt.Errorf("%d calls", calls)
+	if len(results) != 2 {
+		return fmt.Errorf("%d calls", len(results))
 	}
+	asked.Input.OfInputItemList = append(asked.Input.OfInputItemList, results...)
 	return hasResponse(asked, "sunny in Paris", "sunny in Rome")
+}
+
+func resultOf(call responses.ResponseFunctionToolCall) responses.ResponseInputItemUnionParam {
+	result := responses.ResponseInputItemParamOfFunctionCallOutput(suite.Weather(call.Arguments))
+	result.OfFunctionCallOutput.CallID = openai.String(call.CallID)
+	return result
 }
 
 func isStatus(err error, status int) error {
