@@ -99,6 +99,37 @@ test('R16 C5 a silent store is 500 for a key that only it knows, and is nobodyâ€
   assert.equal(await statusOf(ask(key, from)), 200)
 })
 
+test('R7 R16 a valid x-api-key beside a Bearer that nobody made waits for no store', async () => {
+  const { directory } = gateway.server.gateway
+  const { findKey } = directory
+  directory.findKey = async () => {
+    throw new StoreSilent('the store does not answer')
+  }
+  const asking = fetch(gateway.url + paths[3], {
+    method: 'POST',
+    headers: { authorization: `Bearer ${createKey().key}`, 'x-api-key': gateway.key },
+    body: JSON.stringify(bodies[3]),
+  })
+  const status = await statusOf(asking)
+  directory.findKey = findKey
+  assert.equal(status, 200)
+})
+
+test('R7 R16 two well-formed keys that nobody made are one failure', async () => {
+  const told = await statuses(12, () =>
+    fetch(gateway.url + paths[3], {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${createKey().key}`,
+        'x-api-key': createKey().key,
+        'x-forwarded-for': '203.0.113.9',
+      },
+      body: JSON.stringify(bodies[3]),
+    }),
+  )
+  assert.deepEqual(told, [...Array(10).fill(401), 429, 429])
+})
+
 test('R16 a client that leaves while its key is looked for is told nothing and holds nothing', async () => {
   const { directory } = gateway.server.gateway
   const { findKey } = directory
