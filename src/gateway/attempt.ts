@@ -277,7 +277,7 @@ export class Attempt implements UpstreamListener, Ticking {
     const listener = this.#listener!
     this.#noteProgress(relay.events)
     if (relay.state === 'finished') this.#linger()
-    else if (relay.state === 'cut' || relay.state === 'failed') this.abandon()
+    else if (relay.state === 'stopped' || relay.state === 'failed') this.abandon()
     listener.onPiece(relay, text)
   }
 
