@@ -22,8 +22,8 @@ export function formatWarning({ line, message }: Problem): string {
 }
 
 function warnOfModel(entry: ModelEntry): Warning[] {
-  const { wire, profile } = readModel(entry)
-  const isMarked = wire === 'messages' && profile.autoCache !== 'off'
+  const { profile } = readModel(entry)
+  const isMarked = profile.autoCache !== 'off'
   if (!isMarked || entry.prices.cache_write !== undefined) return []
   const message =
     'has no `cache_write`: requests to this model get cache marks, and what a provider charges for writing its cache (often 1.25 times the input) is sold as plain input; set it, or `profile.auto_cache: off`'
