@@ -72,6 +72,9 @@ const plainest: Profile = {
   strictFields: false,
   assistantFirst: false,
   oneSamplingField: false,
+  remoteMedia: 'pass',
+  storedFiles: 'pass',
+  costlyBetas: ['context-1m-*'],
   accountFaults: [],
   preferStream: false,
 }
@@ -155,6 +158,9 @@ const anthropic: ProfileSetting = {
   accountFaults: ['credit balance is too low'],
 }
 
+/** It would fetch what a client names from inside the operator's network (B13). */
+const selfHosted: ProfileSetting = { remoteMedia: 'refuse' }
+
 /** Model servers speak all three wires but hand the turns to a template, which wants its system text first. */
 const modelServer: ProfileSetting = {
   maxField: 'max_tokens',
@@ -165,6 +171,7 @@ const modelServer: ProfileSetting = {
   developerRole: false,
   // Templates iterate over it.
   nullContent: 'empty',
+  ...selfHosted,
 }
 
 /** The built-in simulator takes everything its wire knows, so that every translation can be tried on it. */
@@ -302,13 +309,13 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
 
   vllm: {
     chat: modelServer,
-    messages: { maxStops: Number.POSITIVE_INFINITY, autoCache: 'off' },
-    responses: { accepts: new Set(['verbosity']) },
+    messages: { maxStops: Number.POSITIVE_INFINITY, autoCache: 'off', ...selfHosted },
+    responses: { accepts: new Set(['verbosity']), ...selfHosted },
   },
   // It continues a trailing assistant turn, and reads a named tool choice as `required`.
   'llama-cpp': {
     chat: { ...modelServer, toolChoice: new Set(['auto', 'none', 'required']), prefill: 'native' },
-    messages: { autoCache: 'off' },
+    messages: { autoCache: 'off', ...selfHosted },
   },
   // It ignores `tool_choice` altogether.
   ollama: {

@@ -40,8 +40,8 @@ export type Config = {
   billing: {
     /** An upstream's failure after output was delivered (ruling C4). */
     cutAnswers: 'bill' | 'waive'
-    /** Output tokens a hold assumes at most (ruling C2). */
-    holdOutputTokens: number
+    /** Output tokens a hold assumes at most (ruling C2); `cap`: what the request's cap allows (ruling C16). */
+    holdOutputTokens: number | 'cap'
   }
   /** Addresses or CIDR ranges whose `x-forwarded-for` is believed. */
   trustedProxies: readonly string[]

@@ -16,12 +16,14 @@ export function enter(admission: Admission, key: ApiKey): Eventual<Entered> {
 
 /** Holds what the answer will probably cost (ruling C2). @returns the release. @throws GatewayError 402, 429, 500. */
 export function takeHold(config: Config, entered: Entered, model: Model, exchange: Exchange): Eventual<() => void> {
+  const { holdOutputTokens } = config.billing
   const usage = {
     inputTokens: exchange.inputTokensEstimate,
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
     cacheWrite1hTokens: 0,
-    outputTokens: Math.min(exchange.outputTokensCap, config.billing.holdOutputTokens),
+    outputTokens:
+      holdOutputTokens === 'cap' ? exchange.outputTokensCap : Math.min(exchange.outputTokensCap, holdOutputTokens),
     reasoningTokens: 0,
     estimated: true,
   }
