@@ -49,6 +49,7 @@ export type Config = {
     headersMs: number
     bodyMs: number
     bodyGapMs: number
+    lingerMs: number
     keepAliveMs: number
     writeStallMs: number
     connectMs: number

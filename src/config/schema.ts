@@ -248,6 +248,9 @@ const timeouts = z.strictObject({
   headers: duration(1).prefault('15s').describe("A client's request headers."),
   body: duration(1).prefault('60s').describe("A client's whole body."),
   body_gap: duration(1).prefault('20s').describe("Silence within a client's body."),
+  linger: duration(1)
+    .prefault('5s')
+    .describe('Reading on, up to 32 MiB, what a client still sends behind its refusal, so that it gets to see it.'),
   keep_alive: duration(1).prefault('65s').describe('An idle connection of a client.'),
   write_stall: duration(1).prefault('60s').describe('A client that stops reading.'),
   connect: duration(1).prefault('5s').describe('Connecting to an upstream.'),

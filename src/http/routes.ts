@@ -48,7 +48,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       const headers = preflightHeaders(requestId, asked, request.headers['access-control-request-method'])
       record.status = 204
       response.writeHead(204, headers)
-      endUnread(response)
+      endUnread(response, limits.lingerMs)
       finish()
       return
     }
@@ -78,7 +78,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(body),
       })
-      endUnread(response, method === 'HEAD' ? undefined : body)
+      endUnread(response, limits.lingerMs, method === 'HEAD' ? undefined : body)
       finish()
     }
 
@@ -99,7 +99,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
         record.status = error.status
         record.firstByteMs = gateway.nowMs()
         // What stops in the middle of a body leaves the connection in no state for another request.
-        sendError(response, error, path, requestId, error.status === 408 || error.status === 413)
+        const closes = error.status === 408 || error.status === 413
+        sendError(response, error, path, requestId, closes, limits.lingerMs)
       }
       finish(isOurs ? thrown : undefined)
     }

@@ -78,6 +78,7 @@ const timeouts: Config['timeouts'] = {
   headersMs: 15_000,
   bodyMs: 60_000,
   bodyGapMs: 20_000,
+  lingerMs: 5_000,
   keepAliveMs: 65_000,
   writeStallMs: 60_000,
   connectMs: 5_000,

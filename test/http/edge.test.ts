@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { request } from 'node:http'
 import test, { after, before } from 'node:test'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { createHeld } from '../support/held.ts'
@@ -11,7 +12,7 @@ before(async () => {
   gateway = await startTestGateway({
     config: {
       limits: { requests_per_minute: 100_000, failed_auth_per_minute: 1_000 },
-      timeouts: { headers: 300, body: 600, body_gap: 250 },
+      timeouts: { headers: 300, body: 600, body_gap: 250, linger: 1_000 },
     },
   })
 })
@@ -183,6 +184,32 @@ test('spec 8 F-C30 a chunked body over 5 MB is 413 at the crossing byte, and rea
   const sending = await raw(gateway.url, `${begin}${full}${pad.repeat(12)}`)
   assert.deepEqual(told(sending), ['413 request_too_large'])
   assert.equal(gateway.simulator.requests.length, before)
+})
+
+test('F-C29 F-C30 a client that writes its whole chunked body of 30 MB before it reads gets the 413, and no reset', async (t) => {
+  const patient = await startTestGateway({})
+  t.after(() => patient.close())
+  const { status, code } = await new Promise<{ status?: number; code?: string }>((resolve) => {
+    const upload = request(`${patient.url}${chat}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${patient.key}` },
+    })
+    upload.on('error', (error: NodeJS.ErrnoException) => resolve({ code: error.code }))
+    upload.on('response', (response) => {
+      response.resume()
+      // It goes on sending: the answer is read when all is written.
+      upload.on('finish', () => resolve({ status: response.statusCode! }))
+      upload.on('close', () => resolve({ code: 'closed before all was written' }))
+    })
+    const piece = Buffer.alloc(1_048_576, ' ')
+    let left = 30
+    function write(): void {
+      while (left-- > 0) if (!upload.write(piece)) return void upload.once('drain', write)
+      upload.end()
+    }
+    write()
+  })
+  assert.deepEqual([status, code], [413, undefined])
 })
 
 test('F-C31 a compressed body is refused without being inflated', async () => {
