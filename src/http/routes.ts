@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Outcome } from '../accounts/ledger.ts'
 import type { Config } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
+import { failureTexts, GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
 import { countTokens } from '../gateway/count-tokens.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -34,7 +34,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       id: requestId,
       startedMs: gateway.nowMs(),
       method,
-      path: loggable(path),
+      path,
       ip: readPeer(request.socket.remoteAddress ?? '', request.headers['x-forwarded-for'] as string | undefined),
     }
     // A client that resets its connection is no error of ours; the walk learns of it by `close`.
@@ -90,7 +90,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       }
       // Anything that is not a refusal is our bug: told as internal_error, logged whole.
       const isOurs = !(thrown instanceof GatewayError)
-      const error = isOurs ? new GatewayError('internal_error', 'Something went wrong on our side: try again.') : thrown
+      const error = isOurs ? new GatewayError('internal_error', failureTexts.serviceFailed) : thrown
       record.code = error.code
       record.outcome ??= isOurs ? 'internal_error' : outcomeOf(error)
       if (response.headersSent || response.destroyed) {
@@ -114,14 +114,6 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
 
 function outcomeOf(error: GatewayError): Outcome {
   return error.status === 408 ? 'client_timeout' : 'refused'
-}
-
-/** A path as the log may have it: printable, of bounded length, and without a key that was pasted into it. */
-function loggable(path: string): string {
-  return path
-    .slice(0, 200)
-    .replace(/sk-[^/]+/g, 'sk-…')
-    .replace(/[^\x20-\x7e…]/g, '?')
 }
 
 /**
