@@ -39,8 +39,6 @@ const terminal: readonly Agent[] = [
     },
     keyed: ['responses'],
     reasons: ['responses'],
-    // It acts on a call that is told as done, and does not look at the status.
-    known: { 'cut in a call': 'what is cut is told as done before the failure (T24, not built yet)' },
   },
   {
     client: 'opencode',

@@ -98,7 +98,7 @@ openai_utils.CHAT_MODELS.update(OURS)
 anthropic_utils.CLAUDE_MODELS.update(OURS)
 
 run({
-    "text": text, "stream": stream, "tools": tools, "structured": structured, "image": image,
+    "text": text, "stream": stream, "tools": tools, "structured": structured if WIRE != "messages" else "of models it does not know it asks in a text for JSON", "image": image,
     "reasoning": reasoning if WIRE != "chat" else "OpenAI does not read reasoning text on chat",
     "error": error, "abort": "closing its stream does not close the connection",
     **{name: once(kind) for name, kind in ONCE.items()},

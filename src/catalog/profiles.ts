@@ -67,9 +67,14 @@ const plainest: Profile = {
   nullContent: 'null',
   stringOnly: false,
   autoCache: 'off',
+  autoCacheSameWire: false,
   usageQuirk: 'none',
   strictFields: false,
+  assistantFirst: false,
   oneSamplingField: false,
+  remoteMedia: 'pass',
+  storedFiles: 'pass',
+  costlyBetas: ['context-1m-*'],
   accountFaults: [],
   preferStream: false,
 }
@@ -88,7 +93,7 @@ const wireWays: Partial<Record<WireName, ProfileSetting>> = {
     toolImages: 'native',
     prefill: 'native',
     // Ruling T5.
-    autoCache: 'on_key',
+    autoCache: 'auto',
   },
   responses: {
     // The wire's documented floor (R-MAX).
@@ -144,12 +149,17 @@ const anthropic: ProfileSetting = {
     default: 'none',
     canDisable: true,
   },
+  // Its own models continue a greeting of theirs (ruling T23).
+  assistantFirst: true,
   // "Extra inputs are not permitted"; hence also ruling P5.
   strictFields: true,
   // Current models refuse `temperature` beside `top_p`.
   oneSamplingField: true,
   accountFaults: ['credit balance is too low'],
 }
+
+/** It would fetch what a client names from inside the operator's network (B13). */
+const selfHosted: ProfileSetting = { remoteMedia: 'refuse' }
 
 /** Model servers speak all three wires but hand the turns to a template, which wants its system text first. */
 const modelServer: ProfileSetting = {
@@ -161,6 +171,7 @@ const modelServer: ProfileSetting = {
   developerRole: false,
   // Templates iterate over it.
   nullContent: 'empty',
+  ...selfHosted,
 }
 
 /** The built-in simulator takes everything its wire knows, so that every translation can be tried on it. */
@@ -169,6 +180,8 @@ const simulated: ProfileSetting = {
   accepts: new Set(['top_k', 'verbosity', 'prompt_cache_key', 'safety_identifier', 'allowed_tools', 'strict']),
   developerRole: true,
   files: true,
+  assistantFirst: true,
+  replayThought: { when: 'all', required: false },
 }
 
 /** By name and wire: what differs from the plain profile of that wire, and why. */
@@ -296,13 +309,13 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
 
   vllm: {
     chat: modelServer,
-    messages: { maxStops: Number.POSITIVE_INFINITY, autoCache: 'off' },
-    responses: { accepts: new Set(['verbosity']) },
+    messages: { maxStops: Number.POSITIVE_INFINITY, autoCache: 'off', ...selfHosted },
+    responses: { accepts: new Set(['verbosity']), ...selfHosted },
   },
   // It continues a trailing assistant turn, and reads a named tool choice as `required`.
   'llama-cpp': {
     chat: { ...modelServer, toolChoice: new Set(['auto', 'none', 'required']), prefill: 'native' },
-    messages: { autoCache: 'off' },
+    messages: { autoCache: 'off', ...selfHosted },
   },
   // It ignores `tool_choice` altogether.
   ollama: {

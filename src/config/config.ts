@@ -1,4 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
+import type { Problem } from './problem.ts'
 
 export type Address = { host: string; port: number }
 
@@ -39,8 +40,8 @@ export type Config = {
   billing: {
     /** An upstream's failure after output was delivered (ruling C4). */
     cutAnswers: 'bill' | 'waive'
-    /** Output tokens a hold assumes at most (ruling C2). */
-    holdOutputTokens: number
+    /** Output tokens a hold assumes at most (ruling C2); `cap`: what the request's cap allows (ruling C16). */
+    holdOutputTokens: number | 'cap'
   }
   /** Addresses or CIDR ranges whose `x-forwarded-for` is believed. */
   trustedProxies: readonly string[]
@@ -48,6 +49,7 @@ export type Config = {
     headersMs: number
     bodyMs: number
     bodyGapMs: number
+    lingerMs: number
     keepAliveMs: number
     writeStallMs: number
     connectMs: number
@@ -67,6 +69,8 @@ export type Config = {
   /** Sealed signatures (ruling T7): 32 bytes as base64; undefined: made once in the data folder. */
   sealKey: Secret | undefined
   log: { level: 'info' | 'error'; format: 'auto' | 'json' | 'pretty' }
+  /** What is allowed and hardly meant. */
+  warnings: readonly Problem[]
 }
 
 /** A value that prints as `[secret]` wherever it is printed by accident. */

@@ -4,7 +4,6 @@ import type { Model } from '../catalog/model.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Fault } from '../inference/answer.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
-import { refusalOf } from '../upstream/refusal.ts'
 import type { Target } from '../upstream/target.ts'
 import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
@@ -14,6 +13,7 @@ import type { Call, CallListener } from './call.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway, Ticking } from './gateway.ts'
 import type { CallRecord } from './record.ts'
+import { refuse } from './refuse.ts'
 import { type Bill, debitOf, type Evidence, weigh } from './settle.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -136,7 +136,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   onPiece(relay: StreamRelay, text: string): void {
     if (this.#isEnding()) return
     this.#relay = relay
-    if (relay.state === 'finished' || relay.state === 'cut') this.#finish(relay, text)
+    if (relay.state === 'finished' || relay.state === 'stopped') this.#finish(relay, text)
     else if (relay.state === 'failed') {
       // What was said before the fault counts however the bytes arrive: the stream has begun (translation 4.1).
       this.#show(text, relay.hasShown)
@@ -325,12 +325,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
 
   /** The answer failed. In a started stream the evidence is billed and an error frame sent; else it is a refusal. */
   #fail(failure: Failure, verdict: Verdict = judge(failure, this.#parts.model)): void {
-    const { model } = this.#parts
-    const { fault, cause, retryAfterSeconds } = failure
-    const names = { modelId: model.id, upstreamModel: model.upstreamModel }
-    const error = refusalOf(verdict.tell, fault, names, retryAfterSeconds)
+    const { cause } = failure
+    const error = refuse(this.#parts, this.#attempt?.target, failure, verdict)
     const outcome = outcomeOfCause.get(cause)
-    this.#record.cause = cause
+    this.#record.cause = verdict.alarm ?? cause
     this.#record.code = error.code
     if (this.#state === 'open') this.#cutStream(error, outcome ?? 'upstream_cut')
     // A refusal costs nothing, whether or not somebody is left to hear it (ruling C4).

@@ -1,9 +1,10 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-import type { Address } from '../config/config.ts'
+import type { Address, Config } from '../config/config.ts'
 import { type ConfigOptions, loadConfig, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
+import { formatWarning } from '../config/warnings.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 import { openLedger } from '../store/sqlite/ledger-client.ts'
 import { StoreError } from '../store/sqlite/open.ts'
@@ -16,6 +17,7 @@ const oneSignalMs = 50
 
 /** Runs the gateway until it is told to stop: SIGTERM and SIGINT drain, SIGHUP reloads the configuration. */
 export async function serve(options: ConfigOptions): Promise<void> {
+  ignoreClosedOutput()
   try {
     await run(options)
   } catch (error) {
@@ -66,6 +68,7 @@ async function run(options: ConfigOptions): Promise<void> {
     void stop('uncaught', 0)
   })
 
+  warn(config)
   log.event('info', 'listening', { address: show(server.address), admin: show(server.adminAddress) })
   const base = `http://${show(server.address)}`
   console.log(`triwire listens on ${base} (health and readiness on http://${show(server.adminAddress)})`)
@@ -87,6 +90,10 @@ async function run(options: ConfigOptions): Promise<void> {
     process.exit(process.exitCode ?? 0)
   }
 
+  function warn({ warnings }: Config): void {
+    for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
+  }
+
   function reload(): void {
     try {
       let next = loadConfig(options)
@@ -94,11 +101,17 @@ async function run(options: ConfigOptions): Promise<void> {
       server?.reload(next)
       config = next
       log.event('info', 'config_reloaded', { models: next.catalog.models.size })
+      warn(next)
     } catch (error) {
       // What is in force stays in force.
       log.event('error', 'config_rejected', { error: explain(error) })
     }
   }
+}
+
+/** Whoever read what the start prints may be gone, or his disk full: that ends no server (B24). */
+function ignoreClosedOutput(): void {
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 }
 
 async function startBuiltIn(): Promise<Simulator> {

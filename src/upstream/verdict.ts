@@ -8,6 +8,8 @@ export type Verdict = {
   elsewhere: 'any' | 'another' | 'nobody'
   /** Whether this account is left alone for a while: at once, when it happens again and again, or not for this. */
   cool: 'now' | 'repeated' | 'no'
+  /** Stands for the cause in the log where an operator must mend something. */
+  alarm?: 'upstream_model_not_found'
 }
 
 /** A failed attempt, as the attempt saw it. */
@@ -29,7 +31,8 @@ export type JudgedModel = {
 }
 
 const caller: Verdict = { tell: 'rejected', elsewhere: 'nobody', cool: 'no' }
-const account: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
+/** The provider takes none of our requests on this account. */
+const barred: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
 const full: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'now' }
 const overloaded: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'repeated' }
 const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated' }
@@ -37,13 +40,14 @@ const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated
 const race: Verdict = { tell: 'broken', elsewhere: 'any', cool: 'no' }
 /** Our path, our name for the model, or an answer that is none: another account would hear the same. */
 const ours: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'no' }
+const misnamed: Verdict = { ...ours, alarm: 'upstream_model_not_found' }
 
 /** By the status the upstream gave, or that its error type stands for. Of 5xx those that are missing are `passing`. */
 const byStatus = new Map<number, Verdict>([
   [400, caller],
-  [401, account],
-  [402, account],
-  [403, account],
+  [401, barred],
+  [402, barred],
+  [403, barred],
   [404, caller],
   [405, ours],
   [408, passing],
@@ -67,7 +71,7 @@ const byCause = new Map<string, Verdict>([
 const byKind: Record<Fault['kind'], Verdict> = {
   rejected: caller,
   capacity: full,
-  account,
+  account: barred,
   broken: ours,
   truncated: ours,
 }
@@ -75,12 +79,14 @@ const byKind: Record<Fault['kind'], Verdict> = {
 /** Judges a failed attempt. One account is asked again only after a race on its connection (U1): see `Pool.choose`. */
 export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel): Verdict {
   if (isReuseRace) return race
+  // The name it does not know is ours for the model: a client's that we do not know goes nowhere (ruling U9).
+  if (fault.code === 'model_not_found') return misnamed
   const text = fault.text.toLowerCase()
   const { status } = fault
   const found = status === undefined ? undefined : (byStatus.get(status) ?? (status >= 500 ? passing : ours))
   const verdict = found ?? byCause.get(cause) ?? byKind[fault.kind]
   if (verdict !== caller) return verdict
-  if (model.profile.accountFaults.some((part) => text.includes(part.toLowerCase()))) return account
+  if (model.profile.accountFaults.some((part) => text.includes(part.toLowerCase()))) return barred
   return status === 404 && isAboutUs(text, model.upstreamModel.toLowerCase()) ? ours : caller
 }
 

@@ -177,7 +177,7 @@ const isOver = ({ state }: { state: TranslatedStream['state'] }) => state !== 'u
 
 /** What a delivery makes of an answer that is over, or that nothing more will come of. */
 function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: string, folded: TranslatedWhole): Told {
-  const isWhole = relay.state === 'finished' || relay.state === 'cut'
+  const isWhole = relay.state === 'finished' || relay.state === 'stopped'
   const { usage } = weighUsage({
     report: relay.report,
     isComplete: relay.state === 'finished',
@@ -186,7 +186,7 @@ function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: s
     outputTokensCap: 4096,
   })
   const whole = folded.whole()
-  const told = { usage, isCancelled: relay.state === 'cut' }
+  const told = { usage, isCancelled: relay.state === 'stopped' }
   if (isWhole) {
     const shown = text + relay.finish(usage)
     const outcome = foldOf(heard)
@@ -198,8 +198,15 @@ function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: s
   }
   const fault = relay.fault ?? { kind: 'truncated', text: '' }
   const upstreamModel = 'name-upstream'
-  const verdict = judge({ fault, cause: 'upstream_error_event' }, { upstreamModel, profile: { accountFaults: [] } })
-  const { status, code, message, param } = refusalOf(verdict.tell, fault, { modelId: head.modelId, upstreamModel })
+  const failure = { fault, cause: 'upstream_error_event' }
+  const verdict = judge(failure, { upstreamModel, profile: { accountFaults: [] } })
+  const { status, code, message, param } = refusalOf(verdict.tell, failure, () => ({
+    modelId: head.modelId,
+    upstreamModels: [upstreamModel],
+    hidden: [],
+    ownPaths: [],
+    isSent: () => false,
+  }))
   const facts = { status, code, message, param }
   // Only what a failure in a started stream adds is told the client; the state is known before.
   const { hasShown } = relay

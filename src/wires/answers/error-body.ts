@@ -1,6 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Fault } from '../../inference/answer.ts'
-import { faultOfError, kindOfStatus } from './faults.ts'
+import { faultOfError, kindOfStatus, wordsOf } from './faults.ts'
 
 /** The fault of an HTTP refusal with a JSON body of any vendor's shape. */
 export function decodeRefusal(status: number, bodyText: string): Fault {
@@ -17,7 +17,7 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
   return {
     kind: kindOfStatus(status),
     status,
-    text: (said as string | undefined) ?? '',
+    text: wordsOf((said as string | undefined) ?? ''),
     ...(code && { code }),
     ...(threadCode && { threadCode }),
   }

@@ -1,18 +1,19 @@
 import type { Edit } from '../../bytes/json.ts'
-import { elementsOf, membersOf } from '../../bytes/json-edit.ts'
+import { elementsOf } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
 import {
   type AdaptContext,
   type AdaptedRequest,
   adaptBody,
   capTokens,
-  checkHostedTools,
   commonValues,
   droppedFields,
   type MemberValues,
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
+import { checkReach } from '../requests/reach.ts'
+import { refuse, wrongType } from '../requests/refusals.ts'
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
 
@@ -20,6 +21,9 @@ const capFields = ['max_completion_tokens', 'max_tokens'] as const
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
   const values = commonValues(body, model)
   const stream = body.value('stream') === true
+  refuseAudio(body)
+  // Nothing of a request is stored (spec 1.7).
+  if (body.value('store') === true && !values.has('store')) values.set('store', 'false')
   const outputTokensCap = setCap(body, model, values) * choicesOf(body)
   const edits = model.profile.developerRole ? [] : renameDevelopers(body)
   if (stream && !model.profile.drops.has('stream_options')) {
@@ -31,7 +35,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   if (context.scopedKey !== undefined && body.has('prompt_cache_key') && !values.has('prompt_cache_key')) {
     values.set('prompt_cache_key', JSON.stringify(context.scopedKey))
   }
-  checkHostedTools(body, model, (tool) => tool['type'] !== 'function' && tool['type'] !== 'custom')
+  checkReach(body, model, (tool) => tool['type'] !== 'function' && tool['type'] !== 'custom', 'messages')
   return {
     body: adaptBody(body, values, edits),
     stream,
@@ -43,7 +47,19 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
 /** How many answers are asked for; each has the cap for itself, and the reported usage is that of all (ruling C7). */
 function choicesOf(body: ClientBody): number {
   const n = body.value('n')
-  return typeof n === 'number' && Number.isInteger(n) && n > 0 && n <= 128 ? n : 1
+  if (typeof n === 'number' && n > choicesMax) throw wrongType('n', `at most ${choicesMax}`)
+  return typeof n === 'number' && Number.isInteger(n) && n > 0 ? n : 1
+}
+
+/** As many as the wire's author allows. */
+const choicesMax = 128
+
+/** Its tokens have a price of their own, which no model here has (ruling C7). */
+function refuseAudio(body: ClientBody): void {
+  const modalities = body.value('modalities')
+  if (Array.isArray(modalities) && modalities.includes('audio'))
+    refuse('modalities', 'audio is not offered as output: ask for text.')
+  if (body.has('audio')) refuse('audio', 'audio is not offered as output: remove the field.')
 }
 
 /**
@@ -77,7 +93,7 @@ function renameDevelopers(body: ClientBody): Edit[] {
   const edits: Edit[] = []
   for (const message of elementsOf(bytes, body.member('messages')!)) {
     if (bytes[message.start] !== 0x7b) continue
-    for (const member of membersOf(bytes, message)) {
+    for (const member of body.membersAt(message)) {
       if (member.key === 'role' && bytes.toString('utf8', member.start, member.end) === '"developer"') {
         edits.push({ start: member.start, end: member.end, text: '"system"' })
       }

@@ -32,6 +32,11 @@ const plainProfile: Profile = {
   nullContent: 'null',
   stringOnly: false,
   autoCache: 'on_key',
+  autoCacheSameWire: false,
+  assistantFirst: false,
+  remoteMedia: 'pass',
+  storedFiles: 'pass',
+  costlyBetas: [],
   usageQuirk: 'none',
   strictFields: false,
   oneSamplingField: false,
@@ -60,6 +65,8 @@ export function modelOf(wire: WireName, setting: Setting = {}): Model {
     profile: { ...plainProfile, ...ofWire, ...setting.profile },
     allowedFields: new Set(),
     hostedTools: 'pass',
+    remoteMedia: 'pass',
+    storedFiles: 'pass',
   }
 }
 

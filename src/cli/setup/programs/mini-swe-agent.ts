@@ -1,5 +1,5 @@
-import { litellmEnv, litellmModel } from '../litellm.ts'
 import type { Program } from '../program.ts'
+import { litellmEnv, litellmModel } from './litellm.ts'
 
 export const miniSweAgent: Program = {
   wires: ['chat', 'messages', 'responses'],

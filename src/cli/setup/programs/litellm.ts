@@ -1,5 +1,5 @@
-import type { WireName } from '../../catalog/model.ts'
-import type { Access } from './program.ts'
+import type { WireName } from '../../../catalog/model.ts'
+import type { Access } from '../program.ts'
 
 /** The variables that litellm and the vendors' Python SDKs read: with /v1 for the one vendor, without for the other. */
 export function litellmEnv({ origin, key }: Access, wire: WireName): Record<string, string> {
