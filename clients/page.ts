@@ -39,7 +39,8 @@ Copilot on messages asks translated models in its first turn only: their thinkin
 ## When the model fails once
 
 Before a good answer the model says 429 with \`retry-after: 1\`, 529, or 500, or it breaks its stream off in a text or behind
-the arguments of a call. "All" stands for every kind of model. No agent may run anything of the broken call.
+the arguments of a call. A row says with which models the agent then comes to its end; "all" stands for every kind, and a kind
+that no cell of the row names was not tried. No agent may run anything of the broken call.
 
 ${afterTable(cells)}
 
@@ -94,7 +95,10 @@ function show(cell: Cell | undefined): string {
 function reasons({ client, clientWire, modelWire, failures }: Cell): string[] {
   return [
     `- ${client}, ${clientWire} to ${modelWire}:`,
-    ...failures.map((text) => `  - ${text.replaceAll('|', '\\|')}`),
+    // What it said is for whoever runs it.
+    ...failures.flatMap((text) =>
+      /\bit (said|offers)\b/.test(text) ? [] : [`  - ${text.slice(0, 400).replaceAll('|', '\\|')}`],
+    ),
   ]
 }
 
@@ -109,8 +113,9 @@ function afterTable(cells: readonly Cell[]): string {
   const lines = [...rows].map(([row, found]) => {
     const shown = failureNames.map((name) => {
       const survived = found.filter(({ after }) => after?.[name] === 'recovers')
-      if (survived.length === found.length) return 'all'
-      return survived.length === 0 ? '**gives up**' : survived.map(({ modelWire }) => modelWire).join(', ')
+      if (survived.length === wires.length) return 'all'
+      const told = survived.map(({ modelWire }) => modelWire).join(', ')
+      return survived.length === found.length ? told : `${told} **gives up**`.trim()
     })
     return `| ${row} | ${shown.join(' | ')} |`
   })

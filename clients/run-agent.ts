@@ -44,7 +44,7 @@ type Attempt = { failures: string[]; bill: ReturnType<typeof bill> }
 
 /** All in one run where it is expected to live through them; else, and where it does not, one after the other. */
 async function failOnce(agent: Agent, clientWire: WireName, modelWire: WireName) {
-  const deadly = failureNames.filter((name) => agent.givesUp?.[clientWire]?.includes(name) || agent.known?.[name])
+  const deadly = failureNames.filter((name) => agent.givesUp?.[clientWire]?.includes(name))
   const others = failureNames.filter((name) => !deadly.includes(name))
   const after: Partial<Record<FailureName, After>> = {}
   const failures: string[] = []
@@ -53,8 +53,7 @@ async function failOnce(agent: Agent, clientWire: WireName, modelWire: WireName)
   for (const name of together.failures.length === 0 ? deadly : failureNames) {
     const alone = await attempt(agent, clientWire, modelWire, [name])
     after[name] = alone.failures.length === 0 ? 'recovers' : 'gives up'
-    const isExpected =
-      deadly.includes(name) && !alone.failures.some((text) => text.includes(halfFile) && !agent.known?.[name])
+    const isExpected = deadly.includes(name) && !alone.failures.some((text) => text.includes(halfFile))
     if (alone.failures.length > 0 && !isExpected)
       failures.push(...alone.failures.map((text) => `after ${name}: ${text}`))
   }

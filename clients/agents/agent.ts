@@ -44,8 +44,6 @@ export type Agent = {
   isSilent?: boolean
   /** After these it gives up, also straight at the model, by wire. */
   givesUp?: Partial<Record<WireName, readonly FailureName[]>>
-  /** What is known to fail, and why: told on the page, and no failure of the run. */
-  known?: Partial<Record<FailureName, string>>
 }
 
 export const everyWire = ['messages', 'chat', 'responses'] as const

@@ -39,6 +39,8 @@ const terminal: readonly Agent[] = [
     },
     keyed: ['responses'],
     reasons: ['responses'],
+    // With a model of its own wire it keeps the reasoning of the call that was cut, which the model refuses then.
+    givesUp: { responses: ['cut in a call'] },
   },
   {
     client: 'opencode',

@@ -2,6 +2,7 @@ import type { Source } from '../installs.ts'
 import { type Agent, everyWire } from './agent.ts'
 import { npmAgents } from './npm.ts'
 
+const cuts = ['cut in text', 'cut in a call'] as const
 const noTool = () => ({ name: 'none', arguments: {} })
 const everything = (command: string) => ({ name: 'bash', arguments: { command } })
 
@@ -58,6 +59,7 @@ export const pythonAgents: readonly Agent[] = [
     },
     keyed: [],
     reasons: [],
+    givesUp: { messages: cuts, responses: cuts },
   },
   {
     ...npmAgents.find(({ client }) => client === 'claude-agent-sdk')!,
