@@ -95,10 +95,7 @@ function show(cell: Cell | undefined): string {
 function reasons({ client, clientWire, modelWire, failures }: Cell): string[] {
   return [
     `- ${client}, ${clientWire} to ${modelWire}:`,
-    // What it said is for whoever runs it.
-    ...failures.flatMap((text) =>
-      /\bit (said|offers)\b/.test(text) ? [] : [`  - ${text.slice(0, 400).replaceAll('|', '\\|')}`],
-    ),
+    ...failures.map((text) => `  - ${text.slice(0, 400).replaceAll('|', '\\|')}`),
   ]
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { asObject } from '../src/bytes/json.ts'
 import type { WireName } from '../src/catalog/model.ts'
 import type { RecordedRequest } from '../src/simulator/simulator.ts'
@@ -168,9 +168,9 @@ function findFiles(files: Record<string, string>): string[] {
   return Object.entries(files).flatMap(([path, text]) => {
     try {
       const found = readFileSync(path, 'utf8')
-      return found.trimEnd() === text ? [] : [`${path} holds ${JSON.stringify(found)}`]
+      return found.trimEnd() === text ? [] : [`${basename(path)} holds ${JSON.stringify(found)}`]
     } catch {
-      return [`${path} was not written`]
+      return [`${basename(path)} was not written`]
     }
   })
 }

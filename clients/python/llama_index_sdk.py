@@ -66,11 +66,7 @@ def image():
 
 
 def reasoning():
-    more = {
-        "messages": {"thinking_dict": {"type": "enabled", "budget_tokens": 1024}},
-        "responses": {"reasoning_options": {"effort": "high", "summary": "auto"}},
-    }[WIRE]
-    one = llm(**more)
+    one = llm(thinking_dict={"type": "enabled", "budget_tokens": 1024})
     first = one.chat(QUESTIONS).message
     assert any(isinstance(block, ThinkingBlock) for block in first.blocks), first.blocks
     is_in(one.chat([*QUESTIONS, first, *user(TextBlock(text="And then?"))]).message.content, "And then?")
@@ -99,7 +95,7 @@ anthropic_utils.CLAUDE_MODELS.update(OURS)
 
 run({
     "text": text, "stream": stream, "tools": tools, "structured": structured if WIRE != "messages" else "of models it does not know it asks in a text for JSON", "image": image,
-    "reasoning": reasoning if WIRE != "chat" else "OpenAI does not read reasoning text on chat",
+    "reasoning": reasoning if WIRE == "messages" else "OpenAI asks only models it knows for reasoning",
     "error": error, "abort": "closing its stream does not close the connection",
     **{name: once(kind) for name, kind in ONCE.items()},
     **{name: cut(kind) for name, kind in CUTS.items()},
