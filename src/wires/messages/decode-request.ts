@@ -7,7 +7,6 @@ import {
   isAbsent,
   type Json,
   optional,
-  optionalEach,
   parseBody,
   readLevel,
   readNumber,

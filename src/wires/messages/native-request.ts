@@ -9,9 +9,11 @@ import {
   commonValues,
   droppedFields,
   type MemberValues,
+  sentFields,
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
+import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 
 /** The smallest thinking budget the wire knows. */
 const thinkingBudgetMin = 1_024
@@ -30,6 +32,7 @@ export function adaptRequest(body: ClientBody, model: Model): AdaptedRequest {
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
     outputTokensCap,
+    mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values, ['user']),
   }
 }

@@ -62,8 +62,12 @@ export function createReader(narrator: Narrator, profile: Profile) {
       case 'response.in_progress':
       case 'response.queued':
         return narrator.start()
-      case 'response.output_item.added':
-        return begin(object, asObject(object['item']) ?? {})
+      case 'response.output_item.added': {
+        const item = asObject(object['item']) ?? {}
+        begin(object, item)
+        // Most reasoning tells nothing of itself but that it begins and ends (ruling C12).
+        return item['type'] === 'reasoning' ? narrator.alive(true) : undefined
+      }
       case 'response.output_text.delta':
         return tell(object, 'message', 'text', `${object['content_index']}`, object['delta'])
       case 'response.refusal.delta':
@@ -82,7 +86,8 @@ export function createReader(narrator: Narrator, profile: Profile) {
         return tellRest(object, 'function_call', 'tool_call', '', object['arguments'])
       case 'response.output_item.done': {
         const item = asObject(object['item']) ?? {}
-        return complete(find(object, item) ?? add(object, item), item)
+        complete(find(object, item) ?? add(object, item), item)
+        return item['type'] === 'reasoning' ? narrator.alive(false) : undefined
       }
       case 'response.completed':
       case 'response.incomplete':
