@@ -180,6 +180,54 @@ test('C4 C12 at most 20 of an account are read on at once; the others are billed
   await assertQuiet(native.gateway)
 })
 
+test('C12: who comes back while the answer it left is read on is answered like anybody, and both are billed', async () => {
+  let rest = () => {}
+  native.upstream.play(async (socket, asked) => {
+    await stream(frames.chat.slice(0, 2), { end: false })(socket, asked)
+    rest = () => {
+      for (const frame of frames.chat.slice(2)) writeChunk(socket, frame)
+      socket.write('0\r\n\r\n')
+    }
+  }, whole(answers.chat))
+  const client = leaver('chat')
+  await client.text
+  client.leave()
+  await until(isReadOn)
+  const back = await native.ask('chat')
+  assert.equal(back.status, 200)
+  assert.equal(JSON.parse(back.text).choices[0].message.content, 'Hé 😀')
+  assert.equal(native.gateway.store.findEntry(back.id)?.amountNanos, answerNanos)
+  assert.ok(isReadOn())
+  rest()
+  const { line, entry } = await last()
+  assert.deepEqual(
+    [line['outcome'], entry?.bill?.usageSource, entry?.amountNanos],
+    ['client_abort', 'final', answerNanos],
+  )
+})
+
+test('C12: a reload ends what is read on under the old configuration, and lets its connections go', async () => {
+  const other = await startNative()
+  other.upstream.play(stream(frames.chat.slice(0, 2), { end: false }))
+  const leaving = new AbortController()
+  const response = await fetch(other.gateway.url + paths.chat, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${other.gateway.key}` },
+    body: JSON.stringify({ ...asks.chat, stream: true }),
+    signal: leaving.signal,
+  })
+  leaving.abort()
+  const { readers } = other.gateway.server.gateway
+  await until(() => readers.count > 0)
+  other.gateway.reload({ billing: { read_on: '1m' } })
+  other.gateway.advance(0)
+  const id = response.headers.get('x-request-id')!
+  assert.equal((await other.gateway.logOf(id))['outcome'], 'client_abort')
+  assert.equal(other.gateway.store.findEntry(id)?.bill?.usageSource, 'estimated')
+  await until(() => other.upstream.closed === 1, 'the connection closes')
+  await other.close()
+})
+
 test('F-C3 client gone in the middle of its body: no upstream contact, nothing billed', async () => {
   const linesBefore = (await native.gateway.logLines()).length
   native.upstream.play(whole(answers.chat))

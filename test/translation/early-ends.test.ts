@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import test, { after, before } from 'node:test'
 import type { WireName } from '../../src/catalog/model.ts'
+import { estimateTextTokens } from '../../src/inference/estimate.ts'
 import { testModel } from '../support/gateway.ts'
 import { untilRead } from '../support/peer.ts'
-import { until } from '../support/waiting.ts'
+import { turn, until } from '../support/waiting.ts'
 import type { Json } from './cases.ts'
 import { accumulate } from './clients.ts'
 import {
@@ -21,6 +23,7 @@ import {
   added,
   blockDelta,
   blockStart,
+  blockStop,
   completion,
   counts,
   created,
@@ -54,12 +57,13 @@ before(async () => {
     testModel('plain-chat', 'chat', { ...more, profile: { reasoning, max_stops: 4 } }),
     testModel('plain-responses', 'responses', { ...more, profile: { reasoning } }),
   ]
-  gateway = await startScriptedGateway({ models })
+  gateway = await startScriptedGateway({ models, config: { timeouts: { idle: '10m' } } })
 })
 after(() => gateway.close())
 
 /** Some 100 tokens. */
 const shown = 'The model has thought about this for a long time, and says it in few words. '.repeat(6)
+const shownTokens = estimateTextTokens(shown)
 const mark = '\n\n\n'
 const reasoned = 20_000
 const said = 100
@@ -93,25 +97,33 @@ const spoken = (words: string) => [
   ...wholeMessage(1, words).filter(({ type }) => type !== 'response.content_part.added'),
 ]
 
-/** What comes up to the words that were to be seen. */
-const opening: Record<WireName, (input: Input, words: string) => string> = {
-  messages: (input, words) =>
+/** What comes while it reasons, when it has, and with its words. */
+const reasons: Record<WireName, (input: Input) => string> = {
+  messages: (input) =>
     messageStart({ ...figures.messages(input), output_tokens: 1 }) +
-    blockStart(0, { type: 'thinking', thinking: '', signature: '' }) +
-    blockDelta(0, { type: 'signature_delta', signature: 'c2lnbmVk' }) +
-    `event: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\n` +
-    blockStart(1, { type: 'text', text: '' }) +
-    blockDelta(1, { type: 'text_delta', text: words }),
-  chat: (_, words) => text('') + text(words),
-  responses: (_, words) => events(created, ...spoken(words).slice(0, 4)),
+    blockStart(0, { type: 'thinking', thinking: '', signature: '' }),
+  chat: () => text(''),
+  responses: () => events(created, ...spoken('').slice(0, 1)),
 }
+const speaks: Record<WireName, (words: string) => string> = {
+  messages: () =>
+    blockDelta(0, { type: 'signature_delta', signature: 'c2lnbmVk' }) +
+    blockStop(0) +
+    blockStart(1, { type: 'text', text: '' }),
+  chat: () => '',
+  responses: (words) => events(...spoken(words).slice(1, 3)),
+}
+const says: Record<WireName, (words: string) => string> = {
+  messages: (words) => blockDelta(1, { type: 'text_delta', text: words }),
+  chat: text,
+  responses: (words) => events(...spoken(words).slice(3, 4)),
+}
+const opening = (wire: WireName, input: Input, words: string) =>
+  reasons[wire](input) + speaks[wire](words) + says[wire](words)
 
 /** And what comes behind them. */
 const ending: Record<WireName, (input: Input, words: string) => string> = {
-  messages: (input) =>
-    `event: content_block_stop\ndata: {"type":"content_block_stop","index":1}\n\n` +
-    messageDelta('end_turn', figures.messages(input)) +
-    messageStop,
+  messages: (input) => blockStop(1) + messageDelta('end_turn', figures.messages(input)) + messageStop,
   chat: (input) => reason('stop') + usage(figures.chat(input)) + done,
   responses: (input, words) =>
     events(
@@ -169,7 +181,7 @@ for (const client of wires) {
 
     test(`B9 C12 hanging up costs what the whole answer costs, where its figures come within the time (${pair})`, async () => {
       const input = { fresh: 1_000, cached: 49_000 }
-      gateway.play(sse(opening[wire](input, shown), 'hold'))
+      gateway.play(sse(opening(wire, input, shown), 'hold'))
       const leaving = new AbortController()
       const response = await fetch(gateway.url + paths[client], {
         method: 'POST',
@@ -191,12 +203,59 @@ for (const client of wires) {
   }
 }
 
+for (const client of wires) {
+  for (const wire of wires) {
+    const pair = `${client} client, ${wire} model`
+
+    test(`B9 C12 hanging up on an answer that goes on and on costs its reasoning by the time it took (${pair})`, async () => {
+      const input = { fresh: 1_000, cached: 49_000 }
+      let upstream!: ServerResponse
+      gateway.play((response) => {
+        upstream = response
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.write(reasons[wire](input))
+      })
+      const leaving = new AbortController()
+      const asking = fetch(gateway.url + paths[client], {
+        method: 'POST',
+        headers: { authorization: `Bearer ${gateway.key}` },
+        body: JSON.stringify(bodyOf(client, wire, 'word '.repeat(36_000), { stream: true })),
+        signal: leaving.signal,
+      })
+      await until(() => upstream)
+      await untilRead(upstream.socket!)
+      // 100 tokens a second, of its reasoning and of its words.
+      gateway.advance(200_000)
+      upstream.write(speaks[wire](shown))
+      const pieces = shown.match(/.{1,10}/gs)!
+      for (const piece of pieces) {
+        upstream.write(says[wire](piece))
+        // What is written in one turn leaves at its end.
+        await turn()
+        await untilRead(upstream.socket!)
+        gateway.advance((shownTokens * 10) / pieces.length)
+      }
+      const response = await asking
+      leaving.abort()
+      await until(isDecided)
+      gateway.advance(10_000)
+      const { amountNanos, bill } = await billOf(response)
+      const { inputTokens, cacheReadTokens, outputTokens } = bill!.usage
+      tellRow('B9, figures never come', pair, credits(amountNanos), `${inputTokens} fresh, ${cacheReadTokens} cached, ${outputTokens} out`)
+      assert.deepEqual([bill!.outcome, bill!.usageSource], ['client_abort', 'estimated'])
+      assert.ok(Math.abs(outputTokens / (reasoned + shownTokens) - 1) < 0.05, `${outputTokens}`)
+      // Two wires tell the cached share at the end only: what is not told is billed as fresh.
+      assert.equal(cacheReadTokens, wire === 'messages' ? 49_000 : 0)
+    })
+  }
+}
+
 for (const { client, wire } of directions.filter((pair) => stopFields[pair.client])) {
   for (const stream of [true, false]) {
     test(`B2 C12 a stop of ours does not make the reasoning before it free (${client} client, ${wire} model, ${stream ? 'stream' : 'JSON'})`, async () => {
       const input = { fresh: 300, cached: 0 }
       const words = `${shown}${mark}and so on`
-      if (stream) gateway.play(sse(opening[wire](input, words), 'hold'))
+      if (stream) gateway.play(sse(opening(wire, input, words), 'hold'))
       else gateway.play(json(wholes[wire](input, words)))
       const asking = gateway.post(
         paths[client],
