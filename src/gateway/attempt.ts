@@ -70,7 +70,7 @@ const moves: Record<State, readonly State[]> = {
 export class Attempt implements UpstreamListener, Ticking {
   readonly target: Target
   readonly #upstreams: Upstreams
-  readonly #exchange: Exchange
+  #exchange: Exchange | undefined
   readonly #timeouts: AttemptTimeouts
   readonly #nowMs: () => number
   readonly #clockMs: () => number
@@ -108,11 +108,12 @@ export class Attempt implements UpstreamListener, Ticking {
 
   /** Sends the request. What comes of it may come before this returns. */
   start(): void {
-    const { path, credential } = this.#exchange
-    const headers = this.#exchange.headersFor(this.target)
+    const exchange = this.#exchange!
+    const { path, credential } = exchange
+    const headers = exchange.headersFor(this.target)
     const flight = this.#upstreams.send(
       this.target,
-      { path, credential, headers, body: this.#exchange.bodyFor(this.target) },
+      { path, credential, headers, body: exchange.bodyFor(this.target) },
       this,
     )
     if (this.#state !== 'over') this.#flight = flight
@@ -205,7 +206,7 @@ export class Attempt implements UpstreamListener, Ticking {
     }
     const encoding = headers['content-encoding']
     const isStream = contentType === 'text/event-stream'
-    const exchange = this.#exchange
+    const exchange = this.#exchange!
     const isReadable = status === 200 && (encoding === undefined || encoding === 'identity')
     if (!isReadable || (isStream && !exchange.stream && !exchange.openFold)) {
       this.#fail(broken, 'upstream_protocol')
@@ -238,8 +239,8 @@ export class Attempt implements UpstreamListener, Ticking {
     fold.push(chunk)
     this.#noteProgress(fold.events)
     this.#notePace(this.#lastByteMs)
-    if (fold.state === 'cut' && !fold.isSpent) {
-      if (before !== 'cut') this.#listener!.onStop(fold)
+    if (fold.state === 'stopped' && !fold.isSpent) {
+      if (before !== 'stopped') this.#listener!.onStop(fold)
     } else if (fold.state !== 'unseen') this.#finish(fold.whole())
   }
 
@@ -256,11 +257,12 @@ export class Attempt implements UpstreamListener, Ticking {
 
   /** One body: what was asked for, or JSON where a stream was. */
   #takeWhole(body: Buffer): void {
-    if (!this.#exchange.stream) {
-      this.#finish(this.#exchange.readWhole(body))
+    const exchange = this.#exchange!
+    if (!exchange.stream) {
+      this.#finish(exchange.readWhole(body))
       return
     }
-    this.#relay = this.#exchange.openStream()
+    this.#relay = exchange.openStream()
     this.#move('streaming')
     this.#tell(this.#relay, this.#relay.pushWhole(body))
   }
@@ -277,7 +279,7 @@ export class Attempt implements UpstreamListener, Ticking {
   #refuse(): void {
     const text = this.#takeChunks().toString('utf8')
     const status = this.#status
-    const fault = status >= 400 ? this.#exchange.readRefusal(status, text) : broken
+    const fault = status >= 400 ? this.#exchange!.readRefusal(status, text) : broken
     this.#fail(fault, status >= 300 && status < 400 ? 'upstream_redirect' : `upstream_${status}`)
   }
 
@@ -285,7 +287,7 @@ export class Attempt implements UpstreamListener, Ticking {
     if (this.#state === 'over' || this.#isPaused) return
     const { firstByteStreamMs, firstByteJsonMs, idleMs, progressMs } = this.#timeouts
     if (this.#state === 'waiting') {
-      const limitMs = this.#exchange.stream ? firstByteStreamMs : firstByteJsonMs
+      const limitMs = this.#exchange!.stream ? firstByteStreamMs : firstByteJsonMs
       if (nowMs - this.#startedMs >= limitMs) this.#fail(broken, 'upstream_ttfb_timeout')
       return
     }
@@ -301,7 +303,7 @@ export class Attempt implements UpstreamListener, Ticking {
     const listener = this.#listener!
     this.#noteProgress(relay.events)
     this.#notePace(this.#lastByteMs)
-    // One that was cut at a stop of ours is its listener's to read on, or to abandon.
+    // One that was ended by a stop of ours is its listener's to read on, or to abandon.
     if (relay.state === 'finished') this.#linger()
     else if (relay.state === 'failed') this.abandon()
     listener.onPiece(relay, text)
@@ -334,7 +336,10 @@ export class Attempt implements UpstreamListener, Ticking {
 
   #fail(fault: Fault, cause: string, isReuseRace = false): void {
     // What breaks off behind a stop of ours does not break the answer.
-    if (this.#fold?.state === 'cut') return this.conclude()
+    if (this.#fold?.state === 'stopped') {
+      this.conclude()
+      return
+    }
     const listener = this.#listener!
     const retryAfterSeconds = this.#retryAfterSeconds
     this.abandon()
@@ -359,8 +364,9 @@ export class Attempt implements UpstreamListener, Ticking {
 
   #letGo(state: 'lingering' | 'over'): void {
     if (this.#state !== 'over') this.#move(state)
-    // Whoever waits for the upstream's end must not keep the delivery and the answer.
+    // Whoever waits for the upstream's end must not keep the delivery, the exchange and the answer.
     this.#listener = undefined
+    this.#exchange = undefined
     this.#relay = undefined
     this.#fold = undefined
     this.#chunks = []

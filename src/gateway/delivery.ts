@@ -135,7 +135,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     if (this.#isEnding()) return
     this.#relay = relay
     if (relay.state === 'finished') this.#finish(relay, text)
-    else if (relay.state === 'cut') this.#stop(relay, text)
+    else if (relay.state === 'stopped') this.#stop(relay, text)
     else if (relay.state === 'failed' && this.#reading?.told) this.#endReading()
     else if (relay.state === 'failed') {
       // What was said before the fault counts however the bytes arrive: the stream has begun (translation 4.1).
@@ -382,7 +382,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     const { outcome, told } = this.#reading!
     const attempt = this.#attempt!
     if (told && this.#relay === undefined) attempt.conclude()
-    else if (this.#relay?.state === 'cut') {
+    else if (this.#relay?.state === 'stopped') {
       attempt.abandon()
       this.#finish(this.#relay, '')
     } else this.#settleCut(outcome)
@@ -449,8 +449,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   #settleComplete(answer: StreamRelay | Exclude<WholeAnswer, { state: 'failed' }>, then: (usage: Usage) => void): void {
     const isGone = this.#isGone()
     // An answer that we ended at a stop sequence may have no final word of the model's (ruling C12).
-    const isComplete = answer.state !== 'cut'
-    const evidence = answer.state === 'cut' ? this.#evidenceOfCut(answer) : evidenceOf(answer)
+    const isComplete = answer.state !== 'stopped'
+    const evidence = answer.state === 'stopped' ? this.#evidenceOfCut(answer) : evidenceOf(answer)
     const outcome = this.#reading?.outcome ?? 'ok'
     this.#settle({ ...evidence, isComplete, outcome, isWaived: false }, isGone ? () => this.#over() : then)
   }

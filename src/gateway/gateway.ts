@@ -3,7 +3,7 @@ import type { Admission } from '../accounts/admission.ts'
 import type { Ledger } from '../accounts/ledger.ts'
 import type { Throttle } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'
-import type { Readers } from './read-on.ts'
+import type { Readers } from './readers.ts'
 import type { Snapshots } from './snapshot.ts'
 
 /** Every part that a walk needs; main builds it. */

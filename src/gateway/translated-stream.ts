@@ -96,7 +96,7 @@ export class TranslatedStream implements StreamRelay {
     for (const event of this.#run.take(events)) {
       if (event.type === 'finish') {
         this.hasShown = true
-        this.state = 'cut'
+        this.state = 'stopped'
         this.#finish = event
       } else if (event.type === 'fail') this.fault = event.fault
       else {
@@ -111,7 +111,7 @@ export class TranslatedStream implements StreamRelay {
       }
     }
     if (this.#run.meter.isComplete()) this.state = 'finished'
-    else if (this.#run.isSpent && this.state !== 'cut') this.state = 'failed'
+    else if (this.#run.isSpent && this.state !== 'stopped') this.state = 'failed'
     return text
   }
 

@@ -51,7 +51,8 @@ export class TranslatedWhole implements StreamFold {
       if (frame.data !== '') this.events++
       this.#take(this.#decoder.push(frame))
     }
-    if (this.state !== 'cut' && this.#run.meter.characters() > charactersMax) this.#fail({ kind: 'broken', text: '' })
+    if (this.state !== 'stopped' && this.#run.meter.characters() > charactersMax)
+      this.#fail({ kind: 'broken', text: '' })
   }
 
   end(): void {
@@ -78,13 +79,13 @@ export class TranslatedWhole implements StreamFold {
     }
     return run.meter.isComplete()
       ? { state: 'finished', ...read }
-      : { state: 'cut', spoken: () => run.meter.spoken(), ...read }
+      : { state: 'stopped', spoken: () => run.meter.spoken(), ...read }
   }
 
   #take(events: Iterable<AnswerEvent>): void {
     for (const event of this.#run.take(events)) {
       this.#fold.push(event)
-      if (event.type === 'finish') this.state = 'cut'
+      if (event.type === 'finish') this.state = 'stopped'
       else if (event.type === 'fail') this.#fail(event.fault)
     }
     if (this.#run.meter.isComplete()) this.state = 'finished'

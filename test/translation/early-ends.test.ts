@@ -241,7 +241,12 @@ for (const client of wires) {
       gateway.advance(10_000)
       const { amountNanos, bill } = await billOf(response)
       const { inputTokens, cacheReadTokens, outputTokens } = bill!.usage
-      tellRow('B9, figures never come', pair, credits(amountNanos), `${inputTokens} fresh, ${cacheReadTokens} cached, ${outputTokens} out`)
+      tellRow(
+        'B9, figures never come',
+        pair,
+        credits(amountNanos),
+        `${inputTokens} fresh, ${cacheReadTokens} cached, ${outputTokens} out`,
+      )
       assert.deepEqual([bill!.outcome, bill!.usageSource], ['client_abort', 'estimated'])
       assert.ok(Math.abs(outputTokens / (reasoned + shownTokens) - 1) < 0.05, `${outputTokens}`)
       // Two wires tell the cached share at the end only: what is not told is billed as fresh.

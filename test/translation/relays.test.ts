@@ -53,13 +53,13 @@ test('T15 C12 an answer that was ended by a stop of ours is whole, whatever beco
         told += relay.push(Buffer.from(piece))
         whole.push(Buffer.from(piece))
       }
-      assert.deepEqual([relay.state, whole.state, relay.isSpent], ['cut', 'cut', rest.length > 0])
+      assert.deepEqual([relay.state, whole.state, relay.isSpent], ['stopped', 'stopped', rest.length > 0])
       told += relay.end()
       assert.ok(relay.isSpent)
-      assert.deepEqual([relay.state, relay.fault], ['cut', undefined])
+      assert.deepEqual([relay.state, relay.fault], ['stopped', undefined])
       assert.match(told + relay.finish(noUsage), /message_stop/)
       const answer = whole.whole()
-      assert.ok(answer.state === 'cut')
+      assert.ok(answer.state === 'stopped')
       assert.match(`${answer.encode(noUsage)}`, /one two /)
     }
   }

@@ -8,13 +8,13 @@ import type { ErrorFacts } from './envelope.ts'
  *
  *     unseen ──▶ shown ──▶ finished   the upstream said, by its own evidence, that it is complete (I10)
  *        ╲         ╲ ────▶ failed     it cannot be completed; `fault` says why
- *         ╲─────────╲────▶ cut        ended by us at a stop sequence (ruling T15): nothing behind it is shown, and who
+ *         ╲─────────╲────▶ stopped    ended by us at a stop sequence (ruling T15): nothing behind it is shown, and who
  *                                     reads on does so for the figures, until it is `finished` or spent (ruling C12)
  *
  * `shown` means that something of the answer itself is in the text so far, so that the status can no longer change
  * (translation 4.1).
  */
-export type RelayState = 'unseen' | 'shown' | 'finished' | 'cut' | 'failed'
+export type RelayState = 'unseen' | 'shown' | 'finished' | 'stopped' | 'failed'
 
 /**
  * A model's stream on its way to the client: bytes in, text out. Pure and resumable; it never awaits. What ends an
@@ -55,11 +55,11 @@ export interface StreamRelay {
   failure(facts: ErrorFacts, usage: Usage): string
 }
 
-/** A whole JSON answer, read but not yet shown. `cut`: it ends at a stop of ours, and the report is no final word (C12). */
+/** A whole JSON answer, read but not yet shown. `stopped`: it ends at a stop of ours, and the report is no final word (C12). */
 export type WholeAnswer =
   | { state: 'failed'; fault: Fault }
   | ({ state: 'finished' } & ReadAnswer)
-  | ({ state: 'cut'; spoken: () => Spoken } & ReadAnswer)
+  | ({ state: 'stopped'; spoken: () => Spoken } & ReadAnswer)
 
 type ReadAnswer = {
   report: UsageReport
