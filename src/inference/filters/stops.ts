@@ -5,8 +5,8 @@ import { compileStops, StopMatcher, type StopScan } from './stop-matcher.ts'
 
 /**
  * Stop sequences. Those the upstream does not enforce are found here, in text blocks only (R-STOP): the text ends
- * before the match, and `finish` follows at once, before the upstream's own end, with what it has reported so far;
- * whoever pumps sees the `finish` and hangs up (ruling T15). Of two matches the earlier counts, then the longer. An
+ * before the match, and `finish` follows at once, before the upstream's own end, with what it has reported so far; what
+ * becomes of the upstream is the delivery's (rulings T15, C12). Of two matches the earlier counts, then the longer. An
  * upstream that names the sequence it stopped at is believed if it was asked for.
  * @param asked all sequences of the request
  * @param local those to find here
