@@ -95,7 +95,7 @@ test('spec 8 the limits, and reliability 3 and U6 the times, are the defaults', 
     bodyBytesMax: 5_242_880,
     connectionsMax: 20_000,
   })
-  assert.deepStrictEqual(config.billing, { cutAnswers: 'bill', holdOutputTokens: 1024 })
+  assert.deepStrictEqual(config.billing, { cutAnswers: 'bill', readOnMs: 10_000, holdOutputTokens: 1024 })
   assert.deepStrictEqual(config.timeouts, {
     headersMs: 15_000,
     bodyMs: 60_000,
