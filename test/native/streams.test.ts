@@ -42,6 +42,7 @@ function play(wire: WireName, pieces: readonly Uint8Array[], more: Partial<Model
       estimateInput: () => 9,
       estimateOutput: () => relay.estimateOutput(),
       outputTokensCap: 8192,
+      bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
     })
     text += relay.finish(usage)
   }
@@ -275,7 +276,13 @@ function readWhole(body: unknown): Buffer {
   const head = { requestId: 'r', model: modelOf('chat'), createdSeconds: 1 }
   const answer = wires.chat.native.readAnswer(utf8(JSON.stringify(body)), head)
   assert.equal(answer.state, 'finished')
-  const weighing = { isComplete: true, estimateInput: () => 9, estimateOutput: () => 3, outputTokensCap: 8192 }
+  const weighing = {
+    isComplete: true,
+    estimateInput: () => 9,
+    estimateOutput: () => 3,
+    outputTokensCap: 8192,
+    bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
+  }
   const { usage } = weighUsage({ report: answer.report, ...weighing })
   return Buffer.from(answer.encode(usage))
 }
@@ -380,6 +387,7 @@ test('C6 the output of message_start is not the final one where message_delta ha
       estimateInput: () => 9,
       estimateOutput: () => relay.estimateOutput(),
       outputTokensCap: 8192,
+      bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
     })
     assert.deepEqual([billed.inputTokens, billed.outputTokens, source], [10, 7, 'estimated'], usage)
     assert.match(Buffer.from(shown, relay.encoding).toString(), /"output_tokens":7\b/)

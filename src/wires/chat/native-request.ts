@@ -13,9 +13,12 @@ import {
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
-import { checkReach } from '../requests/reach.ts'
+import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
+
+/** Its tools are functions; what a server runs stands in fields of its own. */
+const noWords: readonly string[] = []
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
 
@@ -41,6 +44,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   return {
     body: adaptBody(body, values, edits),
     stream,
+    isSelfContained: isSelfContained(body, noWords),
     outputTokensCap,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values, capFields),
