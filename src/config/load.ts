@@ -27,7 +27,29 @@ const overrides = [
  * @throws ConfigError with everything that is wrong.
  */
 export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): Config {
-  const file = findFile(options, env, cwd)
+  return load(findFile(options, env, cwd), options, env, cwd)
+}
+
+/**
+ * The configuration as it is by now: from the file that was read at the start and no other, from none where there was none
+ * (ruling X10).
+ * @throws ConfigError with everything that is wrong, also where a file has come to stand where the start found none.
+ */
+export function reloadConfig(
+  { file }: Config,
+  options: ConfigOptions,
+  env: NodeJS.ProcessEnv = process.env,
+  cwd = process.cwd(),
+): Config {
+  const found = file === undefined ? findFile(options, env, cwd) : undefined
+  if (found !== undefined) {
+    const message = `${found} was not there when the server started: restart it, and that file is read`
+    throw new ConfigError([{ path: '', message }])
+  }
+  return load(file, options, env, cwd)
+}
+
+function load(file: string | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
   const document = file === undefined ? emptyDocument : readDocument(readFile(file), env)
   // A file that is no YAML, or no map, has nothing to check.
   if (!isRecord(document.value)) {
@@ -65,7 +87,7 @@ export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = proc
       file,
     )
   }
-  return build(parsed.data, file === undefined ? cwd : dirname(file))
+  return build(parsed.data, file, cwd)
 }
 
 /** The configuration with the built-in simulator as the upstream that the built-in models name. */
@@ -104,12 +126,13 @@ function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
   return listen.port !== 0 && listen.port === admin.port && listen.host === admin.host
 }
 
-function build(file: ConfigFile, folder: string): Config {
+function build(file: ConfigFile, path: string | undefined, cwd: string): Config {
   const { limits, billing, timeouts } = file
   return Object.freeze({
+    file: path,
     listen: file.listen,
     adminListen: file.admin_listen,
-    store: resolve(folder, file.store),
+    store: resolve(path === undefined ? cwd : dirname(path), file.store),
     catalog: file.catalog ? readCatalog(file.catalog) : builtInCatalog(),
     upstreams: new Map(Object.entries(file.upstreams).map(([name, entry]) => [name, readUpstream(name, entry)])),
     isBuiltIn: file.catalog === undefined,
