@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { priceNanos } from '../../src/catalog/model.ts'
 import { atEnd } from '../support/at-end.ts'
+import { createHeld } from '../support/held.ts'
 import { answers } from '../support/native.ts'
 import { openStore } from '../support/operator.ts'
 import { head, startRawUpstream, whole, writeChunk } from '../support/raw-upstream.ts'
@@ -192,6 +193,37 @@ test('B14 SIGTERM ends while another process holds the database; nothing is lost
   await next.saw('"listening"')
   const store = openStore(path)
   atEnd(() => store.close())
+  const booked = [...store.eachEntry()].flatMap(({ bill }) => (bill ? [bill.requestId] : []))
+  assert.deepEqual(booked.sort(), paid.sort())
+  assert.deepEqual(store.verify({ priceNanos }), [])
+})
+
+test('B15 X11 a log that is removed under a running server: not ready, the running stream ends whole and paid, exit 1, nothing lost', async () => {
+  const upstream = await startRawUpstream()
+  const { folder, path, key } = newStore()
+  const options = { upstreams: { sim: upstream.url }, deadline: '1h' }
+  const config = configFile(folder, model('plain'), options)
+  const running = serve(['--config', config], folder)
+  const ready = async () => (await fetch(`${await running.adminUrl()}/readyz`)).status
+  upstream.play(whole(answers.chat))
+  const before = await ask(running, key)
+  const { answer, letGo } = createHeld()
+  upstream.play(answer)
+  const stream = await ask(running, key, { stream: true })
+  assert.equal(await ready(), 200)
+  rmSync(`${path}-wal`)
+  await running.saw('"ledger_lost"')
+  assert.equal(await ready(), 503)
+  letGo()
+  assert.match(await stream.text(), /data: \[DONE\]\n\n$/)
+  assert.equal(await running.exited, 1)
+  assert.match(running.stderr(), /triwire\.db-wal was removed or replaced while the server runs/)
+
+  const next = serve(['--config', config], folder)
+  await next.saw('"listening"')
+  const store = openStore(path)
+  atEnd(() => store.close())
+  const paid = [before, stream].map((response) => response.headers.get('x-request-id')!)
   const booked = [...store.eachEntry()].flatMap(({ bill }) => (bill ? [bill.requestId] : []))
   assert.deepEqual(booked.sort(), paid.sort())
   assert.deepEqual(store.verify({ priceNanos }), [])
