@@ -8,10 +8,11 @@ const oneSignalMs = 50
 
 const kept = []
 let stopMs
+let take = keep
 
 // Node would open its debugger to every user of the machine. That there is a listener is enough to keep it shut.
 process.on('SIGUSR1', () => {})
-for (const name of names) process.on(name, keep)
+for (const name of names) process.on(name, hear)
 
 // Whoever launched us passes signals on from now on.
 if (process.env.TRIWIRE_LAUNCHED && process.send) {
@@ -19,19 +20,21 @@ if (process.env.TRIWIRE_LAUNCHED && process.send) {
   process.send('listening', () => process.disconnect())
 }
 
-/** From now on `take` gets them, those that were kept first. */
-export function takeSignals(take) {
-  for (const name of names) {
-    process.off(name, keep)
-    process.on(name, take)
-  }
-  for (const name of kept.splice(0)) take(name)
+/** From now on `taker` gets them, those that were kept first. */
+export function takeSignals(taker) {
+  take = taker
+  for (const name of kept.splice(0)) taker(name)
 }
 
 /** They do again what they do to any program, those that were kept as well. */
 export function releaseSignals() {
-  for (const name of names) process.off(name, keep)
+  for (const name of names) process.off(name, hear)
   for (const name of kept.splice(0)) process.kill(process.pid, name)
+}
+
+/** The one listener there ever is: a signal that is on its way to a listener that was taken off is lost. */
+function hear(name) {
+  take(name)
 }
 
 function keep(name) {
