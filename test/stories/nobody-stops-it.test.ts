@@ -9,6 +9,7 @@ import { atEnd } from '../support/at-end.ts'
 import { createHeld } from '../support/held.ts'
 import { answers } from '../support/native.ts'
 import { openStore } from '../support/operator.ts'
+import { openRaw } from '../support/raw.ts'
 import { head, startRawUpstream, whole, writeChunk } from '../support/raw-upstream.ts'
 import { anyPorts, configFile, model, newFolder, type Served, serve } from '../support/serve.ts'
 import { until } from '../support/waiting.ts'
@@ -151,10 +152,16 @@ test('B24 F-P5 a SIGTERM during the start ends it in order', async () => {
 test('B24 F-P11 without a descriptor left the server says so, goes on, and says when it has some again', async () => {
   if (!isLinux) return
   const upstream = await startRawUpstream()
-  upstream.play(whole(answers.chat))
+  upstream.play(whole(answers.chat, 200, { connection: 'close' }))
   const { folder, key } = newStore()
   const config = configFile(folder, model('plain'), { upstreams: { sim: upstream.url } })
   const running = serve(['--config', config], folder, { under: 'ulimit -n 80' })
+  const open = await openRaw(await running.url())
+  const body = JSON.stringify({ model: 'plain', messages: [] })
+  const request = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  const statuses = async (count: number) => (await open.read({ answers: count })).answers.map(({ status }) => status)
+  open.write(request)
+  assert.deepEqual(await statuses(1), [200])
   const { hostname, port } = new URL(await running.url())
   await running.saw('"descriptors_few","limit":80,"needed":40100,"connections_max":20000')
   const sockets = Array.from({ length: 120 }, () => connect(Number(port), hostname).on('error', () => {}))
@@ -162,8 +169,14 @@ test('B24 F-P11 without a descriptor left the server says so, goes on, and says 
     for (const socket of sockets) socket.destroy()
   })
   await running.saw('"descriptors_exhausted","code":"EMFILE","limit":80')
+  // Who is connected is told; it is no fault of the upstream's.
+  open.write(request)
+  assert.deepEqual(await statuses(2), [200, 502])
+  await running.saw('"cause":"no_descriptors"')
   for (const socket of sockets) socket.destroy()
   await running.saw('"descriptors_back"')
+  open.write(request)
+  assert.deepEqual(await statuses(3), [200, 502, 200])
   assert.equal((await ask(running, key)).status, 200)
   running.child.kill('SIGINT')
   assert.equal(await running.exited, 0)

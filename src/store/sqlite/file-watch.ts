@@ -30,12 +30,16 @@ export function watchFiles(path: string): FileWatch {
   const perOpening = [logPath, `${path}-shm`]
   const known = new Map<string, number | undefined>()
   let last: LogState | undefined
+  /** Kept open: a process that has no descriptor left shall not lose its ledger over a look at it. */
+  let log: number | undefined
   return { note, findLostStore, findLoss }
 
   function note(): void {
     for (const file of fixed) if (known.get(file) === undefined) known.set(file, inodeOf(file))
     for (const file of perOpening) known.set(file, inodeOf(file))
     last = undefined
+    if (log !== undefined) closeSync(log)
+    log = undefined
   }
 
   function findLostStore(): string | undefined {
@@ -58,7 +62,9 @@ export function watchFiles(path: string): FileWatch {
   function isWhole(frames: number): boolean {
     if (frames <= 0) last = undefined
     else {
-      const state = readLog(logPath, frames, last)
+      log ??= tryOpen(logPath)
+      if (log === undefined) return inodeOf(logPath) !== undefined
+      const state = readLog(log, frames, last)
       if (!state) return false
       last = state
     }
@@ -75,21 +81,24 @@ function inodeOf(file: string): number | undefined {
 }
 
 /** @returns undefined where the log cannot have these frames. */
-function readLog(logPath: string, frames: number, last: LogState | undefined): LogState | undefined {
-  const file = openSync(logPath, 'r')
+function readLog(file: number, frames: number, last: LogState | undefined): LogState | undefined {
+  const header = readAt(file, 0, headerBytes)
+  // Written in either byte order.
+  if (header.length < headerBytes || (header.readUInt32BE(0) | 1) !== 0x377f0683) return undefined
+  const frameBytes = frameHeaderBytes + header.readUInt32BE(8)
+  const salts = header.toString('hex', 16, 24)
+  const saltsAt = (frame: number) => readAt(file, headerBytes + (frame - 1) * frameBytes + 8, 8).toString('hex')
+  // What was cut and written on behind the cut is as long as before and has a hole: where its end was there is nothing.
+  const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : frames
+  const isThere = fstatSync(file).size >= headerBytes + frames * frameBytes
+  return isThere && saltsAt(formerEnd) === salts ? { salts, frames } : undefined
+}
+
+function tryOpen(file: string): number | undefined {
   try {
-    const header = readAt(file, 0, headerBytes)
-    // Written in either byte order.
-    if (header.length < headerBytes || (header.readUInt32BE(0) | 1) !== 0x377f0683) return undefined
-    const frameBytes = frameHeaderBytes + header.readUInt32BE(8)
-    const salts = header.toString('hex', 16, 24)
-    const saltsAt = (frame: number) => readAt(file, headerBytes + (frame - 1) * frameBytes + 8, 8).toString('hex')
-    // What was cut and written on behind the cut is as long as before and has a hole: where its end was there is nothing.
-    const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : frames
-    const isThere = fstatSync(file).size >= headerBytes + frames * frameBytes
-    return isThere && saltsAt(formerEnd) === salts ? { salts, frames } : undefined
-  } finally {
-    closeSync(file)
+    return openSync(file, 'r')
+  } catch {
+    return undefined
   }
 }
 

@@ -178,10 +178,21 @@ function recover(error: unknown): void {
   say({ type: 'trouble', message: (error as Error).message, code })
   const isBusy = code === 5
   if (!isBusy) {
+    if (wasLost()) return
     isSuspect = true
     closeStore()
   }
   if (batches.length) schedule(isBusy ? busyPauseMs : reopenPauseMs)
+}
+
+/** To open a log anew that somebody has cut would be to take what is left of it for the whole. */
+function wasLost(): boolean {
+  try {
+    return store !== undefined && isAnyLost(store)
+  } catch {
+    // What cannot be looked at is opened anew.
+    return false
+  }
 }
 
 function closeStore(): void {
@@ -203,7 +214,7 @@ function isStoreLost(): boolean {
   return true
 }
 
-/** All files, a few times a second (ruling X11). */
+/** All files, a few times a second and whenever something fails (ruling X11). */
 function isAnyLost(opened: Store): boolean {
   const message = files.findLoss(() => opened.countFrames())
   if (message === undefined) return false
