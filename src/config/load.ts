@@ -9,6 +9,7 @@ import { explain } from './explain.ts'
 import { modelMistakes, readModel, spellProfiles } from './models.ts'
 import { ConfigError } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
+import { findWarnings } from './warnings.ts'
 
 /** Flags of the command line. Each beats its environment variable, and that the file (ruling X4). */
 export type ConfigOptions = { config?: string; listen?: string; adminListen?: string; store?: string }
@@ -87,7 +88,11 @@ function load(file: string | undefined, options: ConfigOptions, env: NodeJS.Proc
       file,
     )
   }
-  return build(parsed.data, file, cwd)
+  const warnings = findWarnings(parsed.data).map(({ path, message }) => {
+    const key = formatPath(path)
+    return { path: key, line: document.lineOf(path), message: `${key} ${message}` }
+  })
+  return build(parsed.data, { file, folder: file === undefined ? cwd : dirname(file), warnings })
 }
 
 /** The configuration with the built-in simulator as the upstream that the built-in models name. */
@@ -126,13 +131,15 @@ function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
   return listen.port !== 0 && listen.port === admin.port && listen.host === admin.host
 }
 
-function build(file: ConfigFile, path: string | undefined, cwd: string): Config {
+type Origin = { file: string | undefined; folder: string; warnings: Config['warnings'] }
+
+function build(file: ConfigFile, { file: path, folder, warnings }: Origin): Config {
   const { limits, billing, timeouts } = file
   return Object.freeze({
     file: path,
     listen: file.listen,
     adminListen: file.admin_listen,
-    store: resolve(path === undefined ? cwd : dirname(path), file.store),
+    store: resolve(folder, file.store),
     catalog: file.catalog ? readCatalog(file.catalog) : builtInCatalog(),
     upstreams: new Map(Object.entries(file.upstreams).map(([name, entry]) => [name, readUpstream(name, entry)])),
     isBuiltIn: file.catalog === undefined,
@@ -164,6 +171,7 @@ function build(file: ConfigFile, path: string | undefined, cwd: string): Config 
     },
     sealKey: file.seal_key === undefined ? undefined : new Secret(file.seal_key),
     log: file.log,
+    warnings,
   })
 }
 

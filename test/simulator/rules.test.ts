@@ -30,7 +30,6 @@ const messagesRows: Row[] = [
   ['max_tokens is required', { max_tokens: undefined }, 'max_tokens'],
   ['a cap is positive', { max_tokens: 0 }, 'max_tokens'],
   ['messages are not empty', { messages: [] }, 'messages'],
-  ['the first message is the user’s', { messages: [assistant(text), plain] }, 'messages.0'],
   ['roles are known', { messages: [{ role: 'tool', content: 'x' }] }, 'messages.0.role'],
   ['text is not empty', { messages: [user({ type: 'text', text: '' })] }, 'messages.0.content.0.text'],
   ['content is not empty', { messages: [{ role: 'user', content: [] }] }, 'messages.0.content'],

@@ -99,7 +99,7 @@ export class AnswerReader {
 
   #begin(place: Members, item: Members) {
     this.#narrator.start()
-    this.#teller.begin(this.#items.add(place, item), item)
+    this.#teller.begin(this.#items.announce(place, item), item)
   }
 
   #tell(place: Members, type: string, kind: ItemKind, part: string, text: unknown) {

@@ -24,7 +24,10 @@ class AnswerWriter {
   readonly #head: AnswerHead
   readonly #response: ReturnType<typeof createResponse>
   readonly #open = new Map<number, Item>()
+  /** The items that have ended, as they stand in the whole response. */
   readonly #done: string[] = []
+  /** Those that were cut, of which nobody knows yet whether the answer ends well. */
+  #cut: [item: Item, whole: string][] = []
   #hasReported = false
   #sequence = 0
   #hasStarted = false
@@ -36,6 +39,11 @@ class AnswerWriter {
 
   /** What a client is sent of an event; empty where that is nothing. */
   write(event: BilledEvent): string {
+    const ended = this.#cut.length > 0 && event.type !== 'fail' && event.type !== 'block_stop' ? this.#endCut() : ''
+    return ended === '' ? this.#writeNext(event) : ended + this.#writeNext(event)
+  }
+
+  #writeNext(event: BilledEvent): string {
     switch (event.type) {
       case 'start':
         return ''
@@ -76,9 +84,18 @@ class AnswerWriter {
   #stop(index: number, cut: boolean): string {
     const item = this.#open.get(index)!
     this.#open.delete(index)
-    const text = item.stop(this.#next, cut)
-    this.#done[index] = item.whole(cut)
-    return text
+    const whole = item.whole(cut)
+    this.#done[index] = whole
+    if (!cut) return item.stop(this.#next, whole)
+    this.#cut.push([item, whole])
+    return ''
+  }
+
+  /** An agent runs a call that it is told is done: one that a failure cut is not told so (ruling T24). */
+  #endCut(): string {
+    const events = this.#cut.map(([item, whole]) => item.stop(this.#next, whole))
+    this.#cut = []
+    return events.join('')
   }
 
   #finish({ reason, usage }: Extract<BilledEvent, { type: 'finish' }>): string {

@@ -8,6 +8,8 @@ export type Incoming = {
   type: string
   block: number | undefined
   kind: ItemKind | undefined
+  /** Deltas may come before their item is announced (ruling U7). */
+  isAnnounced: boolean
   isDone: boolean
   /** Told so far, by part; a call has the one part ''. */
   parts: Map<string, string>
@@ -37,12 +39,23 @@ export class IncomingItems {
     return atPlace && (type === undefined || type === atPlace.type) ? atPlace : undefined
   }
 
+  /** The item that is announced: the one whose deltas came already, else a new one. */
+  announce(place: Members, item: Members): Incoming {
+    const early = this.find(place, item)
+    const incoming = early && !early.isAnnounced && !early.isDone ? early : this.add(place, item)
+    incoming.isAnnounced = true
+    const id = idOf(place, item)
+    if (id !== undefined) this.#byId.set(id, incoming)
+    return incoming
+  }
+
   /** A new one, whatever stood under its id or at its place before. */
   add(place: Members, item: Members): Incoming {
     const incoming: Incoming = {
       type: stringOf(item['type']) ?? '',
       block: undefined,
       kind: undefined,
+      isAnnounced: false,
       isDone: false,
       parts: new Map(),
       reasoningKind: undefined,

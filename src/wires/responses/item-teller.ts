@@ -17,7 +17,7 @@ export class ItemTeller {
   /** An item as it was announced: a call may have its arguments already, the others come in pieces. */
   begin(incoming: Incoming, item: Members) {
     if (incoming.type !== 'function_call') return
-    if (!this.#openCall(incoming, item)) return
+    if (!this.#openCall(incoming, item) || incoming.parts.has('')) return
     this.write(incoming, 'tool_call', '', stringOf(item['arguments']) ?? '')
   }
 
@@ -62,21 +62,20 @@ export class ItemTeller {
     incoming.lastPart = undefined
   }
 
-  /** A call opens when its name is known: in the first event, else in the last. */
+  /** A call opens when its name is known: in the first event, else in the last. Its arguments waited for that. */
   #openCall(incoming: Incoming, item: Members): boolean {
     const name = stringOf(item['name'])
     if (incoming.block !== undefined) return true
     if (!name?.trim()) return false
     incoming.kind = 'tool_call'
     incoming.block = this.#narrator.open({ kind: 'tool_call', callId: stringOf(item['call_id']) ?? '', name })
+    const early = incoming.parts.get('')
+    if (early) this.#narrator.delta(incoming.block, early)
     return true
   }
 
   #completeCall(incoming: Incoming, item: Members) {
-    const wasOpen = incoming.block !== undefined
-    if (!this.#openCall(incoming, item)) return
-    if (!wasOpen) this.#narrator.delta(incoming.block!, incoming.parts.get('') ?? '')
-    this.writeRest(incoming, 'tool_call', '', item['arguments'])
+    if (this.#openCall(incoming, item)) this.writeRest(incoming, 'tool_call', '', item['arguments'])
   }
 
   #completeMessage(incoming: Incoming, item: Members) {
