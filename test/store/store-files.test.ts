@@ -121,6 +121,12 @@ test('B15 X11 a log that is cut while debits are written behind the cut is notic
   await until(() => fatals.length > 0)
   await posting
   assert.match(fatals[0]!.message, /-wal was cut or overwritten/)
+  // The hole was not brought into the file: it would be empty pages there.
+  const left = createPath(t)
+  copyFileSync(path, left)
+  const after = openStore(left)
+  t.after(() => after.close())
+  assert.deepEqual([after.findDamage(), after.verify(verifyOptions)], [undefined, []])
 })
 
 test('B15 what was paid into a log that has lost its name is in the file before the server ends', async (t) => {

@@ -8,6 +8,8 @@ export interface FileWatch {
   findLostStore(): string | undefined
   /** Everything, in words for the operator; a few looks. @param countFrames of the log, as the database counts them. */
   findLoss(countFrames: () => number): string | undefined
+  /** Whether the log that was opened has all its frames still, with or without a name. A hole in it reads as empty pages. */
+  isLogWhole(countFrames: () => number): boolean
 }
 
 /** What is written between two restarts of a log has the same salts, in its header and in each frame. */
@@ -32,14 +34,14 @@ export function watchFiles(path: string): FileWatch {
   let last: LogState | undefined
   /** Kept open: a process that has no descriptor left shall not lose its ledger over a look at it. */
   let log: number | undefined
-  return { note, findLostStore, findLoss }
+  return { note, findLostStore, findLoss, isLogWhole }
 
   function note(): void {
     for (const file of fixed) if (known.get(file) === undefined) known.set(file, inodeOf(file))
     for (const file of perOpening) known.set(file, inodeOf(file))
     last = undefined
     if (log !== undefined) closeSync(log)
-    log = undefined
+    log = tryOpen(logPath)
   }
 
   function findLostStore(): string | undefined {
@@ -56,6 +58,10 @@ export function watchFiles(path: string): FileWatch {
     // Another process may restart the log between two looks, and then it is whole at the second.
     if (isWhole(countFrames()) || isWhole(countFrames())) return undefined
     return `${logPath} was cut or overwritten while the server runs`
+  }
+
+  function isLogWhole(countFrames: () => number): boolean {
+    return log !== undefined && isWhole(countFrames())
   }
 
   /** @param frames that the database believes to be in the log. */

@@ -218,14 +218,18 @@ function isStoreLost(): boolean {
 function isAnyLost(opened: Store): boolean {
   const message = files.findLoss(() => opened.countFrames())
   if (message === undefined) return false
-  // The connection still has a log that lost only its name; what it brings into the file survives the process.
-  try {
-    opened.checkpoint()
-  } catch {
-    // There is nothing left to bring.
-  }
+  saveLog(opened)
   lose(message)
   return true
+}
+
+/** The connection still has a log that lost only its name; what it brings into the file survives the process. */
+function saveLog(opened: Store): void {
+  try {
+    if (files.findLostStore() === undefined && files.isLogWhole(() => opened.countFrames())) opened.checkpoint()
+  } catch {
+    // What is on the disk is all there is.
+  }
 }
 
 function lose(message: string): void {
