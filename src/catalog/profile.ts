@@ -65,6 +65,11 @@ export type Profile = {
   assistantFirst: boolean
   /** messages: at most one of `temperature` and `top_p`. */
   oneSamplingField: boolean
+  /** What of a same-wire request may make the provider fetch an address, or look up what it stores (ruling U12). */
+  remoteMedia: 'pass' | 'refuse'
+  storedFiles: 'pass' | 'refuse'
+  /** messages: betas of the client's that raise the price, an asterisk for any ending (ruling C7). */
+  costlyBetas: readonly string[]
   /** Parts of a 400's text that tell of the provider account's own trouble, e.g. an empty balance (ruling U2). */
   accountFaults: readonly string[]
   /** Ask for a stream even when the client wants JSON, and fold it. */

@@ -73,6 +73,9 @@ const plainest: Profile = {
   strictFields: false,
   assistantFirst: false,
   oneSamplingField: false,
+  remoteMedia: 'pass',
+  storedFiles: 'pass',
+  costlyBetas: ['context-1m-*'],
   accountFaults: [],
   preferStream: false,
 }
@@ -160,6 +163,9 @@ const anthropic: ProfileSetting = {
   accountFaults: ['credit balance is too low'],
 }
 
+/** It would fetch what a client names from inside the operator's network (B13). */
+const selfHosted: ProfileSetting = { remoteMedia: 'refuse' }
+
 /** Model servers speak all three wires but hand the turns to a template, which wants its system text first. */
 const modelServer: ProfileSetting = {
   maxField: 'max_tokens',
@@ -172,6 +178,7 @@ const modelServer: ProfileSetting = {
   nullContent: 'empty',
   // They hide nothing of what a model says.
   hiddenReasoning: 'never',
+  ...selfHosted,
 }
 
 /** The built-in simulator takes everything its wire knows, so that every translation can be tried on it. */
@@ -320,13 +327,13 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
 
   vllm: {
     chat: modelServer,
-    messages: { maxStops: Number.POSITIVE_INFINITY, autoCache: 'off', hiddenReasoning: 'never' },
-    responses: { accepts: new Set(['verbosity']), hiddenReasoning: 'never' },
+    messages: { maxStops: Number.POSITIVE_INFINITY, autoCache: 'off', hiddenReasoning: 'never', ...selfHosted },
+    responses: { accepts: new Set(['verbosity']), hiddenReasoning: 'never', ...selfHosted },
   },
   // It continues a trailing assistant turn, and reads a named tool choice as `required`.
   'llama-cpp': {
     chat: { ...modelServer, toolChoice: new Set(['auto', 'none', 'required']), prefill: 'native' },
-    messages: { autoCache: 'off', hiddenReasoning: 'never' },
+    messages: { autoCache: 'off', hiddenReasoning: 'never', ...selfHosted },
   },
   // It ignores `tool_choice` altogether.
   ollama: {

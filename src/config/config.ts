@@ -42,8 +42,8 @@ export type Config = {
     cutAnswers: 'bill' | 'waive'
     /** How long a started stream is read on for its figures when its client has left (ruling C12); 0: never. */
     readOnMs: number
-    /** Output tokens a hold assumes at most (ruling C2). */
-    holdOutputTokens: number
+    /** Output tokens a hold assumes at most (ruling C2); `cap`: what the request's cap allows (ruling C16). */
+    holdOutputTokens: number | 'cap'
   }
   /** Addresses or CIDR ranges whose `x-forwarded-for` is believed. */
   trustedProxies: readonly string[]
@@ -51,6 +51,7 @@ export type Config = {
     headersMs: number
     bodyMs: number
     bodyGapMs: number
+    lingerMs: number
     keepAliveMs: number
     writeStallMs: number
     connectMs: number

@@ -134,6 +134,7 @@ function build(file: ConfigFile, folder: string, warnings: Config['warnings']): 
       headersMs: timeouts.headers,
       bodyMs: timeouts.body,
       bodyGapMs: timeouts.body_gap,
+      lingerMs: timeouts.linger,
       keepAliveMs: timeouts.keep_alive,
       writeStallMs: timeouts.write_stall,
       connectMs: timeouts.connect,

@@ -4,7 +4,6 @@ import type { Model } from '../catalog/model.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Fault } from '../inference/answer.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
-import { refusalOf } from '../upstream/refusal.ts'
 import type { Target } from '../upstream/target.ts'
 import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
@@ -15,6 +14,7 @@ import type { Exchange } from './exchange.ts'
 import type { Gateway, Ticking } from './gateway.ts'
 import { type Reading, stopReadMs, tellsLate, withoutLaterOutput } from './read-on.ts'
 import type { CallRecord } from './record.ts'
+import { refuse } from './refuse.ts'
 import { type Bill, debitOf, type Evidence, weigh } from './settle.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -398,12 +398,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
       this.#endReading()
       return
     }
-    const { model } = this.#parts
-    const { fault, cause, retryAfterSeconds } = failure
-    const names = { modelId: model.id, upstreamModel: model.upstreamModel }
-    const error = refusalOf(verdict.tell, fault, names, retryAfterSeconds)
+    const { cause } = failure
+    const error = refuse(this.#parts, this.#attempt?.target, failure, verdict)
     const outcome = outcomeOfCause.get(cause)
-    this.#record.cause = cause
+    this.#record.cause = verdict.alarm ?? cause
     this.#record.code = error.code
     // A refusal costs nothing, whether or not somebody is left to hear it (ruling C4).
     if (this.#reading) this.#over()

@@ -50,6 +50,8 @@ export type Exchange = Outgoing & {
 export type Outgoing = {
   /** @throws when the request was let go. */
   bodyFor(target: Target): Buffer
+  /** Whether a text stands in it as a whole JSON string; false when the request was let go (ruling U9). */
+  holds(text: string): boolean
   /** No other attempt can follow: the request is let go, however long the answer takes. */
   forget(): void
 }
@@ -61,6 +63,9 @@ export function createOutgoing(body: Buffer, { upstreamModel }: Model): Outgoing
     bodyFor(target) {
       if (bytes === undefined) throw new Error('the request was let go: it cannot be sent again')
       return target.upstreamModel === upstreamModel ? bytes : renameModel(bytes, target.upstreamModel)
+    },
+    holds(text) {
+      return bytes?.includes(`"${text}"`) ?? false
     },
     forget() {
       bytes = undefined

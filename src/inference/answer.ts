@@ -54,7 +54,10 @@ export type Fault = {
   kind: 'rejected' | 'capacity' | 'account' | 'broken' | 'truncated'
   /** HTTP status the model gave or its error type stands for, if known. */
   status?: number
-  /** The model's own words as decoded; in an event that reaches an encoder they are scrubbed (ruling U3). */
+  /**
+   * The model's own words as decoded, of these 1,000 characters, so that nobody searches more (ruling U11); in an event that
+   * reaches an encoder they are scrubbed (ruling U3).
+   */
   text: string
   /** The model's own code, e.g. `context_length_exceeded`. */
   code?: string

@@ -94,6 +94,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     limits: {
       headersMs: config.timeouts.headersMs,
       keepAliveMs: config.timeouts.keepAliveMs,
+      lingerMs: config.timeouts.lingerMs,
       connectionsMax: config.limits.connectionsMax,
       headerBytesMax,
       headersMax,

@@ -1,5 +1,6 @@
 import type { ApiKey } from '../../src/accounts/account.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
+import { createCatalog } from '../../src/catalog/catalog.ts'
 import type { Model, WireName } from '../../src/catalog/model.ts'
 import type { Config } from '../../src/config/config.ts'
 import { Secret } from '../../src/config/config.ts'
@@ -87,6 +88,7 @@ const timeouts: Config['timeouts'] = {
   headersMs: 15_000,
   bodyMs: 60_000,
   bodyGapMs: 20_000,
+  lingerMs: 5_000,
   keepAliveMs: 65_000,
   writeStallMs: 60_000,
   connectMs: 5_000,
@@ -116,6 +118,7 @@ export function startRig(options: RigOptions = {}): Rig {
   const accounts = options.accounts ?? [{ name: 'a', key: new Secret('upstream-key-1') }]
   const upstream = { name: 'sim', baseUrl: 'http://sim', accounts, messagesHeaders: 'anthropic', headers: new Map() }
   const config = {
+    catalog: createCatalog([model], 0, 'triwire'),
     upstreams: new Map([['sim', upstream]]),
     timeouts: { ...timeouts, ...options.timeouts },
     billing: {

@@ -199,8 +199,15 @@ function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: s
   }
   const fault = relay.fault ?? { kind: 'truncated', text: '' }
   const upstreamModel = 'name-upstream'
-  const verdict = judge({ fault, cause: 'upstream_error_event' }, { upstreamModel, profile: { accountFaults: [] } })
-  const { status, code, message, param } = refusalOf(verdict.tell, fault, { modelId: head.modelId, upstreamModel })
+  const failure = { fault, cause: 'upstream_error_event' }
+  const verdict = judge(failure, { upstreamModel, profile: { accountFaults: [] } })
+  const { status, code, message, param } = refusalOf(verdict.tell, failure, () => ({
+    modelId: head.modelId,
+    upstreamModels: [upstreamModel],
+    hidden: [],
+    ownPaths: [],
+    isSent: () => false,
+  }))
   const facts = { status, code, message, param }
   // Only what a failure in a started stream adds is told the client; the state is known before.
   const { hasShown } = relay

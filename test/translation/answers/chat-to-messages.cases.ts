@@ -484,7 +484,10 @@ export const cases: readonly Case[] = [
       noMessageStop(told)
       assert.deepEqual(dataOf(told).at(-1), {
         type: 'error',
-        error: { type: 'rate_limit_error', message: 'The model is at capacity right now: try again in a moment.' },
+        error: {
+          type: 'rate_limit_error',
+          message: 'The model is overloaded right now (rate limit): try again in a moment.',
+        },
         request_id: 'req_1',
       })
     },

@@ -35,6 +35,9 @@ const plainProfile: Profile = {
   autoCache: 'on_key',
   autoCacheSameWire: false,
   assistantFirst: false,
+  remoteMedia: 'pass',
+  storedFiles: 'pass',
+  costlyBetas: [],
   usageQuirk: 'none',
   strictFields: false,
   oneSamplingField: false,
@@ -63,6 +66,8 @@ export function modelOf(wire: WireName, setting: Setting = {}): Model {
     profile: { ...plainProfile, ...ofWire, ...setting.profile },
     allowedFields: new Set(),
     hostedTools: 'pass',
+    remoteMedia: 'pass',
+    storedFiles: 'pass',
   }
 }
 
