@@ -355,6 +355,24 @@ test('B5 what a responses stream ends with is shown however many tokens and memb
   }
 })
 
+const broken: [what: string, wire: WireName, text: string, isWhole: boolean][] = [
+  ['chat, behind the reason', 'chat', role + first + reason, true],
+  ['chat, within the usage', 'chat', `${role}${first}${reason}data: {"usa`, true],
+  ['chat, before the reason', 'chat', role + first, false],
+  ['messages, behind the reason', 'messages', frames.messages.slice(0, -1).join(''), true],
+  ['messages, before the reason', 'messages', frames.messages.slice(0, -2).join(''), false],
+  ['responses, before the terminal event', 'responses', frames.responses.slice(0, -1).join(''), false],
+]
+
+for (const [what, wire, text, isWhole] of broken) {
+  test(`T19 a same-wire stream whose connection breaks is whole or cut: ${what}`, () => {
+    const relay = open(wire)
+    relay.push(utf8(text))
+    assert.equal(relay.breakOff(), '')
+    assert.equal(relay.state, isWhole ? 'finished' : 'shown')
+  })
+}
+
 test('C3 C10 what was produced is counted from the deltas, however short they are', () => {
   const pieces = ['Hel', 'lo ', 'wor', 'ld,', ' \\"', 'yes']
   for (const wire of wireNames) {

@@ -168,8 +168,11 @@ function play(setting: Setting, chunks: readonly Uint8Array[], end: 'clean' | 'r
     if (!isOver(relay)) text += relay.push(chunk)
     if (!isOver(whole)) whole.push(chunk)
   }
-  if (end === 'clean' && !isOver(relay)) text += relay.end()
-  if (end === 'clean' && !isOver(whole)) whole.end()
+  if (!isOver(relay)) text += end === 'clean' ? relay.end() : relay.breakOff()
+  if (!isOver(whole)) {
+    if (end === 'clean') whole.end()
+    else whole.breakOff()
+  }
   return tell(setting, relay, text, whole)
 }
 

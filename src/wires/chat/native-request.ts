@@ -17,8 +17,8 @@ import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
 
-/** Its tools are functions; what a server runs stands in fields of its own. */
-const noWords: readonly string[] = []
+/** Its author's tools are functions; some providers run one of their own. */
+const hostedWords = ['_search']
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
 
@@ -44,7 +44,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   return {
     body: adaptBody(body, values, edits),
     stream,
-    isSelfContained: isSelfContained(body, noWords),
+    isSelfContained: isSelfContained(body, hostedWords),
     outputTokensCap,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values, capFields),
