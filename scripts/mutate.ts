@@ -1,4 +1,15 @@
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -18,6 +29,8 @@ import { tryMutants, visitMutants } from './mutate/run.ts'
 // Changes the code in one place at a time and looks whether a test fails. What no test notices is a line that may break
 // unseen. `--sample` takes so many changes of each folder, chosen by `--seed`. Survivors that are right to survive stand
 // in scripts/mutants-accepted.json with the reason; an entry there that fits no survivor any more fails the run.
+//
+// It works on a copy of the checkout as it was at the start: a run takes long, and files are changed meanwhile.
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -30,15 +43,17 @@ const { values: options, positionals } = parseArgs({
     root: { type: 'string', default: join(import.meta.dirname, '..') },
   },
 })
-const root = resolve(options.root)
 const jobs = Number(options.jobs)
 const named = positionals.length > 0 ? positionals : ['src/gateway', 'src/accounts', 'src/store', 'src/upstream']
 
 /** A file of tests may take this long without a mutant, on a busy machine. */
 const visitLimitMs = 300_000
 
-const folder = mkdtempSync(join(tmpdir(), 'triwire-mutants-'))
+// Its own path without links, as the loader of modules tells it.
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'triwire-mutants-')))
+const root = join(folder, 'checkout')
 try {
+  copyCheckout(resolve(options.root))
   await run()
 } finally {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
@@ -58,9 +73,9 @@ async function run(): Promise<void> {
     .sort()
   let done = 0
   await inTurns(testFiles, async (file) => {
-    const visits = await visitMutants(place, file, visitLimitMs)
-    if (visits) judge.addVisits(file, visits)
-    else say(`  ${file} fails without any change and is left out`)
+    const visited = await visitMutants(place, file, visitLimitMs)
+    if ('visits' in visited) judge.addVisits(file, visited.visits)
+    else say(`  ${file} fails without any change and is left out:\n${visited.why.replaceAll(/^/gm, '    ')}`)
     if (++done % 20 === 0) say(`  ${done} of ${testFiles.length} test files read`)
   })
 
@@ -87,6 +102,13 @@ async function run(): Promise<void> {
   function count(is: Verdict['is']): number {
     return [...verdicts.values()].filter((verdict) => verdict.is === is).length
   }
+}
+
+/** Tests of one moment against code of another fail for no reason that says anything. */
+function copyCheckout(from: string): void {
+  const left = new Set(['.git', 'node_modules', '.clients'].map((name) => join(from, name)))
+  cpSync(from, root, { recursive: true, filter: (path) => !left.has(path) })
+  symlinkSync(join(from, 'node_modules'), join(root, 'node_modules'), 'junction')
 }
 
 /** All mutants of the named files, and the files with them in. */
