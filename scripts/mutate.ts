@@ -52,12 +52,10 @@ const visitLimitMs = 300_000
 // Its own path without links, as the loader of modules tells it.
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'triwire-mutants-')))
 const root = join(folder, 'checkout')
-try {
-  copyCheckout(resolve(options.root))
-  await run()
-} finally {
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-}
+process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
+copyCheckout(resolve(options.root))
+await run()
 
 async function run(): Promise<void> {
   const { all, place } = prepare()
@@ -97,7 +95,10 @@ async function run(): Promise<void> {
     for (const [id, verdict] of await judge.tryTogether(group)) verdicts.set(id, verdict)
     say(`  ${++settled} of ${groups.length} groups of what is unclear tried`)
   })
-  tell(mutants.map((mutant) => [byId.get(mutant.id)!, verdicts.get(mutant.id)!]))
+  tell(
+    all,
+    mutants.map((mutant) => [byId.get(mutant.id)!, verdicts.get(mutant.id)!]),
+  )
 
   function count(is: Verdict['is']): number {
     return [...verdicts.values()].filter((verdict) => verdict.is === is).length
@@ -168,7 +169,7 @@ async function inTurns<Item>(items: readonly Item[], work: (item: Item) => Promi
   )
 }
 
-function tell(results: readonly (readonly [Mutant, Verdict])[]): void {
+function tell(all: readonly Mutant[], results: readonly (readonly [Mutant, Verdict])[]): void {
   const accepted = readAccepted(join(root, 'scripts/mutants-accepted.json'))
   const survivors = results.filter(([, verdict]) => verdict.is === 'survived')
   const lines: string[] = []
@@ -183,10 +184,11 @@ function tell(results: readonly (readonly [Mutant, Verdict])[]): void {
   const isWhole = (file: string) => options.sample === undefined && results.some(([mutant]) => mutant.file === file)
   const stale = findStale(
     accepted,
+    all,
     isWhole,
     survivors.map(([mutant]) => mutant),
   )
-  for (const entry of stale) lines.push(`accepted, but no survivor any more: ${JSON.stringify(entry)}`)
+  for (const entry of stale) lines.push(`accepted, but no survivor, or no change, any more: ${JSON.stringify(entry)}`)
   if (stale.length > 0) process.exitCode = 1
   const text = lines.join('\n')
   say(text)
