@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { GatewayError } from '../../src/errors.ts'
 import { answers, frames } from '../support/native.ts'
+import { until } from '../support/waiting.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
 
 const bytes = (text: string) => Buffer.from(text)
 const json = { 'content-type': 'application/json' }
@@ -140,8 +146,10 @@ test('F-U7 F-U8 reliability §3 each silence has its limit, to the millisecond, 
 test('F-U15 comments are no progress, events are, and a body’s bytes are', async () => {
   for (const [name, options, text, isStuck] of [
     ['comments', { stream: true }, ': still here\n\n', true],
+    ['comments for a translation', { clientWire: 'messages', stream: true }, ': still here\n\n', true],
     ['comments for a fold', { clientWire: 'messages' }, ': still here\n\n', true],
     ['events', { stream: true }, frames.chat[1]!, false],
+    ['events for a translation', { clientWire: 'messages', stream: true }, frames.chat[1]!, false],
     ['events for a fold', { clientWire: 'messages' }, frames.chat[1]!, false],
     ['a body', {}, ' ', false],
   ] as const) {
@@ -177,6 +185,25 @@ test('m22 an upstream that lingers is let go at once when it closes or breaks of
     assert.deepEqual([rig.client.text, rig.debits.length, rig.record.outcome, rig.bugs], [text, 1, 'ok', []], how)
     assert.equal(rig.sent[0]!.isAborted, false, how)
   }
+})
+
+test('H-F4 an upstream that lingers keeps nothing of the answer it gave, nor of the request', async () => {
+  const rig = startRig({ stream: true })
+  const { openStream } = rig.exchange
+  let relay: WeakRef<object> | undefined
+  rig.exchange.openStream = () => {
+    const opened = openStream()
+    relay = new WeakRef(opened)
+    return opened
+  }
+  rig.sent[0]!.listener.onHead(200, 'text/event-stream', sse)
+  rig.sent[0]!.listener.onData(bytes(frames.chat.join('')))
+  await rig.turn()
+  assert.equal(rig.gateway.lingering.size, 1)
+  await until(() => {
+    collect()
+    return relay!.deref() === undefined
+  }, 'the answer is let go')
 })
 
 test('reliability §1.1 of an attempt that is over nothing more is heard, whatever its upstream still says', async () => {
