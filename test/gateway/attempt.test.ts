@@ -220,11 +220,27 @@ test('reliability §1.1 of an attempt that is over nothing more is heard, whatev
     rig.sent[0]!.listener.onError({ cause: 'upstream_connect', isReuseRace: false })
     await rig.turn()
     const [end, cause] = endOf(rig)
+    let reads = 0
+    const read = (): never => {
+      reads++
+      throw new Error('nobody is there to read for')
+    }
+    Object.assign(rig.exchange, { readWhole: read, openStream: read, readRefusal: read })
     say(rig)
     await rig.turn()
     assert.deepEqual(endOf(rig), [end, cause], name)
     assert.deepEqual([rig.sent.length, rig.debits.length, rig.released, rig.bugs], [1, 0, 1, []], name)
+    assert.equal(reads, 0, name)
   }
+})
+
+test('I10 a translated stream that closes in good order without its last word has failed, and what was shown is billed', async () => {
+  const rig = streaming({ clientWire: 'messages' }, ...frames.chat.slice(0, 2))
+  rig.sent[0]!.listener.onEnd()
+  await rig.turn()
+  assert.match(rig.client.text, /event: error/)
+  assert.doesNotMatch(rig.client.text, /message_stop/)
+  assert.deepEqual([rig.client.isEnded, rig.debits[0]?.outcome], [true, 'upstream_cut'])
 })
 
 test('U1 a second head of the same answer changes nothing', async () => {
