@@ -130,6 +130,17 @@ test('U4 what tells the client nothing is no sign of life', () => {
   assert.match(rig.client.text.slice(text.length), /ping/)
 })
 
+test('translation 4.1 a head that goes out for its time brings what was held and nothing else, then the rest in order', () => {
+  const rig = streaming(1)
+  const twin = rig.exchange.openStream()
+  const toldOf = (frame: string) => Buffer.from(twin.push(bytes(frame)), twin.encoding).toString()
+  const held = toldOf(frames.chat[0]!)
+  rig.advance(10_000)
+  assert.equal(rig.client.text, held)
+  say(rig, frames.chat[1]!)
+  assert.equal(rig.client.text, held + toldOf(frames.chat[1]!))
+})
+
 test('C4 a client that left before it saw anything is shown nothing, and what was read for it is billed', async () => {
   const rig = streaming(1)
   rig.client.leave()
