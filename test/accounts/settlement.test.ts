@@ -267,3 +267,22 @@ test('F-S1 F-P1 the spool is closed last, with all in it that no store has taken
   await closing
   assert.deepEqual([spooled, closings], [['req_1'], [['req_1']]])
 })
+
+test('F-P15 a poster that dies while it is closed is followed by none', async () => {
+  const { settlement, posters, events, fatals } = await open()
+  const [poster] = posters
+  poster!.close = () => poster!.die()
+  await settlement.close()
+  await turn()
+  assert.deepEqual([posters.length, events, fatals], [1, [], []])
+})
+
+test('F-S1 a debit that nobody could take is refused with what the spool failed of', async () => {
+  const { settlement, pass } = await open({ spoolFails: true })
+  const refused = assert.rejects(settlement.debit(createDebit('req_1', account)), (error: Error) => {
+    return error.cause instanceof Error && error.cause.message === 'no disk'
+  })
+  await turn()
+  await pass(5_000)
+  await refused
+})

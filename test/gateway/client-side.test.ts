@@ -276,7 +276,19 @@ test('F-P7 a bug in the choice of a target ends the request as what it is', asyn
   const rig = startRig({ pool: { choose, note() {} } })
   await rig.turn()
   assert.deepEqual([rig.end?.error, rig.sent.length, rig.debits.length], [bug, 0, 0])
+  assert.deepEqual(rig.bugs, [], 'it is told once')
   assertOver(rig)
+})
+
+test('F-P7 C3 what a bug has cut is billed by what the model had reported, and neither as final nor waived', async () => {
+  const rig = startRig({ wire: 'messages', stream: true, cutAnswers: 'waive' })
+  rig.sent[0]!.listener.onHead(200, 'text/event-stream', sse)
+  for (const frame of frames.messages.slice(0, 4)) say(rig, frame)
+  rig.sent[0]!.listener.onData(undefined as never)
+  await rig.turn()
+  const { usageSource, usage, amountNanos, outcome } = rig.debits[0]!
+  assert.deepEqual([usageSource, usage.inputTokens, usage.outputTokens, outcome], ['partial', 5, 0, 'internal_error'])
+  assert.ok(amountNanos > 0n)
 })
 
 test('F-P7 C3 a debit that is told twice ends its request once, and the second time is logged', async () => {
