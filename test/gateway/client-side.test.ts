@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { Secret } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { AttemptListener } from '../../src/gateway/attempt.ts'
 import type { Pool } from '../../src/upstream/pool.ts'
@@ -33,7 +34,7 @@ function answerWhole(rig: Rig): void {
 /** Nothing is left of a request that has ended. */
 function assertOver(rig: Rig, name = 'the request has ended'): void {
   assert.ok(rig.end, name)
-  assert.deepEqual([rig.released, rig.gateway.deliveries.size, rig.gateway.gone.count], [1, 0, 0], name)
+  assert.deepEqual([rig.released, rig.gateway.deliveries.size, rig.gateway.readers.count], [1, 0, 0], name)
 }
 
 test('C4 F-C9 reliability §3 each deadline of a request comes to the millisecond, and not before', async () => {
@@ -120,7 +121,7 @@ test('F-C9 a client that keeps pace holds nothing back; one that has caught up m
 })
 
 test('U4 what tells the client nothing is no sign of life', () => {
-  const rig = streaming(0, { clientWire: 'messages' })
+  const rig = streaming(0, { client: 'messages' })
   for (const frame of frames.chat.slice(0, 2)) say(rig, frame)
   assert.ok(rig.client.isBegun)
   rig.advance(9_000)
@@ -145,7 +146,7 @@ test('C4 a client that left before it saw anything is shown nothing, and what wa
   const rig = streaming(1)
   rig.client.leave()
   rig.client.leave()
-  assert.equal(rig.gateway.gone.count, 1)
+  assert.equal(rig.gateway.readers.count, 1)
   for (const frame of frames.chat.slice(1)) say(rig, frame)
   await rig.turn()
   assert.deepEqual([rig.client.isBegun, rig.client.text, rig.client.isEnded], [false, '', false])
@@ -166,10 +167,10 @@ test('C4 of those who leave before their answer 200 are read on at once, and not
     [200, false],
   ] as const) {
     const rig = startRig()
-    rig.gateway.gone.count = already
+    for (let i = 0; i < already; i++) assert.ok(rig.gateway.readers.enter(`acct_${i % 10}0`))
     rig.client.leave()
     await rig.turn()
-    assert.deepEqual([rig.gateway.gone.count, rig.debits.length], [200, isReadOn ? 0 : 1])
+    assert.deepEqual([rig.gateway.readers.count, rig.debits.length], [200, isReadOn ? 0 : 1])
     assert.equal(rig.sent[0]!.isAborted, !isReadOn)
   }
 })
@@ -230,9 +231,15 @@ test('a refusal of the client’s own request is on record as refused, and is no
 
 /** A pool of so many accounts, that names the first that was not tried. */
 function poolOf(...names: string[]): Pool {
-  const upstream = { name: 'sim', baseUrl: '', accounts: [], messagesHeaders: 'anthropic', headers: new Map() } as const
+  const upstream = {
+    name: 'sim',
+    baseUrl: 'http://sim',
+    accounts: [],
+    messagesHeaders: 'anthropic',
+    headers: new Map(),
+  } as const
   const targets = names.map((name): Target => {
-    return { upstream, account: { name } as Target['account'], upstreamModel: 'up' }
+    return { upstream, account: { name, key: new Secret(`key-of-${name}`) }, upstreamModel: 'up' }
   })
   return { choose: (_model, _affinity, tried) => targets.find((target) => !tried.includes(target)), note() {} }
 }
