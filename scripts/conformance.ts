@@ -3,8 +3,11 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 // Writes docs/conformance.md: which test pins which rule, read off the titles of the tests. `--check` only says whether
 // it is up to date.
 
-/** What the rulings of a letter are about. */
+/** What the numbers of a letter are about. */
 const titles: Readonly<Record<string, string>> = {
+  A: 'Findings of agents, and cases of answers',
+  B: 'Findings of attackers',
+  E: 'Findings of recorded traffic',
   N: 'Names',
   R: 'Order of checks',
   C: 'Credit',
@@ -22,7 +25,7 @@ const caseRow = new RegExp(
 )
 /** The same with what it says in one literal: 'F-U9 a reset'. */
 const caseLiteral = new RegExp(`^(?:${caseId}) .`)
-const ruleId = /(?<!-)\b(?:TP|TS|[NRCPTUXQAI])\d{1,3}\b|\bF-[CUSP]\d{1,2}\b|\bR-[A-Z]{2,}\b/g
+const ruleId = /(?<!-)\b(?:TP|TS|[NRCPTUXQAI])\d{1,3}\b|\b[BE]\d{1,2}\b|\bF-[CUSP]\d{1,2}\b|\bR-[A-Z]{2,}\b/g
 const specIds = /\bspec ((?:\d+(?:\.\d+)*(?:, | and )?)+)/g
 
 const file = new URL('../docs/conformance.md', import.meta.url)

@@ -16,6 +16,7 @@ type Kind = { pattern: RegExp; find(id: string): boolean }
 
 const faults = read('docs/faults.md')
 const review = read('docs/review.md')
+const findings = read('docs/findings.md')
 const rulings = read('docs/rulings.md')
 const rules = read('docs/translation/README.md')
 const conformance = read('docs/conformance.md')
@@ -27,6 +28,10 @@ const numbers = String.raw`§?(\d+(?:\.\d+)*(?:(?:, |, and | and |–)§?\d+(?:\
 const kinds: Readonly<Record<string, Kind>> = {
   fault: { pattern: /\b(F-[CUSP]\d+(?:–F-[CUSP]\d+)?)/g, find: (id) => faults.includes(`| ${id} |`) },
   review: { pattern: /(?<![\w.\-\\$/])(H-F\d+|m(?:09|[123]\d))(?![\w-]|\.\w)/g, find: hasFinding },
+  finding: {
+    pattern: /(?<![\w.\-\\$/])([BE][1-9]\d?|A[1-8])(?![\w-]|\.\w)/g,
+    find: (id) => findings.includes(`| ${id} |`),
+  },
   ruling: {
     pattern: /(?<![\w.\-\\$/])([NRCPTUX][1-9]\d?)(?![\w-]|\.\w)/g,
     find: (id) => rulings.includes(`**${id}** `),
@@ -75,7 +80,7 @@ test('citations of every kind are there to be followed', () => {
 
 test('a citation that leads nowhere is found, of each kind', () => {
   const text = [
-    'as F-C99 says (H-F9, H-F1, m11, m21), and F-C1 (R99, C1, T1), law I11 and I10, case A999 and A01,',
+    'as F-C99 says (H-F9, H-F1, m11, m21; B99, B1, A1, E9), and F-C1 (R99, C1, T1), law I11 and I10, case A999 and A01,',
     'TP9 and TP1, R-NOTHING, R-PAIR 9, R-PAIR 2, spec 9.9 and spec 2.2, 7.99, translation 4.9 and translation 4.2,',
     'reliability §12, reliability §1.11 and reliability §1.6, clients §70, message-wire 5.9, chat-wire §2–19,',
     'responses-wire 8.66 and responses-wire 8.6, decision 99 and decision 12.',
@@ -84,6 +89,8 @@ test('a citation that leads nowhere is found, of each kind', () => {
     'x.ts:1: fault F-C99',
     'x.ts:1: review H-F9',
     'x.ts:1: review m11',
+    'x.ts:1: finding B99',
+    'x.ts:1: finding E9',
     'x.ts:1: ruling R99',
     'x.ts:1: law I11',
     'x.ts:1: case A999',
@@ -104,7 +111,11 @@ test('a citation that leads nowhere is found, of each kind', () => {
 })
 
 test('no page has a number twice', () => {
-  const rows = [...faults.matchAll(/^\| (F-[CUSP]\d+) \|/gm), ...rulings.matchAll(/\*\*([NRCPTUX]\d+)\*\* /g)]
+  const rows = [
+    ...faults.matchAll(/^\| (F-[CUSP]\d+) \|/gm),
+    ...findings.matchAll(/^\| ([BAE]\d+) \|/gm),
+    ...rulings.matchAll(/\*\*([NRCPTUX]\d+)\*\* /g),
+  ]
   const ids = rows.map(([, id = '']) => id)
   assert.deepEqual(
     ids.filter((id, at) => ids.indexOf(id) !== at),
