@@ -79,6 +79,7 @@ test('F-U1 a port where nobody listens is upstream_connect', async () => {
 })
 
 test('F-U4 a certificate that nobody vouches for is upstream_tls, and no request is sent', async () => {
+  // Made for this test by `openssl req -x509`, for a hundred years; the key opens nothing.
   const pem = (name: string) => readFileSync(join(import.meta.dirname, `../fixtures/tls/self-signed.${name}.pem`))
   let bytes = 0
   const server = createTlsServer({ key: pem('key'), cert: pem('cert') }, (socket) => {
