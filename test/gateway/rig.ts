@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { ApiKey } from '../../src/accounts/account.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
 import type { Model, WireName } from '../../src/catalog/model.ts'
@@ -11,7 +12,8 @@ import { tick } from '../../src/gateway/gateway.ts'
 import { exchangeNatively } from '../../src/gateway/native.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
 import type { Snapshot } from '../../src/gateway/snapshot.ts'
-import { createPool } from '../../src/upstream/pool.ts'
+import { translate } from '../../src/gateway/translate.ts'
+import { createPool, type Pool } from '../../src/upstream/pool.ts'
 import type { Target } from '../../src/upstream/target.ts'
 import type { UpstreamListener, UpstreamRequest } from '../../src/upstream/upstreams.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
@@ -31,6 +33,8 @@ export type Sent = UpstreamRequest & {
 
 export type RigOptions = {
   wire?: WireName
+  /** Of the client; the model's where it is left out. */
+  clientWire?: WireName
   stream?: boolean
   model?: Partial<Model>
   timeouts?: Partial<Config['timeouts']>
@@ -38,6 +42,8 @@ export type RigOptions = {
   /** The client has left before its request is sent. */
   isGone?: boolean
   accounts?: readonly { name: string; key: Secret }[]
+  /** Who chooses the targets; by default the pool of production. */
+  pool?: Pool
 }
 
 export type Rig = {
@@ -98,8 +104,9 @@ const timeouts: Config['timeouts'] = {
  * sockets and the disk are the test's.
  */
 export function startRig(options: RigOptions = {}): Rig {
-  const wire = options.wire ?? 'chat'
-  const model = modelOf(wire, options.model)
+  const modelWire = options.wire ?? 'chat'
+  const wire = options.clientWire ?? modelWire
+  const model = modelOf(modelWire, options.model)
   let nowMs = 1_000_000
   const sent: Sent[] = []
   const waiting: { resolve: () => void; reject: (error: Error) => void }[] = []
@@ -112,7 +119,7 @@ export function startRig(options: RigOptions = {}): Rig {
   } as unknown as Config
   const snapshot: Snapshot = {
     config,
-    pool: createPool(config.upstreams),
+    pool: options.pool ?? createPool(config.upstreams),
     upstreams: {
       send(target, request, listener) {
         const one: Sent = { ...request, target, listener, isAborted: false, isPaused: false, bug: undefined }
@@ -160,17 +167,25 @@ export function startRig(options: RigOptions = {}): Rig {
     readBody: () => Promise.reject(new Error('the body is read already')),
     reply(status, _type, body) {
       if (client.bug) throw client.bug
+      assert.deepEqual([client.reply, client.isBegun], [undefined, false], 'one whole answer, or a stream')
       client.reply = { status, body: Buffer.from(body as string).toString() }
     },
     begin() {
+      assert.deepEqual([client.reply, client.isBegun], [undefined, false], 'a stream begins once')
       client.isBegun = true
     },
     write(text, encoding) {
+      assert.deepEqual(
+        [client.isBegun, client.isEnded],
+        [true, false],
+        'pieces come behind the head and before the end',
+      )
       client.text += Buffer.from(text, encoding).toString()
       return client.isReading
     },
     end(text, encoding) {
       if (client.bug) throw client.bug
+      assert.deepEqual([client.isBegun, client.isEnded], [true, false], 'a stream that has begun ends once')
       client.text += Buffer.from(text, encoding).toString()
       client.isEnded = true
     },
@@ -201,7 +216,8 @@ export function startRig(options: RigOptions = {}): Rig {
   )
   const account = { id: 'acct_1', name: 'tester', state: 'active' }
   const key = { id: 'key_1', prefix: 'sk-tri-12345678', account, expiresMs: undefined } as unknown as ApiKey
-  const exchange = exchangeNatively({ gateway, call, accountId: account.id, model, body, scopedKey: undefined })
+  const connect = modelWire === wire ? exchangeNatively : translate
+  const exchange = connect({ gateway, call, accountId: account.id, model, body, scopedKey: undefined })
   const rig: Rig = {
     gateway,
     snapshot,
