@@ -163,7 +163,7 @@ function readImports(file: string): Import[] {
   }))
 }
 
-/** `wires/chat/stream.ts` is in `wires/chat`, `catalog/model.ts` and all below in `catalog`, `errors.ts` in `errors`. */
+/** `wires/chat/answer.ts` is in `wires/chat`, `catalog/model.ts` and all below in `catalog`, `errors.ts` in `errors`. */
 function roomOf(file: string): string {
   const parts = dirname(file).split('/')
   if (parts[0] === '.') return posix.basename(file, '.ts')

@@ -13,9 +13,10 @@ export type Asking = {
 }
 
 /**
- * Who asks (ruling R7). Of two credentials the first valid one counts; two bad ones are one failure. Whether the account is
- * active is the caller's question, for a suspended one is no failed authentication (ruling R4).
- * @returns at once where memory holds the key or it is malformed.
+ * Who asks (ruling R7). Of two credentials the first valid one counts; two bad ones are one failure. One that memory holds
+ * is not kept waiting for one that it does not (ruling R16). Whether the account is active is the caller's question, for a
+ * suspended one is no failed authentication (ruling R4).
+ * @returns at once where memory holds a valid key or both are malformed.
  * @throws StoreSilent, see `Directory.findKey`.
  */
 export function authenticate(
@@ -23,28 +24,34 @@ export function authenticate(
   { authorization, xApiKey }: Credentials,
 ): Eventual<{ key: ApiKey } | 'missing' | 'invalid'> {
   if (!authorization && !xApiKey) return 'missing'
-  return whenThere(findValid(asking, readBearer(authorization)), (bearer) => {
-    if (bearer) return { key: bearer }
-    return whenThere(findValid(asking, xApiKey?.trim()), (key) => (key ? { key } : 'invalid'))
-  })
+  const unknown: string[] = []
+  for (const text of [readBearer(authorization), xApiKey?.trim()]) {
+    const reading = text ? readKey(text) : undefined
+    if (reading?.kind !== 'well_formed') continue
+    const key = asking.directory.findKnownKey(reading.digest)
+    if (key === undefined) unknown.push(reading.digest)
+    else if (isValid(key, asking.nowMs)) return { key }
+  }
+  if (unknown.length === 0) return 'invalid'
+  return whenThere(lookFor(asking, unknown), (key) => (key ? { key } : 'invalid'))
 }
 
 function readBearer(authorization: string | undefined): string | undefined {
   return authorization && /^\s*bearer +(\S+)\s*$/i.exec(authorization)?.[1]
 }
 
-function findValid(asking: Asking, text: string | undefined): Eventual<ApiKey | undefined> {
-  if (!text) return undefined
-  const reading = readKey(text)
-  if (reading.kind === 'malformed') return undefined
-  return whenThere(findKey(asking, reading.digest), (key) => {
-    return key && (key.expiresMs === undefined || asking.nowMs <= key.expiresMs) ? key : undefined
+/** Only who may still fail unthrottled makes the store be asked. */
+function lookFor({ directory, isThrottled, nowMs }: Asking, digests: readonly string[]): Eventual<ApiKey | undefined> {
+  return whenThere(isThrottled(), (isSo) => {
+    if (isSo) return undefined
+    const found = digests.map((digest) => directory.findKey(digest))
+    const first = (keys: readonly (ApiKey | undefined)[]) => keys.find((key) => key && isValid(key, nowMs))
+    return found.some((key) => key instanceof Promise)
+      ? Promise.all(found).then(first)
+      : first(found as readonly (ApiKey | undefined)[])
   })
 }
 
-/** Only who may still fail unthrottled makes the store be asked. */
-function findKey({ directory, isThrottled }: Asking, digest: string): Eventual<ApiKey | undefined> {
-  const known = directory.findKnownKey(digest)
-  if (known) return known
-  return whenThere(isThrottled(), (isSo) => (isSo ? undefined : directory.findKey(digest)))
+function isValid({ expiresMs }: ApiKey, nowMs: number): boolean {
+  return expiresMs === undefined || nowMs <= expiresMs
 }

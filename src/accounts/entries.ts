@@ -93,14 +93,17 @@ export type Verdict = { findings: string[]; head: string | undefined }
 
 const returnPrefix = 'return:'
 
-/** The reference of the entry that gives a debit back (ruling C13). */
-export function returnReference(requestId: string): string {
-  return returnPrefix + requestId
+/**
+ * The reference of the entry that gives a debit back (ruling C13).
+ * @param number from 2 on where a top-up of the first release, which took any reference, has the one before (ruling C8).
+ */
+export function returnReference(requestId: string, number = 1): string {
+  return number === 1 ? returnPrefix + requestId : `${returnPrefix}${requestId}/${number}`
 }
 
 /** The request whose debit is given back; undefined for a reference that no return has. */
 export function readReturnReference(reference: string): string | undefined {
-  return reference.startsWith(returnPrefix) ? reference.slice(returnPrefix.length) : undefined
+  return reference.startsWith(returnPrefix) ? reference.slice(returnPrefix.length).replace(/\/\d+$/, '') : undefined
 }
 
 /**

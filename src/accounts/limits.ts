@@ -69,13 +69,14 @@ export interface Throttle {
   /** Whether the next failure of this address would be throttled. Counts nothing. */
   isThrottled(ip: string): Eventual<boolean>
   /** Notes a failure. The one after the limit, and every later one in the window, is throttled. */
-  fail(ip: string): Eventual<Failure>
+  fail(ip: string): Eventual<FailedAuth>
 }
 
-export type Failure = { throttled: boolean; retryAfterSeconds: number }
+/** What a failed authentication is told: that it failed, or beyond the limit to wait. */
+export type FailedAuth = { throttled: boolean; retryAfterSeconds: number }
 
 /** A throttle in the memory of the one process that serves: answers at once. */
-export type LocalThrottle = { isThrottled(ip: string): boolean; fail(ip: string): Failure }
+export type LocalThrottle = { isThrottled(ip: string): boolean; fail(ip: string): FailedAuth }
 
 export function createThrottle(options: WindowOptions): LocalThrottle {
   const windows = createWindows(options)

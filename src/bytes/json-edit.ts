@@ -1,11 +1,14 @@
-import { type Edit, type JsonMember, scanObject } from './json.ts'
+import { type Edit, type JsonLimits, type JsonMember, scanObject } from './json.ts'
 
 /** A range of bytes in a larger text. */
 export type Range = { start: number; end: number }
 
-/** The members of an object that is a value inside a larger, already checked text; offsets are those of the whole. */
-export function membersOf(bytes: Uint8Array, range: Range): JsonMember[] {
-  return scanObject(bytes.subarray(range.start, range.end)).map((member) => ({
+/**
+ * The members of an object that is a value inside a larger, already checked text; offsets are those of the whole.
+ * @throws JsonError when it has more members than the limits allow.
+ */
+export function membersOf(bytes: Uint8Array, range: Range, limits?: JsonLimits): JsonMember[] {
+  return scanObject(bytes.subarray(range.start, range.end), limits).map((member) => ({
     key: member.key,
     keyStart: member.keyStart + range.start,
     start: member.start + range.start,

@@ -16,6 +16,11 @@ export const jsonTokensMax = 500_000
 /** Top-level fields; each is kept track of, and no request has a hundred. */
 export const jsonMembersMax = 10_000
 
+/** What a text may have beyond its depth. */
+export type JsonLimits = { tokensMax: number; membersMax: number }
+
+const requestLimits: JsonLimits = { tokensMax: jsonTokensMax, membersMax: jsonMembersMax }
+
 /** One member of the outermost object. Offsets are bytes; the value's text is `bytes.subarray(start, end)`. */
 export type JsonMember = {
   /** Decoded: `"mod\u0065l"` is `model`. */
@@ -59,7 +64,8 @@ const walkBytes = 256
  * The members of the outermost object, in order, duplicates included.
  * @throws JsonError when the text is not exactly one JSON object in UTF-8 within the limits.
  */
-export function scanObject(bytes: Uint8Array, tokensMax = jsonTokensMax): JsonMember[] {
+export function scanObject(bytes: Uint8Array, limits = requestLimits): JsonMember[] {
+  const { tokensMax, membersMax } = limits
   if (!isUtf8(bytes)) throw new JsonError('is not valid UTF-8')
   const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   const members: JsonMember[] = []
@@ -85,7 +91,7 @@ export function scanObject(bytes: Uint8Array, tokensMax = jsonTokensMax): JsonMe
         const start = at
         at = skipString(bytes, words, at + 1)
         if (depth === 1) {
-          if (members.length === jsonMembersMax) throw new JsonError(`has more than ${jsonMembersMax} top-level fields`)
+          if (members.length === membersMax) throw new JsonError(`has more than ${membersMax} fields in one object`)
           keyStart = start
           key = decodeKey(bytes, start + 1, at - 1)
         }

@@ -48,11 +48,15 @@ export type Profile = {
   nullContent: 'null' | 'empty'
   /** chat: several text parts are joined to one string. */
   stringOnly: boolean
-  /** messages: cache marks set by us (ruling T5). */
-  autoCache: 'off' | 'on_key' | 'always'
+  /** messages: cache marks set by us; `auto` where the conversation is likely to go on (ruling T5). */
+  autoCache: 'off' | 'on_key' | 'auto' | 'always'
+  /** messages: the same on the same wire, where the client sets no mark itself. */
+  autoCacheSameWire: boolean
   usageQuirk: 'none' | 'cache_hit_fields' | 'excl_reasoning' | 'top_level_cached' | 'in_choice'
   /** Rejects fields its wire does not define (ruling P5). */
   strictFields: boolean
+  /** messages: a conversation may begin with the assistant; else a small user turn is put before it (ruling T23). */
+  assistantFirst: boolean
   /** messages: at most one of `temperature` and `top_p`. */
   oneSamplingField: boolean
   /** Parts of a 400's text that tell of the provider account's own trouble, e.g. an empty balance (ruling U2). */

@@ -67,8 +67,10 @@ const plainest: Profile = {
   nullContent: 'null',
   stringOnly: false,
   autoCache: 'off',
+  autoCacheSameWire: false,
   usageQuirk: 'none',
   strictFields: false,
+  assistantFirst: false,
   oneSamplingField: false,
   accountFaults: [],
   preferStream: false,
@@ -88,7 +90,7 @@ const wireWays: Partial<Record<WireName, ProfileSetting>> = {
     toolImages: 'native',
     prefill: 'native',
     // Ruling T5.
-    autoCache: 'on_key',
+    autoCache: 'auto',
   },
   responses: {
     // The wire's documented floor (R-MAX).
@@ -144,6 +146,8 @@ const anthropic: ProfileSetting = {
     default: 'none',
     canDisable: true,
   },
+  // Its own models continue a greeting of theirs (ruling T23).
+  assistantFirst: true,
   // "Extra inputs are not permitted"; hence also ruling P5.
   strictFields: true,
   // Current models refuse `temperature` beside `top_p`.
@@ -169,6 +173,8 @@ const simulated: ProfileSetting = {
   accepts: new Set(['top_k', 'verbosity', 'prompt_cache_key', 'safety_identifier', 'allowed_tools', 'strict']),
   developerRole: true,
   files: true,
+  assistantFirst: true,
+  replayThought: { when: 'all', required: false },
 }
 
 /** By name and wire: what differs from the plain profile of that wire, and why. */

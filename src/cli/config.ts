@@ -11,8 +11,10 @@ export function addConfigCommands(program: Command): void {
       const { loadConfig } = await import('../config/load.ts')
       const { ConfigError } = await import('../config/problem.ts')
       try {
-        const { catalog, upstreams, store } = loadConfig(command.optsWithGlobals())
-        const data = { ok: true, models: catalog.models.size, upstreams: upstreams.size, store }
+        const { formatWarning } = await import('../config/warnings.ts')
+        const { catalog, upstreams, store, warnings } = loadConfig(command.optsWithGlobals())
+        const data = { ok: true, models: catalog.models.size, upstreams: upstreams.size, store, warnings }
+        for (const warning of warnings) console.error(`warning: ${formatWarning(warning)}`)
         print(
           command,
           data,

@@ -1,4 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
+import type { Problem } from './problem.ts'
 
 export type Address = { host: string; port: number }
 
@@ -67,6 +68,8 @@ export type Config = {
   /** Sealed signatures (ruling T7): 32 bytes as base64; undefined: made once in the data folder. */
   sealKey: Secret | undefined
   log: { level: 'info' | 'error'; format: 'auto' | 'json' | 'pretty' }
+  /** What is allowed and hardly meant. */
+  warnings: readonly Problem[]
 }
 
 /** A value that prints as `[secret]` wherever it is printed by accident. */

@@ -9,6 +9,7 @@ import { explain } from './explain.ts'
 import { modelMistakes, readModel, spellProfiles } from './models.ts'
 import { ConfigError } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
+import { findWarnings } from './warnings.ts'
 
 /** Flags of the command line. Each beats its environment variable, and that the file (ruling X4). */
 export type ConfigOptions = { config?: string; listen?: string; adminListen?: string; store?: string }
@@ -65,7 +66,11 @@ export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = proc
       file,
     )
   }
-  return build(parsed.data, file === undefined ? cwd : dirname(file))
+  const warnings = findWarnings(parsed.data).map(({ path, message }) => {
+    const key = formatPath(path)
+    return { path: key, line: document.lineOf(path), message: `${key} ${message}` }
+  })
+  return build(parsed.data, file === undefined ? cwd : dirname(file), warnings)
 }
 
 /** The configuration with the built-in simulator as the upstream that the built-in models name. */
@@ -104,7 +109,7 @@ function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
   return listen.port !== 0 && listen.port === admin.port && listen.host === admin.host
 }
 
-function build(file: ConfigFile, folder: string): Config {
+function build(file: ConfigFile, folder: string, warnings: Config['warnings']): Config {
   const { limits, billing, timeouts } = file
   return Object.freeze({
     listen: file.listen,
@@ -141,6 +146,7 @@ function build(file: ConfigFile, folder: string): Config {
     },
     sealKey: file.seal_key === undefined ? undefined : new Secret(file.seal_key),
     log: file.log,
+    warnings,
   })
 }
 

@@ -121,11 +121,17 @@ export const profileMap = z
       .describe('How it continues a trailing assistant turn.'),
     null_content: oneOf(['null', 'empty']).describe('chat: the content beside tool calls where there is no text.'),
     string_only: flag.describe('chat: text parts are joined to one string.'),
-    auto_cache: oneOf(['off', 'on_key', 'always']).describe('messages: cache marks set by the gateway.'),
+    auto_cache: oneOf(['off', 'on_key', 'auto', 'always']).describe(
+      'messages: cache marks set by the gateway. `on_key`: for requests with a conversation key; `auto`: for those with a key, tools or an earlier answer.',
+    ),
+    auto_cache_same_wire: flag.describe('messages: the same on the same wire, where the client sets no mark itself.'),
     usage_quirk: oneOf(['none', 'cache_hit_fields', 'excl_reasoning', 'top_level_cached', 'in_choice']).describe(
       'Where its usage differs from its wire.',
     ),
     strict_fields: flag.describe('Whether it rejects fields its wire does not define.'),
+    assistant_first: flag.describe(
+      'messages: whether a conversation may begin with the assistant; else a small user turn is put before it.',
+    ),
     one_sampling_field: flag.describe('messages: at most one of `temperature` and `top_p`.'),
     account_faults: z
       .array(filled('must be a part of the text'))

@@ -67,7 +67,7 @@ const moves: Record<State, readonly State[]> = {
 export class Attempt implements UpstreamListener, Ticking {
   readonly target: Target
   readonly #upstreams: Upstreams
-  readonly #exchange: Exchange
+  #exchange: Exchange | undefined
   readonly #timeouts: AttemptTimeouts
   readonly #nowMs: () => number
   readonly #clockMs: () => number
@@ -103,11 +103,12 @@ export class Attempt implements UpstreamListener, Ticking {
 
   /** Sends the request. What comes of it may come before this returns. */
   start(): void {
-    const { path, credential } = this.#exchange
-    const headers = this.#exchange.headersFor(this.target)
+    const exchange = this.#exchange!
+    const { path, credential } = exchange
+    const headers = exchange.headersFor(this.target)
     const flight = this.#upstreams.send(
       this.target,
-      { path, credential, headers, body: this.#exchange.bodyFor(this.target) },
+      { path, credential, headers, body: exchange.bodyFor(this.target) },
       this,
     )
     if (this.#state !== 'over') this.#flight = flight
@@ -188,7 +189,7 @@ export class Attempt implements UpstreamListener, Ticking {
     }
     const encoding = headers['content-encoding']
     const isStream = contentType === 'text/event-stream'
-    const exchange = this.#exchange
+    const exchange = this.#exchange!
     const isReadable = status === 200 && (encoding === undefined || encoding === 'identity')
     if (!isReadable || (isStream && !exchange.stream && !exchange.openFold)) {
       this.#fail(broken, 'upstream_protocol')
@@ -232,11 +233,12 @@ export class Attempt implements UpstreamListener, Ticking {
 
   /** One body: what was asked for, or JSON where a stream was. */
   #takeWhole(body: Buffer): void {
-    if (!this.#exchange.stream) {
-      this.#finish(this.#exchange.readWhole(body))
+    const exchange = this.#exchange!
+    if (!exchange.stream) {
+      this.#finish(exchange.readWhole(body))
       return
     }
-    this.#relay = this.#exchange.openStream()
+    this.#relay = exchange.openStream()
     this.#move('streaming')
     this.#tell(this.#relay, this.#relay.pushWhole(body))
   }
@@ -253,7 +255,7 @@ export class Attempt implements UpstreamListener, Ticking {
   #refuse(): void {
     const text = this.#takeChunks().toString('utf8')
     const status = this.#status
-    const fault = status >= 400 ? this.#exchange.readRefusal(status, text) : broken
+    const fault = status >= 400 ? this.#exchange!.readRefusal(status, text) : broken
     this.#fail(fault, status >= 300 && status < 400 ? 'upstream_redirect' : `upstream_${status}`)
   }
 
@@ -261,7 +263,7 @@ export class Attempt implements UpstreamListener, Ticking {
     if (this.#state === 'over' || this.#isPaused) return
     const { firstByteStreamMs, firstByteJsonMs, idleMs, progressMs } = this.#timeouts
     if (this.#state === 'waiting') {
-      const limitMs = this.#exchange.stream ? firstByteStreamMs : firstByteJsonMs
+      const limitMs = this.#exchange!.stream ? firstByteStreamMs : firstByteJsonMs
       if (nowMs - this.#startedMs >= limitMs) this.#fail(broken, 'upstream_ttfb_timeout')
       return
     }
@@ -277,7 +279,7 @@ export class Attempt implements UpstreamListener, Ticking {
     const listener = this.#listener!
     this.#noteProgress(relay.events)
     if (relay.state === 'finished') this.#linger()
-    else if (relay.state === 'cut' || relay.state === 'failed') this.abandon()
+    else if (relay.state === 'stopped' || relay.state === 'failed') this.abandon()
     listener.onPiece(relay, text)
   }
 
@@ -327,8 +329,9 @@ export class Attempt implements UpstreamListener, Ticking {
 
   #letGo(state: 'lingering' | 'over'): void {
     if (this.#state !== 'over') this.#move(state)
-    // Whoever waits for the upstream's end must not keep the delivery and the answer.
+    // Whoever waits for the upstream's end must not keep the delivery, the exchange and the answer.
     this.#listener = undefined
+    this.#exchange = undefined
     this.#relay = undefined
     this.#fold = undefined
     this.#chunks = []

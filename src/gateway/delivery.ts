@@ -136,7 +136,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   onPiece(relay: StreamRelay, text: string): void {
     if (this.#isEnding()) return
     this.#relay = relay
-    if (relay.state === 'finished' || relay.state === 'cut') this.#finish(relay, text)
+    if (relay.state === 'finished' || relay.state === 'stopped') this.#finish(relay, text)
     else if (relay.state === 'failed') {
       // What was said before the fault counts however the bytes arrive: the stream has begun (translation 4.1).
       this.#show(text, relay.hasShown)

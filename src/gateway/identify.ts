@@ -1,7 +1,7 @@
 import { type ApiKey, StoreSilent } from '../accounts/account.ts'
 import { authenticate } from '../accounts/authenticate.ts'
 import { type Eventual, whenThere } from '../accounts/eventual.ts'
-import type { Failure } from '../accounts/limits.ts'
+import type { FailedAuth } from '../accounts/limits.ts'
 import { GatewayError } from '../errors.ts'
 import type { Call } from './call.ts'
 import type { Gateway } from './gateway.ts'
@@ -36,7 +36,7 @@ function welcome(gateway: Gateway, record: CallRecord, key: ApiKey): ApiKey {
   return key
 }
 
-function refuseKey(found: 'missing' | 'invalid', { throttled, retryAfterSeconds }: Failure): never {
+function refuseKey(found: 'missing' | 'invalid', { throttled, retryAfterSeconds }: FailedAuth): never {
   if (throttled) throw new GatewayError('too_many_failed_auth', texts.throttled, { retryAfterSeconds })
   throw new GatewayError('invalid_api_key', found === 'missing' ? texts.missingKey : texts.unknownKey)
 }

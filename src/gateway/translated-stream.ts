@@ -79,7 +79,7 @@ export class TranslatedStream implements StreamRelay {
     for (const event of this.#run.take(events)) {
       if (event.type === 'finish') {
         this.hasShown = true
-        this.state = this.#run.meter.isComplete() ? 'finished' : 'cut'
+        this.state = this.#run.meter.isComplete() ? 'finished' : 'stopped'
         this.#finish = event
       } else if (event.type === 'fail') {
         this.state = 'failed'

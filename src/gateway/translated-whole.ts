@@ -58,7 +58,7 @@ export class TranslatedWhole implements StreamFold {
     if ('fault' in outcome) return { state: 'failed', fault: outcome.fault }
     const { meter } = this.#run
     return {
-      state: meter.isComplete() ? 'finished' : 'cut',
+      state: meter.isComplete() ? 'finished' : 'stopped',
       report: meter.report(),
       estimateOutput: () => meter.estimateTokens(),
       encode: (usage) => this.#target.encodeAnswer(outcome.answer, this.#head, usage),
@@ -68,7 +68,7 @@ export class TranslatedWhole implements StreamFold {
   #take(events: Iterable<AnswerEvent>): void {
     for (const event of this.#run.take(events)) {
       this.#fold.push(event)
-      if (event.type === 'finish') this.state = this.#run.meter.isComplete() ? 'finished' : 'cut'
+      if (event.type === 'finish') this.state = this.#run.meter.isComplete() ? 'finished' : 'stopped'
       else if (event.type === 'fail') this.#fail(event.fault)
     }
   }

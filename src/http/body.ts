@@ -20,11 +20,21 @@ export function tooLarge(bodyBytesMax: number): GatewayError {
 
 /**
  * The whole body, counted while it is read. Says `100 Continue` first where the client waits for it.
- * @throws GatewayError 413, 408, or 400 for a compressed body; ClientGone when the client leaves.
+ * @param earlyError what the request told before this, while its key was looked for in the store
+ * @throws GatewayError 413, 408, or 400 for a compressed or malformed body; ClientGone when the client leaves.
  */
-export function readBody(request: IncomingMessage, response: ServerResponse, limits: BodyLimits): Promise<Buffer> {
+export function readBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  limits: BodyLimits,
+  earlyError?: Error,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // While its key was looked for in the store; nothing more will come of it.
+    if (earlyError instanceof GatewayError) {
+      reject(earlyError)
+      return
+    }
+    // Nothing more will come of it.
     if (request.destroyed) {
       reject(new ClientGone())
       return

@@ -28,6 +28,8 @@ export class HttpCall implements Call {
   readonly ip: string
   isGone = false
   #hasBegun = false
+  /** What became of the request before anybody read its body: its key may be looked for meanwhile (ruling R16). */
+  #earlyError: Error | undefined
   listener: CallListener | undefined
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
@@ -44,6 +46,10 @@ export class HttpCall implements Call {
     this.requestId = record.id
     this.wire = wire
     this.ip = record.ip
+    // Without it the edge takes a malformed body for one that nobody will answer.
+    request.on('error', (error) => {
+      this.#earlyError ??= error
+    })
     response.on('close', () => {
       // Node reports an aborted stream as a finished request; what was not written out tells (reliability §2).
       if (response.writableFinished) return
@@ -61,7 +67,7 @@ export class HttpCall implements Call {
   }
 
   readBody(): Promise<Buffer> {
-    return readBody(this.#request, this.#response, this.#limits)
+    return readBody(this.#request, this.#response, this.#limits, this.#earlyError)
   }
 
   reply(status: number, contentType: string, body: string | Uint8Array): void {

@@ -1,4 +1,4 @@
-import type { InferenceRequest, OperatorTurn, ToolResultPart, Turn, UserPart } from './request.ts'
+import type { InferenceRequest, ModelTurn, OperatorTurn, ToolResultPart, Turn, UserPart } from './request.ts'
 
 /**
  * Puts a conversation into the order every wire can take (R-PAIR, R-SYS 5 and 6): the results of a model turn's calls
@@ -10,11 +10,12 @@ export function normalise(request: InferenceRequest): InferenceRequest {
   const preamble = request.preamble.map(withoutEmptyTexts).filter((turn) => turn.texts.length > 0)
   const turns: Turn[] = []
   let calls: string[] = []
-  let following: Exclude<Turn, { by: 'model' }>[] = []
+  let following: Turn[] = []
   for (const turn of request.turns) {
-    if (turn.by !== 'model') {
+    // Reasoning alone says nothing that results could come behind (ruling T21).
+    if (turn.by !== 'model' || isReasoningOnly(turn)) {
       const kept = turn.by === 'operator' ? withoutEmptyTexts(turn) : turn
-      if (kept.by === 'user' || kept.texts.length > 0) following.push(kept)
+      if (kept.by !== 'operator' || kept.texts.length > 0) following.push(kept)
       continue
     }
     for (const ordered of orderResults(calls, following)) turns.push(ordered)
@@ -30,14 +31,18 @@ function withoutEmptyTexts(turn: OperatorTurn): OperatorTurn {
   return { ...turn, texts: turn.texts.filter((text) => text.text !== '') }
 }
 
+function isReasoningOnly({ parts }: ModelTurn): boolean {
+  return parts.length > 0 && parts.every((part) => part.type === 'reasoning')
+}
+
 /** What follows a model turn up to the next one, with the results of its calls in front. */
-function orderResults(calls: string[], following: Exclude<Turn, { by: 'model' }>[]): Turn[] {
+function orderResults(calls: string[], following: Turn[]): Turn[] {
   const results = takeResults(calls, following)
   if (results.size === 0) return following
   const found = new Set<UserPart>(results)
   const rest: Turn[] = []
   for (const turn of following) {
-    if (turn.by === 'operator') {
+    if (turn.by !== 'user') {
       rest.push(turn)
       continue
     }

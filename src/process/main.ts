@@ -1,9 +1,10 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-import type { Address } from '../config/config.ts'
+import type { Address, Config } from '../config/config.ts'
 import { type ConfigOptions, loadConfig, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
+import { formatWarning } from '../config/warnings.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 import { openLedger } from '../store/sqlite/ledger-client.ts'
 import { StoreError } from '../store/sqlite/open.ts'
@@ -66,6 +67,7 @@ async function run(options: ConfigOptions): Promise<void> {
     void stop('uncaught', 0)
   })
 
+  warn(config)
   log.event('info', 'listening', { address: show(server.address), admin: show(server.adminAddress) })
   const base = `http://${show(server.address)}`
   console.log(`triwire listens on ${base} (health and readiness on http://${show(server.adminAddress)})`)
@@ -87,6 +89,10 @@ async function run(options: ConfigOptions): Promise<void> {
     process.exit(process.exitCode ?? 0)
   }
 
+  function warn({ warnings }: Config): void {
+    for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
+  }
+
   function reload(): void {
     try {
       let next = loadConfig(options)
@@ -94,6 +100,7 @@ async function run(options: ConfigOptions): Promise<void> {
       server?.reload(next)
       config = next
       log.event('info', 'config_reloaded', { models: next.catalog.models.size })
+      warn(next)
     } catch (error) {
       // What is in force stays in force.
       log.event('error', 'config_rejected', { error: explain(error) })

@@ -2,8 +2,9 @@ import { asObject } from '../bytes/json.ts'
 import { rejectField } from './prompt.ts'
 
 /*
- * The words in which the wires' rules are written. Each returns the value it has checked; `null` is absent (as it is
- * for the vendors) wherever a field is optional.
+ * The words in which the wires' rules are written, and the rules that are the same on several. Each returns the value it
+ * has checked; `null` is absent (as it is for the vendors) wherever a field is optional. What only looks alike (lengths,
+ * ranges, what must be given, where an error points) is said by each wire.
  */
 
 export type Json = Record<string, unknown>
@@ -50,6 +51,36 @@ export function optionalBoolean(value: unknown, path: string): void {
 
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
+}
+
+/** How hard a model is to think, on the wires that take one word for it. */
+export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+
+/** The name of a tool that is declared, which no tool before it has. */
+export function newToolName(value: unknown, path: string, lengthMax: number, names: Set<string>): string {
+  const toolName = name(value, path, lengthMax)
+  if (names.has(toolName)) rejectField(path, 'tool names must be unique')
+  names.add(toolName)
+  return toolName
+}
+
+/** The name of a tool that is chosen: one that was declared. @param place where the error points. */
+export function knownToolName(value: unknown, path: string, names: ReadonlySet<string>, place = path): void {
+  if (!names.has(string(value, path))) rejectField(place, 'names a tool that is not in tools')
+}
+
+export function imageUrl(value: unknown, path: string, code: string): void {
+  if (!/^(data:image\/[a-z+.-]+;base64,|https?:\/\/)/i.test(string(value, path))) {
+    rejectField(path, 'must be a base64 data URL of an image, or an http URL', code)
+  }
+}
+
+/** The parameters of a function, where it has any. */
+export function functionParameters(value: unknown, isStrict: boolean, path: string): void {
+  if (!isGiven(value)) return
+  const parameters = object(value, path)
+  if (Object.keys(parameters).length > 0) oneOf(parameters['type'], `${path}.type`, ['object'])
+  if (isStrict) strictSchema(parameters, path)
 }
 
 /** The rule of strict functions and formats: every object closed, and all its properties required. */

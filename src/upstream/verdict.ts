@@ -29,7 +29,8 @@ export type JudgedModel = {
 }
 
 const caller: Verdict = { tell: 'rejected', elsewhere: 'nobody', cool: 'no' }
-const account: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
+/** The provider takes none of our requests on this account. */
+const barred: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
 const full: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'now' }
 const overloaded: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'repeated' }
 const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated' }
@@ -41,9 +42,9 @@ const ours: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'no' }
 /** By the status the upstream gave, or that its error type stands for. Of 5xx those that are missing are `passing`. */
 const byStatus = new Map<number, Verdict>([
   [400, caller],
-  [401, account],
-  [402, account],
-  [403, account],
+  [401, barred],
+  [402, barred],
+  [403, barred],
   [404, caller],
   [405, ours],
   [408, passing],
@@ -67,7 +68,7 @@ const byCause = new Map<string, Verdict>([
 const byKind: Record<Fault['kind'], Verdict> = {
   rejected: caller,
   capacity: full,
-  account,
+  account: barred,
   broken: ours,
   truncated: ours,
 }
@@ -80,7 +81,7 @@ export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel
   const found = status === undefined ? undefined : (byStatus.get(status) ?? (status >= 500 ? passing : ours))
   const verdict = found ?? byCause.get(cause) ?? byKind[fault.kind]
   if (verdict !== caller) return verdict
-  if (model.profile.accountFaults.some((part) => text.includes(part.toLowerCase()))) return account
+  if (model.profile.accountFaults.some((part) => text.includes(part.toLowerCase()))) return barred
   return status === 404 && isAboutUs(text, model.upstreamModel.toLowerCase()) ? ours : caller
 }
 

@@ -209,6 +209,30 @@ test('setup refuses a wire that the client does not speak, and takes the one of 
   assert.equal((await setup('codex', '--model', 'sim-chat')).json['wire'], 'responses')
 })
 
+test('A2 T5 a messages model that gets cache marks without a price for writing them is told by check', async () => {
+  const cwd = testFolder('cli')
+  const model = (id: string, more: string) =>
+    `    - {id: ${id}, wire: messages, upstream: u, max_output_tokens: 9, prices: {input: "3", output: "15"${more}`
+  const lines = [
+    'upstreams: {u: {base_url: "http://127.0.0.1:9", accounts: [{name: a, key: k}]}}',
+    'catalog:',
+    '  pinned: 2026-11-01',
+    '  models:',
+    model('unpriced', '}}'),
+    model('priced', ', cache_write: "3.75"}}'),
+    model('unmarked', '}, profile: {auto_cache: off}}'),
+  ]
+  writeFileSync(join(cwd, 'triwire.yaml'), lines.join('\n'))
+  const checked = await run(['check', '--json'], { cwd })
+  assert.equal(checked.code, 0)
+  const warnings = checked.json['warnings'] as unknown as { path: string; line: number; message: string }[]
+  assert.deepEqual(
+    warnings.map(({ path, line }) => [path, line]),
+    [['catalog.models[0].prices', 5]],
+  )
+  assert.match(checked.stderr, /warning: line 5: catalog\.models\[0\]\.prices has no `cache_write`/)
+})
+
 test('a mistake in the configuration is told line by line, and does not stand in the way of the store', async () => {
   const cwd = testFolder('cli')
   writeFileSync(join(cwd, 'triwire.yaml'), 'listen: 127.0.0.1:8080\nunknown_key: 1\n')

@@ -251,6 +251,21 @@ test('ledger export has names beside ids, takes the filters, and no cell of text
   assert.equal((await csv('--key', '@home, "mine"')).split('\r\n').length, 3)
 })
 
+test('ledger export: what a spreadsheet takes away before it looks for a formula does not hide one', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const hidden = [' =1', '   @2', '\t=3', ' \t+4', '\n=5', '\u00a0-6', '\u200b=7', '\ufeff=8', '\uff1d9', '\n10']
+  const plain = ['a =11', ' 12', '(=13)']
+  for (const reference of [...hidden, ...plain]) store.credit(id, 1n, reference)
+  const { stdout } = await run(['ledger', 'export', '--csv', '--store', path])
+  const told = [...stdout.matchAll(/,credit,[^,]*,[^,]*,("[^"]*"|[^,]*),/g)].map(([, cell = '']) =>
+    cell.replaceAll('"', ''),
+  )
+  assert.deepEqual(told, [...hidden.map((text) => `'${text}`), ...plain])
+})
+
 test('C15 ledger verify prints a head, and proves a grown ledger against it', async (t) => {
   const { path, store, a } = createBooks(t)
   const verify = (...args: string[]) => run(['ledger', 'verify', ...args, '--store', path])

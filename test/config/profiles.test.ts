@@ -26,7 +26,7 @@ test('every named profile resolves on its wires and refuses the others', () => {
 test('T5 T17 the plain profiles have the floors and marks of their wires', () => {
   assert.strictEqual(resolveProfile('responses').minOutput, 16)
   assert.strictEqual(resolveProfile('chat').minOutput, 1)
-  assert.strictEqual(resolveProfile('messages').autoCache, 'on_key')
+  assert.strictEqual(resolveProfile('messages').autoCache, 'auto')
   assert.strictEqual(resolveProfile('chat').autoCache, 'off')
   assert.strictEqual(resolveProfile('chat').maxField, 'max_completion_tokens')
   assert.strictEqual(resolveProfile('chat').maxStops, 4)

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { Secret } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { answers, chunk, frames, wireNames } from '../support/native.ts'
 import { type Rig, startRig } from './rig.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
 
 const bytes = (text: string) => Buffer.from(text)
 const json = { 'content-type': 'application/json' }
@@ -374,6 +379,20 @@ test('m22 an upstream that says all and does not close is hung up a second later
   quick.sent[0]!.listener.onEnd()
   quick.advance(2_000)
   assert.deepEqual([quick.sent[0]!.isAborted, quick.gateway.lingering.size], [false, 0])
+})
+
+test('H-F4 an upstream that lingers keeps nothing of the exchange that it has answered', async () => {
+  const rig = startRig({ stream: true })
+  const kept = new WeakRef(rig.exchange)
+  rig.exchange = undefined as never
+  beginStream(rig, frames.chat.length)
+  await rig.turn()
+  for (let i = 0; i < 5; i++) {
+    collect()
+    await rig.turn()
+  }
+  assert.equal(rig.gateway.lingering.size, 1)
+  assert.equal(kept.deref(), undefined)
 })
 
 test('m22 an upstream that lingers behind a client that had stalled is read to its end', async () => {

@@ -198,8 +198,8 @@ test('spec 7.3 a special byte of a string is seen wherever it stands among its n
   }
 })
 
-test('F-C35 reliability §3 more than 10,000 top-level fields are refused before they are counted out', () => {
+test('F-C35 reliability §3 more than 10,000 fields in one object are refused before they are counted out', () => {
   const object = (fields: number) => Buffer.from(`{${Array.from({ length: fields }, (_, i) => `"k${i}":0`).join(',')}}`)
   assert.equal(scanObject(object(10_000)).length, 10_000)
-  assert.throws(() => scanObject(object(10_001)), new JsonError('has more than 10000 top-level fields'))
+  assert.throws(() => scanObject(object(10_001)), new JsonError('has more than 10000 fields in one object'))
 })

@@ -292,3 +292,99 @@ test('P1 whatever the body: the upstream gets it with the edits, and every other
     { numRuns: 300 },
   )
 })
+
+const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`m${i}`, i]))
+const crowded: [place: string, wire: WireName, profile: ProfileSetting | undefined, body: Record<string, unknown>][] = [
+  ['stream_options', 'chat', undefined, { messages: [], stream: true, stream_options: many }],
+  [
+    'metadata beside user',
+    'messages',
+    { strictFields: true },
+    { messages: [], max_tokens: 5, user: 'u', metadata: many },
+  ],
+  [
+    'thinking with a budget that is lowered',
+    'messages',
+    undefined,
+    { messages: [], max_tokens: 99_999, thinking: { ...many, type: 'enabled', budget_tokens: 90_000 } },
+  ],
+  [
+    'a message of a developer',
+    'chat',
+    { developerRole: false },
+    { messages: [{ ...many, role: 'developer', content: 'x' }] },
+  ],
+  [
+    'a message with unsigned thinking',
+    'messages',
+    undefined,
+    {
+      max_tokens: 5,
+      messages: [{ ...many, role: 'assistant', content: [{ type: 'thinking', thinking: 'x', signature: '' }] }],
+    },
+  ],
+]
+
+for (const [place, wire, profile, body] of crowded) {
+  test(`B21 R9 an object of 10,001 members, ${place}, is refused in our words`, () => {
+    const model = modelOf(wire, {}, profile)
+    assert.throws(
+      () => adapt(JSON.stringify({ model: 'm', ...body }), model),
+      new GatewayError(
+        'invalid_body',
+        'The request body has more than 10000 fields in one object: send one JSON object in UTF-8.',
+      ),
+    )
+  })
+}
+
+const marked = (text: string) => `[{"type":"text","text":${text},"cache_control":{"type":"ephemeral"}}]`
+const sameWire: ProfileSetting = { autoCache: 'auto', autoCacheSameWire: true }
+const asked = (messages: string, more = '') => `{"model":"m","max_tokens":5,"messages":[${messages}]${more}}`
+
+const markCases: [title: string, from: string, to: string, profile?: ProfileSetting, key?: string][] = [
+  [
+    'tool, system and the last two user turns, whatever their form',
+    asked(
+      `${user},{"role":"assistant","content":"a"},${user},{"role":"user","content":[{"type":"text","text":"x"},{ "type":"text","text":"y" }]}`,
+      `,"tools":[{"name":"f","input_schema":{}},{"name":"late","input_schema":{},"defer_loading":true}],"system":"Be brief."`,
+    ),
+    asked(
+      `${user},{"role":"assistant","content":"a"},{"role":"user","content":${marked('"Hi"')}},{"role":"user","content":[{"type":"text","text":"x"},{ "type":"text","text":"y" ,"cache_control":{"type":"ephemeral"}}]}`,
+      `,"tools":[{"name":"f","input_schema":{},"cache_control":{"type":"ephemeral"}},{"name":"late","input_schema":{},"defer_loading":true}],"system":${marked('"Be brief."')}`,
+    ).replace('"m"', '"up"'),
+  ],
+  [
+    'a list of system blocks',
+    asked(user, `,"system":[{"type":"text","text":"S"}],"tools":[]`),
+    asked(
+      `{"role":"user","content":${marked('"Hi"')}}`,
+      `,"system":[{"type":"text","text":"S","cache_control":{"type":"ephemeral"}}],"tools":[]`,
+    ).replace('"m"', '"up"'),
+    sameWire,
+    'k',
+  ],
+  ['nothing of a single shot without a key', asked(user), asked(user).replace('"m"', '"up"')],
+  [
+    'nothing where the client marks',
+    asked(user, `,"tools":[{"name":"f","cache_control":{"type":"ephemeral"}}]`),
+    asked(user, `,"tools":[{"name":"f","cache_control":{"type":"ephemeral"}}]`).replace('"m"', '"up"'),
+  ],
+  [
+    'no empty text',
+    asked(`{"role":"user","content":""},{"role":"assistant","content":"a"}`, `,"system":""`),
+    asked(`{"role":"user","content":""},{"role":"assistant","content":"a"}`, `,"system":""`).replace('"m"', '"up"'),
+  ],
+  [
+    'nothing unless the profile says so',
+    asked(user, `,"tools":[{"name":"f"}]`),
+    asked(user, `,"tools":[{"name":"f"}]`).replace('"m"', '"up"'),
+    {},
+  ],
+]
+
+for (const [title, from, to, profile = sameWire, key] of markCases) {
+  test(`A2 T5 P1 marks on the same wire: ${title}`, () => {
+    assert.equal(adapt(from, modelOf('messages', {}, profile), key).body.toString(), to)
+  })
+}

@@ -215,7 +215,69 @@ for (const [where, tail, input, output] of usageCases) {
     assert.equal(last.model, 'm')
     assert.deepEqual(Object.keys(last.usage.prompt_tokens_details), ['cached_tokens'])
     assert.equal(last.usage.total_tokens, last.usage.prompt_tokens + last.usage.completion_tokens)
+    const telling = chunksOf(result.text).filter(({ usage, choices }) => usage || choices[0]?.usage)
+    assert.deepEqual(telling, [last], 'E1 P10: in exactly one chunk')
   })
+}
+
+function chunksOf(text: string) {
+  const data = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json!))
+  return data as { usage?: unknown; choices: { usage?: unknown }[] }[]
+}
+
+/** What vendors tell beside the counters of the wire, and what of it is shown (recorded of DeepSeek, OpenRouter, Groq). */
+const vendorUsage = {
+  prompt_tokens: 9,
+  completion_tokens: 3,
+  total_tokens: 12,
+  prompt_cache_hit_tokens: 4,
+  cost: 0.0031,
+  is_byok: false,
+  queue_time: 0.02,
+  provider: 'somebody',
+  num_search_queries: 2,
+  prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 0, audio_tokens: 1, note: 'x' },
+  cost_details: { upstream_inference_cost: 0.001 },
+  completion_tokens_details: null,
+}
+const shownUsage = {
+  prompt_tokens: 9,
+  completion_tokens: 3,
+  total_tokens: 12,
+  prompt_cache_hit_tokens: 4,
+  prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 0, audio_tokens: 1 },
+}
+
+test("E1 P10 the last chunk tells the vendor's own counters of tokens, and no price, time or name", () => {
+  const places = [
+    chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage: vendorUsage }),
+    reason + chunk({ choices: [], usage: vendorUsage }),
+    chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage: vendorUsage }] }),
+  ]
+  for (const tail of places) {
+    const chunks = chunksOf(played('chat', role + first + tail + done).text)
+    assert.deepEqual(chunks.at(-1)!.usage, shownUsage)
+  }
+  const whole = readWhole({ ...answers.chat, usage: vendorUsage })
+  assert.deepEqual(JSON.parse(whole.toString()).usage, shownUsage)
+})
+
+test('P10 C6 counters that are not believed give way to the billed ones, beside those that only the vendor has', () => {
+  const absurd = { ...vendorUsage, completion_tokens: 2 ** 40, total_tokens: 2 ** 40 + 9 }
+  const chunks = chunksOf(played('chat', role + first + chunk({ choices: [], usage: absurd }) + reason + done).text)
+  const { usage } = chunks.at(-1) as { usage: Record<string, number> }
+  assert.ok(usage['completion_tokens']! < 100)
+  assert.equal(usage['prompt_cache_hit_tokens'], 4)
+  assert.equal(usage['total_tokens'], usage['prompt_tokens']! + usage['completion_tokens']!)
+})
+
+function readWhole(body: unknown): Buffer {
+  const head = { requestId: 'r', model: modelOf('chat'), createdSeconds: 1 }
+  const answer = wires.chat.native.readAnswer(utf8(JSON.stringify(body)), head)
+  assert.equal(answer.state, 'finished')
+  const weighing = { isComplete: true, estimateInput: () => 9, estimateOutput: () => 3, outputTokensCap: 8192 }
+  const { usage } = weighUsage({ report: answer.report, ...weighing })
+  return Buffer.from(answer.encode(usage))
 }
 
 test('spec 2.6 cached_tokens is shown where the specification has it, wherever the upstream counts it', () => {
@@ -272,6 +334,18 @@ test('P2 an answer in a shape of its own: log probabilities of half a million JS
     createdSeconds: 1,
   })
   assert.equal(answer.state, 'finished')
+})
+
+test('B5 what a responses stream ends with is shown however many tokens and members it has', () => {
+  const logprobs = Array.from({ length: 60_000 }, (_, i) => ({ token: 'a', logprob: -1, bytes: [i % 256, 1] }))
+  const members = Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`m${i}`, i]))
+  const { store: _, ...response } = answers.responses
+  for (const more of [{ logprobs }, members]) {
+    const completed = named({ type: 'response.completed', sequence_number: 8, response: { ...response, ...more } })
+    const { text, fault, ends } = played('responses', [...frames.responses.slice(0, -1), completed].join(''))
+    assert.deepEqual([fault, ends], [undefined, 1])
+    assert.equal(JSON.parse(text.split('data: ').at(-1)!).response.store, false)
+  }
 })
 
 test('C3 C10 what was produced is counted from the deltas, however short they are', () => {

@@ -6,8 +6,9 @@ import fc from 'fast-check'
 import type { BookError } from '../../src/accounts/book-error.ts'
 import { parseHead } from '../../src/accounts/chain.ts'
 import { openStore } from '../support/operator.ts'
+import { createFirstRelease } from './first-release.ts'
 import { costNanos, createDebitRow, createPath, origin, prices, usage, verifyOptions } from './fixtures.ts'
-import { forge } from './forge.ts'
+import { forge, redigest } from './forge.ts'
 
 test('spec 1.4 C9 a debit is recorded under its request id with its tokens and prices, its key, wires and upstream', (t) => {
   const store = openStore(createPath(t), { nowMs: () => 1_700_000_000_500 })
@@ -244,6 +245,30 @@ test('C13 a debit is given back once, under its own reference, and verify pairs 
   assert.deepEqual(store.verify({ ...verifyOptions, log: [old, billed] }), [])
 })
 
+test('C13 C8 a top-up of the first release that has the reference of a return blocks none: the return takes the next one', (t) => {
+  const path = createPath(t)
+  createFirstRelease(path, { acct_a: 'one', acct_b: 'two' }, [
+    { accountId: 'acct_a', creditNanos: 1_000_000n, reference: 'create:acct_a' },
+    { accountId: 'acct_b', creditNanos: costNanos, reference: 'return:req_1' },
+    { accountId: 'acct_b', creditNanos: 1n, reference: 'return:req_1/2' },
+    { accountId: 'acct_a', requestId: 'req_1' },
+  ])
+  const store = openStore(path)
+  t.after(() => store.close())
+  assert.deepEqual(store.postReturns(['req_1', 'req_1']), ['posted', 'exists'])
+  const [entry] = store.listEntries({ limit: 1 })
+  assert.deepEqual(
+    [entry!.accountId, entry!.reference, entry!.returned?.requestId, entry!.amountNanos],
+    ['acct_a', 'return:req_1/3', 'req_1', costNanos],
+  )
+  assert.equal(store.findAccount('one').balanceNanos, 1_000_000n)
+  assert.equal(store.findAccount('two').balanceNanos, costNanos + 1n)
+  const [total] = store.sumEntries({}, [])
+  assert.deepEqual([total!.requests, total!.billedNanos, total!.creditedNanos], [0, 0n, 1_000_001n + costNanos])
+  const refused = { requestId: 'req_1', outcome: 'internal_error' }
+  assert.deepEqual(store.verify({ ...verifyOptions, log: [refused] }), [])
+})
+
 test('C13 verify finds a return of another amount, of another account, before its debit, or of nothing', (t) => {
   const changes: [sql: string, finding: RegExp][] = [
     ["UPDATE entries SET amount = 1 WHERE kind = 'credit'", /^request req_1: billed 630000 of acct_\w+, returned 1 of/],
@@ -270,6 +295,21 @@ test('C13 verify finds a return of another amount, of another account, before it
       `${sql}: ${findings.join('; ')}`,
     )
   }
+})
+
+test('C13 verify finds a debit that is returned twice, under two references', (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  store.postDebits([createDebitRow('req_1', store.createAccount('one').id)])
+  store.postReturns(['req_1'])
+  forge(path, (db) => {
+    db.exec(`INSERT INTO entries (account_id, seq, kind, amount, balance_after, reference, usage_source, created_ms, posted_ms, digest)
+      SELECT account_id, seq + 1, kind, amount, 0, 'return:req_1/2', usage_source, created_ms, posted_ms, digest
+      FROM entries WHERE kind = 'credit'`)
+    redigest(db)
+  })
+  assert.deepEqual(store.verify(verifyOptions), ['request req_1: is returned twice'])
 })
 
 test('transfers sum to the balance, whatever is posted, in whatever batches, however often', (t) => {

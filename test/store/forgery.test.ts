@@ -183,6 +183,16 @@ const forgeries: Forgery[] = [
     findsOld: [],
   },
   {
+    name: 'the moment of the last head taken away',
+    play: sql(() => 'DELETE FROM head'),
+    finds: ['plain'],
+  },
+  {
+    name: 'the moment of the last head set far ahead',
+    play: sql(() => 'UPDATE head SET moment_ms = 9999999999999'),
+    finds: ['plain'],
+  },
+  {
     name: 'an entry replaced by `INSERT OR REPLACE`, which is ignored',
     play: (path) => {
       const db = new DatabaseSync(path)

@@ -55,3 +55,41 @@ test('C15 verify finds a trigger that is not ours; an index or a view is the ope
   db.exec('CREATE TRIGGER gift AFTER INSERT ON entries BEGIN UPDATE accounts SET balance = balance + 1; END')
   assert.deepEqual(store.verify(verifyOptions), ["the file: trigger gift is not triwire's"])
 })
+
+test('C15 the moment of the last head that is missing, or still far to come, is a finding, and no head is made', (t) => {
+  let now = 1_000
+  const path = createPath(t)
+  const store = openStore(path, { nowMs: () => now })
+  t.after(() => store.close())
+  store.createAccount('one', 5n)
+  const missing =
+    'the file: the moment of its last head is missing: what is posted may fall among what that head covered'
+  const ahead = (moment: string) =>
+    `the file: its last head was taken at ${moment}, and that is more than a day to come`
+  const cases: [sql: string, finding: string][] = [
+    ['DELETE FROM head', missing],
+    ['UPDATE head SET moment_ms = 86401001', ahead('1970-01-02T00:00:01.001Z')],
+    ['UPDATE head SET moment_ms = 9223372036854775807', ahead('9223372036854775807 ms')],
+  ]
+  for (const [sql, finding] of cases) {
+    forge(path, (db) => db.exec(sql))
+    assert.deepEqual(store.verify(verifyOptions), [finding], sql)
+    assert.deepEqual(store.audit(verifyOptions), { findings: [finding], head: undefined }, sql)
+    forge(path, (db) => db.exec('UPDATE head SET moment_ms = 1000'))
+  }
+  // A clock that was ahead by hours when the head was taken is no forgery.
+  forge(path, (db) => db.exec('UPDATE head SET moment_ms = 86401000'))
+  assert.deepEqual(store.verify(verifyOptions), [])
+  now = 2_000
+  assert.match(store.audit(verifyOptions).head!, /^1\/1970-01-02T00:00:01\.000Z\//)
+})
+
+test('C15 what an audit finds missing it writes down anew, so that it is told once', (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  store.createAccount('one', 5n)
+  forge(path, (db) => db.exec('DELETE FROM head'))
+  assert.equal(store.audit(verifyOptions).findings.length, 1)
+  assert.deepEqual(store.audit(verifyOptions).findings, [])
+})

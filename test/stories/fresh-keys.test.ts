@@ -5,7 +5,8 @@ import { createKey } from '../../src/accounts/keys.ts'
 import { run } from '../cli/run.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { closeQuietly } from '../support/quiet.ts'
-import { until } from '../support/waiting.ts'
+import { raw } from '../support/raw.ts'
+import { turn, until } from '../support/waiting.ts'
 
 /*
  * Ruling R16: a key is valid from the moment the command that made it returns. The gateway looks at its store once an hour
@@ -98,6 +99,37 @@ test('R16 C5 a silent store is 500 for a key that only it knows, and is nobodyâ€
   assert.equal(await statusOf(ask(key, from)), 200)
 })
 
+test('R7 R16 a valid x-api-key beside a Bearer that nobody made waits for no store', async () => {
+  const { directory } = gateway.server.gateway
+  const { findKey } = directory
+  directory.findKey = async () => {
+    throw new StoreSilent('the store does not answer')
+  }
+  const asking = fetch(gateway.url + paths[3], {
+    method: 'POST',
+    headers: { authorization: `Bearer ${createKey().key}`, 'x-api-key': gateway.key },
+    body: JSON.stringify(bodies[3]),
+  })
+  const status = await statusOf(asking)
+  directory.findKey = findKey
+  assert.equal(status, 200)
+})
+
+test('R7 R16 two well-formed keys that nobody made are one failure', async () => {
+  const told = await statuses(12, () =>
+    fetch(gateway.url + paths[3], {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${createKey().key}`,
+        'x-api-key': createKey().key,
+        'x-forwarded-for': '203.0.113.9',
+      },
+      body: JSON.stringify(bodies[3]),
+    }),
+  )
+  assert.deepEqual(told, [...Array(10).fill(401), 429, 429])
+})
+
 test('R16 a client that leaves while its key is looked for is told nothing and holds nothing', async () => {
   const { directory } = gateway.server.gateway
   const { findKey } = directory
@@ -126,3 +158,30 @@ test('R16 a client that leaves while its key is looked for is told nothing and h
   directory.findKey = findKey
   await until(isGone)
 })
+
+for (const path of ['/v1/messages', '/v1/chat/completions', '/v1/messages/count_tokens']) {
+  for (const isKey of [true, false]) {
+    const status = isKey ? 400 : 401
+    test(`R11 R16 chunks that are none, come while a key is looked for, are told ${status} on ${path}`, async () => {
+      const { directory } = gateway.server.gateway
+      const { findKey } = directory
+      const key = isKey ? gateway.store.createKey('tester').key : createKey().key
+      const looking = Promise.withResolvers<void>()
+      const found = Promise.withResolvers<void>()
+      directory.findKey = async (digest) => {
+        looking.resolve()
+        await found.promise
+        return findKey(digest)
+      }
+      const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\nx-forwarded-for: 203.0.113.8\r\n`
+      const asking = raw(gateway.url, `${head}transfer-encoding: chunked\r\n\r\n5g\r\nhello\r\n`)
+      await looking.promise
+      await turn()
+      found.resolve()
+      directory.findKey = findKey
+      const { answers, isClosed } = await asking
+      assert.deepEqual([answers.length, answers[0]?.status, isClosed], [1, status, true])
+      assert.match(answers[0]!.body, isKey ? /not well-formed HTTP/ : /API key is not valid/)
+    })
+  }
+}

@@ -52,24 +52,39 @@ test('F-U8 reliability §3 silence behind the head: 502 after 120 s', async () =
   assert.equal(await statusAfter(120_000, headOnly), 502)
 })
 
-test('F-U15 only comments: 502 after 300 s', async () => {
-  let say = () => {}
-  native.upstream.play(async (socket, request) => {
-    await headOnly(socket, request)
-    say = () => void writeChunk(socket, ': alive\n\n')
+const commented = [
+  { name: 'a stream', wire: 'chat', stream: true },
+  { name: 'a translated stream', wire: 'messages', stream: true },
+  { name: 'a JSON answer that is folded from a stream', wire: 'messages', stream: false },
+  { name: 'a JSON answer of responses that is folded from a stream', wire: 'responses', stream: false },
+] as const
+for (const { name, wire, stream } of commented) {
+  test(`F-U15 only comments where ${name} is awaited: 502 after 300 s`, async () => {
+    let say = () => {}
+    const asked = { ...asks[wire], model: 'native-chat', stream }
+    const { answer } = await begin(
+      wire,
+      async (socket, request) => {
+        await headOnly(socket, request)
+        say = () => void writeChunk(socket, ': alive\n\n')
+      },
+      asked,
+    )
+    for (let i = 0; i < 30; i++) {
+      assert.equal(native.gateway.server.gateway.deliveries.size, 1, `${i * 10} s`)
+      say()
+      await native.upstream.untilHeard()
+      native.gateway.advance(10_000)
+    }
+    assert.equal(native.gateway.server.gateway.deliveries.size, 0, '300 s')
+    const response = await answer
+    assert.equal(response.status, 502)
+    const id = response.headers.get('x-request-id')!
+    assert.equal((await native.gateway.logOf(id))['outcome'], 'upstream_stall')
+    assert.equal(native.gateway.store.findEntry(id), undefined)
+    await response.text()
   })
-  const answer = native.gateway.post(paths.chat, { ...asks.chat, stream: true })
-  await native.upstream.untilHeard()
-  for (let i = 0; i < 30; i++) {
-    assert.equal(native.gateway.server.gateway.deliveries.size, 1, `${i * 10} s`)
-    say()
-    await native.upstream.untilHeard()
-    native.gateway.advance(10_000)
-  }
-  const response = await answer
-  assert.equal(response.status, 502)
-  assert.equal((await native.gateway.logOf(response.headers.get('x-request-id')!))['outcome'], 'upstream_stall')
-})
+}
 
 test('translation 4.1 the head goes out 10 s after the upstream’s, if it lives; a failure then costs nothing', async () => {
   for (const wire of wireNames) {

@@ -250,13 +250,21 @@ function wordsOf(item: Json): string {
 function checkTerminal(
   type: string,
   response: Json,
-  items: readonly { item: Json; isDone: boolean }[],
+  items: readonly { item: Json; isDone: boolean; text: string }[],
   violations: string[],
 ): void {
   if (response['status'] !== type.slice('response.'.length)) violations.push(`${type} has status ${response['status']}`)
-  if (items.some(({ isDone }) => !isDone)) violations.push('an item was never done')
-  if (JSON.stringify(response['output']) !== JSON.stringify(items.map(({ item }) => item))) {
-    violations.push('the output differs from the done items')
+  const output: Json[] = response['output']
+  if (output.length !== items.length) violations.push('the output has other items than were told')
+  for (const [index, { item, isDone, text }] of items.entries()) {
+    const ended = output[index] ?? {}
+    if (isDone) {
+      if (JSON.stringify(ended) !== JSON.stringify(item)) violations.push('the output differs from the done items')
+    } else if (type !== 'response.failed') violations.push('an item was never done')
+    else if (ended['id'] !== item['id'] || ended['status'] !== 'incomplete' || wordsOf(ended) !== text) {
+      // Ruling T24: what a failure cuts is told in the output alone.
+      violations.push('a cut item is not incomplete in the output')
+    }
   }
   if (response['store'] !== false) violations.push('store is not false')
   if (type === 'response.failed' ? !response['error'] : response['error'] !== null) violations.push('error')

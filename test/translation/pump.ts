@@ -177,7 +177,7 @@ const isOver = ({ state }: { state: TranslatedStream['state'] }) => state !== 'u
 
 /** What a delivery makes of an answer that is over, or that nothing more will come of. */
 function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: string, folded: TranslatedWhole): Told {
-  const isWhole = relay.state === 'finished' || relay.state === 'cut'
+  const isWhole = relay.state === 'finished' || relay.state === 'stopped'
   const { usage } = weighUsage({
     report: relay.report,
     isComplete: relay.state === 'finished',
@@ -186,7 +186,7 @@ function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: s
     outputTokensCap: 4096,
   })
   const whole = folded.whole()
-  const told = { usage, isCancelled: relay.state === 'cut' }
+  const told = { usage, isCancelled: relay.state === 'stopped' }
   if (isWhole) {
     const shown = text + relay.finish(usage)
     const outcome = foldOf(heard)

@@ -24,10 +24,10 @@ test('T15 what stands behind a stop of ours is neither metered nor believed, in 
       relay.push(Buffer.from(piece))
       whole.push(Buffer.from(piece))
     }
-    assert.deepEqual([relay.state, relay.report], ['cut', {}])
+    assert.deepEqual([relay.state, relay.report], ['stopped', {}])
     assert.equal(relay.estimateOutput(), estimateTextTokens('one two END'))
     const answer = whole.whole()
-    assert.ok(answer.state === 'cut')
+    assert.ok(answer.state === 'stopped')
     assert.deepEqual([answer.report, answer.estimateOutput()], [{}, estimateTextTokens('one two END')])
   }
 })

@@ -549,9 +549,9 @@ const toResponses: Case[] = [
     body: called([text('a'), use('t1'), text('b')], [result('t1')]),
     expect: (up) =>
       deepEqual(up.input.slice(1, 4), [
-        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'a' }] },
+        { type: 'message', role: 'assistant', content: 'a' },
         { type: 'function_call', call_id: 't1', name: 'f', arguments: '{}' },
-        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'b' }] },
+        { type: 'message', role: 'assistant', content: 'b' },
       ]),
   },
   {

@@ -1,6 +1,7 @@
-import { deepEqual, equal, match, ok } from 'node:assert/strict'
+import { deepEqual, equal, match, ok, throws } from 'node:assert/strict'
 import test from 'node:test'
 import type { WireName } from '../../src/catalog/model.ts'
+import type { Profile } from '../../src/catalog/profile.ts'
 import { decode, encode, pdf, png, refusalOf, smallest, translate } from './support/exchange.ts'
 
 const user = { role: 'user', content: 'Hi' }
@@ -89,7 +90,7 @@ const refusals: [title: string, from: WireName, body: unknown, code: string, par
   [
     'T6 a hosted tool on messages',
     'messages',
-    messagesAsk({ tools: [{ type: 'bash_20250124', name: 'bash' }] }),
+    messagesAsk({ tools: [{ type: 'computer_20250124', name: 'computer' }] }),
     'invalid_body',
     'tools',
     /web_search = "disabled"/,
@@ -285,14 +286,23 @@ test('T5 marks are set where the conversation has a key: tool, system and the la
     ],
     tools: [chatTool('f'), chatTool('g')],
   })
-  const marks = (cacheKey: string | undefined, autoCache: 'off' | 'on_key' | 'always') =>
-    translate('chat', 'messages', body, { cacheKey, profile: { autoCache } }).text.split(
+  const marks = (cacheKey: string | undefined, autoCache: Profile['autoCache'], asked = body) =>
+    translate('chat', 'messages', asked, { cacheKey, profile: { autoCache } }).text.split(
       '"cache_control":{"type":"ephemeral"}',
     ).length - 1
   deepEqual(
     [marks('k', 'on_key'), marks(undefined, 'on_key'), marks(undefined, 'always'), marks('k', 'off')],
     [4, 0, 4, 0],
   )
+  const shot = chatAsk({ messages: [user] })
+  const withTool = chatAsk({ messages: [user], tools: [chatTool('f')] })
+  const answered = chatAsk({ messages: [user, { role: 'assistant', content: 'a' }, user] })
+  deepEqual(
+    [shot, withTool, answered].map((asked) => marks(undefined, 'auto', asked)),
+    [0, 2, 2],
+    'A2: a single shot stays unmarked, what goes on is marked without a key',
+  )
+  deepEqual([marks('k', 'auto', shot), marks(undefined, 'on_key', withTool)], [1, 0])
   const { body: up } = translate('chat', 'messages', body, { cacheKey: 'k' })
   deepEqual(
     [
@@ -305,6 +315,200 @@ test('T5 marks are set where the conversation has a key: tool, system and the la
     ].map((block) => 'cache_control' in block),
     [false, true, true, false, true, true],
   )
+})
+
+test('A3 T23 before a messages model that the assistant may not begin with, a conversation that it begins gets a user turn', () => {
+  const greeting = { role: 'assistant', content: 'Hello, how can I help?' }
+  for (const wire of ['chat', 'responses'] as const) {
+    const asked = wire === 'chat' ? chatAsk({ messages: [greeting, user] }) : responsesAsk({ input: [greeting, user] })
+    const { body, encoded } = translate(wire, 'messages', asked)
+    deepEqual(
+      body.messages.map(({ role }: { role: string }) => role),
+      ['user', 'assistant', 'user'],
+    )
+    deepEqual(body.messages[0].content, [{ type: 'text', text: '.' }])
+    ok(
+      encoded.losses.some(
+        ({ field, what }) => field === (wire === 'chat' ? 'messages' : 'input') && what === 'rewritten',
+      ),
+    )
+    const taken = translate(wire, 'messages', asked, { profile: { assistantFirst: true } })
+    equal(taken.body.messages[0].role, 'assistant')
+    deepEqual(taken.encoded.losses, [])
+  }
+})
+
+test('A6 T25 what the assistant said is a plain string before a responses model', () => {
+  const turns = [
+    user,
+    {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'refusal', refusal: 'no' },
+      ],
+    },
+    user,
+  ]
+  const { body } = translate('chat', 'responses', chatAsk({ messages: turns }))
+  deepEqual(body.input.slice(1, 3), [
+    { type: 'message', role: 'assistant', content: 'a' },
+    { type: 'message', role: 'assistant', content: 'no' },
+  ])
+})
+
+test('E3 T21 neighbouring assistant turns of a messages request are one before the other wires, so that all results follow all calls', () => {
+  const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: {} })
+  const settings = { role: 'system' }
+  const asked = messagesAsk({
+    messages: [
+      user,
+      { role: 'assistant', content: [{ type: 'text', text: 'x' }, use('A')] },
+      settings,
+      { role: 'assistant', content: [use('B')] },
+      { role: 'user', content: ['A', 'B'].map((id) => ({ type: 'tool_result', tool_use_id: id, content: id })) },
+    ],
+  })
+  const { messages } = translate('messages', 'chat', asked).body
+  deepEqual(
+    messages.map(({ role, tool_calls, tool_call_id }: Record<string, unknown>) => [
+      role,
+      tool_call_id ?? (tool_calls as unknown[] | undefined)?.length,
+    ]),
+    [
+      ['user', undefined],
+      ['assistant', 2],
+      ['tool', 'A'],
+      ['tool', 'B'],
+    ],
+  )
+  const { input } = translate('messages', 'responses', asked).body
+  deepEqual(
+    input.map(({ type, call_id }: Record<string, unknown>) => call_id ?? type),
+    ['message', 'message', 'A', 'B', 'A', 'B'],
+  )
+})
+
+test('E8 T21 reasoning alone between results does not part them from their calls', () => {
+  const asked = responsesAsk({
+    input: [
+      user,
+      { type: 'function_call', call_id: 'A', name: 'f', arguments: '{}' },
+      { type: 'function_call', call_id: 'B', name: 'f', arguments: '{}' },
+      user,
+      { type: 'function_call_output', call_id: 'B', output: 'b' },
+      { type: 'reasoning', summary: [{ type: 'summary_text', text: 'hm' }] },
+      { type: 'function_call_output', call_id: 'A', output: 'a' },
+    ],
+  })
+  const { messages } = translate('responses', 'chat', asked).body
+  deepEqual(
+    messages.map(({ role, tool_call_id }: Record<string, unknown>) => tool_call_id ?? role),
+    ['user', 'assistant', 'A', 'B', 'user'],
+  )
+})
+
+test('E4 T21 T18 instructions with an empty input are the user’s turn', () => {
+  for (const input of [
+    '',
+    [],
+    [{ role: 'user', content: '' }],
+    [{ role: 'user', content: [{ type: 'input_text', text: '' }] }],
+  ]) {
+    const { body } = translate('responses', 'messages', responsesAsk({ instructions: 'Write one line.', input }))
+    deepEqual(body.messages, [{ role: 'user', content: [{ type: 'text', text: 'Write one line.' }] }])
+    ok(!('system' in body))
+  }
+  const { body } = translate(
+    'chat',
+    'messages',
+    chatAsk({
+      messages: [
+        { role: 'system', content: 'Do.' },
+        { role: 'user', content: '' },
+      ],
+    }),
+  )
+  deepEqual(body.messages, [{ role: 'user', content: [{ type: 'text', text: 'Do.' }] }])
+})
+
+test('T20 T14 a placeholder goes by its name, additions say nothing new, removals take the tool out', () => {
+  const schema = { type: 'object', properties: {} }
+  const change = (type: string, name: string) => ({ type, tool: { type: 'tool_reference', name } })
+  const definition = { name: 'inline', input_schema: schema }
+  const asked = messagesAsk({
+    tools: [
+      { name: 'kept', input_schema: schema },
+      { name: 'gone', input_schema: schema },
+      { name: 'back', input_schema: schema },
+      { name: 'late', input_schema: schema, defer_loading: true },
+      { name: 'DeferredToolPlaceholder', input_schema: schema, defer_loading: true },
+    ],
+    messages: [
+      user,
+      { role: 'system', content: [change('tool_removal', 'gone'), change('tool_removal', 'back')] },
+      { role: 'assistant', content: 'a' },
+      user,
+      {
+        role: 'system',
+        content: [
+          { type: 'text', text: 'Now.' },
+          change('tool_addition', 'late'),
+          change('tool_addition', 'back'),
+          { type: 'tool_addition', tool: { type: 'tool_definition', definition } },
+        ],
+      },
+    ],
+  })
+  const { body, encoded } = translate('messages', 'chat', asked)
+  deepEqual(
+    body.tools.map((tool: { function: { name: string } }) => tool.function.name),
+    ['kept', 'back', 'late', 'inline'],
+  )
+  deepEqual(
+    body.messages.map(({ role }: { role: string }) => role),
+    ['user', 'assistant', 'user', 'system'],
+  )
+  deepEqual(
+    encoded.losses
+      .map(({ field }) => field)
+      .filter((field) => field.includes('tool'))
+      .sort(),
+    ['messages.tool_addition', 'messages.tool_removal', 'tools.defer_loading'],
+  )
+  const toolset = { type: 'tool_removal', tool: { type: 'mcp_toolset', server_name: 's' } }
+  const refused = messagesAsk({ messages: [user, { role: 'system', content: [toolset] }] })
+  throws(() => translate('messages', 'chat', refused), /messages\[1\]\.content\[0\]\.tool: this tool is not offered/)
+})
+
+test('A8 tools that the vendor defines and the client runs are functions on other wires; their calls go back under their names', () => {
+  const types = [
+    ['bash_20241022', 'bash', ['command', 'restart']],
+    ['bash_20250124', 'bash', ['command', 'restart']],
+    ['text_editor_20241022', 'str_replace_editor', ['command', 'path', 'old_str', 'new_str', 'insert_line']],
+    ['text_editor_20250124', 'str_replace_editor', ['command', 'path', 'old_str', 'new_str', 'view_range']],
+    ['text_editor_20250429', 'str_replace_based_edit_tool', ['command', 'path', 'new_str', 'insert_line']],
+    ['text_editor_20250728', 'str_replace_based_edit_tool', ['command', 'path', 'file_text', 'insert_text']],
+    ['memory_20250818', 'memory', ['command', 'path', 'old_path', 'new_path', 'insert_text']],
+  ] as const
+  for (const [type, name, inputs] of types) {
+    const use = { type: 'tool_use', id: 't', name, input: { command: 'view', path: '/a' } }
+    const asked = messagesAsk({
+      tools: [{ type, name }],
+      tool_choice: { type: 'tool', name },
+      messages: [
+        user,
+        { role: 'assistant', content: [use] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 'x' }] },
+      ],
+    })
+    const { body } = translate('messages', 'chat', asked)
+    equal(body.tools[0].function.name, name)
+    for (const input of inputs) ok(input in body.tools[0].function.parameters.properties, `${type} ${input}`)
+    equal(body.tool_choice.function.name, name)
+    equal(body.messages[1].tool_calls[0].function.name, name)
+    equal(translate('messages', 'responses', asked).body.tools[0].name, name)
+  }
 })
 
 test('T8 T14 a system turn as a block with a mark and as a string is the same bytes', () => {
@@ -357,12 +561,13 @@ test('T16 lone surrogates, digits and key order survive in both directions', () 
 })
 
 test('R-ARGS what is no object comes back as it was', () => {
-  const body = (args: string) => chatAsk({ messages: [{ role: 'assistant', tool_calls: [call('a', 'f', args)] }] })
+  const body = (args: string) =>
+    chatAsk({ messages: [user, { role: 'assistant', tool_calls: [call('a', 'f', args)] }] })
   for (const args of ['{"a":', '[1,2]', '"x"', '7', '{"_raw_arguments":"x"} ', '{"_raw_arguments":1}']) {
     const up = translate('chat', 'messages', body(args)).body
     const back = translate('messages', 'chat', { ...up, max_tokens: 9 }).body
     const expected = args === '{"_raw_arguments":"x"} ' ? 'x' : args
-    equal(back.messages[0].tool_calls[0].function.arguments, expected)
+    equal(back.messages[1].tool_calls[0].function.arguments, expected)
   }
 })
 
@@ -614,15 +819,15 @@ test('R-PAIR 3 many calls of one id are paired in the order of their turn, in ti
   const up = translate(
     'chat',
     'messages',
-    chatAsk({ messages: [{ role: 'assistant', tool_calls: calls }, ...results] }),
+    chatAsk({ messages: [user, { role: 'assistant', tool_calls: calls }, ...results] }),
   ).body
-  const ids = up.messages[0].content.map((block: { id: string }) => block.id)
+  const ids = up.messages[1].content.map((block: { id: string }) => block.id)
   equal(new Set(ids).size, count)
   deepEqual(
-    up.messages[1].content.map((block: { tool_use_id: string }) => block.tool_use_id),
+    up.messages[2].content.map((block: { tool_use_id: string }) => block.tool_use_id),
     ids,
   )
-  equal(up.messages[1].content[count - 1].content, String(count - 1))
+  equal(up.messages[2].content[count - 1].content, String(count - 1))
 })
 
 test('T15 operator text that must move goes to the turn directly before it', () => {

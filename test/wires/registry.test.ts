@@ -53,8 +53,10 @@ test('N1 the registry has every wire under its name, and no two at one path', ()
 const common = [
   'answer.ts',
   'decode-request.ts',
+  'decode-stream.ts',
   'decode-turns.ts',
   'encode-request.ts',
+  'encode-stream.ts',
   'encode-turns.ts',
   'fields.ts',
   'index.ts',
@@ -62,7 +64,6 @@ const common = [
   'native-request.ts',
   'native-stream.ts',
   'stop-reasons.ts',
-  'stream.ts',
   'usage.ts',
 ]
 

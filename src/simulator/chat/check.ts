@@ -1,8 +1,12 @@
 import {
   array,
+  efforts,
+  functionParameters,
+  imageUrl,
   integer,
   isGiven,
   type Json,
+  knownToolName,
   name,
   numberWithin,
   object,
@@ -25,7 +29,6 @@ const partsOf: Record<string, string[]> = {
   assistant: ['text', 'refusal'],
   tool: ['text'],
 }
-const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 const stopsMax = 4
 const toolsMax = 128
 
@@ -97,20 +100,14 @@ function checkTools(body: Json): void {
   if (type === 'allowed_tools') {
     oneOf(inner['mode'], 'tool_choice.allowed_tools.mode', ['auto', 'required'])
     array(inner['tools'], 'tool_choice.allowed_tools.tools')
-  } else if (!names.has(string(inner['name'], `tool_choice.${type}.name`))) {
-    rejectField('tool_choice', 'names a tool that is not in tools')
-  }
+  } else knownToolName(inner['name'], `tool_choice.${type}.name`, names, 'tool_choice')
 }
 
 function checkTool(tool: Json, path: string): string {
   const type = oneOf(tool['type'], `${path}.type`, ['function', 'custom'])
   const inner = object(tool[type], `${path}.${type}`)
   const toolName = name(inner['name'], `${path}.${type}.name`, 64)
-  if (isGiven(inner['parameters'])) {
-    const parameters = object(inner['parameters'], `${path}.function.parameters`)
-    if (Object.keys(parameters).length > 0) oneOf(parameters['type'], `${path}.function.parameters.type`, ['object'])
-    if (inner['strict'] === true) strictSchema(parameters, `${path}.function.parameters`)
-  }
+  functionParameters(inner['parameters'], inner['strict'] === true, `${path}.function.parameters`)
   return toolName
 }
 
@@ -146,10 +143,7 @@ function checkPart(part: Json, path: string): void {
   if (part['type'] === 'file') object(part['file'], `${path}.file`)
   if (part['type'] === 'input_audio') object(part['input_audio'], `${path}.input_audio`)
   if (part['type'] !== 'image_url') return
-  const url = string(object(part['image_url'], `${path}.image_url`)['url'], `${path}.image_url.url`)
-  if (!/^(data:image\/[a-z+.-]+;base64,|https?:\/\/)/i.test(url)) {
-    rejectField(`${path}.image_url.url`, 'must be a base64 data URL of an image, or an http URL', 'invalid_image_url')
-  }
+  imageUrl(object(part['image_url'], `${path}.image_url`)['url'], `${path}.image_url.url`, 'invalid_image_url')
 }
 
 function checkCalls(value: unknown, path: string): void {

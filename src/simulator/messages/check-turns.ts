@@ -29,7 +29,6 @@ export function checkTurns(body: Json): RuledTurn[] {
     const path = `messages.${index}`
     const message = object(value, path)
     const role = oneOf(message['role'], `${path}.role`, ['user', 'assistant', 'system'])
-    if (index === 0 && role !== 'user') rejectField(path, 'the first message must have the role user')
     const blocks = checkContent(message['content'], role, path, index === messages.length - 1)
     if (role === 'system') {
       const before = turns.at(-1)?.role

@@ -3,7 +3,8 @@ import {
   integer,
   isGiven,
   type Json,
-  name,
+  knownToolName,
+  newToolName,
   numberWithin,
   object,
   oneOf,
@@ -78,9 +79,7 @@ function checkTools(body: Json): Set<string> {
   for (const [index, value] of tools.entries()) {
     const path = `tools.${index}`
     const tool = object(value, path)
-    const toolName = name(tool['name'], `${path}.name`, 128)
-    if (names.has(toolName)) rejectField(`${path}.name`, 'tool names must be unique')
-    names.add(toolName)
+    newToolName(tool['name'], `${path}.name`, 128, names)
     // A tool of the vendor's own type brings its schema with it.
     if (isGiven(tool['type']) && tool['type'] !== 'custom') continue
     // A deferred tool may be announced by its name alone.
@@ -95,9 +94,7 @@ function checkTools(body: Json): Set<string> {
     const choice = object(body['tool_choice'], 'tool_choice')
     const type = oneOf(choice['type'], 'tool_choice.type', ['auto', 'any', 'tool', 'none'])
     if (names.size === 0) rejectField('tool_choice', 'may only be given together with tools')
-    if (type === 'tool' && !names.has(string(choice['name'], 'tool_choice.name'))) {
-      rejectField('tool_choice.name', 'names a tool that is not in tools')
-    }
+    if (type === 'tool') knownToolName(choice['name'], 'tool_choice.name', names)
     optionalBoolean(choice['disable_parallel_tool_use'], 'tool_choice.disable_parallel_tool_use')
   }
   return names

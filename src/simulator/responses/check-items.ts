@@ -1,4 +1,4 @@
-import { array, isGiven, type Json, name, object, oneOf, string } from '../check.ts'
+import { array, imageUrl, isGiven, type Json, name, object, oneOf, string } from '../check.ts'
 import { Rejection, rejectField } from '../prompt.ts'
 import { isSealOf } from '../seal.ts'
 
@@ -71,12 +71,8 @@ function checkParts(value: unknown, types: string[], path: string): void {
     const type = oneOf(part['type'], `${place}.type`, types)
     if (type === 'input_text' || type === 'output_text') string(part['text'], `${place}.text`)
     if (type === 'refusal') string(part['refusal'], `${place}.refusal`)
-    if (type === 'input_image' && !isGiven(part['file_id'])) {
-      const url = string(part['image_url'], `${place}.image_url`)
-      if (!/^(data:image\/[a-z+.-]+;base64,|https?:\/\/)/i.test(url)) {
-        rejectField(`${place}.image_url`, 'must be a base64 data URL of an image, or an http URL', 'invalid_value')
-      }
-    }
+    if (type === 'input_image' && !isGiven(part['file_id']))
+      imageUrl(part['image_url'], `${place}.image_url`, 'invalid_value')
     if (type === 'input_file' && !['file_data', 'file_id', 'file_url'].some((key) => isGiven(part[key]))) {
       rejectField(place, 'needs file_data, file_id or file_url', 'missing_required_parameter')
     }

@@ -1,9 +1,13 @@
 import {
   array,
+  efforts,
+  functionParameters,
   integer,
   isGiven,
   type Json,
+  knownToolName,
   name,
+  newToolName,
   numberWithin,
   object,
   oneOf,
@@ -19,7 +23,6 @@ import { checkIds, checkItem, checkPairs, checkReasoningOrder } from './check-it
  * top-level fields pass. First the fields; the items are in check-items.ts.
  */
 
-const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 const outputTokensMin = 16
 
 /** @throws Rejection */
@@ -90,9 +93,7 @@ function checkTools(body: Json): void {
   }
   const { type, name: chosen } = object(choice, 'tool_choice')
   string(type, 'tool_choice.type')
-  if ((type === 'function' || type === 'custom') && !names.has(string(chosen, 'tool_choice.name'))) {
-    rejectField('tool_choice', 'names a tool that is not in tools')
-  }
+  if (type === 'function' || type === 'custom') knownToolName(chosen, 'tool_choice.name', names, 'tool_choice')
 }
 
 function checkTool(tool: Json, path: string, names: Set<string>): void {
@@ -106,12 +107,6 @@ function checkTool(tool: Json, path: string, names: Set<string>): void {
     return
   }
   if (type !== 'function' && type !== 'custom') return
-  const toolName = name(tool['name'], `${path}.name`, 64)
-  if (names.has(toolName)) rejectField(`${path}.name`, 'tool names must be unique')
-  names.add(toolName)
-  if (isGiven(tool['parameters'])) {
-    const parameters = object(tool['parameters'], `${path}.parameters`)
-    if (Object.keys(parameters).length > 0) oneOf(parameters['type'], `${path}.parameters.type`, ['object'])
-    if (tool['strict'] === true) strictSchema(parameters, `${path}.parameters`)
-  }
+  newToolName(tool['name'], `${path}.name`, 64, names)
+  functionParameters(tool['parameters'], tool['strict'] === true, `${path}.parameters`)
 }

@@ -64,9 +64,14 @@ export function createEntries(db: DatabaseSync, nowMs: () => number) {
   function postReturn(batch: Batch, requestId: string): 'posted' | 'exists' | 'absent' {
     const debit = byRequestId.get(requestId)
     if (!debit) return 'absent'
-    if (byReference.get(returnReference(requestId))) return 'exists'
-    append(batch, debit.account_id as string, returnRow(debit, batch.nowMs), debit.amount as bigint)
-    return 'posted'
+    for (let number = 1; ; number++) {
+      const reference = returnReference(requestId, number)
+      const taken = byReference.get(reference)
+      if (taken && readEntry(taken).returned) return 'exists'
+      if (taken) continue
+      append(batch, debit.account_id as string, returnRow(debit, reference, batch.nowMs), debit.amount as bigint)
+      return 'posted'
+    }
   }
 
   function readBalances(accountIds: Iterable<string>): [accountId: string, balanceNanos: bigint][] {

@@ -1,5 +1,5 @@
 import { type ChainedRow, chainedColumns } from '../../accounts/chain.ts'
-import { type Entry, readReturnReference, returnReference } from '../../accounts/entries.ts'
+import { type Entry, readReturnReference } from '../../accounts/entries.ts'
 import type { Origin } from '../../accounts/ledger.ts'
 import type { DebitRow } from '../../accounts/poster.ts'
 
@@ -42,10 +42,10 @@ export function creditRow(amountNanos: bigint, reference: string, createdMs: num
 }
 
 /** The debit's own origin, so that what is filtered and summed by key or model sums to nothing. */
-export function returnRow(debit: Record<string, unknown>, createdMs: number): UnplacedRow {
+export function returnRow(debit: Record<string, unknown>, reference: string, createdMs: number): UnplacedRow {
   const { key_id, client_wire, model, model_wire, upstream, upstream_account } = debit as Record<string, Value>
   return {
-    ...creditRow(debit.amount as bigint, returnReference(debit.request_id as string), createdMs),
+    ...creditRow(debit.amount as bigint, reference, createdMs),
     key_id: key_id!,
     client_wire: client_wire!,
     model: model!,

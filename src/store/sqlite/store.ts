@@ -31,7 +31,7 @@ export function openStore(path: string, { nowMs = Date.now, isServer, ...options
     ...createAccounts(db, { findCredit, postCredit }),
     ...entries,
     ...createListing(db),
-    verify: (options) => verify(db, options).findings,
+    verify: (options) => verify(db, nowMs(), options),
     audit: (options) => audit(db, nowMs(), options),
     close: () => db.close(),
   }

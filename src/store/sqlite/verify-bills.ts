@@ -6,7 +6,7 @@ import { type Reading, readEntry } from './entry.ts'
 /** Each amount follows from its tokens and prices, and what was returned is one debit of the same account (ruling C13). */
 export function createBillCheck(db: DatabaseSync, priceNanos: VerifyOptions['priceNanos'], findings: string[]) {
   const prices = readPrices(db)
-  const returns = readReturns(db)
+  const returns = readReturns(db, findings)
   const unpaired = new Set(returns.keys())
   return { check, isReturned, end }
 
@@ -57,8 +57,14 @@ function readPrices(db: DatabaseSync): Map<string, Debit['prices']> {
 }
 
 /** By the request id of what they give back. They are few: an index finds them by the beginning of their reference. */
-function readReturns(db: DatabaseSync): Map<string, Entry> {
+function readReturns(db: DatabaseSync, findings: string[]): Map<string, Entry> {
   const rows = db.prepare(`SELECT * FROM entries WHERE reference >= ?1 AND reference < ?1 || char(1114111)`)
-  const entries = rows.all(returnReference('')).map(readEntry)
-  return new Map(entries.flatMap((entry) => (entry.returned ? [[entry.returned.requestId, entry]] : [])))
+  const returns = new Map<string, Entry>()
+  for (const entry of rows.all(returnReference('')).map(readEntry)) {
+    if (!entry.returned) continue
+    const { requestId } = entry.returned
+    if (returns.has(requestId)) findings.push(`request ${requestId}: is returned twice`)
+    else returns.set(requestId, entry)
+  }
+  return returns
 }

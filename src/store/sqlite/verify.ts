@@ -5,6 +5,7 @@ import { type Reading, readEntry } from './entry.ts'
 import { transact } from './open.ts'
 import { createBillCheck } from './verify-bills.ts'
 import { createChainCheck } from './verify-chain.ts'
+import { findWrongMoment } from './verify-head.ts'
 import { createLogCheck } from './verify-log.ts'
 import { findForeignSchema } from './verify-schema.ts'
 
@@ -13,27 +14,34 @@ import { findForeignSchema } from './verify-schema.ts'
  * and therefore no post is under way: what is in the ledger by then was posted by it, and all that comes is posted after it.
  */
 export function audit(db: DatabaseSync, nowMs: number, options: VerifyOptions): Verdict {
-  return verify(db, options, fixMoment(db, nowMs))
+  const { findings, momentMs } = transact(db, () => ({
+    findings: [...findWrongMoment(db, nowMs)],
+    momentMs: fixMoment(db, nowMs),
+  }))
+  return readLedger(db, options, findings, momentMs)
+}
+
+/** Findings in words. @param nowMs Unix milliseconds. */
+export function verify(db: DatabaseSync, nowMs: number, options: VerifyOptions): string[] {
+  return readLedger(db, options, [...findWrongMoment(db, nowMs)]).findings
 }
 
 function fixMoment(db: DatabaseSync, nowMs: number): number {
-  return transact(db, () => {
-    const fix = db.prepare(
-      `INSERT INTO head (id, moment_ms) VALUES (1, max(?1, (SELECT ifnull(max(posted_ms), 0) FROM entries)))
-         ON CONFLICT (id) DO UPDATE SET moment_ms = max(moment_ms, excluded.moment_ms) RETURNING moment_ms`,
-    )
-    return Number(fix.get(nowMs)!.moment_ms)
-  })
+  const fix = db.prepare(
+    `INSERT INTO head (id, moment_ms) VALUES (1, max(?1, (SELECT ifnull(max(posted_ms), 0) FROM entries)))
+       ON CONFLICT (id) DO UPDATE SET moment_ms = max(moment_ms, excluded.moment_ms) RETURNING moment_ms`,
+  )
+  return Number(fix.get(nowMs)!.moment_ms)
 }
 
 /**
  * Reads the whole ledger and does every sum and every digest again, in one snapshot, so that it may run beside a busy
  * server. What each kind of forgery is found by is in docs/ledger.md.
+ * @param findings what was found before; what is found here is added.
  * @param momentMs of the head that is to be made, none without it.
  */
-export function verify(db: DatabaseSync, options: VerifyOptions, momentMs?: number): Verdict {
+function readLedger(db: DatabaseSync, options: VerifyOptions, findings: string[], momentMs?: number): Verdict {
   const { against } = options
-  const findings: string[] = []
   const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
   db.exec('BEGIN')
   try {

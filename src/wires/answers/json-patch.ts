@@ -1,5 +1,5 @@
 import { asObject, type Edit, type JsonMember, scanObject, splice } from '../../bytes/json.ts'
-import { membersOf, setMembers } from '../../bytes/json-edit.ts'
+import { elementsOf, membersOf, type Range, setMembers } from '../../bytes/json-edit.ts'
 import { readCount } from '../../inference/usage.ts'
 
 /** A JSON text whose members can be replaced in place; all else keeps its bytes. */
@@ -13,12 +13,14 @@ export class JsonPatch {
   /** @throws when the text is not one JSON object. */
   constructor(bytes: Buffer) {
     this.bytes = bytes
-    // Its size is bounded where it is read; log probabilities alone can be millions of tokens.
-    this.#members = scanObject(bytes, Number.POSITIVE_INFINITY)
+    this.#members = scanObject(bytes, noLimits)
     this.value = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
   }
 
-  /** Sets members of the object at the path (keys from the outermost inwards). A path that leads nowhere is ignored. */
+  /**
+   * Sets members of the object at the path: keys, or places in lists, from the outermost inwards. A path that leads nowhere
+   * is ignored.
+   */
   set(path: readonly string[], values: ReadonlyMap<string, string>): void {
     if (values.size === 0) return
     const id = path.join('/')
@@ -56,17 +58,22 @@ export class JsonPatch {
   }
 
   #editsAt(path: readonly string[], values: ReadonlyMap<string, string>): Edit[] {
-    let range = { start: this.bytes.indexOf(0x7b), end: this.bytes.lastIndexOf(0x7d) + 1 }
-    let members: JsonMember[] = this.#members
+    let range: Range = { start: this.bytes.indexOf(0x7b), end: this.bytes.lastIndexOf(0x7d) + 1 }
+    let members = this.#members
     for (const key of path) {
-      const member = members.findLast((candidate) => candidate.key === key)
-      if (member === undefined || this.bytes[member.start] !== 0x7b) return []
-      range = { start: member.start, end: member.end }
-      members = membersOf(this.bytes, range)
+      const isList = this.bytes[range.start] === 0x5b
+      const inner = isList ? elementsOf(this.bytes, range)[Number(key)] : members.findLast((one) => one.key === key)
+      if (inner === undefined) return []
+      range = { start: inner.start, end: inner.end }
+      members = this.bytes[range.start] === 0x7b ? membersOf(this.bytes, range, noLimits) : []
     }
+    if (this.bytes[range.start] !== 0x7b) return []
     return setMembers(range, members, values)
   }
 }
+
+/** The size of an answer is bounded where it is read; its log probabilities alone can be millions of tokens (B5). */
+const noLimits = { tokensMax: Number.POSITIVE_INFINITY, membersMax: Number.POSITIVE_INFINITY }
 
 /** Counters by name, in objects of objects. */
 export type Wanted = { readonly [name: string]: number | Wanted }

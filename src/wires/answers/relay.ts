@@ -6,13 +6,13 @@ import type { ErrorFacts } from './envelope.ts'
  * How far an answer has come on its way to the client; never back, and the last three are final.
  *
  *     unseen ──▶ shown ──▶ finished   the upstream said, by its own evidence, that it is complete (I10)
- *        ╲         ╲ ────▶ cut        ended by us at a stop sequence: the upstream is to be cancelled (ruling T15)
+ *        ╲         ╲ ────▶ stopped    ended by us at a stop sequence: the upstream is to be cancelled (ruling T15)
  *         ╲─────────╲────▶ failed     it cannot be completed; `fault` says why
  *
  * `shown` means that something of the answer itself is in the text so far, so that the status can no longer change
  * (translation 4.1).
  */
-export type RelayState = 'unseen' | 'shown' | 'finished' | 'cut' | 'failed'
+export type RelayState = 'unseen' | 'shown' | 'finished' | 'stopped' | 'failed'
 
 /**
  * A model's stream on its way to the client: bytes in, text out. Pure and resumable; it never awaits. What ends an
@@ -49,8 +49,8 @@ export interface StreamRelay {
 export type WholeAnswer =
   | { state: 'failed'; fault: Fault }
   | {
-      /** `cut`: the report is no final word (ruling T15). */
-      state: 'finished' | 'cut'
+      /** `stopped`: the report is no final word (ruling T15). */
+      state: 'finished' | 'stopped'
       report: UsageReport
       estimateOutput: () => number
       /** The client's body, with the counters that were billed. */

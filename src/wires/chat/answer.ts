@@ -7,14 +7,14 @@ import type { Usage } from '../../inference/usage.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
+import { AnswerReader } from './decode-stream.ts'
 import { encodeStopReason } from './stop-reasons.ts'
-import { createReader } from './stream.ts'
 import { encodeUsage } from './usage.ts'
 
 /** A whole JSON answer of a model, told as the events it would have streamed: the body is its own completion. */
 export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
   const narrator = createNarrator()
-  const reader = createReader(narrator, profile)
+  const reader = new AnswerReader(narrator, profile)
   const body = parseAnswer(bodyText)
   if (!body) narrator.fail(unreadable())
   else if (reader.findError(body)) return narrator.take()

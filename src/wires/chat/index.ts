@@ -2,12 +2,13 @@ import { plainEnvelope } from '../answers/envelope.ts'
 import type { Wire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { decodeRequest } from './decode-request.ts'
+import { createDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
+import { createEncoder } from './encode-stream.ts'
 import { chatFields } from './fields.ts'
 import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
 import { ChatNativeStream } from './native-stream.ts'
-import { createDecoder, createEncoder } from './stream.ts'
 
 /** The chat wire (spec 4.3). */
 export const chat: Wire = {

@@ -5,7 +5,7 @@ import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { type NamedCalls, producedTexts } from './produced.ts'
-import { type ChatUsage, decodeUsage, encodeUsage } from './usage.ts'
+import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
 /** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
 export function mintedCompletionId(requestId: string): string {
@@ -35,14 +35,11 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'chatcmpl-', mintedCompletionId))
       const counters = encodeUsage(billed)
-      patch.setMissing(['usage'], usage ? wantedUsage(counters) : counters, isBelieved(report, billed))
+      const isKept = isBelieved(report, billed)
+      if (usage && holdsMoreThanTokens(usage))
+        patch.set([], new Map([['usage', JSON.stringify(tellUsage(usage, counters, isKept))]]))
+      else patch.setMissing(['usage'], usage ? wantedUsage(counters) : counters, isKept)
       return patch.result()
     },
   }
-}
-
-/** What spec 2.6 demands of the counters. */
-export function wantedUsage({ prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details }: ChatUsage) {
-  const { cached_tokens } = prompt_tokens_details
-  return { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: { cached_tokens } }
 }

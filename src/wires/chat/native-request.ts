@@ -1,5 +1,5 @@
 import type { Edit } from '../../bytes/json.ts'
-import { elementsOf, membersOf } from '../../bytes/json-edit.ts'
+import { elementsOf } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
 import {
   type AdaptContext,
@@ -77,7 +77,7 @@ function renameDevelopers(body: ClientBody): Edit[] {
   const edits: Edit[] = []
   for (const message of elementsOf(bytes, body.member('messages')!)) {
     if (bytes[message.start] !== 0x7b) continue
-    for (const member of membersOf(bytes, message)) {
+    for (const member of body.membersAt(message)) {
       if (member.key === 'role' && bytes.toString('utf8', member.start, member.end) === '"developer"') {
         edits.push({ start: member.start, end: member.end, text: '"system"' })
       }

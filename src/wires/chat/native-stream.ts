@@ -3,6 +3,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { type ErrorFacts, plainEnvelope } from '../answers/envelope.ts'
 import { faultOfError } from '../answers/faults.ts'
+import type { JsonPatch } from '../answers/json-patch.ts'
 import { headValues, isBelieved } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer } from '../answers/read-answer.ts'
@@ -16,9 +17,9 @@ import {
   textsBetween,
   textWithin,
 } from './delta-shape.ts'
-import { mintedCompletionId, wantedUsage } from './native-json.ts'
+import { mintedCompletionId } from './native-json.ts'
 import { type NamedCalls, producedTexts } from './produced.ts'
-import { decodeUsage, encodeUsage } from './usage.ts'
+import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
 /**
  * A chat model's stream for a chat client: bytes as they came (ruling P2). Model and id are edited where they may not be
@@ -41,7 +42,10 @@ export class ChatNativeStream extends NativeStream {
   #hasMintedId: boolean | undefined
   #hasChoice = false
   #hasReason = false
+  /** The upstream's own chunk with the usage and no choices, where it may be shown as it came. */
   #usageFrame: RawFrame = ''
+  /** The usage that the upstream told last, wherever it stood. */
+  #told: Record<string, unknown> | undefined
 
   /** The last data chunk has no choices and the counters, whatever the upstream did (spec 6.2); then the terminator. */
   finish(usage: Usage): string {
@@ -136,9 +140,7 @@ export class ChatNativeStream extends NativeStream {
       this.fail(faultOfError(error))
       return ''
     }
-    const usage = asObject(chunk['usage'])
-    const reported = usage ?? asObject(choices[0])?.['usage']
-    if (reported) this.learn(decodeUsage(reported, this.head.model.profile.usageQuirk))
+    this.#takeUsage(chunk, choices, patch)
     for (const choice of choices) this.#lookAt(asObject(choice))
     this.#count(objectsOf(choices))
 
@@ -151,15 +153,31 @@ export class ChatNativeStream extends NativeStream {
       created: typeof chunk['created'] === 'number' ? chunk['created'] : this.head.createdSeconds,
     }
     patch.set([], values)
-    const isUsageChunk = usage !== undefined && choices.length === 0
+    const isUsageChunk = choices.length === 0 && asObject(chunk['usage']) !== undefined
     if (isUsageChunk) patch.setMissing(['usage'], wantedUsage(encodeUsage(this.known())))
     const shown = patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
     if (isUsageChunk) {
-      this.#usageFrame = shown
+      this.#usageFrame = holdsMoreThanTokens(this.#told!) ? '' : shown
       return ''
     }
     this.#prefix ??= this.#findPrefix(frame, shown)
     return shown
+  }
+
+  /**
+   * Usage is told once, in the last chunk (ruling P10): clients add up what several chunks tell. Beside choices, or in one,
+   * it gives way to a null.
+   */
+  #takeUsage(chunk: Record<string, unknown>, choices: readonly unknown[], patch: JsonPatch): void {
+    const inChoice = choices.findIndex((choice) => asObject(asObject(choice)?.['usage']) !== undefined)
+    const ownUsage = asObject(chunk['usage'])
+    const told = ownUsage ?? asObject(asObject(choices[inChoice])?.['usage'])
+    if (told === undefined) return
+    this.learn(decodeUsage(told, this.head.model.profile.usageQuirk))
+    this.#told = told
+    this.#usageFrame = ''
+    if (ownUsage && choices.length > 0) patch.set([], noUsage)
+    if (inChoice >= 0) patch.set(['choices', String(inChoice)], noUsage)
   }
 
   #lookAt(choice: Record<string, unknown> | undefined): void {
@@ -187,15 +205,17 @@ export class ChatNativeStream extends NativeStream {
 
   #usageChunk(usage: Usage): string {
     const head = this.#shownHead ?? { id: mintedCompletionId(this.head.requestId), created: this.head.createdSeconds }
+    const counters = encodeUsage(usage)
     const chunk = {
       ...head,
       object: 'chat.completion.chunk',
       model: this.head.model.id,
       choices: [],
-      usage: encodeUsage(usage),
+      usage: this.#told ? tellUsage(this.#told, counters, isBelieved(this.report, usage)) : counters,
     }
     return `data: ${encodeLatin1(JSON.stringify(chunk))}\n\n`
   }
 }
 
 const noPrefix = { raw: '', shown: '' }
+const noUsage = new Map([['usage', 'null']])

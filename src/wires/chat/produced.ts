@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
-import { partsOf, reasoningOf } from './stream.ts'
+import { partsOf, reasoningOf } from './decode-stream.ts'
 
 /** Calls whose name has been counted: some servers repeat it with every fragment. */
 export type NamedCalls = Set<string>

@@ -21,16 +21,20 @@ type ToolCall = {
  * change ids, repeat names. A call ends with the answer, or once something has begun behind it and its arguments are a
  * whole object: that they parse is alone no end.
  */
-export function createToolCalls(narrator: Narrator) {
-  const calls: ToolCall[] = []
-  const byIndex = new Map<number, ToolCall>()
-  const byId = new Map<string, ToolCall>()
+export class ToolCalls {
+  readonly #narrator: Narrator
+  readonly #calls: ToolCall[] = []
+  readonly #byIndex = new Map<number, ToolCall>()
+  readonly #byId = new Map<string, ToolCall>()
   /** Open calls whose arguments are a whole object by now. */
-  const whole = new Set<ToolCall>()
-  return { push, stopWhole, complete }
+  readonly #whole = new Set<ToolCall>()
+
+  constructor(narrator: Narrator) {
+    this.#narrator = narrator
+  }
 
   /** @param kept the exact text of arguments that came as an object and not as text */
-  function push(entry: Record<string, unknown>, kept: () => string | undefined) {
+  push(entry: Record<string, unknown>, kept: () => string | undefined) {
     const index = typeof entry['index'] === 'number' ? entry['index'] : undefined
     const fn = asObject(entry['function'])
     const id = stringOf(entry['id'])
@@ -38,40 +42,46 @@ export function createToolCalls(narrator: Narrator) {
     const raw = fn?.['arguments']
     const text = typeof raw === 'string' ? raw : raw === undefined || raw === null ? '' : (kept() ?? '')
 
-    const known = find(index, id, name)
+    const known = this.#find(index, id, name)
     if (known === 'lost') {
-      if (text.trim() !== '') narrator.fail(unreadable())
+      if (text.trim() !== '') this.#narrator.fail(unreadable())
       return
     }
-    const call = known ?? create(index)
-    if (index !== undefined) byIndex.set(index, call)
+    const call = known ?? this.#create(index)
+    if (index !== undefined) this.#byIndex.set(index, call)
     if (id !== undefined && (call.id === undefined || !known)) {
       call.id = id
-      byId.set(id, call)
+      this.#byId.set(id, call)
     }
-    if (call.name === undefined && name !== undefined) open(call, name)
-    if (text !== '') append(call, text)
+    if (call.name === undefined && name !== undefined) this.#open(call, name)
+    if (text !== '') this.#append(call, text)
+  }
+
+  /** To be called before a block begins: earlier calls that are whole are over. */
+  stopWhole() {
+    for (const call of this.#whole) this.#stopIfWhole(call)
+  }
+
+  /** The answer is over: what is withheld comes out. A call that never got a name is none. */
+  complete() {
+    for (const call of this.#calls) if (!call.isStopped) this.#release(call)
   }
 
   /** The call of a fragment, undefined for a new one, `lost` where it could be several or none. */
-  function find(
-    index: number | undefined,
-    id: string | undefined,
-    name: string | undefined,
-  ): ToolCall | 'lost' | undefined {
-    const atIndex = index === undefined ? undefined : byIndex.get(index)
+  #find(index: number | undefined, id: string | undefined, name: string | undefined): ToolCall | 'lost' | undefined {
+    const atIndex = index === undefined ? undefined : this.#byIndex.get(index)
     if (atIndex) {
       const isRenamed = name !== undefined && atIndex.name !== undefined && name !== atIndex.name
       const isAnother = id !== undefined && atIndex.id !== undefined && id !== atIndex.id && name !== undefined
       return isRenamed || (isAnother && atIndex.shape.isWhole()) ? undefined : atIndex
     }
-    if (id !== undefined) return name === undefined ? byId.get(id) : undefined
+    if (id !== undefined) return name === undefined ? this.#byId.get(id) : undefined
     if (index !== undefined || name !== undefined) return undefined
-    const unfinished = calls.filter((call) => !call.shape.isWhole())
+    const unfinished = this.#calls.filter((call) => !call.shape.isWhole())
     return unfinished.length === 1 ? unfinished[0] : 'lost'
   }
 
-  function create(index: number | undefined): ToolCall {
+  #create(index: number | undefined): ToolCall {
     const call: ToolCall = {
       id: undefined,
       name: undefined,
@@ -81,22 +91,22 @@ export function createToolCalls(narrator: Narrator) {
       isWithheld: false,
       shape: createArgumentShape(),
     }
-    calls.push(call)
-    if (index !== undefined) byIndex.set(index, call)
+    this.#calls.push(call)
+    if (index !== undefined) this.#byIndex.set(index, call)
     return call
   }
 
-  function open(call: ToolCall, name: string) {
-    stopWhole()
+  #open(call: ToolCall, name: string) {
+    this.stopWhole()
     call.name = name
-    call.block = narrator.open({ kind: 'tool_call', callId: call.id ?? '', name })
-    narrator.delta(call.block, call.buffered)
+    call.block = this.#narrator.open({ kind: 'tool_call', callId: call.id ?? '', name })
+    this.#narrator.delta(call.block, call.buffered)
     call.buffered = ''
   }
 
-  function append(call: ToolCall, text: string) {
+  #append(call: ToolCall, text: string) {
     if (call.isStopped) {
-      if (text.trim() !== '') narrator.fail(unreadable())
+      if (text.trim() !== '') this.#narrator.fail(unreadable())
       return
     }
     const trimmed = text.length <= 16 ? text.trim() : text
@@ -107,42 +117,32 @@ export function createToolCalls(narrator: Narrator) {
     } else if (call.shape.isBlank() && (trimmed === '{}' || trimmed === 'null')) {
       call.isWithheld = true
       call.shape.push('{}')
-      markWhole(call)
+      this.#markWhole(call)
       return
     }
     call.shape.push(text)
-    markWhole(call)
+    this.#markWhole(call)
     if (call.block === undefined) call.buffered += text
-    else narrator.delta(call.block, text)
-    if (call.block !== undefined && call.block < narrator.count - 1) stopIfWhole(call)
+    else this.#narrator.delta(call.block, text)
+    if (call.block !== undefined && call.block < this.#narrator.count - 1) this.#stopIfWhole(call)
   }
 
-  function markWhole(call: ToolCall) {
-    if (call.shape.isWhole()) whole.add(call)
-    else whole.delete(call)
+  #markWhole(call: ToolCall) {
+    if (call.shape.isWhole()) this.#whole.add(call)
+    else this.#whole.delete(call)
   }
 
-  /** To be called before a block begins: earlier calls that are whole are over. */
-  function stopWhole() {
-    for (const call of whole) stopIfWhole(call)
-  }
-
-  function stopIfWhole(call: ToolCall) {
+  #stopIfWhole(call: ToolCall) {
     if (call.isStopped || call.block === undefined || !call.shape.isWhole()) return
-    release(call)
-    narrator.stop(call.block)
+    this.#release(call)
+    this.#narrator.stop(call.block)
     call.isStopped = true
-    whole.delete(call)
+    this.#whole.delete(call)
   }
 
-  function release(call: ToolCall) {
-    if (call.isWithheld && call.block !== undefined) narrator.delta(call.block, '{}')
+  #release(call: ToolCall) {
+    if (call.isWithheld && call.block !== undefined) this.#narrator.delta(call.block, '{}')
     call.isWithheld = false
-  }
-
-  /** The answer is over: what is withheld comes out. A call that never got a name is none. */
-  function complete() {
-    for (const call of calls) if (!call.isStopped) release(call)
   }
 }
 

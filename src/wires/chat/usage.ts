@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { splitInclusive } from '../../inference/reported-usage.ts'
-import type { Usage, UsageReport } from '../../inference/usage.ts'
+import { readCount, type Usage, type UsageReport } from '../../inference/usage.ts'
 
 /**
  * On this wire `prompt_tokens` includes the cached ones; the gateway's counters are disjoint. Cache hits stand in one
@@ -42,5 +42,64 @@ export function encodeUsage(usage: Usage): ChatUsage {
       ...(usage.cacheWriteTokens > 0 && { cache_write_tokens: usage.cacheWriteTokens }),
     },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+  }
+}
+
+/** What spec 2.6 demands of the counters. */
+export function wantedUsage({ prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details }: ChatUsage) {
+  const { cached_tokens } = prompt_tokens_details
+  return { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: { cached_tokens } }
+}
+
+type Counters = { [name: string]: number | Counters }
+
+/**
+ * An upstream's usage object as a client sees it (ruling P10): its counters of tokens, also those that only its vendor
+ * has, completed by what spec 2.6 demands. Prices, times and names that stand beside them are not shown (spec 1.8).
+ * @param isBelieved false: the counters of spec 2.6 are the billed ones (ruling C6).
+ */
+export function tellUsage(told: Record<string, unknown>, billed: ChatUsage, isBelieved: boolean): Counters {
+  const counters = tokenCounters(told)
+  fill(counters, wantedUsage(billed), isBelieved)
+  return counters
+}
+
+/** Whether something in it is no counter of tokens, so that it cannot be shown as it came. */
+export function holdsMoreThanTokens(usage: Record<string, unknown>): boolean {
+  return Object.entries(usage).some(([name, value]) => {
+    if (value === null) return false
+    const inner = detailsIn(name, value)
+    return inner ? holdsMoreThanTokens(inner) : !isTokenCounter(name, value)
+  })
+}
+
+function tokenCounters(usage: Record<string, unknown>): Counters {
+  const counters: Counters = {}
+  for (const [name, value] of Object.entries(usage)) {
+    const inner = detailsIn(name, value)
+    if (inner) {
+      const details = tokenCounters(inner)
+      if (Object.keys(details).length > 0) counters[name] = details
+    } else if (isTokenCounter(name, value)) counters[name] = value
+  }
+  return counters
+}
+
+function isTokenCounter(name: string, value: unknown): value is number {
+  return name.endsWith('tokens') && readCount(value) !== undefined
+}
+
+function detailsIn(name: string, value: unknown): Record<string, unknown> | undefined {
+  return name.endsWith('_details') ? asObject(value) : undefined
+}
+
+function fill(counters: Counters, wanted: Counters, isBelieved: boolean): void {
+  for (const [name, want] of Object.entries(wanted)) {
+    const there = counters[name]
+    if (typeof want === 'object') {
+      const inner = typeof there === 'object' ? there : {}
+      fill(inner, want, isBelieved)
+      counters[name] = inner
+    } else if (!isBelieved || typeof there !== 'number') counters[name] = want
   }
 }

@@ -8,8 +8,9 @@ import type { Usage } from '../../inference/usage.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
+import { AnswerReader } from './decode-stream.ts'
+import { keptInput } from './incoming-blocks.ts'
 import { encodeStopReason } from './stop-reasons.ts'
-import { createReader, keptInput } from './stream.ts'
 import { encodeUsage } from './usage.ts'
 
 /** A whole JSON answer of a model, told as the events it would have streamed. */
@@ -19,11 +20,11 @@ export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] 
   if (body && (body['type'] === 'error' || asObject(body['error']))) narrator.fail(faultOfError(body['error'] ?? body))
   else if (!body || !Array.isArray(body['content'])) narrator.fail(unreadable())
   else {
-    const reader = createReader(narrator, profile)
+    const reader = new AnswerReader(narrator, profile)
     narrator.start()
     for (const [index, block] of objectsOf(body['content']).entries()) {
-      reader.startBlock(index, block, () => keptInput(bodyText, (root) => objectsOf(root['content'])[index]))
-      reader.stopBlock(index)
+      reader.blocks.start(index, block, () => keptInput(bodyText, (root) => objectsOf(root['content'])[index]))
+      reader.blocks.stop(index)
     }
     reader.reason(body)
     reader.usage(body['usage'])

@@ -1,7 +1,29 @@
+import { type Edit, memberText } from '../../bytes/json.ts'
+import { elementsOf, type Range, setMembers } from '../../bytes/json-edit.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest } from '../../inference/request.ts'
+import type { MemberValues } from '../requests/adapt-bytes.ts'
+import type { ClientBody } from '../requests/client-body.ts'
 
 type Block = Record<string, unknown>
+
+/**
+ * Whether a request is marked. A write costs a quarter more than plain input and each later turn saves nine tenths, so
+ * that only what is asked once is better left alone (ruling T5).
+ * @param goesOn it declares tools, or has an answer in its history
+ */
+function wantsMarks({ autoCache }: Profile, hasKey: boolean, goesOn: boolean): boolean {
+  switch (autoCache) {
+    case 'off':
+      return false
+    case 'on_key':
+      return hasKey
+    case 'auto':
+      return hasKey || goesOn
+    case 'always':
+      return true
+  }
+}
 
 /**
  * Sets the marks at which this wire caches a prompt, for clients whose wires cache without being told (R-CACHE, ruling
@@ -12,12 +34,78 @@ export function markForCache(
   profile: Profile,
   prompt: { tools: Block[]; system: Block[]; messages: Block[] },
 ) {
-  const isWanted = profile.autoCache === 'always' || (profile.autoCache === 'on_key' && request.cacheKey !== undefined)
-  if (!isWanted) return
+  const goesOn = request.tools.length > 0 || request.turns.some((turn) => turn.by === 'model')
+  if (!wantsMarks(profile, request.cacheKey !== undefined, goesOn)) return
   const users = prompt.messages.filter((message) => message['role'] === 'user').slice(-2)
   const blocks = [prompt.tools, prompt.system, ...users.map((message) => message['content'] as Block[])]
   for (const list of blocks) {
     const last = list.at(-1)
     if (last) last['cache_control'] = { type: 'ephemeral' }
   }
+}
+
+/**
+ * The same marks in a client's own messages request, where it sets none itself and the profile says that they are added
+ * (ruling T5): text that is a string becomes a block, which means the same on this wire.
+ */
+export function markClientBody(body: ClientBody, profile: Profile, hasKey: boolean, values: MemberValues): Edit[] {
+  if (!profile.autoCacheSameWire || body.bytes.indexOf('"cache_control"') >= 0) return []
+  const messages = listAt(body, 'messages')
+  const tools = values.has('tools') ? [] : listAt(body, 'tools')
+  const goesOn = tools.length > 0 || messages.some((message) => roleOf(body, message) === 'assistant')
+  if (!wantsMarks(profile, hasKey, goesOn)) return []
+  const edits = [
+    ...markLast(
+      body,
+      tools.filter((tool) => !isDeferred(body, tool)),
+    ),
+  ]
+  if (body.isArray('system')) edits.push(...markLast(body, listAt(body, 'system')))
+  else if (body.isString('system') && body.value('system') !== '')
+    values.set('system', blockOf(memberText(body.bytes, body.member('system')!)))
+  const users = messages.filter((message) => roleOf(body, message) === 'user').slice(-2)
+  for (const user of users) edits.push(...markContent(body, user))
+  return edits
+}
+
+const mark = '{"type":"ephemeral"}'
+
+function blockOf(textSource: string): string {
+  return `[{"type":"text","text":${textSource},"cache_control":${mark}}]`
+}
+
+function listAt(body: ClientBody, field: string): Range[] {
+  return body.isArray(field) ? elementsOf(body.bytes, body.member(field)!) : []
+}
+
+function markLast(body: ClientBody, blocks: readonly Range[]): Edit[] {
+  const last = blocks.at(-1)
+  if (last === undefined || body.bytes[last.start] !== 0x7b) return []
+  return setMembers(last, body.membersAt(last), new Map([['cache_control', mark]]))
+}
+
+function markContent(body: ClientBody, message: Range): Edit[] {
+  const content = body.membersAt(message).findLast(({ key }) => key === 'content')
+  if (content === undefined) return []
+  if (body.bytes[content.start] === 0x5b) return markLast(body, elementsOf(body.bytes, content))
+  const source = memberText(body.bytes, content)
+  // This wire refuses a mark on empty text.
+  if (body.bytes[content.start] !== 0x22 || source === '""') return []
+  return [{ start: content.start, end: content.end, text: blockOf(source) }]
+}
+
+/** A tool that is not offered yet takes no mark. */
+function isDeferred(body: ClientBody, tool: Range): boolean {
+  return memberAt(body, tool, 'defer_loading') === 'true'
+}
+
+function roleOf(body: ClientBody, message: Range): string {
+  return memberAt(body, message, 'role')?.slice(1, -1) ?? ''
+}
+
+/** The source of a member of an object inside. */
+function memberAt(body: ClientBody, range: Range, key: string): string | undefined {
+  if (body.bytes[range.start] !== 0x7b) return undefined
+  const member = body.membersAt(range).findLast((one) => one.key === key)
+  return member && memberText(body.bytes, member)
 }

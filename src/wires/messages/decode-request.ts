@@ -40,7 +40,7 @@ export function decodeRequest(bodyText: string, context: DecodeContext): Inferen
     preamble: [...readSystem(fields['system'], losses), ...conversation.preamble],
     tellsLevels: false,
     turns: conversation.turns,
-    tools: readTools(body, losses),
+    tools: readTools(body, conversation.toolChanges, losses),
     toolChoice: readToolChoice(fields['tool_choice']),
     format: isAbsent(outputConfig['format'])
       ? readFormat(body, fields['output_format'], 'output_format')

@@ -12,23 +12,43 @@ import {
   readString,
 } from '../requests/read-value.ts'
 import { refusals, refuse, wrongType } from '../requests/refusals.ts'
+import { findClientTool } from './client-tools.ts'
+import type { ToolChange } from './decode-turns.ts'
 
-/** The functions that are declared; deferred ones behind the others, those without a schema not at all (ruling T14). */
-export function readTools(body: Body, losses: Losses): Tool[] {
+/** What an agent declares so that its list of tools is not empty, and tells the model never to call (ruling T20). */
+const placeholderName = 'DeferredToolPlaceholder'
+
+/**
+ * The functions that are declared; deferred ones behind the others, placeholders not at all (ruling T14). What the
+ * conversation defines is declared with the deferred ones, what it takes away is not (ruling T20).
+ */
+export function readTools(body: Body, changes: readonly ToolChange[], losses: Losses): Tool[] {
   const tools: Tool[] = []
   // They turn up in the middle of the list; behind the others they leave the prefix alone.
   const deferred: Tool[] = []
-  optionalEach(body.fields['tools'], 'tools', (entry, at) => {
+  optionalEach(body.fields['tools'], 'tools', (entry, at) => readEntry(entry, at, false))
+  const removed = new Set<string>()
+  for (const change of changes) {
+    if (change.kind === 'defined') removed.delete(readEntry(change.tool, change.at, true))
+    else if (change.kind === 'removed') removed.add(change.name)
+    else removed.delete(change.name)
+  }
+  return [...tools, ...deferred].filter((tool) => !removed.has(tool.name))
+
+  /** @returns its name */
+  function readEntry(entry: unknown, at: string, isLate: boolean): string {
     const words = readObject(entry, at)
     // By type, never by name: a client's own function may be called web_search (R-HOSTED).
-    if (!isAbsent(words['type']) && words['type'] !== 'custom') refuse(at, refusals.hostedTool)
-    const isDeferred = optional(readBoolean, words['defer_loading'], `${at}.defer_loading`) === true
-    const schema = optionalRawObject(body, words['input_schema'], `${at}.input_schema`)
-    if (!isDeferred) tools.push(readTool(words, schema, at))
-    else if (schema) deferred.push(readTool(words, schema, at))
-    else losses.add('tools.defer_loading', 'dropped', 'a placeholder without a schema')
-  })
-  return [...tools, ...deferred]
+    const known = findClientTool(words['type'])
+    if (!known && !isAbsent(words['type']) && words['type'] !== 'custom') refuse(at, refusals.hostedTool)
+    const isDeferred = isLate || optional(readBoolean, words['defer_loading'], `${at}.defer_loading`) === true
+    const schema = known?.schema ?? optionalRawObject(body, words['input_schema'], `${at}.input_schema`)
+    const tool = { ...readTool(words, schema, at), ...(known && { name: known.name, description: known.description }) }
+    if (!isDeferred) tools.push(tool)
+    else if (schema && tool.name !== placeholderName) deferred.push(tool)
+    else losses.add('tools.defer_loading', 'dropped', 'a placeholder')
+    return tool.name
+  }
 }
 
 function readTool(words: Json, schema: Tool['schema'], at: string): Tool {

@@ -29,9 +29,18 @@ import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 
 const field = 'messages'
 
+/** What a system turn says of the tools that are offered from there on (ruling T20). */
+export type ToolChange =
+  | { kind: 'added' | 'removed'; name: string }
+  /** A tool that is declared in the conversation, and where. */
+  | { kind: 'defined'; tool: unknown; at: string }
+
+export type Conversation = { preamble: OperatorTurn[]; turns: Turn[]; toolChanges: ToolChange[] }
+
 /** The conversation; system turns before the first user or assistant turn are preamble (R-SYS 1). */
-export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[]; turns: Turn[] } {
-  return splitPreamble(readEach(body.fields[field], field, readMessage))
+export function readTurns(body: Body, losses: Losses): Conversation {
+  const toolChanges: ToolChange[] = []
+  return { ...splitPreamble(joinModelTurns(readEach(body.fields[field], field, readMessage))), toolChanges }
 
   function readMessage(entry: unknown, at: string): Turn {
     const message = readObject(entry, at)
@@ -49,18 +58,59 @@ export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[
         }
       case 'system':
         // Newer clients send a system turn that only changes settings; without content there is nothing to say.
-        return { by: 'operator', level: 'system', texts: isAbsent(content) ? [] : readSystemText(content, place) }
+        return { by: 'operator', level: 'system', texts: isAbsent(content) ? [] : readSystemTurn(content, place) }
     }
     throw wrongType(`${at}.role`, 'one of user, assistant, system')
   }
+
+  function readSystemTurn(content: unknown, at: string): OperatorText[] {
+    return readContent(content, at, 'text', (block, place) => {
+      const kind = toolChangeKinds.get(block['type'])
+      if (kind === undefined) return [readSystemBlock(block, place)]
+      losses.add(`${field}.${block['type']}`, 'dropped', 'tools are offered from the beginning, or not at all')
+      toolChanges.push(readToolChange(kind, block, place))
+      return []
+    }).flat()
+  }
+}
+
+const toolChangeKinds = new Map<unknown, 'added' | 'removed'>([
+  ['tool_addition', 'added'],
+  ['tool_removal', 'removed'],
+])
+
+function readToolChange(kind: 'added' | 'removed', block: Json, at: string): ToolChange {
+  const tool = readObject(block['tool'], `${at}.tool`)
+  if (kind === 'added' && tool['type'] === 'tool_definition')
+    return { kind: 'defined', tool: tool['definition'], at: `${at}.tool.definition` }
+  if (tool['type'] !== 'tool_reference') refuse(`${at}.tool`, refusals.hostedTool)
+  return { kind, name: readString(tool['name'], `${at}.tool.name`) }
+}
+
+/**
+ * Neighbouring turns of the assistant are one, as this wire's vendor reads them: on other wires results follow the turn
+ * with their calls (ruling T21).
+ */
+function joinModelTurns(turns: readonly Turn[]): Turn[] {
+  const joined: Turn[] = []
+  for (const turn of turns) {
+    // It only changed settings.
+    if (turn.by === 'operator' && turn.texts.length === 0) continue
+    const last = joined.at(-1)
+    if (turn.by === 'model' && last?.by === 'model') last.parts.push(...turn.parts)
+    else joined.push(turn)
+  }
+  return joined
 }
 
 /** Text that may be a string or a list of text blocks: the same text is the same either way (ruling T14). */
 export function readSystemText(content: unknown, at: string): OperatorText[] {
-  return readContent(content, at, 'text', (block, place) => {
-    if (block['type'] !== 'text') refuse(place, 'system text has text blocks only.')
-    return { text: readString(block['text'], `${place}.text`) }
-  })
+  return readContent(content, at, 'text', readSystemBlock)
+}
+
+function readSystemBlock(block: Json, at: string): OperatorText {
+  if (block['type'] !== 'text') refuse(at, 'system text has text blocks only.')
+  return { text: readString(block['text'], `${at}.text`) }
 }
 
 function readUserBlock(block: Json, at: string): UserPart[] {

@@ -19,15 +19,16 @@ type Block = Record<string, unknown>
 
 /** `system` and `messages`: alternating turns, results first in theirs, calls last (R-PAIR, translation 2.7). */
 export function encodeConversation(prepared: Prepared, profile: Profile): { system: Block[]; messages: Block[] } {
-  const { preamble, turns } = askSomething(prepared)
-  const said = turns
+  const sayable = prepared.turns
     .map((turn) => withoutUnsayable(turn, prepared))
     .filter((turn) => turn.by === 'operator' || turn.parts.length > 0)
+  // Empty texts are gone by now: what they would leave is nobody to answer, too (ruling T21).
+  const { preamble, turns: said } = askSomething(prepared.preamble, sayable)
   const inPlace = foldOperators(said, (before, after) => {
     if (profile.operatorInPlace === 'any') return true
     return profile.operatorInPlace === 'message_rule' && before?.by === 'user' && after?.by !== 'user'
   })
-  const merged = trimPrefill(mergeNeighbours(inPlace))
+  const merged = beginWithUser(trimPrefill(mergeNeighbours(inPlace)), prepared, profile)
   return {
     system: preamble.flatMap((turn) => turn.texts.map((text) => ({ type: 'text', text: text.text }))),
     messages: merged.map((turn) => encodeTurn(turn, prepared, profile)),
@@ -35,7 +36,7 @@ export function encodeConversation(prepared: Prepared, profile: Profile): { syst
 }
 
 /** With operator text only there is nobody to answer: the last of it becomes the user's turn (ruling T18). */
-function askSomething({ preamble, turns }: Prepared): { preamble: OperatorTurn[]; turns: Turn[] } {
+function askSomething(preamble: OperatorTurn[], turns: Turn[]): { preamble: OperatorTurn[]; turns: Turn[] } {
   const last = preamble.at(-1)
   if (turns.length > 0 || !last) return { preamble, turns }
   return { preamble: preamble.slice(0, -1), turns: [{ by: 'user', parts: last.texts.map(toPart) }] }
@@ -61,6 +62,16 @@ function withoutUnsayable(turn: Turn, prepared: Prepared): Turn {
       return part.type === 'tool_call' || part.text !== ''
     }),
   }
+}
+
+/** Deterministic, like all that stands at the head of a conversation (ruling T8). */
+const opening: Turn = { by: 'user', parts: [{ type: 'text', text: '.' }] }
+
+/** A greeting of the assistant's, or a history whose beginning was cut off, where the user has to begin (ruling T23). */
+function beginWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Turn[] {
+  if (profile.assistantFirst || turns[0]?.by !== 'model') return turns
+  prepared.losses.add(prepared.conversationField, 'rewritten', 'a user turn before the first, which is the assistant')
+  return [opening, ...turns]
 }
 
 /** A trailing assistant text is continued as it stands; trailing white space is refused (R-PRE). */

@@ -2,13 +2,14 @@ import type { Wire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { countTokens } from './count-tokens.ts'
 import { decodeRequest } from './decode-request.ts'
+import { createDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
+import { createEncoder } from './encode-stream.ts'
 import { envelope } from './envelope.ts'
 import { messagesFields } from './fields.ts'
 import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
 import { MessagesNativeStream } from './native-stream.ts'
-import { createDecoder, createEncoder } from './stream.ts'
 
 /** The messages wire (spec 4.1, 4.2). */
 export const messages: Wire = {

@@ -1,7 +1,8 @@
 import type { Edit } from '../../bytes/json.ts'
-import { elementsOf, membersOf, removeElements } from '../../bytes/json-edit.ts'
+import { elementsOf, removeElements } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
 import {
+  type AdaptContext,
   type AdaptedRequest,
   adaptBody,
   capTokens,
@@ -12,12 +13,13 @@ import {
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
+import { markClientBody } from './cache-marks.ts'
 
 /** The smallest thinking budget the wire knows. */
 const thinkingBudgetMin = 1_024
 
 /** A messages request for a messages model (ruling P1). */
-export function adaptRequest(body: ClientBody, model: Model): AdaptedRequest {
+export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
   const values = commonValues(body, model)
   const asked = body.value('max_tokens') as number
   const outputTokensCap = capTokens(model, asked)
@@ -25,6 +27,7 @@ export function adaptRequest(body: ClientBody, model: Model): AdaptedRequest {
   const edits = removeUnsignedThinking(body)
   edits.push(...fitThinking(body, outputTokensCap, values))
   if (model.profile.strictFields && body.has('user')) edits.push(...moveUser(body, values))
+  edits.push(...markClientBody(body, model.profile, context.scopedKey !== undefined, values))
   checkHostedTools(body, model, (tool) => typeof tool['type'] === 'string' && tool['type'] !== 'custom')
   return {
     body: adaptBody(body, values, edits),
@@ -71,7 +74,7 @@ function removeUnsignedThinking(body: ClientBody): Edit[] {
   const edits: Edit[] = []
   for (const [i, message] of messages.entries()) {
     if (bytes[message.start] !== 0x7b) continue
-    const content = membersOf(bytes, message).findLast((member) => member.key === 'content')
+    const content = body.membersAt(message).findLast((member) => member.key === 'content')
     if (content === undefined || bytes[content.start] !== 0x5b) continue
     const blocks = elementsOf(bytes, content)
     const unsigned = blocks.map((block) => isUnsigned(bytes.toString('utf8', block.start, block.end)))

@@ -1,5 +1,5 @@
 import { type Edit, memberText, splice } from '../../bytes/json.ts'
-import { membersOf, setMembers } from '../../bytes/json-edit.ts'
+import { setMembers } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { ClientBody } from './client-body.ts'
 import { refusals, refuse } from './refusals.ts'
@@ -91,7 +91,7 @@ export function adaptBody(body: ClientBody, values: MemberValues, deeper: readon
 /** Edits that set members inside an object field, wherever it stands; the rest of it keeps its bytes. */
 export function setInside(body: ClientBody, field: string, values: ReadonlyMap<string, string>): Edit[] {
   const places = body.members.filter((member) => member.key === field && body.bytes[member.start] === 0x7b)
-  return places.flatMap((place) => setMembers(place, membersOf(body.bytes, place), values))
+  return places.flatMap((place) => setMembers(place, body.membersAt(place), values))
 }
 
 /** Which fields of the client's were taken out, and not moved to another place. */

@@ -1,5 +1,5 @@
 import { JsonError, type JsonMember, memberText, scanObject } from '../../bytes/json.ts'
-import type { Range } from '../../bytes/json-edit.ts'
+import { membersOf, type Range } from '../../bytes/json-edit.ts'
 import { GatewayError } from '../../errors.ts'
 
 /**
@@ -14,12 +14,7 @@ export class ClientBody {
   /** @throws GatewayError 400 `invalid_body` when the bytes are not one JSON object (spec 7.3). */
   constructor(bytes: Buffer) {
     this.bytes = bytes
-    try {
-      this.members = scanObject(bytes)
-    } catch (error) {
-      if (!(error instanceof JsonError)) throw error
-      throw new GatewayError('invalid_body', `The request body ${error.message}: send one JSON object in UTF-8.`)
-    }
+    this.members = readMembers(() => scanObject(bytes))
     for (const member of this.members) this.#last.set(member.key, member)
   }
 
@@ -67,7 +62,24 @@ export class ClientBody {
     return Object.fromEntries(keys.filter((key) => this.has(key)).map((key) => [key, this.value(key)]))
   }
 
+  /**
+   * The members of an object inside.
+   * @throws GatewayError 400 `invalid_body` when they are more than are kept track of (B21).
+   */
+  membersAt(range: Range): JsonMember[] {
+    return readMembers(() => membersOf(this.bytes, range))
+  }
+
   text(): string {
     return this.bytes.toString('utf8')
+  }
+}
+
+function readMembers(read: () => JsonMember[]): JsonMember[] {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    throw new GatewayError('invalid_body', `The request body ${error.message}: send one JSON object in UTF-8.`)
   }
 }

@@ -5,10 +5,10 @@ import type { Usage } from '../../inference/usage.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
+import { AnswerReader } from './decode-stream.ts'
 import { encodeItem } from './output-item.ts'
 import { createResponse } from './response.ts'
 import { encodeIncomplete } from './stop-reasons.ts'
-import { createReader } from './stream.ts'
 
 /** A whole JSON answer of a model, told as the events it would have streamed. */
 export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
@@ -19,7 +19,7 @@ export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] 
   else if (body['error']) narrator.fail(faultOfError(body['error']))
   else if (!Array.isArray(body['output']) || (status !== 'completed' && status !== 'incomplete')) {
     narrator.fail(unreadable())
-  } else createReader(narrator, profile).finish(status, body)
+  } else new AnswerReader(narrator, profile).finish(status, body)
   return narrator.take()
 }
 

@@ -4,10 +4,12 @@ import type {
   DocumentPart,
   ImagePart,
   InferenceRequest,
+  ModelPart,
   OperatorTurn,
   TextPart,
   ToolResultPart,
   Turn,
+  UserTurn,
 } from '../../inference/request.ts'
 import type { Prepared } from '../requests/prepare.ts'
 import { failedParts, failedText, inlineText, refuseFiles, refuseImages } from '../requests/stand-ins.ts'
@@ -35,29 +37,41 @@ export function encodeInput(
 function createTurnEncoder(request: InferenceRequest, prepared: Prepared, profile: Profile): (turn: Turn) => Item[] {
   return (turn) => {
     if (turn.by === 'operator') return [encodeOperator(turn)]
+    return turn.by === 'user' ? encodeUser(turn) : turn.parts.flatMap(encodeModelPart)
+  }
+
+  /** A run of parts is one message item; a result between them ends it (translation 2.3). */
+  function encodeUser(turn: UserTurn): Item[] {
     const items: Item[] = []
-    // A run of parts is one message item; anything else between them ends it (translation 2.3).
     let run: unknown[] = []
-    const role = turn.by === 'user' ? 'user' : 'assistant'
     for (const part of turn.parts) {
-      if (part.type === 'tool_result') flush(encodeResult(part))
-      else if (part.type === 'tool_call') {
-        const args = part.argumentsText.trim() === '' ? '{}' : part.argumentsText
-        flush({ type: 'function_call', call_id: part.callId, name: part.name, arguments: args })
-      } else if (part.type === 'reasoning') {
-        prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
-      } else if (part.type === 'refusal') {
-        if (part.text) run.push({ type: 'refusal', refusal: part.text })
-      } else if (part.type !== 'text') run.push(encodePart(part))
-      else if (part.text) run.push({ type: turn.by === 'user' ? 'input_text' : 'output_text', text: part.text })
+      if (part.type === 'tool_result') {
+        endRun()
+        items.push(encodeResult(part))
+      } else if (part.type !== 'text' || part.text) run.push(encodePart(part))
     }
-    flush()
+    endRun()
     return items
 
-    function flush(next?: Item) {
-      if (run.length > 0) items.push({ type: 'message', role, content: run })
+    function endRun() {
+      if (run.length > 0) items.push({ type: 'message', role: 'user', content: run })
       run = []
-      if (next) items.push(next)
+    }
+  }
+
+  function encodeModelPart(part: ModelPart): Item[] {
+    switch (part.type) {
+      case 'tool_call': {
+        const args = part.argumentsText.trim() === '' ? '{}' : part.argumentsText
+        return [{ type: 'function_call', call_id: part.callId, name: part.name, arguments: args }]
+      }
+      case 'reasoning':
+        prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
+        return []
+      case 'text':
+      case 'refusal':
+        // A list of parts would have to look like an answer of this wire's own, with its ids (ruling T25).
+        return part.text ? [{ type: 'message', role: 'assistant', content: part.text }] : []
     }
   }
 

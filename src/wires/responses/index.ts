@@ -2,14 +2,15 @@ import { plainEnvelope } from '../answers/envelope.ts'
 import type { Wire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { decodeRequest } from './decode-request.ts'
+import { createDecoder } from './decode-stream.ts'
 import { echo } from './echo.ts'
 import { encodeRequest } from './encode-request.ts'
+import { createEncoder } from './encode-stream.ts'
 import { responsesFields } from './fields.ts'
 import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
 import { ResponsesNativeStream } from './native-stream.ts'
 import { checkStateless } from './stateless.ts'
-import { createDecoder, createEncoder } from './stream.ts'
 
 /** The responses wire (spec 4.4). */
 export const responses: Wire = {

@@ -11,7 +11,8 @@ export type Item = {
   start(write: Write): string
   delta(write: Write, text: string): string
   seal(sealed: Sealed): void
-  stop(write: Write, cut: boolean): string
+  /** @param whole as `whole` gave it: what is sealed in it is sealed once (ruling P7) */
+  stop(write: Write, whole: string): string
   /** The item as it stands at the end, as JSON text. */
   whole(cut: boolean): string
 }
@@ -25,7 +26,7 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead):
   const place = `"item_id":${id},"output_index":${index}`
   const partPlace = kind.partIndex ? `${place},"${kind.partIndex}":0` : place
 
-  const item: Item = {
+  return {
     start(write) {
       const empty = encodeItem(index, { block, text: '', cut: false }, head, 'in_progress')
       const added = write('response.output_item.added', `"output_index":${index},"item":${empty}`)
@@ -40,7 +41,7 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead):
     seal(proof) {
       sealed = proof
     },
-    stop(write, cut) {
+    stop(write, whole) {
       const words = JSON.stringify(text)
       let events = ''
       if (block.kind === 'tool_call') {
@@ -50,14 +51,13 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead):
           write(kind.done, `${partPlace},"${kind.field}":${words}${kind.logprobs}`) +
           write(`response.${kind.part}.done`, `${partPlace},"part":${kind.encodePart(words)}`)
       }
-      return events + write('response.output_item.done', `"output_index":${index},"item":${item.whole(cut)}`)
+      return events + write('response.output_item.done', `"output_index":${index},"item":${whole}`)
     },
     whole(cut) {
       const folded: FoldedBlock = { block, text, cut, ...(sealed && { sealed }) }
       return encodeItem(index, folded, head, cut ? 'incomplete' : 'completed')
     },
   }
-  return item
 
   function startPart(write: Write): string {
     hasPart = true

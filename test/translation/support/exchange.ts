@@ -32,6 +32,8 @@ const plainProfile: Profile = {
   nullContent: 'null',
   stringOnly: false,
   autoCache: 'on_key',
+  autoCacheSameWire: false,
+  assistantFirst: false,
   usageQuirk: 'none',
   strictFields: false,
   oneSamplingField: false,

@@ -1,0 +1,175 @@
+import { asObject, parseKeeping } from '../../bytes/json.ts'
+import type { SseFrame } from '../../bytes/sse.ts'
+import type { Step } from '../../bytes/step.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import type { AnswerEvent } from '../../inference/answer.ts'
+import { createNarrator, type Narrator } from '../../inference/narrator.ts'
+import { brokenFault, faultOfError, truncatedFault } from '../answers/faults.ts'
+import { objectsOf, readFrame, stringOf } from '../answers/read-answer.ts'
+import { decodeStopReason } from './stop-reasons.ts'
+import { ToolCalls } from './tool-calls.ts'
+import { decodeUsage } from './usage.ts'
+
+/**
+ * A model's stream. Complete is a finish reason and then `[DONE]` or a clean end, or `[DONE]` behind at least one
+ * choice; until then it is read on, since the usage may follow the reason.
+ */
+export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
+  const narrator = createNarrator()
+  const reader = new AnswerReader(narrator, profile)
+  return {
+    push(frame) {
+      if (narrator.isOver) return []
+      const object = readFrame(frame, narrator)
+      if (object === 'done') reader.end(true)
+      else if (object) read(frame, object)
+      return narrator.take()
+    },
+    end() {
+      reader.end(false)
+      return narrator.take()
+    },
+  }
+
+  function read(frame: SseFrame, chunk: Members) {
+    narrator.start()
+    if (reader.findError(chunk)) return
+    // Servers outside the dialect name the event instead of wrapping the error.
+    if (frame.event === 'error' || chunk['object'] === 'error') return narrator.fail(faultOfError(chunk))
+    reader.choices(chunk, 'delta', frame.data)
+    if (chunk['usage']) reader.usage(chunk['usage'])
+  }
+}
+
+type Members = Record<string, unknown>
+
+/** Shared with the whole JSON answer, whose message is read like one great delta. */
+export class AnswerReader {
+  readonly #narrator: Narrator
+  readonly #profile: Profile
+  readonly #calls: ToolCalls
+  #current: { index: number; kind: 'text' | 'reasoning' | 'refusal' } | undefined
+  #hasChoice = false
+  #reason: string | undefined
+  #stopSequence: string | undefined
+
+  constructor(narrator: Narrator, profile: Profile) {
+    this.#narrator = narrator
+    this.#profile = profile
+    this.#calls = new ToolCalls(narrator)
+  }
+
+  /** Whether an error stands in a chunk, which then ends the answer. */
+  findError(chunk: Members): boolean {
+    const error = chunk['error'] || asObject(objectsOf(chunk['choices'])[0])?.['error']
+    if (!error) return false
+    this.#narrator.fail(faultOfError(error))
+    return true
+  }
+
+  /** @param text the chunk as it came, for arguments that stand in it as objects */
+  choices(chunk: Members, key: 'delta' | 'message', text: string) {
+    for (const choice of objectsOf(chunk['choices'])) {
+      // More than one choice is never asked for; a foreign one is not ours to show.
+      if (choice['index'] !== undefined && choice['index'] !== 0) continue
+      this.#hasChoice = true
+      this.#delta(asObject(choice[key]) ?? {}, key, text)
+      this.#reason = stringOf(choice['finish_reason']) ?? this.#reason
+      this.#stopSequence = stringOf(choice['stop_reason']) ?? this.#stopSequence
+      if (choice['usage']) this.usage(choice['usage'])
+    }
+  }
+
+  usage(raw: unknown) {
+    this.#narrator.usage(decodeUsage(raw, this.#profile.usageQuirk))
+  }
+
+  /** @param isMarked the end was said, and is not merely that of the bytes */
+  end(isMarked: boolean) {
+    if (this.#reason === undefined && !(isMarked && this.#hasChoice)) return this.#narrator.fail(truncatedFault())
+    const meant = decodeStopReason(this.#reason)
+    if (meant === 'failed') return this.#narrator.fail(brokenFault('The model broke off its answer.'))
+    this.#calls.complete()
+    this.#narrator.finish(meant, this.#stopSequence)
+  }
+
+  #delta(delta: Members, key: string, text: string) {
+    const parts = partsOf(delta['content'])
+    this.#write('reasoning', reasoningOf(delta, this.#profile.reasoningField) || parts.reasoning)
+    this.#write('text', parts.text)
+    this.#write('refusal', stringOf(delta['refusal']) ?? '')
+    const entries = objectsOf(delta['tool_calls'])
+    const legacy = asObject(delta['function_call'])
+    if (entries.length === 0 && !legacy) return
+    this.#stopCurrent()
+    for (const [position, entry] of entries.entries()) {
+      // In a whole message the position tells the calls apart.
+      const known = key === 'message' ? { ...entry, index: position } : entry
+      this.#calls.push(known, () => keptArguments(text, key, position))
+    }
+    if (legacy) this.#calls.push({ index: -1, function: legacy }, () => keptArguments(text, key, undefined))
+  }
+
+  #write(kind: 'text' | 'reasoning' | 'refusal', text: string) {
+    if (text === '') return
+    let current = this.#current
+    if (current?.kind !== kind) {
+      this.#stopCurrent()
+      this.#calls.stopWhole()
+      current = { index: this.#narrator.open({ kind }), kind }
+      this.#current = current
+    }
+    this.#narrator.delta(current.index, text)
+  }
+
+  #stopCurrent() {
+    if (this.#current) this.#narrator.stop(this.#current.index)
+    this.#current = undefined
+  }
+}
+
+/** Text of the one field that has some: mirrored fields must not double it. */
+export function reasoningOf(delta: Members, field: Profile['reasoningField']): string {
+  const own = field === 'auto' || field === 'details' ? undefined : stringOf(delta[field])
+  const details = () =>
+    objectsOf(delta['reasoning_details'])
+      .map((detail) => stringOf(detail['text']) ?? stringOf(detail['summary']) ?? '')
+      .join('')
+  return (
+    own ||
+    (field === 'details' ? details() : '') ||
+    stringOf(delta['reasoning_content']) ||
+    stringOf(delta['reasoning']) ||
+    details() ||
+    stringOf(delta['thinking']) ||
+    ''
+  )
+}
+
+/** Content is a text, or parts of which some are reasoning. */
+export function partsOf(content: unknown): { text: string; reasoning: string } {
+  if (typeof content === 'string') return { text: content, reasoning: '' }
+  let text = ''
+  let reasoning = ''
+  for (const part of objectsOf(content)) {
+    if (part['type'] === 'text') text += stringOf(part['text']) ?? ''
+    else if (part['type'] === 'thinking') {
+      reasoning +=
+        stringOf(part['thinking']) ??
+        objectsOf(part['thinking'])
+          .map((piece) => stringOf(piece['text']) ?? '')
+          .join('')
+    }
+  }
+  return { text, reasoning }
+}
+
+/** The source text of arguments that came as an object (ruling T16). */
+function keptArguments(text: string, key: string, position: number | undefined): string | undefined {
+  const kept = parseKeeping(text, ['arguments'])
+  const choice = objectsOf(asObject(kept.value)?.['choices']).find((one) => (one['index'] ?? 0) === 0)
+  const message = asObject(choice?.[key])
+  const call = position === undefined ? message : objectsOf(message?.['tool_calls'])[position]
+  const fn = asObject(call?.[position === undefined ? 'function_call' : 'function'])
+  return fn && kept.raw(fn['arguments']).source
+}

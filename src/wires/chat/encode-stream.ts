@@ -1,0 +1,112 @@
+import type { Step } from '../../bytes/step.ts'
+import type { AnswerBlock, BilledEvent } from '../../inference/answer.ts'
+import { mintId } from '../../inference/ids.ts'
+import { plainEnvelope } from '../answers/envelope.ts'
+import { factsOfFault } from '../answers/faults.ts'
+import type { AnswerHead } from '../wire.ts'
+import { encodeStopReason } from './stop-reasons.ts'
+import { encodeUsage } from './usage.ts'
+
+/** The stream for a client: one role chunk, deltas as they come, one reason, one usage chunk, `[DONE]`. */
+export function createEncoder(head: AnswerHead): Step<BilledEvent, string> {
+  const writer = new AnswerWriter(head)
+  return {
+    push(event) {
+      const text = writer.write(event)
+      return text === '' ? [] : [text]
+    },
+    end: () => [],
+  }
+}
+
+const deltaEnd = '},"finish_reason":null}]}\n\n'
+
+class AnswerWriter {
+  /** The members that all chunks begin with. */
+  readonly #envelope: string
+  readonly #deltaStart: string
+  /** What stands around the text of an open block's deltas. */
+  readonly #frames = new Map<number, { start: string; end: string }>()
+  #hasStarted = false
+  #calls = 0
+  #hasReasoned = false
+  /** A reasoning block without text yet: its first text is set apart from that of the block before it. */
+  #fresh: number | undefined
+
+  constructor(head: AnswerHead) {
+    this.#envelope = JSON.stringify({
+      id: mintId('chatcmpl-', head.requestId, ''),
+      object: 'chat.completion.chunk',
+      created: head.createdSeconds,
+      model: head.modelId,
+    }).slice(0, -1)
+    this.#deltaStart = `data: ${this.#envelope},"choices":[{"index":0,"delta":`
+  }
+
+  /** What a client is sent of an event; empty where that is nothing. */
+  write(event: BilledEvent): string {
+    switch (event.type) {
+      case 'start':
+      case 'block_seal':
+      case 'usage':
+        return ''
+      case 'block_start':
+        return this.#start(event.index, event.block)
+      case 'block_delta':
+        return this.#delta(event.index, event.text)
+      case 'block_stop':
+        this.#frames.delete(event.index)
+        return ''
+      case 'alive':
+        return `${this.#begin()}: ping\n\n`
+      case 'finish':
+        return this.#finish(event)
+      case 'fail':
+        // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
+        return `data: ${plainEnvelope(factsOfFault(event.fault))}\n\n`
+    }
+  }
+
+  #begin(): string {
+    if (this.#hasStarted) return ''
+    this.#hasStarted = true
+    return `${this.#deltaStart}{"role":"assistant","content":""${deltaEnd}`
+  }
+
+  #start(index: number, block: AnswerBlock): string {
+    if (block.kind === 'tool_call') return this.#startCall(index, block.callId, block.name)
+    if (block.kind === 'reasoning') this.#fresh = index
+    this.#frames.set(index, { start: `${this.#deltaStart}{"${contentFields[block.kind]}":`, end: deltaEnd })
+    return ''
+  }
+
+  #startCall(index: number, id: string, name: string): string {
+    const call = this.#calls++
+    const first = { index: call, id, type: 'function', function: { name, arguments: '' } }
+    this.#frames.set(index, {
+      start: `${this.#deltaStart}{"tool_calls":[{"index":${call},"function":{"arguments":`,
+      end: `}}]${deltaEnd}`,
+    })
+    return `${this.#begin()}${this.#deltaStart}{"tool_calls":[${JSON.stringify(first)}]${deltaEnd}`
+  }
+
+  #delta(index: number, text: string): string {
+    const frame = this.#frames.get(index)!
+    let words = text
+    if (index === this.#fresh) {
+      if (this.#hasReasoned) words = `\n\n${text}`
+      this.#hasReasoned = true
+      this.#fresh = undefined
+    }
+    return this.#begin() + frame.start + JSON.stringify(words) + frame.end
+  }
+
+  #finish(event: Extract<BilledEvent, { type: 'finish' }>): string {
+    const reason = JSON.stringify(encodeStopReason(event.reason))
+    const usage = JSON.stringify(encodeUsage(event.usage))
+    const last = `${this.#deltaStart}{},"finish_reason":${reason}}]}\n\n`
+    return `${this.#begin()}${last}data: ${this.#envelope},"choices":[],"usage":${usage}}\n\ndata: [DONE]\n\n`
+  }
+}
+
+const contentFields = { text: 'content', refusal: 'refusal', reasoning: 'reasoning_content' } as const

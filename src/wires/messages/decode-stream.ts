@@ -1,0 +1,94 @@
+import { asObject } from '../../bytes/json.ts'
+import type { SseFrame } from '../../bytes/sse.ts'
+import type { Step } from '../../bytes/step.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import type { AnswerEvent } from '../../inference/answer.ts'
+import { createNarrator, type Narrator } from '../../inference/narrator.ts'
+import { faultOfError, truncatedFault } from '../answers/faults.ts'
+import { readFrame, stringOf } from '../answers/read-answer.ts'
+import { IncomingBlocks, keptInput } from './incoming-blocks.ts'
+import { decodeStopReason } from './stop-reasons.ts'
+import { decodeStartUsage, decodeUsage } from './usage.ts'
+
+/** A model's stream. Complete is `message_stop`, or a stop reason and then a clean end. */
+export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
+  const narrator = createNarrator()
+  const reader = new AnswerReader(narrator, profile)
+  return {
+    push(frame) {
+      if (narrator.isOver) return []
+      const object = readFrame(frame, narrator)
+      if (object === 'done') reader.end()
+      else if (object) reader.event(stringOf(object['type']) ?? frame.event ?? '', object, frame.data)
+      return narrator.take()
+    },
+    end() {
+      reader.end()
+      return narrator.take()
+    },
+  }
+}
+
+type Members = Record<string, unknown>
+
+/** Shared with the whole JSON answer, whose blocks are read as if they had been streamed. */
+export class AnswerReader {
+  readonly blocks: IncomingBlocks
+  readonly #narrator: Narrator
+  readonly #profile: Profile
+  #stopReason: string | undefined
+  #stopSequence: string | undefined
+
+  constructor(narrator: Narrator, profile: Profile) {
+    this.blocks = new IncomingBlocks(narrator)
+    this.#narrator = narrator
+    this.#profile = profile
+  }
+
+  /** @param text the event as it came, for the inputs that stand in it */
+  event(type: string, object: Members, text: string) {
+    switch (type) {
+      case 'message_start':
+        this.#narrator.start()
+        return this.#narrator.usage(decodeStartUsage(asObject(object['message'])?.['usage'], this.#profile.usageQuirk))
+      case 'content_block_start':
+        return this.blocks.start(object['index'], asObject(object['content_block']) ?? {}, () =>
+          keptInput(text, (root) => asObject(root['content_block'])),
+        )
+      case 'content_block_delta':
+        return this.blocks.delta(object['index'], asObject(object['delta']) ?? {})
+      case 'content_block_stop':
+        return this.blocks.stop(object['index'])
+      case 'message_delta':
+        this.reason(asObject(object['delta']) ?? {})
+        return this.usage(object['usage'])
+      case 'message_stop':
+        return this.finish()
+      case 'error':
+        return this.#narrator.fail(faultOfError(object['error'] ?? object))
+      default:
+        return this.#narrator.alive()
+    }
+  }
+
+  reason(delta: Members) {
+    this.#stopReason = stringOf(delta['stop_reason']) ?? this.#stopReason
+    this.#stopSequence = stringOf(delta['stop_sequence']) ?? this.#stopSequence
+  }
+
+  usage(raw: unknown) {
+    this.#narrator.usage(decodeUsage(raw, this.#profile.usageQuirk))
+  }
+
+  /** The bytes are at their end, whatever they said. */
+  end() {
+    if (this.#stopReason === undefined) this.#narrator.fail(truncatedFault())
+    else this.finish()
+  }
+
+  /** The upstream's word that it is complete. */
+  finish() {
+    this.blocks.complete()
+    this.#narrator.finish(decodeStopReason(this.#stopReason), this.#stopSequence)
+  }
+}

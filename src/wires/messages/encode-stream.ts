@@ -1,0 +1,174 @@
+import { sseText } from '../../bytes/sse.ts'
+import type { Step } from '../../bytes/step.ts'
+import type { AnswerBlock, BilledEvent } from '../../inference/answer.ts'
+import { mintId } from '../../inference/ids.ts'
+import { factsOfFault } from '../answers/faults.ts'
+import type { AnswerHead } from '../wire.ts'
+import { envelope } from './envelope.ts'
+import { encodeStopReason } from './stop-reasons.ts'
+import { encodeUsage } from './usage.ts'
+
+/**
+ * The stream for a client. This wire has one open block at a time: clients take a stop to mean the last block they
+ * have seen. The front block is written as it comes; blocks that start meanwhile wait with their text.
+ */
+export function createEncoder(head: AnswerHead): Step<BilledEvent, string> {
+  const writer = new AnswerWriter(head)
+  return {
+    push(event) {
+      const text = writer.write(event)
+      return text === '' ? [] : [text]
+    },
+    end: () => [],
+  }
+}
+
+/** A block that has started while another was open, with what has come for it. */
+type Waiting = { block: AnswerBlock; text: string; isStopped: boolean }
+
+class AnswerWriter {
+  readonly #head: AnswerHead
+  #hasStarted = false
+  #refuses = false
+  #front: number | undefined
+  /** The front block was cut: it is stopped once a `finish` follows, and never before an error (translation 4.3). */
+  #isCut = false
+  /** Wire number of the front block. */
+  #number = -1
+  #deltaStart = ''
+  #deltaEnd = ''
+  readonly #waiting = new Map<number, Waiting>()
+
+  constructor(head: AnswerHead) {
+    this.#head = head
+  }
+
+  /** What a client is sent of an event; empty where that is nothing. */
+  write(event: BilledEvent): string {
+    switch (event.type) {
+      case 'start':
+      case 'block_seal':
+      case 'usage':
+        return ''
+      case 'block_start':
+        return this.#startBlock(event.index, event.block)
+      case 'block_delta':
+        return this.#delta(event.index, event.text)
+      case 'block_stop':
+        return this.#stopBlock(event.index, event.cut)
+      case 'alive':
+        return `${this.#begin()}event: ping\ndata: {"type":"ping"}\n\n`
+      case 'finish':
+        return this.#finish(event)
+      case 'fail':
+        // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
+        return sseText('error', envelope(factsOfFault(event.fault), this.#head.requestId))
+    }
+  }
+
+  #begin(): string {
+    if (this.#hasStarted) return ''
+    this.#hasStarted = true
+    const message = {
+      id: mintId('msg_', this.#head.requestId, ''),
+      type: 'message',
+      role: 'assistant',
+      model: this.#head.modelId,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      // The true figures follow in message_delta; a zero here would blind the context meters of agents (ruling T1).
+      usage: {
+        input_tokens: this.#head.inputTokensEstimate,
+        cache_creation_input_tokens: 0,
+        cache_read_input_tokens: 0,
+        output_tokens: 0,
+      },
+    }
+    return sseText('message_start', JSON.stringify({ type: 'message_start', message }))
+  }
+
+  #startBlock(index: number, block: AnswerBlock): string {
+    if (block.kind === 'refusal') this.#refuses = true
+    if (this.#front === undefined) return this.#begin() + this.#start(index, block)
+    this.#waiting.set(index, { block, text: '', isStopped: false })
+    return ''
+  }
+
+  #delta(index: number, text: string): string {
+    if (index === this.#front) return this.#deltaStart + JSON.stringify(text) + this.#deltaEnd
+    const block = this.#waiting.get(index)
+    if (block) block.text += text
+    return ''
+  }
+
+  #stopBlock(index: number, cut: boolean): string {
+    if (index === this.#front) {
+      this.#isCut = cut
+      return cut ? '' : this.#stop() + this.#advance()
+    }
+    const block = this.#waiting.get(index)
+    if (block) block.isStopped = true
+    return ''
+  }
+
+  #finish(event: Extract<BilledEvent, { type: 'finish' }>): string {
+    const stopReason = encodeStopReason(event.reason, this.#refuses)
+    const delta = { stop_reason: stopReason, stop_sequence: stopSequenceOf(event) }
+    const usage = encodeUsage(event.usage)
+    return (
+      this.#begin() +
+      (this.#isCut ? this.#stop() + this.#advance() : '') +
+      sseText('message_delta', JSON.stringify({ type: 'message_delta', delta, usage })) +
+      sseText('message_stop', '{"type":"message_stop"}')
+    )
+  }
+
+  #start(index: number, block: AnswerBlock): string {
+    this.#front = index
+    this.#number++
+    const number = this.#number
+    const [type, field] = deltaNames[block.kind]
+    this.#deltaStart = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${number},"delta":{"type":"${type}","${field}":`
+    this.#deltaEnd = '}}\n\n'
+    const content_block = startOf(block)
+    return sseText('content_block_start', JSON.stringify({ type: 'content_block_start', index: number, content_block }))
+  }
+
+  #stop(): string {
+    this.#front = undefined
+    return sseText('content_block_stop', `{"type":"content_block_stop","index":${this.#number}}`)
+  }
+
+  /** Lets those that waited come to the front, up to the first that is still open. */
+  #advance(): string {
+    let text = ''
+    for (const [index, block] of this.#waiting) {
+      this.#waiting.delete(index)
+      text += this.#start(index, block.block)
+      if (block.text !== '') text += this.#deltaStart + JSON.stringify(block.text) + this.#deltaEnd
+      if (!block.isStopped) break
+      text += this.#stop()
+    }
+    return text
+  }
+}
+
+/** Type of a block's deltas, and the field that holds the text. */
+const deltaNames = {
+  text: ['text_delta', 'text'],
+  refusal: ['text_delta', 'text'],
+  reasoning: ['thinking_delta', 'thinking'],
+  tool_call: ['input_json_delta', 'partial_json'],
+} as const
+
+/** Thinking carries an empty signature: that is how "without one" is told to SDKs that insist on the key (ruling T10). */
+function startOf(block: AnswerBlock): object {
+  if (block.kind === 'reasoning') return { type: 'thinking', thinking: '', signature: '' }
+  if (block.kind === 'tool_call') return { type: 'tool_use', id: block.callId, name: block.name, input: {} }
+  return { type: 'text', text: '' }
+}
+
+function stopSequenceOf(event: { reason: string; stopSequence?: string }): string | null {
+  return event.reason === 'stop_sequence' ? (event.stopSequence ?? null) : null
+}

@@ -1,0 +1,153 @@
+import { asObject, parseKeeping } from '../../bytes/json.ts'
+import type { AnswerBlock } from '../../inference/answer.ts'
+import type { Narrator } from '../../inference/narrator.ts'
+import { stringOf, unreadable } from '../answers/read-answer.ts'
+
+/** A block of the upstream while it is read. */
+type Incoming = {
+  index: number
+  kind: 'text' | 'reasoning' | 'tool_call'
+  /** Arguments that stood in the start event; deltas replace them, since some models send both. */
+  initial: string
+  signature: string
+}
+
+type Members = Record<string, unknown>
+
+/**
+ * The blocks of an answer, by the upstream's number. A stop is told only when the next thing comes: text right behind
+ * text is the same block, and which block a cap has cut is known only afterwards.
+ */
+export class IncomingBlocks {
+  readonly #narrator: Narrator
+  /** `ignored` are kinds we do not know. */
+  readonly #blocks = new Map<unknown, Incoming | 'ignored'>()
+  /** Stopped upstream, and not yet told. */
+  #last: Incoming | undefined
+
+  constructor(narrator: Narrator) {
+    this.#narrator = narrator
+  }
+
+  /** @param input gives the exact text of a call's input, which is asked for only where there is some */
+  start(number: unknown, block: Members, input: () => string) {
+    if (this.#blocks.has(number)) return this.#narrator.fail(unreadable())
+    const known = blockOf(block)
+    if (!known) {
+      this.#blocks.set(number, 'ignored')
+      return
+    }
+    const incoming = this.#open(known)
+    this.#blocks.set(number, incoming)
+    if (incoming.kind === 'text') this.#narrator.delta(incoming.index, stringOf(block['text']) ?? '')
+    else if (incoming.kind === 'tool_call') incoming.initial = isEmptyObject(block['input']) ? '' : input()
+    else if (block['type'] === 'redacted_thinking') {
+      const data = stringOf(block['data'])
+      if (data) this.#narrator.seal(incoming.index, { kind: 'redacted', data })
+    } else {
+      this.#narrator.delta(incoming.index, stringOf(block['thinking']) ?? '')
+      incoming.signature = stringOf(block['signature']) ?? ''
+    }
+  }
+
+  delta(number: unknown, piece: Members) {
+    const incoming = this.#blocks.get(number)
+    if (incoming === 'ignored') return
+    if (!incoming) return this.#narrator.fail(unreadable())
+    switch (piece['type']) {
+      case 'text_delta':
+        return this.#write(incoming, 'text', piece['text'])
+      case 'thinking_delta':
+        return this.#write(incoming, 'reasoning', piece['thinking'])
+      case 'input_json_delta':
+        if (stringOf(piece['partial_json'])) incoming.initial = ''
+        return this.#write(incoming, 'tool_call', piece['partial_json'])
+      case 'signature_delta':
+        incoming.signature += stringOf(piece['signature']) ?? ''
+    }
+  }
+
+  stop(number: unknown) {
+    const incoming = this.#blocks.get(number)
+    this.#blocks.delete(number)
+    if (!incoming || incoming === 'ignored') return
+    this.#stopLast()
+    this.#last = incoming
+    this.#complete(incoming)
+  }
+
+  /** The answer is over: what is withheld of the blocks that were never stopped comes out. */
+  complete() {
+    for (const incoming of this.#blocks.values()) if (incoming !== 'ignored') this.#complete(incoming)
+  }
+
+  #open(block: AnswerBlock): Incoming {
+    const last = this.#last
+    const isContinued = block.kind === 'text' && last?.kind === 'text'
+    if (!isContinued) this.#stopLast()
+    if (block.kind !== 'tool_call') this.#breakOpen()
+    this.#last = undefined
+    if (isContinued) return last
+    return { index: this.#narrator.open(block), kind: block.kind as Incoming['kind'], initial: '', signature: '' }
+  }
+
+  #write(incoming: Incoming, kind: Incoming['kind'], text: unknown) {
+    const words = stringOf(text)
+    if (!words) return
+    if (incoming.kind === kind) this.#narrator.delta(incoming.index, words)
+    else this.#narrator.fail(unreadable())
+  }
+
+  /** What is withheld of a block until its end. */
+  #complete(incoming: Incoming) {
+    this.#narrator.delta(incoming.index, incoming.initial)
+    incoming.initial = ''
+    if (incoming.signature && incoming.kind === 'reasoning') {
+      this.#narrator.seal(incoming.index, { kind: 'signature', data: incoming.signature })
+    }
+    incoming.signature = ''
+  }
+
+  /** The hub has one text or reasoning open at a time (I4): one that was never stopped ends here. */
+  #breakOpen() {
+    for (const [number, incoming] of this.#blocks) {
+      if (incoming === 'ignored' || incoming.kind === 'tool_call') continue
+      this.#complete(incoming)
+      this.#narrator.stop(incoming.index)
+      this.#blocks.delete(number)
+    }
+  }
+
+  #stopLast() {
+    if (this.#last) this.#narrator.stop(this.#last.index)
+    this.#last = undefined
+  }
+}
+
+/** What a block becomes; undefined for kinds that are not translated, and for calls that no tool could answer. */
+function blockOf(block: Members): AnswerBlock | undefined {
+  switch (block['type']) {
+    case 'text':
+      return { kind: 'text' }
+    case 'thinking':
+    case 'redacted_thinking':
+      return { kind: 'reasoning' }
+    case 'tool_use': {
+      const name = stringOf(block['name'])
+      return name?.trim() ? { kind: 'tool_call', callId: stringOf(block['id']) ?? '', name } : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+function isEmptyObject(value: unknown): boolean {
+  const object = asObject(value)
+  return !object || Object.keys(object).length === 0
+}
+
+/** The source text of a block's input: parsing would lose digits (ruling T16). */
+export function keptInput(text: string, find: (root: Members) => Members | undefined): string {
+  const kept = parseKeeping(text, ['input'])
+  return kept.raw(find(kept.value as Members)?.['input']).source
+}

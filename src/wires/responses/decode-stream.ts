@@ -1,0 +1,144 @@
+import { asObject } from '../../bytes/json.ts'
+import type { SseFrame } from '../../bytes/sse.ts'
+import type { Step } from '../../bytes/step.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import type { AnswerEvent } from '../../inference/answer.ts'
+import { createNarrator, type Narrator } from '../../inference/narrator.ts'
+import { faultOfError, truncatedFault } from '../answers/faults.ts'
+import { objectsOf, readFrame, stringOf, unreadable } from '../answers/read-answer.ts'
+import { type Incoming, IncomingItems, type ItemKind } from './incoming-items.ts'
+import { ItemTeller } from './item-teller.ts'
+import { decodeIncomplete } from './stop-reasons.ts'
+import { decodeUsage } from './usage.ts'
+
+/**
+ * A model's stream. Complete is only what the terminal event says. What a `done` event holds and no delta has told is
+ * told then; what contradicts the deltas ends the answer, since nobody could take back what a client has seen.
+ */
+export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
+  const narrator = createNarrator()
+  const reader = new AnswerReader(narrator, profile)
+  return {
+    push(frame) {
+      if (narrator.isOver) return []
+      const object = readFrame(frame, narrator)
+      if (object === 'done') narrator.fail(truncatedFault())
+      else if (object) reader.event(stringOf(object['type']) ?? frame.event ?? '', object)
+      return narrator.take()
+    },
+    end() {
+      narrator.fail(truncatedFault())
+      return narrator.take()
+    },
+  }
+}
+
+type Members = Record<string, unknown>
+
+/** Shared with the whole JSON answer, which is read like a terminal event whose items were never announced. */
+export class AnswerReader {
+  readonly #narrator: Narrator
+  readonly #profile: Profile
+  readonly #items = new IncomingItems()
+  readonly #teller: ItemTeller
+
+  constructor(narrator: Narrator, profile: Profile) {
+    this.#narrator = narrator
+    this.#profile = profile
+    this.#teller = new ItemTeller(narrator)
+  }
+
+  event(type: string, object: Members) {
+    switch (type) {
+      case 'response.created':
+      case 'response.in_progress':
+      case 'response.queued':
+        return this.#narrator.start()
+      case 'response.output_item.added':
+        return this.#begin(object, asObject(object['item']) ?? {})
+      case 'response.output_text.delta':
+        return this.#tell(object, 'message', 'text', `${object['content_index']}`, object['delta'])
+      case 'response.refusal.delta':
+        return this.#tell(object, 'message', 'refusal', `${object['content_index']}`, object['delta'])
+      case 'response.reasoning_summary_text.delta':
+        return this.#tellReasoning(object, 'summary', `${object['summary_index']}`, object['delta'])
+      case 'response.reasoning_text.delta':
+        return this.#tellReasoning(object, 'content', `${object['content_index']}`, object['delta'])
+      case 'response.function_call_arguments.delta':
+        return this.#tell(object, 'function_call', 'tool_call', '', object['delta'])
+      case 'response.output_text.done':
+        return this.#tellRest(object, 'message', 'text', `${object['content_index']}`, object['text'])
+      case 'response.refusal.done':
+        return this.#tellRest(object, 'message', 'refusal', `${object['content_index']}`, object['refusal'])
+      case 'response.function_call_arguments.done':
+        return this.#tellRest(object, 'function_call', 'tool_call', '', object['arguments'])
+      case 'response.output_item.done':
+        return this.#complete(object, asObject(object['item']) ?? {})
+      case 'response.completed':
+      case 'response.incomplete':
+        return this.finish(type.slice('response.'.length), asObject(object['response']) ?? {})
+      case 'response.failed':
+      case 'response.cancelled':
+        return this.#fail(asObject(object['response'])?.['error'], asObject(object['response'])?.['usage'])
+      case 'error':
+        return this.#fail(asObject(object['error']) ?? object, undefined)
+      default:
+        return this.#narrator.alive()
+    }
+  }
+
+  /** The terminal event, or the whole answer. @param status what the event's name says, else the answer's own status */
+  finish(status: string, response: Members) {
+    this.#narrator.start()
+    for (const [index, item] of objectsOf(response['output']).entries()) this.#complete({ output_index: index }, item)
+    this.#usage(response['usage'])
+    const detail = asObject(response['incomplete_details'])?.['reason']
+    const isIncomplete = status === 'incomplete' || response['status'] === 'incomplete'
+    this.#narrator.finish(isIncomplete ? decodeIncomplete(detail) : 'end')
+  }
+
+  #begin(place: Members, item: Members) {
+    this.#narrator.start()
+    this.#teller.begin(this.#items.announce(place, item), item)
+  }
+
+  #tell(place: Members, type: string, kind: ItemKind, part: string, text: unknown) {
+    const words = stringOf(text)
+    if (words) this.#write(this.#itemAt(place, type), type, kind, part, words)
+  }
+
+  #tellReasoning(place: Members, kind: 'summary' | 'content', part: string, text: unknown) {
+    const incoming = this.#itemAt(place, 'reasoning')
+    incoming.reasoningKind ??= kind
+    const words = stringOf(text)
+    if (words && incoming.reasoningKind === kind) this.#write(incoming, 'reasoning', 'reasoning', part, words)
+  }
+
+  #tellRest(place: Members, type: string, kind: ItemKind, part: string, text: unknown) {
+    const incoming = this.#itemAt(place, type)
+    if (incoming.type === type && !incoming.isDone) this.#teller.writeRest(incoming, kind, part, text)
+  }
+
+  #write(incoming: Incoming, type: string, kind: ItemKind, part: string, words: string) {
+    if (incoming.type === type && !incoming.isDone) this.#teller.write(incoming, kind, part, words)
+    else this.#narrator.fail(unreadable())
+  }
+
+  /** What an event without its item is about; where that was never announced, the event says what it is. */
+  #itemAt(place: Members, type: string): Incoming {
+    return this.#items.find(place) ?? this.#items.add(place, { type })
+  }
+
+  #complete(place: Members, item: Members) {
+    this.#teller.complete(this.#items.find(place, item) ?? this.#items.add(place, item), item)
+  }
+
+  #fail(error: unknown, counters: unknown) {
+    this.#usage(counters)
+    this.#narrator.fail(faultOfError(error ?? {}))
+  }
+
+  #usage(raw: unknown) {
+    this.#narrator.usage(decodeUsage(raw, this.#profile.usageQuirk))
+  }
+}

@@ -1,0 +1,119 @@
+import { sseText } from '../../bytes/sse.ts'
+import type { Step } from '../../bytes/step.ts'
+import type { AnswerBlock, BilledEvent } from '../../inference/answer.ts'
+import { factsOfFault } from '../answers/faults.ts'
+import type { AnswerHead } from '../wire.ts'
+import { failedCode } from './failed-code.ts'
+import { createItem, type Item } from './output-item.ts'
+import { createResponse } from './response.ts'
+import { encodeIncomplete } from './stop-reasons.ts'
+
+/** The stream for a client: every event of the official sequence, since SDK helpers build on each (ruling T12). */
+export function createEncoder(head: AnswerHead): Step<BilledEvent, string> {
+  const writer = new AnswerWriter(head)
+  return {
+    push(event) {
+      const text = writer.write(event)
+      return text === '' ? [] : [text]
+    },
+    end: () => [],
+  }
+}
+
+class AnswerWriter {
+  readonly #head: AnswerHead
+  readonly #response: ReturnType<typeof createResponse>
+  readonly #open = new Map<number, Item>()
+  /** The items that have ended, as they stand in the whole response. */
+  readonly #done: string[] = []
+  /** Those that were cut, of which nobody knows yet whether the answer ends well. */
+  #cut: [item: Item, whole: string][] = []
+  #hasReported = false
+  #sequence = 0
+  #hasStarted = false
+
+  constructor(head: AnswerHead) {
+    this.#head = head
+    this.#response = createResponse(head)
+  }
+
+  /** What a client is sent of an event; empty where that is nothing. */
+  write(event: BilledEvent): string {
+    const ended = this.#cut.length > 0 && event.type !== 'fail' && event.type !== 'block_stop' ? this.#endCut() : ''
+    return ended === '' ? this.#writeNext(event) : ended + this.#writeNext(event)
+  }
+
+  #writeNext(event: BilledEvent): string {
+    switch (event.type) {
+      case 'start':
+        return ''
+      case 'block_start':
+        return this.#start(event.index, event.block)
+      case 'block_delta':
+        return this.#open.get(event.index)!.delta(this.#next, event.text)
+      case 'block_seal':
+        this.#open.get(event.index)!.seal(event.sealed)
+        return ''
+      case 'block_stop':
+        return this.#stop(event.index, event.cut)
+      case 'usage':
+        this.#hasReported = true
+        return ''
+      case 'alive':
+        return `${this.#begin()}: ping\n\n`
+      case 'finish':
+        return this.#finish(event)
+      case 'fail':
+        return this.#fail(event)
+    }
+  }
+
+  #begin(): string {
+    if (this.#hasStarted) return ''
+    this.#hasStarted = true
+    const members = `"response":${this.#response.begun()}`
+    return this.#next('response.created', members) + this.#next('response.in_progress', members)
+  }
+
+  #start(index: number, block: AnswerBlock): string {
+    const item = createItem(index, block, this.#head)
+    this.#open.set(index, item)
+    return this.#begin() + item.start(this.#next)
+  }
+
+  #stop(index: number, cut: boolean): string {
+    const item = this.#open.get(index)!
+    this.#open.delete(index)
+    const whole = item.whole(cut)
+    this.#done[index] = whole
+    if (!cut) return item.stop(this.#next, whole)
+    this.#cut.push([item, whole])
+    return ''
+  }
+
+  /** An agent runs a call that it is told is done: one that a failure cut is not told so (ruling T24). */
+  #endCut(): string {
+    const events = this.#cut.map(([item, whole]) => item.stop(this.#next, whole))
+    this.#cut = []
+    return events.join('')
+  }
+
+  #finish({ reason, usage }: Extract<BilledEvent, { type: 'finish' }>): string {
+    const incomplete = encodeIncomplete(reason)
+    const status = incomplete ? 'incomplete' : 'completed'
+    const ended = this.#response.ended({ status, incomplete, output: this.#done, usage })
+    return this.#begin() + this.#next(`response.${status}`, `"response":${ended}`)
+  }
+
+  #fail(event: Extract<BilledEvent, { type: 'fail' }>): string {
+    const facts = factsOfFault(event.fault)
+    const error = { code: failedCode(facts), message: facts.message }
+    const usage = this.#hasReported ? event.usage : null
+    const ended = this.#response.ended({ status: 'failed', error, output: this.#done, usage })
+    return this.#begin() + this.#next('response.failed', `"response":${ended}`)
+  }
+
+  /** One event, numbered; items write theirs with it. @param members its other members as JSON text */
+  readonly #next = (type: string, members: string): string =>
+    sseText(type, `{"type":"${type}","sequence_number":${this.#sequence++},${members}}`)
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { dataOf, type Json } from './cases.ts'
+import { pump, wires } from './pump.ts'
+import {
+  added,
+  argumentsDelta,
+  blockStart,
+  blockStop,
+  call,
+  counts,
+  created,
+  done,
+  events,
+  functionCall,
+  itemDone,
+  message,
+  messageDelta,
+  messageStart,
+  messageStop,
+  reason,
+  terminal,
+  textDelta,
+  thinkingBlock,
+  usage,
+} from './upstreams.ts'
+
+const openMessage = (place: number) => added(place, { ...message(place), status: 'in_progress', content: [] })
+const openCall = (place: number) => added(place, functionCall(place, 'f', '', { status: 'in_progress' }))
+
+const early: [what: string, script: Json[], content: Json[]][] = [
+  [
+    'text',
+    [textDelta(0, 'Hel'), openMessage(0), textDelta(0, 'lo'), itemDone(0, message(0, 'Hello'))],
+    [{ type: 'text', text: 'Hello' }],
+  ],
+  [
+    'arguments',
+    [argumentsDelta(0, '{"a"'), openCall(0), argumentsDelta(0, ':1}'), itemDone(0, functionCall(0, 'f', '{"a":1}'))],
+    [{ type: 'tool_use', name: 'f', input: { a: 1 } }],
+  ],
+  [
+    'arguments that the announcement repeats',
+    [
+      argumentsDelta(0, '{"a":1}'),
+      added(0, functionCall(0, 'f', '{"a":1}')),
+      itemDone(0, functionCall(0, 'f', '{"a":1}')),
+    ],
+    [{ type: 'tool_use', name: 'f', input: { a: 1 } }],
+  ],
+  [
+    'nothing: a second item at the place of one that is done',
+    [
+      openMessage(0),
+      textDelta(0, 'a'),
+      itemDone(0, message(0, 'a')),
+      added(0, { ...message(1), status: 'in_progress', content: [] }),
+      { ...textDelta(0, 'b'), item_id: message(1)['id'] },
+      itemDone(0, message(1, 'b')),
+    ],
+    [
+      { type: 'text', text: 'a' },
+      { type: 'text', text: 'b' },
+    ],
+  ],
+]
+
+for (const [what, script, content] of early) {
+  test(`E5 U7 what comes before its item is announced belongs to it: ${what}`, () => {
+    const told = pump('messages', 'responses', events(created, ...script, terminal('completed')))
+    assert.deepEqual(wires.messages.check(told.text), [])
+    const blocks = JSON.parse(told.json!).content as Json[]
+    assert.deepEqual(
+      blocks.map(({ id: _, ...block }) => block),
+      content,
+    )
+  })
+}
+
+test('E6 P7 a proof is sealed once: the whole response has the envelope that its item was told with', () => {
+  let sealed = 0
+  const script =
+    messageStart() + thinkingBlock(0, 'hm', 'c2ln') + messageDelta('end_turn', { output_tokens: 5 }) + messageStop
+  const told = pump('responses', 'messages', script, {
+    showsReasoning: true,
+    seal: ({ data }) => `sealed-${data}-${sealed++}`,
+  })
+  const events = dataOf(told)
+  const item = events.find(({ type }) => type === 'response.output_item.done')!['item']
+  assert.match(item.encrypted_content, /^sealed-c2ln-\d$/)
+  assert.deepEqual(events.at(-1)!['response'].output, [item])
+})
+
+const halfCall = blockStart(0, { type: 'tool_use', id: 'toolu_x', name: 'f', input: {} })
+const cutCalls: [what: string, upstream: 'messages' | 'chat', script: string][] = [
+  ['chat, in its arguments', 'chat', call([0, 'a', 'f', '{"cmd":"ec'])],
+  ['chat, behind its arguments', 'chat', call([0, 'a', 'f', '{"cmd":"echo"}'])],
+  ['messages, in its arguments', 'messages', messageStart() + halfCall],
+]
+
+for (const [what, upstream, script] of cutCalls) {
+  for (const end of ['clean', 'reset'] as const) {
+    test(`A4 T24 a call that a failure cuts is never told done (${what}, ${end} end)`, () => {
+      const told = pump('responses', upstream, script, {}, { end })
+      assert.deepEqual(wires.responses.check(told.text), [])
+      assert.doesNotMatch(told.text, /\.done"/)
+      const last = dataOf(told).at(-1)!
+      assert.equal(last['type'], 'response.failed')
+      assert.equal(last['response'].output[0].status, 'incomplete')
+    })
+  }
+}
+
+test('A4 T24 a call that only a limit cuts is told done, as incomplete, before the response is', () => {
+  const script = call([0, 'a', 'f', '{"cmd":"ec']) + reason('length') + usage(counts(9, 2)) + done
+  const told = pump('responses', 'chat', script)
+  assert.deepEqual(wires.responses.check(told.text), [])
+  const [ended, last] = dataOf(told).slice(-2)
+  assert.deepEqual([ended!['type'], last!['type']], ['response.output_item.done', 'response.incomplete'])
+  const blocks =
+    messageStart() + halfCall + blockStop(0) + messageDelta('max_tokens', { output_tokens: 5 }) + messageStop
+  assert.deepEqual(wires.responses.check(pump('responses', 'messages', blocks).text), [])
+})
