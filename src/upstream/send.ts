@@ -77,12 +77,6 @@ function fly(route: Route, target: Target, request: UpstreamRequest, listener: U
   let isPaused = false
   let informational = 0
   const line: Line = { socket: undefined, bytesRead: 0 }
-
-  const fail = (fault: TransportFault) => {
-    if (isOver) return
-    isOver = true
-    listener.onError(fault)
-  }
   const { path, body } = request
 
   route.connections.dispatch(
@@ -120,7 +114,9 @@ function fly(route: Route, target: Target, request: UpstreamRequest, listener: U
         listener.onEnd()
       },
       onResponseError(_, error) {
-        fail(judgeError(error, line))
+        if (isOver) return
+        isOver = true
+        listener.onError(judgeError(error, line))
       },
     },
   )
