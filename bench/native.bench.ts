@@ -34,6 +34,8 @@ function measure(name: string, wire: WireName, texts: readonly string[], events:
     profile: resolveProfile(wire),
     allowedFields: new Set<string>(),
     hostedTools: 'pass' as const,
+    remoteMedia: 'pass' as const,
+    storedFiles: 'pass' as const,
   }
   const rounds: number[] = []
   let length = 0

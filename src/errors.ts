@@ -20,6 +20,26 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable
 
+/**
+ * What is told of failures that may pass. Clients decide by words whether to try again, agents more than SDKs, so each text
+ * has those it is known by (ruling U10): "overloaded" and "rate limit" for capacity, "server error" for a 5xx or a broken
+ * answer, "connection" with it where one failed or broke off, and "try again" always.
+ */
+export const failureTexts = {
+  modelFull: 'The model is overloaded right now (rate limit): try again in a moment.',
+  modelFailed: 'The model had a server error: try again.',
+  modelLost: 'The connection to the model was lost (server error, connection reset): try again.',
+  noUpstream: 'There is no capacity for this model now (overloaded, rate limit or server error): try again later.',
+  serviceFull: 'The service is overloaded right now (rate limit): try again in a moment.',
+  serviceFailed: 'The service had a server error: try again.',
+  noLedger: 'The service cannot record usage right now (server error): try again in a moment.',
+  silentStore: 'The service cannot check API keys right now (server error): try again in a moment.',
+  windowFull:
+    'The account has made too many requests in this minute (rate limit): try again after retry-after seconds.',
+  throttled:
+    'Too many failed authentications from this address (rate limit): wait, then try again with a valid API key.',
+} as const
+
 export type ErrorDetail = {
   /** The offending top-level field of the body, or the header (spec 7.3). */
   param?: string

@@ -30,6 +30,12 @@ const toldMax = 2_000
 
 let runs = 0
 
+/** What is running; it ends with this process. */
+const live = new Set<() => void>()
+process.once('exit', () => {
+  for (const end of live) end()
+})
+
 /** Runs one test file with these mutants on. */
 export async function tryMutants(place: Place, { file, tests, mutants, limitMs }: Trial): Promise<Outcome> {
   const report = join(place.folder, `report-${runs++}`)
@@ -88,6 +94,7 @@ function runNode(
       },
     },
   )
+  live.add(endGroup)
   return new Promise((resolve) => {
     let isLate = false
     const timer = setTimeout(() => {
@@ -97,6 +104,7 @@ function runNode(
     child.on('exit', (code) => {
       clearTimeout(timer)
       endGroup()
+      live.delete(endGroup)
       resolve(isLate ? 'late' : (code ?? 1))
     })
   })

@@ -30,11 +30,28 @@ export type Model = {
   /** Identifies the prices a bill was made with; part of the ledger entry. */
   priceVersion: string
   profile: Profile
-  /** Cost-multiplying fields that may pass: `service_tier`, `speed`, `inference_geo` (ruling C7). */
+  /** Fields and betas that raise the price and may pass all the same (ruling C7). */
   allowedFields: ReadonlySet<string>
   /** Whether hosted tools pass on the model's own wire (spec 2.7) or are refused (ruling C7). */
-  hostedTools: 'pass' | 'refuse'
+  hostedTools: Passage
+  /** The same for addresses of media that the provider would fetch, and for what it stores by an id (ruling U12). */
+  remoteMedia: Passage
+  storedFiles: Passage
 }
+
+export type Passage = 'pass' | 'refuse'
+
+/** Fields of requests that cost beyond the price of their tokens (ruling C7). */
+export const costFieldNames = [
+  'service_tier',
+  'speed',
+  'inference_geo',
+  'priority',
+  'best_of',
+  'n_predict',
+  'chat_template',
+] as const
+export type CostField = (typeof costFieldNames)[number]
 
 const tokensPerPrice = 1_000_000n
 

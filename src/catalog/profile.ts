@@ -21,6 +21,12 @@ export type Profile = {
     /** style `toggle`: the boolean field, e.g. `enable_thinking`. */
     field?: string
   }
+  /**
+   * When it may reason without showing all of it in its stream, so that a cut answer cannot be estimated from its text
+   * (ruling C12). A summary is not all of it. `asked`: where the request asks for reasoning; `unless_off`: where it does
+   * not switch it off.
+   */
+  hiddenReasoning: 'never' | 'asked' | 'unless_off'
   /** chat: the field its reasoning text is in, and the one replayed reasoning goes to. */
   reasoningField: 'auto' | 'reasoning_content' | 'reasoning' | 'details'
   replayThought: { when: 'never' | 'tool_turns' | 'all'; required: boolean }
@@ -59,6 +65,11 @@ export type Profile = {
   assistantFirst: boolean
   /** messages: at most one of `temperature` and `top_p`. */
   oneSamplingField: boolean
+  /** What of a same-wire request may make the provider fetch an address, or look up what it stores (ruling U12). */
+  remoteMedia: 'pass' | 'refuse'
+  storedFiles: 'pass' | 'refuse'
+  /** messages: betas of the client's that raise the price, an asterisk for any ending (ruling C7). */
+  costlyBetas: readonly string[]
   /** Parts of a 400's text that tell of the provider account's own trouble, e.g. an empty balance (ruling U2). */
   accountFaults: readonly string[]
   /** Ask for a stream even when the client wants JSON, and fold it. */

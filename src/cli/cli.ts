@@ -30,6 +30,8 @@ program
   .action(async (_options, command: Command) => {
     const { config, store, listen, adminListen } = command.optsWithGlobals()
     const { serve } = await import('../process/main.ts')
+    // A server lives on when nobody reads what its start printed.
+    process.stdout.off('error', endWithReader)
     await serve({ config, store, listen, adminListen })
   })
 addAccountCommands(program)
@@ -50,11 +52,7 @@ program
     console.log(url)
   })
 
-// `ledger export | head` is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit()
-})
+process.stdout.on('error', endWithReader)
 
 try {
   await program.parseAsync()
@@ -64,6 +62,12 @@ try {
     console.error(`triwire: ${error instanceof Error ? error.message : error}`)
     process.exitCode = 1
   }
+}
+
+/** `ledger export | head` is no failure. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+  process.exit()
 }
 
 function readPort(text: string): number {

@@ -40,8 +40,10 @@ export type Config = {
   billing: {
     /** An upstream's failure after output was delivered (ruling C4). */
     cutAnswers: 'bill' | 'waive'
-    /** Output tokens a hold assumes at most (ruling C2). */
-    holdOutputTokens: number
+    /** How long a started stream is read on for its figures when its client has left (ruling C12); 0: never. */
+    readOnMs: number
+    /** Output tokens a hold assumes at most (ruling C2); `cap`: what the request's cap allows (ruling C16). */
+    holdOutputTokens: number | 'cap'
   }
   /** Addresses or CIDR ranges whose `x-forwarded-for` is believed. */
   trustedProxies: readonly string[]
@@ -49,6 +51,7 @@ export type Config = {
     headersMs: number
     bodyMs: number
     bodyGapMs: number
+    lingerMs: number
     keepAliveMs: number
     writeStallMs: number
     connectMs: number

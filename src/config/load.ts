@@ -124,12 +124,17 @@ function build(file: ConfigFile, folder: string, warnings: Config['warnings']): 
       bodyBytesMax: limits.body_bytes_max,
       connectionsMax: limits.connections_max,
     },
-    billing: { cutAnswers: billing.cut_answers, holdOutputTokens: billing.hold_output_tokens },
+    billing: {
+      cutAnswers: billing.cut_answers,
+      readOnMs: billing.read_on,
+      holdOutputTokens: billing.hold_output_tokens,
+    },
     trustedProxies: file.trusted_proxies,
     timeouts: {
       headersMs: timeouts.headers,
       bodyMs: timeouts.body,
       bodyGapMs: timeouts.body_gap,
+      lingerMs: timeouts.linger,
       keepAliveMs: timeouts.keep_alive,
       writeStallMs: timeouts.write_stall,
       connectMs: timeouts.connect,

@@ -8,6 +8,7 @@ import type { ModelEntry, ProfileMap } from './schema.ts'
 /** One model of the file, with every default filled in. */
 export function readModel(entry: ModelEntry): Model {
   const prices = readPrices(entry.prices)
+  const profile = resolveProfile(entry.wire, readProfile(entry.profile))
   return {
     id: entry.id,
     wire: entry.wire,
@@ -16,9 +17,11 @@ export function readModel(entry: ModelEntry): Model {
     outputTokensMax: entry.max_output_tokens,
     prices,
     priceVersion: hashPrices(prices),
-    profile: resolveProfile(entry.wire, readProfile(entry.profile)),
+    profile,
     allowedFields: new Set(entry.allow),
     hostedTools: entry.hosted_tools,
+    remoteMedia: entry.remote_media ?? profile.remoteMedia,
+    storedFiles: entry.stored_files ?? profile.storedFiles,
   }
 }
 

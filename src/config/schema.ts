@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseCredits } from '../accounts/credit.ts'
-import { wireNames } from '../catalog/model.ts'
+import { costFieldNames, wireNames } from '../catalog/model.ts'
 import { reasoningLevels } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import {
@@ -65,6 +65,7 @@ const prices = z.strictObject({
 })
 
 const level = oneOf(reasoningLevels)
+const passage = oneOf(['pass', 'refuse'])
 const fieldNames = z.array(filled('must name a request field'), { error: 'must be a list of request fields' })
 
 export const profileMap = z
@@ -82,6 +83,9 @@ export const profileMap = z
       })
       .partial()
       .describe('Reasoning.'),
+    hidden_reasoning: oneOf(['never', 'asked', 'unless_off']).describe(
+      'When it may reason without showing all of it in its stream; a summary is not all of it.',
+    ),
     reasoning_field: oneOf(['auto', 'reasoning_content', 'reasoning', 'details']).describe(
       'chat: where its reasoning text is.',
     ),
@@ -133,6 +137,11 @@ export const profileMap = z
       'messages: whether a conversation may begin with the assistant; else a small user turn is put before it.',
     ),
     one_sampling_field: flag.describe('messages: at most one of `temperature` and `top_p`.'),
+    remote_media: passage.describe('What becomes of addresses of media in same-wire requests.'),
+    stored_files: passage.describe('What becomes of ids of files and prompts that the provider stores.'),
+    costly_betas: z
+      .array(filled('must name a beta'))
+      .describe('messages: betas of the client that raise the price and are dropped; `*` is any ending.'),
     account_faults: z
       .array(filled('must be a part of the text'))
       .describe("Parts of a 400's text that tell of the provider account's own trouble."),
@@ -157,12 +166,28 @@ const model = z.strictObject({
     .optional()
     .describe("The upstream's quirks: a named profile, or a map of them. Default: the plain profile of its wire."),
   allow: z
-    .array(oneOf(['service_tier', 'speed', 'inference_geo']))
+    .array(
+      z.union([z.enum(costFieldNames), z.string().regex(/^[a-z][a-z0-9-]*-\d{4}-\d{2}-\d{2}$/)], {
+        error: `must be one of ${costFieldNames.join(', ')}, or a beta with its day`,
+      }),
+    )
     .prefault([])
-    .describe('Fields that cost beyond the token price and may pass; others of them are dropped.'),
-  hosted_tools: oneOf(['pass', 'refuse'])
+    .describe(
+      `Fields that cost beyond the token price (${costFieldNames.map((name) => `\`${name}\``).join(', ')}) and betas that do, and may pass; others of them are dropped.`,
+    ),
+  hosted_tools: passage
     .prefault('pass')
     .describe("The provider's own tools, such as web search, on this model's own wire."),
+  remote_media: passage
+    .optional()
+    .describe(
+      "Addresses of media in requests of this model's own wire, which its upstream would fetch. Default: the profile's; `refuse` for self-hosted servers.",
+    ),
+  stored_files: passage
+    .optional()
+    .describe(
+      "Ids of files and prompts that the provider stores, in requests of this model's own wire. Default: the profile's, `pass`.",
+    ),
 })
 
 const catalog = z.strictObject({
@@ -216,13 +241,24 @@ const billing = z.strictObject({
   cut_answers: oneOf(['bill', 'waive'])
     .prefault('bill')
     .describe('An answer that the upstream broke off after output was delivered.'),
-  hold_output_tokens: count(0).prefault(1024).describe('Output tokens a hold assumes at most.'),
+  read_on: duration(0)
+    .prefault('10s')
+    .describe(
+      'How long a stream that its client left is read on where its figures come only at its end: hidden reasoning, a cached share that is cheaper. `0`: never.',
+    ),
+  hold_output_tokens: z
+    .union([z.literal('cap'), count(0)], { error: 'must be a whole number of tokens, or cap' })
+    .prefault(1024)
+    .describe("Output tokens a hold assumes at most; `cap`: as many as the request's own cap allows."),
 })
 
 const timeouts = z.strictObject({
   headers: duration(1).prefault('15s').describe("A client's request headers."),
   body: duration(1).prefault('60s').describe("A client's whole body."),
   body_gap: duration(1).prefault('20s').describe("Silence within a client's body."),
+  linger: duration(1)
+    .prefault('5s')
+    .describe('Reading on, up to 32 MiB, what a client still sends behind its refusal, so that it gets to see it.'),
   keep_alive: duration(1).prefault('65s').describe('An idle connection of a client.'),
   write_stall: duration(1).prefault('60s').describe('A client that stops reading.'),
   connect: duration(1).prefault('5s').describe('Connecting to an upstream.'),

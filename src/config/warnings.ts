@@ -1,3 +1,4 @@
+import { isIPv4, isIPv6 } from 'node:net'
 import { readModel } from './models.ts'
 import type { Problem } from './problem.ts'
 import type { ConfigFile, ModelEntry } from './schema.ts'
@@ -11,9 +12,11 @@ export type Warning = { path: PropertyKey[]; message: string }
  */
 export function findWarnings(file: ConfigFile): Warning[] {
   const models = file.catalog?.models ?? []
-  return models.flatMap((entry, index) =>
-    warnOfModel(entry).map(({ path, message }) => ({ path: ['catalog', 'models', index, ...path], message })),
-  )
+  return models.flatMap((entry, index) => {
+    const baseUrl = file.upstreams[entry.upstream]?.base_url
+    const warnings = [...warnOfMarks(entry), ...(baseUrl === undefined ? [] : warnOfMedia(entry, baseUrl))]
+    return warnings.map(({ path, message }) => ({ path: ['catalog', 'models', index, ...path], message }))
+  })
 }
 
 /** As people read it: with the line, where there is a file. */
@@ -21,7 +24,25 @@ export function formatWarning({ line, message }: Problem): string {
   return line === undefined ? message : `line ${line}: ${message}`
 }
 
-function warnOfModel(entry: ModelEntry): Warning[] {
+/** A server in the operator's network fetches from inside of it what a client names (ruling U12). */
+function warnOfMedia(entry: ModelEntry, baseUrl: string): Warning[] {
+  const { profile, remoteMedia } = readModel(entry)
+  const isSaid = entry.remote_media !== undefined || profile.remoteMedia === 'refuse'
+  if (isSaid || remoteMedia === 'refuse' || !isPrivate(new URL(baseUrl).hostname)) return []
+  const message =
+    'has an upstream in a private network and lets addresses of media pass, which that server would fetch from inside; set `remote_media: refuse`, or `pass` if that is meant'
+  return [{ path: [], message }]
+}
+
+/** Loopback, private and link-local addresses, and names without a dot or of a local zone. */
+function isPrivate(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '').toLowerCase()
+  if (isIPv4(host)) return /^(?:127|10|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))\./.test(host)
+  if (isIPv6(host)) return host === '::1' || /^(?:f[cd]|fe[89ab])/.test(host)
+  return !host.includes('.') || /\.(?:local|internal|lan|home\.arpa)$/.test(host)
+}
+
+function warnOfMarks(entry: ModelEntry): Warning[] {
   const { profile } = readModel(entry)
   const isMarked = profile.autoCache !== 'off'
   if (!isMarked || entry.prices.cache_write !== undefined) return []

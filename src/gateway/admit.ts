@@ -3,7 +3,7 @@ import type { Admission, Entered, Refused } from '../accounts/admission.ts'
 import { type Eventual, whenThere } from '../accounts/eventual.ts'
 import { type Model, priceNanos } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
+import { failureTexts, GatewayError } from '../errors.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Credit and the window, as far as the store decides them before the body is read. @throws GatewayError 402, 429, 500. */
@@ -16,12 +16,14 @@ export function enter(admission: Admission, key: ApiKey): Eventual<Entered> {
 
 /** Holds what the answer will probably cost (ruling C2). @returns the release. @throws GatewayError 402, 429, 500. */
 export function takeHold(config: Config, entered: Entered, model: Model, exchange: Exchange): Eventual<() => void> {
+  const { holdOutputTokens } = config.billing
   const usage = {
     inputTokens: exchange.inputTokensEstimate,
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
     cacheWrite1hTokens: 0,
-    outputTokens: Math.min(exchange.outputTokensCap, config.billing.holdOutputTokens),
+    outputTokens:
+      holdOutputTokens === 'cap' ? exchange.outputTokensCap : Math.min(exchange.outputTokensCap, holdOutputTokens),
     reasoningTokens: 0,
     estimated: true,
   }
@@ -35,23 +37,23 @@ export function takeHold(config: Config, entered: Entered, model: Model, exchang
 function explain(refused: Refused): GatewayError {
   switch (refused.why) {
     case 'unwritable':
-      return new GatewayError('internal_error', texts.noLedger)
+      return new GatewayError('internal_error', failureTexts.noLedger)
     // With credit left that running requests hold, trying again is worth it; without, it is not.
     case 'no_credit':
       return new GatewayError('insufficient_credits', texts.noCredit, { shouldRetry: false })
     case 'all_held':
       return new GatewayError('insufficient_credits', texts.allHeld, { shouldRetry: true })
     case 'busy':
-      return new GatewayError('rate_limit_exceeded', texts.busy)
+      return new GatewayError('rate_limit_exceeded', failureTexts.serviceFull)
     case 'rate':
-      return new GatewayError('rate_limit_exceeded', texts.rate, { retryAfterSeconds: refused.retryAfterSeconds })
+      return new GatewayError('rate_limit_exceeded', failureTexts.windowFull, {
+        retryAfterSeconds: refused.retryAfterSeconds,
+      })
   }
 }
 
 const texts = {
   noCredit: 'The account has no credit left: add credit and try again.',
-  allHeld: 'All credit of the account is held by requests that are running: wait for them, or add credit.',
-  rate: 'The account has made too many requests in this minute: wait for retry-after seconds.',
-  busy: 'The service is at capacity right now: try again in a moment.',
-  noLedger: 'The service cannot record usage right now: try again in a moment.',
+  allHeld:
+    'All credit of the account is held by requests that are running: wait for them and try again, or add credit.',
 }

@@ -32,6 +32,8 @@ export type Exchange = Outgoing & {
   stream: boolean
   /** The cap that was sent, or the model's maximum. */
   outputTokensCap: number
+  /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
+  mayHideReasoning: boolean
   losses: readonly Loss[]
   /** Of the whole request, in tokens; costs a pass over it, so it is asked for once. */
   inputTokensEstimate: number
@@ -48,6 +50,8 @@ export type Exchange = Outgoing & {
 export type Outgoing = {
   /** @throws when the request was let go. */
   bodyFor(target: Target): Buffer
+  /** Whether a text stands in it as a whole JSON string; false when the request was let go (ruling U9). */
+  holds(text: string): boolean
   /** No other attempt can follow: the request is let go, however long the answer takes. */
   forget(): void
 }
@@ -59,6 +63,9 @@ export function createOutgoing(body: Buffer, { upstreamModel }: Model): Outgoing
     bodyFor(target) {
       if (bytes === undefined) throw new Error('the request was let go: it cannot be sent again')
       return target.upstreamModel === upstreamModel ? bytes : renameModel(bytes, target.upstreamModel)
+    },
+    holds(text) {
+      return bytes?.includes(`"${text}"`) ?? false
     },
     forget() {
       bytes = undefined

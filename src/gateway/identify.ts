@@ -2,7 +2,7 @@ import { type ApiKey, StoreSilent } from '../accounts/account.ts'
 import { authenticate } from '../accounts/authenticate.ts'
 import { type Eventual, whenThere } from '../accounts/eventual.ts'
 import type { FailedAuth } from '../accounts/limits.ts'
-import { GatewayError } from '../errors.ts'
+import { failureTexts, GatewayError } from '../errors.ts'
 import type { Call } from './call.ts'
 import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
@@ -37,18 +37,16 @@ function welcome(gateway: Gateway, record: CallRecord, key: ApiKey): ApiKey {
 }
 
 function refuseKey(found: 'missing' | 'invalid', { throttled, retryAfterSeconds }: FailedAuth): never {
-  if (throttled) throw new GatewayError('too_many_failed_auth', texts.throttled, { retryAfterSeconds })
+  if (throttled) throw new GatewayError('too_many_failed_auth', failureTexts.throttled, { retryAfterSeconds })
   throw new GatewayError('invalid_api_key', found === 'missing' ? texts.missingKey : texts.unknownKey)
 }
 
 function explainSilence(error: Error): never {
-  throw error instanceof StoreSilent ? new GatewayError('internal_error', texts.silentStore) : error
+  throw error instanceof StoreSilent ? new GatewayError('internal_error', failureTexts.silentStore) : error
 }
 
 const texts = {
   missingKey: 'An API key is required: send it as authorization: Bearer, or in x-api-key.',
   unknownKey: 'The API key is not valid: check it for typing errors, or make a new one.',
-  throttled: 'Too many failed authentications from this address: wait, then send a valid API key.',
   suspended: 'The account is not active: ask its operator to activate it.',
-  silentStore: 'The service cannot check API keys right now: try again in a moment.',
 }

@@ -13,12 +13,25 @@ export function upstreamHeaders(call: Call, model: Model): Exchange['headersFor'
   if (!versionHeaders) return () => []
   const isTheirs = call.wire === model.wire
   const version = (isTheirs && sent(call, versionHeaders, 'version')) || versionHeaders.versionDefault
-  return spell(version, (isTheirs && sent(call, versionHeaders, 'beta')) || undefined)
+  const betas = isTheirs ? sent(call, versionHeaders, 'beta') : undefined
+  return spell(version, betas === undefined ? undefined : priced(betas, model))
 }
 
 /** Of two spellings the first that was sent counts. */
 function sent(call: Call, { spellings }: VersionHeaders, name: string): string | undefined {
   return spellings.map((spelling) => call.header(`${spelling}-${name}`)).find((value) => value !== undefined)
+}
+
+/** The betas without those that raise the price, unless the model's entry allows them (ruling C7). */
+function priced(betas: string, { profile, allowedFields }: Model): string {
+  const isCostly = (beta: string) =>
+    !allowedFields.has(beta) &&
+    profile.costlyBetas.some((pattern) =>
+      pattern.endsWith('*') ? beta.startsWith(pattern.slice(0, -1)) : beta === pattern,
+    )
+  if (profile.costlyBetas.length === 0) return betas
+  const kept = betas.split(',').filter((beta) => !isCostly(beta.trim()))
+  return kept.join(',')
 }
 
 /** It holds two words and not the call, which an attempt may outlive. */

@@ -23,6 +23,7 @@ export function sendError(
   path: string,
   requestId: string,
   closes: boolean,
+  lingerMs: number,
 ): void {
   const wire = wireOfError(error, path)
   const body = errorBody(error, requestId, wire)
@@ -30,17 +31,19 @@ export function sendError(
   headers['content-length'] = String(Buffer.byteLength(body))
   if (closes || !isReadable(response.req)) headers['connection'] = 'close'
   response.writeHead(error.status, headers)
-  endUnread(response, body)
+  endUnread(response, lingerMs, body)
 }
 
-const lingerBytesMax = 1_048_576
-const lingerMs = 1_000
+/** Of a request that is not wanted: so much is waited for to keep its connection. */
+const keptBytesMax = 1_048_576
+const lingerBytesMax = 33_554_432
 
 /**
- * Ends an answer whose request nobody reads: what is still to come is thrown away, up to 1 MiB and for a second, so that
- * the client gets to read the answer; a connection that is not at its next request by then is closed (faults F-C29).
+ * Ends an answer whose request nobody reads: what is still to come is thrown away, up to 32 MiB and for a while, so that
+ * a client that writes all of its request first gets to read the answer, where a reset would read as a fault of the network;
+ * a connection that is not at its next request by then is closed (F-C29).
  */
-export function endUnread(response: ServerResponse, body?: string): void {
+export function endUnread(response: ServerResponse, lingerMs: number, body?: string): void {
   const { req } = response
   if (req.complete) {
     response.end(body)
@@ -79,5 +82,5 @@ function isReadable({ complete, headers }: IncomingMessage): boolean {
   if (complete) return true
   // A client that waits for 100 may leave its body out once it has our answer: what comes next has two meanings.
   if (headers.expect !== undefined || headers['transfer-encoding'] !== undefined) return false
-  return Number(headers['content-length'] ?? 0) <= lingerBytesMax
+  return Number(headers['content-length'] ?? 0) <= keptBytesMax
 }

@@ -6,7 +6,7 @@ import { wires } from '../wires/wires.ts'
 import { type BodyLimits, readBody } from './body.ts'
 import { commonHeaders } from './headers.ts'
 
-export type CallLimits = BodyLimits & { writeStallMs: number }
+export type CallLimits = BodyLimits & { writeStallMs: number; lingerMs: number }
 
 /** Up to here copying a body behind its head is cheaper than writing two pieces. */
 const onePieceBytesMax = 16_384

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Outcome } from '../accounts/ledger.ts'
 import type { Config } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
+import { failureTexts, GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
 import { countTokens } from '../gateway/count-tokens.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -34,7 +34,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       id: requestId,
       startedMs: gateway.nowMs(),
       method,
-      path: loggable(path),
+      path,
       ip: readPeer(request.socket.remoteAddress ?? '', request.headers['x-forwarded-for'] as string | undefined),
     }
     // A client that resets its connection is no error of ours; the walk learns of it by `close`.
@@ -48,7 +48,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       const headers = preflightHeaders(requestId, asked, request.headers['access-control-request-method'])
       record.status = 204
       response.writeHead(204, headers)
-      endUnread(response)
+      endUnread(response, limits.lingerMs)
       finish()
       return
     }
@@ -78,7 +78,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(body),
       })
-      endUnread(response, method === 'HEAD' ? undefined : body)
+      endUnread(response, limits.lingerMs, method === 'HEAD' ? undefined : body)
       finish()
     }
 
@@ -90,7 +90,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       }
       // Anything that is not a refusal is our bug: told as internal_error, logged whole.
       const isOurs = !(thrown instanceof GatewayError)
-      const error = isOurs ? new GatewayError('internal_error', 'Something went wrong on our side: try again.') : thrown
+      const error = isOurs ? new GatewayError('internal_error', failureTexts.serviceFailed) : thrown
       record.code = error.code
       record.outcome ??= isOurs ? 'internal_error' : outcomeOf(error)
       if (response.headersSent || response.destroyed) {
@@ -99,7 +99,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
         record.status = error.status
         record.firstByteMs = gateway.nowMs()
         // What stops in the middle of a body leaves the connection in no state for another request.
-        sendError(response, error, path, requestId, error.status === 408 || error.status === 413)
+        const closes = error.status === 408 || error.status === 413
+        sendError(response, error, path, requestId, closes, limits.lingerMs)
       }
       finish(isOurs ? thrown : undefined)
     }
@@ -113,14 +114,6 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
 
 function outcomeOf(error: GatewayError): Outcome {
   return error.status === 408 ? 'client_timeout' : 'refused'
-}
-
-/** A path as the log may have it: printable, of bounded length, and without a key that was pasted into it. */
-function loggable(path: string): string {
-  return path
-    .slice(0, 200)
-    .replace(/sk-[^/]+/g, 'sk-…')
-    .replace(/[^\x20-\x7e…]/g, '?')
 }
 
 /**

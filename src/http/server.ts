@@ -13,6 +13,7 @@ import { pathOf } from './paths.ts'
 export type EdgeLimits = {
   headersMs: number
   keepAliveMs: number
+  lingerMs: number
   connectionsMax: number
   headerBytesMax: number
   headersMax: number
@@ -88,7 +89,7 @@ export function createEdge({ limits, handle, onRefusal, isDraining }: EdgeParts)
     const path = pathOf(request.url)
     const ip = request.socket.remoteAddress ?? ''
     onRefusal({ requestId, error, method: request.method ?? '', path, ip, cause: 'bad_http' })
-    sendError(response, error, path, requestId, true)
+    sendError(response, error, path, requestId, true, limits.lingerMs)
   }
 
   function takeParserError(error: ParserError, socket: Socket): void {

@@ -27,8 +27,8 @@ export type AnswerEvent =
   | { type: 'block_seal'; index: number; sealed: Sealed }
   | { type: 'block_stop'; index: number; cut: boolean }
   | { type: 'usage'; report: UsageReport }
-  /** The upstream is alive and has nothing to show. */
-  | { type: 'alive' }
+  /** The upstream is alive and has nothing to show. `reasons`: it begins, or ends, a reasoning of which it may show nothing. */
+  | { type: 'alive'; reasons?: boolean }
   | { type: 'finish'; reason: StopReason; stopSequence?: string; report: UsageReport }
   | { type: 'fail'; fault: Fault }
 
@@ -54,7 +54,10 @@ export type Fault = {
   kind: 'rejected' | 'capacity' | 'account' | 'broken' | 'truncated'
   /** HTTP status the model gave or its error type stands for, if known. */
   status?: number
-  /** The model's own words as decoded; in an event that reaches an encoder they are scrubbed (ruling U3). */
+  /**
+   * The model's own words as decoded, of these 1,000 characters, so that nobody searches more (ruling U11); in an event that
+   * reaches an encoder they are scrubbed (ruling U3).
+   */
   text: string
   /** The model's own code, e.g. `context_length_exceeded`. */
   code?: string

@@ -1,12 +1,10 @@
-import { write } from 'node:fs'
 import { formatCredits } from '../accounts/credit.ts'
 import type { CallRecord } from '../gateway/record.ts'
+import { createLogSink } from './log-sink.ts'
+import { jsonLine, jsonLineOfNames, loggablePath, replaceBigint, textLine } from './loggable.ts'
 
-/** Lines of so long share one write. */
-const gatherMs = 5
-
-/** At most so many characters wait for a sink that does not take them; beyond it lines are dropped and counted (F-P12). */
-const waitingMax = 1_048_576
+/** A method is a word; longer ones are no method. */
+const methodCharactersMax = 20
 
 export type Log = {
   /** One line per request. */
@@ -27,89 +25,32 @@ export type LogOptions = {
 }
 
 /**
- * The log. What may never be in it: keys, digests, prompts, answers (ruling U5): a record has no field for them. Writing
- * never blocks a request: one write is under way, the rest waits in memory.
+ * The log. What may never be in it: keys, digests, prompts, answers (ruling U5): a record has no field for them, and what a
+ * client could have put into those it has is taken out here, for every line. Writing never blocks a request.
  */
 export function createLog({ level, isPretty, descriptor = 2, nowMs }: LogOptions): Log {
-  let waiting = ''
-  /** A write is under way, or about to be. */
-  let isWriting = false
-  let dropped = 0
-  const whenFlushed: (() => void)[] = []
+  const sink = createLogSink(descriptor, (lines) => lineOf('error', 'log_dropped', { lines }))
 
-  return { access, event, flush }
+  return { access, event, flush: sink.flush }
 
   function access(record: CallRecord, error?: unknown): void {
     const isBad = error !== undefined || (record.status ?? 0) >= 500
     if (level === 'error' && !isBad) return
-    put(isPretty ? prettyAccess(record) : JSON.stringify(accessFields(record)))
+    sink.put(isPretty ? textLine(prettyAccess(record)) : jsonLineOfNames(accessFields(record)))
     if (error !== undefined)
       event('error', 'bug', { id: record.id, error: error instanceof Error ? error.stack : String(error) })
   }
 
   function event(eventLevel: 'info' | 'error', name: string, fields: Record<string, unknown> = {}): void {
     if (level === 'error' && eventLevel === 'info') return
+    sink.put(lineOf(eventLevel, name, fields))
+  }
+
+  function lineOf(eventLevel: 'info' | 'error', name: string, fields: Record<string, unknown>): string {
     const time = new Date(nowMs()).toISOString()
-    if (isPretty)
-      put(
-        `${time.slice(11, 23)} ${name} ${Object.entries(fields)
-          .map(([key, value]) => `${key}=${show(value)}`)
-          .join(' ')}`,
-      )
-    else put(JSON.stringify({ time, level: eventLevel, event: name, ...fields }, replaceBigint))
-  }
-
-  function put(line: string): void {
-    if (waiting.length > waitingMax) {
-      dropped++
-      return
-    }
-    waiting += `${line}\n`
-    if (isWriting) return
-    isWriting = true
-    setTimeout(drain, gatherMs)
-  }
-
-  function drain(): void {
-    isWriting = false
-    if (waiting === '') {
-      for (const resolve of whenFlushed.splice(0)) resolve()
-      return
-    }
-    isWriting = true
-    const bytes = Buffer.from(waiting)
-    waiting = ''
-    if (dropped > 0) {
-      waiting = `${JSON.stringify({ time: new Date(nowMs()).toISOString(), level: 'error', event: 'log_dropped', lines: dropped })}\n`
-      dropped = 0
-    }
-    writeAll(bytes, 0)
-  }
-
-  function writeAll(bytes: Buffer, from: number): void {
-    write(descriptor, bytes, from, bytes.length - from, null, (error, written) => {
-      if (error?.code === 'EAGAIN') {
-        setTimeout(writeAll, 10, bytes, from).unref()
-        return
-      }
-      if (!error && from + written < bytes.length) {
-        writeAll(bytes, from + written)
-        return
-      }
-      if (waiting !== '' && whenFlushed.length === 0) setTimeout(drain, gatherMs)
-      else drain()
-    })
-  }
-
-  function flush(withinMs = 2_000): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, withinMs)
-      whenFlushed.push(() => {
-        clearTimeout(timer)
-        resolve()
-      })
-      if (!isWriting) drain()
-    })
+    if (!isPretty) return jsonLine({ time, level: eventLevel, event: name, ...fields })
+    const told = Object.entries(fields).map(([key, value]) => `${key}=${show(value)}`)
+    return textLine(`${time.slice(11, 23)} ${name} ${told.join(' ')}`)
   }
 }
 
@@ -119,8 +60,8 @@ function accessFields(record: CallRecord): Record<string, unknown> {
   return {
     time: new Date(record.startedMs).toISOString(),
     id: record.id,
-    method: record.method,
-    path: record.path,
+    method: record.method.slice(0, methodCharactersMax),
+    path: loggablePath(record.path),
     ip: record.ip,
     account: record.account,
     account_id: record.accountId,
@@ -167,11 +108,7 @@ function prettyAccess(record: CallRecord): string {
       : ` ${[record.outcome, record.code, record.cause].filter(Boolean).join('/')}`
   const who = record.account ? ` ${record.account}` : ''
   const model = record.model ? ` ${record.model}` : ''
-  return `${time} ${record.status ?? '---'} ${record.method} ${record.path}${who}${model}${tokens}${cost}${took}${why} ${record.id}`
-}
-
-function replaceBigint(_key: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? value.toString() : value
+  return `${time} ${record.status ?? '---'} ${record.method.slice(0, methodCharactersMax)} ${loggablePath(record.path)}${who}${model}${tokens}${cost}${took}${why} ${record.id}`
 }
 
 function show(value: unknown): string {

@@ -17,6 +17,7 @@ const oneSignalMs = 50
 
 /** Runs the gateway until it is told to stop: SIGTERM and SIGINT drain, SIGHUP reloads the configuration. */
 export async function serve(options: ConfigOptions): Promise<void> {
+  ignoreClosedOutput()
   try {
     await run(options)
   } catch (error) {
@@ -106,6 +107,11 @@ async function run(options: ConfigOptions): Promise<void> {
       log.event('error', 'config_rejected', { error: explain(error) })
     }
   }
+}
+
+/** Whoever read what the start prints may be gone, or his disk full: that ends no server (B24). */
+function ignoreClosedOutput(): void {
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 }
 
 async function startBuiltIn(): Promise<Simulator> {

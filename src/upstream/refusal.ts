@@ -1,14 +1,17 @@
-import { GatewayError } from '../errors.ts'
-import type { Fault } from '../inference/answer.ts'
+import { failureTexts, GatewayError } from '../errors.ts'
 import { type ScrubContext, scrub } from './scrub.ts'
-import type { Verdict } from './verdict.ts'
+import type { Failure, Verdict } from './verdict.ts'
 
-const generic = {
-  invalid_request: 'The model rejected the request.',
-  rate_limit_exceeded: 'The model is at capacity right now: try again in a moment.',
-  no_upstream_account: 'There is no capacity for this model now: try again later.',
-  upstream_error: 'The model could not complete the request: try again.',
-} as const
+const rejected = 'The model rejected the request.'
+
+/** What an attempt dies of when its connection does not come about, or not to its end. */
+const connectionCauses = new Set([
+  'upstream_connect',
+  'upstream_dns',
+  'upstream_tls',
+  'upstream_reset',
+  'upstream_stall',
+])
 
 /**
  * What a client is told of a failed request (ruling U2). The request's own fault is relayed in the model's scrubbed
@@ -16,24 +19,25 @@ const generic = {
  */
 export function refusalOf(
   tell: Verdict['tell'],
-  fault: Fault,
-  context: Omit<ScrubContext, 'generic'>,
-  retryAfterSeconds?: number,
+  { fault, cause, retryAfterSeconds }: Failure,
+  context: () => Omit<ScrubContext, 'generic'>,
 ): GatewayError {
   switch (tell) {
     case 'rejected': {
       const status = fault.status === 404 || fault.status === 422 ? fault.status : 400
-      const message = scrub(fault.text, { ...context, generic: generic.invalid_request })
+      const message = scrub(fault.text, { ...context(), generic: rejected })
       return new GatewayError('invalid_request', message, { status, shouldRetry: false })
     }
     case 'capacity': {
       const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
-      return new GatewayError('rate_limit_exceeded', generic.rate_limit_exceeded, wait)
+      return new GatewayError('rate_limit_exceeded', failureTexts.modelFull, wait)
     }
     case 'account':
-      return new GatewayError('no_upstream_account', generic.no_upstream_account)
-    case 'broken':
-      return new GatewayError('upstream_error', generic.upstream_error)
+      return new GatewayError('no_upstream_account', failureTexts.noUpstream)
+    case 'broken': {
+      const isLost = fault.kind === 'truncated' || connectionCauses.has(cause)
+      return new GatewayError('upstream_error', isLost ? failureTexts.modelLost : failureTexts.modelFailed)
+    }
   }
 }
 

@@ -1,86 +1,136 @@
-/** The longest text of a model's that is relayed (ruling U3). */
-const relayedCharactersMax = 400
+import { withoutDocLinks } from './doc-links.ts'
+import { isKeyLike, revealing } from './revealing.ts'
+import { findWhole, replaceAt } from './whole-words.ts'
 
-/**
- * What a text must not hold when it reaches a client: each row tells how or where the service is hosted (ruling U3).
- * One match replaces the whole text, since what surrounds it would still tell.
- */
-const revealing: readonly RegExp[] = [
-  // URLs and e-mail addresses.
-  /\b[a-z][a-z0-9+.-]*:\/\//i,
-  /[\w.+-]+@[\w-]+\.[\w.]+/,
-  // IPv4, with or without port; IPv6.
-  /\b\d{1,3}(?:\.\d{1,3}){3}\b/,
-  /\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b|::[0-9a-f]{1,4}\b/i,
-  // Host names, by their last label or by port.
-  /\b(?:[a-z0-9-]+\.)+(?:com|net|org|edu|gov|info|biz|io|ai|dev|cloud|tech|run|systems|network|host|online|site|xyz|internal|local|lan|svc|cluster|app|co|eu|us|uk|de|fr|jp|cn)\b/i,
-  /\blocalhost\b|\b[a-z0-9.-]+:\d{2,5}\b/i,
-  // Keys and other long random words.
-  /\b(?:sk|pk|rk|key|xai|gsk|AIza|ghp|hf|Bearer)[-_ ][A-Za-z0-9_-]{6,}/,
-  /\b(?=[A-Z]*\d)[A-Z0-9]{16,}\b/,
-  /\b(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{28,}\b/,
-  // Accounts, organisations, projects, deployments and requests by id.
-  /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request|user)[-_ ](?:id\b|[A-Za-z-]*\d[\w-]{3,})/i,
-  /\barn:|\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b|\b\d{12}\b/i,
-  // Regions.
-  /\b(?:us|eu|ap|sa|ca|me|af|il|europe|asia|australia|northamerica|southamerica)-(?:gov-)?(?:north|south|east|west|central)+-?\d\b/i,
-  /\b(?:east|west|north|south|central|sweden|france|germany|japan|korea|norway|uk|canada|brazil|australia|switzerland)+(?:us|europe|asia|central|east|west|north|south)\d?\b/i,
-  // Providers and serving software.
-  /\b(?:anthropic|openai|azure|aws|amazon|bedrock|vertex|google|gemini|deepseek|mistral|groq|together|fireworks|openrouter|xai|x\.ai|moonshot|dashscope|alibaba|cohere|cloudflare|nvidia|vllm|sglang|ollama|llama\.cpp|litellm|triton|tensorrt|nginx|envoy|istio|tgi|simulator)\b/i,
-  // File paths.
-  /(?:^|[\s"'(])(?:\/[\w.-]+){2,}|[A-Z]:\\/,
-]
+/** The longest text of a model's that is relayed, and so much of it is looked at, in characters (rulings U3, U11). */
+const relayedCharactersMax = 400
+const searchedCharactersMax = 1_000
+
+/** How many ids of one text are looked for in the request: for one of 5 MB a search may take 20 ms. */
+const searchesMax = 3
+
+/** A name of fewer characters without a digit may be an ordinary word. */
+const tellingCharactersMin = 6
 
 /** By these words agents know an over-long prompt; the sentence is rebuilt around its numbers (ruling U3). */
-const overLong = [
+const overLong: readonly { pattern: RegExp; behind: RegExp; say: (first?: string, second?: string) => string }[] = [
   {
-    pattern: /prompt is too long(?::?\s*(\d+)\s*tokens?\s*>\s*(\d+)(?:\s*maximum)?)?/i,
-    say: (count?: string, max?: string) =>
-      count && max ? `prompt is too long: ${count} tokens > ${max} maximum` : 'prompt is too long',
+    pattern: /prompt is too long(?::? (\d{1,12}) tokens?)?/i,
+    behind: /^ > (\d{1,12})/,
+    say: (count, max) => (count && max ? `prompt is too long: ${count} tokens > ${max} maximum` : 'prompt is too long'),
   },
   {
-    pattern: /maximum context length(?:\s*is\s*(\d+)\s*tokens)?(?:[^\d]{0,80}?(\d+)\s*tokens)?/i,
-    say: (max?: string, count?: string) => {
+    pattern: /maximum context length(?: is (\d{1,12}) tokens)?/i,
+    behind: /^[^\d]{0,80}(\d{1,12}) tokens/,
+    say(max, count) {
       const limit = max
         ? `This model's maximum context length is ${max} tokens.`
         : "The prompt exceeds this model's maximum context length."
       return count ? `${limit} The messages have ${count} tokens.` : limit
     },
   },
-] as const
+]
+
+/** Ids that clients hold by their prefix: calls and items of the three wires, and of servers that speak one of them. */
+const clientId =
+  /^(?:call|toolu|srvtoolu|fc|fco|rs|msg|ct|ctc|cto|ws|fs|ci|cu|ig|mcp|mcpr|mcpl|cmp|lsh|sh)_[A-Za-z0-9]|^chatcmpl-tool-[A-Za-z0-9]/
+
+const word = /[A-Za-z0-9_-]{1,1000}/g
 
 export type ScrubContext = {
-  /** What the client knows the model as, and what its upstream does; the latter is never shown where they differ. */
+  /** What the client knows the model as; it stands for what the model's upstreams call it. */
   modelId: string
-  upstreamModel: string
+  upstreamModels: readonly string[]
+  /** Words of our own that must not be told, whatever they look like. */
+  hidden: readonly string[]
+  /** What is served here: no secret. */
+  ownPaths: readonly string[]
+  /** Whether the request holds such an id, where it is still there (ruling U9). */
+  isSent(id: string): boolean
   /** What to say when nothing of the text may be. */
   generic: string
 }
 
-/** A model's own words as the client may read them: whole, or one generic sentence of ours (spec 7.4.5, ruling U3). */
+/**
+ * A model's own words as the client may read them: without what is only meant for the vendor's own customers, and then
+ * whole, or one generic sentence of ours (spec 7.4.5, rulings U3, U9, U11).
+ */
 export function scrub(text: string, context: ScrubContext): string {
-  // Control characters and line breaks have no place in a message.
-  const plain = text.replace(/[\u0000-\u001f\u007f]+/g, ' ').trim()
-  if (plain === '') return context.generic
-  if (!isRevealing(plain, context)) return cut(plain)
-  for (const { pattern, say } of overLong) {
+  const { modelId, upstreamModels, generic } = context
+  const others = upstreamModels.filter((name) => name !== modelId)
+  let plain = plainOf(withoutDocLinks(keepCharacters(text, searchedCharactersMax)))
+  for (const name of others) plain = replaceAt(plain, findName(plain, name), name.length, modelId)
+  if (plain === '') return generic
+  if (!isRevealing(plain, others, context)) return cut(plain)
+  for (const { pattern, behind, say } of overLong) {
     const match = pattern.exec(plain)
-    if (match) return say(match[1], match[2])
+    if (match) return say(match[1], behind.exec(plain.slice(match.index + match[0].length))?.[1])
   }
-  return context.generic
+  return generic
 }
 
-function isRevealing(text: string, context: ScrubContext): boolean {
-  if (context.upstreamModel !== context.modelId && text.toLowerCase().includes(context.upstreamModel.toLowerCase()))
-    return true
-  // The client's own name for the model tells nothing, whatever it looks like; as a part of other words it is not it.
-  const rest = text.replaceAll(context.modelId, (match, at: number) =>
-    /[\w@/.-]$/.test(text.slice(0, at)) || /^(?:[\w@/-]|[.:]\w)/.test(text.slice(at + match.length)) ? match : ' ',
-  )
-  return revealing.some((pattern) => pattern.test(rest))
+/** So many characters of a text, none of them cut in two. Longer texts are not looked at as a whole. */
+export function keepCharacters(text: string, max: number): string {
+  return text.length <= max
+    ? text
+    : Array.from(text.slice(0, 2 * max))
+        .slice(0, max)
+        .join('')
+}
+
+/** Control characters and line breaks have no place in a message. */
+function plainOf(text: string): string {
+  return text.replace(/[\p{Cc}\u2028\u2029]{1,1000}/gu, ' ').trim()
+}
+
+function isRevealing(text: string, names: readonly string[], context: ScrubContext): boolean {
+  const { modelId, hidden, ownPaths, isSent } = context
+  // The client's own name for the model tells nothing, whatever it looks like.
+  let rest = replaceAt(text, findStanding(text, modelId), modelId.length, ' ')
+  for (const path of ownPaths) rest = replaceAt(rest, findPath(rest, path), path.length, ' ')
+  if (names.some((name) => isNamed(rest, name))) return true
+  if (hidden.some((secret) => !findWhole(rest, secret).next().done)) return true
+  const searched = new Map<string, boolean>()
+  const isTheirs = (id: string) => {
+    if (clientId.test(id)) return true
+    if (!searched.has(id)) searched.set(id, searched.size < searchesMax && isSent(id))
+    return searched.get(id)!
+  }
+  rest = rest.replace(word, (found) => (isKeyLike(found) && isTheirs(found) ? ' ' : found))
+  return revealing.some((pattern) => pattern.test(rest)) || (rest.match(word) ?? []).some(isKeyLike)
+}
+
+/** An upstream's name for the model where it is one: an ordinary word is one in quotes. */
+function* findName(text: string, name: string): Iterable<number> {
+  const isOrdinary = name.length < tellingCharactersMin && !/\d/.test(name)
+  for (const at of findStanding(text, name)) {
+    if (!isOrdinary || /['"`]{2}/.test(text.charAt(at - 1) + text.charAt(at + name.length))) yield at
+  }
+}
+
+/** A name by itself; as a part of a host, a path or a longer name it is not it. */
+function* findStanding(text: string, name: string): Iterable<number> {
+  for (const at of findWhole(text, name)) {
+    const behind = at + name.length
+    if (!/[@/.-]/.test(text.charAt(at - 1)) && !/^(?:[@/-]|[.:]\w)/.test(text.slice(behind, behind + 2))) yield at
+  }
+}
+
+/** A path of ours; behind a host it is another's. */
+function* findPath(text: string, path: string): Iterable<number> {
+  for (const at of findWhole(text, path)) {
+    const behind = at + path.length
+    if (!/[\w@/.:-]/.test(text.charAt(at - 1)) && !/[/-]/.test(text.charAt(behind))) yield at
+  }
+}
+
+/** Whether a name that must not be told is left somewhere, be it as a part of another word. */
+function isNamed(text: string, name: string): boolean {
+  if (name.length >= tellingCharactersMin) return text.toLowerCase().includes(name.toLowerCase())
+  return /\d/.test(name) && !findWhole(text, name).next().done
 }
 
 function cut(text: string): string {
-  const characters = [...text]
-  return characters.length <= relayedCharactersMax ? text : `${characters.slice(0, relayedCharactersMax - 1).join('')}…`
+  const kept = keepCharacters(text, relayedCharactersMax)
+  return kept === text ? text : `${keepCharacters(text, relayedCharactersMax - 1)}…`
 }

@@ -8,6 +8,8 @@ export type Verdict = {
   elsewhere: 'any' | 'another' | 'nobody'
   /** Whether this account is left alone for a while: at once, when it happens again and again, or not for this. */
   cool: 'now' | 'repeated' | 'no'
+  /** Stands for the cause in the log where an operator must mend something. */
+  alarm?: 'upstream_model_not_found'
 }
 
 /** A failed attempt, as the attempt saw it. */
@@ -38,6 +40,7 @@ const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated
 const race: Verdict = { tell: 'broken', elsewhere: 'any', cool: 'no' }
 /** Our path, our name for the model, or an answer that is none: another account would hear the same. */
 const ours: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'no' }
+const misnamed: Verdict = { ...ours, alarm: 'upstream_model_not_found' }
 
 /** By the status the upstream gave, or that its error type stands for. Of 5xx those that are missing are `passing`. */
 const byStatus = new Map<number, Verdict>([
@@ -76,6 +79,8 @@ const byKind: Record<Fault['kind'], Verdict> = {
 /** Judges a failed attempt. One account is asked again only after a race on its connection (U1): see `Pool.choose`. */
 export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel): Verdict {
   if (isReuseRace) return race
+  // The name it does not know is ours for the model: a client's that we do not know goes nowhere (ruling U9).
+  if (fault.code === 'model_not_found') return misnamed
   const text = fault.text.toLowerCase()
   const { status } = fault
   const found = status === undefined ? undefined : (byStatus.get(status) ?? (status >= 500 ? passing : ours))

@@ -209,18 +209,23 @@ test('setup refuses a wire that the client does not speak, and takes the one of 
   assert.equal((await setup('codex', '--model', 'sim-chat')).json['wire'], 'responses')
 })
 
-test('A2 T5 a messages model that gets cache marks without a price for writing them is told by check', async () => {
+test('A2 T5 U12 check tells of cache marks without a price for writing, and of private servers that would fetch media', async () => {
   const cwd = testFolder('cli')
-  const model = (id: string, more: string) =>
-    `    - {id: ${id}, wire: messages, upstream: u, max_output_tokens: 9, prices: {input: "3", output: "15"${more}`
+  const model = (id: string, upstream: string, more: string, wire = 'messages') =>
+    `    - {id: ${id}, wire: ${wire}, upstream: ${upstream}, max_output_tokens: 9, prices: {input: "3", output: "15"${more}`
+  const upstream = (base: string) => `{base_url: "${base}", accounts: [{name: a, key: k}]}`
   const lines = [
-    'upstreams: {u: {base_url: "http://127.0.0.1:9", accounts: [{name: a, key: k}]}}',
+    `upstreams: {far: ${upstream('https://models.example')}, near: ${upstream('http://10.0.0.7:8000')}, named: ${upstream('http://gpu:8000')}}`,
     'catalog:',
     '  pinned: 2026-11-01',
     '  models:',
-    model('unpriced', '}}'),
-    model('priced', ', cache_write: "3.75"}}'),
-    model('unmarked', '}, profile: {auto_cache: off}}'),
+    model('unpriced', 'far', '}}'),
+    model('priced', 'far', ', cache_write: "3.75"}}'),
+    model('unmarked', 'far', '}, profile: {auto_cache: off}}'),
+    model('near', 'near', '}}', 'chat'),
+    model('named', 'named', '}}', 'chat'),
+    model('said', 'near', '}, remote_media: pass}', 'chat'),
+    model('profiled', 'near', '}, profile: vllm}', 'chat'),
   ]
   writeFileSync(join(cwd, 'triwire.yaml'), lines.join('\n'))
   const checked = await run(['check', '--json'], { cwd })
@@ -228,9 +233,14 @@ test('A2 T5 a messages model that gets cache marks without a price for writing t
   const warnings = checked.json['warnings'] as unknown as { path: string; line: number; message: string }[]
   assert.deepEqual(
     warnings.map(({ path, line }) => [path, line]),
-    [['catalog.models[0].prices', 5]],
+    [
+      ['catalog.models[0].prices', 5],
+      ['catalog.models[3]', 8],
+      ['catalog.models[4]', 9],
+    ],
   )
   assert.match(checked.stderr, /warning: line 5: catalog\.models\[0\]\.prices has no `cache_write`/)
+  assert.match(checked.stderr, /warning: line 8: catalog\.models\[3\] has an upstream in a private network/)
 })
 
 test('a mistake in the configuration is told line by line, and does not stand in the way of the store', async () => {

@@ -146,11 +146,11 @@ test('F-U7 F-U8 reliability §3 each silence has its limit, to the millisecond, 
 test('F-U15 comments are no progress, events are, and a body’s bytes are', async () => {
   for (const [name, options, text, isStuck] of [
     ['comments', { stream: true }, ': still here\n\n', true],
-    ['comments for a translation', { clientWire: 'messages', stream: true }, ': still here\n\n', true],
-    ['comments for a fold', { clientWire: 'messages' }, ': still here\n\n', true],
+    ['comments for a translation', { client: 'messages', stream: true }, ': still here\n\n', true],
+    ['comments for a fold', { client: 'messages' }, ': still here\n\n', true],
     ['events', { stream: true }, frames.chat[1]!, false],
-    ['events for a translation', { clientWire: 'messages', stream: true }, frames.chat[1]!, false],
-    ['events for a fold', { clientWire: 'messages' }, frames.chat[1]!, false],
+    ['events for a translation', { client: 'messages', stream: true }, frames.chat[1]!, false],
+    ['events for a fold', { client: 'messages' }, frames.chat[1]!, false],
     ['a body', {}, ' ', false],
   ] as const) {
     const rig = startRig(options)
@@ -220,11 +220,27 @@ test('reliability §1.1 of an attempt that is over nothing more is heard, whatev
     rig.sent[0]!.listener.onError({ cause: 'upstream_connect', isReuseRace: false })
     await rig.turn()
     const [end, cause] = endOf(rig)
+    let reads = 0
+    const read = (): never => {
+      reads++
+      throw new Error('nobody is there to read for')
+    }
+    Object.assign(rig.exchange, { readWhole: read, openStream: read, readRefusal: read })
     say(rig)
     await rig.turn()
     assert.deepEqual(endOf(rig), [end, cause], name)
     assert.deepEqual([rig.sent.length, rig.debits.length, rig.released, rig.bugs], [1, 0, 1, []], name)
+    assert.equal(reads, 0, name)
   }
+})
+
+test('I10 a translated stream that closes in good order without its last word has failed, and what was shown is billed', async () => {
+  const rig = streaming({ client: 'messages' }, ...frames.chat.slice(0, 2))
+  rig.sent[0]!.listener.onEnd()
+  await rig.turn()
+  assert.match(rig.client.text, /event: error/)
+  assert.doesNotMatch(rig.client.text, /message_stop/)
+  assert.deepEqual([rig.client.isEnded, rig.debits[0]?.outcome], [true, 'upstream_cut'])
 })
 
 test('U1 a second head of the same answer changes nothing', async () => {
@@ -239,7 +255,7 @@ test('U1 a second head of the same answer changes nothing', async () => {
 })
 
 test('U1 F-U5 what breaks off behind the head of an answer is no answer, and costs nothing while nothing is seen', async () => {
-  for (const options of [{}, { stream: true }, { clientWire: 'messages' }, { clientWire: 'messages', stream: true }]) {
+  for (const options of [{}, { stream: true }, { client: 'messages' }, { client: 'messages', stream: true }]) {
     const rig = startRig(options as RigOptions)
     const { listener } = rig.sent[0]!
     if (options.stream) listener.onHead(200, 'text/event-stream', sse)
@@ -267,7 +283,7 @@ test('U2 F-U16 of a refusal that breaks off or ends, what came is told', async (
 })
 
 test('translation 1.2 a stream that is folded is answered at its last word, and its upstream may close in peace', async () => {
-  const rig = startRig({ clientWire: 'messages' })
+  const rig = startRig({ client: 'messages' })
   const { listener } = rig.sent[0]!
   listener.onHead(200, 'text/event-stream', sse)
   for (const frame of frames.chat.slice(0, -1)) listener.onData(bytes(frame))
@@ -287,7 +303,7 @@ test('translation 1.2 a stream that is folded and ends too early, or says an err
     ['half of it', frames.chat.slice(0, 2), 'upstream_error_body'],
     ['an error', [frames.chat[0]!, error], 'upstream_error_body'],
   ] as const) {
-    const rig = startRig({ clientWire: 'messages' })
+    const rig = startRig({ client: 'messages' })
     const { listener } = rig.sent[0]!
     listener.onHead(200, 'text/event-stream', sse)
     for (const frame of told) listener.onData(bytes(frame))

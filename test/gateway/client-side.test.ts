@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { Secret } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { AttemptListener } from '../../src/gateway/attempt.ts'
 import type { Pool } from '../../src/upstream/pool.ts'
@@ -33,7 +34,7 @@ function answerWhole(rig: Rig): void {
 /** Nothing is left of a request that has ended. */
 function assertOver(rig: Rig, name = 'the request has ended'): void {
   assert.ok(rig.end, name)
-  assert.deepEqual([rig.released, rig.gateway.deliveries.size, rig.gateway.gone.count], [1, 0, 0], name)
+  assert.deepEqual([rig.released, rig.gateway.deliveries.size, rig.gateway.readers.count], [1, 0, 0], name)
 }
 
 test('C4 F-C9 reliability §3 each deadline of a request comes to the millisecond, and not before', async () => {
@@ -120,7 +121,7 @@ test('F-C9 a client that keeps pace holds nothing back; one that has caught up m
 })
 
 test('U4 what tells the client nothing is no sign of life', () => {
-  const rig = streaming(0, { clientWire: 'messages' })
+  const rig = streaming(0, { client: 'messages' })
   for (const frame of frames.chat.slice(0, 2)) say(rig, frame)
   assert.ok(rig.client.isBegun)
   rig.advance(9_000)
@@ -130,11 +131,22 @@ test('U4 what tells the client nothing is no sign of life', () => {
   assert.match(rig.client.text.slice(text.length), /ping/)
 })
 
+test('translation 4.1 a head that goes out for its time brings what was held and nothing else, then the rest in order', () => {
+  const rig = streaming(1)
+  const twin = rig.exchange.openStream()
+  const toldOf = (frame: string) => Buffer.from(twin.push(bytes(frame)), twin.encoding).toString()
+  const held = toldOf(frames.chat[0]!)
+  rig.advance(10_000)
+  assert.equal(rig.client.text, held)
+  say(rig, frames.chat[1]!)
+  assert.equal(rig.client.text, held + toldOf(frames.chat[1]!))
+})
+
 test('C4 a client that left before it saw anything is shown nothing, and what was read for it is billed', async () => {
   const rig = streaming(1)
   rig.client.leave()
   rig.client.leave()
-  assert.equal(rig.gateway.gone.count, 1)
+  assert.equal(rig.gateway.readers.count, 1)
   for (const frame of frames.chat.slice(1)) say(rig, frame)
   await rig.turn()
   assert.deepEqual([rig.client.isBegun, rig.client.text, rig.client.isEnded], [false, '', false])
@@ -155,10 +167,10 @@ test('C4 of those who leave before their answer 200 are read on at once, and not
     [200, false],
   ] as const) {
     const rig = startRig()
-    rig.gateway.gone.count = already
+    for (let i = 0; i < already; i++) assert.ok(rig.gateway.readers.enter(`acct_${i % 10}0`))
     rig.client.leave()
     await rig.turn()
-    assert.deepEqual([rig.gateway.gone.count, rig.debits.length], [200, isReadOn ? 0 : 1])
+    assert.deepEqual([rig.gateway.readers.count, rig.debits.length], [200, isReadOn ? 0 : 1])
     assert.equal(rig.sent[0]!.isAborted, !isReadOn)
   }
 })
@@ -219,9 +231,15 @@ test('a refusal of the client’s own request is on record as refused, and is no
 
 /** A pool of so many accounts, that names the first that was not tried. */
 function poolOf(...names: string[]): Pool {
-  const upstream = { name: 'sim', baseUrl: '', accounts: [], messagesHeaders: 'anthropic', headers: new Map() } as const
+  const upstream = {
+    name: 'sim',
+    baseUrl: 'http://sim',
+    accounts: [],
+    messagesHeaders: 'anthropic',
+    headers: new Map(),
+  } as const
   const targets = names.map((name): Target => {
-    return { upstream, account: { name } as Target['account'], upstreamModel: 'up' }
+    return { upstream, account: { name, key: new Secret(`key-of-${name}`) }, upstreamModel: 'up' }
   })
   return { choose: (_model, _affinity, tried) => targets.find((target) => !tried.includes(target)), note() {} }
 }
@@ -265,7 +283,19 @@ test('F-P7 a bug in the choice of a target ends the request as what it is', asyn
   const rig = startRig({ pool: { choose, note() {} } })
   await rig.turn()
   assert.deepEqual([rig.end?.error, rig.sent.length, rig.debits.length], [bug, 0, 0])
+  assert.deepEqual(rig.bugs, [], 'it is told once')
   assertOver(rig)
+})
+
+test('F-P7 C3 what a bug has cut is billed by what the model had reported, and neither as final nor waived', async () => {
+  const rig = startRig({ wire: 'messages', stream: true, cutAnswers: 'waive' })
+  rig.sent[0]!.listener.onHead(200, 'text/event-stream', sse)
+  for (const frame of frames.messages.slice(0, 4)) say(rig, frame)
+  rig.sent[0]!.listener.onData(undefined as never)
+  await rig.turn()
+  const { usageSource, usage, amountNanos, outcome } = rig.debits[0]!
+  assert.deepEqual([usageSource, usage.inputTokens, usage.outputTokens, outcome], ['partial', 5, 0, 'internal_error'])
+  assert.ok(amountNanos > 0n)
 })
 
 test('F-P7 C3 a debit that is told twice ends its request once, and the second time is logged', async () => {

@@ -44,7 +44,8 @@ test('R4 F-C44 the 11th failing request of a minute gets 429 with retry-after; a
   assert.deepEqual(await times(12, (i) => status(bad[i % 4]!, from)), tenThen429)
   const throttled = await ask({ 'x-api-key': 'sk-tri-bad', 'x-forwarded-for': from }, '/v1/chat/completions')
   const { error } = (await throttled.json()) as { error: object }
-  const message = 'Too many failed authentications from this address: wait, then send a valid API key.'
+  const message =
+    'Too many failed authentications from this address (rate limit): wait, then try again with a valid API key.'
   assert.deepEqual(error, { message, type: 'rate_limit_error', param: null, code: 'too_many_failed_auth' })
   const wait = Number(throttled.headers.get('retry-after'))
   assert.ok(wait >= 59 && wait <= 60, String(wait))

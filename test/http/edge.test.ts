@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import test, { after, before } from 'node:test'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { createHeld } from '../support/held.ts'
@@ -11,7 +13,7 @@ before(async () => {
   gateway = await startTestGateway({
     config: {
       limits: { requests_per_minute: 100_000, failed_auth_per_minute: 1_000 },
-      timeouts: { headers: 300, body: 600, body_gap: 250 },
+      timeouts: { headers: 300, body: 600, body_gap: 250, linger: 1_000 },
     },
   })
 })
@@ -183,6 +185,23 @@ test('spec 8 F-C30 a chunked body over 5 MB is 413 at the crossing byte, and rea
   const sending = await raw(gateway.url, `${begin}${full}${pad.repeat(12)}`)
   assert.deepEqual(told(sending), ['413 request_too_large'])
   assert.equal(gateway.simulator.requests.length, before)
+})
+
+test('F-C29 F-C30 a client that writes its whole chunked body of 30 MB before it reads gets the 413, and no reset', async (t) => {
+  const patient = await startTestGateway({})
+  t.after(() => patient.close())
+  const piece = chunk(' '.repeat(1_048_576))
+  const socket = connect(Number(new URL(patient.url).port), '127.0.0.1')
+  const faults: Error[] = []
+  socket.on('error', (error) => faults.push(error))
+  socket.pause()
+  socket.write(head(chat, ['transfer-encoding: chunked'], '1.1', patient.key))
+  for (let i = 0; i < 30; i++)
+    if (!socket.write(piece)) await Promise.race([once(socket, 'drain'), once(socket, 'close')])
+  await new Promise((resolve) => socket.write('0\r\n\r\n', resolve))
+  const answer = (await socket.setEncoding('utf8').toArray()).join('')
+  assert.deepEqual(faults, [])
+  assert.match(answer, /^HTTP\/1\.1 413 /)
 })
 
 test('F-C31 a compressed body is refused without being inflated', async () => {

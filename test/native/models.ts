@@ -14,6 +14,8 @@ export function modelOf(wire: WireName, more: Partial<Model> = {}, profile: Prof
     profile: resolveProfile(wire, profile),
     allowedFields: new Set(),
     hostedTools: 'pass',
+    remoteMedia: resolveProfile(wire, profile).remoteMedia,
+    storedFiles: 'pass',
     ...more,
   }
 }

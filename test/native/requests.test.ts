@@ -283,7 +283,7 @@ test('P1 whatever the body: the upstream gets it with the edits, and every other
           if (key === 'model') return '"up"'
           if (key === 'service_tier') return undefined
           if (key === 'max_tokens' && wire !== 'responses') return '8192'
-          if (key === 'store' && wire === 'responses') return 'false'
+          if (key === 'store' && wire !== 'messages') return 'false'
           return JSON.stringify(own)
         })
         assert.equal(sent, `{${expected.join(',')}}`)

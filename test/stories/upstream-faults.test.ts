@@ -109,7 +109,7 @@ for (const [name, play] of unusable) {
         native.upstream.play(play)
         const { status, id, text } = await native.ask(wire, { stream: isStream })
         assert.equal(status, 502)
-        assert.match(text, /The model could not complete the request: try again\./)
+        assert.match(text, /server error\b.*: try again\./)
         assert.equal(native.gateway.store.findEntry(id), undefined)
       }
     }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import test, { after, before } from 'node:test'
+import { createCatalog } from '../../src/catalog/catalog.ts'
 import { answers, asks, frames, type Native, named, paths, startNative, wireNames } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
 
@@ -41,6 +42,21 @@ test('N3 the beta header is forwarded as sent, repeated lines joined, and left o
     raw.end(Buffer.from(JSON.stringify(asks.messages)))
   })
   assert.equal(native.upstream.requests[0]!.header('anthropic-beta'), 'a, b, c, d\u00e9')
+})
+
+test('B12 C7 betas that raise the price do not reach the model unless its entry allows them', async () => {
+  const betas = 'a-1, context-1m-2025-08-07,b-2'
+  assert.equal((await seen({ 'anthropic-beta': betas })).header('anthropic-beta'), 'a-1,b-2')
+  assert.equal((await seen({ 'msgwire-beta': 'context-1m-2025-08-07' })).header('anthropic-beta'), undefined)
+  const other = await startNative()
+  const { config } = other.gateway.server.gateway.snapshots.current
+  const models = [...config.catalog.models.values()].map((model) => ({
+    ...model,
+    allowedFields: new Set(['context-1m-2025-08-07']),
+  }))
+  other.gateway.server.reload({ ...config, catalog: createCatalog(models, 1, 'o') })
+  assert.equal((await seen({ 'anthropic-beta': betas }, other)).header('anthropic-beta'), betas)
+  await other.close()
 })
 
 test('N3 an upstream that wants the neutral spelling gets it', async () => {

@@ -95,7 +95,7 @@ for (const client of wires) {
 
 /** The JSON answer failed with a status; so does the stream, before it began or within it. */
 function assertFailed(client: WireName, reason: Json, streamed: PromiseSettledResult<unknown>, script: string): void {
-  const isBusy = reason['status'] === 429 && /The model is at capacity/.test(String(reason))
+  const isBusy = reason['status'] === 429 && /The model is overloaded/.test(String(reason))
   assert.ok(isBusy || [400, 502].includes(reason['status']), `${String(reason)}\n${script}`)
   if (streamed.status === 'rejected') {
     const vendor = client === 'messages' ? Anthropic.AnthropicError : OpenAI.OpenAIError

@@ -64,6 +64,8 @@ export function modelOf(wire: WireName, setting: ProfileSetting | undefined): Mo
     profile: resolveProfile(wire, setting),
     allowedFields: new Set(),
     hostedTools: 'refuse',
+    remoteMedia: 'pass',
+    storedFiles: 'pass',
   }
 }
 

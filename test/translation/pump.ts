@@ -50,7 +50,7 @@ export type Told = {
   json: string | undefined
   /** What is billed. */
   usage: Usage
-  /** The upstream is to be hung up before it has ended. */
+  /** A stop of ours has ended the answer, and the model has not told its figures. */
   isCancelled: boolean
   /** What the client hears of a failure before anything was shown, as an ordinary error response. */
   refusal: ErrorFacts | undefined
@@ -173,7 +173,8 @@ function play(setting: Setting, chunks: readonly Uint8Array[], end: 'clean' | 'r
   return tell(setting, relay, text, whole)
 }
 
-const isOver = ({ state }: { state: TranslatedStream['state'] }) => state !== 'unseen' && state !== 'shown'
+/** Behind a stop of ours it is read on for its figures (ruling C12). */
+const isOver = ({ isSpent }: { isSpent: boolean }) => isSpent
 
 /** What a delivery makes of an answer that is over, or that nothing more will come of. */
 function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: string, folded: TranslatedWhole): Told {
@@ -198,8 +199,15 @@ function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: s
   }
   const fault = relay.fault ?? { kind: 'truncated', text: '' }
   const upstreamModel = 'name-upstream'
-  const verdict = judge({ fault, cause: 'upstream_error_event' }, { upstreamModel, profile: { accountFaults: [] } })
-  const { status, code, message, param } = refusalOf(verdict.tell, fault, { modelId: head.modelId, upstreamModel })
+  const failure = { fault, cause: 'upstream_error_event' }
+  const verdict = judge(failure, { upstreamModel, profile: { accountFaults: [] } })
+  const { status, code, message, param } = refusalOf(verdict.tell, failure, () => ({
+    modelId: head.modelId,
+    upstreamModels: [upstreamModel],
+    hidden: [],
+    ownPaths: [],
+    isSent: () => false,
+  }))
   const facts = { status, code, message, param }
   // Only what a failure in a started stream adds is told the client; the state is known before.
   const { hasShown } = relay

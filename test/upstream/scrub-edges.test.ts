@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { scrub } from '../../src/upstream/scrub.ts'
+import { nothing } from './scrub-context.ts'
 
-const say = (text: string, modelId = 'sonnet-mini') =>
-  scrub(text, { modelId, upstreamModel: 'up-1', generic: 'generic' })
+const say = (text: string, modelId = 'sonnet-mini') => scrub(text, { modelId, upstreamModels: ['up-1'], ...nothing })
 
 test('U3 a text of exactly 400 characters is relayed whole, one more is cut', () => {
   assert.equal(say(`${'ab '.repeat(133)}c`), `${'ab '.repeat(133)}c`)
@@ -24,4 +24,26 @@ test('U3 what stands on both sides of the model id is not joined', () => {
 
 test('U3 an over-long prompt without its numbers is told without any', () => {
   assert.equal(say('openai: prompt is too long: 5 tokens'), 'prompt is too long')
+  assert.equal(say('openai: prompt is too long > 5'), 'prompt is too long')
+})
+
+test('U11 so many ids of a text are looked for in the request, each once', () => {
+  const ids = [1, 2, 3, 4].map((n) => `${n}f8fad5bd9cb469fa16570867728950e`)
+  const asked: string[] = []
+  const say = (...named: string[]) => {
+    const isSent = (id: string) => asked.push(id) > 0
+    return scrub(`no result for ${named.join(', ')}`, { ...nothing, modelId: 'm', upstreamModels: ['m'], isSent })
+  }
+  assert.equal(say(ids[0]!, ids[1]!, ids[2]!, ids[0]!), `no result for ${[...ids.slice(0, 3), ids[0]].join(', ')}`)
+  assert.deepEqual(asked.splice(0), ids.slice(0, 3))
+  assert.equal(say(...ids), 'generic')
+  assert.deepEqual(asked, ids.slice(0, 3))
+})
+
+test('U3 the name of a feature with its date is no key, other long words with digits are', () => {
+  const told = 'Unexpected value fine-grained-tool-streaming-2025-05-14'
+  assert.equal(say(told), told)
+  assert.equal(say('Unexpected value fine-grained-tool-streaming-2025-05-1a'), 'generic')
+  assert.equal(say('Unexpected value QWERTYUIOPASDFG1'), 'generic')
+  assert.equal(say('Unexpected value QWERTYUIOPASDFGH'), 'Unexpected value QWERTYUIOPASDFGH')
 })

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { readRetryAfter } from '../../src/upstream/refusal.ts'
 import { scrub } from '../../src/upstream/scrub.ts'
+import { nothing } from './scrub-context.ts'
 
-const context = { modelId: 'sonnet-mini', upstreamModel: 'vendor-sonnet-20991231', generic: 'generic' }
+const context = { modelId: 'sonnet-mini', upstreamModels: ['vendor-sonnet-20991231'], ...nothing }
 const say = (text: string) => scrub(text, context)
 
 const revealing = [
@@ -75,8 +76,8 @@ const revealing = [
   'open /etc/secrets/key: permission denied',
   'C:\\models\\weights.bin is missing',
   'at ./src/server/handler.ts:42',
-  'The model vendor-sonnet-20991231 does not support tools',
-  'the model VENDOR-SONNET-20991231 is deprecated',
+  'The model vendor-sonnet-20991231-001 does not support tools',
+  'no such file: models--VENDOR-SONNET-20991231x',
 ]
 
 const harmless = [
@@ -123,6 +124,16 @@ test('U3 at least 20 texts about the request pass unchanged', () => {
   )
 })
 
+test('U3 the upstream’s name of the model becomes the client’s, whatever its case', () => {
+  assert.equal(say('The model `vendor-sonnet-20991231` takes no tools'), 'The model `sonnet-mini` takes no tools')
+  assert.equal(say('no images for VENDOR-SONNET-20991231.'), 'no images for sonnet-mini.')
+  const short = (upstreamModel: string, text: string) =>
+    scrub(text, { ...nothing, modelId: 'fast', upstreamModels: [upstreamModel] })
+  assert.equal(short('up', "Look it up: 'up' takes no images"), "Look it up: 'fast' takes no images")
+  assert.equal(short('o3', 'o3 takes no images'), 'fast takes no images')
+  assert.equal(short('o3', 'o3-2025 takes no images'), 'generic')
+})
+
 test('U3 an over-long prompt is still told in the words agents know, around its numbers', () => {
   const cases = [
     [
@@ -165,7 +176,7 @@ test('F-U16 R6 retry-after of an upstream: seconds or a date, one to sixty, else
 })
 
 test('U3 a short model id that is a part of a host, key or id does not hide it', () => {
-  const short = (text: string) => scrub(text, { modelId: 'c', upstreamModel: 'c-up', generic: 'generic' })
+  const short = (text: string) => scrub(text, { modelId: 'c', upstreamModels: ['c-up'], ...nothing })
   assert.equal(short('host api.example.com is down'), 'generic')
   assert.equal(short('key sk-abcdef123456 is bad'), 'generic')
   assert.equal(short('org-abc12345 is over its limit'), 'generic')
@@ -173,7 +184,7 @@ test('U3 a short model id that is a part of a host, key or id does not hide it',
 })
 
 test('U3 the model id in quotes or at a sentence end is the client’s own', () => {
-  const own = (text: string) => scrub(text, { modelId: 'openai', upstreamModel: 'x-1', generic: 'generic' })
+  const own = (text: string) => scrub(text, { modelId: 'openai', upstreamModels: ['x-1'], ...nothing })
   assert.equal(own('The model "openai" takes no images.'), 'The model "openai" takes no images.')
   assert.equal(own('No images for openai.'), 'No images for openai.')
   assert.equal(own('See api.openai.com'), 'generic')

@@ -1,6 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Fault } from '../../inference/answer.ts'
-import { faultOfError, kindOfStatus } from './faults.ts'
+import { faultOfError, kindOfStatus, wordsOf } from './faults.ts'
 
 /** The fault of an HTTP refusal with a JSON body of any vendor's shape. */
 export function decodeRefusal(status: number, bodyText: string): Fault {
@@ -14,7 +14,12 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
   const error = object?.['error'] ?? object?.['detail'] ?? object
   const { code } = faultOfError(error)
   const said = [asObject(error)?.['message'], error, object?.['message']].find((text) => typeof text === 'string')
-  return { kind: kindOfStatus(status), status, text: (said as string | undefined) ?? '', ...(code ? { code } : {}) }
+  return {
+    kind: kindOfStatus(status),
+    status,
+    text: wordsOf((said as string | undefined) ?? ''),
+    ...(code ? { code } : {}),
+  }
 }
 
 /** The fault that a JSON body with an error tells of, or undefined. */

@@ -32,6 +32,14 @@ const statuses: Record<string, number> = {
   server_error: 500,
 }
 
+/** Of an upstream's words so much is kept, in characters: no more is relayed, and no more is searched (ruling U11). */
+const wordsMax = 1_000
+
+/** An upstream's words, as many of them as a fault has. */
+export function wordsOf(text: string): string {
+  return text.slice(0, wordsMax)
+}
+
 /** The error object of a stream, or of a 200 that is none, as a fault. Nothing in it can be relied on to be there. */
 export function faultOfError(raw: unknown): Fault {
   const error = asObject(raw) ?? { message: raw }
@@ -41,7 +49,7 @@ export function faultOfError(raw: unknown): Fault {
   return {
     kind: status === undefined ? 'broken' : kindOfStatus(status),
     ...(status !== undefined && { status }),
-    text: text || 'The model reported an error.',
+    text: wordsOf(text) || 'The model reported an error.',
     ...(code !== undefined && { code }),
   }
 }

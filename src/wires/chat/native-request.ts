@@ -6,13 +6,16 @@ import {
   type AdaptedRequest,
   adaptBody,
   capTokens,
-  checkHostedTools,
   commonValues,
   droppedFields,
   type MemberValues,
+  sentFields,
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
+import { checkReach } from '../requests/reach.ts'
+import { mayHideReasoning } from '../requests/reasoning-wish.ts'
+import { refuse, wrongType } from '../requests/refusals.ts'
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
 
@@ -20,6 +23,9 @@ const capFields = ['max_completion_tokens', 'max_tokens'] as const
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
   const values = commonValues(body, model)
   const stream = body.value('stream') === true
+  refuseAudio(body)
+  // Nothing of a request is stored (spec 1.7).
+  if (body.value('store') === true && !values.has('store')) values.set('store', 'false')
   const outputTokensCap = setCap(body, model, values) * choicesOf(body)
   const edits = model.profile.developerRole ? [] : renameDevelopers(body)
   if (stream && !model.profile.drops.has('stream_options')) {
@@ -31,11 +37,12 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   if (context.scopedKey !== undefined && body.has('prompt_cache_key') && !values.has('prompt_cache_key')) {
     values.set('prompt_cache_key', JSON.stringify(context.scopedKey))
   }
-  checkHostedTools(body, model, (tool) => tool['type'] !== 'function' && tool['type'] !== 'custom')
+  checkReach(body, model, (tool) => tool['type'] !== 'function' && tool['type'] !== 'custom', 'messages')
   return {
     body: adaptBody(body, values, edits),
     stream,
     outputTokensCap,
+    mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values, capFields),
   }
 }
@@ -43,7 +50,19 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
 /** How many answers are asked for; each has the cap for itself, and the reported usage is that of all (ruling C7). */
 function choicesOf(body: ClientBody): number {
   const n = body.value('n')
-  return typeof n === 'number' && Number.isInteger(n) && n > 0 && n <= 128 ? n : 1
+  if (typeof n === 'number' && n > choicesMax) throw wrongType('n', `at most ${choicesMax}`)
+  return typeof n === 'number' && Number.isInteger(n) && n > 0 ? n : 1
+}
+
+/** As many as the wire's author allows. */
+const choicesMax = 128
+
+/** Its tokens have a price of their own, which no model here has (ruling C7). */
+function refuseAudio(body: ClientBody): void {
+  const modalities = body.value('modalities')
+  if (Array.isArray(modalities) && modalities.includes('audio'))
+    refuse('modalities', 'audio is not offered as output: ask for text.')
+  if (body.has('audio')) refuse('audio', 'audio is not offered as output: remove the field.')
 }
 
 /**

@@ -6,13 +6,15 @@ import {
   type AdaptedRequest,
   adaptBody,
   capTokens,
-  checkHostedTools,
   commonValues,
   droppedFields,
   type MemberValues,
+  sentFields,
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
+import { checkReach } from '../requests/reach.ts'
+import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { markClientBody } from './cache-marks.ts'
 
 /** The smallest thinking budget the wire knows. */
@@ -28,11 +30,12 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   edits.push(...fitThinking(body, outputTokensCap, values))
   if (model.profile.strictFields && body.has('user')) edits.push(...moveUser(body, values))
   edits.push(...markClientBody(body, model.profile, context.scopedKey !== undefined, values))
-  checkHostedTools(body, model, (tool) => typeof tool['type'] === 'string' && tool['type'] !== 'custom')
+  checkReach(body, model, (tool) => typeof tool['type'] === 'string' && tool['type'] !== 'custom', 'messages')
   return {
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
     outputTokensCap,
+    mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values, ['user']),
   }
 }

@@ -1,8 +1,7 @@
 import { type Edit, memberText, splice } from '../../bytes/json.ts'
 import { setMembers } from '../../bytes/json-edit.ts'
-import type { Model } from '../../catalog/model.ts'
+import type { CostField, Model } from '../../catalog/model.ts'
 import type { ClientBody } from './client-body.ts'
-import { refusals, refuse } from './refusals.ts'
 
 /** A request of the model's own wire, ready to be sent: the client's bytes but for the edits of ruling P1. */
 export type AdaptedRequest = {
@@ -10,6 +9,8 @@ export type AdaptedRequest = {
   stream: boolean
   /** The cap that is sent, or the model's maximum where none is, in tokens. */
   outputTokensCap: number
+  /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
+  mayHideReasoning: boolean
   /** Top-level fields that were taken out or changed against the client's word; for the log (ruling T9). */
   dropped: readonly string[]
 }
@@ -25,11 +26,18 @@ export type AdaptContext = {
 /** New source texts of top-level members; undefined takes one out. */
 export type MemberValues = Map<string, string | undefined>
 
-/** Fields that cost beyond the token price: only these values pass unless the model's entry allows the field (ruling C7). */
-const costFields = new Map<string, readonly unknown[]>([
+/**
+ * Fields that cost beyond the token price, or get around a cap: only these values pass unless the model's entry allows the
+ * field (ruling C7). The last four are of servers beside the wires' authors.
+ */
+const costFields = new Map<CostField, readonly unknown[]>([
   ['service_tier', ['auto', 'default', 'standard_only', 'standard']],
   ['speed', ['standard']],
   ['inference_geo', ['global', 'default']],
+  ['priority', [0]],
+  ['best_of', [1]],
+  ['n_predict', []],
+  ['chat_template', []],
 ])
 
 /** The edits that every wire has: the model's name, cost fields, what the profile says is not taken. */
@@ -49,23 +57,8 @@ export function capTokens(model: Model, asked: number): number {
   return Math.max(Math.min(asked, model.outputTokensMax), Math.min(model.profile.minOutput, model.outputTokensMax))
 }
 
-/**
- * Hosted tools pass on a native model (spec 2.7) unless its entry refuses them (ruling C7).
- * @throws GatewayError 400 naming `tools`.
- */
-export function checkHostedTools(
-  body: ClientBody,
-  model: Model,
-  isHosted: (tool: Record<string, unknown>) => boolean,
-): void {
-  if (model.hostedTools === 'pass' || !body.isArray('tools')) return
-  for (const [i, tool] of (body.value('tools') as Record<string, unknown>[]).entries()) {
-    if (typeof tool === 'object' && tool !== null && isHosted(tool)) refuse(`tools[${i}]`, refusals.hostedTool)
-  }
-}
-
 /** Fields whose value decides what an answer may cost; a repeated one must not say two things to two parsers. */
-const decisiveFields = new Set([
+const decisiveFields = new Set<string>([
   'max_tokens',
   'max_completion_tokens',
   'max_output_tokens',
@@ -92,6 +85,15 @@ export function adaptBody(body: ClientBody, values: MemberValues, deeper: readon
 export function setInside(body: ClientBody, field: string, values: ReadonlyMap<string, string>): Edit[] {
   const places = body.members.filter((member) => member.key === field && body.bytes[member.start] === 0x7b)
   return places.flatMap((place) => setMembers(place, body.membersAt(place), values))
+}
+
+/** The top-level fields as they are sent. Deeper edits are left out: no wish of a client's is made by one. */
+export function sentFields(body: ClientBody, values: MemberValues): (field: string) => unknown {
+  return (field) => {
+    if (!values.has(field)) return body.value(field)
+    const text = values.get(field)
+    return text === undefined ? undefined : JSON.parse(text)
+  }
 }
 
 /** Which fields of the client's were taken out, and not moved to another place. */

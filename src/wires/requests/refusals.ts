@@ -34,4 +34,5 @@ export const refusals = {
     'this tool is not offered on this model: send function tools only. An agent that adds web search by itself has a setting for it, e.g. web_search = "disabled".',
   hostedChoice: 'the choice must name a function tool: this model has no other tools.',
   remoteFile: 'files and images are not fetched: send the data itself, in base64.',
+  storedFile: 'this model is not given what its provider stores: send the data itself.',
 } as const

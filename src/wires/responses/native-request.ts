@@ -6,11 +6,13 @@ import {
   type AdaptedRequest,
   adaptBody,
   capTokens,
-  checkHostedTools,
   commonValues,
   droppedFields,
+  sentFields,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
+import { checkReach } from '../requests/reach.ts'
+import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { isReference, referenceRefused } from './stateless.ts'
 
 /** A responses request for a responses model (ruling P1). @throws GatewayError 400 for a reference to a stored item. */
@@ -27,11 +29,12 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     values.set('prompt_cache_key', JSON.stringify(context.scopedKey))
   }
   const edits = checkItems(body, context)
-  checkHostedTools(body, model, (tool) => tool['type'] !== 'function' && tool['type'] !== 'namespace')
+  checkReach(body, model, (tool) => tool['type'] !== 'function' && tool['type'] !== 'namespace', 'input')
   return {
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
     outputTokensCap,
+    mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values),
   }
 }

@@ -229,7 +229,7 @@ export const cases: readonly Case[] = [
         assert.deepEqual(outline(told), ['role', 'content', 'error'])
         assert.deepEqual(dataOf(told).at(-1), {
           error: {
-            message: 'The model is at capacity right now: try again in a moment.',
+            message: 'The model is overloaded right now (rate limit): try again in a moment.',
             type: 'rate_limit_error',
             param: null,
             code: 'rate_limit_exceeded',

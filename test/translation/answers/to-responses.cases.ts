@@ -178,16 +178,21 @@ export const cases: readonly Case[] = [
   row('A109', 'a content filter makes the response incomplete', text('a') + reason('content_filter') + end, {
     answer: { status: 'incomplete', incomplete_details: { reason: 'content_filter' } },
   }),
-  row('A110', 'T4 T24 an end within text is response.failed and nothing more; the item is incomplete there and was never done', text('a'), {
-    fault: { kind: 'truncated' },
-    check: (told) => {
-      assert.doesNotMatch(told.text, /\.done/)
-      const last = dataOf(told).at(-1)!
-      assert.equal(last['type'], 'response.failed')
-      assert.equal(last['response'].output[0].status, 'incomplete')
-      assert.equal(last['response'].error.code, 'server_error')
+  row(
+    'A110',
+    'T4 T24 an end within text is response.failed and nothing more; the item is incomplete there and was never done',
+    text('a'),
+    {
+      fault: { kind: 'truncated' },
+      check: (told) => {
+        assert.doesNotMatch(told.text, /\.done/)
+        const last = dataOf(told).at(-1)!
+        assert.equal(last['type'], 'response.failed')
+        assert.equal(last['response'].output[0].status, 'incomplete')
+        assert.equal(last['response'].error.code, 'server_error')
+      },
     },
-  }),
+  ),
   row(
     'A111',
     'T2 a namespaced call has the bare name and its namespace, another call has none',

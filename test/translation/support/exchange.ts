@@ -14,6 +14,7 @@ const plainProfile: Profile = {
   maxField: 'max_completion_tokens',
   minOutput: 1,
   reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
+  hiddenReasoning: 'asked',
   reasoningField: 'reasoning_content',
   replayThought: { when: 'never', required: false },
   drops: new Set(),
@@ -34,6 +35,9 @@ const plainProfile: Profile = {
   autoCache: 'on_key',
   autoCacheSameWire: false,
   assistantFirst: false,
+  remoteMedia: 'pass',
+  storedFiles: 'pass',
+  costlyBetas: [],
   usageQuirk: 'none',
   strictFields: false,
   oneSamplingField: false,
@@ -62,6 +66,8 @@ export function modelOf(wire: WireName, setting: Setting = {}): Model {
     profile: { ...plainProfile, ...ofWire, ...setting.profile },
     allowedFields: new Set(),
     hostedTools: 'pass',
+    remoteMedia: 'pass',
+    storedFiles: 'pass',
   }
 }
 

@@ -1,0 +1,100 @@
+import { write } from 'node:fs'
+
+/** Lines of so long share one write. */
+const gatherMs = 5
+
+/** At most so many characters wait for a sink that does not take them; beyond it lines are dropped and counted (F-P12). */
+const waitingMax = 1_048_576
+
+export type LogSink = {
+  /** Takes a line, without its end. */
+  put(line: string): void
+  /** Resolves when all that was taken is written or lost, or after so long: a blocked sink keeps nobody from leaving. */
+  flush(withinMs?: number): Promise<void>
+}
+
+/**
+ * Writes lines to a descriptor without blocking anybody: one write is under way, the rest waits in memory. Lines for which
+ * there is no room, and lines that a write lost because the disk is full or nobody reads, are counted; the count is told
+ * behind the next lines that can be written.
+ */
+export function createLogSink(descriptor: number, sayDropped: (lines: number) => string): LogSink {
+  let waiting = ''
+  /** A write is under way, or about to be. */
+  let isWriting = false
+  let dropped = 0
+  /** The last write failed: the count of what was lost is no reason for another, since it would be lost as well. */
+  let isFailing = false
+  /** A part of a line was written, and the rest of it was lost. */
+  let isTorn = false
+  const whenFlushed: (() => void)[] = []
+
+  return { put, flush }
+
+  function put(line: string): void {
+    if (waiting.length > waitingMax) {
+      dropped++
+      return
+    }
+    waiting += `${line}\n`
+    if (isWriting) return
+    isWriting = true
+    setTimeout(drain, gatherMs)
+  }
+
+  function drain(): void {
+    isWriting = false
+    if (waiting === '' && (dropped === 0 || isFailing)) {
+      for (const resolve of whenFlushed.splice(0)) resolve()
+      return
+    }
+    isWriting = true
+    const end = isTorn ? '\n' : ''
+    const notice = dropped > 0 ? `${sayDropped(dropped)}\n` : ''
+    const told = dropped
+    dropped = 0
+    const bytes = Buffer.from(end + waiting + notice)
+    waiting = ''
+    writeAll(bytes, 0, (written) => {
+      isFailing = written < bytes.length
+      if (isFailing) {
+        // The notice comes last: what is lost has it.
+        dropped += told + countLines(bytes, Math.max(written, end.length)) - (told > 0 ? 1 : 0)
+        if (written > 0) isTorn = bytes[written - 1] !== lineEnd
+      } else isTorn = false
+      if (waiting !== '' && whenFlushed.length === 0) setTimeout(drain, gatherMs)
+      else drain()
+    })
+  }
+
+  /** @param then told how many bytes were written: all of them, or those before a failure. */
+  function writeAll(bytes: Buffer, from: number, then: (written: number) => void): void {
+    write(descriptor, bytes, from, bytes.length - from, null, (error, written) => {
+      if (error?.code === 'EAGAIN') setTimeout(writeAll, 10, bytes, from, then).unref()
+      else if (!error && from + written < bytes.length) writeAll(bytes, from + written, then)
+      else then(error ? from : bytes.length)
+    })
+  }
+
+  function flush(withinMs = 2_000): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, withinMs)
+      whenFlushed.push(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+      if (isWriting) return
+      // Perhaps it works again.
+      isFailing = false
+      drain()
+    })
+  }
+}
+
+const lineEnd = 10
+
+function countLines(bytes: Buffer, from: number): number {
+  let lines = 0
+  for (let at = bytes.indexOf(lineEnd, from); at >= 0; at = bytes.indexOf(lineEnd, at + 1)) lines++
+  return lines
+}

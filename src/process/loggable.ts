@@ -1,0 +1,109 @@
+/** The most bytes of a line, its end included (ruling X11). */
+export const lineBytesMax = 8_192
+
+/** Of a path so many characters are logged. */
+const pathCharactersMax = 200
+
+/** How long texts may be in a line that is too long, one try after the other. */
+const charactersTried = [2_000, 500, 100, 20]
+
+/** Members and elements beyond these are left out of a line that is too long. */
+const membersMax = 50
+
+/**
+ * What a terminal does not print but obeys (escapes, line ends, what turns the direction of writing) or shows as nothing.
+ * A tab is none, nor is a line feed: JSON escapes it, and `textLine` takes it out.
+ */
+const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
+
+/**
+ * A key, whatever its vendor, and what a client's mistake made of one: to the next character that no such text has. What
+ * is unprintable ends it no more than a letter does. Behind a letter it may be the end of a word (`task-`), unless it is long.
+ */
+const keys =
+  /sk-tri-[^ \n\t/"'`,;()<>…]*|(?<![A-Za-z0-9])sk-[^ \n\t/"'`,;()<>…]{8,}|sk-[^ \n\t/"'`,;()<>…]{32,}|[0-9A-Za-z]{46,}/g
+
+/** The visible beginning of a key, by which people tell keys apart. */
+const visible = /^sk-tri-[0-9A-Za-z]{8}[.:]?$/
+
+/** What in a line of names and numbers wants a closer look: each is a search of its own, which is the fastest way. */
+const suspicious = [
+  /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/,
+  /\\[bfru]/,
+  /sk-(?!tri-[0-9A-Za-z]{8}")/,
+]
+
+/** A text as the log may have it: printable, and without a key, whatever was refused where (ruling U5). */
+export function loggable(text: string): string {
+  return text
+    .replace(keys, (key) => (visible.test(key) ? key : `${key.startsWith('sk-') ? 'sk-' : ''}…`))
+    .replace(unprintable, '?')
+}
+
+/** A path as the log may have it, whoever sent it: ASCII, and of bounded length. */
+export function loggablePath(path: string): string {
+  return loggable(path.slice(0, pathCharactersMax)).replace(/[^\x20-\x7e…]/g, '?')
+}
+
+/** What happened, as a line of JSON: its texts may be anybody's. */
+export function jsonLine(fields: Record<string, unknown>): string {
+  return cleanLine(JSON.stringify(fields, replaceBigint))
+}
+
+/**
+ * A request as a line of JSON. Its fields are names and numbers and a path that is loggable already, so that most lines cost
+ * no more than a look; whatever is found by it goes the way of all others.
+ */
+export function jsonLineOfNames(fields: Record<string, unknown>): string {
+  const line = JSON.stringify(fields)
+  return fits(line) && !suspicious.some((pattern) => pattern.test(line)) ? line : cleanLine(line)
+}
+
+function cleanLine(line: string): string {
+  const plain = JSON.parse(line) as Record<string, unknown>
+  const cleaned = JSON.stringify(clean(plain, Number.POSITIVE_INFINITY))
+  if (fits(cleaned)) return cleaned
+  for (const charactersMax of charactersTried) {
+    const short = JSON.stringify(clean(plain, charactersMax))
+    if (fits(short)) return short
+  }
+  const { time, level, event, id } = plain
+  return JSON.stringify(clean({ time, level, event, id, cut: true }, 100))
+}
+
+/** A line for people. Every line of the log in that format comes from here. */
+export function textLine(text: string): string {
+  const lines = loggable(text).replaceAll('\t', ' ').split('\n')
+  const line = lines.map((one) => one.trim()).join(' | ')
+  if (fits(line)) return line
+  // Cut between characters, and room for the mark.
+  return `${Buffer.from(line)
+    .toString('utf8', 0, lineBytesMax - 8)
+    .replace(/\ufffd$/, '')}…`
+}
+
+export function replaceBigint(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value
+}
+
+function fits(line: string): boolean {
+  return line.length * 3 < lineBytesMax || Buffer.byteLength(line) < lineBytesMax
+}
+
+/** The same data with texts that can be logged, each of so many characters at most. */
+function clean(value: unknown, charactersMax: number): unknown {
+  if (typeof value === 'string') return shorten(loggable(value), charactersMax)
+  if (typeof value !== 'object' || value === null) return value
+  const isShort = Number.isFinite(charactersMax)
+  if (Array.isArray(value))
+    return (isShort ? value.slice(0, membersMax) : value).map((one) => clean(one, charactersMax))
+  const members = Object.entries(value)
+  const kept = isShort ? members.slice(0, membersMax) : members
+  return Object.fromEntries(
+    kept.map(([name, one]) => [shorten(loggable(name), charactersMax), clean(one, charactersMax)]),
+  )
+}
+
+function shorten(text: string, charactersMax: number): string {
+  return text.length <= charactersMax ? text : `${text.slice(0, charactersMax)}…`
+}

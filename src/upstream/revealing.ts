@@ -1,0 +1,61 @@
+/** Last labels by which a host is known. */
+const topDomains =
+  'com|net|org|edu|gov|info|biz|io|ai|dev|cloud|tech|run|systems|network|host|online|site|xyz|internal|local|lan|svc|cluster|app|co|eu|us|uk|de|fr|jp|cn'
+
+/** A host by its last label, whatever stands before it. */
+export const hostName = new RegExp(`(?<=[a-z0-9-])\\.(?:${topDomains})\\b`, 'i')
+
+/**
+ * What a text must not hold when it reaches a client: each row tells how or where the service is hosted (ruling U3).
+ *
+ * No row has a quantifier without an end, so that the work for one character of a text is bounded, whatever the text is
+ * (ruling U11). A row looks for the mark that betrays, and back from it for a character at most, instead of reading a whole
+ * host, address or path.
+ */
+export const revealing: readonly RegExp[] = [
+  // URLs and e-mail addresses.
+  /(?<=[a-z0-9+.-]):\/\//i,
+  /(?<=[\w.+-])@[\w-]{1,63}\.\w/,
+  // IPv4, with or without port; IPv6.
+  /\b\d{1,3}(?:\.\d{1,3}){3}\b/,
+  /\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b|::[0-9a-f]{1,4}\b/i,
+  // Host names, by their last label or by port.
+  hostName,
+  /\blocalhost\b|(?<=[a-z0-9.-]):\d{2,5}\b/i,
+  // Keys with the prefix of a vendor.
+  /\b(?:sk|pk|rk|key|xai|gsk|AIza|ghp|hf|Bearer)[-_ ][A-Za-z0-9_-]{6}/,
+  // Accounts, organisations, projects, deployments and requests by id.
+  /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request|user)[-_ ][A-Za-z-]{0,32}\d[\w-]{3}/i,
+  /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request)[-_ ]id\b/i,
+  /\barn:|\b\d{12}\b/i,
+  // Regions.
+  /\b(?:us|eu|ap|sa|ca|me|af|il|europe|asia|australia|northamerica|southamerica)-(?:gov-)?(?:north|south|east|west|central){1,2}-?\d\b/i,
+  /\b(?:east|west|north|south|central|sweden|france|germany|japan|korea|norway|uk|canada|brazil|australia|switzerland){1,3}(?:us|europe|asia|central|east|west|north|south)\d?\b/i,
+  // Providers and serving software.
+  /\b(?:anthropic|openai|azure|aws|amazon|bedrock|vertex|google|gemini|deepseek|mistral|groq|together[. ]?(?:ai|computer)|fireworks|openrouter|xai|x\.ai|moonshot|dashscope|alibaba|cohere|cloudflare|nvidia|vllm|sglang|ollama|llama\.cpp|litellm|triton|tensorrt|nginx|envoy|istio|tgi|simulator)\b/i,
+  // File paths, but for pointers into the request.
+  /(?:^|[\s"'`(=[<,])\/(?!(?:messages|input|tools)\/)[\w.-]{1,255}\/[\w.-]/,
+  /[A-Z]:\\/,
+  // A program that fell over, and its files.
+  /\btraceback\b/i,
+  /(?<=[\w-])\.(?:py|pyc|pyx|cpp|cu|so|safetensors|gguf|onnx)\b/,
+]
+
+/** An id by its form alone. */
+const uuid = /\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/i
+
+const capitals = /^[A-Z0-9]{16}/
+const small = /[a-z_]/
+
+/** The name of a feature with the day it began, which says nothing of anybody. */
+const datedName = /^(?:[a-z]{1,24}[-_]){1,6}20\d\d[-_]?\d\d[-_]?\d\d$/
+
+/** From this length on, in characters, a word of letters and digits is taken for a key or an id. */
+const longCharacters = 28
+
+/** Whether a word, as `[A-Za-z0-9_-]` goes, looks like a key or an id that nobody reads. */
+export function isKeyLike(word: string): boolean {
+  if (!/\d/.test(word)) return false
+  if (uuid.test(word) || word.split('-').some((part) => capitals.test(part) && !small.test(part))) return true
+  return word.length >= longCharacters && /[A-Za-z]/.test(word) && !datedName.test(word)
+}

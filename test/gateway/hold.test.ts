@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Entered } from '../../src/accounts/admission.ts'
+import type { Config } from '../../src/config/config.ts'
+import { takeHold } from '../../src/gateway/admit.ts'
+import type { Exchange } from '../../src/gateway/exchange.ts'
+import { modelOf } from '../native/models.ts'
+
+/** What is held for 100 input tokens at 2 and an output of at most the cap at 10 credits per million, in nano-credits. */
+function held(holdOutputTokens: Config['billing']['holdOutputTokens'], outputTokensCap: number): bigint {
+  let heldNanos = 0n
+  const entered = {
+    admit: (nanos: bigint) => {
+      heldNanos = nanos
+      return { ok: true, release() {} }
+    },
+  } as unknown as Entered
+  const prices = { ...modelOf('chat').prices, inputNanos: 2_000_000_000n, outputNanos: 10_000_000_000n }
+  const exchange = { outputTokensCap, inputTokensEstimate: 100 } as Exchange
+  takeHold({ billing: { holdOutputTokens } } as Config, entered, modelOf('chat', { prices }), exchange)
+  return heldNanos
+}
+
+test('C2 a hold assumes the cap, and at most hold_output_tokens', () => {
+  assert.equal(held(1_024, 50), 200_000n + 500_000n)
+  assert.equal(held(1_024, 128_000), 200_000n + 10_240_000n)
+})
+
+test('B19 C16 hold_output_tokens: cap holds what the cap can cost', () => {
+  assert.equal(held('cap', 50), 200_000n + 500_000n)
+  assert.equal(held('cap', 128_000), 200_000n + 1_280_000_000n)
+})

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Model, WireName } from '../../src/catalog/model.ts'
+import { profileNames, resolveProfile } from '../../src/catalog/profiles.ts'
+import { GatewayError } from '../../src/errors.ts'
+import { checkFields } from '../../src/wires/requests/checks.ts'
+import { ClientBody } from '../../src/wires/requests/client-body.ts'
+import { wires } from '../../src/wires/wires.ts'
+import { modelOf } from './models.ts'
+
+type Fields = Record<string, unknown>
+
+function adapt(wire: WireName, fields: Fields | string, more: Partial<Model> = {}): Fields {
+  const base = { model: 'm', ...(wire === 'messages' && { max_tokens: 5 }), [fieldOf[wire]]: [] }
+  const text = typeof fields === 'string' ? fields : JSON.stringify({ ...base, ...fields })
+  const body = new ClientBody(Buffer.from(text))
+  checkFields(wires[wire], body)
+  const context = { scopedKey: undefined, isOurSeal: () => false }
+  return JSON.parse(wires[wire].native.adaptRequest(body, modelOf(wire, more), context).body.toString())
+}
+
+const fieldOf = { messages: 'messages', chat: 'messages', responses: 'input' } as const
+
+function refusedAt(path: string) {
+  return (error: unknown) => {
+    assert.ok(error instanceof GatewayError)
+    assert.equal(error.code, 'invalid_body')
+    assert.equal(error.param, path.split(/[.[]/)[0])
+    assert.ok(error.message.startsWith(`${path}: `), error.message)
+    return true
+  }
+}
+
+const turn = (...content: unknown[]) => [{ role: 'user', content }]
+const hosted = { type: 'mcp', server_url: 'https://x.example' }
+
+const hostedCases: [WireName, string, Fields][] = [
+  ['chat', 'web_search_options', { web_search_options: {} }],
+  ['chat', 'plugins', { plugins: [{ id: 'web' }] }],
+  ['chat', 'search_parameters', { search_parameters: { mode: 'on' } }],
+  ['chat', 'tools[0]', { tools: [{ type: 'web_search' }] }],
+  ['messages', 'mcp_servers', { mcp_servers: [{ type: 'url', url: 'https://x.example' }] }],
+  ['messages', 'container', { container: { skills: [] } }],
+  ['messages', 'tools[0]', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+  [
+    'messages',
+    'messages[0].content[0].tool[0]',
+    {
+      messages: [
+        {
+          role: 'system',
+          content: [{ type: 'tool_addition', tool: { type: 'tool_definition', definition: { type: 'mcp_toolset' } } }],
+        },
+      ],
+    },
+  ],
+  ['responses', 'tools[0]', { tools: [hosted] }],
+  ['responses', 'input[0].tools[0]', { input: [{ type: 'additional_tools', tools: [hosted] }] }],
+]
+
+for (const [wire, path, fields] of hostedCases) {
+  test(`B12 C7 U12 what calls a tool of the provider's passes, or is refused where the entry says so: ${wire} ${path}`, () => {
+    assert.doesNotThrow(() => adapt(wire, fields))
+    assert.throws(() => adapt(wire, fields, { hostedTools: 'refuse' }), refusedAt(path))
+  })
+}
+
+const image = (url: string) => ({ type: 'image_url', image_url: { url } })
+const block = (source: Fields) => ({ type: 'image', source })
+const result = (...content: unknown[]) => ({ type: 'tool_result', tool_use_id: 't', content })
+
+const mediaCases: [WireName, string, Fields][] = [
+  ['chat', 'messages[0].content[0].image_url', { messages: turn(image('http://169.254.169.254/latest')) }],
+  [
+    'chat',
+    'messages[0].content[1].image_url',
+    { messages: turn({ type: 'text', text: 'x' }, image('file:///etc/passwd')) },
+  ],
+  [
+    'chat',
+    'messages[0].content[0].video_url',
+    { messages: turn({ type: 'video_url', video_url: { url: 'https://x.example' } }) },
+  ],
+  ['chat', 'messages[0].content[0].audio_url', { messages: turn({ type: 'audio_url', audio_url: 'ftp://x.example' }) }],
+  [
+    'messages',
+    'messages[0].content[0].source.url',
+    { messages: turn(block({ type: 'url', url: 'https://x.example' })) },
+  ],
+  [
+    'messages',
+    'messages[0].content[0].content[0].source.url',
+    { messages: turn(result(block({ type: 'url', url: 'https://x.example' }))) },
+  ],
+  [
+    'messages',
+    'messages[0].content[0].source.content[0].source.url',
+    {
+      messages: turn({
+        type: 'document',
+        source: { type: 'content', content: [block({ type: 'url', url: 'http://x' })] },
+      }),
+    },
+  ],
+  [
+    'responses',
+    'input[0].content[0].image_url',
+    { input: turn({ type: 'input_image', image_url: 'https://x.example' }) },
+  ],
+  ['responses', 'input[0].content[0].file_url', { input: turn({ type: 'input_file', file_url: 'https://x.example' }) }],
+  [
+    'responses',
+    'input[0].output[0].image_url',
+    {
+      input: [{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_image', image_url: 'http://x' }] }],
+    },
+  ],
+]
+
+for (const [wire, path, fields] of mediaCases) {
+  test(`B13 U12 an address that the upstream would fetch passes, or is refused: ${wire} ${path}`, () => {
+    assert.doesNotThrow(() => adapt(wire, fields))
+    assert.throws(() => adapt(wire, fields, { remoteMedia: 'refuse' }), refusedAt(path))
+  })
+}
+
+test('B13 U12 an address is found behind escapes, and in the last of repeated members', () => {
+  const bodies = [
+    String.raw`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image\u005furl":{"\u0075rl":"\u0068ttp://x"}}]}]}`,
+    `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,x"},"image_url":{"url":" http://x"}}]}]}`,
+  ]
+  for (const body of bodies) {
+    assert.throws(() => adapt('chat', body, { remoteMedia: 'refuse' }), refusedAt('messages[0].content[0].image_url'))
+  }
+})
+
+test('U12 data, links in texts and addresses in the arguments of calls are no media that is fetched', () => {
+  const data = 'data:image/png;base64,AA=='
+  const passing: [WireName, Fields][] = [
+    [
+      'chat',
+      {
+        messages: turn(image(data), image(` ${data.toUpperCase()}`), {
+          type: 'text',
+          text: '"image_url" https://x.example',
+        }),
+      },
+    ],
+    [
+      'messages',
+      {
+        messages: [
+          {
+            role: 'assistant',
+            content: [
+              { type: 'tool_use', id: 't', name: 'f', input: { type: 'url', url: 'https://x.example', file_id: 'f' } },
+            ],
+          },
+        ],
+      },
+    ],
+    ['messages', { messages: turn({ type: 'search_result', source: 'https://x.example', title: 't', content: [] }) }],
+    ['responses', { input: turn({ type: 'input_image', image_url: data }) }],
+    ['responses', { input: 'look at "image_url": https://x.example' }],
+  ]
+  for (const [wire, fields] of passing) {
+    assert.doesNotThrow(() => adapt(wire, fields, { remoteMedia: 'refuse', storedFiles: 'refuse' }))
+  }
+})
+
+const storedCases: [WireName, string, Fields][] = [
+  ['chat', 'messages[0].content[0].file.file_id', { messages: turn({ type: 'file', file: { file_id: 'file-1' } }) }],
+  ['messages', 'messages[0].content[0].source.file_id', { messages: turn(block({ type: 'file', file_id: 'file_1' })) }],
+  ['messages', 'messages[0].content[0].file_id', { messages: turn({ type: 'container_upload', file_id: 'file_1' }) }],
+  ['responses', 'input[0].content[0].file_id', { input: turn({ type: 'input_file', file_id: 'file-1' }) }],
+  ['responses', 'prompt', { prompt: { id: 'pmpt_1' } }],
+]
+
+for (const [wire, path, fields] of storedCases) {
+  test(`B12 U12 what the provider stores passes, or is refused: ${wire} ${path}`, () => {
+    assert.doesNotThrow(() => adapt(wire, fields))
+    assert.throws(() => adapt(wire, fields, { storedFiles: 'refuse' }), refusedAt(path))
+  })
+}
+
+test('B13 U12 self-hosted servers are not given addresses by default, providers are', () => {
+  const refusing = profileNames.filter((name) =>
+    (['chat', 'messages', 'responses'] as const).some((wire) => {
+      try {
+        return resolveProfile(wire, name).remoteMedia === 'refuse'
+      } catch {
+        return false
+      }
+    }),
+  )
+  assert.deepEqual(refusing.sort(), ['llama-cpp', 'ollama', 'vllm'])
+  for (const wire of ['chat', 'messages', 'responses'] as const)
+    assert.equal(resolveProfile(wire, 'vllm').remoteMedia, 'refuse')
+})
+
+test('B12 C7 fields that cost beyond the tokens, or get around the cap, are dropped unless the entry allows them', () => {
+  const fields = {
+    service_tier: 'priority',
+    speed: 'fast',
+    inference_geo: 'us',
+    priority: 9,
+    best_of: 20,
+    n_predict: 99_999,
+    chat_template: '{{ x }}',
+  }
+  const kept = (more: Partial<Model>) => Object.keys(adapt('chat', fields, more)).filter((name) => name in fields)
+  assert.deepEqual(kept({}), [])
+  assert.deepEqual(kept({ allowedFields: new Set(Object.keys(fields)) }), Object.keys(fields))
+  const free = { service_tier: 'default', priority: 0, best_of: 1 }
+  assert.deepEqual(
+    Object.keys(adapt('chat', free)).filter((name) => name in free),
+    Object.keys(free),
+  )
+})
+
+test('B12 C7 spec 1.7 a chat request stores nothing, and asks for at most 128 choices and no audio', () => {
+  assert.equal(adapt('chat', { store: true })['store'], false)
+  assert.equal('store' in adapt('chat', {}), false)
+  const refused = (fields: Fields, param: string) =>
+    assert.throws(
+      () => adapt('chat', fields),
+      (error) => error instanceof GatewayError && error.code === 'invalid_body' && error.param === param,
+    )
+  refused({ n: 129 }, 'n')
+  refused({ modalities: ['text', 'audio'] }, 'modalities')
+  refused({ audio: { voice: 'x' } }, 'audio')
+  assert.equal(adapt('chat', { n: 128, modalities: ['text'] })['n'], 128)
+})

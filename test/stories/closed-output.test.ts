@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join, resolve } from 'node:path'
+import test from 'node:test'
+import { atEnd } from '../support/at-end.ts'
+import { testFolder } from '../support/folder.ts'
+import { listen } from '../support/listen.ts'
+import { until } from '../support/waiting.ts'
+
+/* The program whose output nobody takes: what it prints is lost, and it serves (B24). */
+
+const program = resolve(import.meta.dirname, '../../bin/triwire.mjs')
+
+type Started = { child: ChildProcess; log(): string }
+
+/** @param stdout a descriptor, or a pipe whose other end is closed at once. */
+function serve(stdout: number | 'pipe', { stderr, port = 0 }: { stderr?: number; port?: number } = {}): Started {
+  const folder = testFolder('output')
+  const path = join(folder, 'stderr')
+  const descriptor = stderr ?? openSync(path, 'a')
+  const child = spawn(
+    process.execPath,
+    [program, 'serve', '--listen', `127.0.0.1:${port}`, '--admin-listen', '127.0.0.1:0'],
+    { cwd: folder, env: { ...process.env, NODE_NO_WARNINGS: '1' }, stdio: ['ignore', stdout, descriptor] },
+  )
+  atEnd(() => child.kill('SIGKILL'))
+  child.stdout?.destroy()
+  closeSync(descriptor)
+  return { child, log: () => (existsSync(path) ? readFileSync(path, 'utf8') : '') }
+}
+
+function openFull(): number {
+  return openSync('/dev/full', 'w')
+}
+
+const outputs: [string, () => number | 'pipe'][] = [
+  ['a full disk', openFull],
+  ['a pipe that nobody reads', () => 'pipe'],
+]
+for (const [name, stdout] of outputs) {
+  test(`B24: a stdout that is ${name} at the start does not end the server`, async () => {
+    const { child, log } = serve(stdout())
+    await until(() => log().includes('"listening"') || child.exitCode !== null, 'it listens')
+    const [, address] = /"address":"([^"]+)"/.exec(log())!
+    // The lines on stdout come behind the one of the log: by now, or never, they have ended it.
+    for (let i = 0; i < 20; i++) assert.equal((await fetch(`http://${address}/v1/models`)).status, 200)
+    child.kill('SIGINT')
+    await until(() => child.exitCode !== null, 'it ends')
+    assert.equal(child.exitCode, 0)
+    assert.doesNotMatch(log(), /uncaught/)
+    assert.match(log(), /"event":"stopped"/)
+  })
+}
+
+test('B24: a server that can write neither its log nor anything else runs until it is told to stop', async () => {
+  const reserved = createServer()
+  const port = await listen(reserved)
+  await new Promise((done) => reserved.close(done))
+  const { child } = serve(openFull(), { stderr: openFull(), port })
+  const ask = () => fetch(`http://127.0.0.1:${port}/v1/models`).catch(() => undefined)
+  await until(async () => (await ask())?.status === 200 || child.exitCode !== null, 'it answers')
+  for (let i = 0; i < 20; i++) assert.equal((await ask())?.status, 200)
+  child.kill('SIGINT')
+  await until(() => child.exitCode !== null, 'it ends')
+  assert.equal(child.exitCode, 0)
+})
