@@ -5,6 +5,7 @@ import { createThrottle, createWindows, type LocalThrottle, type LocalWindows } 
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { Address, Config } from '../config/config.ts'
 import { type Gateway, tick } from '../gateway/gateway.ts'
+import { createReaders } from '../gateway/readers.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
 import { createAdmin } from '../http/admin.ts'
@@ -59,6 +60,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const nowMs = parts.nowMs ?? Date.now
   const clockMs = parts.clockMs ?? (() => performance.now())
   const { config } = parts
+  // What can be refused comes before what would have to be ended again.
+  const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const snapshots = createSnapshots(openSnapshot(config))
   const listeners: readonly RecordListener[] = [log.access]
   let windows = openWindows(config)
@@ -83,9 +86,9 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     clockMs,
     deliveries: new Set(),
     lingering: new Set(),
-    gone: { count: 0 },
+    readers: createReaders(),
     isShedding: () => load.isShedding,
-    sealer: createSealer(readSealKey(config.sealKey, config.store)),
+    sealer,
     scopeKey,
     reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),
   }

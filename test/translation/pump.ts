@@ -50,7 +50,7 @@ export type Told = {
   json: string | undefined
   /** What is billed. */
   usage: Usage
-  /** The upstream is to be hung up before it has ended. */
+  /** A stop of ours has ended the answer, and the model has not told its figures. */
   isCancelled: boolean
   /** What the client hears of a failure before anything was shown, as an ordinary error response. */
   refusal: ErrorFacts | undefined
@@ -168,12 +168,16 @@ function play(setting: Setting, chunks: readonly Uint8Array[], end: 'clean' | 'r
     if (!isOver(relay)) text += relay.push(chunk)
     if (!isOver(whole)) whole.push(chunk)
   }
-  if (end === 'clean' && !isOver(relay)) text += relay.end()
-  if (end === 'clean' && !isOver(whole)) whole.end()
+  if (!isOver(relay)) text += end === 'clean' ? relay.end() : relay.breakOff()
+  if (!isOver(whole)) {
+    if (end === 'clean') whole.end()
+    else whole.breakOff()
+  }
   return tell(setting, relay, text, whole)
 }
 
-const isOver = ({ state }: { state: TranslatedStream['state'] }) => state !== 'unseen' && state !== 'shown'
+/** Behind a stop of ours it is read on for its figures (ruling C12). */
+const isOver = ({ isSpent }: { isSpent: boolean }) => isSpent
 
 /** What a delivery makes of an answer that is over, or that nothing more will come of. */
 function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: string, folded: TranslatedWhole): Told {
@@ -184,6 +188,7 @@ function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: s
     estimateInput: () => head.inputTokensEstimate,
     estimateOutput: () => relay.estimateOutput(),
     outputTokensCap: 4096,
+    bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
   })
   const whole = folded.whole()
   const told = { usage, isCancelled: relay.state === 'stopped' }
@@ -233,7 +238,7 @@ function chunksOf(script: string, cut: NonNullable<Arrival['cut']>): Uint8Array[
 /** A model that speaks in events of ours, so that a law can be tried on any run of them. */
 const eventSource: Translator = {
   ...spoken.chat.translator,
-  createDecoder: () => ({ push: (frame) => [JSON.parse(frame.data) as AnswerEvent], end: () => [] }),
+  createDecoder: () => ({ isEnough: false, push: (frame) => [JSON.parse(frame.data) as AnswerEvent], end: () => [] }),
 }
 
 function foldOf(events: readonly BilledEvent[]): { answer: Answer } | { fault: Fault } | 'none' {

@@ -9,11 +9,16 @@ import {
   commonValues,
   droppedFields,
   type MemberValues,
+  sentFields,
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
-import { checkReach } from '../requests/reach.ts'
+import { checkReach, isSelfContained } from '../requests/reach.ts'
+import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
+
+/** Its author's tools are functions; some providers run one of their own. */
+const hostedWords = ['_search']
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
 
@@ -39,7 +44,9 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   return {
     body: adaptBody(body, values, edits),
     stream,
+    isSelfContained: isSelfContained(body, hostedWords),
     outputTokensCap,
+    mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values, capFields),
   }
 }

@@ -9,11 +9,16 @@ import {
   commonValues,
   droppedFields,
   type MemberValues,
+  sentFields,
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
-import { checkReach } from '../requests/reach.ts'
+import { checkReach, isSelfContained } from '../requests/reach.ts'
+import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { markClientBody } from './cache-marks.ts'
+
+/** Types of tools that the provider runs end in a day; so do those that the client runs. */
+const hostedWords = ['_202', '_toolset']
 
 /** The smallest thinking budget the wire knows. */
 const thinkingBudgetMin = 1_024
@@ -32,7 +37,9 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   return {
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
+    isSelfContained: isSelfContained(body, hostedWords),
     outputTokensCap,
+    mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values, ['user']),
   }
 }

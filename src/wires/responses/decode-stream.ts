@@ -1,11 +1,9 @@
 import { asObject } from '../../bytes/json.ts'
-import type { SseFrame } from '../../bytes/sse.ts'
-import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerEvent } from '../../inference/answer.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { objectsOf, readFrame, stringOf, unreadable } from '../answers/read-answer.ts'
+import type { Decoder } from '../wire.ts'
 import { type Incoming, IncomingItems, type ItemKind } from './incoming-items.ts'
 import { ItemTeller } from './item-teller.ts'
 import { decodeIncomplete } from './stop-reasons.ts'
@@ -15,10 +13,12 @@ import { decodeUsage } from './usage.ts'
  * A model's stream. Complete is only what the terminal event says. What a `done` event holds and no delta has told is
  * told then; what contradicts the deltas ends the answer, since nobody could take back what a client has seen.
  */
-export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
+export function createDecoder(profile: Profile): Decoder {
   const narrator = createNarrator()
   const reader = new AnswerReader(narrator, profile)
   return {
+    // Only the terminal event says so (ruling T19).
+    isEnough: false,
     push(frame) {
       if (narrator.isOver) return []
       const object = readFrame(frame, narrator)
@@ -55,7 +55,8 @@ export class AnswerReader {
       case 'response.queued':
         return this.#narrator.start()
       case 'response.output_item.added':
-        return this.#begin(object, asObject(object['item']) ?? {})
+        this.#begin(object, asObject(object['item']) ?? {})
+        return this.#markReasoning(object, true)
       case 'response.output_text.delta':
         return this.#tell(object, 'message', 'text', `${object['content_index']}`, object['delta'])
       case 'response.refusal.delta':
@@ -73,7 +74,8 @@ export class AnswerReader {
       case 'response.function_call_arguments.done':
         return this.#tellRest(object, 'function_call', 'tool_call', '', object['arguments'])
       case 'response.output_item.done':
-        return this.#complete(object, asObject(object['item']) ?? {})
+        this.#complete(object, asObject(object['item']) ?? {})
+        return this.#markReasoning(object, false)
       case 'response.completed':
       case 'response.incomplete':
         return this.finish(type.slice('response.'.length), asObject(object['response']) ?? {})
@@ -131,6 +133,11 @@ export class AnswerReader {
 
   #complete(place: Members, item: Members) {
     this.#teller.complete(this.#items.find(place, item) ?? this.#items.add(place, item), item)
+  }
+
+  /** Most reasoning tells nothing of itself but that it begins and ends (ruling C12). */
+  #markReasoning(object: Members, begins: boolean) {
+    if (asObject(object['item'])?.['type'] === 'reasoning') this.#narrator.alive(begins)
   }
 
   #fail(error: unknown, counters: unknown) {
