@@ -22,6 +22,6 @@ export type Cell = {
   seconds: number
 }
 
-export type After = 'recovers' | 'gives up'
+export type After = 'recovers' | 'gives up' | 'runs half a call'
 
 export const wires = ['messages', 'chat', 'responses'] as const satisfies readonly WireName[]

@@ -40,14 +40,15 @@ Copilot on messages asks translated models in its first turn only: their thinkin
 
 Before a good answer the model says 429 with \`retry-after: 1\`, 529, or 500, or it breaks its stream off in a text or behind
 the arguments of a call. A row says with which models the agent then comes to its end; "all" stands for every kind, and a kind
-that no cell of the row names was not tried. No agent may run anything of the broken call.
+that no cell of the row names was not tried. No agent may run
+anything of the broken call; one does, also straight at the model.
 
 ${afterTable(cells)}
 
 ${stories.map(tell).join('\n')}
 
 ${failed.length === 0 ? '' : `## What failed\n\n${failed.flatMap(reasons).join('\n')}\n\n`}${
-  omitted.length === 0 ? '' : `## What cannot be asked\n\n${[...new Set(omitted.flatMap(omissions))].join('\n')}\n\n`
+  omitted.length === 0 ? '' : `## What cannot be asked\n\n${omissions(cells).join('\n')}\n\n`
 }## What does not run offline
 
 - Claude Code's web search and web fetch, Codex's hosted web search, Copilot's GitHub tools: they are the vendors' own
@@ -99,8 +100,14 @@ function reasons({ client, clientWire, modelWire, failures }: Cell): string[] {
   ]
 }
 
-function omissions({ client, clientWire, modelWire, omitted }: Cell): string[] {
-  return omitted.map((text) => `- ${client}, ${clientWire} to ${modelWire}: ${text}`)
+/** A line for each client and reason; the wires are named where it is not so on all. */
+function omissions(cells: readonly Cell[]): string[] {
+  const told = cells.flatMap((cell) => cell.omitted.map((text) => ({ cell, line: `${cell.client}: ${text}` })))
+  return [...Map.groupBy(told, ({ line }) => line)].map(([line, found]) => {
+    const all = cells.filter(({ client }) => client === found[0]!.cell.client)
+    const pairs = found.map(({ cell }) => `${cell.clientWire} to ${cell.modelWire}`)
+    return found.length === all.length ? `- ${line}` : `- ${line} (${pairs.join(', ')})`
+  })
 }
 
 /** A row for each client and wire; where models of different wires differ, the wires are named. */
@@ -112,7 +119,8 @@ function afterTable(cells: readonly Cell[]): string {
       const survived = found.filter(({ after }) => after?.[name] === 'recovers')
       if (survived.length === wires.length) return 'all'
       const told = survived.map(({ modelWire }) => modelWire).join(', ')
-      return survived.length === found.length ? told : `${told} **gives up**`.trim()
+      const lost = new Set(found.flatMap(({ after }) => (after?.[name] === 'recovers' ? [] : [after?.[name]])))
+      return survived.length === found.length ? told : `${told} **${[...lost].join(', ')}**`.trim()
     })
     return `| ${row} | ${shown.join(' | ')} |`
   })

@@ -101,7 +101,7 @@ async function runStories(): Promise<Story[]> {
 function describe(cell: Cell): string {
   const { failures, seconds, after = {} } = cell
   const head = `${markOf(cell)} ${nameOf(cell)}, ${seconds.toFixed(1)} s`
-  const deadly = Object.entries(after).flatMap(([name, what]) => (what === 'gives up' ? [name] : []))
+  const deadly = Object.entries(after).flatMap(([name, what]) => (what === 'recovers' ? [] : [name]))
   return [
     head,
     ...(deadly.length > 0 ? [indent(`gives up after ${deadly.join(', ')}`)] : []),

@@ -42,6 +42,8 @@ export type Agent = {
   isSerial?: boolean
   /** The answer is in its output, unless it shows none. */
   isSilent?: boolean
+  /** It runs a call that was cut, also straight at the model. */
+  runsHalfCalls?: boolean
   /** After these it gives up, also straight at the model, by wire. */
   givesUp?: Partial<Record<WireName, readonly FailureName[]>>
 }

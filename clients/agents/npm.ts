@@ -1,4 +1,4 @@
-import { type Agent, everyWire, failureNames } from './agent.ts'
+import { type Agent, everyWire } from './agent.ts'
 
 const cuts = ['cut in text', 'cut in a call'] as const
 
@@ -154,7 +154,8 @@ const terminal: readonly Agent[] = [
     },
     keyed: ['chat', 'messages'],
     reasons: [],
-    givesUp: { chat: cuts, messages: failureNames },
+    givesUp: { chat: ['cut in a call'], messages: ['500', 'cut in a call'] },
+    runsHalfCalls: true,
   },
   {
     client: 'cline',
