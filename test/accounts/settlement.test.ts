@@ -59,6 +59,13 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
   /** Of the spool, with what it had taken by then. */
   const closings: string[][] = []
   let canStart = true
+  let gate: Promise<void> | undefined
+  /** Posters start no more until what it returns is called. */
+  const holdStarts = () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    gate = promise
+    return resolve
+  }
   const spool: Spool = {
     async append(debits) {
       if (spoolFails) throw new Error('no disk')
@@ -73,6 +80,7 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
   }
   const settlement = new Settlement({
     async startPoster() {
+      await gate
       if (!canStart) throw new Error('cannot start')
       const poster = new Hand()
       posters.push(poster)
@@ -102,7 +110,20 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
     canStart = false
   }
   const balance = balances.get('acct_1')!
-  return { settlement, balances, balance, posters, spooled, closings, events, fatals, pass, debit, refuseStarts }
+  return {
+    settlement,
+    balances,
+    balance,
+    posters,
+    spooled,
+    closings,
+    events,
+    fatals,
+    pass,
+    debit,
+    refuseStarts,
+    holdStarts,
+  }
 }
 
 test('C3 a debit is over when it is durable, and by then the balance is what the ledger says', async () => {
@@ -285,4 +306,15 @@ test('F-S1 a debit that nobody could take is refused with what the spool failed 
   await turn()
   await pass(5_000)
   await refused
+})
+
+test('F-P15 a poster that was still starting when the settlement closed is closed as well', async () => {
+  const { settlement, posters, holdStarts } = await open()
+  const letStart = holdStarts()
+  await posters[0]!.die()
+  await settlement.close()
+  assert.equal(posters.length, 1)
+  letStart()
+  await turn()
+  assert.deepEqual([posters.length, posters[1]?.isClosed], [2, true])
 })
