@@ -157,6 +157,8 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
   ['ECONNRESET', 'upstream_reset'],
   ['EPIPE', 'upstream_reset'],
   ['UND_ERR_SOCKET', 'upstream_reset'],
+  ['EMFILE', 'no_descriptors'],
+  ['ENFILE', 'no_descriptors'],
 ])
 
 function judgeError(error: Error, { socket, bytesRead }: Line): TransportFault {
