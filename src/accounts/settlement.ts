@@ -39,6 +39,8 @@ export class Settlement implements Ledger {
   readonly #options: SettlementOptions
   readonly #waiting = new Map<string, Waiting>()
   readonly #overdue = new Map<string, DebitRow>()
+  /** Of the overdue, those that are on the disk in the spool. */
+  readonly #spooled = new Set<string>()
   #poster: Poster | undefined
   #outbox: DebitRow[] = []
   #hasRestarted = false
@@ -103,15 +105,23 @@ export class Settlement implements Ledger {
     this.#options.onFatal(error)
   }
 
-  /** Waits for what is under way, for a deadline at most, and spools the rest. No debit may come after it. */
+  /**
+   * Waits for what is not on the disk yet, for a deadline at most, and spools the rest. It takes no longer than that,
+   * whatever the store does (B14). No debit may come after it.
+   */
   async close(): Promise<void> {
-    if (!this.#isLost && this.unsettled > 0) await this.#settled()
+    if (!this.#isLost && !this.#isSafe()) await this.#settled()
     this.#isClosed = true
-    await this.#poster?.close()
-    // What the deadline has not yet spooled is spooled now.
+    // What the deadline has not yet spooled is spooled now, before the poster ends that may yet bring it in.
     this.#isLost = true
     this.sweep()
+    await this.#poster?.close()
     await this.#options.spool.close()
+  }
+
+  /** Whether the process may die: every debit is in the ledger or in the spool. */
+  #isSafe(): boolean {
+    return this.#waiting.size === 0 && this.#spooled.size === this.#overdue.size
   }
 
   #settled(): Promise<void> {
@@ -169,7 +179,7 @@ export class Settlement implements Ledger {
     // Behind the debts: what is owed no longer is part of what the store says now.
     for (const [accountId, storedNanos] of balances) this.#options.balances.set(accountId, storedNanos)
     if (wasBehind && this.#overdue.size === 0) this.#clearSpool()
-    if (this.unsettled === 0) this.#closing?.proceed()
+    if (this.#isSafe()) this.#closing?.proceed()
   }
 
   #settleOne(row: DebitRow, posting: Posting): void {
@@ -179,6 +189,7 @@ export class Settlement implements Ledger {
     // Settled before: it was posted again by a second poster.
     if (!debit && !isOverdue) return
     this.#waiting.delete(requestId)
+    this.#spooled.delete(requestId)
     if (isOverdue) this.#options.balances.owe(accountId, -amountNanos)
     if (posting === 'conflict' || posting === 'rejected')
       this.#options.log('error', `ledger_${posting}`, { ...row, amountNanos: `${amountNanos}`, prices: undefined })
@@ -197,6 +208,8 @@ export class Settlement implements Ledger {
     spool.append(rows).then(
       () => {
         log('error', 'ledger_unsettled', { spooled: rows.length, overdue: this.#overdue.size })
+        for (const { requestId } of rows) if (this.#overdue.has(requestId)) this.#spooled.add(requestId)
+        if (this.#isSafe()) this.#closing?.proceed()
         for (const { resolve } of late) resolve('spooled')
       },
       (error: Error) => {

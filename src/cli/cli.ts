@@ -3,6 +3,7 @@
  * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
  */
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { releaseSignals } from '../../bin/signals.mjs'
 import pkg from '../../package.json' with { type: 'json' }
 import { addAccountCommands } from './account.ts'
 import { addConfigCommands } from './config.ts'
@@ -21,6 +22,10 @@ const program = new Command('triwire')
   .option('--json', 'print data as JSON')
   .showHelpAfterError('Run with --help to see what there is.')
   .exitOverride()
+  // Only a server has an answer to them, and takes them over when it has started.
+  .hook('preAction', (_, action) => {
+    if (action.name() !== 'serve') releaseSignals()
+  })
 
 program
   .command('serve')

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { type Head, parseHead } from '../accounts/chain.ts'
-import { type Grouping, groupings } from '../accounts/entries.ts'
+import { type Grouping, groupings, type Verdict, type VerifyOptions } from '../accounts/entries.ts'
 import { readLogs } from './access-log.ts'
 import { formatCsv, formatLines, formatTotals, toDebit, toLine, toTotal } from './entry-lines.ts'
 import { addFilters, type FilterOptions, readFilter } from './filters.ts'
@@ -46,7 +46,7 @@ export function addLedgerCommands(program: Command): void {
     .action(async ({ log, against }: { log?: string[]; against?: Head }, command: Command) => {
       const lines = log && (await readLogs(log))
       const { priceNanos } = await import('../catalog/model.ts')
-      const { findings, head } = await withStore(command, (books) => books.audit({ priceNanos, log: lines, against }))
+      const { findings, head } = await auditStore(command, { priceNanos, log: lines, against })
       const ok = !findings.length
       print(command, { ok, findings, head: head ?? null }, () =>
         ok ? `the ledger is right\nhead ${head}` : findings.join('\n'),
@@ -61,6 +61,17 @@ export function addLedgerCommands(program: Command): void {
         await pipeline(Readable.from(formatCsv(entries)), process.stdout, { end: false })
       }),
     )
+}
+
+/** A file that is too damaged to be opened is found by verify too. */
+async function auditStore(command: Command, options: VerifyOptions): Promise<Verdict> {
+  const { DamageError } = await import('../store/sqlite/open.ts')
+  try {
+    return await withStore(command, (books) => books.audit(options))
+  } catch (error) {
+    if (error instanceof DamageError) return { findings: [error.message], head: undefined }
+    throw error
+  }
 }
 
 function readCount(text: string): number {

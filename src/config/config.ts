@@ -23,6 +23,8 @@ export type Upstream = {
 
 /** Everything that can be set, checked, frozen, with every default. Times in ms, sizes in bytes. */
 export type Config = {
+  /** Absolute path of the file it was read from; undefined where there was none. */
+  file: string | undefined
   listen: Address
   adminListen: Address
   /** Absolute path of the SQLite file. */

@@ -28,7 +28,29 @@ const overrides = [
  * @throws ConfigError with everything that is wrong.
  */
 export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): Config {
-  const file = findFile(options, env, cwd)
+  return load(findFile(options, env, cwd), options, env, cwd)
+}
+
+/**
+ * The configuration as it is by now: from the file that was read at the start and no other, from none where there was none
+ * (ruling X10).
+ * @throws ConfigError with everything that is wrong, also where a file has come to stand where the start found none.
+ */
+export function reloadConfig(
+  { file }: Config,
+  options: ConfigOptions,
+  env: NodeJS.ProcessEnv = process.env,
+  cwd = process.cwd(),
+): Config {
+  const found = file === undefined ? findFile(options, env, cwd) : undefined
+  if (found !== undefined) {
+    const message = `${found} was not there when the server started: restart it, and that file is read`
+    throw new ConfigError([{ path: '', message }])
+  }
+  return load(file, options, env, cwd)
+}
+
+function load(file: string | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
   const document = file === undefined ? emptyDocument : readDocument(readFile(file), env)
   // A file that is no YAML, or no map, has nothing to check.
   if (!isRecord(document.value)) {
@@ -70,7 +92,7 @@ export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = proc
     const key = formatPath(path)
     return { path: key, line: document.lineOf(path), message: `${key} ${message}` }
   })
-  return build(parsed.data, file === undefined ? cwd : dirname(file), warnings)
+  return build(parsed.data, { file, folder: file === undefined ? cwd : dirname(file), warnings })
 }
 
 /** The configuration with the built-in simulator as the upstream that the built-in models name. */
@@ -109,9 +131,12 @@ function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
   return listen.port !== 0 && listen.port === admin.port && listen.host === admin.host
 }
 
-function build(file: ConfigFile, folder: string, warnings: Config['warnings']): Config {
+type Origin = { file: string | undefined; folder: string; warnings: Config['warnings'] }
+
+function build(file: ConfigFile, { file: path, folder, warnings }: Origin): Config {
   const { limits, billing, timeouts } = file
   return Object.freeze({
+    file: path,
     listen: file.listen,
     adminListen: file.admin_listen,
     store: resolve(folder, file.store),

@@ -1,19 +1,23 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-
+import { takeSignals } from '../../bin/signals.mjs'
 import type { Address, Config } from '../config/config.ts'
-import { type ConfigOptions, loadConfig, withSimulator } from '../config/load.ts'
+import { type ConfigOptions, loadConfig, reloadConfig, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { formatWarning } from '../config/warnings.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 import { openLedger } from '../store/sqlite/ledger-client.ts'
 import { StoreError } from '../store/sqlite/open.ts'
 import { createDemo, sayDemo } from './demo.ts'
+import { missingDescriptors, watchDescriptors } from './descriptors.ts'
 import { createLog } from './log.ts'
 import { type RunningServer, startServer } from './server.ts'
 
 /** Signals this close together are one that came two ways. */
 const oneSignalMs = 50
+
+/** What is left to running answers by a bug that nobody has caught: nothing can be relied on any more (ruling X10). */
+const uncaughtDrainMs = 3_000
 
 /** Runs the gateway until it is told to stop: SIGTERM and SIGINT drain, SIGHUP reloads the configuration. */
 export async function serve(options: ConfigOptions): Promise<void> {
@@ -38,10 +42,11 @@ async function run(options: ConfigOptions): Promise<void> {
   const demo = config.isBuiltIn ? await createDemo(config.store) : undefined
   let server: RunningServer | undefined
   let stoppingMs: number | undefined
+  const clockMs = () => performance.now()
   const ledger = await openLedger({
     path: config.store,
     settleDeadlineMs: config.timeouts.settleDeadlineMs,
-    clockMs: () => performance.now(),
+    clockMs,
     onFatal(error) {
       log.event('error', 'ledger_lost', { error: error.message })
       process.exitCode = 1
@@ -58,29 +63,35 @@ async function run(options: ConfigOptions): Promise<void> {
     await simulator?.close()
     throw error
   }
-  process.on('SIGTERM', () => void stop('SIGTERM', config.timeouts.drainDelayMs))
-  // Whoever types Ctrl-C has no load balancer that needs a moment.
-  process.on('SIGINT', () => void stop('SIGINT', 0))
-  process.on('SIGHUP', reload)
   process.on('uncaughtException', (error) => {
     log.event('error', 'uncaught', { error: error.stack })
     process.exitCode = 1
+    setTimeout(() => server?.hurry(), uncaughtDrainMs).unref()
     void stop('uncaught', 0)
   })
+  watchDescriptors(log.event, clockMs)
+  const missing = missingDescriptors(config.limits.connectionsMax)
+  if (missing) log.event('info', 'descriptors_few', { ...missing, connections_max: config.limits.connectionsMax })
 
   warn(config)
   log.event('info', 'listening', { address: show(server.address), admin: show(server.adminAddress) })
   const base = `http://${show(server.address)}`
   console.log(`triwire listens on ${base} (health and readiness on http://${show(server.adminAddress)})`)
   if (demo) console.log(sayDemo(demo, base))
+  // What came during the start comes now (ruling X11).
+  takeSignals(heed)
+
+  function heed(signal: NodeJS.Signals): void {
+    if (signal === 'SIGHUP') reload()
+    // A supervisor that signals the whole group, and the launcher that passes it on, are one and the same signal.
+    else if (stoppingMs !== undefined && clockMs() - stoppingMs > oneSignalMs) server?.hurry()
+    // Whoever types Ctrl-C has no load balancer that needs a moment.
+    else void stop(signal, signal === 'SIGTERM' ? config.timeouts.drainDelayMs : 0)
+  }
 
   async function stop(why: string, delayMs: number): Promise<void> {
-    if (stoppingMs !== undefined) {
-      // A supervisor that signals the whole group, and the launcher that passes it on, are one and the same signal.
-      if (performance.now() - stoppingMs > oneSignalMs) server?.hurry()
-      return
-    }
-    stoppingMs = performance.now()
+    if (stoppingMs !== undefined) return
+    stoppingMs = clockMs()
     log.event('info', 'stopping', { why })
     await server?.drain(delayMs, config.timeouts.drainDeadlineMs)
     await simulator?.close()
@@ -96,7 +107,7 @@ async function run(options: ConfigOptions): Promise<void> {
 
   function reload(): void {
     try {
-      let next = loadConfig(options)
+      let next = reloadConfig(config, options)
       if (next.isBuiltIn && simulator) next = withSimulator(next, simulator.url)
       server?.reload(next)
       config = next

@@ -1,14 +1,72 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
 import type { Secret } from '../config/config.ts'
+import { StoreError } from '../store/sqlite/open.ts'
+import { realPath } from '../store/sqlite/place.ts'
 
-/** The key of the envelopes: from the configuration, else made once beside the store, readable by its owner only. */
+const keyBytes = 32
+
+/**
+ * The key of the envelopes: from the configuration, else made once beside the store, readable by its owner only.
+ * @throws StoreError where the file cannot be what was written: whoever guesses the key opens every envelope (B23).
+ */
 export function readSealKey(configured: Secret | undefined, storePath: string): Buffer {
   if (configured) return createHash('sha256').update(configured.reveal()).digest()
-  const path = `${storePath}.seal`
-  if (!existsSync(path)) {
-    writeFileSync(path, randomBytes(32).toString('base64'), { mode: 0o600, flag: 'wx' })
-    chmodSync(path, 0o600)
+  const path = findSealFile(storePath)
+  if (!existsSync(path)) writeDurably(path, randomBytes(keyBytes).toString('base64'))
+  refuseWideMode(path)
+  const text = readFileSync(path, 'utf8').trim()
+  const { length } = Buffer.from(text, 'base64')
+  if (length < keyBytes) {
+    throw new StoreError(
+      `${path} has ${length} of the ${keyBytes} bytes of a key: restore it from a backup, or remove it, and a new one is made (clients then lose the reasoning of old turns, nothing else)`,
+    )
   }
-  return createHash('sha256').update(readFileSync(path, 'utf8').trim()).digest()
+  return createHash('sha256').update(text).digest()
+}
+
+/** Beside the store itself; an earlier release made it beside the link that it was started with. */
+function findSealFile(storePath: string): string {
+  const [given, real] = [`${storePath}.seal`, `${realPath(storePath)}.seal`]
+  return !existsSync(real) && existsSync(given) ? given : real
+}
+
+function refuseWideMode(path: string): void {
+  const { mode } = statSync(path)
+  if (process.platform === 'win32' || !(mode & 0o077)) return
+  const octal = (mode & 0o777).toString(8).padStart(4, '0')
+  throw new StoreError(`${path} can be read by other users (mode ${octal}): run chmod 600 ${path}`)
+}
+
+/** Whole or not at all, whenever the power goes: under a name of its own first. */
+function writeDurably(path: string, text: string): void {
+  const unfinished = `${path}.new`
+  // What an earlier try has left may have any mode.
+  rmSync(unfinished, { force: true })
+  const file = openSync(unfinished, 'wx', 0o600)
+  try {
+    writeFileSync(file, text)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  renameSync(unfinished, path)
+  if (process.platform === 'win32') return
+  const folder = openSync(dirname(path), 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
 }

@@ -59,6 +59,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const nowMs = parts.nowMs ?? Date.now
   const clockMs = parts.clockMs ?? (() => performance.now())
   const { config } = parts
+  // What can be refused comes before what would have to be ended again.
+  const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const snapshots = createSnapshots(openSnapshot(config))
   const listeners: readonly RecordListener[] = [log.access]
   let windows = openWindows(config)
@@ -85,7 +87,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     lingering: new Set(),
     gone: { count: 0 },
     isShedding: () => load.isShedding,
-    sealer: createSealer(readSealKey(config.sealKey, config.store)),
+    sealer,
     scopeKey,
     reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),
   }

@@ -163,6 +163,8 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
   ['EPIPE', 'upstream_reset'],
   ['UND_ERR_SOCKET', 'upstream_reset'],
   ['UND_ERR_HEADERS_OVERFLOW', 'upstream_protocol'],
+  ['EMFILE', 'no_descriptors'],
+  ['ENFILE', 'no_descriptors'],
 ])
 
 function judgeError(error: Error, { socket, bytesRead }: Line): TransportFault {

@@ -21,6 +21,8 @@ export type TransportFault = {
     | 'upstream_reset'
     | 'upstream_protocol'
     | 'upstream_oversize'
+    /** This process has none left for a connection (faults F-P11): nothing is wrong with the account. */
+    | 'no_descriptors'
   /** A reused connection was reset before any byte came: nothing was processed, once more is safe (ruling U1). */
   isReuseRace: boolean
 }

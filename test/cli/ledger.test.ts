@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { lockStore } from '../../src/store/sqlite/lock.ts'
@@ -354,4 +354,26 @@ test('C9 a command says which server to restart where the store is older than it
   )
   unlock()
   assert.equal((await run(['account', 'list', '--store', path])).code, 0)
+})
+
+test('B23 verify finds a damaged page, and a file that cannot be opened, and says the cure, as JSON too', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  const { id } = store.createAccount('one', 9_000_000n)
+  store.postDebits(Array.from({ length: 100 }, (_, i) => createDebitRow(`req_${i}`, id)))
+  store.close()
+  const whole = readFileSync(path)
+  const damages: [string, number][] = [
+    ['the last page', whole.length - 4_096],
+    ['the first one', 0],
+  ]
+  for (const [what, at] of damages) {
+    writeFileSync(path, Buffer.from(whole).fill(0xff, at, at + 64), { mode: 0o600 })
+    const { code, stdout } = await run(['ledger', 'verify', '--store', path, '--json'])
+    const { ok, findings, head } = JSON.parse(stdout) as { ok: boolean; findings: string[]; head: unknown }
+    assert.deepEqual([code, ok, head], [1, false, null], what)
+    assert.match(findings.at(-1)!, /restore a backup/, what)
+    const said = await run(['ledger', 'verify', '--store', path])
+    assert.deepEqual([said.code, said.stdout.trim()], [1, findings.join('\n')])
+  }
 })

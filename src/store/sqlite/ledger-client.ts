@@ -7,6 +7,7 @@ import { createDirectory, type LiveDirectory } from './directory.ts'
 import { LedgerThread, type Told } from './ledger-thread.ts'
 import { lockStore } from './lock.ts'
 import { StoreError } from './open.ts'
+import { bringSpool, realPath } from './place.ts'
 import { createSpool, spoolPath } from './spool.ts'
 
 export type LedgerOptions = {
@@ -47,9 +48,12 @@ export type OpenLedger = {
  */
 export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   // Before the store is opened, so that a newer server does not migrate it under an older one.
-  const unlock = lockStore(options.path)
-  const client = new LedgerClient(options)
+  const path = realPath(options.path)
+  const unlock = lockStore(path)
+  let client: LedgerClient
   try {
+    bringSpool(options.path, path)
+    client = new LedgerClient({ ...options, path })
     await client.settlement.open()
   } catch (error) {
     unlock()

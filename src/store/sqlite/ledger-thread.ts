@@ -9,6 +9,9 @@ type Ready = Extract<FromWorker, { type: 'ready' }>
 /** What the thread says without being asked. */
 export type Told = Exclude<FromWorker, { type: 'ready' | 'refused' | 'posted' | 'looked' }>
 
+/** What the thread gets to bring in what it has and to close the file; a database that is held by others takes for ever (B14). */
+const closeMs = 2_000
+
 /** The serving thread's end of the ledger's thread: what was asked, and who waits for the answer. */
 export class LedgerThread implements Poster {
   /** @throws StoreError in the operator's words when the store cannot be used. */
@@ -68,7 +71,9 @@ export class LedgerThread implements Poster {
   async close(): Promise<void> {
     this.#isClosing = true
     this.#send({ type: 'close' })
+    const late = setTimeout(() => void this.#worker.terminate(), closeMs)
     await this.#ended
+    clearTimeout(late)
   }
 
   #ask<T>(waiting: PromiseWithResolvers<T>[], message: ToWorker): Promise<T> {

@@ -2,6 +2,11 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { resultCode, StoreError } from './open.ts'
+import { realPath } from './place.ts'
+
+export function lockPathOf(storePath: string): string {
+  return `${storePath}.lock`
+}
 
 /**
  * One server per store (F-P16): two would keep two ideas of every balance. The lock is an open transaction on a file of its
@@ -9,7 +14,8 @@ import { resultCode, StoreError } from './open.ts'
  * @returns the release. @throws StoreError when another server runs on the store.
  */
 export function lockStore(path: string): () => void {
-  const lockPath = `${path}.lock`
+  // One lock however the store is named.
+  const lockPath = lockPathOf(realPath(path))
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   closeSync(openSync(lockPath, 'a', 0o600))
   const db = new DatabaseSync(lockPath, { timeout: 0 })

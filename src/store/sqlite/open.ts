@@ -6,6 +6,9 @@ import { type Migration, migrations } from './schema.ts'
 /** A refusal with a text for the operator: what is wrong with the store or the command, and the cure. */
 export class StoreError extends Error {}
 
+/** The file is not what was written to it. */
+export class DamageError extends StoreError {}
+
 export type OpenOptions = {
   /** How long a statement waits for another process, blocking its thread. */
   busyMs?: number
@@ -26,6 +29,7 @@ export function openDatabase(path: string, { busyMs = 2_000, create = true, lock
     createFile(path)
   }
   refuseWideMode(path)
+  refuseSecondName(path)
   return explainErrors(path, () => {
     // Foreign keys only once it is migrated: what a forger left behind is verify's to tell, and shuts nobody out.
     const db = new DatabaseSync(path, { timeout: busyMs, readBigInts: true, enableForeignKeyConstraints: false })
@@ -122,6 +126,18 @@ function refuseWideMode(path: string): void {
   }
 }
 
+/**
+ * Of two names in the file system SQLite keeps a log each, and neither is in the other
+ * (https://www.sqlite.org/howtocorrupt.html, "multiple links to the same file"). Symbolic links it follows.
+ */
+function refuseSecondName(path: string): void {
+  const names = statSync(path).nlink
+  if (names < 2) return
+  throw new StoreError(
+    `${path} has ${names} names (hard links), which destroys a database that is used by both: find the others with "find -samefile", and remove them or make copies of them`,
+  )
+}
+
 /** SQLite's result codes (https://www.sqlite.org/rescode.html) that an operator can do something about. */
 const cures = new Map([
   [5, 'is locked by another process: try again when it is done'],
@@ -139,8 +155,14 @@ export function explainErrors<T>(path: string, work: () => T): T {
     return work()
   } catch (error) {
     const cure = cures.get(resultCode(error))
-    throw cure ? new StoreError(`${path} ${cure}`, { cause: error }) : error
+    const Refusal = isDamage(error) ? DamageError : StoreError
+    throw cure ? new Refusal(`${path} ${cure}`, { cause: error }) : error
   }
+}
+
+/** SQLite cannot make sense of the file. */
+export function isDamage(error: unknown): boolean {
+  return [11, 26].includes(resultCode(error))
 }
 
 /** The primary result code of a failure of SQLite, 0 for any other. */

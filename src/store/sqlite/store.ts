@@ -1,9 +1,11 @@
+import type { DatabaseSync } from 'node:sqlite'
 import type { Verdict, VerifyOptions } from '../../accounts/entries.ts'
 import { type Accounts, createAccounts } from './accounts.ts'
 import { createEntries, type Entries } from './entries.ts'
 import { createListing, type Listing } from './listing.ts'
 import { lockStore } from './lock.ts'
-import { type OpenOptions, openDatabase } from './open.ts'
+import { rewriteLog } from './log-rewrite.ts'
+import { isDamage, type OpenOptions, openDatabase, transact } from './open.ts'
 import { audit, verify } from './verify.ts'
 
 /** Everything one connection can do, each operation one transaction. The books and the server's worker share it. */
@@ -14,6 +16,14 @@ export type Store = Accounts &
     verify(options: VerifyOptions): string[]
     /** The same, and where nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
     audit(options: VerifyOptions): Verdict
+    /** Of the write-ahead log, as this connection knows it. It changes nothing. */
+    countFrames(): number
+    /** Brings the log into the file itself, as far as readers allow. */
+    checkpoint(): void
+    /** Makes what is in the log durable, whatever syncs have failed before (B8). @throws where it cannot. */
+    makeDurable(): void
+    /** The first damage of the file that a quick look finds. Reads all of it. */
+    findDamage(): string | undefined
     close(): void
   }
 
@@ -27,12 +37,28 @@ export type StoreOptions = Omit<OpenOptions, 'lock'> & {
 export function openStore(path: string, { nowMs = Date.now, isServer, ...options }: StoreOptions = {}): Store {
   const db = openDatabase(path, { ...options, lock: isServer ? undefined : lockStore })
   const { findCredit, postCredit, ...entries } = createEntries(db, nowMs)
+  // Where SQLite is too old to know the word it does a passive checkpoint, which is harmless and tells the same.
+  const lookAtLog = db.prepare('PRAGMA wal_checkpoint(NOOP)')
   return {
     ...createAccounts(db, { findCredit, postCredit }),
     ...entries,
     ...createListing(db),
     verify: (options) => verify(db, nowMs(), options),
     audit: (options) => audit(db, nowMs(), options),
+    countFrames: () => Number(lookAtLog.get()!.log),
+    checkpoint: () => db.exec('PRAGMA wal_checkpoint(PASSIVE)'),
+    makeDurable: () => transact(db, () => rewriteLog(path)),
+    findDamage: () => findDamage(db),
     close: () => db.close(),
+  }
+}
+
+function findDamage(db: DatabaseSync): string | undefined {
+  try {
+    const { quick_check: text } = db.prepare('PRAGMA quick_check(1)').get()!
+    return text === 'ok' ? undefined : String(text).split('\n').at(-1)
+  } catch (error) {
+    if (isDamage(error)) return (error as Error).message
+    throw error
   }
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { formatHead, HeadHash } from '../../accounts/chain.ts'
 import type { Verdict, VerifyOptions } from '../../accounts/entries.ts'
 import { type Reading, readEntry } from './entry.ts'
-import { transact } from './open.ts'
+import { isDamage, transact } from './open.ts'
 import { createBillCheck } from './verify-bills.ts'
 import { createChainCheck } from './verify-chain.ts'
 import { findWrongMoment } from './verify-head.ts'
@@ -14,11 +14,21 @@ import { findForeignSchema } from './verify-schema.ts'
  * and therefore no post is under way: what is in the ledger by then was posted by it, and all that comes is posted after it.
  */
 export function audit(db: DatabaseSync, nowMs: number, options: VerifyOptions): Verdict {
-  const { findings, momentMs } = transact(db, () => ({
-    findings: [...findWrongMoment(db, nowMs)],
-    momentMs: fixMoment(db, nowMs),
-  }))
-  return readLedger(db, options, findings, momentMs)
+  try {
+    const { findings, momentMs } = transact(db, () => ({
+      findings: [...findWrongMoment(db, nowMs)],
+      momentMs: fixMoment(db, nowMs),
+    }))
+    return readLedger(db, options, findings, momentMs)
+  } catch (error) {
+    if (isDamage(error)) return { findings: [sayDamage(error as Error)], head: undefined }
+    throw error
+  }
+}
+
+/** A page that cannot be read is a finding like any other, and has a cure (B23). */
+function sayDamage({ message }: Error): string {
+  return `the file: ${message}: restore a backup`
 }
 
 /** Findings in words. @param nowMs Unix milliseconds. */
@@ -59,6 +69,9 @@ function readLedger(db: DatabaseSync, options: VerifyOptions, findings: string[]
     chain.end()
     bills.end()
     log?.end()
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    findings.push(sayDamage(error as Error))
   } finally {
     db.exec('COMMIT')
   }
@@ -80,7 +93,7 @@ function* readAll(db: DatabaseSync): Iterable<Reading> {
 
 function* findDamage(db: DatabaseSync): Iterable<string> {
   for (const { integrity_check: text } of db.prepare('PRAGMA integrity_check').all()) {
-    if (text !== 'ok') yield `the file: ${text}`
+    if (text !== 'ok') yield `the file: ${text}: restore a backup`
   }
   for (const name of ['request_id', 'reference']) {
     const twice = `SELECT ${name} AS id FROM entries WHERE ${name} IS NOT NULL GROUP BY ${name} HAVING count(*) > 1`

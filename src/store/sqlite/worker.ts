@@ -3,14 +3,16 @@
  * have come by the time it turns to them share one transaction, hence one sync of the disk.
  *
  * A debit stays queued until a commit that held it has returned. After a failed commit nobody knows what is on the disk:
- * the file is opened anew and the same debits are posted again; their request ids make that harmless (F-S3).
+ * the file is opened anew, what its log has is made durable, and the same debits are posted again; their request ids make
+ * that harmless (F-S3), and what is found of them then is on the disk (B8).
  */
 import { statSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { DebitRow, Posted, Posting } from '../../accounts/poster.ts'
 import type { Changes } from './accounts.ts'
 import { createFeed } from './feed.ts'
-import { explainErrors, resultCode } from './open.ts'
+import { watchFiles } from './file-watch.ts'
+import { DamageError, explainErrors, resultCode } from './open.ts'
 import { readSpool, retireSpool, spoolPath } from './spool.ts'
 import { openStore, type Store } from './store.ts'
 
@@ -47,7 +49,7 @@ export type FromWorker =
   /** False: the store could not be read. */
   | { type: 'looked'; isRead: boolean }
   | { type: 'trouble'; message: string; code: number }
-  /** The file is gone or another one stands in its place: what is committed now would be lost. */
+  /** A file of the store is gone or another one stands in its place: what is committed now would be lost. */
   | { type: 'lost'; message: string }
 
 const { path, busyMs, pollMs, drainsSpool } = workerData as WorkerOptions
@@ -55,10 +57,16 @@ const port = parentPort!
 const busyPauseMs = 20
 const reopenPauseMs = 250
 
+/** A file up to here is looked through at the start, which takes half a second or so; a larger one by `ledger verify` only. */
+const lookThroughBytes = 67_108_864
+
 const feed = createFeed()
+const files = watchFiles(path)
 
 let store: Store | undefined
-let file = 0
+/** A sync has failed, or a run before this one may have seen one fail: what is in the log need not be on the disk. */
+let isSuspect = true
+let isClosing = false
 let batches: (readonly DebitRow[])[] = []
 let isScheduled = false
 let isLost = false
@@ -72,11 +80,11 @@ try {
 }
 
 function start(): void {
-  store = openStore(path, { busyMs, isServer: true })
-  file = statSync(path).ino
-  const recovery = drainsSpool ? drainSpool(store) : undefined
-  const misfits = store.findMisfits()
-  say({ type: 'ready', changes: feed.read(store)!, recovery, misfits })
+  const first = reopen(true)
+  refuseDamage(first)
+  const recovery = drainsSpool ? drainSpool(first) : undefined
+  const misfits = first.findMisfits()
+  say({ type: 'ready', changes: feed.read(first)!, recovery, misfits })
   const poll = setInterval(readChanges, pollMs)
   port.on('message', (message: ToWorker) => {
     if (message.type === 'post') enqueue(message.debits)
@@ -84,17 +92,46 @@ function start(): void {
     else if (message.type === 'uses') noteUses(message.uses)
     else {
       clearInterval(poll)
-      flush()
-      store?.close()
-      port.close()
+      close()
     }
   })
+}
+
+/** One more try for what waits. Who asked for the end has spooled it or will, and nothing keeps the thread (B14). */
+function close(): void {
+  isClosing = true
+  flush()
+  // In closing SQLite clears the log away, by its name: where the name is another's by now, it is left alone.
+  if (!isLost) closeStore()
+  port.close()
+}
+
+function reopen(create = false): Store {
+  if (store) return store
+  store = openStore(path, { busyMs, create, isServer: true })
+  files.note()
+  return store
+}
+
+/** Half a page is no ledger (faults F-S6). */
+function refuseDamage(store: Store): void {
+  if (statSync(path).size > lookThroughBytes) return
+  const damage = store.findDamage()
+  if (damage !== undefined) throw new DamageError(`${path} is damaged (${damage}): restore a backup`)
+}
+
+function makeDurable(store: Store): void {
+  if (!isSuspect) return
+  store.makeDurable()
+  isSuspect = false
 }
 
 /** Exactly once: what the crashed run had posted all the same is known by its request id. */
 function drainSpool(store: Store): Recovery | undefined {
   const { debits, unreadable } = readSpool(spoolPath(path))
   if (!debits.length && !unreadable) return undefined
+  // What is found posted is taken out of the spool.
+  makeDurable(store)
   const postings = store.postDebits(debits)
   const count = (...kinds: Posting[]) => postings.filter((posting) => kinds.includes(posting)).length
   const rejected = count('rejected', 'conflict')
@@ -109,7 +146,7 @@ function enqueue(debits: readonly DebitRow[]): void {
 
 /** Every message that has already come is read before an immediate runs. */
 function schedule(pauseMs?: number): void {
-  if (isScheduled) return
+  if (isScheduled || isClosing) return
   isScheduled = true
   const run = () => {
     isScheduled = false
@@ -122,11 +159,12 @@ function schedule(pauseMs?: number): void {
 function flush(): void {
   if (!batches.length || isLost) return
   try {
-    store ??= openStore(path, { busyMs, create: false, isServer: true })
-    if (isFileLost()) return
+    const opened = reopen()
+    if (isStoreLost()) return
+    makeDurable(opened)
     const debits = batches.flat()
-    const postings = store.postDebits(debits)
-    const balances = store.readBalances(new Set(debits.map((debit) => debit.accountId)))
+    const postings = opened.postDebits(debits)
+    const balances = opened.readBalances(new Set(debits.map((debit) => debit.accountId)))
     const lengths = batches.map(({ length }) => length)
     batches = []
     say({ type: 'posted', batches: lengths.map((length) => postings.splice(0, length)), balances })
@@ -139,32 +177,73 @@ function recover(error: unknown): void {
   const code = resultCode(error) || resultCode((error as Error).cause)
   say({ type: 'trouble', message: (error as Error).message, code })
   const isBusy = code === 5
-  if (!isBusy) closeStore()
+  if (!isBusy) {
+    if (wasLost()) return
+    isSuspect = true
+    closeStore()
+  }
   if (batches.length) schedule(isBusy ? busyPauseMs : reopenPauseMs)
 }
 
-function closeStore(): void {
+/** To open a log anew that somebody has cut would be to take what is left of it for the whole. */
+function wasLost(): boolean {
   try {
-    store?.close()
+    return store !== undefined && isAnyLost(store)
   } catch {
-    // It is replaced by a new connection either way.
+    // What cannot be looked at is opened anew.
+    return false
+  }
+}
+
+function closeStore(): void {
+  // In closing SQLite may bring the log into the file, which is right only behind a log that is whole on the disk.
+  for (const step of [() => store && makeDurable(store), () => store?.close()]) {
+    try {
+      step()
+    } catch {
+      // It is replaced by a new connection either way, which makes what it finds durable before anything counts.
+    }
   }
   store = undefined
 }
 
-function isFileLost(): boolean {
-  if (statSync(path, { throwIfNoEntry: false })?.ino === file) return false
-  isLost = true
-  say({ type: 'lost', message: `${path} was removed or replaced while the server runs` })
+function isStoreLost(): boolean {
+  const message = files.findLostStore()
+  if (message === undefined) return false
+  lose(message)
   return true
+}
+
+/** All files, a few times a second and whenever something fails (ruling X11). */
+function isAnyLost(opened: Store): boolean {
+  const message = files.findLoss(() => opened.countFrames())
+  if (message === undefined) return false
+  saveLog(opened)
+  lose(message)
+  return true
+}
+
+/** The connection still has a log that lost only its name; what it brings into the file survives the process. */
+function saveLog(opened: Store): void {
+  try {
+    if (files.findLostStore() === undefined && files.isLogWhole(() => opened.countFrames())) opened.checkpoint()
+  } catch {
+    // What is on the disk is all there is.
+  }
+}
+
+function lose(message: string): void {
+  isLost = true
+  say({ type: 'lost', message })
 }
 
 /** What the command line changed counts here within a second (F-C45). @returns false when it cannot be known. */
 function readChanges(): boolean {
   try {
-    if (isLost || isFileLost()) return false
-    store ??= openStore(path, { busyMs, create: false, isServer: true })
-    const changes = feed.read(store)
+    if (isLost || isStoreLost()) return false
+    const opened = reopen()
+    if (isAnyLost(opened)) return false
+    const changes = feed.read(opened)
     if (changes?.accounts.length) say({ type: 'changes', changes })
     return true
   } catch (error) {

@@ -1,0 +1,2 @@
+export function takeSignals(take: (signal: NodeJS.Signals) => void): void
+export function releaseSignals(): void

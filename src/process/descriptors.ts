@@ -1,0 +1,82 @@
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { devNull } from 'node:os'
+
+const everyMs = 1_000
+
+/** What is open besides connections: the store's files, the log, Node's own. */
+const ownMax = 100
+
+/** A request that runs has a connection to its client and one to its upstream. */
+const perConnection = 2
+
+/** What is watched; a test has its own. */
+export type DescriptorSources = {
+  /** Opens something and closes it again. @throws with the code of the system. */
+  tryOpen: () => void
+  /** Calls again and again; what is returned stops it. */
+  every: (ms: number, tick: () => void) => () => void
+}
+
+/**
+ * Tells when the process has no descriptor left, and when it has again (faults F-P11). The system hangs up on whoever
+ * connects meanwhile and tells nobody: hence a try a second.
+ * @param clockMs monotonic. @returns what stops it.
+ */
+export function watchDescriptors(
+  tell: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void,
+  clockMs: () => number,
+  sources: DescriptorSources = ofThisProcess,
+): () => void {
+  let sinceMs: number | undefined
+  let failed = 0
+  return sources.every(everyMs, () => {
+    try {
+      sources.tryOpen()
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code !== 'EMFILE' && code !== 'ENFILE') return
+      failed++
+      if (sinceMs === undefined) tell('error', 'descriptors_exhausted', { code, limit: readDescriptorLimit() })
+      sinceMs ??= clockMs()
+      return
+    }
+    if (sinceMs === undefined) return
+    tell('info', 'descriptors_back', { failed, for_ms: Math.round(clockMs() - sinceMs) })
+    sinceMs = undefined
+    failed = 0
+  })
+}
+
+/** What the limit ought to be for so many connections, where it is lower. */
+export function missingDescriptors(
+  connectionsMax: number,
+  limit = readDescriptorLimit(),
+): { limit: number; needed: number } | undefined {
+  const needed = connectionsMax * perConnection + ownMax
+  return limit !== undefined && limit < needed ? { limit, needed } : undefined
+}
+
+/** Node raises the soft limit to the hard one at its start. Undefined where the system has no such file, or no limit. */
+function readDescriptorLimit(): number | undefined {
+  limitAtStart ??= readLimit()
+  return limitAtStart.limit
+}
+
+let limitAtStart: { limit: number | undefined } | undefined
+
+function readLimit(): { limit: number | undefined } {
+  try {
+    const soft = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
+    return { limit: soft === undefined ? undefined : Number(soft) }
+  } catch {
+    return { limit: undefined }
+  }
+}
+
+const ofThisProcess: DescriptorSources = {
+  tryOpen: () => closeSync(openSync(devNull, 'r')),
+  every(ms, tick) {
+    const timer = setInterval(tick, ms)
+    return () => clearInterval(timer)
+  },
+}

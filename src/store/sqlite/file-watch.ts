@@ -1,0 +1,115 @@
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
+import { lockPathOf } from './lock.ts'
+
+export interface FileWatch {
+  /** After each opening of the database: its log may be another one from here on. */
+  note(): void
+  /** The store's own file, which nobody may commit to once it is gone. One look at it. */
+  findLostStore(): string | undefined
+  /** Everything, in words for the operator; a few looks. @param countFrames of the log, as the database counts them. */
+  findLoss(countFrames: () => number): string | undefined
+  /** Whether the log that was opened has all its frames still, with or without a name. A hole in it reads as empty pages. */
+  isLogWhole(countFrames: () => number): boolean
+}
+
+/** What is written between two restarts of a log has the same salts, in its header and in each frame. */
+type LogState = { salts: string; frames: number }
+
+/** https://www.sqlite.org/fileformat2.html#walformat */
+const headerBytes = 32
+const frameHeaderBytes = 24
+
+/**
+ * Watches that the files of a running server stay the ones it opened (faults F-S5, ruling X11). SQLite goes on writing to a
+ * file that has no name any more, and to a log that somebody has cut; both are gone with the process.
+ *
+ * Nothing but the log is ever opened here: who closes a second descriptor of a file gives up every lock that the process
+ * has on it (https://www.sqlite.org/howtocorrupt.html, POSIX advisory locks), and SQLite locks all the others.
+ */
+export function watchFiles(path: string): FileWatch {
+  const logPath = `${path}-wal`
+  const fixed = [path, lockPathOf(path)]
+  const perOpening = [logPath, `${path}-shm`]
+  const known = new Map<string, number | undefined>()
+  let last: LogState | undefined
+  /** Kept open: a process that has no descriptor left shall not lose its ledger over a look at it. */
+  let log: number | undefined
+  return { note, findLostStore, findLoss, isLogWhole }
+
+  function note(): void {
+    for (const file of fixed) if (known.get(file) === undefined) known.set(file, inodeOf(file))
+    for (const file of perOpening) known.set(file, inodeOf(file))
+    last = undefined
+    if (log !== undefined) closeSync(log)
+    log = tryOpen(logPath)
+  }
+
+  function findLostStore(): string | undefined {
+    return inodeOf(path) === known.get(path) ? undefined : sayLost(path)
+  }
+
+  function findLoss(countFrames: () => number): string | undefined {
+    for (const file of [...fixed, ...perOpening]) {
+      const inode = inodeOf(file)
+      // The log comes with the first look into the database.
+      if (known.get(file) === undefined) known.set(file, inode)
+      else if (inode !== known.get(file)) return sayLost(file)
+    }
+    // Another process may restart the log between two looks, and then it is whole at the second.
+    if (isWhole(countFrames()) || isWhole(countFrames())) return undefined
+    return `${logPath} was cut or overwritten while the server runs`
+  }
+
+  function isLogWhole(countFrames: () => number): boolean {
+    return log !== undefined && isWhole(countFrames())
+  }
+
+  /** @param frames that the database believes to be in the log. */
+  function isWhole(frames: number): boolean {
+    if (frames <= 0) last = undefined
+    else {
+      log ??= tryOpen(logPath)
+      if (log === undefined) return inodeOf(logPath) !== undefined
+      const state = readLog(log, frames, last)
+      if (!state) return false
+      last = state
+    }
+    return true
+  }
+}
+
+function sayLost(file: string): string {
+  return `${file} was removed or replaced while the server runs`
+}
+
+function inodeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.ino
+}
+
+/** @returns undefined where the log cannot have these frames. */
+function readLog(file: number, frames: number, last: LogState | undefined): LogState | undefined {
+  const header = readAt(file, 0, headerBytes)
+  // Written in either byte order.
+  if (header.length < headerBytes || (header.readUInt32BE(0) | 1) !== 0x377f0683) return undefined
+  const frameBytes = frameHeaderBytes + header.readUInt32BE(8)
+  const salts = header.toString('hex', 16, 24)
+  const saltsAt = (frame: number) => readAt(file, headerBytes + (frame - 1) * frameBytes + 8, 8).toString('hex')
+  // What was cut and written on behind the cut is as long as before and has a hole: where its end was there is nothing.
+  const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : frames
+  const isThere = fstatSync(file).size >= headerBytes + frames * frameBytes
+  return isThere && saltsAt(formerEnd) === salts ? { salts, frames } : undefined
+}
+
+function tryOpen(file: string): number | undefined {
+  try {
+    return openSync(file, 'r')
+  } catch {
+    return undefined
+  }
+}
+
+/** Less than was asked for where the file ends. */
+function readAt(file: number, position: number, length: number): Buffer {
+  const bytes = Buffer.alloc(length)
+  return bytes.subarray(0, readSync(file, bytes, 0, length, position))
+}

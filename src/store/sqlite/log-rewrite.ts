@@ -1,0 +1,45 @@
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+const pieceBytes = 1_048_576
+
+/**
+ * Writes the write-ahead log once more over itself, and syncs it. A sync that fails takes what was to be written off the
+ * system's list: it can still be read, later syncs succeed, and it is gone with the power (B8). Only what is written anew
+ * is on the list again. With the log whole on the disk, all that SQLite does from there on is as safe as ever, its
+ * checkpoints included ([why not a checkpoint alone](../../../docs/decisions/0018-after-a-failed-sync.md)).
+ *
+ * To be called while the write lock of the database is held, so that nobody else writes. Only the log is opened: its locks
+ * are on other files.
+ */
+export function rewriteLog(path: string): void {
+  const logPath = `${path}-wal`
+  if (existsSync(logPath)) {
+    const file = openSync(logPath, 'r+')
+    try {
+      const piece = Buffer.allocUnsafe(pieceBytes)
+      const end = fstatSync(file).size
+      for (let at = 0; at < end; ) {
+        const read = readSync(file, piece, 0, Math.min(pieceBytes, end - at), at)
+        if (read === 0) break
+        for (let written = 0; written < read; ) written += writeSync(file, piece, written, read - written, at + written)
+        at += read
+      }
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+  }
+  syncFolder(dirname(path))
+}
+
+/** What was made or removed in it is so after a loss of power too. */
+function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return
+  const file = openSync(folder, 'r')
+  try {
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+}

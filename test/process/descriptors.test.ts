@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { missingDescriptors, watchDescriptors } from '../../src/process/descriptors.ts'
+
+test('B24 F-P11 running out of descriptors is told once, with how often and how long at its end; other failures are none', () => {
+  const told: [string, string, Record<string, unknown>][] = []
+  let code: string | undefined
+  let nowMs = 0
+  let look = () => {}
+  let stopped = 0
+  const stop = watchDescriptors(
+    (level, event, fields) => void told.push([level, event, fields]),
+    () => nowMs,
+    {
+      tryOpen() {
+        if (code) throw Object.assign(new Error(code), { code })
+      },
+      every(_ms, tick) {
+        look = tick
+        return () => stopped++
+      },
+    },
+  )
+  const pass = (next: string | undefined) => {
+    code = next
+    nowMs += 1_000
+    look()
+  }
+  for (const next of [undefined, 'EACCES', 'EMFILE', 'EMFILE', 'ENFILE', 'EACCES', undefined, undefined]) pass(next)
+  assert.deepEqual(
+    told.map(([level, event, { code, failed, for_ms: forMs }]) => [level, event, code, failed, forMs]),
+    [
+      ['error', 'descriptors_exhausted', 'EMFILE', undefined, undefined],
+      ['info', 'descriptors_back', undefined, 3, 4_000],
+    ],
+  )
+  pass('ENFILE')
+  assert.deepEqual(told.at(-1)?.slice(0, 2), ['error', 'descriptors_exhausted'])
+  stop()
+  assert.equal(stopped, 1)
+})
+
+test('B24 a limit is compared with two connections for each client’s, and some of our own', () => {
+  assert.deepEqual(missingDescriptors(100, 299), { limit: 299, needed: 300 })
+  assert.equal(missingDescriptors(100, 300), undefined)
+  assert.equal(missingDescriptors(100, Number.POSITIVE_INFINITY), undefined)
+})

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import test from 'node:test'
+import { readSealKey } from '../../src/process/seal-key.ts'
+import { StoreError } from '../../src/store/sqlite/open.ts'
+import { testFolder } from '../support/folder.ts'
+import { configFile, model, newFolder, serve } from '../support/serve.ts'
+
+const newPath = () => join(testFolder('seal'), 'triwire.db')
+
+test('B23 T7 the key of the envelopes is made once, whole, for its owner only, and is the same ever after', () => {
+  const path = newPath()
+  const key = readSealKey(undefined, path)
+  assert.deepEqual(readdirSync(dirname(path)), ['triwire.db.seal'])
+  assert.equal(statSync(`${path}.seal`).mode & 0o777, 0o600)
+  assert.equal(Buffer.from(readFileSync(`${path}.seal`, 'utf8'), 'base64').length, 32)
+  // What a loss of power left half written under the other name is in nobody's way.
+  writeFileSync(`${path}.seal.new`, 'half')
+  assert.deepEqual(readSealKey(undefined, path), key)
+  const other = newPath()
+  writeFileSync(`${other}.seal.new`, 'half')
+  assert.notDeepEqual(readSealKey(undefined, other), key)
+})
+
+test('B23 an empty or cut key is refused with the cure, and so is one that others can read', () => {
+  for (const [text, bytes] of [
+    ['', 0],
+    ['\n', 0],
+    ['c2hvcnQ=', 5],
+  ] as const) {
+    const path = newPath()
+    writeFileSync(`${path}.seal`, text, { mode: 0o600 })
+    assert.throws(
+      () => readSealKey(undefined, path),
+      (error) =>
+        error instanceof StoreError &&
+        error.message.startsWith(
+          `${path}.seal has ${bytes} of the 32 bytes of a key: restore it from a backup, or remove it`,
+        ),
+    )
+  }
+  const path = newPath()
+  readSealKey(undefined, path)
+  for (const mode of [0o644, 0o640]) {
+    chmodSync(`${path}.seal`, mode)
+    assert.throws(
+      () => readSealKey(undefined, path),
+      new StoreError(`${path}.seal can be read by other users (mode 0${mode.toString(8)}): run chmod 600 ${path}.seal`),
+    )
+  }
+})
+
+test('B15 the key is beside the store, by whatever name the server knows it; one beside the link goes on', () => {
+  const [path, link] = [newPath(), newPath()]
+  symlinkSync(path, link)
+  const key = readSealKey(undefined, link)
+  assert.ok(existsSync(`${path}.seal`) && !existsSync(`${link}.seal`))
+  assert.deepEqual(readSealKey(undefined, path), key)
+  renameSync(`${path}.seal`, `${link}.seal`)
+  assert.deepEqual(readSealKey(undefined, link), key)
+})
+
+test('B23 the server does not start with such a key, and says why', async () => {
+  const folder = newFolder()
+  writeFileSync(join(folder, 'triwire.db.seal'), '', { mode: 0o600 })
+  const running = serve(['--config', configFile(folder, model('mine'))], folder)
+  assert.equal(await running.exited, 1)
+  assert.match(running.stderr(), /^.*triwire\.db\.seal has 0 of the 32 bytes of a key: restore it/m)
+  assert.doesNotMatch(running.stderr(), /\n\s+at /)
+})
