@@ -3,7 +3,11 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { DebitRow, Spool } from '../../accounts/poster.ts'
 
-/** Where debits wait that the database could not take in time: one JSON object per line, beside the database. */
+/**
+ * Where debits wait that the database could not take in time: one JSON object per line, beside the database. A line
+ * `{"returned":"<request id>"}` is of a debit whose client was refused while nobody could say whether the database has it
+ * (ruling C13).
+ */
 export function spoolPath(storePath: string): string {
   return `${storePath}.spool`
 }
@@ -12,10 +16,18 @@ export function spoolPath(storePath: string): string {
 export function createSpool(path: string): Spool {
   let file: FileHandle | undefined
   let isUsed = false
+  /** All up to here was told to be durable, or was there before. Unknown until the first opening. */
+  let acknowledgedBytes: number | undefined
+  /** There may be something behind that. */
+  let isTorn = false
   let isClosed = false
   let last: Promise<unknown> = Promise.resolve()
   return {
-    append: (debits) => inTurn(() => append(debits)),
+    append: (debits) => inTurn(() => append(debits.map(encodeDebit))),
+    appendReturns: (requestIds) => inTurn(() => append(requestIds.map(encodeReturn))),
+    get isTorn() {
+      return isTorn
+    },
     clear: (isEmpty) => inTurn(() => clear(isEmpty)),
     close: () => {
       isClosed = true
@@ -30,17 +42,35 @@ export function createSpool(path: string): Spool {
     return turn
   }
 
-  async function append(debits: readonly DebitRow[]): Promise<void> {
+  async function append(lines: readonly string[]): Promise<void> {
     isUsed = true
     try {
-      file ??= await openDurably(path)
-      // The line break before is for what a failed append may have left behind.
-      await file.writeFile(`\n${debits.map(encodeDebit).join('\n')}\n`)
-      await file.datasync()
+      const open = await cut()
+      isTorn = true
+      // The line break before is for what a crash may have left behind.
+      const text = Buffer.from(`\n${lines.join('\n')}\n`)
+      await open.writeFile(text)
+      await open.datasync()
+      acknowledgedBytes! += text.length
+      isTorn = false
     } catch (error) {
+      // Whoever hears of the failure is refused, and must not be found here (ruling C13).
+      if (isTorn) await cut().catch(() => {})
       await shut().catch(() => {})
       throw error
     }
+  }
+
+  /** Back to what was acknowledged. */
+  async function cut(): Promise<FileHandle> {
+    file ??= await openDurably(path)
+    acknowledgedBytes ??= (await file.stat()).size
+    if (isTorn) {
+      await file.truncate(acknowledgedBytes)
+      await file.datasync()
+      isTorn = false
+    }
+    return file
   }
 
   async function clear(isEmpty: () => boolean): Promise<void> {
@@ -49,6 +79,8 @@ export function createSpool(path: string): Spool {
     file ??= await openDurably(path)
     await file.truncate(0)
     await file.datasync()
+    acknowledgedBytes = 0
+    isTorn = false
     isUsed = false
   }
 
@@ -74,20 +106,27 @@ async function openDurably(path: string): Promise<FileHandle> {
   }
 }
 
+/** @property returns requests whose debits are to be given back where the database has them, and nowhere else to be booked. */
+export type Spooled = { debits: DebitRow[]; returns: string[]; unreadable: number }
+
 /** What a run before this one left. `unreadable` lines were torn by a crash, and then never promised, or damaged since. */
-export function readSpool(path: string): { debits: DebitRow[]; unreadable: number } {
+export function readSpool(path: string): Spooled {
   const debits: DebitRow[] = []
+  const returns: string[] = []
   let unreadable = 0
   const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
   for (const line of text.split('\n')) {
     if (!line) continue
     try {
-      debits.push(decodeDebit(line))
+      const value = JSON.parse(line)
+      if (typeof value.returned === 'string') returns.push(value.returned)
+      else debits.push(decodeDebit(value))
     } catch {
       unreadable++
     }
   }
-  return { debits, unreadable }
+  const isRefused = new Set(returns)
+  return { debits: debits.filter(({ requestId }) => !isRefused.has(requestId)), returns, unreadable }
 }
 
 /** After its debits are in the database. What could not be read or posted is put aside for a person to look at. */
@@ -105,9 +144,13 @@ function encodeDebit(debit: DebitRow): string {
   return JSON.stringify(debit, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
 }
 
+function encodeReturn(requestId: string): string {
+  return JSON.stringify({ returned: requestId })
+}
+
 /** A line of the first release has no origin but the model: the rest stays undefined (ruling C9). */
-function decodeDebit(line: string): DebitRow {
-  const debit = JSON.parse(line)
+// biome-ignore lint/suspicious/noExplicitAny: what it is not shows below
+function decodeDebit(debit: any): DebitRow {
   const prices = Object.fromEntries(
     Object.entries(debit.prices).map(([name, nanos]) => [name, BigInt(nanos as string)]),
   )
