@@ -63,19 +63,27 @@ else {
 }
 
 async function runAll(rounds: number, mount: string): Promise<void> {
-  console.log('| killed | told 500 | answered | cut off | of the 500s booked | of them returned | answered and not booked | findings of verify --log |')
+  console.log(
+    '| killed | told 500 | answered | cut off | of the 500s booked | of them returned | answered and not booked | findings of verify --log |',
+  )
   console.log('|---|---|---|---|---|---|---|---|')
   for (const moment of Object.keys(moments) as Moment[]) {
     const sums = { refused: 0, answered: 0, cut: 0, booked: 0, returned: 0, lost: 0, findings: [] as string[] }
     for (let round = 0; round < rounds; round++) await runRound(moment, join(mount, `${round}`), sums)
     const { refused, answered, cut, booked, returned, lost, findings } = sums
-    console.log(`| ${moment} | ${refused} | ${answered} | ${cut} | ${booked} | ${returned} | ${lost} | ${findings.length} |`)
+    console.log(
+      `| ${moment} | ${refused} | ${answered} | ${cut} | ${booked} | ${returned} | ${lost} | ${findings.length} |`,
+    )
     for (const finding of findings.slice(0, 3)) console.log(`  ${finding}`)
     if (booked !== returned || lost || findings.length) process.exitCode = 1
   }
 }
 
-async function runRound(moment: Moment, folder: string, sums: Record<string, unknown> & { findings: string[] }): Promise<void> {
+async function runRound(
+  moment: Moment,
+  folder: string,
+  sums: Record<string, unknown> & { findings: string[] },
+): Promise<void> {
   mkdirSync(folder, { mode: 0o700 })
   const upstream = await startUpstream()
   const key = configure(folder, upstream.url)
@@ -108,7 +116,15 @@ function count(
   folder: string,
   lines: readonly string[],
   told: readonly Told[],
-  sums: { refused: number; answered: number; cut: number; booked: number; returned: number; lost: number; findings: string[] },
+  sums: {
+    refused: number
+    answered: number
+    cut: number
+    booked: number
+    returned: number
+    lost: number
+    findings: string[]
+  },
 ): void {
   const store = openStore(join(folder, 'triwire.db'))
   const refused = told.filter(({ status }) => status === 500)

@@ -41,7 +41,12 @@ const noteMs = 1_000
 
 type State = 'asked' | 'refused'
 
-type Withdrawal = { debit: Waiting; state: State; /** Its return must survive this process. */ isDoubtful: boolean; isNoted: boolean }
+type Withdrawal = {
+  debit: Waiting
+  state: State /** Its return must survive this process. */
+  isDoubtful: boolean
+  isNoted: boolean
+}
 
 export class Withdrawals {
   readonly #options: WithdrawalOptions
@@ -65,7 +70,9 @@ export class Withdrawals {
 
   /** Whether the process may die: every client was told, and what has to be given back is noted. */
   isSafe(): boolean {
-    return [...this.#withdrawals.values()].every(({ state, isDoubtful, isNoted }) => state === 'refused' && (!isDoubtful || isNoted))
+    return [...this.#withdrawals.values()].every(
+      ({ state, isDoubtful, isNoted }) => state === 'refused' && (!isDoubtful || isNoted),
+    )
   }
 
   /** Takes over debits that are owed by their accounts. Each is resolved, or rejected with the error. */
@@ -86,7 +93,9 @@ export class Withdrawals {
 
   /** A new poster was given nothing of this yet. */
   resend(): void {
-    this.#giveBack([...this.#withdrawals].filter(([, { state }]) => state === 'refused').map(([requestId]) => requestId))
+    this.#giveBack(
+      [...this.#withdrawals].filter(([, { state }]) => state === 'refused').map(([requestId]) => requestId),
+    )
   }
 
   /** To be called several times a second. */
@@ -175,10 +184,13 @@ export class Withdrawals {
   #giveBack(requestIds: readonly string[]): void {
     if (requestIds.length === 0) return
     // A poster that died leaves them to its successor.
-    this.#options.poster()?.giveBack(requestIds).then(
-      (given) => this.#end(requestIds, given),
-      () => {},
-    )
+    this.#options
+      .poster()
+      ?.giveBack(requestIds)
+      .then(
+        (given) => this.#end(requestIds, given),
+        () => {},
+      )
   }
 
   #end(requestIds: readonly string[], { returned, balances }: GivenBack): void {

@@ -100,7 +100,7 @@ async function breakDisk(t: TestContext, ...names: ('datasync' | 'truncate')[]):
       throw new Error(`EIO: ${name}`)
     }),
   )
-  return { mend: () => mocks.forEach(({ mock }) => mock.restore()) }
+  return { mend: () => mocks.forEach(({ mock }) => void mock.restore()) }
 }
 
 test('B7 C13 F-S4 what a failed sync may have left is cut away before the failure is told, down to what was acknowledged', async (t) => {
