@@ -21,6 +21,12 @@ export type Profile = {
     /** style `toggle`: the boolean field, e.g. `enable_thinking`. */
     field?: string
   }
+  /**
+   * When it may reason without showing all of it in its stream, so that a cut answer cannot be estimated from its text
+   * (ruling C12). A summary is not all of it. `asked`: where the request asks for reasoning; `unless_off`: where it does
+   * not switch it off.
+   */
+  hiddenReasoning: 'never' | 'asked' | 'unless_off'
   /** chat: the field its reasoning text is in, and the one replayed reasoning goes to. */
   reasoningField: 'auto' | 'reasoning_content' | 'reasoning' | 'details'
   replayThought: { when: 'never' | 'tool_turns' | 'all'; required: boolean }

@@ -47,6 +47,7 @@ const plainest: Profile = {
   minOutput: 1,
   // A model that does not reason answers 400 to a reasoning wish.
   reasoning: { style: 'none', levels: ['low', 'medium', 'high'], canDisable: false },
+  hiddenReasoning: 'asked',
   reasoningField: 'auto',
   replayThought: { when: 'never', required: false },
   drops: new Set(),
@@ -104,6 +105,8 @@ const wireWays: Partial<Record<WireName, ProfileSetting>> = {
     developerRole: true,
     files: true,
     toolImages: 'native',
+    // Its models reason unasked, and tell a summary at most.
+    hiddenReasoning: 'unless_off',
   },
 }
 
@@ -149,6 +152,8 @@ const anthropic: ProfileSetting = {
     default: 'none',
     canDisable: true,
   },
+  // What they show of it is a summary.
+  hiddenReasoning: 'asked',
   // Its own models continue a greeting of theirs (ruling T23).
   assistantFirst: true,
   // "Extra inputs are not permitted"; hence also ruling P5.
@@ -171,12 +176,15 @@ const modelServer: ProfileSetting = {
   developerRole: false,
   // Templates iterate over it.
   nullContent: 'empty',
+  // They hide nothing of what a model says.
+  hiddenReasoning: 'never',
   ...selfHosted,
 }
 
 /** The built-in simulator takes everything its wire knows, so that every translation can be tried on it. */
 const simulated: ProfileSetting = {
   reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
+  hiddenReasoning: 'asked',
   accepts: new Set(['top_k', 'verbosity', 'prompt_cache_key', 'safety_identifier', 'allowed_tools', 'strict']),
   developerRole: true,
   files: true,
@@ -205,6 +213,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
     chat: {
       ...openaiChat,
       reasoning: effort,
+      hiddenReasoning: 'unless_off',
       accepts: new Set([...openaiChat.accepts!, 'verbosity']),
       drops: fixedSampling,
       // They take no `stop`; the gateway cuts instead.
@@ -216,7 +225,8 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
   deepseek: {
     chat: {
       maxField: 'max_tokens',
-      // Thinking is chosen by the name of the model.
+      // Thinking is chosen by the name of the model, and told whole.
+      hiddenReasoning: 'never',
       reasoningField: 'reasoning_content',
       // A tool turn that lacks its reasoning text is a 400 in thinking mode.
       replayThought: { when: 'tool_turns', required: true },
@@ -229,6 +239,8 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
   },
   xai: {
     chat: {
+      // Which of its models reason is in their names; what most of them tell of it is nothing.
+      hiddenReasoning: 'unless_off',
       reasoningField: 'reasoning_content',
       // Its reasoning models refuse these, and `stop`.
       drops: new Set(['presence_penalty', 'frequency_penalty']),
@@ -241,6 +253,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
   mistral: {
     chat: {
       maxField: 'max_tokens',
+      hiddenReasoning: 'never',
       // Its usage comes unasked; unknown fields are a 422.
       drops: new Set([
         'stream_options',
@@ -261,6 +274,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
   moonshot: {
     chat: {
       maxField: 'max_tokens',
+      hiddenReasoning: 'never',
       reasoningField: 'reasoning_content',
       replayThought: { when: 'tool_turns', required: true },
       toolChoice: new Set(['auto', 'none']),
@@ -275,6 +289,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
     chat: {
       maxField: 'max_tokens',
       reasoning: { style: 'toggle', field: 'enable_thinking', levels: ['medium'], default: 'none', canDisable: true },
+      hiddenReasoning: 'never',
       reasoningField: 'reasoning_content',
       accepts: new Set(['top_k']),
       toolChoice: new Set(['auto', 'none', 'named']),
@@ -290,6 +305,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
     chat: {
       maxField: 'max_tokens',
       reasoning: effort,
+      hiddenReasoning: 'unless_off',
       // An unknown name in the body is a 400.
       drops: new Set(['logit_bias', 'user', 'store', 'service_tier', 'parallel_tool_calls']),
       strictFields: true,
@@ -302,6 +318,8 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       maxField: 'max_tokens',
       // It leaves the wish out for models that do not reason.
       reasoning: { style: 'effort', levels: ['minimal', 'low', 'medium', 'high'], canDisable: true },
+      // Some of them keep it to themselves.
+      hiddenReasoning: 'unless_off',
       reasoningField: 'reasoning',
       accepts: new Set(['top_k', 'verbosity']),
     },
@@ -309,13 +327,13 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
 
   vllm: {
     chat: modelServer,
-    messages: { maxStops: Number.POSITIVE_INFINITY, autoCache: 'off', ...selfHosted },
-    responses: { accepts: new Set(['verbosity']), ...selfHosted },
+    messages: { maxStops: Number.POSITIVE_INFINITY, autoCache: 'off', hiddenReasoning: 'never', ...selfHosted },
+    responses: { accepts: new Set(['verbosity']), hiddenReasoning: 'never', ...selfHosted },
   },
   // It continues a trailing assistant turn, and reads a named tool choice as `required`.
   'llama-cpp': {
     chat: { ...modelServer, toolChoice: new Set(['auto', 'none', 'required']), prefill: 'native' },
-    messages: { autoCache: 'off', ...selfHosted },
+    messages: { autoCache: 'off', hiddenReasoning: 'never', ...selfHosted },
   },
   // It ignores `tool_choice` altogether.
   ollama: {

@@ -42,6 +42,8 @@ export type Config = {
   billing: {
     /** An upstream's failure after output was delivered (ruling C4). */
     cutAnswers: 'bill' | 'waive'
+    /** How long a started stream is read on for its figures when its client has left (ruling C12); 0: never. */
+    readOnMs: number
     /** Output tokens a hold assumes at most (ruling C2); `cap`: what the request's cap allows (ruling C16). */
     holdOutputTokens: number | 'cap'
   }

@@ -149,7 +149,11 @@ function build(file: ConfigFile, { file: path, folder, warnings }: Origin): Conf
       bodyBytesMax: limits.body_bytes_max,
       connectionsMax: limits.connections_max,
     },
-    billing: { cutAnswers: billing.cut_answers, holdOutputTokens: billing.hold_output_tokens },
+    billing: {
+      cutAnswers: billing.cut_answers,
+      readOnMs: billing.read_on,
+      holdOutputTokens: billing.hold_output_tokens,
+    },
     trustedProxies: file.trusted_proxies,
     timeouts: {
       headersMs: timeouts.headers,

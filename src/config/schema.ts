@@ -83,6 +83,9 @@ export const profileMap = z
       })
       .partial()
       .describe('Reasoning.'),
+    hidden_reasoning: oneOf(['never', 'asked', 'unless_off']).describe(
+      'When it may reason without showing all of it in its stream; a summary is not all of it.',
+    ),
     reasoning_field: oneOf(['auto', 'reasoning_content', 'reasoning', 'details']).describe(
       'chat: where its reasoning text is.',
     ),
@@ -238,6 +241,11 @@ const billing = z.strictObject({
   cut_answers: oneOf(['bill', 'waive'])
     .prefault('bill')
     .describe('An answer that the upstream broke off after output was delivered.'),
+  read_on: duration(0)
+    .prefault('10s')
+    .describe(
+      'How long a stream that its client left is read on where its figures come only at its end: hidden reasoning, a cached share that is cheaper. `0`: never.',
+    ),
   hold_output_tokens: z
     .union([z.literal('cap'), count(0)], { error: 'must be a whole number of tokens, or cap' })
     .prefault(1024)

@@ -17,30 +17,47 @@ export type AnswerPlan = {
 
 /** One answer on its way through the hub: counted as the model told it, filtered to what the client asked for. */
 export type AnswerRun = {
-  meter: Meter
+  readonly meter: Meter
+  /** The model has come to its end, or failed: nothing more is to be learned. */
+  readonly isSpent: boolean
   /** Events behind the filters. Signs of life are left out: what a client hears of silence is the delivery's (ruling U4). */
   take(events: Iterable<AnswerEvent>): AnswerEvent[]
+  /** Nobody is shown any more: what the model still says counts for its figures only. */
+  hush(): void
+  /** Of what was produced for the client, in tokens: nothing behind a stop (ruling T15). */
+  estimateOutput(): number
 }
 
 export function startRun(plan: AnswerPlan): AnswerRun {
   const meter = createMeter()
   const filters = composeFilters({ ...plan.filters, profile: plan.profile })
-  let isOver = false
+  let isSpent = false
+  /** Counted when the answer was over for its client, before the model had come to its end. */
+  let shownTokens: number | undefined
   return {
     meter,
+    get isSpent() {
+      return isSpent
+    },
     take(events) {
       const shown: AnswerEvent[] = []
       for (const event of events) {
-        // A stop sequence of ours has ended the answer: what the model still says is not part of it (ruling T15).
-        if (isOver) break
-        if (event.type === 'alive') continue
         meter.push(event)
+        isSpent ||= event.type === 'finish' || event.type === 'fail'
+        // A stop sequence of ours has ended the answer: what the model still says is not part of it (ruling T15).
+        if (shownTokens !== undefined || event.type === 'alive') continue
         for (const filtered of filters.push(event)) {
           shown.push(filtered)
-          if (filtered.type === 'finish' || filtered.type === 'fail') isOver = true
+          if (filtered.type === 'finish' && !isSpent) hush()
         }
       }
       return shown
     },
+    hush,
+    estimateOutput: () => shownTokens ?? meter.estimateTokens(),
+  }
+
+  function hush(): void {
+    shownTokens ??= meter.estimateTokens()
   }
 }

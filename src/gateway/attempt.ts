@@ -6,6 +6,7 @@ import type { Failure } from '../upstream/verdict.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { Exchange } from './exchange.ts'
 import type { Ticking } from './gateway.ts'
+import { Pace } from './pace.ts'
 
 /** The largest answer that is not a stream, and the most that is read of a refusal, in bytes (reliability §3). */
 const wholeBytesMax = 32 * 1_048_576
@@ -21,6 +22,8 @@ export interface AttemptListener {
   /** What a piece of a stream became for the client, perhaps nothing; the relay's state says how far the answer is. */
   onPiece(relay: StreamRelay, text: string): void
   onWhole(answer: WholeAnswer): void
+  /** An answer that is folded was ended by a stop of ours: it is read on until `conclude`, or its end. */
+  onStop(fold: StreamFold): void
   onFailure(failure: Failure): void
   /** A bug of ours in the work on what came. */
   onBug(error: Error): void
@@ -87,6 +90,7 @@ export class Attempt implements UpstreamListener, Ticking {
   #lastEvents = 0
   #isPaused = false
   #lingersSinceMs = 0
+  readonly #pace: Pace
 
   constructor(parts: AttemptParts, listener: AttemptListener) {
     this.target = parts.target
@@ -99,6 +103,7 @@ export class Attempt implements UpstreamListener, Ticking {
     this.#startedMs = parts.clockMs()
     this.#lastByteMs = this.#startedMs
     this.#lastEventMs = this.#startedMs
+    this.#pace = new Pace(this.#startedMs)
   }
 
   /** Sends the request. What comes of it may come before this returns. */
@@ -152,6 +157,7 @@ export class Attempt implements UpstreamListener, Ticking {
   /** The client does not take what is there: nothing more is asked for, and no silence counts. */
   pause(): void {
     this.#isPaused = true
+    this.#notePace(this.#clockMs())
     this.#flight?.pause()
   }
 
@@ -161,7 +167,18 @@ export class Attempt implements UpstreamListener, Ticking {
     this.#isPaused = false
     this.#lastByteMs = this.#clockMs()
     this.#lastEventMs = this.#lastByteMs
+    this.#pace.skip(this.#lastByteMs)
     this.#flight?.resume()
+  }
+
+  /** How its time was spent. */
+  get pace(): Pace {
+    return this.#pace
+  }
+
+  /** What was folded so far is the answer, ended by a stop of ours. */
+  conclude(): void {
+    if (this.#fold) this.#finish(this.#fold.whole())
   }
 
   /** Nothing of it is wanted any more: the connection is closed and the listener hears nothing. */
@@ -209,15 +226,22 @@ export class Attempt implements UpstreamListener, Ticking {
       return
     }
     this.#bytes += chunk.length
-    if (this.#fold) {
-      this.#fold.push(chunk)
-      this.#noteProgress(this.#fold.events)
-      if (this.#fold.state !== 'unseen') this.#finish(this.#fold.whole())
-    } else if (this.#state === 'refusing') {
+    if (this.#fold) this.#pushFold(this.#fold, chunk)
+    else if (this.#state === 'refusing') {
       this.#chunks.push(chunk)
       if (this.#bytes > refusalBytesMax) this.#refuse()
     } else if (this.#bytes > wholeBytesMax) this.#fail(broken, 'upstream_oversize')
     else this.#chunks.push(chunk)
+  }
+
+  #pushFold(fold: StreamFold, chunk: Buffer): void {
+    const { state: before } = fold
+    fold.push(chunk)
+    this.#noteProgress(fold.events)
+    this.#notePace(this.#lastByteMs)
+    if (fold.state === 'stopped' && !fold.isSpent) {
+      if (before !== 'stopped') this.#listener!.onStop(fold)
+    } else if (fold.state !== 'unseen') this.#finish(fold.whole())
   }
 
   #takeEnd(): void {
@@ -278,9 +302,15 @@ export class Attempt implements UpstreamListener, Ticking {
   #tell(relay: StreamRelay, text: string): void {
     const listener = this.#listener!
     this.#noteProgress(relay.events)
+    this.#notePace(this.#lastByteMs)
+    // One that was ended by a stop of ours is its listener's to read on, or to abandon.
     if (relay.state === 'finished') this.#linger()
-    else if (relay.state === 'stopped' || relay.state === 'failed') this.abandon()
+    else if (relay.state === 'failed') this.abandon()
     listener.onPiece(relay, text)
+  }
+
+  #notePace(nowMs: number): void {
+    this.#pace.note((this.#relay ?? this.#fold)?.stage ?? 'silent', nowMs)
   }
 
   #noteProgress(events: number): void {
@@ -305,6 +335,11 @@ export class Attempt implements UpstreamListener, Ticking {
   }
 
   #fail(fault: Fault, cause: string, isReuseRace = false): void {
+    // What breaks off behind a stop of ours does not break the answer.
+    if (this.#fold?.state === 'stopped') {
+      this.conclude()
+      return
+    }
     const listener = this.#listener!
     const retryAfterSeconds = this.#retryAfterSeconds
     this.abandon()

@@ -7,11 +7,12 @@ import type { Usage, UsageReport } from '../inference/usage.ts'
 import type { Target } from '../upstream/target.ts'
 import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
-import type { StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
+import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import type { Call, CallListener } from './call.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway, Ticking } from './gateway.ts'
+import { type Reading, stopReadMs, tellsLate, withoutLaterOutput } from './read-on.ts'
 import type { CallRecord } from './record.ts'
 import { refuse } from './refuse.ts'
 import { type Bill, debitOf, type Evidence, weigh } from './settle.ts'
@@ -19,9 +20,6 @@ import type { Snapshot } from './snapshot.ts'
 
 /** A stream's head goes out by now at the latest, if the upstream lives (translation 4.1). */
 const commitMs = 10_000
-
-/** Requests read on after their client left (ruling C4). */
-const goneMax = 200
 
 /** How often one request may be sent (ruling U1). */
 const attemptsMax = 2
@@ -86,8 +84,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   #lastWriteMs = 0
   /** Since when the client has not taken what was written. */
   #stalledMs: number | undefined
-  /** Since when the client has been gone while the upstream is read on for its usage. */
-  #goneMs: number | undefined
+  /** The answer is over for the client, and the upstream is read on for its usage. */
+  #reading: Reading | undefined
   #resolve!: () => void
   #reject!: (error: Error) => void
 
@@ -136,7 +134,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   onPiece(relay: StreamRelay, text: string): void {
     if (this.#isEnding()) return
     this.#relay = relay
-    if (relay.state === 'finished' || relay.state === 'stopped') this.#finish(relay, text)
+    if (relay.state === 'finished') this.#finish(relay, text)
+    else if (relay.state === 'stopped') this.#stop(relay, text)
+    else if (relay.state === 'failed' && this.#reading?.told) this.#endReading()
     else if (relay.state === 'failed') {
       // What was said before the fault counts however the bytes arrive: the stream has begun (translation 4.1).
       this.#show(text, relay.hasShown)
@@ -159,6 +159,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     })
   }
 
+  onStop(fold: StreamFold): void {
+    if (!this.#isEnding() && !this.#reading && !this.#readOn('ok', fold, stopReadMs)) this.#attempt!.conclude()
+  }
+
   onFailure(failure: Failure): void {
     if (this.#isEnding()) return
     const verdict = this.#judge(failure)
@@ -176,7 +180,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   }
 
   #mayTryAgain({ elsewhere }: Verdict): boolean {
-    const isWanted = !this.#isAnswered && this.#goneMs === undefined && this.#state === 'held'
+    const isWanted = !this.#isAnswered && this.#reading === undefined && this.#state === 'held'
     return isWanted && elsewhere !== 'nobody' && this.#attempts < attemptsMax
   }
 
@@ -226,7 +230,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   shutDown(): void {
     this.#contain(() => {
       if (this.#isEnding()) return
-      if (this.#goneMs !== undefined) this.#settleCut('client_abort')
+      if (this.#reading) this.#endReading()
       else this.#fail({ fault: broken, cause: 'shutdown' })
     })
   }
@@ -240,12 +244,16 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   }
 
   #checkDeadlines(nowMs: number): void {
-    const { timeouts } = this.#parts.snapshot.config
-    if (this.#goneMs !== undefined) {
-      if (nowMs - this.#goneMs >= timeouts.settleWindowMs) this.#settleCut('client_abort')
+    const { gateway, snapshot, call } = this.#parts
+    const { timeouts } = snapshot.config
+    if (this.#reading) {
+      // A configuration that is no longer in force is not kept for figures.
+      const isOver = nowMs >= this.#reading.untilMs || gateway.snapshots.current !== snapshot
+      if (isOver) this.#endReading()
+      else if (!this.#isGone()) this.#breakSilence(nowMs)
     } else if (this.#stalledMs !== undefined && nowMs - this.#stalledMs >= timeouts.writeStallMs) {
-      this.#parts.call.destroy()
-      this.#settleCut('client_stall')
+      call.destroy()
+      this.#depart('client_stall')
     } else if (nowMs - this.#startedMs >= timeouts.totalMs) this.#fail({ fault: broken, cause: 'upstream_stall' })
     else {
       this.#attempt?.tick(nowMs)
@@ -266,7 +274,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   /** Text of a stream: kept until there is something to see, then written as it comes. */
   #show(text: string, isVisible: boolean): void {
     // Nobody is there to be shown anything; only the end counts, for its usage.
-    if (this.#goneMs !== undefined) return
+    if (this.#isGone()) return
     const relay = this.#relay!
     if (this.#state === 'held' && isVisible) this.#open(relay, text)
     else if (this.#state === 'held') this.#unseen += text
@@ -289,7 +297,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
 
   #write(relay: StreamRelay, text: string): void {
     this.#lastWriteMs = this.#parts.gateway.clockMs()
-    if (this.#parts.call.write(text, relay.encoding) || this.#stalledMs !== undefined) return
+    const isTaken = this.#parts.call.write(text, relay.encoding)
+    // Nothing of an upstream that is read on waits for the client.
+    if (isTaken || this.#stalledMs !== undefined || this.#reading) return
     this.#stalledMs = this.#lastWriteMs
     this.#attempt?.pause()
   }
@@ -306,33 +316,96 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     })
   }
 
-  /** The client left. A started stream is cancelled at once; before that the upstream is read on for its usage (C4). */
-  #leave(): void {
-    if (this.#isEnding() || this.#goneMs !== undefined) return
-    const { gateway } = this.#parts
-    this.#record.outcome = 'client_abort'
-    if (this.#attempt?.isRefusing) this.#over()
-    else if (this.#state === 'open' || this.#attempt === undefined || gateway.gone.count >= goneMax)
-      this.#settleCut('client_abort')
-    else {
-      this.#goneMs = gateway.clockMs()
-      gateway.gone.count++
-      this.#unseen = ''
-      this.#stalledMs = undefined
-      this.#attempt.resume()
+  /** A stop of ours: the client has all that it will be shown but the end, which waits for the figures (ruling C12). */
+  #stop(relay: StreamRelay, text: string): void {
+    if (this.#reading && !relay.isSpent) return
+    if (this.#reading) this.#endReading()
+    else if (!relay.isSpent && this.#readOn('ok', relay, stopReadMs)) {
+      if (text !== '') this.#show(text, true)
+    } else {
+      this.#attempt!.abandon()
+      this.#finish(relay, text)
     }
+  }
+
+  /** The client left. */
+  #leave(): void {
+    if (this.#isEnding() || this.#isGone()) return
+    this.#record.outcome = 'client_abort'
+    const reading = this.#reading
+    if (reading === undefined) this.#depart('client_abort')
+    else {
+      // Nobody waits for the end any more.
+      reading.outcome = 'client_abort'
+      reading.untilMs = reading.sinceMs + Math.max(stopReadMs, this.#parts.snapshot.config.billing.readOnMs)
+    }
+  }
+
+  /**
+   * Nobody is there any more. A stream of which something was shown is read on where its figures come at its end, else
+   * cancelled (ruling C12); before that the upstream has the settle window to tell its usage (ruling C4).
+   */
+  #depart(outcome: 'client_abort' | 'client_stall'): void {
+    const { billing, timeouts } = this.#parts.snapshot.config
+    const relay = this.#relay
+    if (this.#attempt?.isRefusing) this.#over()
+    else if (relay?.hasShown) {
+      relay.hush()
+      if (!this.#readOn(outcome, relay, billing.readOnMs)) this.#settleCut(outcome)
+    } else if (!this.#attempt || !this.#takeReader(outcome, timeouts.settleWindowMs, undefined))
+      this.#settleCut(outcome)
+  }
+
+  /** False: its figures would tell nothing new, there is no time, or too many are read on. */
+  #readOn(outcome: Reading['outcome'], answer: StreamRelay | StreamFold, limitMs: number): boolean {
+    const { gateway, exchange, model } = this.#parts
+    const { report } = answer
+    this.#attempt!.pace.end(gateway.clockMs())
+    return limitMs > 0 && tellsLate(report, exchange, model) && this.#takeReader(outcome, limitMs, report)
+  }
+
+  #takeReader(outcome: Reading['outcome'], limitMs: number, told: UsageReport | undefined): boolean {
+    const { gateway, exchange, key } = this.#parts
+    if (!gateway.readers.enter(key.account.id)) return false
+    const sinceMs = gateway.clockMs()
+    this.#reading = { sinceMs, untilMs: sinceMs + limitMs, outcome, told }
+    // It will not be sent again, nor is anything waited for that its client has not taken.
+    exchange.forget()
+    if (outcome !== 'ok') this.#unseen = ''
+    this.#stalledMs = undefined
+    this.#attempt!.resume()
+    return true
+  }
+
+  /** No more is read: what has come is the evidence. */
+  #endReading(): void {
+    const { outcome, told } = this.#reading!
+    const attempt = this.#attempt!
+    if (told && this.#relay === undefined) attempt.conclude()
+    else if (this.#relay?.state === 'stopped') {
+      attempt.abandon()
+      this.#finish(this.#relay, '')
+    } else this.#settleCut(outcome)
+  }
+
+  #isGone(): boolean {
+    return this.#reading !== undefined && this.#reading.outcome !== 'ok'
   }
 
   /** The answer failed. In a started stream the evidence is billed and an error frame sent; else it is a refusal. */
   #fail(failure: Failure, verdict: Verdict = judge(failure, this.#parts.model)): void {
+    if (this.#reading?.told) {
+      this.#endReading()
+      return
+    }
     const { cause } = failure
     const error = refuse(this.#parts, this.#attempt?.target, failure, verdict)
     const outcome = outcomeOfCause.get(cause)
     this.#record.cause = verdict.alarm ?? cause
     this.#record.code = error.code
-    if (this.#state === 'open') this.#cutStream(error, outcome ?? 'upstream_cut')
     // A refusal costs nothing, whether or not somebody is left to hear it (ruling C4).
-    else if (this.#goneMs !== undefined) this.#over()
+    if (this.#reading) this.#over()
+    else if (this.#state === 'open') this.#cutStream(error, outcome ?? 'upstream_cut')
     else {
       this.#record.outcome = outcome ?? (error.code === 'invalid_request' ? 'refused' : 'upstream_error')
       this.#over(error)
@@ -367,17 +440,28 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
       this.#over()
       return
     }
-    const evidence = this.#relay ? evidenceOf(this.#relay) : nothingYet
+    const evidence = this.#relay ? this.#evidenceOfCut(this.#relay) : nothingYet
     this.#settle({ ...evidence, isComplete: false, outcome, isWaived: false }, () => this.#over())
   }
 
   #settleComplete(answer: StreamRelay | Exclude<WholeAnswer, { state: 'failed' }>, then: (usage: Usage) => void): void {
-    const isGone = this.#goneMs !== undefined
-    // An answer that we ended at a stop sequence has no final word of the model's (ruling T15).
-    const isComplete = answer.state === 'finished'
-    const outcome = isGone ? 'client_abort' : 'ok'
-    const evidence = { ...evidenceOf(answer), isComplete, outcome, isWaived: false } as const
-    this.#settle(evidence, isGone ? () => this.#over() : then)
+    const isGone = this.#isGone()
+    // An answer that we ended at a stop sequence may have no final word of the model's (ruling C12).
+    const isComplete = answer.state !== 'stopped'
+    const evidence = answer.state === 'stopped' ? this.#evidenceOfCut(answer) : evidenceOf(answer)
+    const outcome = this.#reading?.outcome ?? 'ok'
+    this.#settle({ ...evidence, isComplete, outcome, isWaived: false }, isGone ? () => this.#over() : then)
+  }
+
+  /** What is known of an answer that ended for its client before the model had told its figures (ruling C12). */
+  #evidenceOfCut(answer: Pick<StreamRelay, 'report' | 'estimateOutput' | 'spoken'>) {
+    const evidence = evidenceOf(answer)
+    // Who has seen nothing of an answer pays for no time (ruling C4).
+    if (this.#reading && !this.#reading.told) return evidence
+    const { pace } = this.#attempt!
+    const estimateHidden = () => (this.#parts.exchange.mayHideReasoning ? pace.hiddenTokens(answer.spoken()) : 0)
+    const told = this.#reading?.told ?? answer.report
+    return { ...evidence, report: withoutLaterOutput(answer.report, told), estimateHidden }
   }
 
   /** Weighs, prices and debits; `then` runs when the debit is durable (ruling C3). */
@@ -423,12 +507,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
 
   /** The one end of a request. */
   #over(error?: Error): void {
-    const { gateway, call, release } = this.#parts
+    const { gateway, call, key, release } = this.#parts
     this.#move('over')
-    if (this.#goneMs !== undefined) {
-      gateway.gone.count--
-      this.#goneMs = undefined
-    }
+    if (this.#reading) gateway.readers.leave(key.account.id)
+    this.#reading = undefined
     gateway.deliveries.delete(this)
     call.listener = undefined
     try {

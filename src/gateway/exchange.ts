@@ -32,6 +32,8 @@ export type Exchange = Outgoing & {
   stream: boolean
   /** The cap that was sent, or the model's maximum. */
   outputTokensCap: number
+  /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
+  mayHideReasoning: boolean
   losses: readonly Loss[]
   /** Of the whole request, in tokens; costs a pass over it, so it is asked for once. */
   inputTokensEstimate: number

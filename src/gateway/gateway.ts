@@ -3,6 +3,7 @@ import type { Admission } from '../accounts/admission.ts'
 import type { Ledger } from '../accounts/ledger.ts'
 import type { Throttle } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'
+import type { Readers } from './readers.ts'
 import type { Snapshots } from './snapshot.ts'
 
 /** Every part that a walk needs; main builds it. */
@@ -21,8 +22,8 @@ export type Gateway = {
   deliveries: Set<Ticking & Ending>
   /** Attempts that brought a whole answer and whose upstream has not closed; the ticker hangs up in the end. */
   lingering: Set<Ticking & { readonly isLingering: boolean }>
-  /** Requests whose client left and that are read on for their usage, at most 200 (ruling C4). */
-  gone: { count: number }
+  /** Requests that are over for their client and read on for their usage (rulings C4, C12). */
+  readers: Readers
   /** True while new inference is turned away to keep what runs alive (reliability §7). */
   isShedding(): boolean
   sealer: Sealer

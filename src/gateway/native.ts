@@ -23,6 +23,7 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey }: Aske
     headersFor: upstreamHeaders(call, model),
     stream: adapted.stream,
     outputTokensCap: adapted.outputTokensCap,
+    mayHideReasoning: adapted.mayHideReasoning,
     losses: adapted.dropped.map((field) => ({ field, what: 'dropped', why: 'not taken by the model' })),
     inputTokensEstimate: estimateBytesTokens(body.bytes),
     openStream: () => native.openStream(head),

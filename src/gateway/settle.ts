@@ -12,6 +12,8 @@ export type Evidence = {
   isComplete: boolean
   /** Of all that was produced, in tokens. */
   estimateOutput: () => number
+  /** Of reasoning that was not shown, in tokens; for an answer that ended early for its client (ruling C12). */
+  estimateHidden?: () => number
   outcome: Outcome
   /** The operator gives it away (ruling C4): an entry of 0. */
   isWaived: boolean
@@ -29,12 +31,13 @@ export type Bill = {
 
 /** From evidence to bill (rulings C1, C3, C6). */
 export function weigh(evidence: Evidence, exchange: Exchange, model: Model): Bill {
-  const { report, isComplete, estimateOutput, outcome, isWaived } = evidence
+  const { report, isComplete, estimateOutput, estimateHidden, outcome, isWaived } = evidence
   const { usage, source, flags } = weighUsage({
     report,
     isComplete,
     estimateInput: () => exchange.inputTokensEstimate,
     estimateOutput,
+    estimateHidden,
     outputTokensCap: exchange.outputTokensCap,
   })
   return {

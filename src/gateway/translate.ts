@@ -43,6 +43,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
     headersFor: upstreamHeaders(call, model),
     stream: request.stream,
     outputTokensCap: encoded.outputTokensCap,
+    mayHideReasoning: encoded.mayHideReasoning,
     losses: encoded.losses,
     inputTokensEstimate,
     openStream: () => new TranslatedStream(plan, client, head),

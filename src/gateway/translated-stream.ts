@@ -1,6 +1,7 @@
 import { createSseReader, cutFrame, type SseFrame } from '../bytes/sse.ts'
 import type { Step } from '../bytes/step.ts'
 import type { AnswerEvent, BilledEvent, Fault } from '../inference/answer.ts'
+import type { Spoken, Stage } from '../inference/meter.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
 import { faultOfFacts } from '../wires/answers/faults.ts'
@@ -36,6 +37,22 @@ export class TranslatedStream implements StreamRelay {
     return this.#run.meter.report()
   }
 
+  get stage(): Stage {
+    return this.#run.meter.stage
+  }
+
+  spoken(): Spoken {
+    return this.#run.meter.spoken()
+  }
+
+  get isSpent(): boolean {
+    return this.#run.isSpent
+  }
+
+  hush(): void {
+    this.#run.hush()
+  }
+
   push(chunk: Uint8Array): string {
     let text = ''
     for (const frame of this.#reader.push(chunk)) {
@@ -57,7 +74,7 @@ export class TranslatedStream implements StreamRelay {
   }
 
   estimateOutput(): number {
-    return this.#run.meter.estimateTokens()
+    return this.#run.estimateOutput()
   }
 
   finish(usage: Usage): string {
@@ -79,12 +96,10 @@ export class TranslatedStream implements StreamRelay {
     for (const event of this.#run.take(events)) {
       if (event.type === 'finish') {
         this.hasShown = true
-        this.state = this.#run.meter.isComplete() ? 'finished' : 'stopped'
+        this.state = 'stopped'
         this.#finish = event
-      } else if (event.type === 'fail') {
-        this.state = 'failed'
-        this.fault = event.fault
-      } else {
+      } else if (event.type === 'fail') this.fault = event.fault
+      else {
         // An empty block shows nothing yet; a call does (translation 4.1).
         const isShown =
           event.type === 'block_delta' || (event.type === 'block_start' && event.block.kind === 'tool_call')
@@ -95,6 +110,8 @@ export class TranslatedStream implements StreamRelay {
         text += this.#encode(event)
       }
     }
+    if (this.#run.meter.isComplete()) this.state = 'finished'
+    else if (this.#run.isSpent && this.state !== 'stopped') this.state = 'failed'
     return text
   }
 

@@ -1,6 +1,8 @@
 import { createSseReader, cutFrame } from '../bytes/sse.ts'
 import type { AnswerEvent, Fault } from '../inference/answer.ts'
 import { createFold } from '../inference/fold.ts'
+import type { Stage } from '../inference/meter.ts'
+import type { Usage, UsageReport } from '../inference/usage.ts'
 import type { RelayState, StreamFold, WholeAnswer } from '../wires/answers/relay.ts'
 import type { AnswerHead, Translator } from '../wires/wire.ts'
 import { type AnswerPlan, startRun } from './answer-run.ts'
@@ -32,12 +34,25 @@ export class TranslatedWhole implements StreamFold {
     this.#decoder = plan.source.createDecoder(plan.profile)
   }
 
+  get stage(): Stage {
+    return this.#run.meter.stage
+  }
+
+  get report(): UsageReport {
+    return this.#run.meter.report()
+  }
+
+  get isSpent(): boolean {
+    return this.#run.isSpent
+  }
+
   push(chunk: Uint8Array): void {
     for (const frame of this.#reader.push(chunk)) {
       if (frame.data !== '') this.events++
       this.#take(this.#decoder.push(frame))
     }
-    if (this.#run.meter.characters() > charactersMax) this.#fail({ kind: 'broken', text: '' })
+    if (this.state !== 'stopped' && this.#run.meter.characters() > charactersMax)
+      this.#fail({ kind: 'broken', text: '' })
   }
 
   end(): void {
@@ -56,21 +71,24 @@ export class TranslatedWhole implements StreamFold {
     const outcome = this.#fold.outcome()
     if (outcome === 'none') return { state: 'failed', fault: { kind: 'truncated', text: '' } }
     if ('fault' in outcome) return { state: 'failed', fault: outcome.fault }
-    const { meter } = this.#run
-    return {
-      state: meter.isComplete() ? 'finished' : 'stopped',
-      report: meter.report(),
-      estimateOutput: () => meter.estimateTokens(),
-      encode: (usage) => this.#target.encodeAnswer(outcome.answer, this.#head, usage),
+    const run = this.#run
+    const read = {
+      report: run.meter.report(),
+      estimateOutput: () => run.estimateOutput(),
+      encode: (usage: Usage) => this.#target.encodeAnswer(outcome.answer, this.#head, usage),
     }
+    return run.meter.isComplete()
+      ? { state: 'finished', ...read }
+      : { state: 'stopped', spoken: () => run.meter.spoken(), ...read }
   }
 
   #take(events: Iterable<AnswerEvent>): void {
     for (const event of this.#run.take(events)) {
       this.#fold.push(event)
-      if (event.type === 'finish') this.state = this.#run.meter.isComplete() ? 'finished' : 'stopped'
+      if (event.type === 'finish') this.state = 'stopped'
       else if (event.type === 'fail') this.#fail(event.fault)
     }
+    if (this.#run.meter.isComplete()) this.state = 'finished'
   }
 
   #fail(fault: Fault): void {

@@ -27,8 +27,8 @@ export type AnswerEvent =
   | { type: 'block_seal'; index: number; sealed: Sealed }
   | { type: 'block_stop'; index: number; cut: boolean }
   | { type: 'usage'; report: UsageReport }
-  /** The upstream is alive and has nothing to show. */
-  | { type: 'alive' }
+  /** The upstream is alive and has nothing to show. `reasons`: it begins, or ends, a reasoning of which it may show nothing. */
+  | { type: 'alive'; reasons?: boolean }
   | { type: 'finish'; reason: StopReason; stopSequence?: string; report: UsageReport }
   | { type: 'fail'; fault: Fault }
 

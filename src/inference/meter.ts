@@ -14,8 +14,16 @@ export type TextMeter = {
   estimateTokens(): number
 }
 
+/** What a model does: nothing that can be seen yet, reason, or say its answer. What comes behind reasoning is the answer. */
+export type Stage = 'silent' | 'reasoning' | 'speaking'
+
+/** What has come of an answer so far, in tokens, about: the text of its reasoning, and all else. */
+export type Spoken = { reasoningTokens: number; answerTokens: number }
+
 /** What an answer has produced so far, whatever of it is shown: the evidence of a bill (ruling C3). */
 export type Meter = Omit<TextMeter, 'write'> & {
+  readonly stage: Stage
+  spoken(): Spoken
   /** Sees every event of the decoder, before any filter. */
   push(event: AnswerEvent): void
   /** What the model has reported so far. */
@@ -56,14 +64,40 @@ export function createMeter(): Meter {
   const { write, characters, estimateTokens } = createTextMeter()
   let report: UsageReport = {}
   let isComplete = false
+  let stage: Stage = 'silent'
+  let reasoningCharacters = 0
+  /** The reasoning that is open: at most one is (I4). */
+  let reasoning: number | undefined
   return {
+    get stage() {
+      return stage
+    },
+    spoken: () => splitTokens(estimateTokens(), characters(), reasoningCharacters),
     push(event) {
-      if (event.type === 'block_delta') write(event.text)
-      else if (event.type === 'usage') report = mergeUsage(report, event.report)
-      else if (event.type === 'block_start' && event.block.kind === 'tool_call') write(event.block.name)
-      else if (event.type === 'finish') {
-        report = event.report
-        isComplete = true
+      switch (event.type) {
+        case 'block_delta':
+          write(event.text)
+          if (event.index === reasoning) reasoningCharacters += event.text.length
+          return
+        case 'block_start':
+          stage = event.block.kind === 'reasoning' ? 'reasoning' : 'speaking'
+          if (event.block.kind === 'reasoning') reasoning = event.index
+          else if (event.block.kind === 'tool_call') write(event.block.name)
+          return
+        case 'block_stop':
+          if (event.index !== reasoning) return
+          reasoning = undefined
+          stage = 'speaking'
+          return
+        case 'alive':
+          if (event.reasons !== undefined) stage = event.reasons ? 'reasoning' : 'speaking'
+          return
+        case 'usage':
+          report = mergeUsage(report, event.report)
+          return
+        case 'finish':
+          report = event.report
+          isComplete = true
       }
     },
     report: () => report,
@@ -71,4 +105,10 @@ export function createMeter(): Meter {
     characters,
     estimateTokens,
   }
+}
+
+/** One estimate of a text, shared out by the characters of its parts. */
+export function splitTokens(tokens: number, characters: number, reasoningCharacters: number): Spoken {
+  const reasoningTokens = characters === 0 ? 0 : Math.round((tokens * reasoningCharacters) / characters)
+  return { reasoningTokens, answerTokens: tokens - reasoningTokens }
 }

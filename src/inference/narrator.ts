@@ -19,7 +19,8 @@ export type Narrator = {
   seal(index: number, sealed: Sealed): void
   stop(index: number, cut?: boolean): void
   usage(report: UsageReport): void
-  alive(): void
+  /** @param reasons a reasoning item begins, or ends */
+  alive(reasons?: boolean): void
   /** The upstream's word that it is complete. A cap, a full window or a refusal cuts what is still open. */
   finish(reason: StopReason, stopSequence?: string): void
   fail(fault: Fault): void
@@ -86,10 +87,10 @@ export function createNarrator(): Narrator {
       narrator.start()
       events.push({ type: 'usage', report })
     },
-    alive() {
+    alive(reasons) {
       if (isOver) return
       narrator.start()
-      events.push({ type: 'alive' })
+      events.push(reasons === undefined ? { type: 'alive' } : { type: 'alive', reasons })
     },
     finish(reason, stopSequence) {
       if (isOver) return

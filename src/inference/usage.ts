@@ -79,13 +79,16 @@ export type UsageEvidence = {
   estimateInput: () => number
   /** Of all that was produced so far, reasoning and hidden text included. */
   estimateOutput: () => number
+  /** Of reasoning that nothing was told of, by its time; asked for where the report is not final (ruling C12). */
+  estimateHidden?: () => number
   /** The output cap that was sent to the model, in tokens. */
   outputTokensCap: number
 }
 
 /**
  * What is billed (rulings C3, C6): per counter the final figure, else the last partial one, for output of a cut answer
- * never below the estimate of what was produced, else the estimate. An output above twice the cap is not believed.
+ * never below the estimate of what was produced, else the estimate. An output above twice the cap is not believed. What
+ * is estimated of hidden reasoning does not lift the output above the cap (ruling C12).
  */
 export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: UsageSource; flags: string[] } {
   const { report, isComplete, outputTokensCap } = evidence
@@ -106,16 +109,16 @@ export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: Usa
     flags.push('output_absurd')
     outputTokens = undefined
   }
-  if (outputTokens === undefined) {
-    outputTokens = evidence.estimateOutput()
-    flags.push('output_estimated')
-    estimated = true
-  } else if (!isComplete || report.isOutputPartial) {
-    const produced = evidence.estimateOutput()
-    if (produced > outputTokens) {
-      outputTokens = produced
+  let reasoningTokens = report.reasoningTokens ?? 0
+  if (outputTokens === undefined || !isComplete || report.isOutputPartial) {
+    const shown = evidence.estimateOutput()
+    const hidden = isComplete ? 0 : Math.min(evidence.estimateHidden?.() ?? 0, Math.max(0, outputTokensCap - shown))
+    if (outputTokens === undefined || shown + hidden > outputTokens) {
+      outputTokens = shown + hidden
       flags.push('output_estimated')
       estimated = true
+      if (hidden > 0) flags.push('reasoning_estimated')
+      reasoningTokens = Math.max(reasoningTokens, hidden)
     }
   }
   if (estimated) source = 'estimated'
@@ -127,7 +130,7 @@ export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: Usa
       cacheWriteTokens,
       cacheWrite1hTokens: Math.min(report.cacheWrite1hTokens ?? 0, cacheWriteTokens),
       outputTokens,
-      reasoningTokens: Math.min(report.reasoningTokens ?? 0, outputTokens),
+      reasoningTokens: Math.min(reasoningTokens, outputTokens),
       estimated,
     },
     source,

@@ -5,6 +5,7 @@ import { createThrottle, createWindows, type LocalThrottle, type LocalWindows } 
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { Address, Config } from '../config/config.ts'
 import { type Gateway, tick } from '../gateway/gateway.ts'
+import { createReaders } from '../gateway/readers.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
 import { createAdmin } from '../http/admin.ts'
@@ -85,7 +86,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     clockMs,
     deliveries: new Set(),
     lingering: new Set(),
-    gone: { count: 0 },
+    readers: createReaders(),
     isShedding: () => load.isShedding,
     sealer,
     scopeKey,

@@ -118,6 +118,8 @@ export type EncodedRequest = {
   stops: readonly string[]
   /** The cap as sent, or the model's maximum where none is sent, in tokens. */
   outputTokensCap: number
+  /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
+  mayHideReasoning: boolean
   losses: readonly Loss[]
 }
 

@@ -95,11 +95,12 @@ test('spec 8 the limits, and reliability 3 and U6 the times, are the defaults', 
     bodyBytesMax: 5_242_880,
     connectionsMax: 20_000,
   })
-  assert.deepStrictEqual(config.billing, { cutAnswers: 'bill', holdOutputTokens: 1024 })
+  assert.deepStrictEqual(config.billing, { cutAnswers: 'bill', readOnMs: 10_000, holdOutputTokens: 1024 })
   assert.deepStrictEqual(config.timeouts, {
     headersMs: 15_000,
     bodyMs: 60_000,
     bodyGapMs: 20_000,
+    lingerMs: 5_000,
     keepAliveMs: 65_000,
     writeStallMs: 60_000,
     connectMs: 5_000,

@@ -37,7 +37,7 @@ function assertOver(rig: Rig): void {
   assert.ok(rig.end, 'the request has ended')
   assert.equal(rig.released, 1, 'the hold is given back once')
   assert.equal(rig.gateway.deliveries.size, 0)
-  assert.equal(rig.gateway.gone.count, 0)
+  assert.equal(rig.gateway.readers.count, 0)
 }
 
 test('C3 the end of an answer, whole or streamed, waits until the debit is durable', async () => {
@@ -305,7 +305,7 @@ test('C4 m32 cut answers are waived where the operator says so, but not those th
 test('C4 a client that leaves before its answer began: read on for its usage, at most the settle window', async () => {
   const whole = startRig()
   whole.client.leave()
-  assert.equal(whole.gateway.gone.count, 1)
+  assert.equal(whole.gateway.readers.count, 1)
   answerWhole(whole)
   await whole.turn()
   assert.deepEqual([whole.debits[0]?.outcome, whole.debits[0]?.usageSource], ['client_abort', 'final'])
@@ -353,12 +353,21 @@ test('C4 a client that leaves a stream it has seen cancels it; one that leaves a
   assertOver(early)
 })
 
-test('C4 beyond 200 that are read on, the next one is billed by estimate at once', async () => {
-  const rig = startRig()
-  rig.gateway.gone.count = 200
-  rig.client.leave()
-  await rig.turn()
-  assert.deepEqual([rig.debits[0]?.usageSource, rig.gateway.gone.count], ['estimated', 200])
+test('C4 C12 of 200 that are read on at once 20 are of one account; the next one is billed by estimate at once', async () => {
+  const full = startRig()
+  for (let i = 0; i < 200; i++) assert.ok(full.gateway.readers.enter(`acct_${i % 10}0`))
+  full.client.leave()
+  await full.turn()
+  assert.deepEqual([full.debits[0]?.usageSource, full.gateway.readers.count], ['estimated', 200])
+  full.gateway.readers.leave('acct_10')
+  assert.ok(full.gateway.readers.enter('acct_1'), 'a place that is given back is free')
+
+  const greedy = startRig()
+  for (let i = 0; i < 20; i++) assert.ok(greedy.gateway.readers.enter('acct_1'))
+  greedy.client.leave()
+  await greedy.turn()
+  assert.deepEqual([greedy.debits[0]?.usageSource, greedy.gateway.readers.count], ['estimated', 20])
+  assert.ok(greedy.gateway.readers.enter('acct_2'), 'another account has its own')
 })
 
 test('m22 an upstream that says all and does not close is hung up a second later; one that closes keeps its connection', async () => {

@@ -10,8 +10,10 @@ import type { Exchange } from '../../src/gateway/exchange.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { tick } from '../../src/gateway/gateway.ts'
 import { exchangeNatively } from '../../src/gateway/native.ts'
+import { createReaders } from '../../src/gateway/readers.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
 import type { Snapshot } from '../../src/gateway/snapshot.ts'
+import { translate } from '../../src/gateway/translate.ts'
 import { createPool } from '../../src/upstream/pool.ts'
 import type { Target } from '../../src/upstream/target.ts'
 import type { UpstreamListener, UpstreamRequest } from '../../src/upstream/upstreams.ts'
@@ -31,11 +33,18 @@ export type Sent = UpstreamRequest & {
 }
 
 export type RigOptions = {
+  /** The model's wire. */
   wire?: WireName
+  /** The client's; default: the same. */
+  client?: WireName
   stream?: boolean
+  /** More of the request. */
+  ask?: Record<string, unknown>
   model?: Partial<Model>
   timeouts?: Partial<Config['timeouts']>
   cutAnswers?: 'bill' | 'waive'
+  /** Default: as in the configuration. */
+  readOnMs?: number
   /** The client has left before its request is sent. */
   isGone?: boolean
   accounts?: readonly { name: string; key: Secret }[]
@@ -101,6 +110,7 @@ const timeouts: Config['timeouts'] = {
  */
 export function startRig(options: RigOptions = {}): Rig {
   const wire = options.wire ?? 'chat'
+  const client = options.client ?? wire
   const model = modelOf(wire, options.model)
   let nowMs = 1_000_000
   const sent: Sent[] = []
@@ -111,7 +121,11 @@ export function startRig(options: RigOptions = {}): Rig {
     catalog: createCatalog([model], 0, 'triwire'),
     upstreams: new Map([['sim', upstream]]),
     timeouts: { ...timeouts, ...options.timeouts },
-    billing: { cutAnswers: options.cutAnswers ?? 'bill', holdOutputTokens: 1_024 },
+    billing: {
+      cutAnswers: options.cutAnswers ?? 'bill',
+      readOnMs: options.readOnMs ?? 10_000,
+      holdOutputTokens: 1_024,
+    },
   } as unknown as Config
   const snapshot: Snapshot = {
     config,
@@ -136,7 +150,7 @@ export function startRig(options: RigOptions = {}): Rig {
       async close() {},
     },
   }
-  const client: Rig['client'] = {
+  const person: Rig['client'] = {
     reply: undefined,
     isBegun: false,
     text: '',
@@ -149,36 +163,36 @@ export function startRig(options: RigOptions = {}): Rig {
       call.listener?.clientGone()
     },
     catchUp() {
-      client.isReading = true
+      person.isReading = true
       call.listener?.clientReady()
     },
   }
   const call: Omit<Call, 'isGone'> & { isGone: boolean; listener: CallListener | undefined } = {
     requestId: 'req_1',
-    wire,
+    wire: client,
     ip: '192.0.2.1',
     isGone: options.isGone ?? false,
     listener: undefined,
     header: () => undefined,
     readBody: () => Promise.reject(new Error('the body is read already')),
     reply(status, _type, body) {
-      if (client.bug) throw client.bug
-      client.reply = { status, body: Buffer.from(body as string).toString() }
+      if (person.bug) throw person.bug
+      person.reply = { status, body: Buffer.from(body as string).toString() }
     },
     begin() {
-      client.isBegun = true
+      person.isBegun = true
     },
     write(text, encoding) {
-      client.text += Buffer.from(text, encoding).toString()
-      return client.isReading
+      person.text += Buffer.from(text, encoding).toString()
+      return person.isReading
     },
     end(text, encoding) {
-      if (client.bug) throw client.bug
-      client.text += Buffer.from(text, encoding).toString()
-      client.isEnded = true
+      if (person.bug) throw person.bug
+      person.text += Buffer.from(text, encoding).toString()
+      person.isEnded = true
     },
     destroy() {
-      client.isDestroyed = true
+      person.isDestroyed = true
     },
   }
   const record: CallRecord = { id: 'req_1', startedMs: nowMs, method: 'POST', path: '/', ip: call.ip }
@@ -193,25 +207,27 @@ export function startRig(options: RigOptions = {}): Rig {
     },
     deliveries: new Set(),
     lingering: new Set(),
-    gone: { count: 0 },
+    readers: createReaders(),
+    snapshots: { current: snapshot },
     nowMs: () => nowMs,
     clockMs: () => nowMs,
-    sealer: { isOurs: () => false },
+    sealer: { isOurs: () => false, seal: () => '', unseal: () => undefined },
     reportBug: (bug: Error) => void rig.bugs.push(bug),
   } as unknown as Gateway
   const body = new ClientBody(
-    Buffer.from(JSON.stringify({ ...asks[wire], model: 'm', stream: options.stream ?? false })),
+    Buffer.from(JSON.stringify({ ...asks[client], model: 'm', stream: options.stream ?? false, ...options.ask })),
   )
   const account = { id: 'acct_1', name: 'tester', state: 'active' }
   const key = { id: 'key_1', prefix: 'sk-tri-12345678', account, expiresMs: undefined } as unknown as ApiKey
-  const exchange = exchangeNatively({ gateway, call, accountId: account.id, model, body, scopedKey: undefined })
+  const connect = client === wire ? exchangeNatively : translate
+  const exchange = connect({ gateway, call, accountId: account.id, model, body, scopedKey: undefined })
   const rig: Rig = {
     gateway,
     snapshot,
     record,
     exchange,
     sent,
-    client,
+    client: person,
     debits: [],
     ledger: {
       isHeld: false,

@@ -55,7 +55,7 @@ async function last() {
 }
 
 const isAsked = () => native.upstream.requests.length > 0
-const isSettling = () => native.gateway.server.gateway.gone.count > 0
+const isReadOn = () => native.gateway.server.gateway.readers.count > 0
 
 for (const wire of wireNames) {
   test(`C4 F-C4 client gone before the head of a ${wire} answer: what comes within the window is billed in full`, async () => {
@@ -68,7 +68,7 @@ for (const wire of wireNames) {
       const client = leaver(wire, { stream: isStream })
       await until(isAsked)
       client.leave()
-      await until(isSettling)
+      await until(isReadOn)
       go()
       const { line, entry } = await last()
       assert.equal(line['outcome'], 'client_abort')
@@ -81,9 +81,9 @@ for (const wire of wireNames) {
     const client = leaver(wire)
     await until(isAsked)
     client.leave()
-    await until(isSettling)
+    await until(isReadOn)
     native.gateway.advance(29_000)
-    assert.ok(isSettling())
+    assert.ok(isReadOn())
     const closed = native.upstream.closed
     native.gateway.advance(1_000)
     const { entry } = await last()
@@ -94,20 +94,27 @@ for (const wire of wireNames) {
     await until(() => native.upstream.closed > closed)
   })
 
-  test(`C4 F-C5 client gone in the middle of a ${wire} stream: the upstream is cancelled, the evidence billed`, async () => {
+  const isLate = wire !== 'messages'
+  const becomes = isLate ? 'is read on for its cached share, then cancelled' : 'has told its input, and is cancelled'
+  test(`C12 F-C5 client gone in the middle of a ${wire} stream: the upstream ${becomes}; the evidence is billed`, async () => {
     const half = { messages: 3, chat: 2, responses: 4 }
     native.upstream.play(stream(frames[wire].slice(0, half[wire]), { end: false }))
-    const client = leaver(wire)
+    const client = leaver(wire, { stream: true })
     await client.text
     const closed = native.upstream.closed
     client.leave()
+    if (isLate) {
+      await until(isReadOn)
+      native.gateway.advance(9_000)
+      assert.ok(isReadOn())
+      native.gateway.advance(1_000)
+    }
     await until(() => native.upstream.closed > closed)
     const { line, entry } = await last()
     assert.equal(line['outcome'], 'client_abort')
     assert.equal(entry!.bill!.outcome, 'client_abort')
     assert.ok(entry!.bill!.usage.outputTokens > 0)
-    if (wire === 'messages')
-      assert.deepEqual([entry!.bill!.usage.inputTokens, entry!.bill!.usage.cacheReadTokens], [5, 4])
+    if (!isLate) assert.deepEqual([entry!.bill!.usage.inputTokens, entry!.bill!.usage.cacheReadTokens], [5, 4])
   })
 
   test(`C4 client gone and the ${wire} upstream refuses, fails or breaks off: nothing`, async () => {
@@ -126,7 +133,7 @@ for (const wire of wireNames) {
       const client = leaver(wire)
       await until(isAsked)
       client.leave()
-      await until(isSettling)
+      await until(isReadOn)
       go()
       const { line, entry } = await last()
       assert.deepEqual([line['outcome'], entry], ['client_abort', undefined])
@@ -156,21 +163,69 @@ test('C4 client gone after the head and before content: read on for the usage', 
   const client = leaver('messages')
   await native.upstream.untilHeard()
   client.leave()
-  await until(isSettling)
+  await until(isReadOn)
   rest()
   assert.equal((await last()).entry!.amountNanos, answerNanos)
 })
 
-test('C4 at most 200 are read on at once; the others are billed by estimate at once', async () => {
+test('C4 C12 at most 20 of an account are read on at once; the others are billed by estimate at once', async () => {
   native.upstream.play(() => {})
-  const clients = Array.from({ length: 203 }, () => leaver('chat', { stream: false }))
-  await until(() => native.upstream.requests.length === 203)
+  const clients = Array.from({ length: 23 }, () => leaver('chat', { stream: false }))
+  await until(() => native.upstream.requests.length === 23)
   for (const client of clients) client.leave()
-  const { deliveries, gone } = native.gateway.server.gateway
-  await until(() => deliveries.size === 200)
-  assert.equal(gone.count, 200)
+  const { deliveries, readers } = native.gateway.server.gateway
+  await until(() => deliveries.size === 20)
+  assert.equal(readers.count, 20)
   native.gateway.advance(30_000)
   await assertQuiet(native.gateway)
+})
+
+test('C12: who comes back while the answer it left is read on is answered like anybody, and both are billed', async () => {
+  let rest = () => {}
+  native.upstream.play(async (socket, asked) => {
+    await stream(frames.chat.slice(0, 2), { end: false })(socket, asked)
+    rest = () => {
+      for (const frame of frames.chat.slice(2)) writeChunk(socket, frame)
+      socket.write('0\r\n\r\n')
+    }
+  }, whole(answers.chat))
+  const client = leaver('chat')
+  await client.text
+  client.leave()
+  await until(isReadOn)
+  const back = await native.ask('chat')
+  assert.equal(back.status, 200)
+  assert.equal(JSON.parse(back.text).choices[0].message.content, 'Hé 😀')
+  assert.equal(native.gateway.store.findEntry(back.id)?.amountNanos, answerNanos)
+  assert.ok(isReadOn())
+  rest()
+  const { line, entry } = await last()
+  assert.deepEqual(
+    [line['outcome'], entry?.bill?.usageSource, entry?.amountNanos],
+    ['client_abort', 'final', answerNanos],
+  )
+})
+
+test('C12: a reload ends what is read on under the old configuration, and lets its connections go', async () => {
+  const other = await startNative()
+  other.upstream.play(stream(frames.chat.slice(0, 2), { end: false }))
+  const leaving = new AbortController()
+  const response = await fetch(other.gateway.url + paths.chat, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${other.gateway.key}` },
+    body: JSON.stringify({ ...asks.chat, stream: true }),
+    signal: leaving.signal,
+  })
+  leaving.abort()
+  const { readers } = other.gateway.server.gateway
+  await until(() => readers.count > 0)
+  other.gateway.reload({ billing: { read_on: '1m' } })
+  other.gateway.advance(0)
+  const id = response.headers.get('x-request-id')!
+  assert.equal((await other.gateway.logOf(id))['outcome'], 'client_abort')
+  assert.equal(other.gateway.store.findEntry(id)?.bill?.usageSource, 'estimated')
+  await until(() => other.upstream.closed === 1, 'the connection closes')
+  await other.close()
 })
 
 test('F-C3 client gone in the middle of its body: no upstream contact, nothing billed', async () => {
@@ -217,6 +272,8 @@ test('F-C9 a client that stops reading: the upstream is held back, after 60 s th
   assert.equal(native.gateway.server.gateway.deliveries.size, 1)
   const closed = native.upstream.closed
   native.gateway.advance(2_000)
+  await until(isReadOn)
+  native.gateway.advance(10_000)
   await until(() => native.upstream.closed > closed)
   const { line, entry } = await last()
   assert.equal(line['outcome'], 'client_stall')

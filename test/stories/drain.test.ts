@@ -72,6 +72,27 @@ test('F-P2 a drain: not ready, new requests served during the delay with connect
   await native.close()
 })
 
+test('C12: a drain does not wait for figures: what is read on for clients that left is ended and billed by the evidence', async () => {
+  const native = await startHeld()
+  const { gateway } = native
+  const leaving = new AbortController()
+  const response = await fetch(gateway.url + paths.chat, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.key}` },
+    body: JSON.stringify({ ...asks.chat, stream: true }),
+    signal: leaving.signal,
+  })
+  leaving.abort()
+  const { readers, deliveries } = gateway.server.gateway
+  await until(() => readers.count > 0)
+  await gateway.server.drain(0, 600_000)
+  assert.deepEqual([readers.count, deliveries.size], [0, 0])
+  const id = response.headers.get('x-request-id')!
+  const { bill } = gateway.store.findEntry(id)!
+  assert.deepEqual([bill!.outcome, bill!.usageSource], ['client_abort', 'estimated'])
+  await native.close()
+})
+
 for (const [title, hurry] of [
   ['F-P3 at the deadline of a drain', false],
   ['F-P4 at a second signal', true],

@@ -135,6 +135,9 @@ test('F-C5 one access line for a client that leaves its stream', async () => {
   write(post([`content-length: ${text.length}`], text))
   const id = (await read({ until: /canary-answer/ })).answers[0]!.headers.get('x-request-id')!
   socket.resetAndDestroy()
+  const { readers } = gateway.server.gateway
+  await until(() => readers.count > 0, 'it is read on for its figures')
+  gateway.advance(10_000)
   assert.equal((await gateway.logOf(id))['outcome'], 'client_abort')
 })
 

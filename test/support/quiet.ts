@@ -5,10 +5,10 @@ import { until } from './waiting.ts'
 
 /** Nothing runs, nothing is held, and every request has one line in the log and at most one entry (reliability §1.1). */
 export async function assertQuiet(gateway: TestGateway): Promise<void> {
-  const { deliveries, gone } = gateway.server.gateway
+  const { deliveries, readers } = gateway.server.gateway
   const balances = [...gateway.ledger.accounts.keys()].map((id) => gateway.ledger.balances.get(id)!)
   await until(() => deliveries.size === 0 && balances.every((one) => one.running === 0), 'no request is under way')
-  assert.equal(gone.count, 0, 'requests are still read for their usage')
+  assert.equal(readers.count, 0, 'requests are still read for their usage')
   for (const { heldNanos, running } of balances) assert.deepEqual([heldNanos, running], [0n, 0], 'a hold is left')
   const lines = (await gateway.logLines()).filter((line) => 'outcome' in line)
   const ids = lines.map((line) => line['id'])

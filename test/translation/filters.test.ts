@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import type { Step } from '../../src/bytes/step.ts'
 import type { AnswerEvent } from '../../src/inference/answer.ts'
 import { composeFilters } from '../../src/inference/filters/index.ts'
+import { compileStops, StopMatcher } from '../../src/inference/filters/stop-matcher.ts'
 import { cutAtStops } from '../../src/inference/filters/stops.ts'
 import { splitThinkTags } from '../../src/inference/filters/think-tags.ts'
 import { createMeter } from '../../src/inference/meter.ts'
@@ -105,6 +106,29 @@ test('R-STOP where the text is cut changes nothing', () => {
     ),
     { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 200) },
   )
+})
+
+test('B20, T26: looking for stops is work in proportion to text times stops, however much of them the text repeats', () => {
+  const hostile = [
+    ...[1, 2, 5, 64].map((n) => ({
+      stops: Array.from({ length: n }, (_, i) => `${'a'.repeat(999 - i)}b`),
+      piece: 'a',
+    })),
+    { stops: [`${'ab'.repeat(499)}ac`], piece: 'ab' },
+    { stops: ['aab', 'aaab', `${'a'.repeat(900)}c`], piece: 'aaaaaaa' },
+  ]
+  for (const { stops, piece } of hostile) {
+    for (const pieces of [500, 5_000]) {
+      const matcher = new StopMatcher(compileStops(stops))
+      let shown = ''
+      for (let i = 0; i < pieces; i++) shown += matcher.push(piece).shown
+      const text = piece.repeat(pieces)
+      assert.ok(matcher.compared <= 2 * text.length * stops.length, `${matcher.compared} of ${text.length}`)
+      assert.equal(shown + matcher.end().shown, text)
+      // What is held back is no more than a stop.
+      assert.ok(text.length - shown.length < 1_000)
+    }
+  }
 })
 
 test('translation 4.4 think tags: split anywhere, only at the beginning, blanks around them dropped', () => {

@@ -48,6 +48,11 @@ before(async () => {
   const models = [
     ...plainModels(),
     testModel('few-stops', 'chat', { upstream_model: 'hosted-model', profile: { max_stops: 4 } }),
+    // Nothing of its bill waits for the end: no cached share is cheaper, and nothing of reasoning was asked for.
+    testModel('flat-stops', 'chat', {
+      ...{ upstream_model: 'hosted-model', profile: { max_stops: 4 } },
+      prices: { input: '3', output: '15' },
+    }),
     testModel('streaming', 'chat', { upstream_model: 'hosted-model', profile: { prefer_stream: true } }),
   ]
   gateway = await startScriptedGateway({ models })
@@ -145,7 +150,7 @@ for (const { client, wire } of directions) {
     }
   })
 
-  test(`A121 C4 a client that leaves a stream ends the upstream's, and the evidence is billed (${pair})`, async () => {
+  test(`A121 C12 a client that leaves a stream ends the upstream's, in the end, and the evidence is billed (${pair})`, async () => {
     gateway.play(sse(openings[wire], 'hold'))
     const leaving = new AbortController()
     const response = await fetch(gateway.url + paths[client], {
@@ -156,6 +161,8 @@ for (const { client, wire } of directions) {
     })
     await readUntil(response, 'there, ')
     leaving.abort()
+    // What was cached is told at the end of two of the wires.
+    if (wire !== 'messages') await endReading(10_000)
     assert.equal(await gateway.asked[0]!.left, true)
     const entry = await entryOf(response)
     assert.equal(entry.bill!.outcome, 'client_abort')
@@ -220,7 +227,7 @@ test('A61 T1 message_start has an estimate of the prompt, no output and no stop 
 for (const { client, wire } of directions.filter((pair) => pair.wire !== 'messages' && pair.client !== 'responses')) {
   for (const stream of [true, false]) {
     const how = stream ? 'streamed' : 'JSON'
-    test(`A45 T15 a stop of ours ends the answer, the upstream is let go, the evidence billed (${client} client, ${wire} model, ${how})`, async () => {
+    test(`A45 T15 C12 a stop of ours ends the answer; the upstream is read on, let go after 3 s, the evidence billed (${client} client, ${wire} model, ${how})`, async () => {
       const stops = ['1', '2', '3', '4', '5', 'friend']
       const stopField = client === 'messages' ? 'stop_sequences' : 'stop'
       // The sixth is more than a chat model takes; it comes in two pieces, and the model would go on for ever.
@@ -229,7 +236,9 @@ for (const { client, wire } of directions.filter((pair) => pair.wire !== 'messag
         ...say(client, wire, { [stopField]: stops, stream }),
         ...(wire === 'chat' && { model: 'few-stops' }),
       }
-      const { response, told } = await ask(client, body)
+      const asking = ask(client, body)
+      await endReading(3_000)
+      const { response, told } = await asking
       assert.equal(await gateway.asked[0]!.left, true)
       if (stream) assert.deepEqual(checkStream[client](told), [])
       const answer = stream ? accumulate(client, told) : JSON.parse(told)
@@ -246,7 +255,7 @@ for (const { client, wire } of directions.filter((pair) => pair.wire !== 'messag
 }
 
 for (const stream of [true, false]) {
-  test(`T15 at a stop of ours the upstream is let go at once, before the bill (${stream ? 'streamed' : 'JSON'})`, {
+  test(`T15 C12 at a stop of ours an upstream that has nothing to tell is let go at once, before the bill (${stream ? 'streamed' : 'JSON'})`, {
     timeout: 10_000,
   }, async ({ signal }) => {
     const { ledger } = gateway.server.gateway
@@ -261,7 +270,7 @@ for (const stream of [true, false]) {
     try {
       gateway.play(sse(openings.chat + goingOn.chat, 'hold'))
       const body = say('messages', 'chat', { stop_sequences: ['1', '2', '3', '4', '5', 'friend'], stream })
-      const answer = ask('messages', { ...body, model: 'few-stops' })
+      const answer = ask('messages', { ...body, model: 'flat-stops' })
       while (gateway.asked.length === 0) await new Promise((resolve) => setImmediate(resolve))
       assert.equal(await Promise.race([gateway.asked[0]!.left, answer.then(() => 'answered first')]), true)
       gate.resolve()
@@ -297,6 +306,15 @@ test('F-U33 a stream without an end is given up for a client that wants it whole
 async function firstAsked() {
   await until(() => gateway.asked[0], 'the upstream is asked')
   return gateway.asked[0]!.response
+}
+
+/** Waits until an upstream is read on for its figures, and then until that has lasted its time, and no less. */
+async function endReading(ms: number): Promise<void> {
+  const { readers } = gateway.server.gateway
+  await until(() => readers.count > 0, 'the upstream is read on')
+  gateway.advance(ms - 1)
+  assert.equal(readers.count, 1)
+  gateway.advance(1)
 }
 
 /** Until the gateway has read what the upstream wrote at once. */

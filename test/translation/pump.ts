@@ -50,7 +50,7 @@ export type Told = {
   json: string | undefined
   /** What is billed. */
   usage: Usage
-  /** The upstream is to be hung up before it has ended. */
+  /** A stop of ours has ended the answer, and the model has not told its figures. */
   isCancelled: boolean
   /** What the client hears of a failure before anything was shown, as an ordinary error response. */
   refusal: ErrorFacts | undefined
@@ -173,7 +173,8 @@ function play(setting: Setting, chunks: readonly Uint8Array[], end: 'clean' | 'r
   return tell(setting, relay, text, whole)
 }
 
-const isOver = ({ state }: { state: TranslatedStream['state'] }) => state !== 'unseen' && state !== 'shown'
+/** Behind a stop of ours it is read on for its figures (ruling C12). */
+const isOver = ({ isSpent }: { isSpent: boolean }) => isSpent
 
 /** What a delivery makes of an answer that is over, or that nothing more will come of. */
 function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: string, folded: TranslatedWhole): Told {

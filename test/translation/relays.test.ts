@@ -5,30 +5,63 @@ import type { Call } from '../../src/gateway/call.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { translate } from '../../src/gateway/translate.ts'
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
+import type { Usage } from '../../src/inference/usage.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { turn } from '../support/waiting.ts'
 import { modelOf } from './page.ts'
 import { openEvents, openStream, openWhole } from './pump.ts'
-import { counts, delta, done, messageStart, reason, text, textBlock, usage } from './upstreams.ts'
+import { chatError, counts, delta, done, messageStart, reason, text, textBlock, usage } from './upstreams.ts'
 
 /** What a translated answer tells the delivery that it hangs in: how far it is, what came, what was produced. */
 
 const stops = { stops: ['END'], localStops: ['END'] }
+const noUsage: Usage = {
+  ...{ inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 },
+  ...{ outputTokens: 0, reasoningTokens: 0, estimated: false },
+}
 const behind = text(' and much more that nobody asked for') + reason('stop') + usage(counts(90, 80)) + done
 
-test('T15 what stands behind a stop of ours is neither metered nor believed, in the same piece or a later one', () => {
+test('T15 C12 what stands behind a stop of ours is not counted, and its figures are believed, in the same piece or a later one', () => {
   for (const pieces of [[text('one two END'), behind], [text('one two END') + behind]]) {
     const relay = openStream('messages', 'chat', stops)
     const whole = openWhole('messages', 'chat', stops)
+    let told = ''
     for (const piece of pieces) {
-      relay.push(Buffer.from(piece))
+      told += relay.push(Buffer.from(piece))
       whole.push(Buffer.from(piece))
     }
-    assert.deepEqual([relay.state, relay.report], ['stopped', {}])
+    const report = { inputTokens: 90, outputTokens: 80 }
+    assert.deepEqual([relay.state, relay.report], ['finished', report])
     assert.equal(relay.estimateOutput(), estimateTextTokens('one two END'))
+    assert.doesNotMatch(told + relay.finish(noUsage), /two END|and much more/)
     const answer = whole.whole()
-    assert.ok(answer.state === 'stopped')
-    assert.deepEqual([answer.report, answer.estimateOutput()], [{}, estimateTextTokens('one two END')])
+    assert.ok(answer.state === 'finished')
+    assert.deepEqual([answer.report, answer.estimateOutput()], [report, estimateTextTokens('one two END')])
+    assert.doesNotMatch(`${answer.encode(noUsage)}`, /two END|and much more/)
+  }
+})
+
+test('T15 C12 an answer that was ended by a stop of ours is whole, whatever becomes of the stream behind it', () => {
+  const failing = chatError('busy', { code: 429 })
+  for (const rest of [[], [failing], [reason('stop') + failing], ['data: {\n\n']]) {
+    for (const isOnePiece of [true, false]) {
+      const relay = openStream('messages', 'chat', stops)
+      const whole = openWhole('messages', 'chat', stops)
+      const pieces = [text('one two END'), ...rest]
+      let told = ''
+      for (const piece of isOnePiece ? [pieces.join('')] : pieces) {
+        told += relay.push(Buffer.from(piece))
+        whole.push(Buffer.from(piece))
+      }
+      assert.deepEqual([relay.state, whole.state, relay.isSpent], ['stopped', 'stopped', rest.length > 0])
+      told += relay.end()
+      assert.ok(relay.isSpent)
+      assert.deepEqual([relay.state, relay.fault], ['stopped', undefined])
+      assert.match(told + relay.finish(noUsage), /message_stop/)
+      const answer = whole.whole()
+      assert.ok(answer.state === 'stopped')
+      assert.match(`${answer.encode(noUsage)}`, /one two /)
+    }
   }
 })
 

@@ -11,9 +11,29 @@ const responsesAsk = (more: object) => ({ ...smallest.responses, ...more })
 const budget = { style: 'budget', levels: ['low', 'medium', 'high'], canDisable: true } as const
 const adaptive = { style: 'adaptive', levels: ['low', 'medium', 'high'], canDisable: true } as const
 const chatTool = (name: string, more = {}) => ({ type: 'function', function: { name, ...more } })
+const manyStops = (n: number) => Array.from({ length: n }, (_, i) => `${i}`)
+const longStop = (codePoints: number) => '😀'.repeat(codePoints)
 const call = (id: string, name = 'f', args = '{}') => ({ id, type: 'function', function: { name, arguments: args } })
 
 const refusals: [title: string, from: WireName, body: unknown, code: string, param: string | null, text?: RegExp][] = [
+  ['B20 T26 65 stops', 'chat', chatAsk({ stop: manyStops(65) }), 'invalid_body', 'stop', /^stop: at most 64/],
+  [
+    'B20 T26 65 stop sequences',
+    'messages',
+    messagesAsk({ stop_sequences: manyStops(65) }),
+    'invalid_body',
+    'stop_sequences',
+    /^stop_sequences: at most 64/,
+  ],
+  ['B20 T26 a long stop', 'chat', chatAsk({ stop: longStop(1_001) }), 'invalid_body', 'stop', /^stop: a stop sequence/],
+  [
+    'B20 T26 a long one of several stop sequences',
+    'messages',
+    messagesAsk({ stop_sequences: ['a', longStop(1_001)] }),
+    'invalid_body',
+    'stop_sequences',
+    /^stop_sequences\[1\]: a stop sequence/,
+  ],
   ['R10 a body that is not JSON', 'chat', '{"model":', 'invalid_body', null],
   ['R10 a body that is an array', 'messages', '[]', 'invalid_body', null],
   ['R10 model of a wrong type', 'chat', chatAsk({ model: 1 }), 'invalid_body', 'model'],
@@ -748,6 +768,13 @@ test('R-STOP stops that a profile drops are enforced here', () => {
     profile: { drops: new Set(['stop']) },
   })
   deepEqual([encoded.localStops, encoded.body.includes('"stop"')], [['a'], false])
+})
+
+test('B20, T26: on a translated pair 64 stop sequences of 1,000 characters are taken', () => {
+  const stops = [...manyStops(63), longStop(1_000)]
+  equal(translate('chat', 'messages', chatAsk({ stop: stops })).encoded.stops.length, 64)
+  equal(translate('chat', 'messages', chatAsk({ stop: longStop(1_000) })).encoded.stops.length, 1)
+  equal(translate('messages', 'chat', messagesAsk({ stop_sequences: stops })).encoded.stops.length, 64)
 })
 
 test('T8 developerRole false is system, stringOnly joins', () => {

@@ -22,7 +22,7 @@ export type FilterOptions = {
 
 /**
  * Everything between a decoder and an encoder. Laws I1–I9 hold behind it as before it; I10 is loosened on purpose: a
- * local stop sequence finishes the answer before the upstream does, and whoever reads the upstream must hang up when it sees a `finish`.
+ * local stop sequence finishes the answer before the upstream does, and nothing more comes out.
  */
 export function composeFilters(options: FilterOptions): Step<AnswerEvent, AnswerEvent> {
   const { profile, stops, localStops } = options

@@ -1,19 +1,20 @@
 import type { Step } from '../../bytes/step.ts'
 import type { AnswerEvent } from '../answer.ts'
 import { mergeUsage, type UsageReport } from '../usage.ts'
+import { compileStops, StopMatcher, type StopScan } from './stop-matcher.ts'
 
 /**
  * Stop sequences. Those the upstream does not enforce are found here, in text blocks only (R-STOP): the text ends
- * before the match, and `finish` follows at once, before the upstream's own end, with what it has reported so far;
- * whoever pumps sees the `finish` and hangs up (ruling T15). Of two matches the earlier counts, then the longer. An
+ * before the match, and `finish` follows at once, before the upstream's own end, with what it has reported so far; what
+ * becomes of the upstream is the delivery's (rulings T15, C12). Of two matches the earlier counts, then the longer. An
  * upstream that names the sequence it stopped at is believed if it was asked for.
  * @param asked all sequences of the request
  * @param local those to find here
  */
 export function cutAtStops(asked: readonly string[], local: readonly string[]): Step<AnswerEvent, AnswerEvent> {
-  const stops = local.filter((stop) => stop !== '').sort((a, b) => b.length - a.length)
-  /** Per open block: undefined for other kinds than text, else the text that may be the beginning of a match. */
-  const open = new Map<number, string | undefined>()
+  const stops = compileStops(local.filter((stop) => stop !== ''))
+  /** Per open block: undefined for other kinds than text, or where nothing is looked for. */
+  const open = new Map<number, StopMatcher | undefined>()
   /** The start of a text block of which nothing is shown yet: a match at its first character leaves no block (3.2). */
   let unshown: (AnswerEvent & { type: 'block_start' }) | undefined
   let report: UsageReport = {}
@@ -24,17 +25,20 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
     if (isOver) return []
     switch (event.type) {
       case 'block_start':
-        open.set(event.index, event.block.kind === 'text' ? '' : undefined)
-        if (event.block.kind !== 'text' || stops.length === 0) return [...startShown(), event]
+        if (event.block.kind !== 'text' || stops.length === 0) {
+          open.set(event.index, undefined)
+          return [...startShown(), event]
+        }
+        open.set(event.index, new StopMatcher(stops))
         unshown = event
         return []
       case 'block_delta': {
-        const withheld = open.get(event.index)
-        return withheld === undefined || stops.length === 0 ? [event] : scan(event.index, withheld + event.text, false)
+        const matcher = open.get(event.index)
+        return matcher === undefined ? [event] : tell(event.index, matcher.push(event.text))
       }
       case 'block_stop': {
-        const withheld = open.get(event.index)
-        const events = withheld ? scan(event.index, withheld, true) : []
+        const matcher = open.get(event.index)
+        const events = matcher ? tell(event.index, matcher.end()) : []
         open.delete(event.index)
         if (isOver) return events
         return unshown?.index === event.index ? [...startShown(), event] : [...events, event]
@@ -58,42 +62,15 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
     return starts
   }
 
-  function scan(index: number, text: string, isLast: boolean): AnswerEvent[] {
-    const found = findStop(text, isLast)
-    const shown = found ? text.slice(0, found.at) : text
-    open.set(index, found ? text.slice(found.at) : '')
+  function tell(index: number, { shown, stop }: StopScan): AnswerEvent[] {
     const events: AnswerEvent[] = shown === '' ? [] : [...startShown(), { type: 'block_delta', index, text: shown }]
-    if (found?.stop === undefined) return events
+    if (stop === undefined) return events
     isOver = true
-    for (const [other, withheld] of open) {
+    for (const [other, matcher] of open) {
       if (other === unshown?.index) continue
-      events.push({ type: 'block_stop', index: other, cut: other !== index && withheld === undefined })
+      events.push({ type: 'block_stop', index: other, cut: other !== index && matcher === undefined })
     }
-    events.push({ type: 'finish', reason: 'stop_sequence', stopSequence: found.stop, report })
+    events.push({ type: 'finish', reason: 'stop_sequence', stopSequence: stop, report })
     return events
-  }
-
-  /** The first place where a sequence stands, or where one may begin that the text is too short to tell. */
-  function findStop(text: string, isLast: boolean): { at: number; stop?: string } | undefined {
-    let at = text.length
-    let stop: string | undefined
-    for (const candidate of stops) {
-      const place = text.indexOf(candidate)
-      if (place >= 0 && place < at) {
-        at = place
-        stop = candidate
-      }
-    }
-    for (const candidate of isLast ? [] : stops) {
-      for (let i = Math.max(0, text.length - candidate.length + 1); i < at || (i === at && i < text.length); i++) {
-        if (stop !== undefined && i === at && candidate.length <= stop.length) break
-        if (text.startsWith(candidate.slice(0, text.length - i), i)) {
-          at = i
-          stop = undefined
-          break
-        }
-      }
-    }
-    return at < text.length ? (stop === undefined ? { at } : { at, stop }) : undefined
   }
 }

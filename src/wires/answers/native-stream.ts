@@ -1,5 +1,6 @@
 import { FrameCutter, type RawFrame } from '../../bytes/frame-cutter.ts'
 import type { Fault } from '../../inference/answer.ts'
+import type { Spoken, Stage } from '../../inference/meter.ts'
 import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.ts'
 import type { ErrorFacts } from './envelope.ts'
 import { readErrorBody } from './error-body.ts'
@@ -20,6 +21,9 @@ export abstract class NativeStream implements StreamRelay {
   fault: Fault | undefined
   events = 0
   report: UsageReport = {}
+  stage: Stage = 'silent'
+  /** Counted when nobody was shown any more. */
+  #shownTokens: number | undefined
   protected readonly head: NativeHead
   protected readonly produced = new ProducedText()
   readonly #cutter = new FrameCutter()
@@ -56,8 +60,20 @@ export abstract class NativeStream implements StreamRelay {
     return ''
   }
 
+  get isSpent(): boolean {
+    return this.#isOver()
+  }
+
+  spoken(): Spoken {
+    return this.produced.spoken()
+  }
+
+  hush(): void {
+    this.#shownTokens ??= this.produced.estimateTokens()
+  }
+
   estimateOutput(): number {
-    return this.produced.estimateTokens()
+    return this.#shownTokens ?? this.produced.estimateTokens()
   }
 
   abstract finish(usage: Usage): string
@@ -74,6 +90,12 @@ export abstract class NativeStream implements StreamRelay {
 
   /** Whether a stream that closes now is complete without its terminator (translation 4.2). */
   protected abstract isEnough(): boolean
+
+  /** The model begins to do something else. */
+  protected enter(stage: Stage): void {
+    this.stage = stage
+    this.produced.isReasoning = stage === 'reasoning'
+  }
 
   /** Something of the answer itself is in the text. */
   protected show(): void {

@@ -1,5 +1,5 @@
 import { decodeUtf8 } from '../../bytes/frame-cutter.ts'
-import { createTextMeter } from '../../inference/meter.ts'
+import { createTextMeter, type Spoken, splitTokens } from '../../inference/meter.ts'
 
 /** Escaped text is decoded by the batch: most answers are never estimated, and none may keep its whole text. */
 const batchCharacters = 1024
@@ -12,16 +12,22 @@ const encoded = /[\\\x80-\xff]/
  * text and not as the bytes and escapes in which it came, so that the answer costs the same on every path.
  */
 export class ProducedText {
+  /** Whether what comes is text of the model's reasoning. */
+  isReasoning = false
   readonly #meter = createTextMeter()
   #raw = ''
+  #characters = 0
+  #reasoningCharacters = 0
 
   /** @param raw the inside of a JSON string, as it stands in a frame. */
   addRaw(raw: string): void {
+    this.#note(raw.length)
     this.#raw += raw
     if (this.#raw.length > batchCharacters) this.#decode()
   }
 
   add(text: string): void {
+    this.#note(text.length)
     if (this.#raw !== '') this.#decode()
     this.#meter.write(text)
   }
@@ -29,6 +35,16 @@ export class ProducedText {
   estimateTokens(): number {
     if (this.#raw !== '') this.#decode()
     return this.#meter.estimateTokens()
+  }
+
+  /** Of both kinds; escapes count as they were written, which is near enough for the shares of one answer. */
+  spoken(): Spoken {
+    return splitTokens(this.estimateTokens(), this.#characters, this.#reasoningCharacters)
+  }
+
+  #note(characters: number): void {
+    this.#characters += characters
+    if (this.isReasoning) this.#reasoningCharacters += characters
   }
 
   #decode(): void {

@@ -1,13 +1,15 @@
 import type { Fault } from '../../inference/answer.ts'
+import type { Spoken, Stage } from '../../inference/meter.ts'
 import type { Usage, UsageReport } from '../../inference/usage.ts'
 import type { ErrorFacts } from './envelope.ts'
 
 /**
- * How far an answer has come on its way to the client; never back, and the last three are final.
+ * How far an answer has come on its way to the client; never back, and `finished` and `failed` are final.
  *
  *     unseen ──▶ shown ──▶ finished   the upstream said, by its own evidence, that it is complete (I10)
- *        ╲         ╲ ────▶ stopped    ended by us at a stop sequence: the upstream is to be cancelled (ruling T15)
- *         ╲─────────╲────▶ failed     it cannot be completed; `fault` says why
+ *        ╲         ╲ ────▶ failed     it cannot be completed; `fault` says why
+ *         ╲─────────╲────▶ stopped    ended by us at a stop sequence (ruling T15): nothing behind it is shown, and who
+ *                                     reads on does so for the figures, until it is `finished` or spent (ruling C12)
  *
  * `shown` means that something of the answer itself is in the text so far, so that the status can no longer change
  * (translation 4.1).
@@ -35,7 +37,15 @@ export interface StreamRelay {
   /** Data events so far; comments and pings do not count as progress (reliability §3). */
   readonly events: number
   readonly report: UsageReport
-  /** Of all that was produced so far, in tokens. */
+  /** What the model does now. */
+  readonly stage: Stage
+  /** Of all that has come, also behind a stop. */
+  spoken(): Spoken
+  /** The model has come to its end, or to none: nothing more is to be learned. */
+  readonly isSpent: boolean
+  /** Nobody is shown any more: what comes from here on counts for the figures only (ruling C12). */
+  hush(): void
+  /** Of what was produced for the client, in tokens. */
   estimateOutput(): number
   /** The end of a complete answer, terminator included, with the counters that were billed. */
   finish(usage: Usage): string
@@ -45,17 +55,18 @@ export interface StreamRelay {
   failure(facts: ErrorFacts, usage: Usage): string
 }
 
-/** A whole JSON answer, read but not yet shown. */
+/** A whole JSON answer, read but not yet shown. `stopped`: it ends at a stop of ours, and the report is no final word (C12). */
 export type WholeAnswer =
   | { state: 'failed'; fault: Fault }
-  | {
-      /** `stopped`: the report is no final word (ruling T15). */
-      state: 'finished' | 'stopped'
-      report: UsageReport
-      estimateOutput: () => number
-      /** The client's body, with the counters that were billed. */
-      encode: (usage: Usage) => string | Uint8Array
-    }
+  | ({ state: 'finished' } & ReadAnswer)
+  | ({ state: 'stopped'; spoken: () => Spoken } & ReadAnswer)
+
+type ReadAnswer = {
+  report: UsageReport
+  estimateOutput: () => number
+  /** The client's body, with the counters that were billed. */
+  encode: (usage: Usage) => string | Uint8Array
+}
 
 /** Collects a model's stream for a client that wants one JSON answer. */
 export interface StreamFold {
@@ -63,5 +74,9 @@ export interface StreamFold {
   end(): void
   readonly state: RelayState
   readonly events: number
+  readonly report: UsageReport
+  readonly stage: Stage
+  readonly isSpent: boolean
+  /** What there is. Of an answer that was cut, whether or not the model has come to its end. */
   whole(): WholeAnswer
 }

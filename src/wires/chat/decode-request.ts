@@ -9,7 +9,6 @@ import {
   parseBody,
   readArray,
   readBoolean,
-  readEach,
   readLevel,
   readNumber,
   readObject,
@@ -17,6 +16,7 @@ import {
   readString,
 } from '../requests/read-value.ts'
 import { refuse } from '../requests/refusals.ts'
+import { checkStop, readStops } from '../requests/stops.ts'
 import type { DecodeContext } from '../wire.ts'
 import { readTurns } from './decode-turns.ts'
 import { chatFields } from './fields.ts'
@@ -42,7 +42,7 @@ export function decodeRequest(bodyText: string, context: DecodeContext): Inferen
     },
     format: readFormat(fields['response_format'], 'response_format', body, 'nested'),
     outputTokensMax: readCap(fields),
-    stops: readStops(fields['stop']),
+    stops: readStop(fields['stop']),
     sampling: {
       temperature: optional(readNumber, fields['temperature'], 'temperature'),
       topP: optional(readNumber, fields['top_p'], 'top_p'),
@@ -82,8 +82,8 @@ function readCap(fields: Json): number | undefined {
   return caps.length > 0 ? Math.min(...(caps as number[])) : undefined
 }
 
-function readStops(value: unknown): string[] {
+function readStop(value: unknown): string[] {
   if (isAbsent(value)) return []
-  if (typeof value === 'string') return [value]
-  return readEach(value, 'stop', readString)
+  if (typeof value === 'string') return [checkStop(value, 'stop')]
+  return readStops(value, 'stop')
 }

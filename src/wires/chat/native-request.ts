@@ -9,10 +9,12 @@ import {
   commonValues,
   droppedFields,
   type MemberValues,
+  sentFields,
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach } from '../requests/reach.ts'
+import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
@@ -40,6 +42,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     body: adaptBody(body, values, edits),
     stream,
     outputTokensCap,
+    mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values, capFields),
   }
 }

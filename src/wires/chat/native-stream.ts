@@ -18,7 +18,7 @@ import {
   textWithin,
 } from './delta-shape.ts'
 import { mintedCompletionId } from './native-json.ts'
-import { type NamedCalls, producedTexts } from './produced.ts'
+import { type NamedCalls, producedTexts, saysAnswer } from './produced.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
 /**
@@ -125,6 +125,8 @@ export class ChatNativeStream extends NativeStream {
   #count(choices: readonly Record<string, unknown>[]): string[] {
     const { reasoningField } = this.head.model.profile
     const texts = choices.flatMap((choice) => producedTexts(choice, reasoningField, this.#named))
+    // A chunk of another kind than those before has another shape, so that it comes by here.
+    if (texts.length > 0) this.enter(choices.some(saysAnswer) ? 'speaking' : 'reasoning')
     for (const text of texts) this.produced.add(text)
     return texts
   }

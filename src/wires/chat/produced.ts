@@ -28,6 +28,13 @@ export function producedTexts(
   return texts.filter((text) => text !== '')
 }
 
+/** Whether a choice's delta brings anything but reasoning. */
+export function saysAnswer(choice: Record<string, unknown>): boolean {
+  const delta = asObject(choice['delta']) ?? {}
+  const isText = partsOf(delta['content']).text !== '' || !!stringOf(delta['refusal'])
+  return isText || objectsOf(delta['tool_calls']).length > 0 || delta['function_call'] != null
+}
+
 function callTexts(call: Record<string, unknown> | undefined, id: string, named: NamedCalls): string[] {
   const name = stringOf(call?.['name']) ?? ''
   const key = `${id}/${name}`

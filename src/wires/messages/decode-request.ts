@@ -7,7 +7,6 @@ import {
   isAbsent,
   type Json,
   optional,
-  optionalEach,
   parseBody,
   readLevel,
   readNumber,
@@ -17,6 +16,7 @@ import {
   readString,
 } from '../requests/read-value.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
+import { readStops } from '../requests/stops.ts'
 import type { DecodeContext } from '../wire.ts'
 import { readToolChoice, readTools } from './decode-tools.ts'
 import { readSystemText, readTurns } from './decode-turns.ts'
@@ -46,7 +46,7 @@ export function decodeRequest(bodyText: string, context: DecodeContext): Inferen
       ? readFormat(body, fields['output_format'], 'output_format')
       : readFormat(body, outputConfig['format'], 'output_config.format'),
     outputTokensMax: fields['max_tokens'] as number,
-    stops: optionalEach(fields['stop_sequences'], 'stop_sequences', readString),
+    stops: optional(readStops, fields['stop_sequences'], 'stop_sequences') ?? [],
     sampling: {
       temperature: optional(readNumber, fields['temperature'], 'temperature'),
       topP: optional(readNumber, fields['top_p'], 'top_p'),

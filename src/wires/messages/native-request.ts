@@ -9,10 +9,12 @@ import {
   commonValues,
   droppedFields,
   type MemberValues,
+  sentFields,
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach } from '../requests/reach.ts'
+import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { markClientBody } from './cache-marks.ts'
 
 /** The smallest thinking budget the wire knows. */
@@ -33,6 +35,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
     outputTokensCap,
+    mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values, ['user']),
   }
 }

@@ -81,14 +81,16 @@ export class MessagesNativeStream extends NativeStream {
         return named
       case 'content_block_start': {
         const block = asObject(event['content_block'])
-        if (block) this.#countStart(block)
         const kind = block?.['type']
+        this.enter(kind === 'thinking' || kind === 'redacted_thinking' ? 'reasoning' : 'speaking')
+        if (block) this.#countStart(block)
         // An empty text or thinking block shows nothing yet: the model may still turn out to be overloaded.
         if (kind !== 'text' && kind !== 'thinking') this.show()
         return named
       }
       case 'content_block_stop':
         this.#countInput()
+        this.enter('speaking')
         return named
       case 'message_delta':
         return this.#delta(named, data, event)

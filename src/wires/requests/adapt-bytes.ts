@@ -9,6 +9,8 @@ export type AdaptedRequest = {
   stream: boolean
   /** The cap that is sent, or the model's maximum where none is, in tokens. */
   outputTokensCap: number
+  /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
+  mayHideReasoning: boolean
   /** Top-level fields that were taken out or changed against the client's word; for the log (ruling T9). */
   dropped: readonly string[]
 }
@@ -83,6 +85,15 @@ export function adaptBody(body: ClientBody, values: MemberValues, deeper: readon
 export function setInside(body: ClientBody, field: string, values: ReadonlyMap<string, string>): Edit[] {
   const places = body.members.filter((member) => member.key === field && body.bytes[member.start] === 0x7b)
   return places.flatMap((place) => setMembers(place, body.membersAt(place), values))
+}
+
+/** The top-level fields as they are sent. Deeper edits are left out: no wish of a client's is made by one. */
+export function sentFields(body: ClientBody, values: MemberValues): (field: string) => unknown {
+  return (field) => {
+    if (!values.has(field)) return body.value(field)
+    const text = values.get(field)
+    return text === undefined ? undefined : JSON.parse(text)
+  }
 }
 
 /** Which fields of the client's were taken out, and not moved to another place. */

@@ -8,6 +8,7 @@ import type { InferenceRequest, OperatorTurn, OutputFormat, Turn } from '../../i
 import type { EncodedRequest } from '../wire.ts'
 import { type Choice, resolveChoice } from './choice.ts'
 import { createLosses, type Losses } from './losses.ts'
+import { mayHideReasoning } from './reasoning-wish.ts'
 import { refuse } from './refusals.ts'
 
 /** What all encoders need done before they write: everything about a request that no wire says in its own way. */
@@ -130,10 +131,10 @@ export function finishRequest(
   body: Record<string, unknown>,
   conversation: string,
   { names, stops, outputTokensCap, losses }: Prepared,
-  { drops }: Profile,
+  profile: Profile,
 ): EncodedRequest {
   const required = ['model', conversation, 'stream']
-  for (const field of drops) {
+  for (const field of profile.drops) {
     if (body[field] === undefined || required.includes(field)) continue
     delete body[field]
     // Dropped names are the upstream's fields.
@@ -145,6 +146,7 @@ export function finishRequest(
     localStops: stops.local,
     stops: stops.all,
     outputTokensCap,
+    mayHideReasoning: mayHideReasoning((field) => body[field], profile),
     losses: losses.list,
   }
 }

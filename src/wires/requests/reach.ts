@@ -31,25 +31,27 @@ export function checkReach(
   isHosted: (tool: Record<string, unknown>) => boolean,
   conversation: string,
 ): void {
-  if (model.hostedTools === 'refuse') checkHosted(body, isHosted)
+  if (model.hostedTools === 'refuse') checkHosted(body, isHosted, conversation)
   if (model.storedFiles === 'refuse' && body.has('prompt')) refuse('prompt', refusals.storedFile)
   if (model.remoteMedia === 'pass' && model.storedFiles === 'pass') return
   if (!body.isArray(conversation) || signs.every((sign) => body.bytes.indexOf(sign) < 0)) return
   checkParts(body.value(conversation), conversation, model)
 }
 
-function checkHosted(body: ClientBody, isHosted: (tool: Record<string, unknown>) => boolean): void {
-  for (const field of hostedFields) if (body.has(field)) refuse(field, refusals.hostedTool)
+function checkHosted(
+  body: ClientBody,
+  isHosted: (tool: Record<string, unknown>) => boolean,
+  conversation: string,
+): void {
   checkTools(body.isArray('tools') ? body.value('tools') : undefined, 'tools')
-  for (const field of ['input', 'messages']) {
-    // Tools may also be declared by an item of the conversation.
-    if (!body.isArray(field) || (body.bytes.indexOf('tool') < 0 && body.bytes.indexOf('\\u') < 0)) continue
-    for (const [index, item] of listOf(body.value(field)).entries()) {
-      checkTools(asObject(item)?.['tools'], `${field}[${index}].tools`)
-      for (const [at, part] of listOf(asObject(item)?.['content']).entries()) {
-        const added = asObject(asObject(part)?.['tool'])
-        if (added) checkTools([added['definition'] ?? added], `${field}[${index}].content[${at}].tool`)
-      }
+  for (const field of hostedFields) if (body.has(field)) refuse(field, refusals.hostedTool)
+  // Tools may also be declared by an item of the conversation.
+  if (!body.isArray(conversation) || (body.bytes.indexOf('tool') < 0 && body.bytes.indexOf('\\u') < 0)) return
+  for (const [index, item] of listOf(body.value(conversation)).entries()) {
+    checkTools(asObject(item)?.['tools'], `${conversation}[${index}].tools`)
+    for (const [at, part] of listOf(asObject(item)?.['content']).entries()) {
+      const added = asObject(asObject(part)?.['tool'])
+      if (added) checkTools([added['definition'] ?? added], `${conversation}[${index}].content[${at}].tool`)
     }
   }
 

@@ -1,3 +1,4 @@
+import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { budgetOfLevel, type ReasoningLevel, supportedLevel } from '../../inference/reasoning.ts'
 import type { ReasoningWish } from '../../inference/request.ts'
@@ -34,4 +35,42 @@ export function resolveReasoning(
     return { state: 'unsaid' }
   }
   return { state: 'on', level, budgetTokens }
+}
+
+/**
+ * Whether the answer may hold reasoning that its stream does not show in full, so that nobody can count it before the
+ * model's last word (ruling C12).
+ * @param sent the fields of the request as it goes to the model, in whatever wire
+ */
+export function mayHideReasoning(
+  sent: (field: string) => unknown,
+  { hiddenReasoning, reasoning }: Pick<Profile, 'hiddenReasoning' | 'reasoning'>,
+): boolean {
+  if (hiddenReasoning === 'never') return false
+  const wishes = wishesIn(sent, reasoning.field)
+  if (wishes.includes(true)) return true
+  const isReasoningUnasked = hiddenReasoning === 'unless_off' || (reasoning.default ?? 'none') !== 'none'
+  return isReasoningUnasked && !(wishes.includes(false) && reasoning.canDisable)
+}
+
+/** Every place in which servers of the three wires look for a reasoning wish: whether it is one, or one against it. */
+function wishesIn(sent: (field: string) => unknown, toggle = 'enable_thinking'): (boolean | undefined)[] {
+  const object = asObject(sent('reasoning'))
+  return [
+    ofWord(sent('reasoning_effort')),
+    ofWord(asObject(sent('thinking'))?.['type']),
+    ofSwitch(sent(toggle)),
+    ofWord(object?.['effort']),
+    ofSwitch(object?.['enabled']),
+    ofSwitch(object?.['max_tokens']),
+    ofWord(asObject(sent('output_config'))?.['effort']),
+  ]
+}
+
+function ofWord(word: unknown): boolean | undefined {
+  return typeof word === 'string' ? word !== 'none' && word !== 'disabled' : undefined
+}
+
+function ofSwitch(value: unknown): boolean | undefined {
+  return typeof value === 'boolean' || typeof value === 'number' ? Boolean(value) : undefined
 }

@@ -55,7 +55,8 @@ export class AnswerReader {
       case 'response.queued':
         return this.#narrator.start()
       case 'response.output_item.added':
-        return this.#begin(object, asObject(object['item']) ?? {})
+        this.#begin(object, asObject(object['item']) ?? {})
+        return this.#markReasoning(object, true)
       case 'response.output_text.delta':
         return this.#tell(object, 'message', 'text', `${object['content_index']}`, object['delta'])
       case 'response.refusal.delta':
@@ -73,7 +74,8 @@ export class AnswerReader {
       case 'response.function_call_arguments.done':
         return this.#tellRest(object, 'function_call', 'tool_call', '', object['arguments'])
       case 'response.output_item.done':
-        return this.#complete(object, asObject(object['item']) ?? {})
+        this.#complete(object, asObject(object['item']) ?? {})
+        return this.#markReasoning(object, false)
       case 'response.completed':
       case 'response.incomplete':
         return this.finish(type.slice('response.'.length), asObject(object['response']) ?? {})
@@ -131,6 +133,11 @@ export class AnswerReader {
 
   #complete(place: Members, item: Members) {
     this.#teller.complete(this.#items.find(place, item) ?? this.#items.add(place, item), item)
+  }
+
+  /** Most reasoning tells nothing of itself but that it begins and ends (ruling C12). */
+  #markReasoning(object: Members, begins: boolean) {
+    if (asObject(object['item'])?.['type'] === 'reasoning') this.#narrator.alive(begins)
   }
 
   #fail(error: unknown, counters: unknown) {

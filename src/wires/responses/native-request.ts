@@ -8,9 +8,11 @@ import {
   capTokens,
   commonValues,
   droppedFields,
+  sentFields,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach } from '../requests/reach.ts'
+import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { isReference, referenceRefused } from './stateless.ts'
 
 /** A responses request for a responses model (ruling P1). @throws GatewayError 400 for a reference to a stored item. */
@@ -32,6 +34,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
     outputTokensCap,
+    mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values),
   }
 }

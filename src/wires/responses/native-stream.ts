@@ -25,6 +25,9 @@ import { decodeUsage, encodeUsage } from './usage.ts'
 const lifecycle = new Set(['response.created', 'response.in_progress', 'response.queued'])
 const terminal = new Set(['response.completed', 'response.incomplete'])
 
+/** An item of reasoning begins; it may be all that is told of it. */
+const reasoningItem = /"type"\s*:\s*"reasoning"/
+
 /** Events that show nothing yet: an error right after them is still an ordinary refusal. */
 const quiet = new Set([
   'response.output_item.added',
@@ -129,6 +132,7 @@ export class ResponsesNativeStream extends NativeStream {
   #isCounted(name: string): boolean {
     if (name !== this.#delta.name) {
       const isReasoning = name.startsWith('response.reasoning')
+      this.enter(isReasoning ? 'reasoning' : 'speaking')
       if (isReasoning) this.#reasoning ??= name
       this.#delta = { name, isCounted: isReasoning ? name === this.#reasoning : !name.endsWith('audio.delta') }
     }
@@ -141,12 +145,15 @@ export class ResponsesNativeStream extends NativeStream {
     if (name === 'response.reasoning_summary_part.added' && /"summary_index": ?[1-9]/.test(frame)) {
       this.produced.add(partBreak)
     } else if (name === 'response.output_item.added') {
+      this.enter(reasoningItem.test(frame) ? 'reasoning' : 'speaking')
       const texts = textsOfItem(frame)
       this.#item = { hasName: texts.length > 0, hasText: texts.length > 1 }
       for (const text of texts) this.produced.add(text)
-    } else if (name === 'response.output_item.done' && !this.#item.hasText) {
-      for (const text of textsOfItem(frame).slice(this.#item.hasName ? 1 : 0)) this.produced.add(text)
-      this.#item = { hasName: false, hasText: false }
+    } else if (name === 'response.output_item.done') {
+      const texts = this.#item.hasText ? [] : textsOfItem(frame).slice(this.#item.hasName ? 1 : 0)
+      for (const text of texts) this.produced.add(text)
+      if (!this.#item.hasText) this.#item = { hasName: false, hasText: false }
+      this.enter('speaking')
     }
   }
 

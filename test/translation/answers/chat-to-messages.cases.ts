@@ -429,14 +429,26 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A45',
-    'T15 a sixth stop sequence is found across two deltas, the upstream is hung up, the evidence is billed',
+    'T15 C12 a sixth stop sequence is found across two deltas; what the model says behind it is its figures',
     text('one ST') + text('OP6 two') + text('never') + reason('stop') + end,
     {
       options: { stops: ['1', '2', '3', '4', '5', 'STOP6'], localStops: ['5', 'STOP6'] },
       answer: { content: [{ type: 'text', text: 'one ' }], stop_reason: 'stop_sequence', stop_sequence: 'STOP6' },
       check: (told) => {
-        assert.equal(told.isCancelled, true)
-        assert.equal(told.usage?.estimated, true)
+        assert.deepEqual([told.isCancelled, told.usage?.estimated], [false, false])
+        assert.doesNotMatch(told.text, /two|never/)
+      },
+    },
+  ),
+  row(
+    'A45b',
+    'T15 C12 a model that breaks off behind a stop of ours has told none: the evidence is billed',
+    text('one ST') + text('OP6 two') + text('never'),
+    {
+      options: { stops: ['1', '2', '3', '4', '5', 'STOP6'], localStops: ['5', 'STOP6'] },
+      answer: { content: [{ type: 'text', text: 'one ' }], stop_reason: 'stop_sequence', stop_sequence: 'STOP6' },
+      check: (told) => {
+        assert.deepEqual([told.isCancelled, told.usage?.estimated], [true, true])
         assert.doesNotMatch(told.text, /two|never/)
       },
     },

@@ -14,6 +14,7 @@ const plainProfile: Profile = {
   maxField: 'max_completion_tokens',
   minOutput: 1,
   reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
+  hiddenReasoning: 'asked',
   reasoningField: 'reasoning_content',
   replayThought: { when: 'never', required: false },
   drops: new Set(),

@@ -1,0 +1,26 @@
+import { readEach, readString } from './read-value.ts'
+import { refuse } from './refusals.ts'
+
+/** How many stop sequences a request may have, and how long each may be, in code points (ruling T26). */
+const stopsMax = 64
+const charactersMax = 1_000
+
+/**
+ * The stop sequences of a request that is translated: those an upstream does not take are looked for by us in every
+ * answer, so they are bounded.
+ * @throws GatewayError 400 naming the field, or the sequence that is too long.
+ */
+export function readStops(value: unknown, at: string): string[] {
+  const stops = readEach(value, at, readString)
+  if (stops.length > stopsMax) refuse(at, `at most ${stopsMax} stop sequences are taken: send fewer.`)
+  for (const [i, stop] of stops.entries()) checkStop(stop, `${at}[${i}]`)
+  return stops
+}
+
+/** @throws GatewayError 400 where it is too long. */
+export function checkStop(stop: string, at: string): string {
+  // Code points are never more than UTF-16 units.
+  if (stop.length > charactersMax && [...stop].length > charactersMax)
+    refuse(at, 'a stop sequence may have 1,000 characters: send a shorter one.')
+  return stop
+}
