@@ -6,10 +6,12 @@
  * Who was told 500 must not find a debit in the ledger, but for one that was given back; who was answered must; and
  * `ledger verify --log` finds nothing. Linux only: the file system lives in a mount namespace of its own.
  *
- *     node bin/node.mjs scripts/full-disk.ts [rounds of each moment, default 3]
+ * With `syncs` the disk has space, and every sync fails instead, which strace does: what is written can be read.
+ *
+ *     node bin/node.mjs scripts/full-disk.ts [rounds of each moment, default 3] [syncs]
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -51,12 +53,12 @@ process.on('exit', () => {
 type Moment = keyof typeof moments
 type Told = { id: string; status: number }
 
-const [first = '3', mount] = process.argv.slice(2)
-if (first === 'inside') await runAll(Number(process.argv[4]), mount!)
+const [first = '3', second = 'space', mount, rounds] = process.argv.slice(2)
+if (first === 'inside') await runAll(Number(rounds), mount!)
 else {
   const folder = mkdtempSync(join(tmpdir(), 'triwire-full-'))
   const inside = `mount -t tmpfs -o size=3m none ${folder} && exec "$@"`
-  const command = [process.execPath, import.meta.filename, 'inside', folder, first]
+  const command = [process.execPath, import.meta.filename, 'inside', second, folder, first]
   const { status } = spawnSync('unshare', ['-rm', 'sh', '-c', inside, 'sh', ...command], { stdio: 'inherit' })
   rmSync(folder, { recursive: true })
   process.exitCode = status ?? 1
@@ -89,9 +91,12 @@ async function runRound(
   const key = configure(folder, upstream.url)
   const lines: string[] = []
   let { child, url } = await start(folder, lines)
+  // A log that was just begun is synced before anything is in it.
+  await ask(url, key)
+  upstream.hold()
   const asks = Array.from({ length: 3 }, () => ask(url, key))
   while (upstream.held.length < 3) await pause(5)
-  const disk = fill(join(folder, 'filler'))
+  const disk = second === 'syncs' ? await failSyncs(child) : fill(join(folder, 'filler'))
   const kill = moments[moment]
   if (kill && kill.lateMs === undefined) await end(child)
   upstream.letGo()
@@ -144,10 +149,16 @@ function count(
   store.close()
 }
 
-/** Holds what it is asked until it is let go, and then answers at once. */
-async function startUpstream(): Promise<{ url: string; held: ServerResponse[]; letGo(): void; close(): void }> {
+/** Answers at once, but for what it is asked while it holds. */
+async function startUpstream(): Promise<{
+  url: string
+  held: ServerResponse[]
+  hold(): void
+  letGo(): void
+  close(): void
+}> {
   const held: ServerResponse[] = []
-  let isHeld = true
+  let isHeld = false
   const reply = (response: ServerResponse) => response.setHeader('content-type', 'application/json').end(body)
   const server = createServer((_request, response) => {
     if (isHeld) held.push(response)
@@ -157,6 +168,9 @@ async function startUpstream(): Promise<{ url: string; held: ServerResponse[]; l
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     held,
+    hold() {
+      isHeld = true
+    },
     letGo() {
       isHeld = false
       for (const response of held) reply(response)
@@ -246,4 +260,17 @@ function fill(path: string): { free(): void } {
       rmSync(path, { force: true })
     },
   }
+}
+
+/** From here on no sync of the process succeeds, until the disk is well again. */
+async function failSyncs(server: ChildProcess): Promise<{ free(): void }> {
+  const calls = 'fsync,fdatasync'
+  const options = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`]
+  const tracer = spawn('strace', [...options, '-p', `${server.pid}`], { stdio: 'ignore' })
+  children.add(tracer)
+  const isTraced = () => !readFileSync(`/proc/${server.pid}/status`, 'utf8').includes('TracerPid:\t0')
+  while (!isTraced()) await pause(5)
+  // Its other threads, one after the other.
+  await pause(200)
+  return { free: () => void tracer.kill('SIGTERM') }
 }

@@ -6,9 +6,9 @@
  *     refused ──a commit has written──▶ over: the ledger has no debit of it, or one and its return
  *
  * A debit comes here when the spool has been cut back. From then on no poster tries it again. Where the store cannot say
- * whether a failed commit has left it somewhere, or the spool could not be cut, a line of the spool notes it before the client is told, as soon as the
- * spool can be written: with it the next start gives the debit back. A process that dies before database or spool could be
- * written leaves what a failed commit may have left; then `ledger verify --log` finds it.
+ * whether a failed commit has left it somewhere, or the spool could not be cut, a line of the spool notes it: before the
+ * client is told, or as soon as the spool can be written. With it the next start gives the debit back. A process that dies
+ * before database or spool could be written leaves what a failed commit has left; then `ledger verify --log` finds it.
  */
 import type { Balances } from './balances.ts'
 import type { DebitRow, Fate, GivenBack, Posted, Poster, Spool, Withdrawn } from './poster.ts'
@@ -43,7 +43,8 @@ type State = 'asked' | 'refused'
 
 type Withdrawal = {
   debit: Waiting
-  state: State /** Its return must survive this process. */
+  state: State
+  /** It may turn up in the ledger after the death of this process. */
   isDoubtful: boolean
   isNoted: boolean
 }
@@ -101,7 +102,7 @@ export class Withdrawals {
   /** To be called several times a second. */
   sweep(nowMs: number): void {
     for (const { untilMs, giveUp } of this.#questions) if (nowMs >= untilMs) giveUp()
-    if (this.size > 0 && nowMs - this.#notedMs >= noteMs) void this.#note()
+    if (this.size > 0 && !this.#noting && nowMs - this.#notedMs >= noteMs) void this.#note()
   }
 
   /** Resolves when every client was told. */
@@ -158,12 +159,13 @@ export class Withdrawals {
     return promise.finally(() => this.#questions.delete(question))
   }
 
-  /** Writes down what the next start has to give back, if it can. One at a time. */
-  #note(): Promise<void> {
-    this.#noting ??= this.#writeNotes().finally(() => {
+  /** Writes down what the next start has to give back, if it can. One at a time, behind what is under way. */
+  async #note(): Promise<void> {
+    while (this.#noting) await this.#noting
+    this.#noting = this.#writeNotes().finally(() => {
       this.#noting = undefined
     })
-    return this.#noting
+    await this.#noting
   }
 
   async #writeNotes(): Promise<void> {

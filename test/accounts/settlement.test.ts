@@ -80,7 +80,7 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
   const posters: Hand[] = []
   const spooled: string[] = []
   const noted: string[] = []
-  const disk = { isFull: spoolFails, isTorn: false }
+  const disk = { isFull: spoolFails, isTorn: false, held: Promise.resolve() }
   const events: string[] = []
   const fatals: Error[] = []
   const clock = { nowMs: 0 }
@@ -94,6 +94,7 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
       return disk.isTorn
     },
     async appendReturns(requestIds) {
+      await disk.held
       if (disk.isFull) throw new Error('no disk')
       noted.push(...requestIds)
     },
@@ -329,6 +330,23 @@ test('B7 C13 with a spool that fails once the note is written before the client 
   disk.isFull = false
   await posters[0]!.say(10n * costNanos, 'unknown')
   assert.deepEqual(await seen, [refusal, ['req_1']])
+})
+
+test('B7 C13 who is refused while the note of another is written waits for his own', async () => {
+  const { posters, noted, disk, pass, debit } = await open({ spoolFails: true })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  disk.held = promise
+  await debit('req_1')
+  await pass(2_500)
+  const [second] = await debit('req_2')
+  const seen = second!.then((word) => [word, [...noted]])
+  await pass(2_500)
+  await posters[0]!.say(10n * costNanos, 'unknown')
+  await pass(2_500)
+  await posters[0]!.say(10n * costNanos, 'unknown')
+  disk.isFull = false
+  resolve()
+  assert.deepEqual(await seen, [refusal, ['req_1', 'req_2']])
 })
 
 test('B7 C13 a debit that is still in a spool which cannot be cut is noted too, though no store has it', async () => {

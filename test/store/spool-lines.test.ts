@@ -91,7 +91,7 @@ test('F-S2 a spool that was read whole goes, also where there was none; another 
 })
 
 /** Lets calls of open files fail, as a disk does, until it is told to be well. */
-async function breakDisk(t: TestContext, ...names: ('datasync' | 'truncate')[]): Promise<{ mend(): void }> {
+async function breakDisk(t: TestContext, ...names: ('sync' | 'datasync' | 'truncate')[]): Promise<{ mend(): void }> {
   const file = await open(import.meta.filename)
   const anyFile = Object.getPrototypeOf(file) as FileHandle
   await file.close()
@@ -133,6 +133,27 @@ test('B7 C13 where not even cutting works it is done before the next line, and w
     await spool.append([two])
     await spool.close()
     assert.deepEqual(readSpool(path), { debits: [two], returns: [], unreadable: 0 })
+  }
+})
+
+test('B7 C13 F-S3 a note that cannot be synced is told as failed, and is there all the same, for a kill takes no unsynced byte', async (t) => {
+  for (const broken of [['datasync'], ['sync'], ['datasync', 'sync', 'truncate']] as const) {
+    const path = newPath()
+    const spool = createSpool(path)
+    const disk = await breakDisk(t, ...broken)
+    await assert.rejects(spool.append([one]), /EIO/)
+    // Again and again, while the disk is broken; the file does not grow by it where it can be cut.
+    for (let i = 0; i < 3; i++) await assert.rejects(spool.appendReturns(['req_1']), /EIO/)
+    const { debits, returns } = readSpool(path)
+    assert.deepEqual([debits, new Set(returns)], [[], new Set(['req_1'])])
+    if (!broken.some((name) => name === 'truncate')) assert.equal(returns.length, 1)
+    disk.mend()
+    await spool.appendReturns(['req_1'])
+    assert.equal(spool.isTorn, false)
+    await spool.append([two])
+    await spool.close()
+    assert.deepEqual(readSpool(path).debits, [two])
+    assert.ok(readSpool(path).returns.includes('req_1'))
   }
 })
 

@@ -24,7 +24,7 @@ export function createSpool(path: string): Spool {
   let last: Promise<unknown> = Promise.resolve()
   return {
     append: (debits) => inTurn(() => append(debits.map(encodeDebit))),
-    appendReturns: (requestIds) => inTurn(() => append(requestIds.map(encodeReturn))),
+    appendReturns: (requestIds) => inTurn(() => note(requestIds.map(encodeReturn))),
     get isTorn() {
       return isTorn
     },
@@ -45,32 +45,56 @@ export function createSpool(path: string): Spool {
   async function append(lines: readonly string[]): Promise<void> {
     isUsed = true
     try {
-      const open = await cut()
-      isTorn = true
-      // The line break before is for what a crash may have left behind.
-      const text = Buffer.from(`\n${lines.join('\n')}\n`)
-      await open.writeFile(text)
-      await open.datasync()
-      acknowledgedBytes! += text.length
-      isTorn = false
+      file ??= await openDurably(path)
+      acknowledgedBytes ??= await sizeOf(file)
+      await mend(file)
+      await write(file, lines)
+      await acknowledge(file)
     } catch (error) {
       // Whoever hears of the failure is refused, and must not be found here (ruling C13).
-      if (isTorn) await cut().catch(() => {})
+      if (file) await mend(file).catch(() => {})
       await shut().catch(() => {})
       throw error
     }
   }
 
-  /** Back to what was acknowledged. */
-  async function cut(): Promise<FileHandle> {
-    file ??= await openDurably(path)
-    acknowledgedBytes ??= (await file.stat()).size
-    if (isTorn) {
-      await file.truncate(acknowledgedBytes)
-      await file.datasync()
-      isTorn = false
+  /**
+   * A note is true whether or not it can be made durable: what could be written of it stays, so that a kill does not take it.
+   * It makes up for lines of debits that cannot be cut.
+   */
+  async function note(lines: readonly string[]): Promise<void> {
+    isUsed = true
+    try {
+      file ??= await openFile(path)
+      acknowledgedBytes ??= await sizeOf(file)
+      if (isTorn) await file.truncate(acknowledgedBytes).catch(() => {})
+      await write(file, lines)
+      await syncFolder(path)
+      await acknowledge(file)
+    } catch (error) {
+      await shut().catch(() => {})
+      throw error
     }
-    return file
+  }
+
+  async function write(open: FileHandle, lines: readonly string[]): Promise<void> {
+    isTorn = true
+    // The line break before is for what a crash may have left behind.
+    await open.writeFile(`\n${lines.join('\n')}\n`)
+    await open.datasync()
+  }
+
+  async function acknowledge(open: FileHandle): Promise<void> {
+    acknowledgedBytes = await sizeOf(open)
+    isTorn = false
+  }
+
+  /** Back to what was acknowledged. */
+  async function mend(open: FileHandle): Promise<void> {
+    if (!isTorn) return
+    await open.truncate(acknowledgedBytes)
+    await open.datasync()
+    isTorn = false
   }
 
   async function clear(isEmpty: () => boolean): Promise<void> {
@@ -91,19 +115,30 @@ export function createSpool(path: string): Spool {
   }
 }
 
-/** A new file is only there after a power loss when its folder was synced too. */
+function openFile(path: string): Promise<FileHandle> {
+  return open(path, constants.O_CREAT | constants.O_APPEND | constants.O_WRONLY, 0o600)
+}
+
 async function openDurably(path: string): Promise<FileHandle> {
-  const file = await open(path, constants.O_CREAT | constants.O_APPEND | constants.O_WRONLY, 0o600)
+  const file = await openFile(path)
   try {
-    if (process.platform !== 'win32') {
-      const folder = await open(dirname(path))
-      await folder.sync().finally(() => folder.close())
-    }
+    await syncFolder(path)
     return file
   } catch (error) {
     await file.close()
     throw error
   }
+}
+
+/** A new file is only there after a power loss when its folder was synced too. */
+async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const folder = await open(dirname(path))
+  await folder.sync().finally(() => folder.close())
+}
+
+async function sizeOf(file: FileHandle): Promise<number> {
+  return (await file.stat()).size
 }
 
 /** @property returns requests whose debits are to be given back where the database has them, and nowhere else to be booked. */
