@@ -1,4 +1,15 @@
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -18,6 +29,8 @@ import { tryMutants, visitMutants } from './mutate/run.ts'
 // Changes the code in one place at a time and looks whether a test fails. What no test notices is a line that may break
 // unseen. `--sample` takes so many changes of each folder, chosen by `--seed`. Survivors that are right to survive stand
 // in scripts/mutants-accepted.json with the reason; an entry there that fits no survivor any more fails the run.
+//
+// It works on a copy of the checkout as it was at the start: a run takes long, and files are changed meanwhile.
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -30,19 +43,19 @@ const { values: options, positionals } = parseArgs({
     root: { type: 'string', default: join(import.meta.dirname, '..') },
   },
 })
-const root = resolve(options.root)
 const jobs = Number(options.jobs)
 const named = positionals.length > 0 ? positionals : ['src/gateway', 'src/accounts', 'src/store', 'src/upstream']
 
 /** A file of tests may take this long without a mutant, on a busy machine. */
 const visitLimitMs = 300_000
 
-const folder = mkdtempSync(join(tmpdir(), 'triwire-mutants-'))
-try {
-  await run()
-} finally {
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-}
+// Its own path without links, as the loader of modules tells it.
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'triwire-mutants-')))
+const root = join(folder, 'checkout')
+process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
+copyCheckout(resolve(options.root))
+await run()
 
 async function run(): Promise<void> {
   const { all, place } = prepare()
@@ -58,9 +71,9 @@ async function run(): Promise<void> {
     .sort()
   let done = 0
   await inTurns(testFiles, async (file) => {
-    const visits = await visitMutants(place, file, visitLimitMs)
-    if (visits) judge.addVisits(file, visits)
-    else say(`  ${file} fails without any change and is left out`)
+    const visited = await visitMutants(place, file, visitLimitMs)
+    if ('visits' in visited) judge.addVisits(file, visited.visits)
+    else say(`  ${file} fails without any change and is left out:\n${visited.why.replaceAll(/^/gm, '    ')}`)
     if (++done % 20 === 0) say(`  ${done} of ${testFiles.length} test files read`)
   })
 
@@ -82,11 +95,21 @@ async function run(): Promise<void> {
     for (const [id, verdict] of await judge.tryTogether(group)) verdicts.set(id, verdict)
     say(`  ${++settled} of ${groups.length} groups of what is unclear tried`)
   })
-  tell(mutants.map((mutant) => [byId.get(mutant.id)!, verdicts.get(mutant.id)!]))
+  tell(
+    all,
+    mutants.map((mutant) => [byId.get(mutant.id)!, verdicts.get(mutant.id)!]),
+  )
 
   function count(is: Verdict['is']): number {
     return [...verdicts.values()].filter((verdict) => verdict.is === is).length
   }
+}
+
+/** Tests of one moment against code of another fail for no reason that says anything. */
+function copyCheckout(from: string): void {
+  const left = new Set(['.git', 'node_modules', '.clients'].map((name) => join(from, name)))
+  cpSync(from, root, { recursive: true, filter: (path) => !left.has(path) })
+  symlinkSync(join(from, 'node_modules'), join(root, 'node_modules'), 'junction')
 }
 
 /** All mutants of the named files, and the files with them in. */
@@ -146,7 +169,7 @@ async function inTurns<Item>(items: readonly Item[], work: (item: Item) => Promi
   )
 }
 
-function tell(results: readonly (readonly [Mutant, Verdict])[]): void {
+function tell(all: readonly Mutant[], results: readonly (readonly [Mutant, Verdict])[]): void {
   const accepted = readAccepted(join(root, 'scripts/mutants-accepted.json'))
   const survivors = results.filter(([, verdict]) => verdict.is === 'survived')
   const lines: string[] = []
@@ -161,10 +184,11 @@ function tell(results: readonly (readonly [Mutant, Verdict])[]): void {
   const isWhole = (file: string) => options.sample === undefined && results.some(([mutant]) => mutant.file === file)
   const stale = findStale(
     accepted,
+    all,
     isWhole,
     survivors.map(([mutant]) => mutant),
   )
-  for (const entry of stale) lines.push(`accepted, but no survivor any more: ${JSON.stringify(entry)}`)
+  for (const entry of stale) lines.push(`accepted, but no survivor, or no change, any more: ${JSON.stringify(entry)}`)
   if (stale.length > 0) process.exitCode = 1
   const text = lines.join('\n')
   say(text)

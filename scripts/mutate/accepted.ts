@@ -21,13 +21,18 @@ export function isAccepted(entries: readonly Accepted[], mutant: Mutant): boolea
   return entries.some((entry) => fits(entry, mutant))
 }
 
-/** Entries for files that were tried whole which no survivor needs. */
+/** Entries that no survivor needs, of files that were tried whole, and those that fit no change of their file at all. */
 export function findStale(
   entries: readonly Accepted[],
+  all: readonly Mutant[],
   isWhole: (file: string) => boolean,
   survivors: readonly Mutant[],
 ): Accepted[] {
-  return entries.filter((entry) => isWhole(entry.file) && !survivors.some((mutant) => fits(entry, mutant)))
+  const files = new Set(all.map(({ file }) => file))
+  return entries.filter((entry) => {
+    const possible = isWhole(entry.file) ? survivors : all
+    return files.has(entry.file) && !possible.some((mutant) => fits(entry, mutant))
+  })
 }
 
 function fits({ reason: _, ...entry }: Accepted, mutant: Mutant): boolean {

@@ -50,9 +50,11 @@ export function createJudge({ place, mutants, tryMutants }: JudgeParts) {
     const known = sound.get(key)
     if (known) return known
     // Number -1 is no mutant: the run is like one with a mutant, but nothing is changed.
-    const answer = tryMutants(place, { file, tests: titles, mutants: [-1], limitMs: limitOf(of) }).then(
-      ({ is }) => is === 'passed',
-    )
+    const answer = tryMutants(place, { file, tests: titles, mutants: [-1], limitMs: limitOf(of) }).then(({ is }) => {
+      // Perhaps the machine was too busy: asked again next time.
+      if (is !== 'passed') sound.delete(key)
+      return is === 'passed'
+    })
     sound.set(key, answer)
     return answer
   }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Visits } from './probe.ts'
@@ -22,58 +22,79 @@ export type Trial = {
   limitMs: number
 }
 
-/** For a failure a test of ours waits so long, instead of half a minute. */
+/** With a mutant on a test waits so long before it fails, instead of half a minute. */
 const patienceMs = 8_000
 
+/** So many characters are shown of what a file says that fails without a mutant. */
+const toldMax = 2_000
+
 let runs = 0
+
+/** What is running; it ends with this process. */
+const live = new Set<() => void>()
+process.once('exit', () => {
+  for (const end of live) end()
+})
 
 /** Runs one test file with these mutants on. */
 export async function tryMutants(place: Place, { file, tests, mutants, limitMs }: Trial): Promise<Outcome> {
   const report = join(place.folder, `report-${runs++}`)
   const names = tests?.map((name) => `--test-name-pattern=/^${name.replaceAll(/[/\\^$.*+?()[\]{}|]/g, '\\$&')}$/`) ?? []
-  const code = await runNode(place, report, [...names, file], limitMs, mutants)
+  const code = await runNode(place, [...names, file], limitMs, {
+    TRIWIRE_MUTANTS: mutants.join(),
+    TRIWIRE_MUTANTS_REPORT: report,
+    TRIWIRE_TEST_PATIENCE_MS: `${patienceMs}`,
+  })
   const failed = existsSync(report) ? (JSON.parse(readFileSync(report, 'utf8')) as string) : undefined
   rmSync(report, { force: true })
   if (code === 'late') return { is: 'late' }
   return code === 0 ? { is: 'passed' } : { is: 'failed', test: failed }
 }
 
-/** Runs one test file with all mutants off. @returns undefined when it fails: nothing can be learned from it */
-export async function visitMutants(place: Place, file: string, limitMs: number): Promise<Visits[] | undefined> {
+/** Which mutants each test of a file comes by; `why` it fails without any: then nothing can be learned from it. */
+export type Visited = { visits: Visits[] } | { why: string }
+
+/** Runs one test file with all mutants off. */
+export async function visitMutants(place: Place, file: string, limitMs: number): Promise<Visited> {
   const report = join(place.folder, `report-${runs++}`)
-  const code = await runNode(place, report, [file], limitMs, [])
+  const told = `${report}.told`
+  const output = openSync(told, 'w')
+  const code = await runNode(place, [file], limitMs, { TRIWIRE_MUTANTS_REPORT: report }, output)
+  closeSync(output)
   const visits = existsSync(report) ? (JSON.parse(readFileSync(report, 'utf8')) as Visits[]) : undefined
-  for (const path of [report, `${report}.others`]) rmSync(path, { recursive: true, force: true })
-  return code === 0 ? visits : undefined
+  const text = readFileSync(told, 'utf8').trim()
+  for (const path of [report, told, `${report}.others`]) rmSync(path, { recursive: true, force: true })
+  if (code === 0 && visits) return { visits }
+  const end = code === 'late' ? `it took longer than ${limitMs} ms` : `it ended with code ${code}`
+  return { why: text === '' ? end : text.slice(0, toldMax) }
 }
 
 function runNode(
   { root, folder, codePath }: Place,
-  report: string,
   args: readonly string[],
   limitMs: number,
-  mutants: readonly number[],
+  env: Record<string, string>,
+  output: number | 'ignore' = 'ignore',
 ): Promise<number | 'late'> {
   const probe = pathToFileURL(join(import.meta.dirname, 'probe.ts')).href
   const child = spawn(
     process.execPath,
-    [`--test-reporter=${pathToFileURL(join(import.meta.dirname, 'silent.ts')).href}`, ...args],
+    [`--test-reporter=${pathToFileURL(join(import.meta.dirname, 'first-failure.ts')).href}`, ...args],
     {
       cwd: root,
-      stdio: 'ignore',
+      stdio: ['ignore', output, output],
       // A group of its own, so that what a test started ends with it.
       detached: true,
       env: {
         ...process.env,
         NODE_OPTIONS: `--import=${probe} --no-warnings`,
         TRIWIRE_TEST_DIR: folder,
-        TRIWIRE_TEST_PATIENCE_MS: `${patienceMs}`,
-        TRIWIRE_MUTANTS: mutants.join(),
         TRIWIRE_MUTANTS_CODE: codePath,
-        TRIWIRE_MUTANTS_REPORT: report,
+        ...env,
       },
     },
   )
+  live.add(endGroup)
   return new Promise((resolve) => {
     let isLate = false
     const timer = setTimeout(() => {
@@ -83,6 +104,7 @@ function runNode(
     child.on('exit', (code) => {
       clearTimeout(timer)
       endGroup()
+      live.delete(endGroup)
       resolve(isLate ? 'late' : (code ?? 1))
     })
   })

@@ -209,7 +209,23 @@ function skipEscape(bytes: Uint8Array, index: number): number {
   if (size === 2) return index + 2
   if (size !== 6) throw invalid()
   for (let i = index + 2; i < index + 6; i++) if (!isHex(bytes[i])) throw invalid()
+  // `\\u0020` to `\\u007f`, but for the signs that writers of JSON for pages escape: " & ' < > and DEL.
+  if (bytes[index + 2] === 0x30 && bytes[index + 3] === 0x30 && isLetterEscape(bytes[index + 4]!, bytes[index + 5]!))
+    letterEscapes++
   return index + 6
+}
+
+let letterEscapes = 0
+
+/** How many letters, digits and signs of ASCII have been written as `\\u00…` in what was scanned so far, in this process. */
+export function escapedLetters(): number {
+  return letterEscapes
+}
+
+function isLetterEscape(high: number, low: number): boolean {
+  if (high < 0x32 || high > 0x37) return false
+  const code = (high - 0x30) * 16 + Number.parseInt(String.fromCharCode(low), 16)
+  return code !== 0x22 && code !== 0x26 && code !== 0x27 && code !== 0x3c && code !== 0x3e && code !== 0x7f
 }
 
 function skipScalar(bytes: Uint8Array, index: number): number {

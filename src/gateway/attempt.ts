@@ -272,7 +272,7 @@ export class Attempt implements UpstreamListener, Ticking {
     if (this.#state === 'over') return
     if (this.#state === 'refusing') this.#refuse()
     else if (this.#state === 'waiting') this.#fail(broken, cause, isReuseRace)
-    else this.#fail({ kind: 'truncated', text: '' }, cause)
+    else this.#breakOff(cause)
   }
 
   /** An HTTP refusal, as much of it as came: the status alone says enough. */
@@ -296,7 +296,16 @@ export class Attempt implements UpstreamListener, Ticking {
     const isStuck = (this.#relay ?? this.#fold) !== undefined && nowMs - this.#lastEventMs >= progressMs
     // A refusal that stalls is one all the same: its status alone says enough.
     if (isSilent && this.#state === 'refusing') this.#refuse()
-    else if (isSilent || isStuck) this.#fail({ kind: 'truncated', text: '' }, 'upstream_stall')
+    else if (isSilent || isStuck) this.#breakOff('upstream_stall')
+  }
+
+  /** Nothing more comes of an answer that was begun: it is whole by its own evidence, or it is cut (ruling T19). */
+  #breakOff(cause: string): void {
+    const text = this.#relay?.breakOff() ?? ''
+    this.#fold?.breakOff()
+    if (this.#relay?.state === 'finished') this.#tell(this.#relay, text)
+    else if (this.#fold?.state === 'finished') this.#finish(this.#fold.whole())
+    else this.#fail({ kind: 'truncated', text: '' }, cause)
   }
 
   #tell(relay: StreamRelay, text: string): void {

@@ -154,8 +154,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     }
     const { call } = this.#parts
     this.#settleComplete(answer, (usage) => {
-      call.reply(200, 'application/json', answer.encode(usage))
-      this.#over()
+      const body = answer.encode(usage)
+      return () => call.reply(200, 'application/json', body)
     })
   }
 
@@ -202,7 +202,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   #billBug(bug: Error, report: UsageReport): void {
     this.#parts.call.destroy()
     const evidence = { report, isComplete: false, estimateOutput: () => 0, isWaived: false }
-    this.#settle({ ...evidence, outcome: 'internal_error' }, () => this.#over(bug))
+    this.#settle({ ...evidence, outcome: 'internal_error' }, toNobody, bug)
   }
 
   #endByBug(bug: Error): void {
@@ -310,9 +310,11 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     const wasHeld = this.#state === 'held'
     const rest = this.#takeUnseen() + text
     this.#settleComplete(relay, (usage) => {
-      if (wasHeld) call.begin()
-      call.end(rest + relay.finish(usage), relay.encoding)
-      this.#over()
+      const end = rest + relay.finish(usage)
+      return () => {
+        if (wasHeld) call.begin()
+        call.end(end, relay.encoding)
+      }
     })
   }
 
@@ -427,8 +429,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     }
     const isWaived = snapshot.config.billing.cutAnswers === 'waive' && outcome !== 'shutdown'
     this.#settle({ ...evidenceOf(relay), isComplete: false, outcome, isWaived }, (usage) => {
-      call.end(relay.failure(facts, usage), relay.encoding)
-      this.#over()
+      const end = relay.failure(facts, usage)
+      return () => call.end(end, relay.encoding)
     })
   }
 
@@ -441,16 +443,16 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
       return
     }
     const evidence = this.#relay ? this.#evidenceOfCut(this.#relay) : nothingYet
-    this.#settle({ ...evidence, isComplete: false, outcome, isWaived: false }, () => this.#over())
+    this.#settle({ ...evidence, isComplete: false, outcome, isWaived: false }, toNobody)
   }
 
-  #settleComplete(answer: StreamRelay | Exclude<WholeAnswer, { state: 'failed' }>, then: (usage: Usage) => void): void {
+  #settleComplete(answer: StreamRelay | Exclude<WholeAnswer, { state: 'failed' }>, ending: Ending): void {
     const isGone = this.#isGone()
     // An answer that we ended at a stop sequence may have no final word of the model's (ruling C12).
     const isComplete = answer.state !== 'stopped'
     const evidence = answer.state === 'stopped' ? this.#evidenceOfCut(answer) : evidenceOf(answer)
     const outcome = this.#reading?.outcome ?? 'ok'
-    this.#settle({ ...evidence, isComplete, outcome, isWaived: false }, isGone ? () => this.#over() : then)
+    this.#settle({ ...evidence, isComplete, outcome, isWaived: false }, isGone ? toNobody : ending)
   }
 
   /** What is known of an answer that ended for its client before the model had told its figures (ruling C12). */
@@ -464,11 +466,15 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     return { ...evidence, report: withoutLaterOutput(answer.report, told), estimateHidden }
   }
 
-  /** Weighs, prices and debits; `then` runs when the debit is durable (ruling C3). */
-  #settle(evidence: Evidence, then: (usage: Usage) => void): void {
+  /**
+   * Weighs, makes the end, prices and debits; the end is shown when the debit is durable (ruling C3). What cannot be
+   * written is not billed either (B5).
+   */
+  #settle(evidence: Evidence, ending: Ending, bug?: Error): void {
     const { gateway, call, key, model, exchange } = this.#parts
     const wasOpen = this.#state === 'open'
     const bill = weigh(evidence, exchange, model)
+    const show = ending(bill.usage)
     const { target } = this.#attempt!
     const { requestId, wire: clientWire } = call
     const debit = debitOf({ requestId, key, clientWire, model, target, bill, createdMs: gateway.nowMs() })
@@ -478,11 +484,12 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     posted.then(
       () => {
         try {
-          then(bill.usage)
-        } catch (bug) {
+          show()
+          this.#over(bug)
+        } catch (second) {
           // It is paid for, and cannot be shown to its end.
           call.destroy()
-          this.#endByBug(bug as Error)
+          this.#endByBug(second as Error)
         }
       },
       (error: Error) => {
@@ -533,6 +540,11 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     this.#state = to
   }
 }
+
+/** Makes the end that a client is shown, with the counters that are billed, and shows it when it is called. */
+type Ending = (usage: Usage) => () => void
+
+const toNobody: Ending = () => () => {}
 
 function evidenceOf(answer: { readonly report: UsageReport; estimateOutput(): number }) {
   return { report: answer.report, estimateOutput: () => answer.estimateOutput() }

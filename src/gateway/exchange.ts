@@ -3,6 +3,7 @@ import { setMembers } from '../bytes/json-edit.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Fault } from '../inference/answer.ts'
 import type { Loss } from '../inference/request.ts'
+import type { UsageBounds } from '../inference/usage.ts'
 import type { CredentialScheme } from '../upstream/credential.ts'
 import type { Target } from '../upstream/target.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
@@ -34,6 +35,8 @@ export type Exchange = Outgoing & {
   outputTokensCap: number
   /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: boolean
+  /** What may be believed of the figures of its answer (ruling C14). */
+  bounds: UsageBounds
   losses: readonly Loss[]
   /** Of the whole request, in tokens; costs a pass over it, so it is asked for once. */
   inputTokensEstimate: number

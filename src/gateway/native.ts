@@ -1,9 +1,13 @@
 import { estimateBytesTokens } from '../inference/estimate.ts'
+import { boundsOf, type UsageBounds } from '../inference/usage.ts'
 import { decodeRefusal } from '../wires/answers/error-body.ts'
 import type { NativeHead } from '../wires/answers/native-answer.ts'
 import { wires } from '../wires/wires.ts'
 import { type Asked, createOutgoing, type Exchange } from './exchange.ts'
 import { upstreamHeaders } from './upstream-headers.ts'
+
+/** The provider's own tools, and what it fetches or has stored, add to input and output (ruling C14). */
+const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
 
 /** The exchange within one wire: the body's bytes with the edits of ruling P1, the answer's with those of P2. */
 export function exchangeNatively({ gateway, call, model, body, scopedKey }: Asked): Exchange {
@@ -11,6 +15,7 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey }: Aske
   const { sealer } = gateway
   const isOurSeal = (text: string) => sealer.isOurs(text)
   const adapted = native.adaptRequest(body, model, { scopedKey, isOurSeal })
+  const inputTokensEstimate = estimateBytesTokens(body.bytes)
   const head: NativeHead = {
     requestId: call.requestId,
     model,
@@ -25,7 +30,8 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey }: Aske
     outputTokensCap: adapted.outputTokensCap,
     mayHideReasoning: adapted.mayHideReasoning,
     losses: adapted.dropped.map((field) => ({ field, what: 'dropped', why: 'not taken by the model' })),
-    inputTokensEstimate: estimateBytesTokens(body.bytes),
+    inputTokensEstimate,
+    bounds: adapted.isSelfContained ? boundsOf(adapted.body.length, inputTokensEstimate) : unbounded,
     openStream: () => native.openStream(head),
     readWhole: (answer) => native.readAnswer(answer, head),
     openFold: undefined,

@@ -39,6 +39,7 @@ export function weigh(evidence: Evidence, exchange: Exchange, model: Model): Bil
     estimateOutput,
     estimateHidden,
     outputTokensCap: exchange.outputTokensCap,
+    bounds: exchange.bounds,
   })
   return {
     usage,

@@ -1,4 +1,5 @@
 import { estimateBytesTokens } from '../inference/estimate.ts'
+import { boundsOf } from '../inference/usage.ts'
 import { decodeRefusal } from '../wires/answers/error-body.ts'
 import type { AnswerHead } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
@@ -36,14 +37,16 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   const shown = { showsReasoning: isShown, wantsSealed: seals, stops, localStops, names }
   const filters = { ...shown, requestId: call.requestId, callIdPrefix }
   const plan: AnswerPlan = { source, profile: model.profile, filters }
+  const bytes = Buffer.from(encoded.body)
   return {
-    ...createOutgoing(Buffer.from(encoded.body), model),
+    ...createOutgoing(bytes, model),
     path,
     credential,
     headersFor: upstreamHeaders(call, model),
     stream: request.stream,
     outputTokensCap: encoded.outputTokensCap,
     mayHideReasoning: encoded.mayHideReasoning,
+    bounds: boundsOf(bytes.length, inputTokensEstimate),
     losses: encoded.losses,
     inputTokensEstimate,
     openStream: () => new TranslatedStream(plan, client, head),

@@ -1,4 +1,4 @@
-import { createSseReader, cutFrame, type SseFrame } from '../bytes/sse.ts'
+import { createSseReader, cutFrame } from '../bytes/sse.ts'
 import type { Step } from '../bytes/step.ts'
 import type { AnswerEvent, BilledEvent, Fault } from '../inference/answer.ts'
 import type { Spoken, Stage } from '../inference/meter.ts'
@@ -6,7 +6,7 @@ import type { Usage, UsageReport } from '../inference/usage.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
 import { faultOfFacts } from '../wires/answers/faults.ts'
 import type { RelayState, StreamRelay } from '../wires/answers/relay.ts'
-import type { AnswerHead, Translator } from '../wires/wire.ts'
+import type { AnswerHead, Decoder, Translator } from '../wires/wire.ts'
 import { type AnswerPlan, type AnswerRun, startRun } from './answer-run.ts'
 
 /**
@@ -22,7 +22,7 @@ export class TranslatedStream implements StreamRelay {
   readonly #plan: AnswerPlan
   readonly #run: AnswerRun
   readonly #reader = createSseReader()
-  readonly #decoder: Step<SseFrame, AnswerEvent>
+  readonly #decoder: Decoder
   readonly #encoder: Step<BilledEvent, string>
   #finish: Extract<AnswerEvent, { type: 'finish' }> | undefined
 
@@ -66,6 +66,10 @@ export class TranslatedStream implements StreamRelay {
     let text = ''
     for (const frame of this.#reader.end()) text += this.#show(this.#decoder.push(frame))
     return text + this.#show(this.#decoder.end())
+  }
+
+  breakOff(): string {
+    return this.#decoder.isEnough ? this.#show(this.#decoder.end()) : ''
   }
 
   pushWhole(body: Buffer): string {

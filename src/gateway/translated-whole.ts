@@ -60,6 +60,10 @@ export class TranslatedWhole implements StreamFold {
     this.#take(this.#decoder.end())
   }
 
+  breakOff(): void {
+    if (this.#decoder.isEnough) this.#take(this.#decoder.end())
+  }
+
   /** The model's one JSON body. */
   pushWhole(body: Buffer): void {
     this.#take(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.profile))

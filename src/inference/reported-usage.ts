@@ -41,6 +41,8 @@ export type InclusiveUsage = {
   completion: unknown
   reasoning: unknown
   total: unknown
+  /** A report of zeros is one, and does not mean that nobody counted (ruling C14). */
+  zerosCount?: boolean
   /** The model counts reasoning beside the completion and not within it. */
   excludesReasoning?: boolean
 }
@@ -51,6 +53,8 @@ export type InclusiveUsage = {
  */
 export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const { read, report, flag } = createCountReader()
+  const isZero = usage.zerosCount && usage.prompt === 0 && usage.completion === 0 && !usage.total
+  if (isZero) return { inputTokens: 0, outputTokens: 0 }
   const prompt = read(usage.prompt) || undefined
   const completion = read(usage.completion)
   const reasoning = read(usage.reasoning)

@@ -81,18 +81,37 @@ export type UsageEvidence = {
   estimateOutput: () => number
   /** Of reasoning that nothing was told of, by its time; asked for where the report is not final (ruling C12). */
   estimateHidden?: () => number
-  /** The output cap that was sent to the model, in tokens. */
+  /** The output cap that was sent to the model, in tokens; of all choices together. */
   outputTokensCap: number
+  /** What the request's reach lets be believed (ruling C14). */
+  bounds: UsageBounds
 }
+
+export type UsageBounds = {
+  /** More input than this was not in the request; infinite where the model was led to read more than that. */
+  inputTokensMax: number
+  /** Whether the cap bounds the output: not where the provider's own tools or a compaction write too. */
+  isOutputCapped: boolean
+}
+
+/** The bounds of a request that holds all of its input (ruling C14). */
+export function boundsOf(bodyBytes: number, inputTokensEstimate: number): UsageBounds {
+  return { inputTokensMax: Math.max(bodyBytes, 4 * inputTokensEstimate, 4_000), isOutputCapped: true }
+}
+
+/** Answers of up to this many shown tokens may be reported as anything: estimates of short texts say little (C14). */
+const shortAnswerTokens = 200
 
 /**
  * What is billed (rulings C3, C6): per counter the final figure, else the last partial one, for output of a cut answer
- * never below the estimate of what was produced, else the estimate. An output above twice the cap is not believed. What
+ * never below the estimate of what was produced, else the estimate. Not believed are an output above twice the cap, an
+ * input that is larger than the request can be, and a final output below a quarter of what was shown (ruling C14). What
  * is estimated of hidden reasoning does not lift the output above the cap (ruling C12).
  */
 export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: UsageSource; flags: string[] } {
-  const { report, isComplete, outputTokensCap } = evidence
-  const flags = [...(report.flags ?? [])]
+  const { isComplete, outputTokensCap, bounds } = evidence
+  const flags = [...(evidence.report.flags ?? [])]
+  const report = believable(evidence, flags)
   let source: UsageSource = isComplete ? 'final' : 'partial'
   let estimated = false
 
@@ -105,12 +124,12 @@ export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: Usa
     estimated = true
   }
   let outputTokens = report.outputTokens
-  if (outputTokens !== undefined && outputTokens > 2 * outputTokensCap) {
+  if (outputTokens !== undefined && bounds.isOutputCapped && outputTokens > 2 * outputTokensCap) {
     flags.push('output_absurd')
     outputTokens = undefined
   }
   let reasoningTokens = report.reasoningTokens ?? 0
-  if (outputTokens === undefined || !isComplete || report.isOutputPartial) {
+  if (outputTokens === undefined || !isComplete || report.isOutputPartial || isTooLow(outputTokens, evidence)) {
     const shown = evidence.estimateOutput()
     const hidden = isComplete ? 0 : Math.min(evidence.estimateHidden?.() ?? 0, Math.max(0, outputTokensCap - shown))
     if (outputTokens === undefined || shown + hidden > outputTokens) {
@@ -136,4 +155,26 @@ export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: Usa
     source,
     flags,
   }
+}
+
+/** The report without an input that is larger than the request can be, and without zeros that count nothing (C14). */
+function believable({ report, isComplete, estimateOutput, bounds }: UsageEvidence, flags: string[]): UsageReport {
+  const { inputTokens, cacheReadTokens = 0, cacheWriteTokens = 0, outputTokens } = report
+  const inputAll = (inputTokens ?? 0) + cacheReadTokens + cacheWriteTokens
+  if (inputAll > bounds.inputTokensMax) {
+    flags.push('input_absurd')
+    return { outputTokens, reasoningTokens: report.reasoningTokens, isOutputPartial: report.isOutputPartial }
+  }
+  const isZero = inputTokens === 0 && inputAll === 0 && outputTokens === 0
+  if (isZero && (!isComplete || estimateOutput() > shortAnswerTokens)) {
+    flags.push('usage_zero')
+    return {}
+  }
+  return report
+}
+
+/** Below a quarter of what was shown: whoever counted so did not count all of it. */
+function isTooLow(outputTokens: number, { estimateOutput }: UsageEvidence): boolean {
+  const shown = estimateOutput()
+  return shown > shortAnswerTokens && outputTokens < shown / 4
 }

@@ -77,12 +77,6 @@ function fly(route: Route, target: Target, request: UpstreamRequest, listener: U
   let isPaused = false
   let informational = 0
   const line: Line = { socket: undefined, bytesRead: 0 }
-
-  const fail = (fault: TransportFault) => {
-    if (isOver) return
-    isOver = true
-    listener.onError(fault)
-  }
   const { path, body } = request
 
   route.connections.dispatch(
@@ -99,19 +93,17 @@ function fly(route: Route, target: Target, request: UpstreamRequest, listener: U
         starting = line
         if (isOver) controller.abort(new Error('aborted'))
       },
-      onResponseStart(_, status, responseHeaders) {
+      onResponseStart(answering, status, responseHeaders) {
         if (isOver) return
         if (status < 200) {
-          if (++informational > informationalMax) {
-            controller?.abort(new Error('too many informational answers'))
-            fail({ cause: 'upstream_protocol', isReuseRace: false })
-          }
+          // It comes back as the error of this answer.
+          if (++informational > informationalMax) answering.abort(new Error('too many informational answers'))
           return
         }
         const type = responseHeaders['content-type']
         const contentType = (Array.isArray(type) ? type[0] : type)?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
         listener.onHead(status, contentType, responseHeaders)
-        if (isPaused) controller?.pause()
+        if (isPaused) answering.pause()
       },
       onResponseData(_, chunk) {
         if (!isOver) listener.onData(chunk)
@@ -122,7 +114,9 @@ function fly(route: Route, target: Target, request: UpstreamRequest, listener: U
         listener.onEnd()
       },
       onResponseError(_, error) {
-        fail(judgeError(error, line))
+        if (isOver) return
+        isOver = true
+        listener.onError(judgeError(error, line))
       },
     },
   )
@@ -150,6 +144,7 @@ function headersOf(route: Route, target: Target, request: UpstreamRequest): stri
   return headers
 }
 
+/** What is missing, and not about TLS, is `upstream_protocol`. */
 const causeOfCode = new Map<string, TransportFault['cause']>([
   ['ECONNREFUSED', 'upstream_connect'],
   ['EHOSTUNREACH', 'upstream_connect'],
@@ -162,7 +157,6 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
   ['ECONNRESET', 'upstream_reset'],
   ['EPIPE', 'upstream_reset'],
   ['UND_ERR_SOCKET', 'upstream_reset'],
-  ['UND_ERR_HEADERS_OVERFLOW', 'upstream_protocol'],
   ['EMFILE', 'no_descriptors'],
   ['ENFILE', 'no_descriptors'],
 ])

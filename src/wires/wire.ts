@@ -79,6 +79,12 @@ export type Native = {
   readAnswer(body: Buffer, head: NativeHead): WholeAnswer
 }
 
+/** Frames of a model's stream to events. */
+export type Decoder = Step<SseFrame, AnswerEvent> & {
+  /** The model has said why it ends: should the connection break now, the answer is whole all the same (ruling T19). */
+  readonly isEnough: boolean
+}
+
 /** The half of a wire that translates: what a dialect must be able to do for the hub. Pure, and it never awaits. */
 export type Translator = {
   /**
@@ -91,7 +97,7 @@ export type Translator = {
   /** A whole JSON answer of a model, told as the events it would have streamed (laws I1–I10). Never throws. */
   decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[]
   /** A model's stream. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`. */
-  createDecoder(profile: Profile): Step<SseFrame, AnswerEvent>
+  createDecoder(profile: Profile): Decoder
   /** The whole JSON answer for a client, with the counters that were billed. */
   encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string
   /** The stream for a client: SSE text, each event whole. On `fail` an error frame without terminator (ruling T4). */

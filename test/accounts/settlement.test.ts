@@ -84,6 +84,8 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
   const events: string[] = []
   const fatals: Error[] = []
   const clock = { nowMs: 0 }
+  /** Of the spool, with what it had taken by then. */
+  const closings: string[][] = []
   let canStart = true
   const spool: Spool = {
     async append(debits) {
@@ -103,7 +105,9 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
       spooled.length = 0
       noted.length = 0
     },
-    async close() {},
+    async close() {
+      closings.push([...spooled])
+    },
   }
   const settlement = new Settlement({
     async startPoster() {
@@ -136,7 +140,21 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
     canStart = false
   }
   const balance = balances.get('acct_1')!
-  return { settlement, balances, balance, posters, spooled, noted, disk, events, fatals, pass, debit, refuseStarts }
+  return {
+    settlement,
+    balances,
+    balance,
+    posters,
+    spooled,
+    noted,
+    disk,
+    closings,
+    events,
+    fatals,
+    pass,
+    debit,
+    refuseStarts,
+  }
 }
 
 test('C3 a debit is over when it is durable, and by then the balance is what the ledger says', async () => {
@@ -450,4 +468,33 @@ test('closing waits for what is under way, for a deadline at most, and spools th
   await second.pass(1)
   await ended
   assert.deepEqual([await late, second.posters[0]!.isClosed, second.spooled], ['spooled', true, ['req_1']])
+})
+
+test('F-S1 F-P1 the spool is closed last, with all in it that no store has taken', async () => {
+  const { settlement, spooled, closings, pass, debit } = await open()
+  await debit('req_1')
+  const closing = settlement.close()
+  assert.deepEqual(closings, [])
+  await pass(5_000)
+  await closing
+  assert.deepEqual([spooled, closings], [['req_1'], [['req_1']]])
+})
+
+test('F-P15 a poster that dies while it is closed is followed by none', async () => {
+  const { settlement, posters, events, fatals } = await open()
+  const [poster] = posters
+  poster!.close = () => poster!.die()
+  await settlement.close()
+  await turn()
+  assert.deepEqual([posters.length, events, fatals], [1, [], []])
+})
+
+test('F-S1 a debit that nobody could take is refused with what the spool failed of', async () => {
+  const { settlement, pass } = await open({ spoolFails: true })
+  const refused = assert.rejects(settlement.debit(createDebit('req_1', account)), (error: Error) => {
+    return error.cause instanceof Error && error.cause.message === 'no disk'
+  })
+  await turn()
+  await pass(5_000)
+  await refused
 })

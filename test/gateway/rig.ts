@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { ApiKey } from '../../src/accounts/account.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
 import { createCatalog } from '../../src/catalog/catalog.ts'
@@ -14,7 +15,7 @@ import { createReaders } from '../../src/gateway/readers.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
 import type { Snapshot } from '../../src/gateway/snapshot.ts'
 import { translate } from '../../src/gateway/translate.ts'
-import { createPool } from '../../src/upstream/pool.ts'
+import { createPool, type Pool } from '../../src/upstream/pool.ts'
 import type { Target } from '../../src/upstream/target.ts'
 import type { UpstreamListener, UpstreamRequest } from '../../src/upstream/upstreams.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
@@ -48,6 +49,8 @@ export type RigOptions = {
   /** The client has left before its request is sent. */
   isGone?: boolean
   accounts?: readonly { name: string; key: Secret }[]
+  /** Who chooses the targets; by default the pool of production. */
+  pool?: Pool
 }
 
 export type Rig = {
@@ -129,7 +132,7 @@ export function startRig(options: RigOptions = {}): Rig {
   } as unknown as Config
   const snapshot: Snapshot = {
     config,
-    pool: createPool(config.upstreams),
+    pool: options.pool ?? createPool(config.upstreams),
     upstreams: {
       send(target, request, listener) {
         const one: Sent = { ...request, target, listener, isAborted: false, isPaused: false, bug: undefined }
@@ -177,17 +180,21 @@ export function startRig(options: RigOptions = {}): Rig {
     readBody: () => Promise.reject(new Error('the body is read already')),
     reply(status, _type, body) {
       if (person.bug) throw person.bug
+      assert.deepEqual([person.reply, person.isBegun], [undefined, false], 'one whole answer, or a stream')
       person.reply = { status, body: Buffer.from(body as string).toString() }
     },
     begin() {
+      assert.deepEqual([person.reply, person.isBegun], [undefined, false], 'a stream begins once')
       person.isBegun = true
     },
     write(text, encoding) {
+      assert.deepEqual([person.isBegun, person.isEnded], [true, false], 'pieces come behind the head, before the end')
       person.text += Buffer.from(text, encoding).toString()
       return person.isReading
     },
     end(text, encoding) {
       if (person.bug) throw person.bug
+      assert.deepEqual([person.isBegun, person.isEnded], [true, false], 'a stream that has begun ends once')
       person.text += Buffer.from(text, encoding).toString()
       person.isEnded = true
     },

@@ -231,3 +231,26 @@ test('B12 C7 spec 1.7 a chat request stores nothing, and asks for at most 128 ch
   refused({ audio: { voice: 'x' } }, 'audio')
   assert.equal(adapt('chat', { n: 128, modalities: ['text'] })['n'], 128)
 })
+
+test('C14 what a request reaches beyond itself lifts the bounds on what its answer may count', () => {
+  const isSelfContained = (wire: WireName, fields: Fields | string) => {
+    const base = { model: 'm', max_tokens: 5, [fieldOf[wire]]: [] }
+    const text = typeof fields === 'string' ? fields : JSON.stringify({ ...base, ...fields })
+    const context = { scopedKey: undefined, isOurSeal: () => false }
+    return wires[wire].native.adaptRequest(new ClientBody(Buffer.from(text)), modelOf(wire), context).isSelfContained
+  }
+  for (const [wire, path, fields] of [...hostedCases, ...mediaCases, ...storedCases]) {
+    if (path.includes('audio_url')) continue
+    assert.equal(isSelfContained(wire, fields), false, `${wire} ${path}`)
+  }
+  assert.equal(isSelfContained('responses', { context_management: [{ type: 'compaction' }] }), false)
+  const hidden = String.raw`{"model":"m","messages":[{"content":[{"image\u005furl":{"url":"http:\/\/x"}}]}]}`
+  assert.equal(isSelfContained('chat', hidden), false)
+  const plain: [WireName, Fields | string][] = [
+    ['chat', { messages: turn({ type: 'text', text: '// see a/b, é \u2028' }), tools: [{ type: 'function' }] }],
+    ['messages', { messages: turn(block({ type: 'base64', media_type: 'image/png', data: 'AA//' })) }],
+    ['responses', { input: 'hello', tools: [{ type: 'function', name: 'f' }] }],
+    ['chat', String.raw`{"model":"m","messages":[{"content":"caf\u00e9 \u003cb\u003e \u0026"}]}`],
+  ]
+  for (const [wire, fields] of plain) assert.equal(isSelfContained(wire, fields), true, JSON.stringify(fields))
+})

@@ -42,6 +42,7 @@ function play(wire: WireName, pieces: readonly Uint8Array[], more: Partial<Model
       estimateInput: () => 9,
       estimateOutput: () => relay.estimateOutput(),
       outputTokensCap: 8192,
+      bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
     })
     text += relay.finish(usage)
   }
@@ -275,7 +276,13 @@ function readWhole(body: unknown): Buffer {
   const head = { requestId: 'r', model: modelOf('chat'), createdSeconds: 1 }
   const answer = wires.chat.native.readAnswer(utf8(JSON.stringify(body)), head)
   assert.equal(answer.state, 'finished')
-  const weighing = { isComplete: true, estimateInput: () => 9, estimateOutput: () => 3, outputTokensCap: 8192 }
+  const weighing = {
+    isComplete: true,
+    estimateInput: () => 9,
+    estimateOutput: () => 3,
+    outputTokensCap: 8192,
+    bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
+  }
   const { usage } = weighUsage({ report: answer.report, ...weighing })
   return Buffer.from(answer.encode(usage))
 }
@@ -348,6 +355,24 @@ test('B5 what a responses stream ends with is shown however many tokens and memb
   }
 })
 
+const broken: [what: string, wire: WireName, text: string, isWhole: boolean][] = [
+  ['chat, behind the reason', 'chat', role + first + reason, true],
+  ['chat, within the usage', 'chat', `${role}${first}${reason}data: {"usa`, true],
+  ['chat, before the reason', 'chat', role + first, false],
+  ['messages, behind the reason', 'messages', frames.messages.slice(0, -1).join(''), true],
+  ['messages, before the reason', 'messages', frames.messages.slice(0, -2).join(''), false],
+  ['responses, before the terminal event', 'responses', frames.responses.slice(0, -1).join(''), false],
+]
+
+for (const [what, wire, text, isWhole] of broken) {
+  test(`T19 a same-wire stream whose connection breaks is whole or cut: ${what}`, () => {
+    const relay = open(wire)
+    relay.push(utf8(text))
+    assert.equal(relay.breakOff(), '')
+    assert.equal(relay.state, isWhole ? 'finished' : 'shown')
+  })
+}
+
 test('C3 C10 what was produced is counted from the deltas, however short they are', () => {
   const pieces = ['Hel', 'lo ', 'wor', 'ld,', ' \\"', 'yes']
   for (const wire of wireNames) {
@@ -380,6 +405,7 @@ test('C6 the output of message_start is not the final one where message_delta ha
       estimateInput: () => 9,
       estimateOutput: () => relay.estimateOutput(),
       outputTokensCap: 8192,
+      bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
     })
     assert.deepEqual([billed.inputTokens, billed.outputTokens, source], [10, 7, 'estimated'], usage)
     assert.match(Buffer.from(shown, relay.encoding).toString(), /"output_tokens":7\b/)

@@ -327,6 +327,45 @@ test('F-S5 a store that is removed or replaced while the server runs is fatal, a
   assert.equal(await ledger.debit(createDebit('req_1', accounts.get(id)!)), 'spooled')
 })
 
+test('F-S5 a debit that comes before anybody has noticed that the store is gone is spooled, and not told as posted', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  const { id } = store.createAccount('one')
+  store.close()
+  const { ledger, accounts, fatals } = await open(t, path, { settleDeadlineMs: 50, pollMs: 3_600_000 })
+  renameSync(path, `${path}.moved`)
+  assert.equal(await ledger.debit(createDebit('req_1', accounts.get(id)!)), 'spooled')
+  assert.ok(readFileSync(spoolPath(path), 'utf8').includes('req_1'))
+  await until(() => fatals.length > 0)
+})
+
+test('F-P15 F-S1 a thread that is started anew leaves the spool alone: what is still waited for stays in it', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const workers: Worker[] = []
+  const note = (worker: Worker) => void workers.push(worker)
+  process.on('worker', note)
+  t.after(() => process.off('worker', note))
+  const { ledger, accounts } = await open(t, path, { settleDeadlineMs: 50, busyMs: 20 })
+  const account = accounts.get(id)!
+  const blocker = new DatabaseSync(path)
+  t.after(() => blocker.close())
+  blocker.exec('BEGIN IMMEDIATE')
+  assert.equal(await ledger.debit(createDebit('req_1', account)), 'spooled')
+  await workers[0]!.terminate()
+  blocker.exec('COMMIT')
+  await until(() => ledger.isWritable())
+  assert.ok(store.findEntry('req_1'))
+  // It is emptied, and still there for the next one.
+  await until(() => readFileSync(spoolPath(path), 'utf8') === '')
+  blocker.exec('BEGIN IMMEDIATE')
+  assert.equal(await ledger.debit(createDebit('req_2', account)), 'spooled')
+  assert.ok(readFileSync(spoolPath(path), 'utf8').includes('req_2'))
+  blocker.exec('COMMIT')
+})
+
 test('a store that cannot be used is refused at the start, in the words of the cure, and is not left locked', async (t) => {
   const path = createPath(t)
   openStore(path).close()

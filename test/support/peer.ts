@@ -20,3 +20,10 @@ export function untilRead(socket: Socket): Promise<void> {
     return end === undefined || end.bytesRead === socket.bytesWritten
   }, 'the gateway reads what the upstream wrote')
 }
+
+/** The gateway's end of a connection to an upstream that the test holds the other end of. */
+export function gatewayEnd(socket: Socket): Socket {
+  const end = ends.get(socket.remotePort!)
+  if (!end) throw new Error('the gateway has let go of this connection')
+  return end
+}

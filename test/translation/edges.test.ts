@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { dataOf, type Json } from './cases.ts'
-import { pump, wires } from './pump.ts'
+import { pump, type WireName, wires } from './pump.ts'
 import {
   added,
   argumentsDelta,
@@ -121,3 +121,25 @@ test('A4 T24 a call that only a limit cuts is told done, as incomplete, before t
     messageStart() + halfCall + blockStop(0) + messageDelta('max_tokens', { output_tokens: 5 }) + messageStop
   assert.deepEqual(wires.responses.check(pump('responses', 'messages', blocks).text), [])
 })
+
+const told = { chat: call([0, 'a', 'f', '{}']), messages: messageStart() + thinkingBlock(0, 'hm') }
+const reasons: [what: string, upstream: 'chat' | 'messages', script: string, isWhole: boolean][] = [
+  ['chat, behind the reason', 'chat', told.chat + reason('tool_calls'), true],
+  ['chat, behind the usage', 'chat', told.chat + reason('tool_calls') + usage(counts(9, 2)), true],
+  ['chat, within the next frame', 'chat', `${told.chat}${reason('tool_calls')}data: [DO`, true],
+  ['chat, before the reason', 'chat', told.chat, false],
+  ['messages, behind the reason', 'messages', told.messages + messageDelta('end_turn'), true],
+  ['messages, before the reason', 'messages', told.messages, false],
+]
+
+for (const [what, upstream, script, isWhole] of reasons) {
+  const clients: WireName[] = ['messages', 'chat', 'responses']
+  for (const client of clients.filter((name) => name !== upstream)) {
+    test(`T19 a connection that breaks ends the answer well or badly: ${what} (${client} client)`, () => {
+      const { text, json, outcome } = pump(client, upstream, script, {}, { end: 'reset' })
+      assert.equal(json !== undefined, isWhole)
+      assert.equal(outcome !== 'none' && 'answer' in outcome, isWhole)
+      if (isWhole) assert.deepEqual(wires[client].check(text), [])
+    })
+  }
+}

@@ -168,8 +168,11 @@ function play(setting: Setting, chunks: readonly Uint8Array[], end: 'clean' | 'r
     if (!isOver(relay)) text += relay.push(chunk)
     if (!isOver(whole)) whole.push(chunk)
   }
-  if (end === 'clean' && !isOver(relay)) text += relay.end()
-  if (end === 'clean' && !isOver(whole)) whole.end()
+  if (!isOver(relay)) text += end === 'clean' ? relay.end() : relay.breakOff()
+  if (!isOver(whole)) {
+    if (end === 'clean') whole.end()
+    else whole.breakOff()
+  }
   return tell(setting, relay, text, whole)
 }
 
@@ -185,6 +188,7 @@ function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: s
     estimateInput: () => head.inputTokensEstimate,
     estimateOutput: () => relay.estimateOutput(),
     outputTokensCap: 4096,
+    bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
   })
   const whole = folded.whole()
   const told = { usage, isCancelled: relay.state === 'stopped' }
@@ -234,7 +238,7 @@ function chunksOf(script: string, cut: NonNullable<Arrival['cut']>): Uint8Array[
 /** A model that speaks in events of ours, so that a law can be tried on any run of them. */
 const eventSource: Translator = {
   ...spoken.chat.translator,
-  createDecoder: () => ({ push: (frame) => [JSON.parse(frame.data) as AnswerEvent], end: () => [] }),
+  createDecoder: () => ({ isEnough: false, push: (frame) => [JSON.parse(frame.data) as AnswerEvent], end: () => [] }),
 }
 
 function foldOf(events: readonly BilledEvent[]): { answer: Answer } | { fault: Fault } | 'none' {

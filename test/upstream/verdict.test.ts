@@ -6,7 +6,7 @@ import { type Failure, judge, type Verdict } from '../../src/upstream/verdict.ts
 import { kindOfStatus } from '../../src/wires/answers/faults.ts'
 import { modelOf } from '../native/models.ts'
 
-const model = { upstreamModel: 'up-model', profile: { accountFaults: ['Credit Balance'] } }
+const model = { upstreamModel: 'up-model', profile: { accountFaults: ['Credit Balance', 'spending limit'] } }
 
 function refused(status: number, text = 'something'): Failure {
   return { fault: { kind: kindOfStatus(status), status, text }, cause: `upstream_${status}` }
@@ -66,7 +66,8 @@ test('U1 an error with status 200 counts by what it is about', () => {
 
 test('U2 a refusal that speaks of our own balance is our account’s trouble, whatever its status', () => {
   for (const status of [400, 404, 422])
-    assert.equal(said(refused(status, 'Your credit balance is too low')), 'account another now')
+    for (const text of ['Your credit balance is too low', 'The Spending Limit is reached'])
+      assert.equal(said(refused(status, text)), 'account another now')
   assert.equal(said(refused(500, 'Your credit balance is too low')), 'broken another repeated')
 })
 

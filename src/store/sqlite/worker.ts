@@ -100,6 +100,7 @@ try {
 function start(): void {
   const first = reopen(true)
   refuseDamage(first)
+  tryMakeDurable(first)
   const recovery = drainsSpool ? drainSpool(first) : undefined
   const misfits = first.findMisfits()
   say({ type: 'ready', changes: feed.read(first)!, recovery, misfits })
@@ -144,6 +145,15 @@ function makeDurable(store: Store): void {
   if (!isSuspect) return
   store.makeDurable()
   isSuspect = false
+}
+
+/** What stands in the way, another process with the lock perhaps, is met again by the first debit. */
+function tryMakeDurable(store: Store): void {
+  try {
+    makeDurable(store)
+  } catch {
+    // It stays suspect.
+  }
 }
 
 /** Exactly once: what the crashed run had posted all the same is known by its request id. */
@@ -267,12 +277,11 @@ function wasLost(): boolean {
 
 function closeStore(): void {
   // In closing SQLite may bring the log into the file, which is right only behind a log that is whole on the disk.
-  for (const step of [() => store && makeDurable(store), () => store?.close()]) {
-    try {
-      step()
-    } catch {
-      // It is replaced by a new connection either way, which makes what it finds durable before anything counts.
-    }
+  if (store) tryMakeDurable(store)
+  try {
+    store?.close()
+  } catch {
+    // It is replaced by a new connection either way.
   }
   store = undefined
 }

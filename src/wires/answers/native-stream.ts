@@ -55,6 +55,11 @@ export abstract class NativeStream implements StreamRelay {
     return out
   }
 
+  breakOff(): string {
+    if (!this.#isOver() && this.isEnough()) this.complete()
+    return ''
+  }
+
   pushWhole(body: Buffer): string {
     this.fail(readErrorBody(body) ?? { kind: 'broken', text: 'JSON where a stream was asked for' })
     return ''

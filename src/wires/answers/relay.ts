@@ -27,6 +27,11 @@ export interface StreamRelay {
   push(chunk: Uint8Array): string
   /** The upstream has closed cleanly. */
   end(): string
+  /**
+   * The connection broke, or fell silent for good. Where the model had said why it ends, the answer is whole (ruling T19):
+   * the state then says so. Else nothing changes. Half a frame is dropped.
+   */
+  breakOff(): string
   /** A whole JSON answer where a stream was asked for. */
   pushWhole(body: Buffer): string
   readonly state: RelayState
@@ -72,6 +77,8 @@ type ReadAnswer = {
 export interface StreamFold {
   push(chunk: Uint8Array): void
   end(): void
+  /** As of a relay. */
+  breakOff(): void
   readonly state: RelayState
   readonly events: number
   readonly report: UsageReport

@@ -1,11 +1,10 @@
 import { asObject, parseKeeping } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
-import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerEvent } from '../../inference/answer.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
 import { brokenFault, faultOfError, truncatedFault } from '../answers/faults.ts'
 import { objectsOf, readFrame, stringOf } from '../answers/read-answer.ts'
+import type { Decoder } from '../wire.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
@@ -14,10 +13,13 @@ import { decodeUsage } from './usage.ts'
  * A model's stream. Complete is a finish reason and then `[DONE]` or a clean end, or `[DONE]` behind at least one
  * choice; until then it is read on, since the usage may follow the reason.
  */
-export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
+export function createDecoder(profile: Profile): Decoder {
   const narrator = createNarrator()
   const reader = new AnswerReader(narrator, profile)
   return {
+    get isEnough() {
+      return reader.isEnough
+    },
     push(frame) {
       if (narrator.isOver) return []
       const object = readFrame(frame, narrator)
@@ -82,6 +84,11 @@ export class AnswerReader {
 
   usage(raw: unknown) {
     this.#narrator.usage(decodeUsage(raw, this.#profile.usageQuirk))
+  }
+
+  /** A reason that is none of a failure. */
+  get isEnough(): boolean {
+    return this.#reason !== undefined && decodeStopReason(this.#reason) !== 'failed'
   }
 
   /** @param isMarked the end was said, and is not merely that of the bytes */

@@ -13,9 +13,12 @@ import {
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
-import { checkReach } from '../requests/reach.ts'
+import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
+
+/** Its author's tools are functions; some providers run one of their own. */
+const hostedWords = ['_search']
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
 
@@ -41,6 +44,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   return {
     body: adaptBody(body, values, edits),
     stream,
+    isSelfContained: isSelfContained(body, hostedWords),
     outputTokensCap,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values, capFields),

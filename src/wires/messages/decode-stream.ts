@@ -1,20 +1,21 @@
 import { asObject } from '../../bytes/json.ts'
-import type { SseFrame } from '../../bytes/sse.ts'
-import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerEvent } from '../../inference/answer.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { readFrame, stringOf } from '../answers/read-answer.ts'
+import type { Decoder } from '../wire.ts'
 import { IncomingBlocks, keptInput } from './incoming-blocks.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { decodeStartUsage, decodeUsage } from './usage.ts'
 
 /** A model's stream. Complete is `message_stop`, or a stop reason and then a clean end. */
-export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
+export function createDecoder(profile: Profile): Decoder {
   const narrator = createNarrator()
   const reader = new AnswerReader(narrator, profile)
   return {
+    get isEnough() {
+      return reader.isEnough
+    },
     push(frame) {
       if (narrator.isOver) return []
       const object = readFrame(frame, narrator)
@@ -78,6 +79,10 @@ export class AnswerReader {
 
   usage(raw: unknown) {
     this.#narrator.usage(decodeUsage(raw, this.#profile.usageQuirk))
+  }
+
+  get isEnough(): boolean {
+    return this.#stopReason !== undefined
   }
 
   /** The bytes are at their end, whatever they said. */

@@ -13,9 +13,12 @@ import {
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
-import { checkReach } from '../requests/reach.ts'
+import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { markClientBody } from './cache-marks.ts'
+
+/** Types of tools that the provider runs end in a day; so do those that the client runs. */
+const hostedWords = ['_202', '_toolset']
 
 /** The smallest thinking budget the wire knows. */
 const thinkingBudgetMin = 1_024
@@ -34,6 +37,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   return {
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
+    isSelfContained: isSelfContained(body, hostedWords),
     outputTokensCap,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values, ['user']),

@@ -7,6 +7,8 @@ import type { ClientBody } from './client-body.ts'
 export type AdaptedRequest = {
   body: Buffer
   stream: boolean
+  /** The body is all that the model reads, and the cap bounds all that it writes (ruling C14). */
+  isSelfContained: boolean
   /** The cap that is sent, or the model's maximum where none is, in tokens. */
   outputTokensCap: number
   /** The answer may hold reasoning that its stream does not show in full (ruling C12). */

@@ -1,4 +1,4 @@
-import { JsonError, type JsonMember, memberText, scanObject } from '../../bytes/json.ts'
+import { escapedLetters, JsonError, type JsonMember, memberText, scanObject } from '../../bytes/json.ts'
 import { membersOf, type Range } from '../../bytes/json-edit.ts'
 import { GatewayError } from '../../errors.ts'
 
@@ -9,12 +9,16 @@ import { GatewayError } from '../../errors.ts'
 export class ClientBody {
   readonly bytes: Buffer
   readonly members: readonly JsonMember[]
+  /** A letter, digit or sign of ASCII is written as `\\u00…` somewhere, which nobody does who has nothing to hide. */
+  readonly hasEscapedLetters: boolean
   readonly #last = new Map<string, JsonMember>()
 
   /** @throws GatewayError 400 `invalid_body` when the bytes are not one JSON object (spec 7.3). */
   constructor(bytes: Buffer) {
     this.bytes = bytes
+    const before = escapedLetters()
     this.members = readMembers(() => scanObject(bytes))
+    this.hasEscapedLetters = escapedLetters() !== before
     for (const member of this.members) this.#last.set(member.key, member)
   }
 

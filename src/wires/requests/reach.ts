@@ -20,6 +20,25 @@ const innerFields = ['content', 'output', 'source', 'file']
 /** Without one of these, or an escape that may hide one, a body names no address and nothing stored. */
 const signs = ['_url"', '"url"', 'file_id', '\\u']
 
+/** A body that these fields stand in is compacted by the provider, which writes more than the answer. */
+const compactingFields = ['context_management', 'compaction']
+
+/**
+ * Whether the body is all that the model reads, and the cap bounds all that it writes (ruling C14). It looks for the words
+ * of what reaches further and not for their places: who is in doubt believes the provider.
+ * @param hostedWords what stands in entries of `tools` that the provider runs, and hardly anywhere else
+ */
+export function isSelfContained(body: ClientBody, hostedWords: readonly string[]): boolean {
+  const { bytes } = body
+  if (body.hasEscapedLetters || body.has('prompt')) return false
+  for (const field of hostedFields) if (body.has(field)) return false
+  for (const field of compactingFields) if (body.has(field)) return false
+  if (hostedWords.some((word) => bytes.indexOf(word) >= 0) || bytes.indexOf('file_id') >= 0) return false
+  // Addresses, with their slashes escaped or not, in the fields that hold them.
+  if (bytes.indexOf('//') < 0 && bytes.indexOf('/\\') < 0) return true
+  return bytes.indexOf('_url"') < 0 && bytes.indexOf('"url"') < 0
+}
+
 /**
  * @param isHosted whether an entry of `tools` is run by the provider
  * @param conversation the field in which there are parts

@@ -1,11 +1,9 @@
 import { asObject } from '../../bytes/json.ts'
-import type { SseFrame } from '../../bytes/sse.ts'
-import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { AnswerEvent } from '../../inference/answer.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { objectsOf, readFrame, stringOf, unreadable } from '../answers/read-answer.ts'
+import type { Decoder } from '../wire.ts'
 import { type Incoming, IncomingItems, type ItemKind } from './incoming-items.ts'
 import { ItemTeller } from './item-teller.ts'
 import { decodeIncomplete } from './stop-reasons.ts'
@@ -15,10 +13,12 @@ import { decodeUsage } from './usage.ts'
  * A model's stream. Complete is only what the terminal event says. What a `done` event holds and no delta has told is
  * told then; what contradicts the deltas ends the answer, since nobody could take back what a client has seen.
  */
-export function createDecoder(profile: Profile): Step<SseFrame, AnswerEvent> {
+export function createDecoder(profile: Profile): Decoder {
   const narrator = createNarrator()
   const reader = new AnswerReader(narrator, profile)
   return {
+    // Only the terminal event says so (ruling T19).
+    isEnough: false,
     push(frame) {
       if (narrator.isOver) return []
       const object = readFrame(frame, narrator)

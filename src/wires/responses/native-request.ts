@@ -11,9 +11,11 @@ import {
   sentFields,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
-import { checkReach } from '../requests/reach.ts'
+import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { isReference, referenceRefused } from './stateless.ts'
+
+const hostedWords = ['_search', '_interpreter', '_generation', '_preview', 'mcp"', 'shell"', 'computer"']
 
 /** A responses request for a responses model (ruling P1). @throws GatewayError 400 for a reference to a stored item. */
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
@@ -33,6 +35,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   return {
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
+    isSelfContained: isSelfContained(body, hostedWords),
     outputTokensCap,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values),

@@ -17,6 +17,8 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
     reasoning: outputDetails?.['reasoning_tokens'],
     total: usage['total_tokens'],
     excludesReasoning: quirk === 'excl_reasoning',
+    // A real continuation of a programmatic call reports them.
+    zerosCount: true,
   })
 }
 

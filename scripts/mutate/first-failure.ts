@@ -1,0 +1,14 @@
+import { inspect } from 'node:util'
+
+type Told = { type: string; data: { name?: string; details?: { error?: { cause?: unknown } } } }
+
+/** A reporter that tells the first test that fails, and why. All else comes by the probe and the exit code. */
+export default async function* firstFailure(source: AsyncIterable<Told>): AsyncGenerator<string> {
+  let isTold = false
+  for await (const { type, data } of source) {
+    const error = data.details?.error
+    if (type !== 'test:fail' || isTold) continue
+    isTold = true
+    yield `${data.name}: ${inspect(error?.cause ?? error, { breakLength: 120, depth: 4 })}\n`
+  }
+}

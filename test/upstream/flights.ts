@@ -1,0 +1,84 @@
+import { Secret, type Upstream } from '../../src/config/config.ts'
+import { createUpstreams, type SendLimits } from '../../src/upstream/send.ts'
+import type { Target } from '../../src/upstream/target.ts'
+import type {
+  Flight,
+  ResponseHeaders,
+  TransportFault,
+  UpstreamListener,
+  UpstreamRequest,
+  Upstreams,
+} from '../../src/upstream/upstreams.ts'
+import { atEnd } from '../support/at-end.ts'
+import { until } from '../support/waiting.ts'
+
+/** One upstream's connections as the gateway opens them, and what is sent on them. */
+export type Way = {
+  upstreams: Upstreams
+  target: Target
+  /** Sends a request and notes what its listener hears. */
+  send(request?: Partial<UpstreamRequest>, listener?: Partial<UpstreamListener>): Heard
+}
+
+/** What a listener heard of one request. */
+export type Heard = {
+  flight: Flight
+  head: { status: number; contentType: string; headers: ResponseHeaders } | undefined
+  /** Heads it was told; there is one at most. */
+  heads: number
+  text: string
+  ends: number
+  faults: TransportFault[]
+  /** Waits until it was told that the answer is over, well or not. */
+  untilOver(): Promise<void>
+}
+
+const limits: SendLimits = { connectMs: 5_000, headerBytesMax: 16_384 }
+
+/** @param baseUrl of an upstream that the test plays */
+export function openWay(baseUrl: string, more: Partial<Upstream> = {}, changed: Partial<SendLimits> = {}): Way {
+  const upstream: Upstream = {
+    name: 'sim',
+    baseUrl,
+    accounts: [{ name: 'a', key: new Secret('upstream-key-1') }],
+    messagesHeaders: 'anthropic',
+    headers: new Map(),
+    ...more,
+  }
+  const upstreams = createUpstreams(new Map([[upstream.name, upstream]]), { ...limits, ...changed })
+  atEnd(() => upstreams.close())
+  const target: Target = { upstream, account: upstream.accounts[0], upstreamModel: 'up' }
+  return { upstreams, target, send }
+
+  function send(request: Partial<UpstreamRequest> = {}, listener: Partial<UpstreamListener> = {}): Heard {
+    const heard: Omit<Heard, 'flight'> = {
+      head: undefined,
+      heads: 0,
+      text: '',
+      ends: 0,
+      faults: [],
+      untilOver: () => until(() => heard.ends + heard.faults.length > 0, 'the answer is over'),
+    }
+    const flight = upstreams.send(
+      target,
+      { path: '/v1/x', headers: [], credential: 'bearer', body: Buffer.from('{}'), ...request },
+      {
+        onHead(status, contentType, headers) {
+          heard.heads++
+          heard.head = { status, contentType, headers }
+        },
+        onData(chunk) {
+          heard.text += chunk.toString()
+        },
+        onEnd() {
+          heard.ends++
+        },
+        onError(fault) {
+          heard.faults.push(fault)
+        },
+        ...listener,
+      },
+    )
+    return Object.assign(heard, { flight })
+  }
+}
