@@ -490,11 +490,12 @@ test('F-P15 a poster that dies while it is closed is followed by none', async ()
 })
 
 test('F-S1 a debit that nobody could take is refused with what the spool failed of', async () => {
-  const { settlement, pass } = await open({ spoolFails: true })
+  const { settlement, posters, pass } = await open({ spoolFails: true })
   const refused = assert.rejects(settlement.debit(createDebit('req_1', account)), (error: Error) => {
     return error.cause instanceof Error && error.cause.message === 'no disk'
   })
   await turn()
   await pass(5_000)
+  await posters[0]!.say(10n * costNanos, 'absent')
   await refused
 })
