@@ -2,7 +2,7 @@ import type { Cell } from './cell.ts'
 import type { Place } from './place.ts'
 
 /** What the ledger says about everything that a client asked. */
-export function bill({ gateway }: Place): Pick<Cell, 'requests' | 'costNanos' | 'hitRate'> {
+export function bill({ gateway }: Place): Pick<Cell, 'requests' | 'cost' | 'hitRate'> {
   const entries = [...gateway.store.listEntries({ limit: 10_000 })].filter((entry) => entry.bill)
   let [costNanos, read, all] = [0n, 0, 0]
   for (const { amountNanos, bill } of entries) {
@@ -11,5 +11,6 @@ export function bill({ gateway }: Place): Pick<Cell, 'requests' | 'costNanos' | 
     read += cacheReadTokens
     all += inputTokens + cacheReadTokens + cacheWriteTokens
   }
-  return { requests: entries.length, costNanos, hitRate: all === 0 ? 0 : read / all }
+  const hitRate = all === 0 ? 0 : Math.round((read / all) * 100) / 100
+  return { requests: entries.length, cost: (Number(costNanos) / 1e9).toFixed(4), hitRate }
 }

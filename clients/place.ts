@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { WireName } from '../src/catalog/model.ts'
+import type { Script } from '../src/simulator/script.ts'
 import { startTestGateway, type TestGateway, testModel } from '../test/support/gateway.ts'
 import { wires } from './cell.ts'
 
@@ -26,6 +27,19 @@ export function modelOf(wire: WireName): string {
 /** The one for titles and other small work: it answers by itself, so that scripts are for the task alone. */
 export const smallModel = 'small'
 
+/** How models behave that do not simply answer; a client that is tried with one names `<kind>-<wire>`. */
+export const kinds = {
+  busy: { first: [{ status: 429, retry_after: 1 }], reply: 'That is the answer.' },
+  overloaded: { first: [{ status: 529 }], reply: 'That is the answer.' },
+  broken: { first: [{ status: 500 }], reply: 'That is the answer.' },
+  'cut-text': { reply: 'It begins and does not come to its end.', cut: { after_events: 5, how: 'reset' } },
+  'cut-call': {
+    tool_calls: [{ name: 'get_weather', arguments: { city: 'Paris' } }],
+    cut: { after_events: -3, how: 'reset' },
+  },
+  slow: { tokens: 400, delay_ms: 10 },
+} as const
+
 /** What the upstream calls the model that the script is for. */
 export const scripted = 'task'
 
@@ -34,14 +48,20 @@ export async function openPlace(): Promise<Place> {
     ...wires.map((wire) =>
       testModel(modelOf(wire), wire, { upstream_model: scripted, max_output_tokens: 32_000, profile: 'simulator' }),
     ),
+    ...Object.keys(kinds).flatMap((kind) =>
+      wires.map((wire) => testModel(`${kind}-${wire}`, wire, { upstream_model: kind, profile: 'simulator' })),
+    ),
     testModel(smallModel, 'chat', { upstream_model: 'sim' }),
+    ...wires.map((wire) => testModel(`${smallModel}-${wire}`, wire, { upstream_model: 'sim', profile: 'simulator' })),
   ]
   const folder = mkdtempSync(join(tmpdir(), 'triwire-client-'))
   const gateway = await startTestGateway({
     models,
+    keepsAnswers: true,
     // A model hears of a client that leaves at once: the clock of this gateway would not wait for figures (C12).
     config: { limits: { requests_per_minute: 10_000 }, billing: { read_on: 0 } },
   })
+  for (const [kind, script] of Object.entries(kinds)) gateway.simulator.script(kind, script as Script)
   const [home, work] = [join(folder, 'home'), join(folder, 'work')]
   for (const path of [home, work]) mkdirSync(path)
   const env = {
@@ -63,7 +83,7 @@ export async function openPlace(): Promise<Place> {
   return { gateway, home, work, env, close }
 }
 
-export type Settings = { env?: Record<string, string>; file?: { path: string }; code?: string }
+export type Settings = { env?: Record<string, string>; file?: { path: string }; run?: string; code?: string }
 
 /** What `triwire setup` says, its file written where it says. */
 export async function setUp(place: Place, client: string, wire: WireName, model: string): Promise<Settings> {

@@ -1,81 +1,166 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { asObject } from '../src/bytes/json.ts'
 import type { WireName } from '../src/catalog/model.ts'
 import type { RecordedRequest } from '../src/simulator/simulator.ts'
-import type { Agent } from './agents.ts'
+import { type Agent, type FailureName, failureNames } from './agents/agent.ts'
 import { bill } from './bill.ts'
-import type { Cell } from './cell.ts'
+import type { After, Cell } from './cell.ts'
+import { programOf, versionOf } from './installs.ts'
 import { modelOf, openPlace, type Place, type Ran, run, scripted, setUp } from './place.ts'
+import { findWrongUsage } from './told.ts'
 
-const limitMs = 150_000
+const limitMs = 240_000
 
 /** One agent at times loses what a command says that ends at once. */
 const pause = '; sleep 0.5'
 
+/** What a half call would do. */
+const halfFile = 'half.txt'
+
 /**
  * One task of four turns: two files are written, in parallel; a command that reads them is run beside another; a file is
- * read back; an answer is given. The simulator plays the model; everything else is real.
+ * read back; an answer is given. The simulator plays the model; everything else is real. Then the task again, with a
+ * model that fails once in each way.
  */
 export async function runAgent(agent: Agent, clientWire: WireName, modelWire: WireName): Promise<Cell> {
-  const place = await openPlace()
   const started = performance.now()
+  const about = {
+    client: agent.client,
+    package: agent.source.package,
+    version: versionOf(agent.source),
+    clientWire,
+    modelWire,
+  }
+  const task = await attempt(agent, clientWire, modelWire, [])
+  const isShort = task.failures.length > 0 || process.env['TRIWIRE_CLIENTS_ROUNDS'] === 'task'
+  const once = isShort ? { failures: [] } : await failOnce(agent, clientWire, modelWire)
+  const seconds = Math.round((performance.now() - started) / 100) / 10
+  return { ...about, ...task.bill, ...once, failures: [...task.failures, ...once.failures], omitted: [], seconds }
+}
+
+type Attempt = { failures: string[]; bill: ReturnType<typeof bill> }
+
+/** All in one run where it is expected to live through them; else, and where it does not, one after the other. */
+async function failOnce(agent: Agent, clientWire: WireName, modelWire: WireName) {
+  const deadly = failureNames.filter((name) => agent.givesUp?.[clientWire]?.includes(name))
+  const others = failureNames.filter((name) => !deadly.includes(name))
+  const after: Partial<Record<FailureName, After>> = {}
+  const failures: string[] = []
+  const together = await attempt(agent, clientWire, modelWire, others)
+  if (together.failures.length === 0) for (const name of others) after[name] = 'recovers'
+  for (const name of together.failures.length === 0 ? deadly : failureNames) {
+    const alone = await attempt(agent, clientWire, modelWire, [name])
+    after[name] = alone.failures.length === 0 ? 'recovers' : 'gives up'
+    const isExpected = deadly.includes(name) && !alone.failures.some((text) => text.includes(halfFile))
+    if (alone.failures.length > 0 && !isExpected)
+      failures.push(...alone.failures.map((text) => `after ${name}: ${text}`))
+  }
+  // What only their sum does is a failure too.
+  if (together.failures.length > 0 && failures.length === 0 && others.every((name) => after[name] === 'recovers'))
+    failures.push(...together.failures.map((text) => `after all of ${others.join(', ')}: ${text}`))
+  return { after, failures }
+}
+
+/** The task, with a model that fails in these ways before it does its part. */
+async function attempt(
+  agent: Agent,
+  clientWire: WireName,
+  modelWire: WireName,
+  failing: readonly FailureName[],
+): Promise<Attempt> {
+  const place = await openPlace()
   try {
-    const { gateway, work, env } = place
-    const settings = await setUp(place, agent.client, clientWire, modelOf(modelWire))
+    const { gateway, work } = place
     const token = randomBytes(8).toString('hex')
     const [first, second] = [join(work, 'first.txt'), join(work, 'second.txt')]
-    const { tools } = agent
-    gateway.simulator.script(scripted, {
-      turns: [
-        {
-          reasoning: 'Two files are to be written.',
-          tool_calls: [tools.write(first, `one ${token}`), tools.write(second, 'two')],
-        },
-        {
-          tool_calls: [
-            tools.run(`cat first.txt second.txt; echo " sum $((40+2))"${pause}`),
-            tools.run(`echo beside${pause}`),
-          ],
-        },
-        { reasoning: 'Now read it back.', tool_calls: [tools.read(first)] },
-        { reply: `The task is done: ${token}.` },
-      ],
-    })
-    const task = 'Write first.txt and second.txt, show them with a command, then read first.txt back.'
-    const args = agent.args(task, modelOf(modelWire))
-    const ran = await run(agent.bin, args, {
-      cwd: work,
-      env: { ...env, ...agent.env, ...settings.env },
-      limitMs,
-    })
+    gateway.simulator.script(scripted, scriptOf(agent, { first, second, token }, failing))
+    const ran = await start(agent, place, clientWire, modelWire)
+    const violations = gateway.takeViolations()
     const failures = [
-      ...findRun(ran, token),
+      ...findRun(agent, ran, token),
       ...findFiles({ [first]: `one ${token}`, [second]: 'two' }),
-      ...findUpstream(place, agent, clientWire, modelWire, token),
-      ...gateway.takeViolations(),
+      ...(existsSync(join(work, halfFile)) ? [`ran half a call: ${halfFile} is there`] : []),
+      ...findUpstream(place, agent, clientWire, modelWire, token, failing.length > 0),
+      ...violations,
+      ...findWrongUsage(place),
     ]
     if (failures.length > 0) failures.push(...(await findRefusals(place)), tail(ran))
-    return cellOf(failures)
+    if (failures.length > 0 && failing.length === 0) failures.push(...findTools(place))
+    return { failures, bill: bill(place) }
   } catch (error) {
-    return cellOf([String(error)])
+    return { failures: [String(error)], bill: bill(place) }
   } finally {
     await place.close()
   }
+}
 
-  function cellOf(failures: string[]): Cell {
-    const seconds = (performance.now() - started) / 1000
-    const about = { client: agent.client, package: agent.package, clientWire, modelWire }
-    return { ...about, failures, omitted: [], ...bill(place), seconds }
+async function start(agent: Agent, place: Place, clientWire: WireName, modelWire: WireName): Promise<Ran> {
+  const { work, env } = place
+  const model = modelOf(modelWire)
+  const settings = await setUp(place, agent.setup ?? agent.client, clientWire, model)
+  const program = programOf(agent.source)
+  const options = { cwd: work, env: { ...env, ...agent.env, ...settings.env }, limitMs }
+  if (agent.before) {
+    const [, ...words] = agent
+      .before(settings)
+      .split(' ')
+      .map((word) => word.replaceAll("'", ''))
+    const said = await run(program, words, options)
+    if (said.code !== 0) throw new Error(`it does not take its settings: ${tail(said)}`)
+  }
+  const task = 'Write first.txt and second.txt, show them with a command, then read first.txt back.'
+  const file = agent.file ? [join(import.meta.dirname, agent.file)] : []
+  return run(program, [...file, ...agent.args(task, model, clientWire)], options)
+}
+
+type Props = { first: string; second: string; token: string }
+
+/** What the model does, turn by turn; a failure comes before the turn it stands in, and those in a stream before the last. */
+function scriptOf(
+  { tools, edit, isSerial }: Agent,
+  { first, second, token }: Props,
+  failing: readonly FailureName[],
+): object {
+  const half = tools.run(`echo half > ${halfFile}`)
+  const failures: Record<FailureName, object> = {
+    '429': { status: 429, retry_after: 1 },
+    '529': { status: 529 },
+    '500': { status: 500 },
+    'cut in text': { reply: 'It begins and does not come to its end.', cut: { after_events: 5, how: 'reset' } },
+    'cut in a call': { tool_calls: [half], cut: { after_events: -3, how: 'reset' } },
+  }
+  const says = `The task is done: ${token}.`
+  if (edit) {
+    const before = failing.filter((name) => name !== 'cut in a call').map((name) => failures[name])
+    const reply = `${edit('first.txt', `one ${token}`)}\n${edit('second.txt', 'two')}\n${says}`
+    return { reply, ...(before.length > 0 && { first: before }) }
+  }
+  const write = [tools.write(first, `one ${token}`), tools.write(second, 'two')]
+  const show = [tools.run(`cat first.txt second.txt; echo " sum $((40+2))"${pause}`), tools.run(`echo beside${pause}`)]
+  const calls = isSerial
+    ? [...write, ...show].map((call) => ({ tool_calls: [call] }))
+    : [{ reasoning: 'Two files are to be written.', tool_calls: write }, { tool_calls: show }]
+  const turns: object[] = [
+    ...calls,
+    { reasoning: 'Now read it back.', tool_calls: [tools.read(first)] },
+    { reply: says, ...(tools.done && { tool_calls: [tools.done(says)] }) },
+  ]
+  const places: Record<FailureName, number> = { '429': 0, '529': 1, '500': 2, 'cut in text': -1, 'cut in a call': -1 }
+  return {
+    turns: turns.map((turn, index) => {
+      const before = failing.filter((name) => places[name] === index || places[name] === index - turns.length)
+      return before.length === 0 ? turn : { ...turn, first: before.map((name) => failures[name]) }
+    }),
   }
 }
 
-function findRun({ code, stdout, isLate }: Ran, token: string): string[] {
+function findRun({ isSilent }: Agent, { code, stdout, stderr, isLate }: Ran, token: string): string[] {
   if (isLate) return [`not done after ${limitMs / 1000} s`]
   return [
     ...(code === 0 ? [] : [`ended with ${code}`]),
-    ...(stdout.includes(`The task is done: ${token}.`) ? [] : ['does not show the answer']),
+    ...(isSilent || `${stdout}${stderr}`.includes(token) ? [] : ['does not show the answer']),
   ]
 }
 
@@ -83,9 +168,9 @@ function findFiles(files: Record<string, string>): string[] {
   return Object.entries(files).flatMap(([path, text]) => {
     try {
       const found = readFileSync(path, 'utf8')
-      return found.trimEnd() === text ? [] : [`${path} holds ${JSON.stringify(found)}`]
+      return found.trimEnd() === text ? [] : [`${basename(path)} holds ${JSON.stringify(found)}`]
     } catch {
-      return [`${path} was not written`]
+      return [`${basename(path)} was not written`]
     }
   })
 }
@@ -99,20 +184,28 @@ function findUpstream(
   clientWire: WireName,
   modelWire: WireName,
   token: string,
+  isFailing: boolean,
 ): string[] {
   const asked = gateway.simulator.requests.filter((request) => bodyOf(request)['model'] === scripted)
   const last = asked.at(-1)
   if (!last) return ['the model was never asked']
-  const results = [`one ${token}`, 'sum 42', 'beside']
+  const results = agent.edit ? [] : [`one ${token}`, 'sum 42', 'beside']
   const keys = new Set(asked.map((request) => bodyOf(request)['prompt_cache_key']))
   // Where the wire is the same the request is the client's own, and only this wire's clients put the key into it.
   const isKeyed = agent.keyed.includes(clientWire) && (clientWire !== modelWire || clientWire === 'responses')
+  const isStreaming = !agent.whole?.includes(clientWire)
+  const turns = agent.edit ? 1 : agent.isSerial ? 6 : 4
+  const upstream = gateway.simulator.requests.length
+  const isAnswered = (request: RecordedRequest) => isFailing || (request.status === 200 && !request.closedEarly)
   const wants: [boolean, string][] = [
-    [asked.length === 4, `the model was asked ${asked.length} times, not 4`],
+    [isFailing || asked.length === turns, `the model was asked ${asked.length} times, not ${turns}`],
     [asked.every(({ path }) => path === paths[modelWire]), 'asked on another wire than the model’s'],
-    [asked.every(({ status }) => status === 200), `the model refused: ${asked.map(({ status }) => status).join(', ')}`],
-    [asked.every((request) => bodyOf(request)['stream'] === true), 'asked without a stream'],
-    [asked.every((request) => !request.closedEarly), 'an answer was left before its end'],
+    [asked.every(isAnswered), `the model refused, or was left: ${asked.map(({ status }) => status).join(', ')}`],
+    [
+      // One agent turns to whole answers when its streams break.
+      isFailing || asked.every((request) => (bodyOf(request)['stream'] === true) === isStreaming),
+      isStreaming ? 'asked without a stream' : 'asked for a stream',
+    ],
     ...results.map((text): [boolean, string] => [
       last.body.includes(text),
       `no result of a tool says "${text}": ${last.body.slice(last.body.lastIndexOf('$((40+2))')).slice(0, 400)}`,
@@ -130,6 +223,8 @@ function findUpstream(
       !agent.reasons.includes(clientWire) || asksReasoning(bodyOf(asked[0]!)),
       'reasoning was not asked of the model',
     ],
+    // A failure is the client's to answer: the gateway has no second account here, and asks nobody twice.
+    [upstream <= gateway.answers.length, `the gateway asked ${upstream} times for ${gateway.answers.length} requests`],
   ]
   return wants.flatMap(([isSo, otherwise]) => (isSo ? [] : [otherwise]))
 }
@@ -142,6 +237,17 @@ function asksReasoning(body: Record<string, unknown>): boolean {
 async function findRefusals({ gateway }: Place): Promise<string[]> {
   const refused = (await gateway.logLines()).filter((line) => Number(line['status']) >= 400)
   return [...new Set(refused.map((line) => `${line['path']} ${line['status']} ${line['code']} ${line['cause'] ?? ''}`))]
+}
+
+/** What it could have been asked to do: its tools have other names with another version. */
+function findTools({ gateway }: Place): string[] {
+  const tools = gateway.simulator.requests.map((request) => bodyOf(request)['tools']).find(Array.isArray) ?? []
+  const names = tools.map((tool) =>
+    JSON.stringify(tool)
+      .replace(/"description":"(?:[^"\\]|\\.)*",?/g, '')
+      .slice(0, 300),
+  )
+  return names.length === 0 ? [] : [`it offers ${names.join(' ')}`]
 }
 
 function tail({ stdout, stderr }: Ran): string {

@@ -1,8 +1,10 @@
 import type { WireName } from '../src/catalog/model.ts'
 import { bill } from './bill.ts'
 import type { Cell } from './cell.ts'
+import { versionOf } from './installs.ts'
 import { modelOf, openPlace, run, scripted, setUp } from './place.ts'
 import { caseNames, type Sdk } from './sdks/sdk.ts'
+import { findWrongUsage } from './told.ts'
 
 const limitMs = 20_000
 
@@ -14,6 +16,7 @@ export async function runSdk(sdk: Sdk, clientWire: WireName, modelWire: WireName
   const omitted: string[] = []
   try {
     const { gateway, env } = place
+    const source = { from: 'npm', package: sdk.packages[0]!, bin: '' } as const
     const model = modelOf(modelWire)
     const { simulator } = gateway
     await attempt('setup', async () => {
@@ -41,9 +44,9 @@ export async function runSdk(sdk: Sdk, clientWire: WireName, modelWire: WireName
       await attempt(name, act)
       if (name === 'abort') await attempt(name, () => closedEarly(simulator))
     }
-    failures.push(...gateway.takeViolations())
-    const seconds = (performance.now() - started) / 1000
-    const about = { client: sdk.client, package: sdk.packages[0]!, clientWire, modelWire }
+    failures.push(...gateway.takeViolations(), ...findWrongUsage(place))
+    const seconds = Math.round((performance.now() - started) / 100) / 10
+    const about = { client: sdk.client, package: source.package, version: versionOf(source), clientWire, modelWire }
     return { ...about, failures, omitted, ...bill(place), seconds }
   } finally {
     await place.close()

@@ -1,15 +1,17 @@
 import { spawnSync } from 'node:child_process'
-import { statSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { agents } from './agents.ts'
 import { type Cell, wires } from './cell.ts'
+import { entries } from './clients.ts'
+import { install, programOf } from './installs.ts'
+import { keepResults, nameOf } from './results.ts'
 import type { Story } from './stories.ts'
 
-// npm run test:clients [-- client [client wire [model wire]]]
+// npm run test:clients [-- client or kind [client wire [model wire]]]
 //
-// Runs the agents and SDKs of package.json against a gateway, each on every wire it speaks and with a model of every
-// kind, and writes what came of it to docs/clients.md. Where the system lets us, it does so in a network of its own that
-// has nothing but the loopback: what passes here passes offline.
+// Runs agents and SDKs against a gateway, each on every wire it speaks and with a model of every kind, and writes what
+// came of it to docs/clients.md. Where the system lets us, it does so in a network of its own that has nothing but the
+// loopback: what passes here passes offline.
 
 const folder = import.meta.dirname
 const [askedClient, askedClientWire, askedModelWire] = process.argv.slice(2)
@@ -18,49 +20,61 @@ const cutVariable = 'TRIWIRE_CLIENTS_OFFLINE'
 // The AI SDK tells us on every call that it does not know our models.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 
-install()
+const asked = entries.filter(({ client, kind }) => [client, kind, undefined].includes(askedClient))
+const wanted =
+  askedClient === 'stories' ? entries.filter(({ source, kind }) => kind === 'agents' && source.from === 'npm') : asked
+if (wanted.length === 0) throw new Error(`there is no client ${askedClient}`)
 const isCut = process.env[cutVariable] === '1'
-if (!isCut && canCut()) {
+if (!isCut) {
+  install(wanted.map(({ source }) => source))
+  if (canCut()) process.exit(runCut())
+}
+
+// Before anything is run: what could not be started tells nothing about a client, and gets no row.
+const stopped = wanted.flatMap(({ client, source, isProgram }) => {
+  try {
+    if (isProgram) programOf(source)
+    return []
+  } catch (error) {
+    console.log(`FAILED ${client}: ${error}`)
+    return [client]
+  }
+})
+const cells = askedClient === 'stories' ? [] : await runAll()
+// One at a time: they are about what comes when.
+const told = [undefined, 'stories'].includes(askedClient) && stopped.length === 0 ? await runStories() : []
+const all = [...cells, ...told]
+const failed = all.filter(({ failures }) => failures.length > 0)
+const missing = stopped.length === 0 ? '' : `, not started: ${stopped.join(', ')}`
+console.log(`\n${all.length - failed.length} of ${all.length} passed${isCut ? ', without a network' : ''}${missing}`)
+if (stopped.length === 0) {
+  const { writePage } = await import('./page.ts')
+  writeFileSync(join(folder, '../docs/clients.md'), writePage(keepResults(cells, told), isCut))
+} else console.log('The page is left as it was.')
+process.exit(failed.length > 0 || stopped.length > 0 ? 1 : 0)
+
+/** The same in a network of its own. @returns how it ended */
+function runCut(): number {
   const command = ['ip link set lo up', 'exec "$0" "$@"'].join(' && ')
   const own = [process.execPath, import.meta.filename, ...process.argv.slice(2)]
   const { status } = spawnSync('unshare', ['--user', '--map-root-user', '--net', 'sh', '-c', command, ...own], {
     stdio: 'inherit',
     env: { ...process.env, [cutVariable]: '1' },
   })
-  process.exit(status ?? 1)
+  return status ?? 1
 }
-const cells = await runAll()
-// One at a time: they are about what comes when.
-const told = askedClient === undefined ? await runStories() : []
-const all = [...cells, ...told]
-const failed = all.filter(({ failures }) => failures.length > 0)
-console.log(`\n${all.length - failed.length} of ${all.length} passed${isCut ? ', without a network' : ''}`)
-if (askedClient === undefined) {
-  const { writePage } = await import('./page.ts')
-  writeFileSync(join(folder, '../docs/clients.md'), writePage(cells, told, isCut))
-}
-process.exit(failed.length > 0 ? 1 : 0)
 
-/** Two at a time: each is a gateway, a simulator and a client. */
+/** Two at a time, or as many as TRIWIRE_CLIENTS_AT_ONCE says: each is a gateway, a simulator and a client. */
 async function runAll(): Promise<Cell[]> {
-  const { runAgent } = await import('./run-agent.ts')
-  const { runSdk } = await import('./run-sdk.ts')
-  const { sdks } = await import('./sdks/index.ts')
-  const runs = [
-    ...agents.map((agent) => ({ ...agent, run: runAgent.bind(undefined, agent) })),
-    ...sdks.map((sdk) => ({ ...sdk, run: runSdk.bind(undefined, sdk) })),
-  ].flatMap(({ client, wires: spoken, run }) =>
-    spoken.flatMap((clientWire) => wires.map((modelWire) => ({ client, clientWire, modelWire, run }))),
-  )
-  const wanted = runs.filter(
-    ({ client, clientWire, modelWire }) =>
-      (askedClient ?? client) === client &&
-      (askedClientWire ?? clientWire) === clientWire &&
-      (askedModelWire ?? modelWire) === modelWire,
-  )
-  if (wanted.length === 0) throw new Error(`there is nothing like ${process.argv.slice(2).join(' ')}`)
+  const runs = wanted
+    .filter(({ client }) => !stopped.includes(client))
+    .flatMap((entry) =>
+      entry.wires.flatMap((clientWire) => wires.map((modelWire) => ({ ...entry, clientWire, modelWire }))),
+    )
+    .filter(({ clientWire }) => (askedClientWire ?? clientWire) === clientWire)
+    .filter(({ modelWire }) => (askedModelWire ?? modelWire) === modelWire)
   const found = new Map<number, Cell>()
-  const queue = [...wanted.entries()]
+  const queue = [...runs.entries()]
   const work = async () => {
     for (let next = queue.shift(); next; next = queue.shift()) {
       const [index, { clientWire, modelWire, run }] = next
@@ -69,8 +83,8 @@ async function runAll(): Promise<Cell[]> {
       console.log(describe(cell))
     }
   }
-  await Promise.all([work(), work()])
-  return wanted.map((_, index) => found.get(index)!)
+  await Promise.all(Array.from({ length: Number(process.env['TRIWIRE_CLIENTS_AT_ONCE'] ?? 2) }, () => work()))
+  return runs.map((_, index) => found.get(index)!)
 }
 
 async function runStories(): Promise<Story[]> {
@@ -85,9 +99,14 @@ async function runStories(): Promise<Story[]> {
 }
 
 function describe(cell: Cell): string {
-  const { client, clientWire, modelWire, failures, seconds } = cell
-  const head = `${markOf(cell)} ${client}, ${clientWire} to ${modelWire}, ${seconds.toFixed(1)} s`
-  return [head, ...failures.map(indent)].join('\n')
+  const { failures, seconds, after = {} } = cell
+  const head = `${markOf(cell)} ${nameOf(cell)}, ${seconds.toFixed(1)} s`
+  const deadly = Object.entries(after).flatMap(([name, what]) => (what === 'gives up' ? [name] : []))
+  return [
+    head,
+    ...(deadly.length > 0 ? [indent(`gives up after ${deadly.join(', ')}`)] : []),
+    ...failures.map(indent),
+  ].join('\n')
 }
 
 function markOf({ failures }: { failures: readonly string[] }): string {
@@ -96,18 +115,6 @@ function markOf({ failures }: { failures: readonly string[] }): string {
 
 function indent(text: string): string {
   return `       ${text}`
-}
-
-/**
- * What the lockfile says is there, or is put there. Not with `npm ci`: it wants the binaries of every platform in the
- * lockfile, and whoever changes a version has a registry that may not hold them all.
- */
-function install(): void {
-  const stamp = statSync(join(folder, 'node_modules/.package-lock.json'), { throwIfNoEntry: false })
-  const lock = statSync(join(folder, 'package-lock.json'))
-  if (stamp && stamp.mtimeMs >= lock.mtimeMs) return
-  const { status } = spawnSync('npm', ['install', '--no-save'], { cwd: folder, stdio: 'inherit' })
-  if (status !== 0) process.exit(status ?? 1)
 }
 
 /** Whether this system gives an ordinary user a network of their own. */

@@ -1,4 +1,5 @@
-import { agents } from './agents.ts'
+import { npmAgents as agents } from './agents/npm.ts'
+import { programOf } from './installs.ts'
 import { modelOf, openPlace, type Place, type Ran, run, scripted, setUp } from './place.ts'
 
 /** What an agent does when not all goes well. */
@@ -83,11 +84,15 @@ export async function runStory(at: number): Promise<Story> {
       if (simulator.requests.some(({ json }) => (json as { model?: string })?.model === scripted))
         simulator.script(scripted, { reply: done })
     }, 5)
-    const ran = await run(agent.bin, [...agent.args('What is the answer?', model), ...args], {
-      cwd: work,
-      env: { ...env, ...agent.env, ...settings.env },
-      limitMs,
-    })
+    const ran = await run(
+      programOf(agent.source),
+      [...agent.args('What is the answer?', model, agent.wires[0]!), ...args],
+      {
+        cwd: work,
+        env: { ...env, ...agent.env, ...settings.env },
+        limitMs,
+      },
+    )
     clearInterval(changing)
     const verdicts = judge(ran, place, await gateway.logLines())
     return { name, failures: verdicts.flatMap(([isSo, otherwise]) => (isSo ? [] : [otherwise])) }

@@ -47,6 +47,8 @@ export type ErrorDetail = {
   status?: number
   /** Whole seconds until another try makes sense; clamped to 1…60 when sent (ruling R6). */
   retryAfterSeconds?: number
+  /** What SDKs read beside the message, where the wire's envelope has a place for it (ruling T22). */
+  details?: Readonly<Record<string, unknown>>
   /** Overrides what `x-should-retry` says by status (rulings R1, R6). */
   shouldRetry?: boolean
 }
@@ -58,12 +60,14 @@ export class GatewayError extends Error {
   readonly param: string | null
   readonly retryAfterSeconds: number | undefined
   readonly shouldRetry: boolean
+  readonly details: ErrorDetail['details']
 
   constructor(code: ErrorCode, message: string, detail: ErrorDetail = {}) {
     super(message)
     this.code = code
     this.status = detail.status ?? errorTable[code].status
     this.param = detail.param ?? null
+    this.details = detail.details
     // A 429 without a wait makes an agent give up, and SDKs ignore more than a minute (ruling R6).
     const wait = this.status === 429 ? (detail.retryAfterSeconds ?? 5) : detail.retryAfterSeconds
     this.retryAfterSeconds = wait === undefined ? undefined : Math.min(60, Math.max(1, Math.ceil(wait)))

@@ -31,8 +31,7 @@ export const anthropic: Sdk = {
           inputSchema: z.object({ city: z.string() }),
           run: ({ city }) => `sunny in ${city}`,
         })
-        // Nothing is stored between requests, so the runner has to send the whole conversation.
-        const asked = { ...ask(bothCities), tools: [weather], thread: false as const }
+        const asked = { ...ask(bothCities), tools: [weather] }
         assertWeather(textOf(await client.beta.messages.toolRunner(asked)))
         const runner = client.beta.messages.toolRunner({ ...asked, stream: true })
         assertWeather(textOf(await runner.runUntilDone()))

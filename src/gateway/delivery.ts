@@ -417,8 +417,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   #cutStream(error: GatewayError, outcome: Outcome): void {
     const { call, snapshot } = this.#parts
     const relay = this.#relay!
-    const { status, code, message, param } = error
-    const facts: ErrorFacts = { status, code, message, param }
+    const { status, code, message, param, details } = error
+    const facts: ErrorFacts = { status, code, message, param, details }
     this.#attempt?.abandon()
     // The stream was begun for its keep-alives only: a failure before any output costs nothing (ruling C4).
     if (!relay.hasShown) {

@@ -7,7 +7,8 @@ import { wireAt } from './paths.ts'
 
 /** The body of an error, in the envelope of its wire (spec 7.1), in the plain one where it has none. */
 export function errorBody(error: GatewayError, requestId: string, wire: Wire | undefined): string {
-  const facts = { status: error.status, code: error.code, message: error.message, param: error.param }
+  const { status, code, message, param, details } = error
+  const facts = { status, code, message, param, details }
   return wire ? wire.envelope(facts, requestId) : plainEnvelope(facts)
 }
 

@@ -61,6 +61,8 @@ export type Fault = {
   text: string
   /** The model's own code, e.g. `context_length_exceeded`. */
   code?: string
+  /** What the model's own API lost of a stored conversation: a code by which its SDKs send all of it again (ruling T22). */
+  threadCode?: string
 }
 
 /** A whole answer: what its events fold to. */

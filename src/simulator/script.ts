@@ -34,7 +34,7 @@ const cut = z.strictObject({
   error: anyObject.optional(),
 })
 
-const step = z.strictObject({
+const plainStep = z.strictObject({
   status: z.int().min(200).max(599).optional(),
   headers: z.record(z.string(), z.string()).optional(),
   retry_after: z.number().min(0).optional(),
@@ -72,6 +72,11 @@ const step = z.strictObject({
   sse: z
     .strictObject({ crlf: z.boolean().optional(), bom: z.boolean().optional(), no_last_blank: z.boolean().optional() })
     .optional(),
+})
+
+const step = plainStep.extend({
+  /** What is done instead, once each, before the step itself is: failures that pass. */
+  first: z.array(plainStep).min(1).optional(),
 })
 
 const script = step.extend({

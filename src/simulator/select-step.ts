@@ -30,7 +30,7 @@ const directives: Record<string, Directive> = {
 /**
  * What a model name asks for: `sim` and unknown names the default, `script:NAME` and the name of a script that script;
  * behind a `?` come directives, which win over the script. Of the script's own keys a turn wins over the script, and
- * `by_wire` over both.
+ * `by_wire` over both; while something of its `first` is left, that is done in the place of all these.
  * @throws Rejection 404 for an unknown `script:`, 400 for a directive that is not understood.
  */
 export function selectStep(
@@ -43,8 +43,18 @@ export function selectStep(
   const name = mark < 0 ? model : model.slice(0, mark)
   const { turns, by_wire, ...base } = findScript(scripts, name)
   const turn = turns?.[Math.min(assistantTurns, turns.length - 1)]
-  const step = { ...base, ...turn, ...by_wire?.[wire] }
+  const { first, ...lasting } = { ...base, ...turn, ...by_wire?.[wire] }
+  const step = (first && takeNext(first)) ?? lasting
   return mark < 0 ? step : withDirectives(step, model.slice(mark + 1))
+}
+
+/** How much of each list of `first` was done; a script that is put in again begins anew. */
+const taken = new WeakMap<readonly Step[], number>()
+
+function takeNext(first: readonly Step[]): Step | undefined {
+  const index = taken.get(first) ?? 0
+  taken.set(first, index + 1)
+  return first[index]
 }
 
 function findScript(scripts: ReadonlyMap<string, Script>, name: string): Script {

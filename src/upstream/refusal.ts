@@ -26,7 +26,8 @@ export function refusalOf(
     case 'rejected': {
       const status = fault.status === 404 || fault.status === 422 ? fault.status : 400
       const message = scrub(fault.text, { ...context(), generic: rejected })
-      return new GatewayError('invalid_request', message, { status, shouldRetry: false })
+      const details = fault.threadCode && { details: { error_code: fault.threadCode } }
+      return new GatewayError('invalid_request', message, { status, shouldRetry: false, ...details })
     }
     case 'capacity': {
       const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }

@@ -62,6 +62,16 @@ export function messagesError(status?: number) {
       (type) => status === undefined || type === (messagesTypes[status] ?? 'api_error'),
       `type and status ${status} do not go together`,
     )
-  const error = z.strictObject({ type, message: someText })
+  const details = z.union([
+    z.strictObject({
+      error_code: z.literal('thread_unsupported_request'),
+      unsupported: z.tuple([z.literal('thread')]),
+    }),
+    z.strictObject({
+      error_code: z.enum(['thread_not_found', 'thread_already_continued', 'thread_continue_in_flight']),
+    }),
+  ])
+  // Ruling T22.
+  const error = z.strictObject({ type, message: someText, details: details.optional() })
   return z.strictObject({ type: z.literal('error'), error, request_id: z.string().regex(/^req_/) })
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
+import { betaZodTool } from '@anthropic-ai/sdk/helpers/beta/zod'
 import { zodOutputFormat } from '@anthropic-ai/sdk/helpers/zod'
 import { z } from 'zod'
 import type { TestGateway } from '../support/gateway.ts'
@@ -104,6 +105,17 @@ for (const wire of modelWires) {
       assert.match(textOf(second), /sunny in Rome/)
     })
   }
+
+  test(`A1, T22: the tool runner of @anthropic-ai/sdk, as it comes, does its task with a ${wire} model`, async () => {
+    const run = ({ city }: { city: string }) => `sunny in ${city}`
+    const tool = betaZodTool({ name: 'get_weather', inputSchema: z.object({ city: z.string() }), run, description: '' })
+    for (const stream of [false, true]) {
+      const runner = client.beta.messages.toolRunner({ ...ask(callBoth), tools: [tool], stream })
+      const text = textOf((await runner.runUntilDone()) as Anthropic.Message)
+      assert.match(text, /sunny in Paris/)
+      assert.match(text, /sunny in Rome/)
+    }
+  })
 
   test(`spec 2.2 one call where parallel calls are switched off, from a ${wire} model`, async () => {
     const tool_choice = { type: 'auto' as const, disable_parallel_tool_use: true }

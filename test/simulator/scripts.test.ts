@@ -58,6 +58,22 @@ test('scripts are read from a file', async (t) => {
   assert.equal(answer.text.includes('"content":"Good day"'), true)
 })
 
+test('what a step does at first is done once each, also of one turn, and anew with a new script', async () => {
+  const script = {
+    first: [
+      { status: 429, retry_after: 1 },
+      { reply: 'Half', cut: { how: 'error' as const } },
+    ],
+    reply: 'Whole.',
+  }
+  for (const name of ['passing', 'passing']) {
+    simulator.script(name, { turns: [script] })
+    const statuses = []
+    for (let asked = 0; asked < 4; asked++) statuses.push((await whole(`script:${name}`)).status)
+    assert.deepEqual(statuses, [429, 500, 200, 200])
+  }
+})
+
 test('turns are chosen by the assistant turns that the request holds', async () => {
   const client = new OpenAI({ apiKey: 'k', baseURL: `${simulator.url}/v1`, maxRetries: 0 })
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Weather?' }]

@@ -13,7 +13,7 @@ import { openLedger } from '../../src/store/sqlite/ledger-client.ts'
 import { atEnd } from './at-end.ts'
 import { testFolder } from './folder.ts'
 import { type Operator, openStore } from './operator.ts'
-import { openTap } from './tap.ts'
+import { openTap, type TappedAnswer } from './tap.ts'
 import { until } from './waiting.ts'
 
 export type TestGateway = {
@@ -52,6 +52,8 @@ export type TestGateway = {
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
   /** Answers so far that no client's types hold, each told once. What nobody takes makes `close` throw. */
   takeViolations(): string[]
+  /** What was answered so far, with `keepsAnswers`. */
+  answers: readonly TappedAnswer[]
   close(): Promise<void>
 }
 
@@ -64,6 +66,8 @@ export type TestOptions = {
   config?: Record<string, unknown>
   /** Credits of the account `tester`. */
   credit?: string
+  /** `answers` has what was answered. */
+  keepsAnswers?: boolean
   /** How often the store is looked at for what others changed in it. */
   pollMs?: number
 }
@@ -133,6 +137,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   const tap = openTap(
     server.address.port,
     (model) => server.gateway.snapshots.current.config.catalog.models.get(model)?.wire,
+    options.keepsAnswers,
   )
   started.push(() => {
     tap.close()
@@ -181,6 +186,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     takeViolations: tap.takeViolations,
+    answers: tap.answers,
     close: () => (closing ??= closeAll()),
   }
 

@@ -7,6 +7,8 @@ import { type Asked, checkAnswer, modelNamed } from '../schemas/check-answer.ts'
 export type Tap = {
   /** What was said so far and must not have been; told once. */
   takeViolations(): string[]
+  /** What was answered so far, where it is kept. */
+  answers: readonly TappedAnswer[]
   /** How many requests the server has begun to read. */
   begun(): number
   /** How many of them have no end yet: their answer is not whole, or its client has not taken all of it. */
@@ -14,13 +16,17 @@ export type Tap = {
   close(): void
 }
 
+export type TappedAnswer = { id: string; asked: Asked; status: number; contentType: string; body: string }
+
 const started = 'http.server.request.start'
 
 /**
  * Checks every JSON body and every stream event that leaves the gateway against the schemas of its wire.
  * @param wireOf the wire of a catalog model, undefined for a model that is not in the catalog
+ * @param keepsAnswers `answers` has them: for those who look at a few, since none is ever let go
  */
-export function openTap(port: number, wireOf: (model: string) => WireName | undefined): Tap {
+export function openTap(port: number, wireOf: (model: string) => WireName | undefined, keepsAnswers = false): Tap {
+  const answers: TappedAnswer[] = []
   const violations: string[] = []
   /** Answers under way, and how each is looked at. */
   const open = new Set<() => void>()
@@ -28,6 +34,7 @@ export function openTap(port: number, wireOf: (model: string) => WireName | unde
   let unended = 0
   subscribe(started, listen)
   return {
+    answers,
     begun: () => begun,
     unended: () => unended,
     takeViolations() {
@@ -47,21 +54,26 @@ export function openTap(port: number, wireOf: (model: string) => WireName | unde
     const said = keepSaid(response)
     const look = () => {
       if (!open.delete(look)) return
-      violations.push(...violationsOf(request, response, said, wireOf))
+      const { id, contentType } = said
+      const body = Buffer.concat(said.pieces).toString()
+      if (keepsAnswers) answers.push({ id, asked: askedFor(request), status: response.statusCode, contentType, body })
+      violations.push(...violationsOf(request, response, contentType, body, wireOf))
     }
     open.add(look)
     response.on('close', look)
   }
 }
 
-type Said = { contentType: string; pieces: Buffer[] }
+type Said = { id: string; contentType: string; pieces: Buffer[] }
 
 /** Everything that is written to a response, from now on. */
 function keepSaid(response: ServerResponse): Said {
-  const said: Said = { contentType: '', pieces: [] }
+  const said: Said = { id: '', contentType: '', pieces: [] }
   // Headers that are given with the head are kept nowhere else.
   tapMethod(response, 'writeHead', (_status, headers) => {
-    said.contentType = `${(headers as Record<string, unknown> | undefined)?.['content-type'] ?? ''}`
+    const told = headers as Record<string, unknown> | undefined
+    said.contentType = `${told?.['content-type'] ?? ''}`
+    said.id = `${told?.['x-request-id'] ?? ''}`
   })
   for (const name of ['write', 'end'] as const) {
     tapMethod(response, name, (piece, encoding) => {
@@ -87,10 +99,10 @@ function encodingOf(value: unknown): BufferEncoding {
 function violationsOf(
   request: IncomingMessage,
   response: ServerResponse,
-  { contentType, pieces }: Said,
+  contentType: string,
+  body: string,
   wireOf: (model: string) => WireName | undefined,
 ): string[] {
-  const body = Buffer.concat(pieces).toString()
   const isStream = contentType.startsWith('text/event-stream')
   // A body that was broken off is none; of a stream the whole events are looked at.
   if (body === '' || (!isStream && !response.writableEnded)) return []

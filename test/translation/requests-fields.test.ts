@@ -39,7 +39,7 @@ const values: Record<WireName, Record<string, unknown>> = {
     cache_control: { type: 'ephemeral' },
     mcp_servers: [{ url: 'x' }],
     container: {},
-    thread: { type: 'new' },
+    thread: false,
   },
   chat: {
     model: 'm-other',

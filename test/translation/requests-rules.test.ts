@@ -186,7 +186,6 @@ const refusals: [title: string, from: WireName, body: unknown, code: string, par
     'messages',
   ],
   ['T18 a container with an id', 'messages', messagesAsk({ container: { id: 'c' } }), 'invalid_body', 'container'],
-  ['T18 thread.type continue', 'messages', messagesAsk({ thread: { type: 'continue' } }), 'invalid_body', 'thread'],
   [
     'R-NAME one name declared twice',
     'chat',

@@ -58,6 +58,10 @@ const causes: Record<Exclude<TransportFault['cause'], 'upstream_oversize'>, [fau
     ['F-U30 a code that only ends like one of OpenSSL', failing('NO_ERR_SSL')],
     ['F-U30 an error without a code', failing(undefined)],
   ],
+  no_descriptors: [
+    ['B24 EMFILE', failing('EMFILE')],
+    ['B24 ENFILE', failing('ENFILE')],
+  ],
 }
 
 for (const [cause, faults] of Object.entries(causes)) {

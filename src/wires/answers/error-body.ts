@@ -12,13 +12,14 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
   }
   const object = asObject(body)
   const error = object?.['error'] ?? object?.['detail'] ?? object
-  const { code } = faultOfError(error)
+  const { code, threadCode } = faultOfError(error)
   const said = [asObject(error)?.['message'], error, object?.['message']].find((text) => typeof text === 'string')
   return {
     kind: kindOfStatus(status),
     status,
     text: wordsOf((said as string | undefined) ?? ''),
-    ...(code ? { code } : {}),
+    ...(code && { code }),
+    ...(threadCode && { threadCode }),
   }
 }
 

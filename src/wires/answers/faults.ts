@@ -45,13 +45,21 @@ export function faultOfError(raw: unknown): Fault {
   const error = asObject(raw) ?? { message: raw }
   const code = firstWord([error['code'], error['type']])
   const status = [error['status'], error['status_code'], error['code']].find(isStatus) ?? statusOf(error)
+  const threadCode = asObject(error['details'])?.['error_code']
   const text = typeof error['message'] === 'string' ? error['message'] : ''
   return {
     kind: status === undefined ? 'broken' : kindOfStatus(status),
     ...(status !== undefined && { status }),
     text: wordsOf(text) || 'The model reported an error.',
     ...(code !== undefined && { code }),
+    ...(isThreadCode(threadCode) && { threadCode }),
   }
+}
+
+const threadCodes = ['thread_not_found', 'thread_already_continued', 'thread_continue_in_flight']
+
+function isThreadCode(value: unknown): value is string {
+  return typeof value === 'string' && threadCodes.includes(value)
 }
 
 function statusOf(error: Record<string, unknown>): number | undefined {

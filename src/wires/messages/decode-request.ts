@@ -61,16 +61,10 @@ export function decodeRequest(bodyText: string, context: DecodeContext): Inferen
 
 /** Fields that are bookkeeping unless they lean on something stored (ruling T18). */
 function refuseStored(fields: Json) {
-  const { container, thread } = fields
+  const { container } = fields
   const namesContainer =
     typeof container === 'string' || !isAbsent(optional(readObject, container, 'container')?.['id'])
   if (namesContainer) refuse('container', 'nothing is stored here: remove the field.')
-  if (optional(readObject, thread, 'thread')?.['type'] === 'continue') {
-    refuse(
-      'thread',
-      'nothing is stored here: send the whole conversation (in the tool runner of the SDK: thread: false).',
-    )
-  }
 }
 
 /**

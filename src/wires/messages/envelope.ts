@@ -11,8 +11,9 @@ const types = new Map<number, string>([
   [429, 'rate_limit_error'],
 ])
 
-/** `{type: "error", error: {type, message}, request_id}`: the error envelope of the messages wire (spec 7.1). */
+/** `{type: "error", error: {type, message}, request_id}` of the messages wire (spec 7.1), with `error.details` after T22. */
 export function envelope(facts: ErrorFacts, requestId: string): string {
-  const error = { type: types.get(facts.status) ?? 'api_error', message: facts.message }
+  const { status, message, details } = facts
+  const error = { type: types.get(status) ?? 'api_error', message, ...(details && { details }) }
   return JSON.stringify({ type: 'error', error, request_id: requestId })
 }

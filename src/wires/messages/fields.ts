@@ -58,7 +58,7 @@ export const messagesFields: FieldTable = fieldTable([
   dropped('billing_policy', 'bookkeeping'),
   dropped('fallbacks', 'the gateway chooses the upstream'),
   dropped('fallback_credit_token', 'bookkeeping'),
-  dropped('thread', 'refused where its type is `continue`: nothing is stored'),
+  dropped('thread', 'refused, on every model, unless it is `false`: nothing is stored'),
   dropped('container', 'refused where it names one: nothing is stored'),
   refused(
     'mcp_servers',

@@ -10,6 +10,7 @@ import { messagesFields } from './fields.ts'
 import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
 import { MessagesNativeStream } from './native-stream.ts'
+import { refuseThread } from './thread.ts'
 
 /** The messages wire (spec 4.1, 4.2). */
 export const messages: Wire = {
@@ -19,6 +20,7 @@ export const messages: Wire = {
     conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
     caps: ['max_tokens'],
     isCapRequired: true,
+    check: refuseThread,
   },
   fields: messagesFields,
   callIdPrefix: 'toolu_',

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { type ErrorDetail, GatewayError } from '../../errors.ts'
 
 /*
  * The refusals of a client's fields, in one wording whatever the model's wire (ruling R9): the place, what is wrong with
@@ -6,9 +6,12 @@ import { GatewayError } from '../../errors.ts'
  * numbers, nothing of the client's own (spec 7.1). `param` is the top-level field of the path.
  */
 
-/** @param message the whole text */
-export function invalidField(path: string, message: string): GatewayError {
-  return new GatewayError('invalid_body', message, { param: topLevel(path) })
+/**
+ * @param message the whole text
+ * @param details what SDKs read beside it
+ */
+export function invalidField(path: string, message: string, details?: ErrorDetail['details']): GatewayError {
+  return new GatewayError('invalid_body', message, { param: topLevel(path), ...(details && { details }) })
 }
 
 export function wrongType(path: string, type: string): GatewayError {

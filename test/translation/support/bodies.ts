@@ -59,7 +59,7 @@ export const fullBodies: Record<WireName, Record<string, unknown>> = {
     metadata: { user_id: 'u1' },
     user: 'u2',
     container: {},
-    thread: { type: 'new' },
+    thread: false,
   },
   chat: {
     model: 'm-large',

@@ -5,7 +5,7 @@ export const anthropicNode: Program = {
   settings: ({ origin, key, model }) => ({
     code: `import Anthropic from '@anthropic-ai/sdk'
 
-// Without /v1: this client adds it. Its tool runner needs thread: false, since nothing is stored between requests.
+// Without /v1: this client adds it.
 const client = new Anthropic({ baseURL: '${origin}', apiKey: '${key}' })
 const answer = await client.messages.create({
   model: '${model}',

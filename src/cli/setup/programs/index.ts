@@ -1,11 +1,19 @@
 import type { Program } from '../program.ts'
 import { aiSdk } from './ai-sdk.ts'
+import { aider } from './aider.ts'
 import { anthropicNode } from './anthropic-node.ts'
 import { anthropicPython } from './anthropic-python.ts'
 import { claudeCode } from './claude-code.ts'
+import { cline } from './cline.ts'
+import { cn } from './cn.ts'
 import { codex } from './codex.ts'
 import { copilot } from './copilot.ts'
+import { droid } from './droid.ts'
+import { gptme } from './gptme.ts'
+import { kilo } from './kilo.ts'
+import { kimiCode } from './kimi-code.ts'
 import { langchain } from './langchain.ts'
+import { miniSweAgent } from './mini-swe-agent.ts'
 import { openaiAgents } from './openai-agents.ts'
 import { openaiNode } from './openai-node.ts'
 import { openaiPython } from './openai-python.ts'
@@ -25,6 +33,14 @@ export const programs: Readonly<Record<string, Program>> = {
   'qwen-code': qwenCode,
   pi,
   copilot,
+  droid,
+  kilo,
+  'kimi-code': kimiCode,
+  cn,
+  cline,
+  'mini-swe-agent': miniSweAgent,
+  aider,
+  gptme,
   'ai-sdk': aiSdk,
   langchain,
   'openai-agents': openaiAgents,

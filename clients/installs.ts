@@ -1,0 +1,140 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/*
+ * Where the clients come from: npm (package.json beside this file), PyPI (python/<set>.txt, an environment for each set,
+ * since they want different versions of one another) and Go's modules (go/go.mod). All versions are pinned, those of
+ * their dependencies too. What is downloaded, and the Python and Go programs, lie in one folder outside of git; the
+ * packages of npm in node_modules.
+ */
+
+const folder = import.meta.dirname
+
+/** What is kept between runs: caches, environments, builds. */
+export const cacheFolder = process.env['TRIWIRE_CLIENTS_DIR'] ?? join(dirname(folder), '.clients')
+
+/** A program of a client, and what installs it. */
+export type Source = { package: string; bin: string } & (
+  | {
+      from: 'npm'
+      /**
+       * The program inside the package that is only for this platform, with the platform for `{}`. It is called there:
+       * the one in `.bin` is often a stub until an install script has run, and npm may be told to run none.
+       */
+      native?: string
+    }
+  | { from: 'python'; set: string }
+  | { from: 'go' }
+)
+
+/** Puts there what is wanted and not there yet. @throws Error when that fails */
+export function install(sources: readonly Source[]): void {
+  if (sources.some(({ from }) => from === 'npm')) installNpm()
+  for (const set of new Set(sources.flatMap((source) => (source.from === 'python' ? [source.set] : [])))) {
+    installPython(set)
+  }
+  if (sources.some(({ from }) => from === 'go')) buildGo()
+}
+
+/**
+ * Not with `npm ci`: it wants the binaries of every platform in the lockfile, and whoever changes a version has a registry
+ * that may not hold them all. With the scripts allowed by a flag: inside of `npm run` the settings of the root, which
+ * forbids them, are variables and beat `.npmrc` (finding A7).
+ */
+function installNpm(): void {
+  const stamp = statSync(join(folder, 'node_modules/.package-lock.json'), { throwIfNoEntry: false })
+  const lock = statSync(join(folder, 'package-lock.json'))
+  if (stamp && stamp.mtimeMs >= lock.mtimeMs) return
+  execute('npm', ['install', '--no-save', '--ignore-scripts=false'], {
+    npm_config_cache: join(cacheFolder, 'npm-cache'),
+  })
+}
+
+function installPython(set: string): void {
+  const environment = environmentOf(set)
+  const pins = join(folder, 'python', `${set}.txt`)
+  const stamp = join(environment, 'installed.txt')
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === readFileSync(pins, 'utf8')) return
+  mkdirSync(dirname(environment), { recursive: true })
+  execute('python3', ['-m', 'venv', '--clear', environment])
+  const args = ['install', '--quiet', '--no-deps', '--disable-pip-version-check', '-r', pins]
+  execute(join(environment, 'bin/pip'), args, { PIP_CACHE_DIR: join(cacheFolder, 'pip-cache') })
+  writeFileSync(stamp, readFileSync(pins))
+}
+
+function buildGo(): void {
+  const go = join(cacheFolder, 'go')
+  const env = { GOMODCACHE: join(go, 'modules'), GOCACHE: join(go, 'cache'), GOFLAGS: '-mod=readonly -modcacherw' }
+  execute('go', ['build', '-C', join(folder, 'go'), '-o', `${join(go, 'bin')}/`, './...'], env)
+}
+
+/** Its output goes to the screen. */
+function execute(command: string, args: readonly string[], more: Record<string, string> = {}): void {
+  console.log(`${command} ${args.join(' ')}`)
+  const { status, error } = spawnSync(command, args, {
+    cwd: folder,
+    stdio: 'inherit',
+    env: { ...process.env, ...more },
+  })
+  if (status !== 0) throw new Error(`${command} ${args[0]} failed: ${error?.message ?? `it ended with ${status}`}`)
+}
+
+function environmentOf(set: string): string {
+  return join(cacheFolder, 'python', set)
+}
+
+const found = new Map<Source, string>()
+
+/**
+ * The path of a client's program. Of several builds for this platform the first is taken that starts here.
+ * @throws Error when none does
+ */
+export function programOf(source: Source): string {
+  const known = found.get(source)
+  if (known !== undefined) return known
+  const path = candidatesOf(source).find((path) => existsSync(path) && (source.from === 'go' || starts(path)))
+  if (path === undefined)
+    throw new Error(`${source.package} cannot be started: tried ${candidatesOf(source).join(', ')}`)
+  found.set(source, path)
+  return path
+}
+
+function candidatesOf(source: Source): string[] {
+  if (source.from === 'python') return [join(environmentOf(source.set), 'bin', source.bin)]
+  if (source.bin === 'node') return [process.execPath]
+  if (source.from === 'go') return [join(cacheFolder, 'go/bin', source.bin)]
+  const modules = join(folder, 'node_modules')
+  const { native = '' } = source
+  // As they are, then -musl, -baseline and both: which of them starts is known only by trying.
+  const builds = globSync(native.replace('{}', `${process.platform}-${process.arch}*`), { cwd: modules })
+    .sort((a, b) => a.length - b.length)
+    .map((path) => join(modules, path))
+  return [...(native ? builds : []), join(modules, '.bin', source.bin)]
+}
+
+/** One of them knows no `--version`. */
+function starts(path: string): boolean {
+  const options = { stdio: 'ignore', timeout: 180_000, env: { ...process.env, CI: '1' } } as const
+  return ['--version', '--help'].some((argument) => spawnSync(path, [argument], options).status === 0)
+}
+
+const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+  dependencies: Record<string, string>
+}
+
+/** As it is pinned. @throws Error where it is not */
+export function versionOf({ package: name, ...source }: Source): string {
+  const version = pinnedVersion(name, source as Source)
+  if (version === undefined) throw new Error(`${name} is not pinned`)
+  return version
+}
+
+function pinnedVersion(name: string, source: Source): string | undefined {
+  if (source.from === 'npm') return dependencies[name]
+  const [file, pattern] =
+    source.from === 'python'
+      ? [`python/${source.set}.txt`, new RegExp(`^${name}==(\\S+)`, 'im')]
+      : ['go/go.mod', new RegExp(`^\\s*(?:require )?${name.replaceAll('/', '\\/')} v(\\S+)`, 'm')]
+  return pattern.exec(readFileSync(join(folder, file), 'utf8'))?.[1]
+}

@@ -1,0 +1,49 @@
+"""LangChain's own standard integration tests, as they are published; langchain_cases.py has their settings."""
+
+import json
+import os
+import sys
+
+import pytest
+
+# What only a model that understands the question could answer, and what is fetched from elsewhere.
+OMITTED = {
+    "test_tool_calling": "the model has to compute the arguments",
+    "test_tool_calling_async": "the model has to compute the arguments",
+    "test_agent_loop": "the model has to choose the tool by itself",
+    "test_unicode_tool_call_integration": "the model has to find the arguments in the text",
+    "test_json_mode": "the model has to find the schema in the text",
+    "test_image_inputs": "its image is fetched from the Internet",
+    "test_pdf_inputs": "its document is fetched from the Internet",
+    "test_anthropic_inputs": "its image is fetched from the Internet",
+}
+
+
+class Report:
+    """Says of each test what `run` says of a case."""
+
+    def pytest_collection_modifyitems(self, items):
+        for name in {item.originalname for item in items} & OMITTED.keys():
+            self.say(case=name, omitted=OMITTED[name])
+        items[:] = [item for item in items if item.originalname not in OMITTED]
+
+    def pytest_runtest_logreport(self, report):
+        name = report.nodeid.split("::")[-1]
+        if report.failed:
+            self.say(case=name, failed=str(report.longrepr)[-500:])
+        elif report.when == "call" and report.passed:
+            self.say(case=name)
+
+    def say(self, **said):
+        print("\nCASE " + json.dumps(said), flush=True)
+
+
+if __name__ == "__main__":
+    here = os.path.dirname(os.path.abspath(__file__))
+    cases = os.path.join(here, "langchain_cases.py")
+    # One loop for all: the connections of a client are kept from test to test.
+    code = pytest.main(["-q", "--tb=short", "-p", "no:cacheprovider", "--asyncio-mode=auto",
+                        "-o", "asyncio_default_test_loop_scope=session", cases, *sys.argv[1:]],
+                       plugins=[Report()])
+    # Failed tests are told, case by case.
+    sys.exit(0 if code in (0, 1) else code)
