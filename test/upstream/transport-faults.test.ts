@@ -47,6 +47,10 @@ const causes: Record<Exclude<TransportFault['cause'], 'upstream_oversize'>, [fau
     ['F-U5 EPIPE', failing('EPIPE')],
     ['F-U5 UND_ERR_SOCKET', failing('UND_ERR_SOCKET')],
   ],
+  no_descriptors: [
+    ['F-P11 EMFILE', failing('EMFILE')],
+    ['F-P11 ENFILE', failing('ENFILE')],
+  ],
   upstream_protocol: [
     ['F-U30 bytes that are no HTTP', (socket) => void socket.write('SSH-2.0\r\n\r\n')],
     ['F-U30 an error with an unknown code', failing('HPE_INVALID_CONSTANT')],
