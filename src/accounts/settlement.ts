@@ -6,13 +6,15 @@
  *
  *     waiting ──posted in time─────────────▶ settled
  *     waiting ──deadline──▶ overdue, spooled ──posted later──▶ settled, and the spool is emptied
- *     waiting ──deadline──▶ overdue, not spooled: its client is refused ──posted later──▶ settled
+ *     waiting ──deadline──▶ overdue, not spooled ──▶ withdrawn: its client is refused (withdrawals.ts)
  *
- * While anything is overdue nothing new is taken, and nobody may spend what is owed (ruling C5, faults F-S1).
+ * While anything is overdue, or withdrawn and no commit has worked since, nothing new is taken, and nobody may spend what
+ * is owed (rulings C5, C13, faults F-S1).
  */
 import type { Balances } from './balances.ts'
 import type { Debit, Ledger } from './ledger.ts'
 import type { DebitRow, Posted, Poster, Posting, Spool } from './poster.ts'
+import { type Waiting, Withdrawals } from './withdrawals.ts'
 
 export type SettlementOptions = {
   /** Makes the poster: at first, and once more when it has died (faults F-P15). */
@@ -28,19 +30,15 @@ export type SettlementOptions = {
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
 }
 
-type Waiting = {
-  row: DebitRow
-  dueMs: number
-  resolve(result: 'posted' | 'exists' | 'spooled'): void
-  reject(error: Error): void
-}
-
 export class Settlement implements Ledger {
   readonly #options: SettlementOptions
   readonly #waiting = new Map<string, Waiting>()
-  readonly #overdue = new Map<string, DebitRow>()
+  readonly #overdue = new Map<string, Waiting>()
   /** Of the overdue, those that are on the disk in the spool. */
   readonly #spooled = new Set<string>()
+  readonly #withdrawals: Withdrawals
+  /** Until the last debit that was late is in the spool, or refused to be. */
+  #spooling: Promise<unknown> = Promise.resolve()
   #poster: Poster | undefined
   #outbox: DebitRow[] = []
   #hasRestarted = false
@@ -50,6 +48,9 @@ export class Settlement implements Ledger {
 
   constructor(options: SettlementOptions) {
     this.#options = options
+    const { spool, balances, clockMs, log } = options
+    const [poster, onChange] = [() => this.#poster, () => this.#moveOn()]
+    this.#withdrawals = new Withdrawals({ spool, balances, clockMs, log, poster, onChange })
   }
 
   /** Before the first debit. @throws what the first start of the poster throws. */
@@ -61,7 +62,7 @@ export class Settlement implements Ledger {
     const row: DebitRow = { ...rest, accountId: account.id }
     const { clockMs, settleDeadlineMs } = this.#options
     return new Promise((resolve, reject) => {
-      if (this.#waiting.has(row.requestId) || this.#overdue.has(row.requestId)) {
+      if (this.#isUnsettled(row.requestId)) {
         reject(new Error(`request ${row.requestId} is being settled already`))
         return
       }
@@ -74,12 +75,20 @@ export class Settlement implements Ledger {
   }
 
   isWritable(): boolean {
-    return !this.#isLost && this.#overdue.size === 0
+    return !this.#isLost && this.#hasCaughtUp()
   }
 
-  /** Debits that are not in the ledger yet, spooled ones included. */
+  /** Debits that are not in the ledger yet, spooled ones included, and refused ones that may have to be given back. */
   get unsettled(): number {
-    return this.#waiting.size + this.#overdue.size
+    return this.#waiting.size + this.#overdue.size + this.#withdrawals.size
+  }
+
+  #isUnsettled(requestId: string): boolean {
+    return this.#waiting.has(requestId) || this.#overdue.has(requestId) || this.#withdrawals.has(requestId)
+  }
+
+  #hasCaughtUp(): boolean {
+    return this.#overdue.size === 0 && this.#withdrawals.size === 0
   }
 
   /**
@@ -89,6 +98,7 @@ export class Settlement implements Ledger {
   sweep(): void {
     const nowMs = this.#options.clockMs()
     if (this.#closing && nowMs >= this.#closing.untilMs) this.#closing.proceed()
+    this.#withdrawals.sweep(nowMs)
     const late: Waiting[] = []
     for (const debit of this.#waiting.values()) {
       if (debit.dueMs > nowMs && !this.#isLost) break
@@ -115,13 +125,16 @@ export class Settlement implements Ledger {
     // What the deadline has not yet spooled is spooled now, before the poster ends that may yet bring it in.
     this.#isLost = true
     this.sweep()
+    await this.#spooling
+    await this.#withdrawals.settled()
     await this.#poster?.close()
+    await this.#withdrawals.close()
     await this.#options.spool.close()
   }
 
   /** Whether the process may die: every debit is in the ledger or in the spool. */
   #isSafe(): boolean {
-    return this.#waiting.size === 0 && this.#spooled.size === this.#overdue.size
+    return this.#waiting.size === 0 && this.#spooled.size === this.#overdue.size && this.#withdrawals.isSafe()
   }
 
   #settled(): Promise<void> {
@@ -154,7 +167,8 @@ export class Settlement implements Ledger {
     this.#poster = poster
     poster.death.then((error) => this.#replacePoster(error))
     // The outbox is among the waiting: what is sent twice is posted once.
-    this.#post([...this.#overdue.values(), ...Array.from(this.#waiting.values(), ({ row }) => row)])
+    this.#post(Array.from([...this.#overdue.values(), ...this.#waiting.values()], ({ row }) => row))
+    this.#withdrawals.resend()
   }
 
   /** Once. A second death is no accident (faults F-P15). */
@@ -178,51 +192,70 @@ export class Settlement implements Ledger {
     for (const [index, row] of debits.entries()) this.#settleOne(row, postings[index]!)
     // Behind the debts: what is owed no longer is part of what the store says now.
     for (const [accountId, storedNanos] of balances) this.#options.balances.set(accountId, storedNanos)
-    if (wasBehind && this.#overdue.size === 0) this.#clearSpool()
-    if (this.#isSafe()) this.#closing?.proceed()
+    if (wasBehind || this.#closing) this.#moveOn()
   }
 
   #settleOne(row: DebitRow, posting: Posting): void {
     const { requestId, accountId, amountNanos } = row
-    const debit = this.#waiting.get(requestId)
-    const isOverdue = this.#overdue.delete(requestId)
-    // Settled before: it was posted again by a second poster.
-    if (!debit && !isOverdue) return
+    if (posting === 'withdrawn') return
+    const waiting = this.#waiting.get(requestId)
+    const debit = waiting ?? this.#overdue.get(requestId) ?? this.#withdrawals.take(requestId)
+    // Settled before, having been posted again by a second poster; or refused, and then it is given back.
+    if (!debit) return
     this.#waiting.delete(requestId)
+    this.#overdue.delete(requestId)
     this.#spooled.delete(requestId)
-    if (isOverdue) this.#options.balances.owe(accountId, -amountNanos)
+    if (!waiting) this.#options.balances.owe(accountId, -amountNanos)
     if (posting === 'conflict' || posting === 'rejected')
       this.#options.log('error', `ledger_${posting}`, { ...row, amountNanos: `${amountNanos}`, prices: undefined })
-    if (posting === 'rejected') debit?.reject(new Error(`the ledger cannot hold the debit of request ${requestId}`))
-    else debit?.resolve(posting === 'posted' ? 'posted' : 'exists')
+    if (posting === 'rejected') debit.reject(new Error(`the ledger cannot hold the debit of request ${requestId}`))
+    else debit.resolve(posting === 'posted' ? 'posted' : 'exists')
   }
 
   #spoolLate(late: readonly Waiting[]): void {
-    const { spool, balances, log } = this.#options
-    const rows = late.map(({ row }) => row)
-    for (const row of rows) {
-      this.#waiting.delete(row.requestId)
-      this.#overdue.set(row.requestId, row)
-      balances.owe(row.accountId, row.amountNanos)
+    const { spool, balances } = this.#options
+    for (const debit of late) {
+      const { requestId, accountId, amountNanos } = debit.row
+      this.#waiting.delete(requestId)
+      this.#overdue.set(requestId, debit)
+      balances.owe(accountId, amountNanos)
     }
-    spool.append(rows).then(
-      () => {
-        log('error', 'ledger_unsettled', { spooled: rows.length, overdue: this.#overdue.size })
-        for (const { requestId } of rows) if (this.#overdue.has(requestId)) this.#spooled.add(requestId)
-        if (this.#isSafe()) this.#closing?.proceed()
-        for (const { resolve } of late) resolve('spooled')
-      },
-      (error: Error) => {
-        const overdue = this.#overdue.size
-        log('error', 'ledger_unsettled', { unspooled: rows.length, overdue, error: error.message })
-        for (const { reject } of late) reject(new Error('neither database nor spool can be written', { cause: error }))
-      },
+    const spooling = spool.append(late.map(({ row }) => row)).then(
+      () => this.#noteSpooled(late),
+      (error: Error) => this.#withdraw(late, error),
     )
+    this.#spooling = this.#spooling.then(() => spooling)
+  }
+
+  #noteSpooled(late: readonly Waiting[]): void {
+    this.#options.log('error', 'ledger_unsettled', { spooled: late.length, overdue: this.#overdue.size })
+    for (const { row, resolve } of late) {
+      if (this.#overdue.has(row.requestId)) this.#spooled.add(row.requestId)
+      resolve('spooled')
+    }
+    if (this.#isSafe()) this.#closing?.proceed()
+  }
+
+  /** What was posted while the spool failed is settled; the rest is refused. */
+  #withdraw(late: readonly Waiting[], cause: Error): void {
+    const open = late.filter(({ row }) => this.#overdue.delete(row.requestId))
+    const fields = { unspooled: open.length, overdue: this.#overdue.size, error: cause.message }
+    this.#options.log('error', 'ledger_unsettled', fields)
+    if (open.length === 0) return
+    const unsent = new Set(open.map(({ row }) => row))
+    this.#outbox = this.#outbox.filter((row) => !unsent.has(row))
+    this.#withdrawals.withdraw(open, new Error('neither database nor spool can be written', { cause }))
+  }
+
+  /** Something that held others up is over. */
+  #moveOn(): void {
+    if (this.#hasCaughtUp()) this.#clearSpool()
+    if (this.#isSafe()) this.#closing?.proceed()
   }
 
   #clearSpool(): void {
     this.#options.spool
-      .clear(() => this.#overdue.size === 0)
+      .clear(() => this.#hasCaughtUp())
       .catch((error: Error) => this.#options.log('error', 'spool_not_cleared', { error: error.message }))
   }
 }

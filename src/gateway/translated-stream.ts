@@ -82,7 +82,9 @@ export class TranslatedStream implements StreamRelay {
   }
 
   finish(usage: Usage): string {
-    return this.#finish ? this.#encode({ ...this.#finish, usage }) : ''
+    // A stream that closes without its end looks whole to nobody and cut to nobody: it must not pass unseen.
+    if (!this.#finish) throw new Error(`a stream of ${this.events} events has no end to tell: ${this.state}`)
+    return this.#encode({ ...this.#finish, usage })
   }
 
   keepAlive(): string {

@@ -61,12 +61,19 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       listModels()
       return
     }
-    walk(route).then(finish, refuse)
+    walk(route).then(end, refuse)
 
     function walk(route: Exclude<Route, { walk: 'list_models' }>): Promise<void> {
       record.wire = route.wire
       const call = new HttpCall({ request, response, wire: route.wire, record, limits, nowMs: gateway.nowMs })
       return route.walk === 'infer' ? infer(gateway, call, record) : countTokens(gateway, call, record)
+    }
+
+    /** A walk that is over has ended its answer, or cut it: one that is left open is a bug of ours, and looks like none. */
+    function end(): void {
+      const isLeft = !response.writableEnded && !response.destroyed && record.outcome !== 'client_abort'
+      if (isLeft) response.destroy()
+      finish(isLeft ? new Error(`an answer was left open: ${record.outcome ?? 'no outcome'}`) : undefined)
     }
 
     function listModels(): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Account } from '../../src/accounts/account.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
-import type { DebitRow, Posted, Poster, Posting, Spool } from '../../src/accounts/poster.ts'
+import type { DebitRow, Fate, GivenBack, Posted, Poster, Posting, Spool, Withdrawn } from '../../src/accounts/poster.ts'
 import { Settlement } from '../../src/accounts/settlement.ts'
 import { costNanos, createDebit } from '../store/fixtures.ts'
 import { turn } from '../support/waiting.ts'
@@ -16,6 +16,8 @@ const account: Account = { id: 'acct_1', name: 'one', state: 'active' }
 /** A poster whose posts are answered by hand. */
 class Hand implements Poster {
   readonly posts: { debits: readonly DebitRow[]; resolve(posted: Posted): void; reject(error: Error): void }[] = []
+  readonly withdrawals: PromiseWithResolvers<Withdrawn>[] = []
+  readonly gifts: { requestIds: readonly string[]; resolve(given: GivenBack): void; reject(error: Error): void }[] = []
   readonly #death = Promise.withResolvers<Error>()
   readonly death = this.#death.promise
   isClosed = false
@@ -24,6 +26,30 @@ class Hand implements Poster {
     const { promise, resolve, reject } = Promise.withResolvers<Posted>()
     this.posts.push({ debits, resolve, reject })
     return promise
+  }
+
+  withdraw(): Promise<Withdrawn> {
+    const withdrawal = Promise.withResolvers<Withdrawn>()
+    this.withdrawals.push(withdrawal)
+    return withdrawal.promise
+  }
+
+  giveBack(requestIds: readonly string[]): Promise<GivenBack> {
+    const { promise, resolve, reject } = Promise.withResolvers<GivenBack>()
+    this.gifts.push({ requestIds, resolve, reject })
+    return promise
+  }
+
+  /** What it has of the debits that it was asked to take back. */
+  async say(storedNanos: bigint, ...fates: Fate[]): Promise<void> {
+    this.withdrawals.shift()!.resolve({ fates, balances: [['acct_1', storedNanos]] })
+    await turn()
+  }
+
+  /** The oldest gift is durable. */
+  async give(storedNanos: bigint, ...returned: string[]): Promise<void> {
+    this.gifts.shift()!.resolve({ returned, balances: [['acct_1', storedNanos]] })
+    await turn()
   }
 
   get ids(): string[][] {
@@ -38,7 +64,7 @@ class Hand implements Poster {
   }
 
   async die(): Promise<void> {
-    for (const { reject } of this.posts) reject(new Error('died'))
+    for (const { reject } of [...this.posts, ...this.withdrawals, ...this.gifts]) reject(new Error('died'))
     this.#death.resolve(new Error('died'))
     await turn()
   }
@@ -53,19 +79,38 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
   balances.set('acct_1', balanceNanos)
   const posters: Hand[] = []
   const spooled: string[] = []
+  const noted: string[] = []
+  const disk = { isFull: spoolFails, isTorn: false, held: Promise.resolve() }
   const events: string[] = []
   const fatals: Error[] = []
   const clock = { nowMs: 0 }
   /** Of the spool, with what it had taken by then. */
   const closings: string[][] = []
   let canStart = true
+  let gate: Promise<void> | undefined
+  /** Posters start no more until what it returns is called. */
+  const holdStarts = () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    gate = promise
+    return resolve
+  }
   const spool: Spool = {
     async append(debits) {
-      if (spoolFails) throw new Error('no disk')
+      if (disk.isFull) throw new Error('no disk')
       spooled.push(...debits.map(({ requestId }) => requestId))
     },
+    get isTorn() {
+      return disk.isTorn
+    },
+    async appendReturns(requestIds) {
+      await disk.held
+      if (disk.isFull) throw new Error('no disk')
+      noted.push(...requestIds)
+    },
     async clear(isEmpty) {
-      if (isEmpty()) spooled.length = 0
+      if (!isEmpty()) return
+      spooled.length = 0
+      noted.length = 0
     },
     async close() {
       closings.push([...spooled])
@@ -73,6 +118,7 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
   }
   const settlement = new Settlement({
     async startPoster() {
+      await gate
       if (!canStart) throw new Error('cannot start')
       const poster = new Hand()
       posters.push(poster)
@@ -102,7 +148,22 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
     canStart = false
   }
   const balance = balances.get('acct_1')!
-  return { settlement, balances, balance, posters, spooled, closings, events, fatals, pass, debit, refuseStarts }
+  return {
+    settlement,
+    balances,
+    balance,
+    posters,
+    spooled,
+    noted,
+    disk,
+    closings,
+    events,
+    fatals,
+    pass,
+    debit,
+    refuseStarts,
+    holdStarts,
+  }
 }
 
 test('C3 a debit is over when it is durable, and by then the balance is what the ledger says', async () => {
@@ -187,14 +248,174 @@ test('C5 what stays overdue stays owed when another debit of the account is post
   assert.deepEqual([balance.balanceNanos, balance.owedNanos], [8n * costNanos, 0n])
 })
 
-test('F-S1 neither store nor spool: the debit is refused, is not forgotten, and nothing new is taken until it is posted', async () => {
+const refusal = 'refused: neither database nor spool can be written'
+
+test('B7 C13 neither store nor spool: the debit is taken back before its client is refused, and owed no more', async () => {
+  const { balance, posters, pass, debit } = await open({ spoolFails: true })
+  const [end] = await debit('req_1')
+  const told: string[] = []
+  void end!.then((word) => told.push(word))
+  await pass(5_000)
+  assert.deepEqual([posters[0]!.withdrawals.length, told, balance.balanceNanos], [1, [], 9n * costNanos])
+  await posters[0]!.say(10n * costNanos, 'absent')
+  assert.deepEqual([told, balance.balanceNanos, balance.owedNanos], [[refusal], 10n * costNanos, 0n])
+  assert.match((await (await debit('req_1'))[0]) as string, /being settled already/)
+})
+
+test('B7 C13 C5 nothing is taken until a commit has worked again; what the ledger has all the same is given back in it', async () => {
+  const { settlement, balance, posters, pass, debit, events } = await open({ spoolFails: true })
+  const ends = await debit('req_1', 'req_2')
+  await pass(5_000)
+  await posters[0]!.say(10n * costNanos, 'absent', 'unknown')
+  assert.deepEqual(await Promise.all(ends), [refusal, refusal])
+  assert.deepEqual([settlement.isWritable(), settlement.unsettled], [false, 2])
+  // The poster answers what was withdrawn from it, and that settles nothing.
+  await posters[0]!.answer(10n * costNanos, 'withdrawn')
+  assert.deepEqual([settlement.isWritable(), settlement.unsettled, balance.owedNanos], [false, 2, 0n])
+  assert.deepEqual(
+    posters[0]!.gifts.map(({ requestIds }) => requestIds),
+    [['req_1', 'req_2']],
+  )
+  await posters[0]!.give(10n * costNanos, 'req_2')
+  assert.deepEqual([settlement.isWritable(), settlement.unsettled], [true, 0])
+  assert.equal(balance.balanceNanos, 10n * costNanos)
+  assert.deepEqual(events, ['ledger_unsettled', 'ledger_withdrawn'])
+})
+
+test('B7 C13 a debit that is on record after all has its answer: found by the poster, or posted while it is asked', async () => {
+  const { settlement, balance, posters, pass, debit } = await open({ spoolFails: true })
+  const ends = await debit('req_1', 'req_2')
+  const [other] = await debit('req_3')
+  await pass(5_000)
+  const [withdrawal] = posters[0]!.withdrawals
+  // In its order: what was posted is told before the answer to what was asked after it.
+  posters[0]!.posts.splice(0, 1)
+  await posters[0]!.answer(9n * costNanos)
+  assert.equal(await other, 'posted')
+  withdrawal!.resolve({ fates: ['booked', 'absent', 'booked'], balances: [['acct_1', 8n * costNanos]] })
+  assert.deepEqual(await Promise.all(ends), ['exists', refusal])
+  assert.deepEqual([balance.balanceNanos, balance.owedNanos], [8n * costNanos, 0n])
+  await posters[0]!.give(8n * costNanos)
+  assert.deepEqual([settlement.isWritable(), settlement.unsettled], [true, 0])
+})
+
+test('B7 C13 a debit that is posted while its spool fails is settled and not refused', async () => {
   const { settlement, posters, pass, debit } = await open({ spoolFails: true })
   const [end] = await debit('req_1')
+  const passing = pass(5_000)
+  posters[0]!.posts[0]!.resolve({ postings: ['posted'], balances: [['acct_1', 9n * costNanos]] })
+  await passing
+  if (posters[0]!.withdrawals.length > 0) await posters[0]!.say(9n * costNanos, 'booked')
+  assert.deepEqual([await end, settlement.isWritable()], ['posted', true])
+})
+
+test('B7 C13 a poster that is silent holds no refusal up for ever; what it posted meanwhile is given back', async () => {
+  const { settlement, balance, posters, pass, debit } = await open({ spoolFails: true })
+  const [end] = await debit('req_1')
   await pass(5_000)
-  assert.equal(await end, 'refused: neither database nor spool can be written')
+  await pass(2_499)
+  assert.equal(settlement.unsettled, 1)
+  await pass(1)
+  assert.equal(await end, refusal)
+  await posters[0]!.answer(9n * costNanos)
+  assert.deepEqual([settlement.isWritable(), balance.balanceNanos], [false, 9n * costNanos])
+  await posters[0]!.say(9n * costNanos, 'booked')
   assert.equal(settlement.isWritable(), false)
-  await posters[0]!.answer(0n)
+  await posters[0]!.give(10n * costNanos, 'req_1')
+  assert.deepEqual([settlement.isWritable(), balance.balanceNanos], [true, 10n * costNanos])
+})
+
+test('B7 C13 a return that nobody can post yet is noted as soon as the spool can be written, and stays until it is posted', async () => {
+  const { posters, spooled, noted, disk, pass, debit } = await open({ spoolFails: true })
+  await debit('req_1', 'req_2')
+  await pass(5_000)
+  await posters[0]!.say(10n * costNanos, 'unknown', 'absent')
+  assert.deepEqual(noted, [])
+  disk.isFull = false
+  await pass(999)
+  assert.deepEqual(noted, [])
+  await pass(1)
+  // What is surely in no ledger needs no note.
+  assert.deepEqual(noted, ['req_1'])
+  await pass(1_000)
+  assert.deepEqual(noted, ['req_1'])
+  const [late] = await debit('req_3')
+  await pass(5_000)
+  assert.equal(await late, 'spooled')
+  posters[0]!.posts.shift()
+  await posters[0]!.answer(9n * costNanos)
+  assert.deepEqual([noted, spooled], [['req_1'], ['req_3']])
+  await posters[0]!.give(10n * costNanos, 'req_1')
+  assert.deepEqual([noted, spooled], [[], []])
+})
+
+test('B7 C13 with a spool that fails once the note is written before the client is told', async () => {
+  const { posters, noted, disk, pass, debit } = await open({ spoolFails: true })
+  const [end] = await debit('req_1')
+  const seen = end!.then((word) => [word, [...noted]])
+  await pass(5_000)
+  disk.isFull = false
+  await posters[0]!.say(10n * costNanos, 'unknown')
+  assert.deepEqual(await seen, [refusal, ['req_1']])
+})
+
+test('B7 C13 who is refused while the note of another is written waits for his own', async () => {
+  const { posters, noted, disk, pass, debit } = await open({ spoolFails: true })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  disk.held = promise
+  await debit('req_1')
+  await pass(2_500)
+  const [second] = await debit('req_2')
+  const seen = second!.then((word) => [word, [...noted]])
+  await pass(2_500)
+  await posters[0]!.say(10n * costNanos, 'unknown')
+  await pass(2_500)
+  await posters[0]!.say(10n * costNanos, 'unknown')
+  disk.isFull = false
+  resolve()
+  assert.deepEqual(await seen, [refusal, ['req_1', 'req_2']])
+})
+
+test('B7 C13 a debit that is still in a spool which cannot be cut is noted too, though no store has it', async () => {
+  const { posters, noted, disk, pass, debit } = await open({ spoolFails: true })
+  disk.isTorn = true
+  const [end] = await debit('req_1')
+  await pass(5_000)
+  await posters[0]!.say(10n * costNanos, 'absent')
+  assert.equal(await end, refusal)
+  disk.isFull = false
+  await pass(1_000)
+  assert.deepEqual(noted, ['req_1'])
+})
+
+test('B7 C13 F-P15 a poster that dies hands the returns to the next one, and none of the debits', async () => {
+  const { settlement, posters, pass, debit } = await open({ spoolFails: true })
+  const [told] = await debit('req_1')
+  await pass(5_000)
+  await posters[0]!.say(10n * costNanos, 'unknown')
+  const [asked] = await debit('req_2')
+  await pass(5_000)
+  await posters[0]!.die()
+  assert.deepEqual(await Promise.all([told, asked]), [refusal, refusal])
+  await turn()
+  assert.deepEqual(posters[1]!.ids, [])
+  const given = new Set(posters[1]!.gifts.flatMap(({ requestIds }) => requestIds))
+  assert.deepEqual(given, new Set(['req_1', 'req_2']))
+  while (posters[1]!.gifts.length > 0) await posters[1]!.give(10n * costNanos)
   assert.deepEqual([settlement.isWritable(), settlement.unsettled], [true, 0])
+})
+
+test('B7 C13 closing refuses what cannot be kept, gives the poster its returns, and notes what is left', async () => {
+  const { settlement, posters, noted, disk, pass, debit } = await open({ spoolFails: true })
+  const [end] = await debit('req_1')
+  const closing = settlement.close()
+  await pass(5_000)
+  await posters[0]!.say(10n * costNanos, 'unknown')
+  assert.equal(await end, refusal)
+  disk.isFull = false
+  await pass(5_000)
+  await closing
+  assert.deepEqual([posters[0]!.isClosed, posters[0]!.gifts.length, noted], [true, 1, ['req_1']])
 })
 
 test('F-P15 a poster that dies is followed by one that is given all that is unsettled; the second death is the end', async () => {
@@ -278,11 +499,23 @@ test('F-P15 a poster that dies while it is closed is followed by none', async ()
 })
 
 test('F-S1 a debit that nobody could take is refused with what the spool failed of', async () => {
-  const { settlement, pass } = await open({ spoolFails: true })
+  const { settlement, posters, pass } = await open({ spoolFails: true })
   const refused = assert.rejects(settlement.debit(createDebit('req_1', account)), (error: Error) => {
     return error.cause instanceof Error && error.cause.message === 'no disk'
   })
   await turn()
   await pass(5_000)
+  await posters[0]!.say(10n * costNanos, 'absent')
   await refused
+})
+
+test('F-P15 a poster that was still starting when the settlement closed is closed as well', async () => {
+  const { settlement, posters, holdStarts } = await open()
+  const letStart = holdStarts()
+  await posters[0]!.die()
+  await settlement.close()
+  assert.equal(posters.length, 1)
+  letStart()
+  await turn()
+  assert.deepEqual([posters.length, posters[1]?.isClosed], [2, true])
 })

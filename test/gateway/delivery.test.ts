@@ -158,6 +158,7 @@ test('U2 no account at all is a 503, and nothing is sent', async () => {
   const rig = startRig({ model: { upstream: 'nowhere' } })
   await rig.turn()
   assert.deepEqual([codeOf(rig), rig.sent.length, rig.debits.length], ['no_upstream_account', 0, 0])
+  assert.equal(rig.record.cause, 'no_upstream_account')
   assertOver(rig)
 })
 

@@ -245,6 +245,30 @@ test('C13 a debit is given back once, under its own reference, and verify pairs 
   assert.deepEqual(store.verify({ ...verifyOptions, log: [old, billed] }), [])
 })
 
+test('B7 C13 giving back writes to the disk, also where there is nothing to give back, and each debit once', (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 1_000_000n)
+  const free = { ...createDebitRow('req_2', id), amountNanos: 0n, usageSource: 'waived' as const }
+  store.postDebits([createDebitRow('req_1', id), free])
+  for (const [asked, returned] of [
+    [['req_9'], []],
+    [['req_9'], []],
+    [
+      ['req_1', 'req_9', 'req_2'],
+      ['req_1', 'req_2'],
+    ],
+    [['req_1'], ['req_1']],
+  ] as const) {
+    const before = store.countFrames()
+    assert.deepEqual(store.giveBack(asked), returned)
+    assert.ok(store.countFrames() > before, 'its commit has something to sync')
+  }
+  assert.equal(store.findAccount('one').balanceNanos, 1_000_000n)
+  assert.deepEqual(store.verify(verifyOptions), [])
+})
+
 test('C13 C8 a top-up of the first release that has the reference of a return blocks none: the return takes the next one', (t) => {
   const path = createPath(t)
   createFirstRelease(path, { acct_a: 'one', acct_b: 'two' }, [

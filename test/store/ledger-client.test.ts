@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import test from 'node:test'
+import test, { type TestContext } from 'node:test'
 import type { Worker } from 'node:worker_threads'
 import { StoreSilent } from '../../src/accounts/account.ts'
 import { createKey, digestKey } from '../../src/accounts/keys.ts'
+import type { LedgerOptions } from '../../src/store/sqlite/ledger-client.ts'
 import { StoreError } from '../../src/store/sqlite/open.ts'
 import { spoolPath } from '../../src/store/sqlite/spool.ts'
 import { openStore } from '../support/operator.ts'
-import { costNanos, createDebit, createPath, open, until, usage, verifyOptions } from './fixtures.ts'
+import { repeat, turn } from '../support/waiting.ts'
+import { costNanos, createDebit, createDebitRow, createPath, open, until, usage, verifyOptions } from './fixtures.ts'
 
 test('C3 a debit is in the database when it resolves, and the live balance follows', async (t) => {
   const path = createPath(t)
@@ -178,22 +180,90 @@ test('F-S1 a locked database: the debit is spooled at the deadline, no new infer
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
-test('F-S1 neither database nor spool: the debit fails, is not forgotten, and is posted later', async (t) => {
+/** A store whose database is locked and whose spool cannot be written: a folder in its place. */
+async function openStuck(t: TestContext, options: Partial<LedgerOptions> = {}) {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
-  const { id } = store.createAccount('one')
-  const { ledger, accounts } = await open(t, path, { settleDeadlineMs: 30, busyMs: 10 })
+  const { id } = store.createAccount('one', 1_000_000n)
+  const opened = await open(t, path, { settleDeadlineMs: 30, busyMs: 10, ...options })
   const blocker = new DatabaseSync(path)
   t.after(() => blocker.close())
-  blocker.exec('BEGIN IMMEDIATE')
-  // A folder in the spool's place cannot be written to.
-  mkdirSync(spoolPath(path))
-  await assert.rejects(ledger.debit(createDebit('req_1', accounts.get(id)!)), /neither database nor spool/)
-  assert.equal(ledger.isWritable(), false)
-  blocker.exec('COMMIT')
+  const lock = () => {
+    blocker.exec('BEGIN IMMEDIATE')
+    mkdirSync(spoolPath(path))
+  }
+  const free = () => blocker.exec('COMMIT')
+  return { path, store, ...opened, account: opened.accounts.get(id)!, balance: opened.balances.get(id)!, lock, free }
+}
+
+test('B7 C13 F-S1 neither database nor spool: the debit fails and is never booked; nothing is taken until the store works', async (t) => {
+  const { store, ledger, account, balance, lock, free, lines } = await openStuck(t)
+  lock()
+  await assert.rejects(ledger.debit(createDebit('req_1', account)), /neither database nor spool/)
+  assert.deepEqual([ledger.isWritable(), balance.balanceNanos, balance.owedNanos], [false, 1_000_000n, 0n])
+  free()
+  await until(() => ledger.isWritable())
+  assert.equal(await ledger.debit(createDebit('req_2', account)), 'posted')
+  assert.equal(store.findEntry('req_1'), undefined)
+  assert.equal(balance.balanceNanos, 1_000_000n - costNanos)
+  assert.deepEqual(lines.find(({ event }) => event === 'ledger_withdrawn')?.fields, { withdrawn: 1, returned: [] })
+  assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('B7 C13 a commit that comes through after the deadline is the answer: its client is not refused', async (t) => {
+  const { store, ledger, account, lock, free, lines } = await openStuck(t, { busyMs: 10_000 })
+  await ledger.debit(createDebit('req_0', account))
+  lock()
+  const debit = ledger.debit(createDebit('req_1', account))
+  await until(() => lines.some(({ event }) => event === 'ledger_unsettled'))
+  free()
+  assert.equal(await debit, 'posted')
+  assert.ok(store.findEntry('req_1'))
+  await until(() => ledger.isWritable())
+  assert.equal(store.sumEntries({}, [])[0]!.requests, 2)
+})
+
+test('B7 C13 a commit that comes through after its client was refused is given back, and the two are a pair', async (t) => {
+  let nowMs = 0
+  const { store, ledger, account, balance, lock, free } = await openStuck(t, { busyMs: 10_000, clockMs: () => nowMs })
+  lock()
+  const debit = assert.rejects(ledger.debit(createDebit('req_1', account)), /neither database nor spool/)
+  await turn()
+  // The thread stands before the lock and answers nothing.
+  const passing = repeat(() => {
+    nowMs += 500
+  })
+  await debit
+  passing.stop()
+  assert.deepEqual([ledger.isWritable(), store.findEntry('req_1')], [false, undefined])
+  free()
   await until(() => ledger.isWritable())
   assert.ok(store.findEntry('req_1'))
+  assert.deepEqual([balance.balanceNanos, store.findAccount('one').balanceNanos], [1_000_000n, 1_000_000n])
+  const log = [{ requestId: 'req_1', outcome: 'internal_error', cause: 'ledger_unsettled' }]
+  assert.deepEqual(store.verify({ ...verifyOptions, log }), [])
+})
+
+test('B7 C13 F-P1 a return that a dead run could only note is posted at the next start, where there is a debit', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 1_000_000n)
+  store.postDebits([createDebitRow('req_1', id)])
+  const note = (...requestIds: string[]) => requestIds.map((returned) => `${JSON.stringify({ returned })}\n`).join('')
+  for (const posted of [1, 0]) {
+    // The second time as if the crash had come between the commit and the end of the spool.
+    writeFileSync(spoolPath(path), note('req_1', 'req_9'), { mode: 0o600 })
+    const { lines, balances, close } = await open(t, path)
+    const fields = { posted: 0, known: 0, returned: 1, rejected: 0, unreadable: 0, aside: undefined }
+    assert.deepEqual(lines[0], { level: 'info', event: 'crash_recovery', fields }, `${posted}`)
+    assert.equal(balances.get(id)?.balanceNanos, 1_000_000n)
+    assert.equal(existsSync(spoolPath(path)), false)
+    await close()
+  }
+  assert.equal(store.listEntries({ limit: 9 }).filter(({ returned }) => returned).length, 1)
+  assert.deepEqual(store.verify(verifyOptions), [])
 })
 
 test('F-P1 what a crashed run left in the spool is posted once at the next start', async (t) => {
@@ -223,7 +293,7 @@ test('F-P1 what a crashed run left in the spool is posted once at the next start
   assert.deepEqual(second.lines[0], {
     level: 'info',
     event: 'crash_recovery',
-    fields: { posted: 1, known: 1, rejected: 0, unreadable: 0, aside: undefined },
+    fields: { posted: 1, known: 1, returned: 0, rejected: 0, unreadable: 0, aside: undefined },
   })
   assert.equal(second.balances.get(id)?.balanceNanos, -4n * costNanos)
   assert.equal(existsSync(spoolPath(path)), false)

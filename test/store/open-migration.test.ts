@@ -116,7 +116,14 @@ test('C9 a spool of the first release is posted once, with the new fields empty'
   }
   writeFileSync(spoolPath(path), `\n${line('req_1')}\n${line('req_7')}\n`, { mode: 0o600 })
   const server = await open(t, path)
-  assert.deepEqual(server.lines[0]?.fields, { posted: 1, known: 1, rejected: 0, unreadable: 0, aside: undefined })
+  assert.deepEqual(server.lines[0]?.fields, {
+    posted: 1,
+    known: 1,
+    returned: 0,
+    rejected: 0,
+    unreadable: 0,
+    aside: undefined,
+  })
   await server.close()
   assert.equal(existsSync(spoolPath(path)), false)
   const store = openStore(path)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import test from 'node:test'
+import test, { type TestContext } from 'node:test'
 import { createSpool, readSpool, retireSpool } from '../../src/store/sqlite/spool.ts'
 import { testFolder } from '../support/folder.ts'
 import { createDebitRow } from './fixtures.ts'
@@ -19,7 +20,7 @@ test('F-S2 a debit behind a line that a crash tore is read all the same', async 
   const spool = createSpool(path)
   await spool.append([one, two])
   await spool.close()
-  assert.deepEqual(readSpool(path), { debits: [one, two], unreadable: 1 })
+  assert.deepEqual(readSpool(path), { debits: [one, two], returns: [], unreadable: 1 })
 })
 
 test('F-S2 a spool that was never used is not emptied: what lies there is of a run before this one', async () => {
@@ -73,8 +74,8 @@ test('F-S2 what is no debit is counted as unreadable, one line at a time', () =>
   const path = newPath()
   const rest = '"amountNanos":"1","prices":{}'
   writeFileSync(path, `\n{${rest},"usage":{}}\n{${rest},"requestId":7,"usage":{}}\n{${rest},"requestId":"req_1"}\n7\n`)
-  assert.deepEqual(readSpool(path), { debits: [], unreadable: 4 })
-  assert.deepEqual(readSpool(newPath()), { debits: [], unreadable: 0 })
+  assert.deepEqual(readSpool(path), { debits: [], returns: [], unreadable: 4 })
+  assert.deepEqual(readSpool(newPath()), { debits: [], returns: [], unreadable: 0 })
 })
 
 test('F-S2 a spool that was read whole goes, also where there was none; another is put aside under a name that is told', () => {
@@ -87,4 +88,80 @@ test('F-S2 a spool that was read whole goes, also where there was none; another 
   writeFileSync(path, 'x')
   assert.equal(retireSpool(path, true), undefined)
   assert.equal(existsSync(path), false)
+})
+
+/** Lets calls of open files fail, as a disk does, until it is told to be well. */
+async function breakDisk(t: TestContext, ...names: ('sync' | 'datasync' | 'truncate')[]): Promise<{ mend(): void }> {
+  const file = await open(import.meta.filename)
+  const anyFile = Object.getPrototypeOf(file) as FileHandle
+  await file.close()
+  const mocks = names.map((name) =>
+    t.mock.method(anyFile, name, async () => {
+      throw new Error(`EIO: ${name}`)
+    }),
+  )
+  return { mend: () => mocks.forEach(({ mock }) => void mock.restore()) }
+}
+
+test('B7 C13 F-S4 what a failed sync may have left is cut away before the failure is told, down to what was acknowledged', async (t) => {
+  for (const before of ['', 'torn by a crash']) {
+    const path = newPath()
+    writeFileSync(path, before)
+    const spool = createSpool(path)
+    await spool.append([one])
+    const acknowledged = readFileSync(path, 'utf8')
+    const disk = await breakDisk(t, 'datasync')
+    await assert.rejects(spool.append([two]), /EIO: datasync/)
+    assert.equal(readFileSync(path, 'utf8'), acknowledged)
+    disk.mend()
+    await spool.append([two])
+    await spool.close()
+    assert.deepEqual(readSpool(path).debits, [one, two])
+  }
+})
+
+test('B7 C13 where not even cutting works it is done before the next line, and when the spool is emptied', async (t) => {
+  for (const isEmptied of [false, true]) {
+    const path = newPath()
+    const spool = createSpool(path)
+    const disk = await breakDisk(t, 'datasync', 'truncate')
+    await assert.rejects(spool.append([one]), /EIO: datasync/)
+    assert.match(readFileSync(path, 'utf8'), /req_1/)
+    await assert.rejects(spool.append([one]), /EIO: truncate/)
+    disk.mend()
+    if (isEmptied) await spool.clear(() => true)
+    await spool.append([two])
+    await spool.close()
+    assert.deepEqual(readSpool(path), { debits: [two], returns: [], unreadable: 0 })
+  }
+})
+
+test('B7 C13 F-S3 a note that cannot be synced is told as failed, and is there all the same, for a kill takes no unsynced byte', async (t) => {
+  for (const broken of [['datasync'], ['sync'], ['datasync', 'sync', 'truncate']] as const) {
+    const path = newPath()
+    const spool = createSpool(path)
+    const disk = await breakDisk(t, ...broken)
+    await assert.rejects(spool.append([one]), /EIO/)
+    // Again and again, while the disk is broken; the file does not grow by it where it can be cut.
+    for (let i = 0; i < 3; i++) await assert.rejects(spool.appendReturns(['req_1']), /EIO/)
+    const { debits, returns } = readSpool(path)
+    assert.deepEqual([debits, new Set(returns)], [[], new Set(['req_1'])])
+    if (!broken.some((name) => name === 'truncate')) assert.equal(returns.length, 1)
+    disk.mend()
+    await spool.appendReturns(['req_1'])
+    assert.equal(spool.isTorn, false)
+    await spool.append([two])
+    await spool.close()
+    assert.deepEqual(readSpool(path).debits, [two])
+    assert.ok(readSpool(path).returns.includes('req_1'))
+  }
+})
+
+test('B7 C13 a note that a debit is to be given back is read as that, and its debit is not read beside it', async () => {
+  const path = newPath()
+  const spool = createSpool(path)
+  await spool.append([one, two])
+  await spool.appendReturns(['req_1', 'req_9'])
+  await spool.close()
+  assert.deepEqual(readSpool(path), { debits: [two], returns: ['req_1', 'req_9'], unreadable: 0 })
 })

@@ -93,3 +93,38 @@ test('C15 what an audit finds missing it writes down anew, so that it is told on
   assert.equal(store.audit(verifyOptions).findings.length, 1)
   assert.deepEqual(store.audit(verifyOptions).findings, [])
 })
+
+test('C15 a debit is not posted before the one before it, though the clock goes back between two of one connection', (t) => {
+  let now = 5_000
+  const store = openStore(createPath(t), { nowMs: () => now })
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 5n)
+  for (const [at, requestId] of [
+    [9_000, 'req_1'],
+    [1_000, 'req_2'],
+  ] as const) {
+    now = at
+    store.postDebits([createDebitRow(requestId, id)])
+  }
+  assert.equal(store.findEntry('req_2')?.postedMs, 9_000)
+  now = 9_000
+  assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('C15 verify tells a key that does not exist from one of another account', (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const [one, other] = [store.createAccount('one', 5n), store.createAccount('other', 5n)]
+  const key = store.createKey('other')
+  store.postDebits([createDebitRow('req_1', one.id), createDebitRow('req_2', one.id)])
+  forge(path, (db) => {
+    db.prepare("UPDATE entries SET key_id = ? WHERE request_id = 'req_1'").run(key.id)
+    db.prepare("UPDATE entries SET key_id = 'key_gone' WHERE request_id = 'req_2'").run()
+    redigest(db)
+  })
+  assert.deepEqual(store.verify(verifyOptions), [
+    `account ${one.id}, entry 2: its key ${key.id} belongs to account ${other.id}`,
+    `account ${one.id}, entry 3: its key key_gone does not exist`,
+  ])
+})

@@ -248,27 +248,42 @@ test('F-S1 a locked store: the answer waits for the settle deadline and is spool
   await native.close()
 })
 
-test('C3 C5 neither store nor spool can be written: no end of an answer is shown that is not on record', async () => {
+test('B7 C3 C5 C13 neither store nor spool can be written: no end of an answer is shown, and none is booked afterwards', async () => {
   const native = await startNative({ config: { timeouts: { settle_deadline: '150ms' } } })
-  const { gateway } = native
+  const { gateway, upstream } = native
   mkdirSync(`${gateway.storePath}.spool`)
   const blocker = new DatabaseSync(gateway.storePath)
   blocker.exec('BEGIN IMMEDIATE')
-  native.upstream.play(stream(frames.messages), whole(answers.chat))
+  upstream.play(stream(frames.messages), whole(answers.chat))
   const asked = [
     native.ask('messages', { stream: true }),
-    native.upstream.untilHeard().then(() => native.ask('chat')),
+    upstream.untilHeard().then(() => native.ask('chat')),
+    upstream.untilHeard(2).then(() => native.ask('chat')),
   ] as const
-  const [streamed, whole_] = await Promise.all(asked)
+  const [streamed, ...wholes] = await Promise.all(asked)
   assert.ok(streamed.isCut && streamed.text.includes('Hé ') && !streamed.text.includes('message_stop'))
-  assert.equal(whole_.status, 500)
-  assert.match(whole_.text, /internal_error/)
-  assert.equal((await gateway.logOf(streamed.id))['outcome'], 'internal_error')
+  for (const { status, text, headers } of wholes) {
+    assert.deepEqual([status, headers.get('x-should-retry')], [500, 'true'])
+    assert.match(text, /internal_error/)
+  }
+  const before = upstream.requests.length
+  assert.equal((await native.ask('chat')).status, 500)
+  assert.equal(upstream.requests.length, before, 'refused before any upstream')
+  for (const { id } of [streamed, ...wholes]) {
+    const { outcome, cost } = await gateway.logOf(id)
+    assert.deepEqual([outcome, cost], ['internal_error', undefined])
+  }
   blocker.exec('ROLLBACK')
   blocker.close()
   await until(() => gateway.ledger.ledger.isWritable())
-  // The ledger keeps trying what it was given: it is booked once, though the client saw no end.
-  assert.equal(gateway.store.findEntry(streamed.id)?.amountNanos, answerNanos)
+  const retried = await native.ask('chat')
+  assert.equal(retried.status, 200)
+  assert.equal(gateway.store.findEntry(retried.id)?.amountNanos, answerNanos)
+  const [total] = gateway.store.sumEntries({}, [])
+  assert.deepEqual([total!.requests, total!.billedNanos], [1, answerNanos])
+  await gateway.logOf(retried.id)
+  const log = (await gateway.logLines()).flatMap((line) => readLogLine(JSON.stringify(line)) ?? [])
+  assert.deepEqual(gateway.store.verify({ priceNanos, log }), [])
   await native.close()
 })
 

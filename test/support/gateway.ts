@@ -107,6 +107,8 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
       sim: { base_url: options.upstreamUrl ?? simulator.url, accounts: [{ name: 'a', key: 'upstream-key-1' }] },
     },
     ...options.config,
+    // No test waits until a refused request has been read on for long.
+    timeouts: { linger: 500, ...(options.config?.['timeouts'] as object | undefined) },
   }
   writeFileSync(configPath, stringify(file), { mode: 0o600 })
   const config = loadConfig({ config: configPath }, {}, folder)

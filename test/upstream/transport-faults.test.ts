@@ -47,16 +47,16 @@ const causes: Record<Exclude<TransportFault['cause'], 'upstream_oversize'>, [fau
     ['F-U5 EPIPE', failing('EPIPE')],
     ['F-U5 UND_ERR_SOCKET', failing('UND_ERR_SOCKET')],
   ],
+  no_descriptors: [
+    ['B24 F-P11 EMFILE', failing('EMFILE')],
+    ['B24 F-P11 ENFILE', failing('ENFILE')],
+  ],
   upstream_protocol: [
     ['F-U30 bytes that are no HTTP', (socket) => void socket.write('SSH-2.0\r\n\r\n')],
     ['F-U30 an error with an unknown code', failing('HPE_INVALID_CONSTANT')],
     ['F-U30 a code that only ends like one of TLS', failing('NO_ERR_TLS')],
     ['F-U30 a code that only ends like one of OpenSSL', failing('NO_ERR_SSL')],
     ['F-U30 an error without a code', failing(undefined)],
-  ],
-  no_descriptors: [
-    ['B24 EMFILE', failing('EMFILE')],
-    ['B24 ENFILE', failing('ENFILE')],
   ],
 }
 

@@ -96,3 +96,15 @@ test('U1 a pool of one account: the same target every time, nobody else when it 
   assert.equal(pool.choose(one, undefined, [target]), undefined)
   assert.equal(pool.choose(modelOf('chat', { upstream: 'gone' }), undefined, []), undefined)
 })
+
+test('E7, U9: a model_not_found is our name for the model at any status and without one: nobody else, and an alarm', () => {
+  for (const status of [undefined, 400, 404, 503]) {
+    const fault: Fault = { kind: 'rejected', text: 'no such thing', code: 'model_not_found', ...(status && { status }) }
+    assert.deepEqual(judge({ fault, cause: 'upstream_404' }, model), {
+      tell: 'broken',
+      elsewhere: 'nobody',
+      cool: 'no',
+      alarm: 'upstream_model_not_found',
+    })
+  }
+})

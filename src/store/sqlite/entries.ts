@@ -17,12 +17,13 @@ export function createEntries(db: DatabaseSync, nowMs: () => number) {
   const { inTransaction, inBatch, append, notePrices } = createAppender(db, nowMs)
   const byReference = db.prepare('SELECT * FROM entries WHERE reference = ?')
   const byRequestId = db.prepare('SELECT * FROM entries WHERE request_id = ?')
+  const userVersion = db.prepare('PRAGMA user_version')
   const balanceOf = db.prepare('SELECT balance FROM accounts WHERE id = ?')
   const misfits = db.prepare(
     `SELECT a.id FROM accounts a LEFT JOIN entries e ON e.account_id = a.id AND e.seq = a.seq
      WHERE a.balance <> ifnull(e.balance_after, 0) OR (e.id IS NULL AND a.seq <> 0)`,
   )
-  return { findCredit, postCredit, postDebits, postReturns, readBalances, findMisfits }
+  return { findCredit, postCredit, postDebits, postReturns, giveBack, isBooked, readBalances, findMisfits }
 
   /** The credit that was booked with this reference, of any account. */
   function findCredit(reference: string): Omit<Credit, 'reference'> | undefined {
@@ -59,6 +60,23 @@ export function createEntries(db: DatabaseSync, nowMs: () => number) {
    */
   function postReturns(requestIds: readonly string[]): ('posted' | 'exists' | 'absent')[] {
     return inTransaction((batch) => requestIds.map((requestId) => postReturn(batch, requestId)))
+  }
+
+  /**
+   * The same, for those that have a debit, in a commit that writes to the disk even where there is none: it shows that the
+   * store can be written again, and nothing that an earlier commit has left half done in the log survives it.
+   * @returns the requests whose debit is in the ledger.
+   */
+  function giveBack(requestIds: readonly string[]): string[] {
+    return inTransaction((batch) => {
+      // SQLite writes the page of this number without a look at what it was; equal values of a row it leaves alone.
+      db.exec(`PRAGMA user_version = ${userVersion.get()!.user_version}`)
+      return requestIds.filter((requestId) => postReturn(batch, requestId) !== 'absent')
+    })
+  }
+
+  function isBooked(requestId: string): boolean {
+    return byRequestId.get(requestId) !== undefined
   }
 
   function postReturn(batch: Batch, requestId: string): 'posted' | 'exists' | 'absent' {

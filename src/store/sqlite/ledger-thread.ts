@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads'
 import { StoreSilent } from '../../accounts/account.ts'
-import type { DebitRow, Posted, Poster } from '../../accounts/poster.ts'
+import type { DebitRow, GivenBack, Posted, Poster, Withdrawn } from '../../accounts/poster.ts'
 import { StoreError } from './open.ts'
 import type { FromWorker, ToWorker, WorkerOptions } from './worker.ts'
 
 type Ready = Extract<FromWorker, { type: 'ready' }>
 
 /** What the thread says without being asked. */
-export type Told = Exclude<FromWorker, { type: 'ready' | 'refused' | 'posted' | 'looked' }>
+export type Told = Exclude<FromWorker, { type: 'ready' | 'refused' | 'posted' | 'withdrawn' | 'givenBack' | 'looked' }>
 
 /** What the thread gets to bring in what it has and to close the file; a database that is held by others takes for ever (B14). */
 const closeMs = 2_000
@@ -21,6 +21,8 @@ export class LedgerThread implements Poster {
   readonly #ended: Promise<void>
   // Answers come in the order of the questions.
   #posts: PromiseWithResolvers<Posted>[] = []
+  #withdrawals: PromiseWithResolvers<Withdrawn>[] = []
+  #gifts: PromiseWithResolvers<GivenBack>[] = []
   #looks: PromiseWithResolvers<void>[] = []
   #failure: Error | undefined
   #isClosing = false
@@ -40,6 +42,8 @@ export class LedgerThread implements Poster {
       if (message.type === 'ready') ready.resolve(message)
       else if (message.type === 'refused') this.#failure = new StoreError(message.error.message)
       else if (message.type === 'posted') this.#answerPosts(message)
+      else if (message.type === 'withdrawn') this.#withdrawals.shift()!.resolve(message)
+      else if (message.type === 'givenBack') this.#answerGifts(message)
       else if (message.type === 'looked') this.#answerLook(message.isRead)
       else tell(message)
     })
@@ -57,6 +61,14 @@ export class LedgerThread implements Poster {
 
   post(debits: readonly DebitRow[]): Promise<Posted> {
     return this.#ask(this.#posts, { type: 'post', debits })
+  }
+
+  withdraw(debits: readonly DebitRow[]): Promise<Withdrawn> {
+    return this.#ask(this.#withdrawals, { type: 'withdraw', debits })
+  }
+
+  giveBack(requestIds: readonly string[]): Promise<GivenBack> {
+    return this.#ask(this.#gifts, { type: 'giveBack', requestIds })
   }
 
   /** Reads what other processes have changed; it was told when this resolves. @throws StoreSilent when it cannot be read. */
@@ -94,6 +106,10 @@ export class LedgerThread implements Poster {
     for (const postings of batches) this.#posts.shift()!.resolve({ postings, balances })
   }
 
+  #answerGifts({ batches, balances }: Extract<FromWorker, { type: 'givenBack' }>): void {
+    for (const returned of batches) this.#gifts.shift()!.resolve({ returned, balances })
+  }
+
   #answerLook(isRead: boolean): void {
     const look = this.#looks.shift()!
     if (isRead) look.resolve()
@@ -102,9 +118,11 @@ export class LedgerThread implements Poster {
 
   #abandon(cause: Error): void {
     this.#isOver = true
-    for (const { reject } of this.#posts) reject(cause)
+    for (const { reject } of [...this.#posts, ...this.#withdrawals, ...this.#gifts]) reject(cause)
     for (const { reject } of this.#looks) reject(new StoreSilent('the ledger thread has ended', { cause }))
     this.#posts = []
+    this.#withdrawals = []
+    this.#gifts = []
     this.#looks = []
   }
 }

@@ -3,7 +3,11 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { DebitRow, Spool } from '../../accounts/poster.ts'
 
-/** Where debits wait that the database could not take in time: one JSON object per line, beside the database. */
+/**
+ * Where debits wait that the database could not take in time: one JSON object per line, beside the database. A line
+ * `{"returned":"<request id>"}` is of a debit whose client was refused while nobody could say whether the database has it
+ * (ruling C13).
+ */
 export function spoolPath(storePath: string): string {
   return `${storePath}.spool`
 }
@@ -12,10 +16,18 @@ export function spoolPath(storePath: string): string {
 export function createSpool(path: string): Spool {
   let file: FileHandle | undefined
   let isUsed = false
+  /** All up to here was told to be durable, or was there before. Unknown until the first opening. */
+  let acknowledgedBytes: number | undefined
+  /** There may be something behind that. */
+  let isTorn = false
   let isClosed = false
   let last: Promise<unknown> = Promise.resolve()
   return {
-    append: (debits) => inTurn(() => append(debits)),
+    append: (debits) => inTurn(() => append(debits.map(encodeDebit))),
+    appendReturns: (requestIds) => inTurn(() => note(requestIds.map(encodeReturn))),
+    get isTorn() {
+      return isTorn
+    },
     clear: (isEmpty) => inTurn(() => clear(isEmpty)),
     close: () => {
       isClosed = true
@@ -30,17 +42,59 @@ export function createSpool(path: string): Spool {
     return turn
   }
 
-  async function append(debits: readonly DebitRow[]): Promise<void> {
+  async function append(lines: readonly string[]): Promise<void> {
     isUsed = true
     try {
       file ??= await openDurably(path)
-      // The line break before is for what a failed append may have left behind.
-      await file.writeFile(`\n${debits.map(encodeDebit).join('\n')}\n`)
-      await file.datasync()
+      acknowledgedBytes ??= await sizeOf(file)
+      await mend(file)
+      await write(file, lines)
+      await acknowledge(file)
+    } catch (error) {
+      // Whoever hears of the failure is refused, and must not be found here (ruling C13).
+      if (file) await mend(file).catch(() => {})
+      await shut().catch(() => {})
+      throw error
+    }
+  }
+
+  /**
+   * A note is true whether or not it can be made durable: what could be written of it stays, so that a kill does not take it.
+   * It makes up for lines of debits that cannot be cut.
+   */
+  async function note(lines: readonly string[]): Promise<void> {
+    isUsed = true
+    try {
+      file ??= await openFile(path)
+      acknowledgedBytes ??= await sizeOf(file)
+      if (isTorn) await file.truncate(acknowledgedBytes).catch(() => {})
+      await write(file, lines)
+      await syncFolder(path)
+      await acknowledge(file)
     } catch (error) {
       await shut().catch(() => {})
       throw error
     }
+  }
+
+  async function write(open: FileHandle, lines: readonly string[]): Promise<void> {
+    isTorn = true
+    // The line break before is for what a crash may have left behind.
+    await open.writeFile(`\n${lines.join('\n')}\n`)
+    await open.datasync()
+  }
+
+  async function acknowledge(open: FileHandle): Promise<void> {
+    acknowledgedBytes = await sizeOf(open)
+    isTorn = false
+  }
+
+  /** Back to what was acknowledged. */
+  async function mend(open: FileHandle): Promise<void> {
+    if (!isTorn) return
+    await open.truncate(acknowledgedBytes)
+    await open.datasync()
+    isTorn = false
   }
 
   async function clear(isEmpty: () => boolean): Promise<void> {
@@ -49,6 +103,8 @@ export function createSpool(path: string): Spool {
     file ??= await openDurably(path)
     await file.truncate(0)
     await file.datasync()
+    acknowledgedBytes = 0
+    isTorn = false
     isUsed = false
   }
 
@@ -59,14 +115,14 @@ export function createSpool(path: string): Spool {
   }
 }
 
-/** A new file is only there after a power loss when its folder was synced too. */
+function openFile(path: string): Promise<FileHandle> {
+  return open(path, constants.O_CREAT | constants.O_APPEND | constants.O_WRONLY, 0o600)
+}
+
 async function openDurably(path: string): Promise<FileHandle> {
-  const file = await open(path, constants.O_CREAT | constants.O_APPEND | constants.O_WRONLY, 0o600)
+  const file = await openFile(path)
   try {
-    if (process.platform !== 'win32') {
-      const folder = await open(dirname(path))
-      await folder.sync().finally(() => folder.close())
-    }
+    await syncFolder(path)
     return file
   } catch (error) {
     await file.close()
@@ -74,20 +130,38 @@ async function openDurably(path: string): Promise<FileHandle> {
   }
 }
 
+/** A new file is only there after a power loss when its folder was synced too. */
+async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const folder = await open(dirname(path))
+  await folder.sync().finally(() => folder.close())
+}
+
+async function sizeOf(file: FileHandle): Promise<number> {
+  return (await file.stat()).size
+}
+
+/** @property returns requests whose debits are to be given back where the database has them, and nowhere else to be booked. */
+export type Spooled = { debits: DebitRow[]; returns: string[]; unreadable: number }
+
 /** What a run before this one left. `unreadable` lines were torn by a crash, and then never promised, or damaged since. */
-export function readSpool(path: string): { debits: DebitRow[]; unreadable: number } {
+export function readSpool(path: string): Spooled {
   const debits: DebitRow[] = []
+  const returns: string[] = []
   let unreadable = 0
   const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
   for (const line of text.split('\n')) {
     if (!line) continue
     try {
-      debits.push(decodeDebit(line))
+      const value = JSON.parse(line)
+      if (typeof value.returned === 'string') returns.push(value.returned)
+      else debits.push(decodeDebit(value))
     } catch {
       unreadable++
     }
   }
-  return { debits, unreadable }
+  const isRefused = new Set(returns)
+  return { debits: debits.filter(({ requestId }) => !isRefused.has(requestId)), returns, unreadable }
 }
 
 /** After its debits are in the database. What could not be read or posted is put aside for a person to look at. */
@@ -105,9 +179,13 @@ function encodeDebit(debit: DebitRow): string {
   return JSON.stringify(debit, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
 }
 
+function encodeReturn(requestId: string): string {
+  return JSON.stringify({ returned: requestId })
+}
+
 /** A line of the first release has no origin but the model: the rest stays undefined (ruling C9). */
-function decodeDebit(line: string): DebitRow {
-  const debit = JSON.parse(line)
+// biome-ignore lint/suspicious/noExplicitAny: what it is not shows below
+function decodeDebit(debit: any): DebitRow {
   const prices = Object.fromEntries(
     Object.entries(debit.prices).map(([name, nanos]) => [name, BigInt(nanos as string)]),
   )

@@ -8,7 +8,7 @@
  */
 import { statSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { DebitRow, Posted, Posting } from '../../accounts/poster.ts'
+import type { DebitRow, Posted, Posting, Withdrawn } from '../../accounts/poster.ts'
 import type { Changes } from './accounts.ts'
 import { createFeed } from './feed.ts'
 import { watchFiles } from './file-watch.ts'
@@ -27,6 +27,10 @@ export type WorkerOptions = {
 export type ToWorker =
   /** Answered by `posted`, all such messages in their order. */
   | { type: 'post'; debits: readonly DebitRow[] }
+  /** Answered by `withdrawn`. */
+  | { type: 'withdraw'; debits: readonly DebitRow[] }
+  /** Answered by `givenBack`, all such messages in their order. */
+  | { type: 'giveBack'; requestIds: readonly string[] }
   /** Answered by `looked`, behind the `changes` that it brings. */
   | { type: 'look' }
   | { type: 'uses'; uses: [keyId: string, usedMs: number][] }
@@ -35,6 +39,8 @@ export type ToWorker =
 export type Recovery = {
   posted: number
   known: number
+  /** Debits that were in the database and whose clients had been refused (ruling C13). */
+  returned: number
   rejected: number
   unreadable: number
   aside: string | undefined
@@ -45,6 +51,9 @@ export type FromWorker =
   | { type: 'refused'; error: Error }
   /** One commit: what became of each debit of the oldest messages that were not answered, and the balances after it. */
   | { type: 'posted'; batches: Posting[][]; balances: Posted['balances'] }
+  | ({ type: 'withdrawn' } & Withdrawn)
+  /** One commit: which debits of the oldest messages that were not answered are given back, and the balances after it. */
+  | { type: 'givenBack'; batches: string[][]; balances: Posted['balances'] }
   | { type: 'changes'; changes: Changes }
   /** False: the store could not be read. */
   | { type: 'looked'; isRead: boolean }
@@ -68,6 +77,15 @@ let store: Store | undefined
 let isSuspect = true
 let isClosing = false
 let batches: (readonly DebitRow[])[] = []
+/** Of debits in `batches` those that are not to be posted any more (ruling C13). */
+const withdrawn = new Set<string>()
+/** Requests whose debits are to be given back where the ledger has them. */
+let gifts: (readonly string[])[] = []
+/**
+ * A commit has failed, here or before this thread, and none has written since: the log may have more than the database
+ * shows, and a later recovery may find it.
+ */
+let mayHideCommit = true
 let isScheduled = false
 let isLost = false
 
@@ -89,6 +107,8 @@ function start(): void {
   const poll = setInterval(readChanges, pollMs)
   port.on('message', (message: ToWorker) => {
     if (message.type === 'post') enqueue(message.debits)
+    else if (message.type === 'withdraw') withdraw(message.debits)
+    else if (message.type === 'giveBack') enqueueGift(message.requestIds)
     else if (message.type === 'look') say({ type: 'looked', isRead: readChanges() })
     else if (message.type === 'uses') noteUses(message.uses)
     else {
@@ -138,20 +158,47 @@ function tryMakeDurable(store: Store): void {
 
 /** Exactly once: what the crashed run had posted all the same is known by its request id. */
 function drainSpool(store: Store): Recovery | undefined {
-  const { debits, unreadable } = readSpool(spoolPath(path))
-  if (!debits.length && !unreadable) return undefined
+  const { debits, returns, unreadable } = readSpool(spoolPath(path))
+  if (!debits.length && !returns.length && !unreadable) return undefined
   // What is found posted is taken out of the spool.
   makeDurable(store)
   const postings = store.postDebits(debits)
+  const returned = returns.length ? store.giveBack(returns).length : 0
   const count = (...kinds: Posting[]) => postings.filter((posting) => kinds.includes(posting)).length
   const rejected = count('rejected', 'conflict')
   const aside = retireSpool(spoolPath(path), rejected + unreadable === 0)
-  return { posted: count('posted'), known: count('exists'), rejected, unreadable, aside }
+  return { posted: count('posted'), known: count('exists'), returned, rejected, unreadable, aside }
 }
 
 function enqueue(debits: readonly DebitRow[]): void {
   batches.push(debits)
   schedule()
+}
+
+function enqueueGift(requestIds: readonly string[]): void {
+  gifts.push(requestIds)
+  schedule()
+}
+
+/** No try is under way while a message is heard: what is not in the ledger now was never acknowledged. */
+function withdraw(debits: readonly DebitRow[]): void {
+  for (const { requestId } of debits) withdrawn.add(requestId)
+  say({ type: 'withdrawn', ...findFates(debits) })
+}
+
+function findFates(debits: readonly DebitRow[]): Withdrawn {
+  try {
+    if (!isLost && !isStoreLost()) {
+      const opened = reopen()
+      makeDurable(opened)
+      const unless = mayHideCommit ? 'unknown' : 'absent'
+      const fates = debits.map(({ requestId }) => (opened.isBooked(requestId) ? 'booked' : unless))
+      return { fates, balances: opened.readBalances(new Set(debits.map(({ accountId }) => accountId))) }
+    }
+  } catch (error) {
+    recover(error)
+  }
+  return { fates: debits.map(() => 'unknown'), balances: [] }
 }
 
 /** Every message that has already come is read before an immediate runs. */
@@ -167,20 +214,42 @@ function schedule(pauseMs?: number): void {
 }
 
 function flush(): void {
-  if (!batches.length || isLost) return
+  if ((!batches.length && !gifts.length) || isLost) return
   try {
     const opened = reopen()
     if (isStoreLost()) return
     makeDurable(opened)
-    const debits = batches.flat()
-    const postings = opened.postDebits(debits)
-    const balances = opened.readBalances(new Set(debits.map((debit) => debit.accountId)))
-    const lengths = batches.map(({ length }) => length)
-    batches = []
-    say({ type: 'posted', batches: lengths.map((length) => postings.splice(0, length)), balances })
+    if (batches.length) post(opened)
+    if (gifts.length) giveBack(opened)
   } catch (error) {
     recover(error)
   }
+}
+
+function post(opened: Store): void {
+  const given = batches.flat()
+  const debits = withdrawn.size ? given.filter(({ requestId }) => !withdrawn.has(requestId)) : given
+  let postings = opened.postDebits(debits)
+  const balances = opened.readBalances(new Set(debits.map((debit) => debit.accountId)))
+  if (mayHideCommit && postings.includes('posted')) mayHideCommit = false
+  if (withdrawn.size) {
+    const posted = postings.values()
+    postings = given.map(({ requestId }) => (withdrawn.has(requestId) ? 'withdrawn' : posted.next().value!))
+    withdrawn.clear()
+  }
+  const lengths = batches.map(({ length }) => length)
+  batches = []
+  say({ type: 'posted', batches: lengths.map((length) => postings.splice(0, length)), balances })
+}
+
+function giveBack(opened: Store): void {
+  const returned = new Set(opened.giveBack(gifts.flat()))
+  mayHideCommit = false
+  const accountIds = Array.from(returned, (requestId) => opened.findEntry(requestId)!.accountId)
+  const balances = opened.readBalances(new Set(accountIds))
+  const answers = gifts.map((requestIds) => requestIds.filter((requestId) => returned.has(requestId)))
+  gifts = []
+  say({ type: 'givenBack', batches: answers, balances })
 }
 
 function recover(error: unknown): void {
@@ -190,9 +259,10 @@ function recover(error: unknown): void {
   if (!isBusy) {
     if (wasLost()) return
     isSuspect = true
+    mayHideCommit = true
     closeStore()
   }
-  if (batches.length) schedule(isBusy ? busyPauseMs : reopenPauseMs)
+  if (batches.length || gifts.length) schedule(isBusy ? busyPauseMs : reopenPauseMs)
 }
 
 /** To open a log anew that somebody has cut would be to take what is left of it for the whole. */

@@ -1,0 +1,221 @@
+/**
+ * A hostile half hour: the real server, payers with a steady load, and beside them each attack that was ever found to deny
+ * them something, in turns with quiet; at the end all at once. Payers must be answered, rightly and about as fast as
+ * without; the server must be the same process with bounded memory; books and log must be right. The load on a machine with
+ * other work is part of every figure, so quiet is measured anew before each attack, and
+ * what the server waited for a processor is taken out.
+ *
+ *     node bin/node.mjs scripts/attack.ts [--minutes 30] [--only name,…] [--report file] [--rss MB] [--keep]
+ */
+import { rmSync, writeFileSync } from 'node:fs'
+import { platform, setPriority } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { Worker } from 'node:worker_threads'
+import { type Attack, createAttacker } from './attack/attacker.ts'
+import { auditBooks, auditLog, eventsOf } from './attack/audit.ts'
+import { attacksByBodies } from './attack/by-bodies.ts'
+import { attacksByConnections } from './attack/by-connections.ts'
+import { attacksByModels } from './attack/by-models.ts'
+import { attacksByOperator } from './attack/by-operator.ts'
+import { type Gateway, type Ran, startGateway } from './attack/gateway.ts'
+import type { PayerData, Window } from './attack/payer.ts'
+import { formatTable, judge, type Row } from './attack/report.ts'
+import { attackersNice, createSetting } from './attack/setting.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '30' },
+    only: { type: 'string' },
+    report: { type: 'string' },
+    /** MB: some 130 of an idle server, what its heap keeps for later, and what attacks within their limits may take. */
+    rss: { type: 'string', default: '700' },
+    /** Leaves store and log where they are, and says where. */
+    keep: { type: 'boolean', default: false },
+  },
+})
+
+/** Of all payers; they stay below the rate of an account, which is as it is by default. */
+const perSecond = 30
+const calmWithinMs = 15_000
+const warmUpMs = 5_000
+/** Of the time of an attack so much is quiet, before it. */
+const quietShare = 0.4
+/** An attack of less time than this is one turn. */
+const turnMs = 20_000
+/** Accounts of each attack: their rate limits are what they are for everybody. */
+const accountsEach = 6
+
+const all = [...attacksByModels, ...attacksByBodies, ...attacksByConnections, ...attacksByOperator]
+const wanted = options.only?.split(',')
+const unknown = wanted?.filter((name) => name !== 'together' && !all.some((attack) => attack.name === name))
+if (unknown?.length) {
+  console.error(
+    `no attack is named ${unknown.join(', ')}; there are: ${all.map(({ name }) => name).join(', ')}, together`,
+  )
+  process.exit(2)
+}
+const setting = await createSetting()
+const gateway = await startGateway(setting)
+const payer = startPayer()
+// On Linux that is this thread's: what was started before it keeps its own.
+if (platform() === 'linux') setPriority(attackersNice)
+const bounds = { rssMax: Number(options.rss) }
+const answers: Window['answers'] = []
+const rows: Row[] = []
+
+await pause(warmUpMs)
+await takeWindow()
+const plan = planOf()
+const eachMs = (Number(options.minutes) * 60_000) / plan.length
+for (const attack of plan) {
+  if (gateway.ended()) break
+  rows.push(await tryAttack(attack, eachMs))
+  const found = judge(rows.at(-1)!, bounds)
+  console.log(
+    `${found.length ? (attack.expectedOpen ? 'open' : 'FAIL') : 'ok  '} ${attack.name}: ${found.join('; ') || 'nothing found'}`,
+  )
+}
+const failures = await finish()
+const text = `${formatTable(rows, bounds)}\n\n${failures.length ? `FAIL\n${failures.join('\n')}` : 'PASS'}\n`
+console.log(`\n${text}`)
+if (options.report) writeFileSync(options.report, text)
+if (options.keep) console.log(`files are in ${setting.folder}`)
+else rmSync(setting.folder, { recursive: true })
+process.exit(failures.length ? 1 : 0)
+
+/** What is expected to be open comes last: what it does to memory lasts longer than it does. */
+function planOf(): Attack[] {
+  const single = all.filter(({ name }) => !wanted || wanted.includes(name))
+  const held = single.filter(({ expectedOpen }) => !expectedOpen)
+  const isTogether = !wanted || wanted.includes('together')
+  const open = single.filter(({ expectedOpen }) => expectedOpen)
+  return [...held, ...(isTogether ? [together()] : []), ...open]
+}
+
+function together(): Attack {
+  const held = all.filter(({ expectedOpen }) => !expectedOpen)
+  const parts = held.filter(({ isAlone }) => !isAlone)
+  return {
+    name: 'together',
+    finding: 'all',
+    run: async (attacker) => void (await Promise.all(parts.map((attack) => attack.run(attacker)))),
+  }
+}
+
+/** Quiet and attack in turns, so that what else the machine does is in both. */
+async function tryAttack(attack: Attack, forMs: number): Promise<Row> {
+  const turns = Math.max(1, Math.floor(forMs / turnMs))
+  const row: Row = {
+    attack,
+    requests: 0,
+    quiet: emptyWindow(),
+    beside: emptyWindow(),
+    quietRan: noTime(),
+    besideRan: noTime(),
+    rssPeak: 0,
+  }
+  for (let turn = 0; turn < turns && !gateway.ended(); turn++) {
+    await untilCalm(gateway)
+    await takeWindow()
+    const before = gateway.ran()
+    await pause((forMs / turns) * quietShare)
+    add(row.quiet, await takeWindow())
+    const between = gateway.ran()
+    addTime(row.quietRan, before, between)
+    gateway.resetPeak()
+    const control = new AbortController()
+    const attacker = createAttacker(gateway, setting, accountsOf(attack), control.signal)
+    const running = attack.run(attacker).catch((error) => console.error(`${attack.name} itself failed: ${error.stack}`))
+    await pause((forMs / turns) * (1 - quietShare))
+    addTime(row.besideRan, between, gateway.ran())
+    // What began beside it may end behind it.
+    const beside = takeWindow()
+    control.abort()
+    await running
+    attacker.close()
+    add(row.beside, await beside)
+    row.requests += attacker.counted
+    row.rssPeak = Math.max(row.rssPeak, gateway.rssPeak())
+  }
+  return row
+}
+
+function accountsOf(attack: Attack): string[] {
+  const { attackers } = setting.keys
+  const first = (all.indexOf(attack) * accountsEach) % attackers.length
+  return attack.name === 'together' ? attackers : attackers.slice(first, first + accountsEach)
+}
+
+/** What an attack left to be done is not counted as the next one's quiet. */
+async function untilCalm({ url, ended }: Gateway): Promise<void> {
+  const deadline = performance.now() + calmWithinMs
+  for (let calm = 0; calm < 5 && performance.now() < deadline && !ended(); ) {
+    const started = performance.now()
+    await fetch(`${url}/v1/models`, { signal: AbortSignal.timeout(5_000) }).then(
+      (response) => response.text(),
+      () => {},
+    )
+    calm = performance.now() - started < 100 ? calm + 1 : 0
+    await pause(100)
+  }
+}
+
+function startPayer(): Worker {
+  const keys = setting.keys.payers
+  const workerData: PayerData = {
+    url: gateway.url,
+    honestUrl: setting.honestUrl,
+    keys: keys.slice(1),
+    probeKey: keys[0]!,
+    perSecond,
+  }
+  return new Worker(new URL('./attack/payer.ts', import.meta.url), { workerData })
+}
+
+/** What payers saw since the last one, when all that they began is over. */
+async function takeWindow(): Promise<Window> {
+  const taken = new Promise<Window>((resolve) => payer.once('message', resolve))
+  payer.postMessage('take')
+  const window = await taken
+  for (const answer of window.answers) answers.push(answer)
+  return window
+}
+
+function emptyWindow(): Window {
+  return { times: [], directTimes: [], faults: [], answers: [] }
+}
+
+function noTime(): Ran {
+  return { seconds: 0, waitedSeconds: 0 }
+}
+
+function addTime(to: Ran, from: Ran, until: Ran): void {
+  to.seconds += until.seconds - from.seconds
+  to.waitedSeconds += until.waitedSeconds - from.waitedSeconds
+}
+
+function add(to: Window, more: Window): void {
+  to.times.push(...more.times)
+  to.directTimes.push(...more.directTimes)
+  to.faults.push(...more.faults)
+}
+
+/** Ends everything. @returns why the trial has failed, in words */
+async function finish(): Promise<string[]> {
+  await takeWindow()
+  await payer.terminate()
+  const failures = rows
+    .filter(({ attack }) => !attack.expectedOpen)
+    .flatMap((row) => judge(row, bounds).map((found) => `${row.attack.name}: ${found}`))
+  const early = gateway.ended()
+  if (early) failures.push(`the server ended: ${early}`)
+  const how = early ?? (await gateway.stop())
+  if (how !== 'code 0' && !early) failures.push(`the server ended with ${how}`)
+  await setting.close()
+  failures.push(...auditBooks(setting, answers), ...(await auditLog(setting)))
+  console.log(
+    `\n${answers.length} whole answers of payers compared with the ledger; events: ${eventsOf(setting.logPath)}`,
+  )
+  return failures
+}

@@ -1,0 +1,107 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Setting } from './setting.ts'
+
+const program = join(import.meta.dirname, '../../bin/triwire.mjs')
+/** Descriptors of the server: more than its connections may take on both sides, and few enough to be used up. */
+const descriptors = 4_096
+
+export type Ran = { seconds: number; waitedSeconds: number }
+
+/** The server under attack: one process from the first attack to the last. */
+export type Gateway = {
+  url: string
+  pid: number
+  signal(name: NodeJS.Signals): void
+  /** How it ended, if it did. */
+  ended(): string | undefined
+  /** Resident memory in MB: now, and at most since `resetPeak`; 0 where there is no /proc. */
+  rss(): number
+  rssPeak(): number
+  resetPeak(): void
+  /** Seconds that its main thread ran so far, and that it waited for a processor. Zero where there is no /proc. */
+  ran(): Ran
+  /** Lets it drain. @returns how it ended */
+  stop(): Promise<string>
+}
+
+export async function startGateway({ folder, logPath }: Setting): Promise<Gateway> {
+  const log = openSync(logPath, 'a', 0o600)
+  // In the folder of the file and not by its name, as the first file that is found (B4).
+  const command = ['-c', `ulimit -n ${descriptors}; exec "$@"`, 'sh', process.execPath, program, 'serve']
+  const child = spawn('/bin/sh', command, {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], NODE_NO_WARNINGS: '1' },
+    stdio: ['ignore', 'pipe', log],
+  })
+  closeSync(log)
+  // A trial that breaks off leaves no server behind.
+  process.once('exit', () => child.kill('SIGKILL'))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  let ended: string | undefined
+  const exited = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => {
+      ended = signal ?? `code ${code}`
+      resolve(ended)
+    })
+  })
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('exit', () => reject(new Error(`the server ended at its start: ${readFileSync(logPath, 'utf8')}`)))
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      const match = /listens on (\S+)/.exec(line)
+      if (match) resolve(match[1]!)
+    })
+  })
+  const pid = child.pid!
+  let peak = 0
+  const readRss = () => Number(/VmRSS:\s+(\d+)/.exec(proc(pid, 'status'))?.[1] ?? 0) / 1024
+  const timer = setInterval(() => {
+    peak = Math.max(peak, readRss())
+  }, 100)
+  return {
+    url,
+    pid,
+    signal: (name) => void child.kill(name),
+    ended: () => ended,
+    rss: readRss,
+    rssPeak: () => Math.max(peak, readRss()),
+    resetPeak() {
+      peak = 0
+    },
+    ran() {
+      const [ran = 0, waited = 0] = proc(pid, `task/${pid}/schedstat`)
+        .split(' ')
+        .map((ns) => Number(ns) / 1e9)
+      return { seconds: ran, waitedSeconds: waited }
+    },
+    async stop() {
+      clearInterval(timer)
+      child.kill('SIGTERM')
+      const killed = setTimeout(() => child.kill('SIGKILL'), 60_000)
+      const how = await exited
+      clearTimeout(killed)
+      return how
+    },
+  }
+}
+
+/** The command line of the same checkout, on the trial's store. */
+export function runProgram(setting: Setting, args: readonly string[]): { isOk: boolean; text: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
+    cwd: setting.folder,
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], NODE_NO_WARNINGS: '1' },
+    maxBuffer: 1e9,
+  })
+  return { isOk: status === 0, text: `${stdout}${stderr}` }
+}
+
+function proc(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,34 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { platform, setPriority } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import { type WireName, wireNames } from '../../src/catalog/model.ts'
+import { behaviours } from './behaviours.ts'
+import { paths } from './wires.ts'
+
+/*
+ * An upstream in a thread of its own, so that what it does to one costs the others nothing. The name of the model is how it
+ * behaves. Posts its port.
+ */
+
+// On Linux that is this thread's.
+if (platform() === 'linux') setPriority(workerData.nice)
+const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+  response.on('error', () => {})
+  void answer(request).catch(() => response.destroy())
+
+  async function answer(request: IncomingMessage): Promise<void> {
+    const wire = wireNames.find((name) => request.url === paths[name])
+    const text = await read(request)
+    if (!wire) throw new Error('nobody asks that')
+    const { model, stream } = JSON.parse(text) as { model: string; stream?: boolean }
+    await behaviours[model]!({ wire: wire as WireName, isStream: stream === true, asked: text, response })
+  }
+})
+server.listen(0, '127.0.0.1', 4096, () => parentPort!.postMessage((server.address() as AddressInfo).port))
+
+async function read(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part as Buffer)
+  return Buffer.concat(parts).toString()
+}

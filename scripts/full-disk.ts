@@ -1,0 +1,276 @@
+/*
+ * A disk that is full while answers are held, under the real server (B7, ruling C13). Store and spool are on a file system
+ * of 3 MB. Three requests are held at their model, the disk is filled and kept full, the model answers. After the clients
+ * were told, the space comes back; in most cases the server is killed (kill -9) at some moment before, and started again.
+ *
+ * Who was told 500 must not find a debit in the ledger, but for one that was given back; who was answered must; and
+ * `ledger verify --log` finds nothing. Linux only: the file system lives in a mount namespace of its own.
+ *
+ * With `syncs` the disk has space, and every sync fails instead, which strace does: what is written can be read.
+ *
+ *     node bin/node.mjs scripts/full-disk.ts [rounds of each moment, default 3] [syncs]
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseCredits } from '../src/accounts/credit.ts'
+import { priceNanos } from '../src/catalog/model.ts'
+import { readLogLine } from '../src/cli/access-log.ts'
+import { openStore } from '../test/support/operator.ts'
+
+const settleMs = 400
+
+const body = JSON.stringify({
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1_795_000_000,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1_000, completion_tokens: 500, total_tokens: 1_500 },
+})
+
+/** When the server is killed. `late` counts from the end of the settle deadline. */
+const moments = {
+  never: undefined,
+  'before the model answers': { lateMs: undefined, spread: 0 },
+  'while debits wait': { lateMs: -settleMs / 2, spread: 100 },
+  'about when 500 is told': { lateMs: 0, spread: 150 },
+  'after 500 was told': { lateMs: 600, spread: 200 },
+  'as space comes back': { lateMs: 900, spread: 100 },
+} as const
+
+/** None outlives this process. */
+const children = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+type Moment = keyof typeof moments
+type Told = { id: string; status: number }
+
+const [first = '3', second = 'space', mount, rounds] = process.argv.slice(2)
+if (first === 'inside') await runAll(Number(rounds), mount!)
+else {
+  const folder = mkdtempSync(join(tmpdir(), 'triwire-full-'))
+  const inside = `mount -t tmpfs -o size=3m none ${folder} && exec "$@"`
+  const command = [process.execPath, import.meta.filename, 'inside', second, folder, first]
+  const { status } = spawnSync('unshare', ['-rm', 'sh', '-c', inside, 'sh', ...command], { stdio: 'inherit' })
+  rmSync(folder, { recursive: true })
+  process.exitCode = status ?? 1
+}
+
+async function runAll(rounds: number, mount: string): Promise<void> {
+  console.log(
+    '| killed | told 500 | answered | cut off | of the 500s booked | of them returned | answered and not booked | findings of verify --log |',
+  )
+  console.log('|---|---|---|---|---|---|---|---|')
+  for (const moment of Object.keys(moments) as Moment[]) {
+    const sums = { refused: 0, answered: 0, cut: 0, booked: 0, returned: 0, lost: 0, findings: [] as string[] }
+    for (let round = 0; round < rounds; round++) await runRound(moment, join(mount, `${round}`), sums)
+    const { refused, answered, cut, booked, returned, lost, findings } = sums
+    console.log(
+      `| ${moment} | ${refused} | ${answered} | ${cut} | ${booked} | ${returned} | ${lost} | ${findings.length} |`,
+    )
+    for (const finding of findings.slice(0, 3)) console.log(`  ${finding}`)
+    if (booked !== returned || lost || findings.length) process.exitCode = 1
+  }
+}
+
+async function runRound(
+  moment: Moment,
+  folder: string,
+  sums: Record<string, unknown> & { findings: string[] },
+): Promise<void> {
+  mkdirSync(folder, { mode: 0o700 })
+  const upstream = await startUpstream()
+  const key = configure(folder, upstream.url)
+  const lines: string[] = []
+  let { child, url } = await start(folder, lines)
+  // A log that was just begun is synced before anything is in it.
+  await ask(url, key)
+  upstream.hold()
+  const asks = Array.from({ length: 3 }, () => ask(url, key))
+  while (upstream.held.length < 3) await pause(5)
+  const disk = second === 'syncs' ? await failSyncs(child) : fill(join(folder, 'filler'))
+  const kill = moments[moment]
+  if (kill && kill.lateMs === undefined) await end(child)
+  upstream.letGo()
+  if (kill?.lateMs !== undefined) {
+    await pause(settleMs + kill.lateMs + Math.random() * kill.spread)
+    if (moment === 'as space comes back') disk.free()
+    await end(child)
+  }
+  const told = (await Promise.all(asks)).filter((one) => one !== undefined)
+  if (!kill) await pause(300)
+  disk.free()
+  if (kill) ({ child, url } = await start(folder, lines))
+  while ((await ask(url, key))?.status !== 200) await pause(20)
+  child.kill('SIGTERM')
+  await new Promise((done) => child.once('exit', done))
+  upstream.close()
+  count(folder, lines, told, sums as never)
+  rmSync(folder, { recursive: true })
+}
+
+function count(
+  folder: string,
+  lines: readonly string[],
+  told: readonly Told[],
+  sums: {
+    refused: number
+    answered: number
+    cut: number
+    booked: number
+    returned: number
+    lost: number
+    findings: string[]
+  },
+): void {
+  const store = openStore(join(folder, 'triwire.db'))
+  const refused = told.filter(({ status }) => status === 500)
+  const answered = told.filter(({ status }) => status === 200)
+  const booked = refused.filter(({ id }) => store.findEntry(id))
+  const returns = new Set([...store.eachEntry()].map(({ returned }) => returned?.requestId))
+  sums.refused += refused.length
+  sums.answered += answered.length
+  sums.cut += 3 - told.length
+  sums.booked += booked.length
+  sums.returned += booked.filter(({ id }) => returns.has(id)).length
+  sums.lost += answered.filter(({ id }) => !store.findEntry(id)).length
+  const log = lines.flatMap((line) => readLogLine(line) ?? [])
+  // A request that a kill cuts may be booked and has no line, as ever.
+  const findings = store.verify({ priceNanos, log })
+  sums.findings.push(...findings.filter((text) => !text.includes('in the ledger, not in the log')))
+  store.close()
+}
+
+/** Answers at once, but for what it is asked while it holds. */
+async function startUpstream(): Promise<{
+  url: string
+  held: ServerResponse[]
+  hold(): void
+  letGo(): void
+  close(): void
+}> {
+  const held: ServerResponse[] = []
+  let isHeld = false
+  const reply = (response: ServerResponse) => response.setHeader('content-type', 'application/json').end(body)
+  const server = createServer((_request, response) => {
+    if (isHeld) held.push(response)
+    else reply(response)
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    held,
+    hold() {
+      isHeld = true
+    },
+    letGo() {
+      isHeld = false
+      for (const response of held) reply(response)
+    },
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+function configure(folder: string, upstreamUrl: string): string {
+  const model = '{ id: m, wire: chat, upstream: up, max_output_tokens: 99, prices: { input: "3", output: "15" } }'
+  const text = `listen: 127.0.0.1:0
+admin_listen: 127.0.0.1:0
+store: ./triwire.db
+catalog: { pinned: 2026-11-01, models: [${model}] }
+upstreams: { up: { base_url: "${upstreamUrl}", accounts: [{ name: a, key: k }] } }
+timeouts: { drain_delay: 0ms, drain_deadline: 500ms, settle_deadline: ${settleMs}ms }
+`
+  writeFileSync(join(folder, 'triwire.yaml'), text, { mode: 0o600 })
+  const store = openStore(join(folder, 'triwire.db'))
+  store.createAccount('one', parseCredits('100'))
+  const { key } = store.createKey('one')
+  store.close()
+  return key
+}
+
+async function start(folder: string, lines: string[]): Promise<{ child: ChildProcess; url: string }> {
+  const command = [join(import.meta.dirname, '../bin/triwire.mjs'), 'serve', '--config', join(folder, 'triwire.yaml')]
+  const child = spawn(process.execPath, command, { stdio: ['ignore', 'ignore', 'pipe'] })
+  children.add(child)
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('exit', () => reject(new Error(`the server ended by itself: ${lines.join('\n')}`)))
+    createInterface({ input: child.stderr! }).on('line', (line) => {
+      lines.push(line)
+      const match = /"event":"listening".*"address":"([^"]+)"/.exec(line)
+      if (match) resolve(`http://${match[1]}`)
+    })
+  })
+  child.removeAllListeners('exit')
+  return { child, url }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const ended = new Promise((done) => child.once('close', done))
+  child.kill('SIGKILL')
+  await ended
+}
+
+async function ask(url: string, key: string): Promise<Told | undefined> {
+  try {
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hi' }] }),
+    })
+    await response.text()
+    return { id: response.headers.get('x-request-id')!, status: response.status }
+  } catch {
+    return undefined
+  }
+}
+
+/** Leaves no byte of the disk to anybody, until it is freed. */
+function fill(path: string): { free(): void } {
+  const file = openSync(path, 'w')
+  const more = () => {
+    for (const size of [65_536, 4_096, 512, 1]) {
+      try {
+        while (writeSync(file, Buffer.alloc(size))) {}
+      } catch {
+        // Full, for a piece of this size.
+      }
+    }
+  }
+  more()
+  const timer = setInterval(more, 2)
+  return {
+    free() {
+      clearInterval(timer)
+      try {
+        closeSync(file)
+      } catch {
+        // Freed before.
+      }
+      rmSync(path, { force: true })
+    },
+  }
+}
+
+/** From here on no sync of the process succeeds, until the disk is well again. */
+async function failSyncs(server: ChildProcess): Promise<{ free(): void }> {
+  const calls = 'fsync,fdatasync'
+  const options = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`]
+  const tracer = spawn('strace', [...options, '-p', `${server.pid}`], { stdio: 'ignore' })
+  children.add(tracer)
+  const isTraced = () => !readFileSync(`/proc/${server.pid}/status`, 'utf8').includes('TracerPid:\t0')
+  while (!isTraced()) await pause(5)
+  // Its other threads, one after the other.
+  await pause(200)
+  return { free: () => void tracer.kill('SIGTERM') }
+}

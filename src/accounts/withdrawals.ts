@@ -1,0 +1,211 @@
+/*
+ * Debits that neither database nor spool could take, on their way to clients that are refused (ruling C13):
+ *
+ *     asked ──the poster has it on record after all──▶ settled, and its client has its answer
+ *     asked ──it has not, or does not say in time────▶ refused: its client is told 500
+ *     refused ──a commit has written──▶ over: the ledger has no debit of it, or one and its return
+ *
+ * A debit comes here when the spool has been cut back. From then on no poster tries it again. Where the store cannot say
+ * whether a failed commit has left it somewhere, or the spool could not be cut, a line of the spool notes it: before the
+ * client is told, or as soon as the spool can be written. With it the next start gives the debit back. A process that dies
+ * before database or spool could be written leaves what a failed commit has left; then `ledger verify --log` finds it.
+ */
+import type { Balances } from './balances.ts'
+import type { DebitRow, Fate, GivenBack, Posted, Poster, Spool, Withdrawn } from './poster.ts'
+
+/** A debit and whoever waits for it. */
+export type Waiting = {
+  row: DebitRow
+  dueMs: number
+  resolve(result: 'posted' | 'exists' | 'spooled'): void
+  reject(error: Error): void
+}
+
+export type WithdrawalOptions = {
+  spool: Spool
+  balances: Balances
+  /** Monotonic. */
+  clockMs: () => number
+  log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
+  /** Of the day, if there is one. */
+  poster: () => Poster | undefined
+  /** Something here has moved on. */
+  onChange: () => void
+}
+
+/** How long the poster may take to say what it has: longer than one of its tries at a locked file takes. */
+const answerMs = 2_500
+
+/** How often a note is tried while the spool cannot be written. */
+const noteMs = 1_000
+
+type State = 'asked' | 'refused'
+
+type Withdrawal = {
+  debit: Waiting
+  state: State
+  /** It may turn up in the ledger after the death of this process. */
+  isDoubtful: boolean
+  isNoted: boolean
+}
+
+export class Withdrawals {
+  readonly #options: WithdrawalOptions
+  readonly #withdrawals = new Map<string, Withdrawal>()
+  readonly #questions = new Set<{ untilMs: number; giveUp(): void }>()
+  readonly #running = new Set<Promise<void>>()
+  #notedMs = Number.NEGATIVE_INFINITY
+  #noting: Promise<void> | undefined
+
+  constructor(options: WithdrawalOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#withdrawals.size
+  }
+
+  has(requestId: string): boolean {
+    return this.#withdrawals.has(requestId)
+  }
+
+  /** Whether the process may die: every client was told, and what has to be given back is noted. */
+  isSafe(): boolean {
+    return [...this.#withdrawals.values()].every(
+      ({ state, isDoubtful, isNoted }) => state === 'refused' && (!isDoubtful || isNoted),
+    )
+  }
+
+  /** Takes over debits that are owed by their accounts. Each is resolved, or rejected with the error. */
+  withdraw(debits: readonly Waiting[], error: Error): void {
+    for (const debit of debits)
+      this.#withdrawals.set(debit.row.requestId, { debit, state: 'asked', isDoubtful: false, isNoted: false })
+    const running = this.#refuse(debits, error).finally(() => this.#running.delete(running))
+    this.#running.add(running)
+  }
+
+  /** A post says that the debit is in the ledger. @returns whoever still waits for it; he is not refused any more. */
+  take(requestId: string): Waiting | undefined {
+    const withdrawal = this.#withdrawals.get(requestId)
+    if (withdrawal?.state !== 'asked') return undefined
+    this.#withdrawals.delete(requestId)
+    return withdrawal.debit
+  }
+
+  /** A new poster was given nothing of this yet. */
+  resend(): void {
+    this.#giveBack(
+      [...this.#withdrawals].filter(([, { state }]) => state === 'refused').map(([requestId]) => requestId),
+    )
+  }
+
+  /** To be called several times a second. */
+  sweep(nowMs: number): void {
+    for (const { untilMs, giveUp } of this.#questions) if (nowMs >= untilMs) giveUp()
+    if (this.size > 0 && !this.#noting && nowMs - this.#notedMs >= noteMs) void this.#note()
+  }
+
+  /** Resolves when every client was told. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running)
+  }
+
+  /** The last chance for what could be neither noted nor given back. */
+  async close(): Promise<void> {
+    await this.settled()
+    if (!this.isSafe()) await this.#note()
+  }
+
+  async #refuse(debits: readonly Waiting[], error: Error): Promise<void> {
+    const { balances } = this.#options
+    const answer = await this.#ask(debits.map(({ row }) => row))
+    const refused = debits.filter((debit, index) => this.#decide(debit, answer?.fates[index] ?? 'unknown'))
+    this.#setBalances(answer?.balances)
+    if (refused.some(({ row }) => this.#withdrawals.get(row.requestId)?.isDoubtful)) await this.#note()
+    for (const { row, reject } of refused) {
+      balances.owe(row.accountId, -row.amountNanos)
+      reject(error)
+    }
+    this.#giveBack(refused.map(({ row }) => row.requestId))
+    this.#options.onChange()
+  }
+
+  /** @returns whether its client is to be refused. */
+  #decide(debit: Waiting, fate: Fate): boolean {
+    const { requestId, accountId, amountNanos } = debit.row
+    const withdrawal = this.#withdrawals.get(requestId)
+    if (!withdrawal) return false
+    if (fate === 'booked') {
+      this.#withdrawals.delete(requestId)
+      this.#options.balances.owe(accountId, -amountNanos)
+      debit.resolve('exists')
+      return false
+    }
+    withdrawal.state = 'refused'
+    withdrawal.isDoubtful = fate === 'unknown' || this.#options.spool.isTorn
+    return true
+  }
+
+  /** What the poster says of them, or nothing where it does not answer in time. */
+  #ask(rows: readonly DebitRow[]): Promise<Withdrawn | undefined> {
+    const { poster, clockMs } = this.#options
+    const { promise, resolve } = Promise.withResolvers<Withdrawn | undefined>()
+    const question = { untilMs: clockMs() + answerMs, giveUp: () => resolve(undefined) }
+    const answer = poster()?.withdraw(rows)
+    if (answer) {
+      this.#questions.add(question)
+      answer.then(resolve, question.giveUp)
+    } else question.giveUp()
+    return promise.finally(() => this.#questions.delete(question))
+  }
+
+  /** Writes down what the next start has to give back, if it can. One at a time, behind what is under way. */
+  async #note(): Promise<void> {
+    while (this.#noting) await this.#noting
+    this.#noting = this.#writeNotes().finally(() => {
+      this.#noting = undefined
+    })
+    await this.#noting
+  }
+
+  async #writeNotes(): Promise<void> {
+    const { spool, clockMs } = this.#options
+    const open = [...this.#withdrawals].filter(([, { isDoubtful, isNoted }]) => isDoubtful && !isNoted)
+    if (open.length === 0) return
+    this.#notedMs = clockMs()
+    try {
+      await spool.appendReturns(open.map(([requestId]) => requestId))
+    } catch {
+      // It is tried again, and what failed was told when the debits themselves could not be written.
+      return
+    }
+    for (const [, withdrawal] of open) withdrawal.isNoted = true
+    this.#options.onChange()
+  }
+
+  #giveBack(requestIds: readonly string[]): void {
+    if (requestIds.length === 0) return
+    // A poster that died leaves them to its successor.
+    this.#options
+      .poster()
+      ?.giveBack(requestIds)
+      .then(
+        (given) => this.#end(requestIds, given),
+        () => {},
+      )
+  }
+
+  #end(requestIds: readonly string[], { returned, balances }: GivenBack): void {
+    // By two posters.
+    const isOver = requestIds.filter((requestId) => this.#withdrawals.delete(requestId)).length === 0
+    if (isOver) return
+    this.#setBalances(balances)
+    const level = returned.length > 0 ? 'error' : 'info'
+    this.#options.log(level, 'ledger_withdrawn', { withdrawn: requestIds.length, returned })
+    this.#options.onChange()
+  }
+
+  #setBalances(balances: Posted['balances'] = []): void {
+    for (const [accountId, storedNanos] of balances) this.#options.balances.set(accountId, storedNanos)
+  }
+}

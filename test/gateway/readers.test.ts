@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createReaders } from '../../src/gateway/readers.ts'
+
+test('C12 a place that is given back is one place, of the account and of all', () => {
+  const readers = createReaders()
+  for (let i = 0; i < 20; i++) assert.ok(readers.enter('one'))
+  assert.equal(readers.enter('one'), false)
+  readers.leave('one')
+  assert.deepEqual([readers.enter('one'), readers.enter('one')], [true, false])
+  for (let i = 0; i < 20; i++) readers.leave('one')
+  assert.equal(readers.count, 0)
+  for (let i = 0; i < 200; i++) assert.ok(readers.enter(`account ${i}`))
+  assert.equal(readers.enter('one'), false)
+  readers.leave('account 7')
+  assert.deepEqual([readers.enter('one'), readers.enter('other')], [true, false])
+})

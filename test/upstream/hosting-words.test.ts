@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Catalog } from '../../src/catalog/catalog.ts'
+import { Secret, type Upstream } from '../../src/config/config.ts'
+import { hostingWords } from '../../src/upstream/hosting-words.ts'
+import { modelOf } from '../native/models.ts'
+
+/** @param models what each client calls a model, at which upstream, and what that calls it */
+function wordsOf(upstream: Partial<Upstream>, models: [id: string, upstream: string, upstreamModel: string][] = []) {
+  const catalog = {
+    models: new Map(
+      models.map(([id, name, upstreamModel]) => [id, modelOf('chat', { id, upstream: name, upstreamModel })]),
+    ),
+  } as unknown as Catalog
+  const whole: Upstream = {
+    name: 'sim',
+    baseUrl: 'http://sim',
+    accounts: [],
+    messagesHeaders: 'anthropic',
+    headers: new Map(),
+    ...upstream,
+  }
+  return hostingWords({ catalog }, whole)
+}
+
+test('U11 the keys of all accounts of an upstream are words that nobody reads', () => {
+  const accounts = ['canary-one', 'canary-two'].map((key) => ({ name: key, key: new Secret(key) }))
+  assert.deepEqual(wordsOf({ accounts }), ['canary-one', 'canary-two'])
+})
+
+test('U11 a header of the configuration is one as a whole and from its last space on', () => {
+  const headers = new Map([
+    ['x-tenant', 'Token of canary-3'],
+    ['x-plain', 'canary-4'],
+  ])
+  assert.deepEqual(wordsOf({ headers }), ['Token of canary-3', 'canary-3', 'canary-4', 'canary-4'])
+})
+
+const hosts: [baseUrl: string, words: string[]][] = [
+  ['https://models.example.test/v1', ['models.example.test']],
+  ['http://gpu-box.rack.test:8000', ['gpu-box.rack.test', 'gpu-box']],
+  ['http://machine7', ['machine7', 'machine7']],
+  ['http://[2001:db8::7]:9', ['2001:db8::7', '2001:db8::7']],
+]
+test('U11 the host of an upstream is one, and its first label where that is no ordinary word', () => {
+  for (const [baseUrl, words] of hosts) assert.deepEqual(wordsOf({ baseUrl }), words, baseUrl)
+})
+
+test('U11 what this upstream calls its models is one, unless clients may call a model so', () => {
+  const words = wordsOf({}, [
+    ['small', 'sim', 'vendor/small'],
+    ['open-large', 'sim', 'open-large'],
+    ['alias', 'sim', 'open-large'],
+    ['far', 'other', 'elsewhere-1'],
+  ])
+  assert.deepEqual(words, ['vendor/small'])
+})
+
+test('U11 words of fewer than 6 characters are none', () => {
+  const accounts = ['abcde', 'abcdef'].map((key) => ({ name: key, key: new Secret(key) }))
+  assert.deepEqual(wordsOf({ accounts }), ['abcdef'])
+})
