@@ -116,6 +116,7 @@ function afterTable(cells: readonly Cell[]): string {
   const rows = Map.groupBy(tried, ({ client, clientWire }) => `${client} | ${clientWire}`)
   const lines = [...rows].map(([row, found]) => {
     const shown = failureNames.map((name) => {
+      if (found.every(({ after }) => after?.[name] === undefined)) return '–'
       const survived = found.filter(({ after }) => after?.[name] === 'recovers')
       if (survived.length === wires.length) return 'all'
       const told = survived.map(({ modelWire }) => modelWire).join(', ')

@@ -44,13 +44,15 @@ type Attempt = { failures: string[]; bill: ReturnType<typeof bill> }
 
 /** All in one run where it is expected to live through them; else, and where it does not, one after the other. */
 async function failOnce(agent: Agent, clientWire: WireName, modelWire: WireName) {
-  const deadly = failureNames.filter((name) => agent.givesUp?.[clientWire]?.includes(name))
-  const others = failureNames.filter((name) => !deadly.includes(name))
+  // Who calls no tools cannot have a call cut.
+  const tried = failureNames.filter((name) => !(agent.edit && name === 'cut in a call'))
+  const deadly = tried.filter((name) => agent.givesUp?.[clientWire]?.includes(name))
+  const others = tried.filter((name) => !deadly.includes(name))
   const after: Partial<Record<FailureName, After>> = {}
   const failures: string[] = []
   const together = await attempt(agent, clientWire, modelWire, others)
   if (together.failures.length === 0) for (const name of others) after[name] = 'recovers'
-  for (const name of together.failures.length === 0 ? deadly : failureNames) {
+  for (const name of together.failures.length === 0 ? deadly : tried) {
     const alone = await attempt(agent, clientWire, modelWire, [name])
     const ranHalf = alone.failures.some((text) => text.startsWith('ran half'))
     after[name] = alone.failures.length === 0 ? 'recovers' : ranHalf ? 'runs half a call' : 'gives up'
