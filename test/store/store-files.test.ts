@@ -108,26 +108,29 @@ for (const [how, damage] of Object.entries(losses)) {
   })
 }
 
-test('B15 X11 a log that is cut while debits are written behind the cut is noticed though it grows again', async (t) => {
-  const path = createPath(t)
-  const store = openStore(path)
-  const { id } = store.createAccount('one')
-  store.close()
-  const { ledger, accounts, fatals } = await open(t, path)
-  const account = accounts.get(id)!
-  for (let i = 0; i < 20; i++) await ledger.debit(createDebit(`req_${i}`, account))
-  truncateSync(`${path}-wal`, 4_152)
-  const posting = ledger.debit(createDebit('req_20', account)).catch(() => {})
-  await until(() => fatals.length > 0)
-  await posting
-  assert.match(fatals[0]!.message, /-wal was cut or overwritten/)
-  // The hole was not brought into the file: it would be empty pages there.
-  const left = createPath(t)
-  copyFileSync(path, left)
-  const after = openStore(left)
-  t.after(() => after.close())
-  assert.deepEqual([after.findDamage(), after.verify(verifyOptions)], [undefined, []])
-})
+// With and without a look between the debits before the cut.
+for (const pollMs of [5, 400]) {
+  test(`B15 X11 a log that is cut while debits are written behind the cut is noticed though it grows again (looked at every ${pollMs} ms)`, async (t) => {
+    const path = createPath(t)
+    const store = openStore(path)
+    const { id } = store.createAccount('one')
+    store.close()
+    const { ledger, accounts, fatals } = await open(t, path, { pollMs })
+    const account = accounts.get(id)!
+    for (let i = 0; i < 20; i++) await ledger.debit(createDebit(`req_${i}`, account))
+    truncateSync(`${path}-wal`, 4_152)
+    const posting = ledger.debit(createDebit('req_20', account)).catch(() => {})
+    await until(() => fatals.length > 0)
+    await posting
+    assert.match(fatals[0]!.message, /-wal was cut or overwritten/)
+    // The hole was not brought into the file: it would be empty pages there.
+    const left = createPath(t)
+    copyFileSync(path, left)
+    const after = openStore(left)
+    t.after(() => after.close())
+    assert.deepEqual([after.findDamage(), after.verify(verifyOptions)], [undefined, []])
+  })
+}
 
 test('B15 what was paid into a log that has lost its name is in the file before the server ends', async (t) => {
   const path = createPath(t)

@@ -94,10 +94,12 @@ function readLog(file: number, frames: number, last: LogState | undefined): LogS
   const frameBytes = frameHeaderBytes + header.readUInt32BE(8)
   const salts = header.toString('hex', 16, 24)
   const saltsAt = (frame: number) => readAt(file, headerBytes + (frame - 1) * frameBytes + 8, 8).toString('hex')
-  // What was cut and written on behind the cut is as long as before and has a hole: where its end was there is nothing.
-  const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : frames
-  const isThere = fstatSync(file).size >= headerBytes + frames * frameBytes
-  return isThere && saltsAt(formerEnd) === salts ? { salts, frames } : undefined
+  if (fstatSync(file).size < headerBytes + frames * frameBytes) return undefined
+  // What was cut and written on behind the cut is long enough and has a hole, between the cut and where it was written on:
+  // at its former end, or in what has come since the last look.
+  const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : 1
+  for (let frame = formerEnd; frame <= frames; frame++) if (saltsAt(frame) !== salts) return undefined
+  return { salts, frames }
 }
 
 function tryOpen(file: string): number | undefined {
