@@ -22,7 +22,7 @@ const arrows: Record<string, Arrow> = {
   catalog: { may: ['inference'] },
   wires: {
     may: ['wires/messages', 'wires/chat', 'wires/responses'],
-    types: ['wires/requests', 'wires/answers', 'inference', 'catalog', 'bytes'],
+    types: ['wires/requests', 'wires/answers', 'inference', 'catalog'],
   },
   'wires/requests': { may: ['inference', 'errors', 'bytes', 'ids'], types: ['catalog', 'wires'] },
   'wires/answers': { may: ['inference', 'errors', 'bytes'], types: ['catalog'] },

@@ -1,12 +1,12 @@
 import { createSseReader, cutFrame } from '../bytes/sse.ts'
-import type { Step } from '../bytes/step.ts'
-import type { AnswerEvent, BilledEvent, Fault } from '../inference/answer.ts'
+import type { AnswerEvent, Fault } from '../inference/answer.ts'
 import type { Spoken, Stage } from '../inference/meter.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
+import type { Decoder } from '../wires/answers/decode-frames.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
 import { faultOfFacts } from '../wires/answers/faults.ts'
 import type { RelayState, StreamRelay } from '../wires/answers/relay.ts'
-import type { AnswerHead, Decoder, Translator } from '../wires/wire.ts'
+import type { AnswerHead, Encoder, Translator } from '../wires/wire.ts'
 import { type AnswerPlan, type AnswerRun, startRun } from './answer-run.ts'
 
 /**
@@ -23,7 +23,7 @@ export class TranslatedStream implements StreamRelay {
   readonly #run: AnswerRun
   readonly #reader = createSseReader()
   readonly #decoder: Decoder
-  readonly #encoder: Step<BilledEvent, string>
+  readonly #encoder: Encoder
   #finish: Extract<AnswerEvent, { type: 'finish' }> | undefined
 
   constructor(plan: AnswerPlan, target: Translator, head: AnswerHead) {
@@ -84,17 +84,17 @@ export class TranslatedStream implements StreamRelay {
   finish(usage: Usage): string {
     // A stream that closes without its end looks whole to nobody and cut to nobody: it must not pass unseen.
     if (!this.#finish) throw new Error(`a stream of ${this.events} events has no end to tell: ${this.state}`)
-    return this.#encode({ ...this.#finish, usage })
+    return this.#encoder.write({ ...this.#finish, usage })
   }
 
   keepAlive(): string {
-    return this.#encode({ type: 'alive' })
+    return this.#encoder.write({ type: 'alive' })
   }
 
   failure(facts: ErrorFacts, usage: Usage): string {
     // Blocks that are open are closed as cut before the failure is told (I3).
     const text = this.fault ? '' : this.#show(this.#decoder.push(cutFrame))
-    return text + this.#encode({ type: 'fail', fault: faultOfFacts(facts), usage })
+    return text + this.#encoder.write({ type: 'fail', fault: faultOfFacts(facts), usage })
   }
 
   #show(events: Iterable<AnswerEvent>): string {
@@ -113,17 +113,11 @@ export class TranslatedStream implements StreamRelay {
           this.state = 'shown'
           this.hasShown = true
         }
-        text += this.#encode(event)
+        text += this.#encoder.write(event)
       }
     }
     if (this.#run.meter.isComplete()) this.state = 'finished'
     else if (this.#run.isSpent && this.state !== 'stopped') this.state = 'failed'
-    return text
-  }
-
-  #encode(event: BilledEvent): string {
-    let text = ''
-    for (const piece of this.#encoder.push(event)) text += piece
     return text
   }
 }

@@ -1,10 +1,9 @@
-import type { SseFrame } from '../bytes/sse.ts'
-import type { Step } from '../bytes/step.ts'
 import type { Model, WireName } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
 import type { Answer, AnswerEvent, BilledEvent } from '../inference/answer.ts'
 import type { InferenceRequest, Loss, Sealed } from '../inference/request.ts'
 import type { Usage } from '../inference/usage.ts'
+import type { Decoder } from './answers/decode-frames.ts'
 import type { ErrorFacts } from './answers/envelope.ts'
 import type { NativeHead } from './answers/native-answer.ts'
 import type { StreamRelay, WholeAnswer } from './answers/relay.ts'
@@ -79,10 +78,10 @@ export type Native = {
   readAnswer(body: Buffer, head: NativeHead): WholeAnswer
 }
 
-/** Frames of a model's stream to events. */
-export type Decoder = Step<SseFrame, AnswerEvent> & {
-  /** The model has said why it ends: should the connection break now, the answer is whole all the same (ruling T19). */
-  readonly isEnough: boolean
+/** Events to the stream of a client. */
+export type Encoder = {
+  /** What a client is sent of an event, each of its frames whole; empty where that is nothing. */
+  write(event: BilledEvent): string
 }
 
 /** The half of a wire that translates: what a dialect must be able to do for the hub. Pure, and it never awaits. */
@@ -101,7 +100,7 @@ export type Translator = {
   /** The whole JSON answer for a client, with the counters that were billed. */
   encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string
   /** The stream for a client: SSE text, each event whole. On `fail` an error frame without terminator (ruling T4). */
-  createEncoder(head: AnswerHead): Step<BilledEvent, string>
+  createEncoder(head: AnswerHead): Encoder
 }
 
 /** What decoding a client's request needs beside its body. */

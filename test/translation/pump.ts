@@ -148,11 +148,10 @@ function settingOf(client: WireName, source: Translator, own: Profile, options: 
       createEncoder(head) {
         const encoder = spoken[client].translator.createEncoder(head)
         return {
-          push(event) {
+          write(event) {
             heard.push(event)
-            return encoder.push(event)
+            return encoder.write(event)
           },
-          end: () => encoder.end(),
         }
       },
     },

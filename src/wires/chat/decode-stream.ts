@@ -2,9 +2,9 @@ import { asObject, parseKeeping } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
+import { type Decoder, decodeFrames, type FrameReader } from '../answers/decode-frames.ts'
 import { brokenFault, faultOfError, truncatedFault } from '../answers/faults.ts'
-import { objectsOf, readFrame, stringOf } from '../answers/read-answer.ts'
-import type { Decoder } from '../wire.ts'
+import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
@@ -15,38 +15,13 @@ import { decodeUsage } from './usage.ts'
  */
 export function createDecoder(profile: Profile): Decoder {
   const narrator = createNarrator()
-  const reader = new AnswerReader(narrator, profile)
-  return {
-    get isEnough() {
-      return reader.isEnough
-    },
-    push(frame) {
-      if (narrator.isOver) return []
-      const object = readFrame(frame, narrator)
-      if (object === 'done') reader.end(true)
-      else if (object) read(frame, object)
-      return narrator.take()
-    },
-    end() {
-      reader.end(false)
-      return narrator.take()
-    },
-  }
-
-  function read(frame: SseFrame, chunk: Members) {
-    narrator.start()
-    if (reader.findError(chunk)) return
-    // Servers outside the dialect name the event instead of wrapping the error.
-    if (frame.event === 'error' || chunk['object'] === 'error') return narrator.fail(faultOfError(chunk))
-    reader.choices(chunk, 'delta', frame.data)
-    if (chunk['usage']) reader.usage(chunk['usage'])
-  }
+  return decodeFrames(narrator, new AnswerReader(narrator, profile))
 }
 
 type Members = Record<string, unknown>
 
 /** Shared with the whole JSON answer, whose message is read like one great delta. */
-export class AnswerReader {
+export class AnswerReader implements FrameReader {
   readonly #narrator: Narrator
   readonly #profile: Profile
   readonly #calls: ToolCalls
@@ -59,6 +34,15 @@ export class AnswerReader {
     this.#narrator = narrator
     this.#profile = profile
     this.#calls = new ToolCalls(narrator)
+  }
+
+  read(chunk: Members, frame: SseFrame) {
+    this.#narrator.start()
+    if (this.findError(chunk)) return
+    // Servers outside the dialect name the event instead of wrapping the error.
+    if (frame.event === 'error' || chunk['object'] === 'error') return this.#narrator.fail(faultOfError(chunk))
+    this.choices(chunk, 'delta', frame.data)
+    if (chunk['usage']) this.usage(chunk['usage'])
   }
 
   /** Whether an error stands in a chunk, which then ends the answer. */
@@ -91,7 +75,6 @@ export class AnswerReader {
     return this.#reason !== undefined && decodeStopReason(this.#reason) !== 'failed'
   }
 
-  /** @param isMarked the end was said, and is not merely that of the bytes */
   end(isMarked: boolean) {
     if (this.#reason === undefined && !(isMarked && this.#hasChoice)) return this.#narrator.fail(truncatedFault())
     const meant = decodeStopReason(this.#reason)

@@ -1,27 +1,19 @@
-import type { Step } from '../../bytes/step.ts'
 import type { AnswerBlock, BilledEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { plainEnvelope } from '../answers/envelope.ts'
 import { factsOfFault } from '../answers/faults.ts'
-import type { AnswerHead } from '../wire.ts'
+import type { AnswerHead, Encoder } from '../wire.ts'
 import { encodeStopReason } from './stop-reasons.ts'
 import { encodeUsage } from './usage.ts'
 
 /** The stream for a client: one role chunk, deltas as they come, one reason, one usage chunk, `[DONE]`. */
-export function createEncoder(head: AnswerHead): Step<BilledEvent, string> {
-  const writer = new AnswerWriter(head)
-  return {
-    push(event) {
-      const text = writer.write(event)
-      return text === '' ? [] : [text]
-    },
-    end: () => [],
-  }
+export function createEncoder(head: AnswerHead): Encoder {
+  return new AnswerWriter(head)
 }
 
 const deltaEnd = '},"finish_reason":null}]}\n\n'
 
-class AnswerWriter {
+class AnswerWriter implements Encoder {
   /** The members that all chunks begin with. */
   readonly #envelope: string
   readonly #deltaStart: string
@@ -43,7 +35,6 @@ class AnswerWriter {
     this.#deltaStart = `data: ${this.#envelope},"choices":[{"index":0,"delta":`
   }
 
-  /** What a client is sent of an event; empty where that is nothing. */
   write(event: BilledEvent): string {
     switch (event.type) {
       case 'start':

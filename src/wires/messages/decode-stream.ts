@@ -1,9 +1,10 @@
 import { asObject } from '../../bytes/json.ts'
+import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
+import { type Decoder, decodeFrames, type FrameReader } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
-import { readFrame, stringOf } from '../answers/read-answer.ts'
-import type { Decoder } from '../wire.ts'
+import { stringOf } from '../answers/read-answer.ts'
 import { IncomingBlocks, keptInput } from './incoming-blocks.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { decodeStartUsage, decodeUsage } from './usage.ts'
@@ -11,29 +12,13 @@ import { decodeStartUsage, decodeUsage } from './usage.ts'
 /** A model's stream. Complete is `message_stop`, or a stop reason and then a clean end. */
 export function createDecoder(profile: Profile): Decoder {
   const narrator = createNarrator()
-  const reader = new AnswerReader(narrator, profile)
-  return {
-    get isEnough() {
-      return reader.isEnough
-    },
-    push(frame) {
-      if (narrator.isOver) return []
-      const object = readFrame(frame, narrator)
-      if (object === 'done') reader.end()
-      else if (object) reader.event(stringOf(object['type']) ?? frame.event ?? '', object, frame.data)
-      return narrator.take()
-    },
-    end() {
-      reader.end()
-      return narrator.take()
-    },
-  }
+  return decodeFrames(narrator, new AnswerReader(narrator, profile))
 }
 
 type Members = Record<string, unknown>
 
 /** Shared with the whole JSON answer, whose blocks are read as if they had been streamed. */
-export class AnswerReader {
+export class AnswerReader implements FrameReader {
   readonly blocks: IncomingBlocks
   readonly #narrator: Narrator
   readonly #profile: Profile
@@ -46,15 +31,14 @@ export class AnswerReader {
     this.#profile = profile
   }
 
-  /** @param text the event as it came, for the inputs that stand in it */
-  event(type: string, object: Members, text: string) {
-    switch (type) {
+  read(object: Members, frame: SseFrame) {
+    switch (stringOf(object['type']) ?? frame.event) {
       case 'message_start':
         this.#narrator.start()
         return this.#narrator.usage(decodeStartUsage(asObject(object['message'])?.['usage'], this.#profile.usageQuirk))
       case 'content_block_start':
         return this.blocks.start(object['index'], asObject(object['content_block']) ?? {}, () =>
-          keptInput(text, (root) => asObject(root['content_block'])),
+          keptInput(frame.data, (root) => asObject(root['content_block'])),
         )
       case 'content_block_delta':
         return this.blocks.delta(object['index'], asObject(object['delta']) ?? {})

@@ -1,9 +1,8 @@
 import { sseText } from '../../bytes/sse.ts'
-import type { Step } from '../../bytes/step.ts'
 import type { AnswerBlock, BilledEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import { factsOfFault } from '../answers/faults.ts'
-import type { AnswerHead } from '../wire.ts'
+import type { AnswerHead, Encoder } from '../wire.ts'
 import { envelope } from './envelope.ts'
 import { encodeStopReason } from './stop-reasons.ts'
 import { encodeUsage } from './usage.ts'
@@ -12,21 +11,14 @@ import { encodeUsage } from './usage.ts'
  * The stream for a client. This wire has one open block at a time: clients take a stop to mean the last block they
  * have seen. The front block is written as it comes; blocks that start meanwhile wait with their text.
  */
-export function createEncoder(head: AnswerHead): Step<BilledEvent, string> {
-  const writer = new AnswerWriter(head)
-  return {
-    push(event) {
-      const text = writer.write(event)
-      return text === '' ? [] : [text]
-    },
-    end: () => [],
-  }
+export function createEncoder(head: AnswerHead): Encoder {
+  return new AnswerWriter(head)
 }
 
 /** A block that has started while another was open, with what has come for it. */
 type Waiting = { block: AnswerBlock; text: string; isStopped: boolean }
 
-class AnswerWriter {
+class AnswerWriter implements Encoder {
   readonly #head: AnswerHead
   #hasStarted = false
   #refuses = false
@@ -43,7 +35,6 @@ class AnswerWriter {
     this.#head = head
   }
 
-  /** What a client is sent of an event; empty where that is nothing. */
   write(event: BilledEvent): string {
     switch (event.type) {
       case 'start':

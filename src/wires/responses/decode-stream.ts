@@ -1,9 +1,10 @@
 import { asObject } from '../../bytes/json.ts'
+import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
+import { type Decoder, decodeFrames, type FrameReader } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
-import { objectsOf, readFrame, stringOf, unreadable } from '../answers/read-answer.ts'
-import type { Decoder } from '../wire.ts'
+import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import { type Incoming, IncomingItems, type ItemKind } from './incoming-items.ts'
 import { ItemTeller } from './item-teller.ts'
 import { decodeIncomplete } from './stop-reasons.ts'
@@ -15,28 +16,15 @@ import { decodeUsage } from './usage.ts'
  */
 export function createDecoder(profile: Profile): Decoder {
   const narrator = createNarrator()
-  const reader = new AnswerReader(narrator, profile)
-  return {
-    // Only the terminal event says so (ruling T19).
-    isEnough: false,
-    push(frame) {
-      if (narrator.isOver) return []
-      const object = readFrame(frame, narrator)
-      if (object === 'done') narrator.fail(truncatedFault())
-      else if (object) reader.event(stringOf(object['type']) ?? frame.event ?? '', object)
-      return narrator.take()
-    },
-    end() {
-      narrator.fail(truncatedFault())
-      return narrator.take()
-    },
-  }
+  return decodeFrames(narrator, new AnswerReader(narrator, profile))
 }
 
 type Members = Record<string, unknown>
 
 /** Shared with the whole JSON answer, which is read like a terminal event whose items were never announced. */
-export class AnswerReader {
+export class AnswerReader implements FrameReader {
+  /** Only the terminal event says so (ruling T19). */
+  readonly isEnough = false
   readonly #narrator: Narrator
   readonly #profile: Profile
   readonly #items = new IncomingItems()
@@ -48,7 +36,13 @@ export class AnswerReader {
     this.#teller = new ItemTeller(narrator)
   }
 
-  event(type: string, object: Members) {
+  /** Without its terminal event the answer is cut, whatever was said. */
+  end() {
+    this.#narrator.fail(truncatedFault())
+  }
+
+  read(object: Members, frame: SseFrame) {
+    const type = stringOf(object['type']) ?? frame.event
     switch (type) {
       case 'response.created':
       case 'response.in_progress':

@@ -1,26 +1,18 @@
 import { sseText } from '../../bytes/sse.ts'
-import type { Step } from '../../bytes/step.ts'
 import type { AnswerBlock, BilledEvent } from '../../inference/answer.ts'
 import { factsOfFault } from '../answers/faults.ts'
-import type { AnswerHead } from '../wire.ts'
+import type { AnswerHead, Encoder } from '../wire.ts'
 import { failedCode } from './failed-code.ts'
 import { createItem, type Item } from './output-item.ts'
 import { createResponse } from './response.ts'
 import { encodeIncomplete } from './stop-reasons.ts'
 
 /** The stream for a client: every event of the official sequence, since SDK helpers build on each (ruling T12). */
-export function createEncoder(head: AnswerHead): Step<BilledEvent, string> {
-  const writer = new AnswerWriter(head)
-  return {
-    push(event) {
-      const text = writer.write(event)
-      return text === '' ? [] : [text]
-    },
-    end: () => [],
-  }
+export function createEncoder(head: AnswerHead): Encoder {
+  return new AnswerWriter(head)
 }
 
-class AnswerWriter {
+class AnswerWriter implements Encoder {
   readonly #head: AnswerHead
   readonly #response: ReturnType<typeof createResponse>
   readonly #open = new Map<number, Item>()
@@ -37,7 +29,6 @@ class AnswerWriter {
     this.#response = createResponse(head)
   }
 
-  /** What a client is sent of an event; empty where that is nothing. */
   write(event: BilledEvent): string {
     const ended = this.#cut.length > 0 && event.type !== 'fail' && event.type !== 'block_stop' ? this.#endCut() : ''
     return ended === '' ? this.#writeNext(event) : ended + this.#writeNext(event)
