@@ -1,19 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Secret } from '../config/config.ts'
-import { StoreError } from '../store/sqlite/open.ts'
-import { realPath } from '../store/sqlite/place.ts'
+import { refuseWideMode, StoreError } from '../store/sqlite/open.ts'
+import { realPath, syncFolder } from '../store/sqlite/place.ts'
 
 const keyBytes = 32
 
@@ -25,7 +15,7 @@ export function readSealKey(configured: Secret | undefined, storePath: string): 
   if (configured) return createHash('sha256').update(configured.reveal()).digest()
   const path = findSealFile(storePath)
   if (!existsSync(path)) writeDurably(path, randomBytes(keyBytes).toString('base64'))
-  refuseWideMode(path)
+  refuseWideMode([path])
   const text = readFileSync(path, 'utf8').trim()
   const { length } = Buffer.from(text, 'base64')
   if (length < keyBytes) {
@@ -42,13 +32,6 @@ function findSealFile(storePath: string): string {
   return !existsSync(real) && existsSync(given) ? given : real
 }
 
-function refuseWideMode(path: string): void {
-  const { mode } = statSync(path)
-  if (process.platform === 'win32' || !(mode & 0o077)) return
-  const octal = (mode & 0o777).toString(8).padStart(4, '0')
-  throw new StoreError(`${path} can be read by other users (mode ${octal}): run chmod 600 ${path}`)
-}
-
 /** Whole or not at all, whenever the power goes: under a name of its own first. */
 function writeDurably(path: string, text: string): void {
   const unfinished = `${path}.new`
@@ -62,11 +45,5 @@ function writeDurably(path: string, text: string): void {
     closeSync(file)
   }
   renameSync(unfinished, path)
-  if (process.platform === 'win32') return
-  const folder = openSync(dirname(path), 'r')
-  try {
-    fsyncSync(folder)
-  } finally {
-    closeSync(folder)
-  }
+  syncFolder(dirname(path))
 }

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { syncFolder } from './place.ts'
 
 const pieceBytes = 1_048_576
 
@@ -31,15 +32,4 @@ export function rewriteLog(path: string): void {
     }
   }
   syncFolder(dirname(path))
-}
-
-/** What was made or removed in it is so after a loss of power too. */
-function syncFolder(folder: string): void {
-  if (process.platform === 'win32') return
-  const file = openSync(folder, 'r')
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
 }

@@ -28,7 +28,7 @@ export function openDatabase(path: string, { busyMs = 2_000, create = true, lock
       throw new StoreError(`There is no store at ${path}: name the right one with --store, or create an account`)
     createFile(path)
   }
-  refuseWideMode(path)
+  refuseWideMode([path, `${path}-wal`, `${path}-shm`])
   refuseSecondName(path)
   return explainErrors(path, () => {
     // Foreign keys only once it is migrated: what a forger left behind is verify's to tell, and shuts nobody out.
@@ -115,9 +115,10 @@ function createFile(path: string): void {
   closeSync(openSync(path, 'a', 0o600))
 }
 
-function refuseWideMode(path: string): void {
+/** Of files that are not there nothing is said. @throws StoreError naming one that other users may read. */
+export function refuseWideMode(paths: readonly string[]): void {
   if (process.platform === 'win32') return
-  for (const file of [path, `${path}-wal`, `${path}-shm`]) {
+  for (const file of paths) {
     const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
     if (mode & 0o077) {
       const octal = (mode & 0o777).toString(8).padStart(4, '0')
