@@ -164,19 +164,21 @@ test('C12: what is billed without a last word is what the client had seen, and t
   assertOver(rig)
 })
 
+/** What may end the reading on before the figures come. */
+const endings: Record<string, (rig: Rig) => void> = {
+  'a reset': ({ sent }) => sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: false }),
+  'an end without an end': ({ sent }) => sent[0]!.listener.onEnd(),
+  'an error event': (rig) => tell(rig, chunk({ error: { message: 'no', type: 'server_error' } })),
+  'a drain': ({ gateway }) => {
+    for (const delivery of gateway.deliveries) delivery.shutDown()
+  },
+  'a reload': (rig) => {
+    Object.assign(rig.gateway, { snapshots: { current: { ...rig.snapshot } } })
+    rig.advance(0)
+  },
+}
+
 test('C12: an upstream that fails while it is read on, a drain and a reload end it with the evidence', async () => {
-  const endings: Record<string, (rig: Rig) => void> = {
-    'a reset': ({ sent }) => sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: false }),
-    'an end without an end': ({ sent }) => sent[0]!.listener.onEnd(),
-    'an error event': (rig) => tell(rig, chunk({ error: { message: 'no', type: 'server_error' } })),
-    'a drain': ({ gateway }) => {
-      for (const delivery of gateway.deliveries) delivery.shutDown()
-    },
-    'a reload': (rig) => {
-      Object.assign(rig.gateway, { snapshots: { current: { ...rig.snapshot } } })
-      rig.advance(0)
-    },
-  }
   for (const [name, end] of Object.entries(endings)) {
     // What the client's own leaving cut is never given away.
     const rig = startShown({ model: cachePriced, cutAnswers: 'waive' })
@@ -294,18 +296,6 @@ test('C12: a stop at the first character shows nothing until the end is there', 
 })
 
 test('C12: what breaks off behind a stop of ours, is drained or reloaded, ends a whole answer by the evidence', async () => {
-  const endings: Record<string, (rig: Rig) => void> = {
-    'a reset': ({ sent }) => sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: false }),
-    'an end without an end': ({ sent }) => sent[0]!.listener.onEnd(),
-    'an error event': (rig) => tell(rig, chunk({ error: { message: 'no', type: 'server_error' } })),
-    'a drain': ({ gateway }) => {
-      for (const delivery of gateway.deliveries) delivery.shutDown()
-    },
-    'a reload': (rig) => {
-      Object.assign(rig.gateway, { snapshots: { current: { ...rig.snapshot } } })
-      rig.advance(0)
-    },
-  }
   for (const stream of [true, false]) {
     for (const [name, end] of Object.entries(endings)) {
       const rig = startRig({ stream, ...stopped })

@@ -344,10 +344,7 @@ test('F-P15 F-S1 a thread that is started anew leaves the spool alone: what is s
   const store = openStore(path)
   t.after(() => store.close())
   const { id } = store.createAccount('one')
-  const workers: Worker[] = []
-  const note = (worker: Worker) => void workers.push(worker)
-  process.on('worker', note)
-  t.after(() => process.off('worker', note))
+  const workers = noteWorkers(t)
   const { ledger, accounts } = await open(t, path, { settleDeadlineMs: 50, busyMs: 20 })
   const account = accounts.get(id)!
   const blocker = new DatabaseSync(path)
@@ -406,10 +403,7 @@ test('F-P15 the ledger thread dies: it is restarted once and owes nothing, the s
   const store = openStore(path)
   t.after(() => store.close())
   const { id } = store.createAccount('one')
-  const workers: Worker[] = []
-  const note = (worker: Worker) => void workers.push(worker)
-  process.on('worker', note)
-  t.after(() => process.off('worker', note))
+  const workers = noteWorkers(t)
   const { ledger, accounts, balances, fatals, lines } = await open(t, path, { busyMs: 20 })
   const account = accounts.get(id)!
   const blocker = new DatabaseSync(path)
@@ -429,6 +423,15 @@ test('F-P15 the ledger thread dies: it is restarted once and owes nothing, the s
 })
 
 /** Commits in the write-ahead log: frames that say how large the database is after them (https://www.sqlite.org/fileformat.html#walformat). */
+/** The ledger's threads, as they start. */
+function noteWorkers(t: TestContext): Worker[] {
+  const workers: Worker[] = []
+  const note = (worker: Worker) => void workers.push(worker)
+  process.on('worker', note)
+  t.after(() => process.off('worker', note))
+  return workers
+}
+
 function countCommits(path: string): number {
   const log = readFileSync(`${path}-wal`)
   const frameBytes = 24 + log.readUInt32BE(8)

@@ -124,19 +124,26 @@ test('B11, X11: what is fit to be logged is logged as it is', async () => {
   )
 })
 
-test('B24: lines that a write loses are counted, and told of when writing works again', async () => {
+/** A log whose reader comes and goes: while there is none every write fails, as it does on a full disk. */
+function openFifo() {
   const fifo = join(testFolder('log'), 'sink')
   execFileSync('mkfifo', [fifo])
-  const open = () => openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK)
-  let reader = open()
+  const openReader = () => openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK)
+  // Without one the log could not be opened at all.
+  const reader = openReader()
   const log = createLog({ level: 'info', isPretty: false, descriptor: openSync(fifo, 'w'), nowMs: () => 0 })
   closeSync(reader)
-  // Nobody reads: every write fails, as it does on a full disk.
+  return { log, openReader }
+}
+
+test('B24: lines that a write loses are counted, and told of when writing works again', async () => {
+  const { log, openReader } = openFifo()
+  // Nobody reads.
   for (const round of [1, 2, 3]) {
     for (let i = 0; i < 100; i++) log.event('info', 'lost', { round })
     await log.flush()
   }
-  reader = open()
+  const reader = openReader()
   log.event('info', 'kept')
   await log.flush()
   assert.deepEqual(readLines(reader), [
@@ -153,15 +160,10 @@ test('B24: lines that a write loses are counted, and told of when writing works 
 })
 
 test('B24: what was lost last is told at the end, without another line', async () => {
-  const fifo = join(testFolder('log'), 'sink')
-  execFileSync('mkfifo', [fifo])
-  const open = () => openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK)
-  let reader = open()
-  const log = createLog({ level: 'info', isPretty: false, descriptor: openSync(fifo, 'w'), nowMs: () => 0 })
-  closeSync(reader)
+  const { log, openReader } = openFifo()
   log.event('info', 'lost')
   await log.flush()
-  reader = open()
+  const reader = openReader()
   await log.flush()
   assert.deepEqual(
     readLines(reader).map(({ event, lines }) => [event, lines]),
