@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 
 // npm test [folder or file …] [--option of node …]
@@ -17,19 +17,29 @@ const named = args.filter((arg) => !arg.startsWith('--'))
 /** No test comes near it, on the busiest machine; a file has ten minutes, and says what it was doing (test/support/watch.ts). */
 const testLimitMs = 120_000
 
+// Every file is a process, and many start the gateway or the command line as more: they share one run's compiled code
+// instead of stripping and compiling the same sources hundreds of times.
+const compiled = mkdtempSync(join(tmpdir(), 'triwire-compiled-'))
+
 const { status } = spawnSync(
   process.execPath,
   [
     '--test',
     '--test-reporter=spec',
-    '--test-concurrency=2',
+    // One more than there are cores: a file that waits for a deadline leaves its core to another.
+    `--test-concurrency=${availableParallelism() + 1}`,
     `--test-timeout=${testLimitMs}`,
     `--import=${new URL('../test/support/watch.ts', import.meta.url)}`,
     ...options,
     ...(named.length > 0 ? named : ['test']).map(toGlob),
   ],
-  { stdio: 'inherit', cwd: new URL('..', import.meta.url), env: { ...process.env, TRIWIRE_TEST_DIR: folder } },
+  {
+    stdio: 'inherit',
+    cwd: new URL('..', import.meta.url),
+    env: { ...process.env, TRIWIRE_TEST_DIR: folder, NODE_COMPILE_CACHE: compiled },
+  },
 )
+rmSync(compiled, { recursive: true })
 
 const left = readdirSync(folder, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile())
