@@ -71,6 +71,8 @@ export type TestOptions = {
   keepsAnswers?: boolean
   /** An upstream account that failed is left alone, by the gateway's time; else it is well again at the next request. */
   cools?: boolean
+  /** The bytes of request bodies that may be held at once. */
+  bodiesBytesMax?: number
   /** How often the store is looked at for what others changed in it. */
   pollMs?: number
 }
@@ -144,8 +146,9 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     return leapingMs
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
-  const load = { isShedding: false, stop() {} }
-  const server = await startServer({ config, ledger, log, nowMs, clockMs, load, memory })
+  const { bodiesBytesMax } = options
+  const load = { isShedding: false, isStrained: false, stop() {} }
+  const server = await startServer({ config, ledger, log, nowMs, clockMs, load, memory, bodiesBytesMax })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
     server.address.port,
