@@ -11,8 +11,11 @@ import type { CallRecord } from './record.ts'
 /** The token counter: never billed, not counted against the window, nothing sent to a model (spec 4.2, ruling R1). */
 export async function countTokens(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
   const identified = identify(gateway, call, record)
-  if (identified instanceof Promise) await identified
-  const body = new ClientBody(await call.readBody())
+  const { account } = identified instanceof Promise ? await identified : identified
+  const bytes = await call.readBody()
+  const turn = gateway.turns.take(account.id, bytes.length)
+  if (turn !== undefined) await turn
+  const body = new ClientBody(bytes)
   findModel(gateway.snapshots.current.config, body, record)
   readSessionId((name) => call.header(name))
   const wire = wires[call.wire]

@@ -5,6 +5,7 @@ import type { Throttle } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'
 import type { Readers } from './readers.ts'
 import type { Snapshots } from './snapshot.ts'
+import type { Turns } from './turns.ts'
 
 /** Every part that a walk needs; main builds it. */
 export type Gateway = {
@@ -24,6 +25,8 @@ export type Gateway = {
   lingering: Set<Ticking & { readonly isLingering: boolean }>
   /** Requests that are over for their client and read on for their usage (rulings C4, C12). */
   readers: Readers
+  /** Who begins when all cannot. */
+  turns: Turns
   /** True while new inference is turned away to keep what runs alive (reliability §7). */
   isShedding(): boolean
   sealer: Sealer

@@ -29,7 +29,10 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
   const { account } = key
   const entering = enter(gateway.admission, key)
   using entered = entering instanceof Promise ? await entering : entering
-  const body = new ClientBody(await call.readBody())
+  const bytes = await call.readBody()
+  const turn = gateway.turns.take(account.id, bytes.length)
+  if (turn !== undefined) await turn
+  const body = new ClientBody(bytes)
   const model = findModel(snapshot.config, body, record)
   const wire = wires[call.wire]
   const conversationKey = readConversationKey(wire, body, (name) => call.header(name))

@@ -8,6 +8,7 @@ import { type Gateway, tick } from '../gateway/gateway.ts'
 import { createReaders } from '../gateway/readers.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
+import { createTurns } from '../gateway/turns.ts'
 import { createAdmin } from '../http/admin.ts'
 import { createRouter } from '../http/routes.ts'
 import { createEdge, type EdgeRefusal } from '../http/server.ts'
@@ -87,7 +88,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     deliveries: new Set(),
     lingering: new Set(),
     readers: createReaders(),
-    isShedding: () => load.isShedding,
+    turns: createTurns({
+      // As with the load: it is the process's own time that is shared out.
+      clockMs: () => performance.now(),
+      soon: (act) => void setImmediate(act),
+      after: (ms, act) => void setTimeout(act, ms),
+    }),
+    isShedding: () => load.isShedding || gateway.turns.isLate,
     sealer,
     scopeKey,
     reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),
