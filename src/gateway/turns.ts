@@ -1,3 +1,5 @@
+import { failureTexts, GatewayError } from '../errors.ts'
+
 /** In one turn of the event loop requests are begun for so long; who comes then waits for his turn. */
 export const budgetMs = 5
 
@@ -13,8 +15,8 @@ const windowMs = 1_000
 /** So many starts are tried in one turn of the loop. */
 const startsPerTurn = 16
 
-/** An oldest waiter of this age means more work than can be done. */
-const lateMs = 5_000
+/** Who has waited so long is refused: his account asks for more than can be done, and his body is memory. */
+const patienceMs = 5_000
 
 export type TurnParts = {
   /** Monotonic milliseconds of the process itself. */
@@ -32,13 +34,15 @@ export type TurnParts = {
  * the last seconds comes first. While nothing is scarce it costs a look at the clock.
  */
 export type Turns = {
-  /** Undefined: now. Else resolves when it is this request's turn. @param bytes of its body */
+  /**
+   * Undefined: now. Else resolves when it is this request's turn.
+   * @param bytes of its body
+   * @throws GatewayError 429 when that did not come in `patienceMs`; only who asked for most waits so long
+   */
   take(accountId: string, bytes: number): Promise<void> | undefined
-  /** More is asked than can be begun, for seconds. */
-  readonly isLate: boolean
 }
 
-type Waiter = { accountId: string; bytes: number; sinceMs: number; begin: () => void }
+type Waiter = { accountId: string; bytes: number; sinceMs: number; begin: () => void; refuse: (why: Error) => void }
 
 export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
   /** When the first of this turn of the loop was begun; undefined in a turn that has begun none. */
@@ -50,13 +54,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
   let heavyStartMs: number | undefined
   let heavyFromMs = Number.NEGATIVE_INFINITY
   const used = createUsed()
-  return {
-    take,
-    get isLate() {
-      const nowMs = clockMs()
-      return [...waiting.values()].some(([first]) => nowMs - first!.sinceMs > lateMs)
-    },
-  }
+  return { take }
 
   function take(accountId: string, bytes: number): Promise<void> | undefined {
     const nowMs = clockMs()
@@ -69,9 +67,9 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
       note(accountId, bytes, nowMs)
       return undefined
     }
-    return new Promise((begin) => {
+    return new Promise((begin, refuse) => {
       const own = waiting.get(accountId)
-      const waiter = { accountId, bytes, sinceMs: nowMs, begin }
+      const waiter = { accountId, bytes, sinceMs: nowMs, begin, refuse }
       if (own) own.push(waiter)
       else waiting.set(accountId, [waiter])
       arm(nowMs)
@@ -102,11 +100,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
   /** Sees to it that somebody who waits is begun: in the next turn, or when the rest behind a heavy one is over. */
   function arm(nowMs: number): void {
     if (armed > 0 || waiting.size === 0) return
-    let count = 0
-    for (const own of waiting.values()) {
-      for (const { bytes } of own) if (mayBegin(bytes, nowMs)) count++
-      if (count >= startsPerTurn) break
-    }
+    const count = countReady(nowMs)
     if (count === 0 && heavyStartMs === undefined) {
       if (isResting) return
       isResting = true
@@ -116,7 +110,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
       })
       return
     }
-    armed = Math.min(Math.max(1, count), startsPerTurn)
+    armed = Math.max(1, count)
     let turnMs: number | undefined
     // Each in a callback of its own: what one begins is done before the next looks at the clock.
     for (let i = armed; i > 0; i--)
@@ -130,8 +124,25 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
       })
   }
 
+  function countReady(nowMs: number): number {
+    let count = 0
+    for (const own of waiting.values())
+      for (const { bytes } of own) if (mayBegin(bytes, nowMs) && ++count === startsPerTurn) return count
+    return count
+  }
+
+  /** An account's oldest is its first. */
+  function refuseOld(nowMs: number): void {
+    for (const [accountId, own] of waiting) {
+      while (own.length > 0 && nowMs - own[0]!.sinceMs > patienceMs)
+        own.shift()!.refuse(new GatewayError('rate_limit_exceeded', failureTexts.serviceFull))
+      if (own.length === 0) waiting.delete(accountId)
+    }
+  }
+
   /** The first of those who may begin whose account has asked for least. */
   function beginOne(nowMs: number): void {
+    refuseOld(nowMs)
     let best: Waiter | undefined
     let least = Number.POSITIVE_INFINITY
     for (const [accountId, own] of waiting) {

@@ -94,7 +94,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
       soon: (act) => void setImmediate(act),
       after: (ms, act) => void setTimeout(act, ms),
     }),
-    isShedding: () => load.isShedding || gateway.turns.isLate,
+    isShedding: () => load.isShedding,
     sealer,
     scopeKey,
     reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { GatewayError } from '../../src/errors.ts'
 import { budgetMs, createTurns, heavyBytes } from '../../src/gateway/turns.ts'
 
 /** A loop that is turned by hand. What is begun takes its time at once, as the walk of a request does. */
@@ -8,6 +9,7 @@ function createLoop() {
   let ready: (() => void)[] = []
   let timers: { atMs: number; act: () => void }[] = []
   const began: string[] = []
+  const refused: string[] = []
   const turns = createTurns({
     clockMs: () => nowMs,
     soon: (act) => void ready.push(act),
@@ -16,6 +18,7 @@ function createLoop() {
   return {
     turns,
     began,
+    refused,
     get nowMs() {
       return nowMs
     },
@@ -27,7 +30,7 @@ function createLoop() {
       }
       const turn = turns.take(account, bytes)
       if (turn === undefined) work()
-      else void turn.then(work)
+      else void turn.then(work, (error: GatewayError) => void refused.push(`${account}: ${error.code}`))
     },
     advance(ms: number): void {
       nowMs += ms
@@ -117,18 +120,20 @@ test('B20: behind a heavy body the next one waits as long as that took, and othe
   }
 })
 
-test('B20: requests that wait for seconds mean more work than can be done', async () => {
+test('B20: who has waited for seconds is refused, and nobody who came later', async () => {
   const loop = createLoop()
-  loop.ask('one', 20, heavyBytes + 1)
-  loop.ask('one', 20, heavyBytes + 1)
-  assert.equal(loop.turns.isLate, false)
-  loop.advance(5_001)
-  assert.equal(loop.turns.isLate, true)
+  for (let i = 0; i < 3; i++) loop.ask('one', 20, heavyBytes + 1)
+  loop.advance(3_000)
+  loop.ask('other', 20, heavyBytes + 1)
+  loop.advance(2_001)
+  await loop.turn()
+  await loop.turn()
+  assert.deepEqual(loop.refused, ['one: rate_limit_exceeded', 'one: rate_limit_exceeded'])
   while (!loop.isIdle) {
     await loop.turn()
     loop.advance(20)
   }
-  assert.equal(loop.turns.isLate, false)
+  assert.deepEqual(loop.began, ['one', 'other'])
 })
 
 test('B20: whatever comes in whatever order, everybody is begun once', async () => {
@@ -153,6 +158,6 @@ test('B20: whatever comes in whatever order, everybody is begun once', async () 
       await loop.turn()
       loop.advance(1)
     }
-    assert.equal(loop.began.length, asked)
+    assert.equal(loop.began.length + loop.refused.length, asked)
   }
 })
