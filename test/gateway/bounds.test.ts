@@ -121,14 +121,12 @@ test('R18 B25 of the envelopes in a request the last 1,000 are opened', () => {
   const opened: string[] = []
   const sealer = { isOurs: () => true, seal: () => '', unseal: (envelope: string) => void opened.push(envelope) }
   const gateway = { nowMs: () => 0, sealer } as unknown as Gateway
-  const call = { wire: 'messages', requestId: 'req_1', header: () => undefined } as unknown as Call
-  const content = Array.from({ length: 1_005 }, (_, i) => ({ type: 'thinking', thinking: 'x', signature: `tw1.${i}` }))
-  const messages = [
-    { role: 'user', content: 'Hi' },
-    { role: 'assistant', content },
-    { role: 'user', content: 'Hi' },
-  ]
-  const body = new ClientBody(Buffer.from(JSON.stringify({ ...asks.messages, messages })))
+  const call = { wire: 'responses', requestId: 'req_1', header: () => undefined } as unknown as Call
+  const reasoning = Array.from({ length: 1_005 }, (_, i) => {
+    return { type: 'reasoning', id: `rs_${i}`, summary: [], encrypted_content: `tw1.${i}` }
+  })
+  const input = [{ role: 'user', content: 'Hi' }, ...reasoning, { role: 'user', content: 'Hi' }]
+  const body = new ClientBody(Buffer.from(JSON.stringify({ ...asks.responses, input })))
   translate({ gateway, call, accountId: 'acct_1', model: modelOf('chat'), body, scopedKey: undefined })
   assert.deepEqual([opened.length, opened[0], opened.at(-1)], [1_000, 'tw1.5', 'tw1.1004'])
 })
