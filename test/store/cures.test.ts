@@ -31,7 +31,7 @@ test('F-S6 each failure that an operator can mend is told with the file and the 
   const cures = {
     5: 'is locked by another process: try again when it is done',
     8: 'cannot be written: check its owner and its file system',
-    10: 'cannot be read or written: check the disk',
+    10: 'cannot be read or written: check the disk, and that it has space',
     11: 'is damaged: restore a backup',
     13: 'cannot grow: the disk is full',
     14: 'cannot be opened: check its folder and its owner',
@@ -45,6 +45,8 @@ test('F-S6 each failure that an operator can mend is told with the file and the 
       (error) => error instanceof StoreError && error.message === `/a/store.db ${cure}` && error.cause === failure,
     )
   }
+  const synced = Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' })
+  assert.throws(() => explainErrors('/a/store.db', () => fail(synced)), new StoreError(`/a/store.db ${cures[10]}`))
   const other = Object.assign(new Error('from SQLite'), { errcode: 1 })
   assert.throws(() => explainErrors('/a/store.db', () => fail(other)), other)
   assert.equal(
