@@ -314,7 +314,7 @@ async function failSyncs(server: ChildProcess): Promise<Broken> {
   return {
     async start(start) {
       // The tracer as its grandchild, so that the server is the process that is known.
-      const started = await start(['strace', '-D', ...options])
+      const started = await start(['strace', '-D', '-I', '2', ...options])
       end = () => void process.kill(tracerOf(started.child), 'SIGTERM')
       tracer.kill('SIGTERM')
       return started

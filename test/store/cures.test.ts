@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { explainErrors, openDatabase, resultCode, StoreError, transact } from '../../src/store/sqlite/open.ts'
+import { refuseNarrowDisk } from '../../src/store/sqlite/place.ts'
 import { testFolder } from '../support/folder.ts'
 
 const newPath = () => join(testFolder('cures'), 'deep', 'triwire.db')
@@ -52,6 +53,16 @@ test('F-S6 each failure that an operator can mend is told with the file and the 
   assert.equal(
     explainErrors('/a/store.db', () => 7),
     7,
+  )
+})
+
+test('C13 a disk without room for debits is a full one, though a page may still find its place', () => {
+  const space = (bavail: number, blocks = 1_000) => refuseNarrowDisk('/a', () => ({ bavail, blocks, bsize: 4_096 }))
+  space(64)
+  space(0, 0)
+  assert.throws(
+    () => space(63),
+    (error) => resultCode(error) === 13 && /258048 bytes are left/.test(String(error)),
   )
 })
 
