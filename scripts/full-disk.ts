@@ -86,7 +86,17 @@ async function runAll(rounds: number, mount: string): Promise<void> {
   )
   console.log('|---|---|---|---|---|---|---|---|---|---|')
   for (const moment of Object.keys(moments) as Moment[]) {
-    const sums: Sums = { refused: 0, answered: 0, cut: 0, booked: 0, returned: 0, lost: 0, serving: 0, admitted: 0, findings: [] }
+    const sums: Sums = {
+      refused: 0,
+      answered: 0,
+      cut: 0,
+      booked: 0,
+      returned: 0,
+      lost: 0,
+      serving: 0,
+      admitted: 0,
+      findings: [],
+    }
     for (let round = 0; round < rounds; round++) await runRound(moment, join(mount, `${round}`), sums)
     const { refused, answered, cut, booked, returned, lost, serving, admitted, findings } = sums
     const cells = [moment, refused, answered, cut, booked, returned, lost, serving, admitted, findings.length]
@@ -141,13 +151,7 @@ async function runRound(moment: Moment, folder: string, sums: Sums): Promise<voi
   rmSync(folder, { recursive: true })
 }
 
-function count(
-  folder: string,
-  lines: readonly string[],
-  told: readonly Told[],
-  cut: number,
-  sums: Sums,
-): void {
+function count(folder: string, lines: readonly string[], told: readonly Told[], cut: number, sums: Sums): void {
   const store = openStore(join(folder, 'triwire.db'))
   const refused = told.filter(({ status }) => status === 500)
   const answered = told.filter(({ status }) => status === 200)
