@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
+import { filler, type Shape, shapes } from '../support/agent-shapes.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 
 /*
@@ -9,31 +10,6 @@ import { startTestGateway, type TestGateway, testModel } from '../support/gatewa
  * does (A2, T5). Each plays a task as a real one was seen to (clients/unnamed.ts): the lengths of its system prompt, of its
  * tools, of the task and of the results are those of that agent, in characters.
  */
-
-type Shape = { system: number; tools: number[]; task: number; results: number[][] }
-
-const shapes: Record<string, Shape> = {
-  'droid 0.215.0': {
-    system: 4181,
-    tools: [1142, 752, 3674, 966, 3019, 1468, 545, 1276, 525, 1312, 405, 2143, 3390],
-    task: 8191,
-    results: [[160, 160], [142], [105], [158], [142, 143]],
-  },
-  'cn 1.5.47': {
-    system: 1378,
-    tools: [227, 312, 206, 674, 260, 586, 427, 837, 1542, 155, 463],
-    task: 33,
-    results: [[146, 147], [106], [154], [126], [110, 111]],
-  },
-  'cline 3.0.65': {
-    system: 5252,
-    tools: [2163, 1398, 2115, 2631],
-    task: 286,
-    results: [[240, 241], [172], [195], [201], [184, 185]],
-  },
-}
-
-const filler = (characters: number) => 'word '.repeat(Math.ceil(characters / 5)).slice(0, characters)
 
 type Play = (gateway: TestGateway, shape: Shape, headers: Record<string, string>) => Promise<void>
 
