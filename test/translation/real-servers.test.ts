@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { resolveProfile } from '../../src/catalog/profiles.ts'
 import { llamaCpp } from '../support/recorded.ts'
 import { accumulate } from './clients.ts'
 import { pump, pumpJson, type Told, type WireName, wires } from './pump.ts'
+import { translate } from './support/exchange.ts'
 import {
   added,
   argumentsDelta,
@@ -215,6 +217,59 @@ for (const [what, script, blocks] of disordered) {
       const { text, outcome, ...rest } = pump(client, 'responses', told)
       assert.deepEqual(blocksOf({ text, outcome, ...rest }), blocks)
       assert.deepEqual(wires[client].check(text), [])
+    }
+  })
+}
+
+const stops = ['a', 'b', 'c', 'd', 'e', 'f']
+const tool = { type: 'object', properties: {} }
+
+test('R-STOP max_stops holds on messages upstreams too: what vLLM does not take is enforced here', () => {
+  const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], stop: stops }
+  const profile = resolveProfile('messages', 'vllm')
+  const { body: sent, encoded } = translate('chat', 'messages', body, { profile })
+  assert.deepEqual(sent.stop_sequences, stops.slice(0, 4))
+  assert.deepEqual(encoded.localStops, stops.slice(4))
+})
+
+for (const to of ['chat', 'messages'] as const) {
+  test(`T9 strictness that a ${to} model does not take is a listed loss, and goes where it takes it`, () => {
+    const tools = [{ type: 'function', name: 'f', parameters: tool, strict: true }]
+    const body = { model: 'm', input: 'Hi', tools }
+    const told = translate('responses', to, body)
+    assert.deepEqual(
+      told.encoded.losses.filter(({ field }) => field === 'tools.strict').map(({ what }) => what),
+      ['dropped'],
+    )
+    assert.doesNotMatch(told.text, /"strict"/)
+    const taken = translate('responses', to, body, { profile: { accepts: new Set(['strict']) } })
+    assert.deepEqual(taken.encoded.losses, [])
+    assert.match(taken.text, /"strict":true/)
+    const unstrict = translate('responses', to, { ...body, tools: [{ ...tools[0], strict: false }] })
+    assert.deepEqual(unstrict.encoded.losses, [])
+  })
+}
+
+/** By which words a server is told not to reason. */
+const switchedOff: [name: string, wire: WireName, sent: object][] = [
+  ['vllm', 'chat', { reasoning_effort: 'none' }],
+  ['vllm', 'messages', { thinking: { type: 'disabled' } }],
+  ['vllm', 'responses', { reasoning: { effort: 'none' } }],
+  ['llama-cpp', 'chat', { reasoning_effort: 'none' }],
+]
+
+for (const [name, wire, sent] of switchedOff) {
+  test(`R-THINK reasoning that is switched off reaches ${name} on ${wire}`, () => {
+    const profile = resolveProfile(wire, name)
+    const asks: [WireName, object][] = [
+      ['messages', { max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], thinking: { type: 'disabled' } }],
+      ['chat', { messages: [{ role: 'user', content: 'Hi' }], reasoning_effort: 'none' }],
+      ['responses', { input: 'Hi', reasoning: { effort: 'none' } }],
+    ]
+    for (const [from, body] of asks) {
+      if (from === wire) continue
+      const { body: told } = translate(from, wire, { model: 'm', ...body }, { profile })
+      for (const [field, value] of Object.entries(sent)) assert.deepEqual(told[field], value, from)
     }
   })
 }
