@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { WireName } from '../src/catalog/model.ts'
+import type { Ask } from './client.ts'
+import { modelIds, silenceMs } from './gateway.ts'
+import type { ModelServer } from './llama-cpp.ts'
+import { sayings } from './model/tiny-model.ts'
+import { openTrial, type Side } from './trial.ts'
+
+/** What is done to the server, or asked of all of it at once, on one pair. */
+export type ServerFault = {
+  name: string
+  run(on: { server: ModelServer; side: Side; clientWire: WireName; modelWire: WireName }): Promise<void>
+}
+
+const greeting: Ask = { turns: [{ by: 'user', text: 'Good morning' }] }
+/** Three seconds and more of an answer. */
+const endless: Ask = { turns: [{ by: 'user', text: '@loop please' }], cap: 2000 }
+/** In this time an answer has begun, in ms. */
+const begunMs = 500
+
+type Pair = Parameters<ServerFault['run']>[0]
+
+const open = ({ side, clientWire, modelWire }: Pair, isStreamed: boolean, what: string) =>
+  openTrial(side, clientWire, modelWire, isStreamed, what)
+
+async function greets(pair: Pair, what: string): Promise<void> {
+  for (const isStreamed of [false, true]) {
+    assert.equal((await open(pair, isStreamed, what).ask(greeting)).text.trim(), sayings.greeting)
+  }
+}
+
+export const serverFaults: readonly ServerFault[] = [
+  {
+    name: 'it refuses our key',
+    async run(pair) {
+      const { status, text } = await open(pair, false, 'wrong key').refusal(greeting, modelIds.locked(pair.modelWire))
+      assert.equal(status, 503)
+      assert.doesNotMatch(text, /api.?key|unauthori[sz]ed/i)
+    },
+  },
+  {
+    name: 'more requests than it has slots',
+    async run(pair) {
+      const asks = Array.from({ length: 10 }, (_, n) => open(pair, n % 2 === 0, 'full queue').ask(greeting))
+      for (const { text } of await Promise.all(asks)) assert.equal(text.trim(), sayings.greeting)
+    },
+  },
+  {
+    name: 'its client leaves',
+    async run(pair) {
+      const leaving = new AbortController()
+      const asked = open(pair, true, 'left').ask({ ...endless, signal: leaving.signal })
+      setTimeout(() => leaving.abort(), begunMs)
+      await assert.rejects(asked)
+      await greets(pair, 'after a client left')
+    },
+  },
+  {
+    name: 'killed in a stream, away, and started again',
+    async run(pair) {
+      const cut = open(pair, true, 'killed').ask(endless)
+      const isCut = assert.rejects(cut, 'an answer of half the length was told as whole')
+      await pause(begunMs)
+      await pair.server.stop('SIGKILL')
+      await isCut
+      const { status, text } = await open(pair, false, 'away').refusal(greeting)
+      assert.equal(status, 502)
+      assert.match(text, /connection/)
+      await pair.server.start()
+      await greets(pair, 'started again')
+    },
+  },
+  {
+    name: 'frozen',
+    async run(pair) {
+      const cut = open(pair, true, 'frozen').ask(endless)
+      const isCut = assert.rejects(cut, 'an answer of half the length was told as whole')
+      await pause(begunMs)
+      pair.server.signal('SIGSTOP')
+      try {
+        const startedMs = performance.now()
+        const { status } = await open(pair, false, 'frozen').refusal(greeting)
+        await isCut
+        assert.equal(status, 502)
+        assert.ok(performance.now() - startedMs < 2 * silenceMs, 'it was waited for too long')
+      } finally {
+        pair.server.signal('SIGCONT')
+      }
+      await greets(pair, 'thawed')
+    },
+  },
+  {
+    name: 'restarted while nobody asks',
+    async run(pair) {
+      await greets(pair, 'before a restart')
+      await pair.server.stop('SIGTERM')
+      await pair.server.start()
+      await greets(pair, 'behind a restart')
+    },
+  },
+]
