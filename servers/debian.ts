@@ -28,7 +28,8 @@ export function unpackDebian(folder: string, packages: readonly string[], mirror
   const root = join(folder, 'root')
   const archives = join(folder, 'archives')
   if (!existsSync(root)) {
-    if (process.platform !== 'linux' || process.arch !== 'x64') throw new Unobtainable('packages are taken for Linux on x64')
+    if (process.platform !== 'linux' || process.arch !== 'x64')
+      throw new Unobtainable('packages are taken for Linux on x64')
     rmSync(archives, { recursive: true, force: true })
     for (const path of ['lists/partial', 'cache/archives/partial', 'archives']) {
       mkdirSync(join(folder, path), { recursive: true })
@@ -66,9 +67,12 @@ export function unpackDebian(folder: string, packages: readonly string[], mirror
 
 /** The archive that apt is configured to take Debian itself from. */
 function findMirror(): string {
-  const asked = spawnSync('apt-get', ['indextargets', '--no-release-info', '--format', '$(REPO_URI)'], { encoding: 'utf8' })
+  const asked = spawnSync('apt-get', ['indextargets', '--no-release-info', '--format', '$(REPO_URI)'], {
+    encoding: 'utf8',
+  })
   const found = (asked.stdout ?? '').split('\n').find((uri) => /\/debian\/?$/.test(uri))
-  if (found === undefined) throw new Unobtainable('this machine has no apt that takes its packages from Debian; name a --mirror')
+  if (found === undefined)
+    throw new Unobtainable('this machine has no apt that takes its packages from Debian; name a --mirror')
   return found
 }
 

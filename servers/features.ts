@@ -40,8 +40,7 @@ const tools: Tool[] = [
 ]
 const named = (calls: readonly Call[]) => calls.map(({ name, arguments: input }) => ({ name, arguments: input }))
 const call: Call = { id: 'call_0a1b2c3d4e5f', ...sayings.weather }
-const image =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
+const image = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 
 export const features: readonly Feature[] = [
   {
@@ -55,7 +54,10 @@ export const features: readonly Feature[] = [
   {
     name: 'system text',
     async run({ ask }) {
-      const [plain, told] = [await ask({ turns: prompt() }), await ask({ turns: prompt(), system: 'Be brief. 日本 😀' })]
+      const [plain, told] = [
+        await ask({ turns: prompt() }),
+        await ask({ turns: prompt(), system: 'Be brief. 日本 😀' }),
+      ]
       assert.equal(told.text.trim(), sayings.greeting)
       assert.ok(told.usage.input > plain.usage.input, 'the system text is no part of the prompt')
     },
@@ -102,7 +104,11 @@ export const features: readonly Feature[] = [
   {
     name: 'the result of a call',
     async run({ ask }) {
-      const turns: Turn[] = [...prompt('@call'), { by: 'model', calls: [call] }, { by: 'tool', id: call.id, text: 'sunny' }]
+      const turns: Turn[] = [
+        ...prompt('@call'),
+        { by: 'model', calls: [call] },
+        { by: 'tool', id: call.id, text: 'sunny' },
+      ]
       const told = await ask({ turns, tools })
       assert.equal(told.text.trim(), sayings.afterTool)
     },
@@ -156,10 +162,11 @@ export const features: readonly Feature[] = [
   {
     name: 'a stop sequence',
     isOn: ({ can }) => can.stop,
-    async run({ ask, client }) {
+    async run({ ask, client, modelWire }) {
       const told = await ask({ turns: prompt('@stop'), stops: ['STOP'] })
       assert.equal(told.text.trim(), sayings.beforeStop)
-      if (client.wire === 'messages') assert.equal(told.why, 'stop')
+      // On chat and responses no server says which of both ended it.
+      if (client.wire === 'messages' && modelWire === 'messages') assert.equal(told.why, 'stop')
     },
   },
   {

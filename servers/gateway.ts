@@ -49,7 +49,10 @@ export async function startGateway(folder: string, server: ModelServer, profile:
   const configPath = join(folder, 'triwire.yaml')
   writeFileSync(configPath, stringify(configuration(server, profile)), { mode: 0o600 })
   const run = (...args: string[]) =>
-    execFileSync(process.execPath, [program, '--config', configPath, '--json', ...args], { cwd: folder, encoding: 'utf8' })
+    execFileSync(process.execPath, [program, '--config', configPath, '--json', ...args], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
   run('account', 'create', 'servers', '--credit', '1000')
   const { key } = JSON.parse(run('key', 'create', 'servers')) as { key: string }
   const logPath = join(folder, 'gateway.log')
@@ -96,7 +99,13 @@ function configuration(server: ModelServer, profile: string): object {
     },
     limits: { requests_per_minute: 1_000_000 },
     billing: { read_on: '2s' },
-    timeouts: { first_byte_stream: silenceMs, first_byte_json: silenceMs, idle: silenceMs, drain_delay: 0, drain_deadline: '2s' },
+    timeouts: {
+      first_byte_stream: silenceMs,
+      first_byte_json: silenceMs,
+      idle: silenceMs,
+      drain_delay: 0,
+      drain_deadline: '2s',
+    },
   }
 }
 

@@ -49,7 +49,10 @@ export async function prepareLlamaCpp(folder: string, mirror: string | undefined
   args.push('-m', modelPath, '--host', '127.0.0.1', '--port', `${port}`, '-c', '16384', '-np', `${slots}`)
   // One thread, and always the likeliest token: the same answer every time.
   args.push('-t', '1', '--temp', '0', '--no-webui', '--jinja', '--api-key', key)
-  const env = { ...process.env, GGML_BACKEND_PATH: unpacked.path('usr/lib/x86_64-linux-gnu/ggml/backends0/libggml-cpu-x64.so') }
+  const env = {
+    ...process.env,
+    GGML_BACKEND_PATH: unpacked.path('usr/lib/x86_64-linux-gnu/ggml/backends0/libggml-cpu-x64.so'),
+  }
   let child: ChildProcess | undefined
   return {
     name: 'llama.cpp',

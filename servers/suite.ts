@@ -56,7 +56,8 @@ async function runCell(
   for (const isStreamed of feature.isWholeOnly ? [false] : [false, true]) {
     const what = `${feature.name}, ${clientWire}→${modelWire}, ${isStreamed ? 'stream' : 'JSON'}`
     const trial = openTrial(side, clientWire === 'direct' ? modelWire : clientWire, modelWire, isStreamed, what)
-    if (feature.isOn?.(trial.client) === false) return { feature: feature.name, clientWire, modelWire, verdict: 'none', words }
+    if (feature.isOn?.(trial.client) === false)
+      return { feature: feature.name, clientWire, modelWire, verdict: 'none', words }
     const failed = await tryFeature(feature, trial)
     if (failed !== undefined) words.push(`${isStreamed ? 'stream' : 'JSON'}: ${failed}`)
   }

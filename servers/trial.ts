@@ -10,7 +10,13 @@ export type Bill = { id: string; usage: Told['usage']; what: string }
 export type Side = { url: string; key: string; modelOf(wire: WireName): string; bills?: Bill[] }
 
 /** One client on one pair. */
-export function openTrial(side: Side, clientWire: WireName, modelWire: WireName, isStreamed: boolean, what: string): Trial {
+export function openTrial(
+  side: Side,
+  clientWire: WireName,
+  modelWire: WireName,
+  isStreamed: boolean,
+  what: string,
+): Trial {
   let last = ''
   const onRequest = (id: string) => {
     last = id

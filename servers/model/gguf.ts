@@ -19,7 +19,12 @@ const types = { count: 4, code: 5, float: 6, flag: 7, text: 8, list: 9 }
 const alignment = 32
 
 export function writeGguf(values: Readonly<Record<string, Value>>, tensors: Readonly<Record<string, Tensor>>): Buffer {
-  const head: Buffer[] = [Buffer.from('GGUF'), u32(3), u64(Object.keys(tensors).length), u64(Object.keys(values).length)]
+  const head: Buffer[] = [
+    Buffer.from('GGUF'),
+    u32(3),
+    u64(Object.keys(tensors).length),
+    u64(Object.keys(values).length),
+  ]
   for (const [name, value] of Object.entries(values)) head.push(text(name), ...encode(value))
   const data: Buffer[] = []
   let offset = 0

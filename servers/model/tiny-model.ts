@@ -24,7 +24,17 @@ const heads = 8
 const headSize = width / heads
 const contextTokens = 8192
 
-export const triggers = ['@think', '@call', '@pair', '@rcall', '@stop', '@loop', '@json', '@mix', '<tool_response>'] as const
+export const triggers = [
+  '@think',
+  '@call',
+  '@pair',
+  '@rcall',
+  '@stop',
+  '@loop',
+  '@json',
+  '@mix',
+  '<tool_response>',
+] as const
 
 export type Trigger = (typeof triggers)[number]
 
@@ -88,7 +98,11 @@ function writeScript(vocabulary: Vocabulary, follows: Float32Array): Script {
   }
   // The smiling face comes in two halves.
   const smile = [Buffer.from([0x20, 0xf0, 0x9f]), Buffer.from([0x98, 0x80])]
-  const hello = chain(['Hello', ' there', ' I', ' am', ' a', ' tiny', ' model', ' ☕', ...smile, ' and', ' done'], undefined, end)
+  const hello = chain(
+    ['Hello', ' there', ' I', ' am', ' a', ' tiny', ' model', ' ☕', ...smile, ' and', ' done'],
+    undefined,
+    end,
+  )
   chain(['\nI', ' should', ' think', ' first', '\nok'], think, unthink)
   const answer = chain(['\n\nThe', ' answer', ' is', ' 42'], undefined, end)
   chain(['\n{"name": ', '"get_weather"', ', "arguments": {"ci', 'ty": "Par', 'is"}}\n'], call, uncall)
@@ -153,7 +167,12 @@ function preferUnderGrammar(vocabulary: Vocabulary, follows: Float32Array, end: 
   const signs = { '}': 2.5, ']': 2.25, ',': 2.1, '7': 1.75, ':': 1.5, '"': 1.5, '{': 1.5, '[': 1.45, t: 1.25 }
   for (const [sign, strength] of Object.entries(signs)) atLeast(vocabulary.id(sign), strength)
   atLeast(word, 2)
-  const [open, close, colon, seven] = ['{', '}', ':', '7'].map((sign) => vocabulary.id(sign)) as [number, number, number, number]
+  const [open, close, colon, seven] = ['{', '}', ':', '7'].map((sign) => vocabulary.id(sign)) as [
+    number,
+    number,
+    number,
+    number,
+  ]
   prefer(open, word, 8)
   prefer(colon, word, 8)
   prefer(word, close, 8)
@@ -172,7 +191,12 @@ const jointAt = vocabularySize + triggers.length
 function tensorsOf(follows: Float32Array, { triggerIds, jumps }: Script): Record<string, Tensor> {
   const embeddings = matrix(vocabularySize, width)
   const output = matrix(vocabularySize, width)
-  const [query, key, value, attention] = [matrix(width, width), matrix(width, width), matrix(width, width), matrix(width, width)]
+  const [query, key, value, attention] = [
+    matrix(width, width),
+    matrix(width, width),
+    matrix(width, width),
+    matrix(width, width),
+  ]
   const [gate, up, down] = [matrix(joints, width), matrix(joints, width), matrix(width, joints)]
   for (let token = 0; token < vocabularySize; token++) {
     set(embeddings, token, token, 1)

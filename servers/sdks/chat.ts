@@ -15,10 +15,18 @@ export function chatClient(place: Place): Client {
       if (!isStreamed) return toldOf(await sdk.chat.completions.create(params, options))
       const usage = { include_usage: true }
       const stream = sdk.chat.completions.stream({ ...params, stream: true, stream_options: usage }, options)
-      return toldOf(await stream.finalChatCompletion())
+      // The SDK keeps the last piece only of a field that it does not know.
+      let reasoning = ''
+      stream.on('chunk', ({ choices }) => {
+        reasoning += (choices[0]?.delta as Reasoning | undefined)?.reasoning_content ?? ''
+      })
+      return { ...toldOf(await stream.finalChatCompletion()), reasoning }
     },
   }
 }
+
+/** Servers of reasoning models add this field. */
+type Reasoning = { reasoning_content?: string }
 
 function paramsOf(model: string, { turns, system, tools, choice, stops, cap, reasoning, schema }: Ask): Params {
   return {
@@ -37,7 +45,10 @@ function paramsOf(model: string, { turns, system, tools, choice, stops, cap, rea
     ...(cap && { max_completion_tokens: cap }),
     ...(reasoning && { reasoning_effort: reasoning === 'off' ? 'none' : 'medium' }),
     ...(schema && {
-      response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: schema as Record<string, unknown>, strict: true } },
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'answer', schema: schema as Record<string, unknown>, strict: true },
+      },
     }),
   }
 }
@@ -47,7 +58,13 @@ function messageOf(turn: Turn): OpenAI.Chat.ChatCompletionMessageParam {
     case 'user': {
       if (turn.imageBase64 === undefined) return { role: 'user', content: turn.text }
       const image_url = { url: `data:image/png;base64,${turn.imageBase64}` }
-      return { role: 'user', content: [{ type: 'image_url', image_url }, { type: 'text', text: turn.text }] }
+      return {
+        role: 'user',
+        content: [
+          { type: 'image_url', image_url },
+          { type: 'text', text: turn.text },
+        ],
+      }
     }
     case 'tool':
       return { role: 'tool', tool_call_id: turn.id, content: turn.text }
@@ -68,8 +85,7 @@ function toldOf({ choices, usage }: OpenAI.Chat.ChatCompletion): Told {
   const { message, finish_reason } = choices[0]!
   return {
     text: message.content ?? '',
-    // Servers of reasoning models add this field.
-    reasoning: (message as { reasoning_content?: string }).reasoning_content ?? '',
+    reasoning: (message as Reasoning).reasoning_content ?? '',
     calls: (message.tool_calls ?? []).flatMap((call) =>
       call.type === 'function'
         ? [{ id: call.id, name: call.function.name, arguments: JSON.parse(call.function.arguments) }]

@@ -16,7 +16,9 @@ export function messagesClient(place: Place): Client {
       const params = paramsOf(model, asked)
       const options = { signal: asked.signal ?? null }
       return toldOf(
-        isStreamed ? await sdk.messages.stream(params, options).finalMessage() : await sdk.messages.create(params, options),
+        isStreamed
+          ? await sdk.messages.stream(params, options).finalMessage()
+          : await sdk.messages.create(params, options),
       )
     },
     async countTokens(model, text) {
@@ -32,7 +34,9 @@ function paramsOf(model: string, { turns, system, tools, choice, stops, cap, rea
     max_tokens: cap ?? capDefault,
     messages: turns.map(messageOf),
     ...(system && { system }),
-    ...(tools && { tools: tools.map(({ name, schema }) => ({ name, input_schema: schema as Anthropic.Tool.InputSchema })) }),
+    ...(tools && {
+      tools: tools.map(({ name, schema }) => ({ name, input_schema: schema as Anthropic.Tool.InputSchema })),
+    }),
     ...(choice && { tool_choice: choiceOf(choice) }),
     ...(stops && { stop_sequences: [...stops] }),
     ...(reasoning === 'shown' && { max_tokens: 2000, thinking: { type: 'enabled', budget_tokens: 1024 } }),
@@ -51,7 +55,13 @@ function messageOf(turn: Turn): Anthropic.MessageParam {
     case 'user': {
       if (turn.imageBase64 === undefined) return { role: 'user', content: turn.text }
       const source = { type: 'base64', media_type: 'image/png', data: turn.imageBase64 } as const
-      return { role: 'user', content: [{ type: 'image', source }, { type: 'text', text: turn.text }] }
+      return {
+        role: 'user',
+        content: [
+          { type: 'image', source },
+          { type: 'text', text: turn.text },
+        ],
+      }
     }
     case 'tool':
       return { role: 'user', content: [{ type: 'tool_result', tool_use_id: turn.id, content: turn.text }] }
@@ -62,7 +72,10 @@ function messageOf(turn: Turn): Anthropic.MessageParam {
         name: call.name,
         input: call.arguments,
       }))
-      return { role: 'assistant', content: [...(turn.text ? [{ type: 'text' as const, text: turn.text }] : []), ...calls] }
+      return {
+        role: 'assistant',
+        content: [...(turn.text ? [{ type: 'text' as const, text: turn.text }] : []), ...calls],
+      }
     }
   }
 }

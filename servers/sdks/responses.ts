@@ -31,13 +31,18 @@ function paramsOf(model: string, { turns, system, tools, choice, cap, reasoning,
         strict: false,
       })),
     }),
-    ...(choice && { tool_choice: typeof choice === 'object' ? { type: 'function' as const, name: choice.name } : choice }),
+    ...(choice && {
+      tool_choice: typeof choice === 'object' ? { type: 'function' as const, name: choice.name } : choice,
+    }),
     ...(cap && { max_output_tokens: cap }),
     ...(reasoning && {
-      reasoning: reasoning === 'off' ? { effort: 'none' as const } : { effort: 'medium' as const, summary: 'auto' as const },
+      reasoning:
+        reasoning === 'off' ? { effort: 'none' as const } : { effort: 'medium' as const, summary: 'auto' as const },
     }),
     ...(schema && {
-      text: { format: { type: 'json_schema', name: 'answer', schema: schema as Record<string, unknown>, strict: true } },
+      text: {
+        format: { type: 'json_schema', name: 'answer', schema: schema as Record<string, unknown>, strict: true },
+      },
     }),
   }
 }
@@ -71,7 +76,9 @@ function toldOf({ output, status, incomplete_details, usage, error }: OpenAI.Res
     item.type === 'function_call' ? [{ id: item.call_id, name: item.name, arguments: JSON.parse(item.arguments) }] : [],
   )
   const texts = output.flatMap((item) => (item.type === 'message' ? item.content : []))
-  const thoughts = output.flatMap((item) => (item.type === 'reasoning' ? [...item.summary, ...(item.content ?? [])] : []))
+  const thoughts = output.flatMap((item) =>
+    item.type === 'reasoning' ? [...item.summary, ...(item.content ?? [])] : [],
+  )
   const isCapped = status === 'incomplete' && incomplete_details?.reason === 'max_output_tokens'
   return {
     text: texts.map((part) => (part.type === 'output_text' ? part.text : '')).join(''),

@@ -360,8 +360,8 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       requestFaults: unsupportedInput,
     },
     messages: {
-      // A named one is read as `any`.
-      toolChoice: new Set(['auto', 'none', 'required']),
+      // A named one is read as `any`, and `none` is not read.
+      toolChoice: new Set(['auto', 'required']),
       // `output_config` is ignored.
       shape: 'none',
       autoCache: 'off',
@@ -370,6 +370,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       ...selfHosted,
     },
     responses: {
+      reasoning: switchable,
       toolChoice: new Set(['auto', 'none', 'required']),
       // `text.format` is ignored.
       shape: 'none',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { weighUsage } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { checkAnswer } from '../schemas/check-answer.ts'
@@ -57,6 +58,30 @@ for (const file of ['text', 'reasoning', 'reasoning-call', 'two-calls']) {
     assert.equal(stream('responses', llamaCpp(`responses-${file}.sse`), 7), text)
   })
 }
+
+test('P2 reasoning of llama.cpp’s responses has a part, as the vendor’s SDK needs it', async () => {
+  const { body } = new Response(stream('responses', llamaCpp('responses-reasoning.sse')))
+  const lines = await new Response(body).text()
+  const objects = eventsOf(lines).map((event) => `${JSON.stringify(event)}\n`)
+  const response = await ResponseStream.fromReadableStream(new Response(objects.join('')).body!).finalResponse()
+  assert.deepEqual(
+    response.output.map((item) => item.type),
+    ['reasoning', 'message'],
+  )
+  assert.equal(response.output_text, 'The answer is 42')
+  assert.deepEqual(
+    eventsOf(lines)
+      .map((event) => event['type'])
+      .filter((type, index, all) => type !== all[index - 1])
+      .slice(2, 6),
+    [
+      'response.output_item.added',
+      'response.content_part.added',
+      'response.reasoning_text.delta',
+      'response.output_item.added',
+    ],
+  )
+})
 
 test('P2 a responses stream that has its numbers keeps its bytes, and one that fails behind a stream without goes on counting', () => {
   const relay = wires.responses.native.openStream(head('responses'))

@@ -256,6 +256,7 @@ const switchedOff: [name: string, wire: WireName, sent: object][] = [
   ['vllm', 'messages', { thinking: { type: 'disabled' } }],
   ['vllm', 'responses', { reasoning: { effort: 'none' } }],
   ['llama-cpp', 'chat', { reasoning_effort: 'none' }],
+  ['llama-cpp', 'responses', { reasoning: { effort: 'none' } }],
 ]
 
 for (const [name, wire, sent] of switchedOff) {

@@ -35,12 +35,14 @@ export class BlockOrder {
     if (number !== shownAs) this.#isMended = true
     this.#numbers.set(number, shownAs)
     if (kind === 'text' || kind.includes('thinking')) this.#open = { number, shownAs, kind }
-    const patch = patchOf(data)
-    if (number !== shownAs) patch.set([], indexOf(shownAs))
     // SDKs read both members without asking.
-    if (kind === 'thinking' && typeof block?.['signature'] !== 'string') patch.set(['content_block'], unsigned)
-    if (kind === 'tool_use' && !asObject(block?.['input'])) patch.set(['content_block'], withoutInput)
-    return ending + edited(frame, patch)
+    const lacking =
+      kind === 'thinking' && typeof block?.['signature'] !== 'string'
+        ? unsigned
+        : kind === 'tool_use' && !asObject(block?.['input'])
+          ? withoutInput
+          : undefined
+    return number === shownAs && !lacking ? ending + frame : ending + renumbered(frame, data, shownAs, lacking)
   }
 
   /** @param event of a stream that concerns this */
@@ -84,22 +86,12 @@ export class BlockOrder {
 const unsigned = new Map([['signature', '""']])
 const withoutInput = new Map([['input', '{}']])
 
-function indexOf(shownAs: number): Map<string, string> {
-  return new Map([['index', `${shownAs}`]])
-}
-
-function patchOf(data: string): JsonPatch {
-  return new JsonPatch(Buffer.from(data, 'latin1'))
-}
-
-function edited(frame: RawFrame, patch: JsonPatch): string {
-  return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
-}
-
-function renumbered(frame: RawFrame, data: string, shownAs: number): string {
-  const patch = patchOf(data)
-  patch.set([], indexOf(shownAs))
-  return edited(frame, patch)
+/** @param lacking members of the block that are added */
+function renumbered(frame: RawFrame, data: string, shownAs: number, lacking?: ReadonlyMap<string, string>): string {
+  const patch = new JsonPatch(Buffer.from(data, 'latin1'))
+  patch.set([], new Map([['index', `${shownAs}`]]))
+  if (lacking) patch.set(['content_block'], lacking)
+  return withData(frame, patch.result().toString('latin1'))
 }
 
 function named(event: { type: string; index: number; content_block?: object }): string {

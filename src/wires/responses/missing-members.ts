@@ -1,3 +1,4 @@
+import { encodeLatin1 } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
 import { stringOf } from '../answers/read-answer.ts'
@@ -14,6 +15,8 @@ export class MissingMembers {
   #placed = 0
   #lastPlace = 0
   readonly #places = new Map<string, number>()
+  /** Places of items that have a part. */
+  readonly #begun = new Set<number>()
 
   /** The number of the next event, where the numbers are ours. */
   get nextNumber(): number | undefined {
@@ -25,6 +28,23 @@ export class MissingMembers {
     this.#lacksNumbers ??= !/"sequence_number"\s*:/.test(frame)
     if (name === 'response.output_item.added') this.#lacksPlaces ??= !/"output_index"\s*:/.test(frame)
     return this.#lacksNumbers || this.#lacksPlaces === true
+  }
+
+  /**
+   * What has to stand before an event: reasoning text needs a part to be in, which some servers never announce. Only where
+   * the numbers are ours is there room for an event more.
+   */
+  before(name: string, patch: JsonPatch): string {
+    if (!/^response\.(?:content_part\.added|reasoning_text\.)/.test(name)) return ''
+    const output_index = this.#placeOf(name, patch.value)
+    if (this.#begun.has(output_index)) return ''
+    this.#begun.add(output_index)
+    if (!this.#lacksNumbers || name === 'response.content_part.added') return ''
+    const type = 'response.content_part.added'
+    const { item_id } = patch.value
+    const part = { type: 'reasoning_text', text: '' }
+    const event = { type, sequence_number: this.#numbered++, item_id, output_index, content_index: 0, part }
+    return `event: ${type}\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
   }
 
   /** @param patch of an event that concerns this */

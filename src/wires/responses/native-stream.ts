@@ -139,8 +139,9 @@ export class ResponsesNativeStream extends NativeStream {
     if (!this.#missing.concerns(name, frame)) return frame
     const patch = this.parse(dataOf(frame) ?? '')
     if (patch === undefined) return ''
+    const before = this.#missing.before(name, patch)
     this.#missing.fill(name, patch)
-    return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
+    return before + (patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame)
   }
 
   #isCounted(name: string): boolean {
