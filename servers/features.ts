@@ -11,6 +11,8 @@ export type Trial = {
   isStreamed: boolean
   /** Asks the model; `why` and usage are looked at for every answer. */
   ask(asked: Ask, model?: string): Promise<Told>
+  /** Asks for an answer that will not come to its end. */
+  cut(asked: Ask): Promise<void>
   /** What was said of a request that had to be refused. */
   refusal(asked: Ask, model?: string): Promise<{ status: number; text: string }>
 }

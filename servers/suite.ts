@@ -5,13 +5,12 @@ import { type Gateway, wires } from './gateway.ts'
 import { knownFaults } from './known.ts'
 import type { ModelServer } from './llama-cpp.ts'
 import type { Cell, Results } from './results.ts'
-import { type Bill, openTrial, type Side, throughGateway, tryFeature, wordsOf } from './trial.ts'
+import { openTrial, type Side, throughGateway, tryFeature, wordsOf } from './trial.ts'
 
 /** All features on all pairs, then what is done to the server; at the end the ledger is compared with what was told. */
 export async function runSuite(server: ModelServer, gateway: Gateway, tell: (cell: Cell) => void): Promise<Results> {
   const startedMs = performance.now()
-  const bills: Bill[] = []
-  const side = throughGateway(gateway.url, gateway.key, bills)
+  const side = throughGateway(gateway.url, gateway.key)
   const direct: Side = { url: server.url, key: server.key, modelOf: () => 'tiny' }
   const cells: Cell[] = []
   const add = (cell: Cell) => {
@@ -33,7 +32,7 @@ export async function runSuite(server: ModelServer, gateway: Gateway, tell: (cel
       }
     }
   }
-  const { billed, differing } = compare(bills, gateway)
+  const { billed, differing } = compare(side, gateway)
   return {
     server: server.name,
     version: server.version,
@@ -81,10 +80,13 @@ function cellOf(
   return { feature, clientWire, modelWire, verdict: words.length === 0 ? 'pass' : failed, words }
 }
 
-/** Every answer that came to its end has its debit, with the figures that its client was told. */
-function compare(bills: readonly Bill[], gateway: Gateway): Pick<Results, 'billed' | 'differing'> {
+/**
+ * Every answer that came to its end has its debit, with the figures that its client was told; one that was cut has one for
+ * what was shown; what was refused has none.
+ */
+function compare({ bills, cut, refused }: Required<Side>, gateway: Gateway): Pick<Results, 'billed' | 'differing'> {
   const entries = gateway.entries()
-  const differing = bills.flatMap(({ id, usage, what }) => {
+  const whole = bills.flatMap(({ id, usage, what }) => {
     const entry = entries.get(id)
     if (entry === undefined) return [`${what}: no entry`]
     const { input_tokens, cache_read_tokens, output_tokens } = entry
@@ -94,5 +96,14 @@ function compare(bills: readonly Bill[], gateway: Gateway): Pick<Results, 'bille
     ].map((figures) => figures.join('/'))
     return told === billed ? [] : [`${what}: told ${told}, billed ${billed}`]
   })
-  return { billed: bills.length, differing }
+  const unbilled = cut.filter(({ id }) => !((entries.get(id)?.output_tokens ?? 0) > 0))
+  const billedRefusals = refused.filter(({ id }) => entries.has(id))
+  return {
+    billed: bills.length,
+    differing: [
+      ...whole,
+      ...unbilled.map(({ what }) => `${what}: what was shown of a cut answer is not billed`),
+      ...billedRefusals.map(({ what }) => `${what}: a refusal is billed`),
+    ],
+  }
 }

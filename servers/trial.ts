@@ -7,7 +7,17 @@ import { modelIds } from './gateway.ts'
 export type Bill = { id: string; usage: Told['usage']; what: string }
 
 /** Where trials ask: through the gateway, or straight at the server. */
-export type Side = { url: string; key: string; modelOf(wire: WireName): string; bills?: Bill[] }
+export type Side = {
+  url: string
+  key: string
+  modelOf(wire: WireName): string
+  bills?: Bill[]
+  /** Answers that were begun and not told to their end, and requests that were refused. */
+  cut?: Asked[]
+  refused?: Asked[]
+}
+
+type Asked = { id: string; what: string }
 
 /** One client on one pair. */
 export function openTrial(
@@ -31,11 +41,19 @@ export function openTrial(
   }
   return {
     client,
+    async cut(asked) {
+      const told = await client
+        .ask(side.modelOf(modelWire), asked, isStreamed)
+        .catch((error: unknown) => error as Error)
+      if (!(told instanceof Error)) throw new Error('an answer of half the length was told as whole')
+      side.cut?.push({ id: last, what })
+    },
     modelWire,
     isStreamed,
     ask,
     async refusal(asked, model = side.modelOf(modelWire)) {
       const told = await client.ask(model, asked, isStreamed).catch((error: unknown) => error as Error)
+      if (told instanceof Error && last !== '') side.refused?.push({ id: last, what })
       if (!(told instanceof Error)) throw new Error(`it was answered: ${told.text}`)
       const { status } = told as { status?: number }
       return { status: status ?? 0, text: told.message }
@@ -58,9 +76,11 @@ export function wordsOf(error: unknown): string {
   return text.replace(/\s+/g, ' ').slice(0, 200)
 }
 
-export const throughGateway = (url: string, key: string, bills: Bill[]): Side => ({
+export const throughGateway = (url: string, key: string): Required<Side> => ({
   url,
   key,
-  bills,
+  bills: [],
+  cut: [],
+  refused: [],
   modelOf: modelIds.plain,
 })

@@ -1,9 +1,12 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { getHeapStatistics } from 'node:v8'
 import { createAdmission } from '../accounts/admission.ts'
 import { createThrottle, createWindows, type LocalThrottle, type LocalWindows } from '../accounts/limits.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { Address, Config } from '../config/config.ts'
+import { createBodies } from '../gateway/bodies.ts'
+import { createCounting } from '../gateway/counting.ts'
 import { type Gateway, tick } from '../gateway/gateway.ts'
 import { createReaders } from '../gateway/readers.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
@@ -13,6 +16,7 @@ import { createRouter } from '../http/routes.ts'
 import { createEdge, type EdgeRefusal } from '../http/server.ts'
 import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
 import { createPool } from '../upstream/pool.ts'
+import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
 import { drainEdge } from './drain.ts'
 import { createLoadWatch, type LoadWatch } from './load-watch.ts'
@@ -25,6 +29,9 @@ const tickMs = 250
 const headerBytesMax = 16_384
 const headersMax = 100
 
+/** A quarter of what the heap may have: bodies are beside it, and twice as much becomes of one that is translated. */
+const bodiesBytesMax = getHeapStatistics().heap_size_limit / 4
+
 export type ServerParts = {
   config: Config
   ledger: OpenLedger
@@ -35,6 +42,10 @@ export type ServerParts = {
   clockMs?: () => number
   /** Whether the process can keep up; a test's process may be slow. */
   load?: LoadWatch
+  /** What is known of upstream accounts; a test's has its own time. */
+  memory?: PoolMemory
+  /** The bytes of request bodies that may be held; a test has its own limit. */
+  bodiesBytesMax?: number | undefined
 }
 
 /** A gateway that listens. main makes one for the process; a test makes one for itself. */
@@ -62,7 +73,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { config } = parts
   // What can be refused comes before what would have to be ended again.
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
-  const snapshots = createSnapshots(openSnapshot(config))
+  const memory = parts.memory ?? createPoolMemory(clockMs)
+  const snapshots = createSnapshots(openSnapshot(config, memory))
   const listeners: readonly RecordListener[] = [log.access]
   let windows = openWindows(config)
   let isReady = true
@@ -88,6 +100,9 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     lingering: new Set(),
     readers: createReaders(),
     isShedding: () => load.isShedding,
+    isStrained: () => load.isStrained,
+    bodies: createBodies(parts.bodiesBytesMax ?? bodiesBytesMax),
+    counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer,
     scopeKey,
     reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),
@@ -126,7 +141,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 
   function reload(next: Config): void {
     const { limits } = snapshots.current.config
-    snapshots.replace(openSnapshot(next))
+    snapshots.replace(openSnapshot(next, memory))
+    snapshots.current.pool.adopt(next.catalog.models.values())
     // Another limit starts new windows; the same limit goes on counting.
     if (next.limits.requestsPerMinute !== limits.requestsPerMinute) windows = openWindows(next)
     if (next.limits.failedAuthPerMinute !== limits.failedAuthPerMinute) gateway.throttle = openThrottle(next)
@@ -165,9 +181,9 @@ function recordOf({ requestId, error, method, path, ip, cause }: EdgeRefusal, no
   return { id: requestId, startedMs: nowMs, endMs: nowMs, method, path, ip, status, code, cause, outcome }
 }
 
-function openSnapshot(config: Config): Snapshot {
+function openSnapshot(config: Config, memory: PoolMemory): Snapshot {
   const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
-  return { config, pool: createPool(config.upstreams), upstreams: createUpstreams(config.upstreams, limits) }
+  return { config, pool: createPool(config.upstreams, memory), upstreams: createUpstreams(config.upstreams, limits) }
 }
 
 function listen(server: Server, address: Address): Promise<Address> {
