@@ -42,7 +42,7 @@ export const modelIds = {
 }
 
 /** The longest silence of an upstream, in ms: a frozen server shows in that time. */
-export const silenceMs = 4_000
+export const silenceMs = 10_000
 
 /** @param profile of the models; none is the plain one of their wire. */
 export async function startGateway(folder: string, server: ModelServer, profile: string): Promise<Gateway> {
@@ -62,6 +62,8 @@ export async function startGateway(folder: string, server: ModelServer, profile:
     stdio: ['ignore', 'ignore', log],
   })
   closeSync(log)
+  // A suite that is ended takes it along.
+  process.on('exit', () => child.kill('SIGKILL'))
   const url = await untilListening(logPath, child)
   return {
     url,

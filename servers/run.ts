@@ -27,6 +27,7 @@ const server = await prepareLlamaCpp(cache, values.mirror).catch((error: unknown
 console.log(`${server.name} ${server.version}`)
 const folder = mkdtempSync(join(tmpdir(), 'triwire-servers-'))
 process.on('exit', () => server.signal('SIGKILL'))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 await server.start()
 const gateway = await startGateway(folder, server, 'llama-cpp')
 
