@@ -29,6 +29,8 @@ export type Gateway = {
   entries(): Map<string, Entry>
   /** What `ledger verify` finds. */
   findings(): unknown[]
+  /** Reloads it with another longest silence. */
+  setSilence(ms: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -41,13 +43,15 @@ export const modelIds = {
   locked: (wire: WireName) => `locked-${wire}`,
 }
 
-/** The longest silence of an upstream, in ms: a frozen server shows in that time. */
-export const silenceMs = 10_000
+/** The longest silence of a server, in ms: as long as a busy machine takes for a long prompt; and while one is frozen. */
+export const silences = { patient: 60_000, short: 10_000 }
 
 /** @param profile of the models; none is the plain one of their wire. */
 export async function startGateway(folder: string, server: ModelServer, profile: string): Promise<Gateway> {
   const configPath = join(folder, 'triwire.yaml')
-  writeFileSync(configPath, stringify(configuration(server, profile)), { mode: 0o600 })
+  const configure = (ms: number) =>
+    writeFileSync(configPath, stringify(configuration(server, profile, ms)), { mode: 0o600 })
+  configure(silences.patient)
   const run = (...args: string[]) =>
     execFileSync(process.execPath, [program, '--config', configPath, '--json', ...args], {
       cwd: folder,
@@ -64,7 +68,8 @@ export async function startGateway(folder: string, server: ModelServer, profile:
   closeSync(log)
   // A suite that is ended takes it along.
   process.on('exit', () => child.kill('SIGKILL'))
-  const url = await untilListening(logPath, child)
+  const [, address] = await untilSaid(logPath, child, /"listening".*?"address":"([^"]+)"/)
+  const url = `http://${address}`
   return {
     url,
     key,
@@ -73,6 +78,11 @@ export async function startGateway(folder: string, server: ModelServer, profile:
       return new Map(listed.flatMap((entry) => (entry.request_id === null ? [] : [[entry.request_id, entry] as const])))
     },
     findings: () => (JSON.parse(run('ledger', 'verify')) as { findings: unknown[] }).findings,
+    async setSilence(ms) {
+      configure(ms)
+      child.kill('SIGHUP')
+      await untilSaid(logPath, child, /"config_reloaded"/)
+    },
     async stop() {
       child.kill('SIGTERM')
       if (child.exitCode === null) await once(child, 'exit')
@@ -80,7 +90,7 @@ export async function startGateway(folder: string, server: ModelServer, profile:
   }
 }
 
-function configuration(server: ModelServer, profile: string): object {
+function configuration(server: ModelServer, profile: string, silenceMs: number): object {
   const prices = { input: '1', cache_read: '0.1', output: '2' }
   const model = (id: string, wire: WireName, more: object) => ({ id, wire, max_output_tokens: 2048, prices, ...more })
   return {
@@ -111,11 +121,11 @@ function configuration(server: ModelServer, profile: string): object {
   }
 }
 
-async function untilListening(logPath: string, child: ChildProcess): Promise<string> {
-  for (const startedMs = performance.now(); performance.now() - startedMs < 30_000; await pause(50)) {
-    const said = /"listening".*?"address":"([^"]+)"/.exec(readFileSync(logPath, 'utf8'))
-    if (said) return `http://${said[1]}`
+async function untilSaid(logPath: string, child: ChildProcess, words: RegExp): Promise<RegExpExecArray> {
+  for (const startedMs = performance.now(); performance.now() - startedMs < 60_000; await pause(50)) {
+    const said = words.exec(readFileSync(logPath, 'utf8'))
+    if (said) return said
     if (child.exitCode !== null) break
   }
-  throw new Error(`the gateway does not listen: ${readFileSync(logPath, 'utf8')}`)
+  throw new Error(`the gateway does not say ${words}: ${readFileSync(logPath, 'utf8').slice(-2000)}`)
 }

@@ -1,7 +1,7 @@
 import type { WireName } from '../src/catalog/model.ts'
 import { serverFaults } from './faults.ts'
 import { type Feature, features } from './features.ts'
-import { type Gateway, wires } from './gateway.ts'
+import { type Gateway, silences, wires } from './gateway.ts'
 import { knownFaults } from './known.ts'
 import type { ModelServer } from './llama-cpp.ts'
 import type { Cell, Results } from './results.ts'
@@ -23,6 +23,7 @@ export async function runSuite(server: ModelServer, gateway: Gateway, tell: (cel
       for (const clientWire of wires) add(await runCell(feature, side, clientWire, modelWire, server))
     }
   }
+  await gateway.setSilence(silences.short)
   for (const fault of serverFaults) {
     for (const modelWire of wires) {
       for (const clientWire of wires) {

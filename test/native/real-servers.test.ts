@@ -83,7 +83,7 @@ test('P2 reasoning of llama.cpp’s responses has a part, as the vendor’s SDK 
   )
 })
 
-test('P2 a responses stream that has its numbers keeps its bytes, and one that fails behind a stream without goes on counting', () => {
+test('P2 a responses stream whose numbers are ours goes on counting where it fails', () => {
   const relay = wires.responses.native.openStream(head('responses'))
   relay.push(Buffer.from(`${llamaCpp('responses-text.sse').split('\n\n').slice(0, 6).join('\n\n')}\n\n`))
   const facts = { status: 502, code: 'upstream_error', message: 'Gone.', param: null } as const
