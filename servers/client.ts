@@ -14,6 +14,8 @@ export type Ask = {
   reasoning?: 'shown' | 'off'
   schema?: object
   signal?: AbortSignal
+  /** Of a stream: some of its text is there. */
+  onText?(): void
 }
 
 export type Turn =

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { WireName } from '../src/catalog/model.ts'
 import type { Ask } from './client.ts'
 import { modelIds, silences } from './gateway.ts'
@@ -16,9 +15,6 @@ export type ServerFault = {
 const greeting: Ask = { turns: [{ by: 'user', text: 'Good morning' }] }
 /** Three seconds and more of an answer. */
 const endless: Ask = { turns: [{ by: 'user', text: '@loop please' }], cap: 2000 }
-/** In this time an answer has begun, in ms. */
-const begunMs = 500
-
 type Pair = Parameters<ServerFault['run']>[0]
 
 const open = ({ side, clientWire, modelWire }: Pair, isStreamed: boolean, what: string) =>
@@ -28,6 +24,16 @@ async function greets(pair: Pair, what: string): Promise<void> {
   for (const isStreamed of [false, true]) {
     assert.equal((await open(pair, isStreamed, what).ask(greeting)).text.trim(), sayings.greeting)
   }
+}
+
+/** A stream whose text has begun, and what will be told of it. */
+async function begin(pair: Pair, what: string): Promise<{ told: Promise<void> }> {
+  const { promise: hasText, resolve } = Promise.withResolvers<void>()
+  const told = open(pair, true, what).cut({ ...endless, onText: resolve })
+  // It is awaited when the server is gone.
+  told.catch(() => {})
+  await Promise.race([hasText, told])
+  return { told }
 }
 
 export const serverFaults: readonly ServerFault[] = [
@@ -50,18 +56,16 @@ export const serverFaults: readonly ServerFault[] = [
     name: 'its client leaves',
     async run(pair) {
       const leaving = new AbortController()
-      setTimeout(() => leaving.abort(), begunMs)
-      await open(pair, true, 'left').cut({ ...endless, signal: leaving.signal })
+      await open(pair, true, 'left').cut({ ...endless, signal: leaving.signal, onText: () => leaving.abort() })
       await greets(pair, 'after a client left')
     },
   },
   {
     name: 'killed in a stream, away, and started again',
     async run(pair) {
-      const isCut = open(pair, true, 'killed').cut(endless)
-      await pause(begunMs)
+      const begun = await begin(pair, 'killed')
       await pair.server.stop('SIGKILL')
-      await isCut
+      await begun.told
       const { status, text } = await open(pair, false, 'away').refusal(greeting)
       assert.equal(status, 502)
       assert.match(text, /connection/)
@@ -72,13 +76,12 @@ export const serverFaults: readonly ServerFault[] = [
   {
     name: 'frozen',
     async run(pair) {
-      const isCut = open(pair, true, 'frozen').cut(endless)
-      await pause(begunMs)
+      const begun = await begin(pair, 'frozen')
       pair.server.signal('SIGSTOP')
       try {
         const startedMs = performance.now()
         const { status } = await open(pair, false, 'frozen').refusal(greeting)
-        await isCut
+        await begun.told
         assert.equal(status, 502)
         assert.ok(performance.now() - startedMs < 3 * silences.short, 'it was waited for too long')
       } finally {

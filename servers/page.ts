@@ -46,7 +46,7 @@ How servers that people run themselves behave behind the gateway, and how to dec
 ## How to declare one
 
 - \`wire: chat\`, whatever else the server speaks: its messages and responses wires are poorer than our translation to its
-  chat wire. The table shows it: "own" stands nearly everywhere but in the columns of chat.
+  chat wire. In the table nearly every \`own\` stands in the columns of the other two.
 - \`profile: vllm\`, \`llama-cpp\` or \`ollama\` ([the table](configuration.md)); \`{ extends: vllm, images: false }\` for a model of
   text, so that an image is refused before it is sent.
 - \`max_output_tokens\` below what the server gives one request (\`--max-model-len\` of vLLM, \`-c\` ÷ \`-np\` of llama.cpp): vLLM

@@ -20,6 +20,7 @@ export function chatClient(place: Place): Client {
       stream.on('chunk', ({ choices }) => {
         reasoning += (choices[0]?.delta as Reasoning | undefined)?.reasoning_content ?? ''
       })
+      stream.on('content', () => asked.onText?.())
       return { ...toldOf(await stream.finalChatCompletion()), reasoning }
     },
   }

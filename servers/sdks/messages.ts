@@ -15,14 +15,16 @@ export function messagesClient(place: Place): Client {
     async ask(model, asked, isStreamed) {
       const params = paramsOf(model, asked)
       const options = { signal: asked.signal ?? null }
-      return toldOf(
-        isStreamed
-          ? await sdk.messages.stream(params, options).finalMessage()
-          : await sdk.messages.create(params, options),
-      )
+      if (!isStreamed) return toldOf(await sdk.messages.create(params, options))
+      const stream = sdk.messages.stream(params, options)
+      stream.on('text', () => asked.onText?.())
+      return toldOf(await stream.finalMessage())
     },
     async countTokens(model, text) {
-      const counted = await sdk.messages.countTokens({ model, messages: [{ role: 'user', content: text }] })
+      // It gives way to all that pays, also on a machine that is busy with something else (ruling R18).
+      const counted = await sdk
+        .withOptions({ maxRetries: 8 })
+        .messages.countTokens({ model, messages: [{ role: 'user', content: text }] })
       return counted.input_tokens
     },
   }

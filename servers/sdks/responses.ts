@@ -13,7 +13,9 @@ export function responsesClient(place: Place): Client {
       const params = paramsOf(model, asked)
       const options = { signal: asked.signal ?? null }
       if (!isStreamed) return toldOf(await sdk.responses.create(params, options))
-      return toldOf(await sdk.responses.stream({ ...params, stream: true }, options).finalResponse())
+      const stream = sdk.responses.stream({ ...params, stream: true }, options)
+      stream.on('response.output_text.delta', () => asked.onText?.())
+      return toldOf(await stream.finalResponse())
     },
   }
 }
