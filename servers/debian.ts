@@ -42,6 +42,8 @@ export function unpackDebian(folder: string, packages: readonly string[], mirror
       'Dir::Cache': join(folder, 'cache'),
       'Acquire::Languages': 'none',
       'Acquire::Retries': '2',
+      // Without this a mirror that does not answer is a mere warning.
+      'APT::Update::Error-Mode': 'any',
       ...(process.getuid?.() === 0 && { 'APT::Sandbox::User': 'root' }),
     }
     const options = Object.entries(own).flatMap(([name, value]) => ['-o', `${name}=${value}`])

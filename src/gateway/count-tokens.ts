@@ -12,13 +12,16 @@ import type { CallRecord } from './record.ts'
 /** The token counter: makes way for all that pays (ruling R18), never billed, not counted against the window, nothing sent to a model (spec 4.2, ruling R1). */
 export async function countTokens(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
   const identified = identify(gateway, call, record)
-  const key = identified instanceof Promise ? await identified : identified
+  const { account } = identified instanceof Promise ? await identified : identified
   if (gateway.isStrained() || gateway.isShedding()) throw makeWay()
-  using place = gateway.counting.enter(key.account.id)
+  using place = gateway.counting.enter(account.id)
   if (place === undefined) throw makeWay()
-  using share = gateway.bodies.enter(key.account.id)
-  const body = new ClientBody(await call.readBody(share))
-  if (!gateway.counting.mayCount(body.bytes.length)) throw makeWay()
+  using share = gateway.bodies.enter(account.id)
+  const bytes = await call.readBody(share)
+  if (!gateway.counting.mayCount(bytes.length)) throw makeWay()
+  const turn = gateway.turns.take(account.id, bytes.length)
+  if (turn !== undefined) await turn
+  const body = new ClientBody(bytes)
   findModel(gateway.snapshots.current.config, body, record)
   readSessionId((name) => call.header(name))
   const wire = wires[call.wire]

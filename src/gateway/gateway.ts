@@ -7,6 +7,7 @@ import type { Bodies } from './bodies.ts'
 import type { Counting } from './counting.ts'
 import type { Readers } from './readers.ts'
 import type { Snapshots } from './snapshot.ts'
+import type { Turns } from './turns.ts'
 
 /** Every part that a walk needs; main builds it. */
 export type Gateway = {
@@ -32,6 +33,8 @@ export type Gateway = {
   counting: Counting
   /** True while the loop is late enough to be felt: what does not pay makes way (ruling R18). */
   isStrained(): boolean
+  /** Who begins when all cannot. */
+  turns: Turns
   /** True while new inference is turned away to keep what runs alive (reliability §7). */
   isShedding(): boolean
   sealer: Sealer

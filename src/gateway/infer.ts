@@ -31,7 +31,10 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
   const entering = enter(gateway.admission, key)
   using entered = entering instanceof Promise ? await entering : entering
   using share = gateway.bodies.enter(account.id)
-  const body = new ClientBody(await call.readBody(share))
+  const bytes = await call.readBody(share)
+  const turn = gateway.turns.take(account.id, bytes.length)
+  if (turn !== undefined) await turn
+  const body = new ClientBody(bytes)
   const model = findModel(snapshot.config, body, record)
   const wire = wires[call.wire]
   const conversationKey = readConversationKey(wire, body, (name) => call.header(name))

@@ -11,6 +11,7 @@ import { type Gateway, tick } from '../gateway/gateway.ts'
 import { createReaders } from '../gateway/readers.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
+import { createTurns } from '../gateway/turns.ts'
 import { createAdmin } from '../http/admin.ts'
 import { createRouter } from '../http/routes.ts'
 import { createEdge, type EdgeRefusal } from '../http/server.ts'
@@ -99,6 +100,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     deliveries: new Set(),
     lingering: new Set(),
     readers: createReaders(),
+    turns: createTurns({
+      // As with the load: it is the process's own time that is shared out.
+      clockMs: () => performance.now(),
+      soon: (act) => void setImmediate(act),
+      after: (ms, act) => void setTimeout(act, ms),
+    }),
     isShedding: () => load.isShedding,
     isStrained: () => load.isStrained,
     bodies: createBodies(parts.bodiesBytesMax ?? bodiesBytesMax),

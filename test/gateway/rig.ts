@@ -16,6 +16,7 @@ import { createReaders } from '../../src/gateway/readers.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
 import type { Snapshot } from '../../src/gateway/snapshot.ts'
 import { translate } from '../../src/gateway/translate.ts'
+import { createTurns } from '../../src/gateway/turns.ts'
 import { createPool, type Pool } from '../../src/upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../../src/upstream/pool-memory.ts'
 import type { Target } from '../../src/upstream/target.ts'
@@ -239,6 +240,7 @@ export function startRig(options: RigOptions = {}): Rig {
     deliveries: new Set(),
     lingering: new Set(),
     readers: createReaders(),
+    turns: createTurns({ clockMs: () => 0, soon: (act) => void setImmediate(act), after: () => {} }),
     snapshots: { current: snapshot },
     nowMs: () => nowMs,
     clockMs: () => nowMs,

@@ -63,6 +63,8 @@ export type TestOptions = {
   models?: Record<string, unknown>[]
   /** Where the models' upstream `sim` is, instead of the simulator. */
   upstreamUrl?: string
+  /** Parts of the configuration that need the simulator's address. */
+  upstream?: (simulatorUrl: string) => Record<string, unknown>
   /** More of the configuration, merged at the top level (e.g. `timeouts`, `limits`, `billing`). */
   config?: Record<string, unknown>
   /** Credits of the account `tester`. */
@@ -111,6 +113,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     upstreams: {
       sim: { base_url: options.upstreamUrl ?? simulator.url, accounts: [{ name: 'a', key: 'upstream-key-1' }] },
     },
+    ...options.upstream?.(simulator.url),
     ...options.config,
     // No test waits until a refused request has been read on for long.
     timeouts: { linger: 500, ...(options.config?.['timeouts'] as object | undefined) },
@@ -139,6 +142,8 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     pollMs: options.pollMs ?? 50,
   })
   started.unshift(ledger.close)
+  // The settle deadline of a test may be shorter than a commit takes on a busy machine.
+  await until(() => ledger.ledger.isWritable(), 'a first commit has worked')
   // To a pool whose time leaps every cooldown is over when it looks.
   let leapingMs = 0
   const leap = () => {
