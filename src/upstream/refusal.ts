@@ -25,7 +25,8 @@ export function refusalOf(
   switch (tell) {
     case 'rejected': {
       const status = fault.status === 404 || fault.status === 422 ? fault.status : 400
-      const message = scrub(fault.text, { ...context(), generic: rejected })
+      const code = fault.code === undefined ? {} : { code: fault.code }
+      const message = scrub(fault.text, { ...context(), ...code, generic: rejected })
       const details = fault.threadCode && { details: { error_code: fault.threadCode } }
       return new GatewayError('invalid_request', message, { status, shouldRetry: false, ...details })
     }

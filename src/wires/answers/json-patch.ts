@@ -15,7 +15,7 @@ export class JsonPatch {
   readonly value: Record<string, unknown>
   readonly #members: JsonMember[]
   /** By path, joined: what is set in one object is one edit, however often it was asked for. */
-  readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string> }>()
+  readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string | undefined> }>()
 
   /**
    * One scan and one parse of what is read at all: a last event with log probabilities has megabytes (B5).
@@ -34,10 +34,10 @@ export class JsonPatch {
   }
 
   /**
-   * Sets members of the object at the path: keys, or places in lists, from the outermost inwards. A path that leads nowhere
-   * is ignored.
+   * Sets members of the object at the path: keys, or places in lists, from the outermost inwards; undefined takes one out.
+   * A path that leads nowhere is ignored.
    */
-  set(path: readonly string[], values: ReadonlyMap<string, string>): void {
+  set(path: readonly string[], values: ReadonlyMap<string, string | undefined>): void {
     if (values.size === 0) return
     const id = path.join('/')
     const place = this.#values.get(id) ?? { path, values: new Map() }
@@ -73,7 +73,7 @@ export class JsonPatch {
     return splice(this.bytes, edits)
   }
 
-  #editsAt(path: readonly string[], values: ReadonlyMap<string, string>): Edit[] {
+  #editsAt(path: readonly string[], values: ReadonlyMap<string, string | undefined>): Edit[] {
     let range: Range = { start: this.bytes.indexOf(0x7b), end: this.bytes.lastIndexOf(0x7d) + 1 }
     let members = this.#members
     for (const key of path) {
