@@ -8,9 +8,11 @@ import pkg from '../../package.json' with { type: 'json' }
 import { addAccountCommands } from './account.ts'
 import { addConfigCommands } from './config.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
+import { addExplainCommand } from './explain.ts'
 import { addKeyCommands } from './key.ts'
 import { addLedgerCommands } from './ledger.ts'
 import { addSetupCommand } from './setup/setup.ts'
+import { addUpstreamsCommand } from './upstreams.ts'
 
 const program = new Command('triwire')
   .description(
@@ -45,6 +47,8 @@ addLedgerCommands(program)
 addConfigCommands(program)
 addSetupCommand(program)
 addDoctorCommand(program)
+addExplainCommand(program)
+addUpstreamsCommand(program)
 program
   .command('simulator')
   .description('run the simulated upstream on all three wires')

@@ -7,6 +7,7 @@ import { digestKey } from '../../src/accounts/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { tick } from '../../src/gateway/gateway.ts'
 import { createLog } from '../../src/process/log.ts'
+import { createRecents } from '../../src/process/recents.ts'
 import { startServer } from '../../src/process/server.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
 import { openLedger } from '../../src/store/sqlite/ledger-client.ts'
@@ -73,6 +74,8 @@ export type TestOptions = {
   cools?: boolean
   /** How often the store is looked at for what others changed in it. */
   pollMs?: number
+  /** How many requests that are over it keeps in memory. */
+  requestsKept?: number
 }
 
 const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
@@ -145,7 +148,8 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
   const load = { isShedding: false, stop() {} }
-  const server = await startServer({ config, ledger, log, nowMs, clockMs, load, memory })
+  const recents = createRecents({ requestsMax: options.requestsKept, namelessMax: options.requestsKept })
+  const server = await startServer({ config, ledger, log, nowMs, clockMs, load, memory, recents })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
     server.address.port,
