@@ -33,7 +33,7 @@ program
   .command('serve')
   .description('run the gateway')
   .option('--listen <address>', 'host:port of the public listener')
-  .option('--admin-listen <address>', 'host:port of health, readiness and metrics')
+  .option('--admin-listen <address>', 'host:port of health, readiness and what operators ask')
   .action(async (_options, command: Command) => {
     const { config, store, listen, adminListen } = command.optsWithGlobals()
     const { serve } = await import('../process/main.ts')

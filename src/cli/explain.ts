@@ -40,7 +40,8 @@ async function find(requestId: string, command: Command): Promise<Explanation> {
   return explainDebit(debit)
 }
 
-const fromLedger = 'not known: this is from the ledger, which has neither attempts nor losses'
+const fromLedger =
+  'not known: this is from the ledger, which has neither attempts nor losses (who answered: triwire ledger show)'
 
 function describe(explanation: Explanation): string {
   const { request_id, account, key, model, wire, attempts, losses, usage, price, settlement } = explanation
