@@ -72,6 +72,8 @@ export type TestOptions = {
   keepsAnswers?: boolean
   /** An upstream account that failed is left alone, by the gateway's time; else it is well again at the next request. */
   cools?: boolean
+  /** The bytes of request bodies that may be held at once. */
+  bodiesBytesMax?: number
   /** How often the store is looked at for what others changed in it. */
   pollMs?: number
   /** How many requests that are over it keeps in memory. */
@@ -147,9 +149,11 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     return leapingMs
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
-  const load = { isShedding: false, stop() {} }
-  const recents = createRecents({ requestsMax: options.requestsKept, namelessMax: options.requestsKept })
-  const server = await startServer({ config, ledger, log, nowMs, clockMs, load, memory, recents })
+  const { bodiesBytesMax, requestsKept } = options
+  const load = { isShedding: false, isStrained: false, stop() {} }
+  const recents = createRecents({ requestsMax: requestsKept, namelessMax: requestsKept })
+  const own = { log, nowMs, clockMs, load, memory, recents, bodiesBytesMax }
+  const server = await startServer({ config, ledger, ...own })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
     server.address.port,
