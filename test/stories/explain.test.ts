@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { request } from 'node:http'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
+import { StoreSilent } from '../../src/accounts/account.ts'
 import type { Explanation } from '../../src/process/explanation.ts'
 import { run } from '../cli/run.ts'
 import type { TestGateway, TestOptions } from '../support/gateway.ts'
@@ -21,8 +22,8 @@ async function start(options: TestOptions = {}): Promise<Native> {
       sim: {
         base_url: native.upstream.url,
         accounts: [
-          { name: 'a', key: 'canary-upstream-key-a' },
-          { name: 'b', key: 'canary-upstream-key-b' },
+          { name: 'a', key: 'upstream-key-1' },
+          { name: 'b', key: 'upstream-key-2' },
         ],
       },
     },
@@ -100,7 +101,7 @@ test('U1 U5 explain tells both attempts of a failover, with account, why, status
   assert.match(stdout, /^ {2}1 {2}sim +[ab] +hashed +429 +upstream_429 +12$/m)
   assert.match(stdout, /^ {2}2 {2}sim +[ab] +diverted +200 +- +640$/m)
   for (const text of [stdout, JSON.stringify(told)]) {
-    assert.doesNotMatch(text, /canary|Hé/)
+    assert.doesNotMatch(text, /canary|Hé|upstream-key/)
     assert.ok(!text.includes(gateway.key))
   }
 })
@@ -319,10 +320,39 @@ test('X2 the admin API is read only, tells problems as objects, and answers no p
   assert.equal((await fetch(`${gateway.url}/api/v1/upstreams`)).status, 404)
 })
 
+test('R16 F-P7 explain of a server whose ledger is silent reads it itself; a bug of ours is logged and ends nothing', async () => {
+  const native = await start({ requestsKept: 1 })
+  const { gateway, upstream } = native
+  upstream.play(whole(answers.chat))
+  const { id } = await native.ask('chat')
+  await native.ask('chat')
+  const failures: [error: Error, status: number, name: string, stderr: RegExp][] = [
+    [
+      new StoreSilent('no answer'),
+      503,
+      'store_unavailable',
+      /^triwire: the server says: The ledger cannot be read now/,
+    ],
+    [new Error('a bug'), 500, 'internal', /^triwire: the server says: A bug of ours: the log has it/],
+  ]
+  for (const [error, status, name, says] of failures) {
+    gateway.ledger.findDebit = () => Promise.reject(error)
+    const response = await fetch(`${gateway.adminUrl}/api/v1/requests/${id}/explain`)
+    const { type } = (await response.json()) as { type: string }
+    assert.deepEqual([response.status, type], [status, `urn:triwire:problem:${name}`])
+    const { code, stderr, json } = await run(['explain', id, '--json', ...ofServer(gateway)])
+    assert.equal(code, 0)
+    assert.match(stderr, says)
+    assert.equal((json as unknown as Explanation).settlement.state, 'in the ledger')
+  }
+  assert.match(String((await gateway.logWith({ event: 'bug' }))['error']), /a bug/)
+  gateway.takeViolations()
+})
+
 test('U1 upstreams tells each account’s state, cause and countdown', async () => {
   const native = await startNative({ cools: true })
   const { gateway, upstream } = native
-  const account = (name: string, more = {}) => ({ name, key: `canary-${name}`, ...more })
+  const account = (name: string, more = {}) => ({ name, key: `key-of-${name}`, ...more })
   gateway.reload({
     upstreams: {
       sim: { base_url: upstream.url, accounts: [account('a'), account('b', { enabled: false })] },
@@ -347,7 +377,7 @@ test('U1 upstreams tells each account’s state, cause and countdown', async () 
   const { stdout } = await run(['upstreams', ...adminOf(gateway)])
   assert.match(stdout, /^native-chat +sim +a +1 +cooling +upstream_429 +12 s +1 +10$/m)
   assert.match(stdout, /^native-chat +sim +b +1 +off +- +- +0 +10$/m)
-  assert.doesNotMatch(stdout, /canary/)
+  assert.doesNotMatch(stdout, /key-of/)
   gateway.advance(12_000)
   const later = await run(['upstreams', ...adminOf(gateway)])
   assert.match(later.stdout, /^native-chat +sim +a +1 +trial +upstream_429 +- +1 +10$/m)
