@@ -10,9 +10,12 @@ export type RawJson = { source: string }
  * (ruling P1). Costs and thresholds: bench/json.bench.ts.
  */
 
-/** Nesting and size that a body may have; more is refused within the scan (reliability §3). */
+/**
+ * Nesting and size that a body may have; more is refused within the scan (reliability §3). So many tokens are what 100 ms of
+ * the loop allow: a body of nothing but tiny turns or calls takes some 80 ms to be checked and translated (B25).
+ */
 export const jsonDepthMax = 128
-export const jsonTokensMax = 500_000
+export const jsonTokensMax = 150_000
 /** Top-level fields; each is kept track of, and no request has a hundred. */
 export const jsonMembersMax = 10_000
 

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createBodies } from '../../src/gateway/bodies.ts'
+import type { Call } from '../../src/gateway/call.ts'
 import { createCounting } from '../../src/gateway/counting.ts'
-import { chunk, frames } from '../support/native.ts'
+import type { Gateway } from '../../src/gateway/gateway.ts'
+import { translate } from '../../src/gateway/translate.ts'
+import { ClientBody } from '../../src/wires/requests/client-body.ts'
+import { modelOf } from '../native/models.ts'
+import { asks, chunk, frames } from '../support/native.ts'
 import { startRig } from './rig.ts'
 
 test('R18 B6 bodies have so many bytes in all, and an account a quarter of them; what is let go is free again', () => {
@@ -110,4 +115,18 @@ test('R18 B10 of a stream that shows nothing 256 KiB wait for something to see; 
   for (; !rig.client.isBegun && turns < 1_000; turns++) rig.sent[0]!.listener.onData(Buffer.from(nothing))
   const waited = rig.client.text.length
   assert.ok(waited > 262_144 && waited < 262_144 + 2 * nothing.length, String(waited))
+})
+
+test('R18 B25 of the envelopes in a request the last 1,000 are opened', () => {
+  const opened: string[] = []
+  const sealer = { isOurs: () => true, seal: () => '', unseal: (envelope: string) => void opened.push(envelope) }
+  const gateway = { nowMs: () => 0, sealer } as unknown as Gateway
+  const call = { wire: 'responses', requestId: 'req_1', header: () => undefined } as unknown as Call
+  const reasoning = Array.from({ length: 1_005 }, (_, i) => {
+    return { type: 'reasoning', id: `rs_${i}`, summary: [], encrypted_content: `tw1.${i}` }
+  })
+  const input = [{ role: 'user', content: 'Hi' }, ...reasoning, { role: 'user', content: 'Hi' }]
+  const body = new ClientBody(Buffer.from(JSON.stringify({ ...asks.responses, input })))
+  translate({ gateway, call, accountId: 'acct_1', model: modelOf('chat'), body, scopedKey: undefined })
+  assert.deepEqual([opened.length, opened[0], opened.at(-1)], [1_000, 'tw1.5', 'tw1.1004'])
 })

@@ -64,6 +64,8 @@ export type TestOptions = {
   models?: Record<string, unknown>[]
   /** Where the models' upstream `sim` is, instead of the simulator. */
   upstreamUrl?: string
+  /** Parts of the configuration that need the simulator's address. */
+  upstream?: (simulatorUrl: string) => Record<string, unknown>
   /** More of the configuration, merged at the top level (e.g. `timeouts`, `limits`, `billing`). */
   config?: Record<string, unknown>
   /** Credits of the account `tester`. */
@@ -114,6 +116,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     upstreams: {
       sim: { base_url: options.upstreamUrl ?? simulator.url, accounts: [{ name: 'a', key: 'upstream-key-1' }] },
     },
+    ...options.upstream?.(simulator.url),
     ...options.config,
     // No test waits until a refused request has been read on for long.
     timeouts: { linger: 500, ...(options.config?.['timeouts'] as object | undefined) },

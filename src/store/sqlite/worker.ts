@@ -7,6 +7,7 @@
  * that harmless (F-S3), and what is found of them then is on the disk (B8).
  */
 import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { FoundDebit } from '../../accounts/entries.ts'
 import type { DebitRow, Posted, Posting, Withdrawn } from '../../accounts/poster.ts'
@@ -14,6 +15,7 @@ import type { Changes } from './accounts.ts'
 import { createFeed } from './feed.ts'
 import { watchFiles } from './file-watch.ts'
 import { DamageError, explainErrors, resultCode } from './open.ts'
+import { refuseNarrowDisk } from './place.ts'
 import { readSpool, retireSpool, spoolPath } from './spool.ts'
 import { openStore, type Store } from './store.ts'
 
@@ -247,8 +249,10 @@ function post(opened: Store): void {
   say({ type: 'posted', batches: lengths.map((length) => postings.splice(0, length)), balances })
 }
 
+/** Answered once it is durable, and debits would be too: a page finds a place on a full disk that an entry does not find. */
 function giveBack(opened: Store): void {
   const returned = new Set(opened.giveBack(gifts.flat()))
+  refuseNarrowDisk(dirname(path))
   mayHideCommit = false
   const accountIds = Array.from(returned, (requestId) => opened.findEntry(requestId)!.accountId)
   const balances = opened.readBalances(new Set(accountIds))
