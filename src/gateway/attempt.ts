@@ -124,6 +124,11 @@ export class Attempt implements UpstreamListener, Ticking {
     return this.#headMs
   }
 
+  /** What the upstream answered; 0 before its head came. */
+  get status(): number {
+    return this.#status
+  }
+
   /** The upstream has answered with a status that is none, and is still saying why. */
   get isRefusing(): boolean {
     return this.#state === 'refusing'

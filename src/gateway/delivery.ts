@@ -13,9 +13,9 @@ import type { BodyShare } from './bodies.ts'
 import type { Call, CallListener } from './call.ts'
 import type { Exchange } from './exchange.ts'
 import { type Failed, Failover } from './failover.ts'
-import type { Gateway, Ticking } from './gateway.ts'
+import type { Gateway, Recorded, Ticking } from './gateway.ts'
 import { type Reading, stopReadMs, tellsLate, withoutLaterOutput } from './read-on.ts'
-import type { CallRecord } from './record.ts'
+import type { CallRecord, Try } from './record.ts'
 import { refuse } from './refuse.ts'
 import { type Bill, debitOf, type Evidence, weigh } from './settle.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -78,12 +78,14 @@ export type DeliveryParts = {
  * §1.1). Every way in is contained, the client's and the ticker's here, the upstream's in the attempt: a bug ends this
  * request and no other (faults F-P7).
  */
-export class Delivery implements AttemptListener, CallListener, Ticking {
+export class Delivery implements AttemptListener, CallListener, Ticking, Recorded {
   readonly #parts: DeliveryParts
   readonly #record: CallRecord
   #state: State = 'held'
   readonly #failover: Failover
   #attempt: Attempt | undefined
+  /** What the record has of the attempt. */
+  #tried: Try | undefined
   #exchange: Exchange
   #exchangeFor: Asking['exchangeFor']
   /** No other attempt can follow: the request was let go. */
@@ -111,6 +113,11 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     this.#startedMs = parts.gateway.clockMs()
   }
 
+  /** For whoever asks how far the request is. */
+  get record(): Readonly<CallRecord> {
+    return this.#record
+  }
+
   /** Resolves when the request is over and settled. @throws GatewayError when nothing of an answer was shown. */
   run(): Promise<void> {
     const { gateway, call } = this.#parts
@@ -130,20 +137,39 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   #try(choice: Choice | undefined): boolean {
     if (choice === undefined) return false
     const { gateway, snapshot } = this.#parts
-    const { target, why } = choice
+    const { target } = choice
     const exchange = this.#adapt(choice)
     this.#exchange = exchange
     this.#relay = undefined
     this.#unseen = ''
-    this.#record.attempts = this.#failover.attempts
-    this.#record.upstream = target.upstream.name
-    this.#record.upstreamAccount = target.account?.name
-    this.#record.why = why
+    this.#beginTry(choice)
     const { upstreams, config } = snapshot
     const { nowMs, clockMs } = gateway
     this.#attempt = new Attempt({ upstreams, target, exchange, timeouts: config.timeouts, nowMs, clockMs }, this)
     this.#attempt.start()
     return true
+  }
+
+  #beginTry({ target, why }: Choice): void {
+    const record = this.#record
+    const [upstream, account] = [target.upstream.name, target.account?.name]
+    record.attempts = this.#failover.attempts
+    record.upstream = upstream
+    record.upstreamAccount = account
+    record.why = why
+    const startedMs = this.#parts.gateway.clockMs()
+    this.#tried = { upstream, account, why, startedMs, endMs: undefined, status: undefined, cause: undefined }
+    if (record.tries) record.tries.push(this.#tried)
+    else record.tries = [this.#tried]
+  }
+
+  /** The first end of an attempt is its end. @param cause what it failed of, if it did */
+  #endTry(cause: string | undefined): void {
+    const tried = this.#tried
+    if (tried === undefined || tried.endMs !== undefined) return
+    tried.endMs = this.#parts.gateway.clockMs()
+    tried.status = this.#attempt!.status || undefined
+    tried.cause = cause
   }
 
   /** The request as the target takes it: in its profile, and without what its account cannot open (ruling U13). */
@@ -210,6 +236,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   /** What an attempt died of: another one follows while the client has seen nothing, or it is told (ruling U1). */
   #takeFailure(failure: Failure): void {
     const verdict = this.#failover.failed(failure)
+    this.#endTry(verdict.alarm ?? failure.cause)
     if (this.#state !== 'held' || this.#reading) this.#fail(failure, verdict)
     else if (!this.#tryAgain(failure, verdict)) this.#refuse(this.#failover.told)
   }
@@ -471,6 +498,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     const error = refuse({ snapshot, model, exchange: this.#exchange }, target, failure, verdict)
     const outcome = outcomeOfCause.get(cause)
     this.#record.cause = verdict.alarm ?? cause
+    this.#endTry(this.#record.cause)
     this.#record.code = error.code
     // A refusal costs nothing, whether or not somebody is left to hear it (ruling C4).
     if (this.#reading) this.#over()
@@ -541,6 +569,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   #settle(evidence: Evidence, ending: Ending, bug?: Error): void {
     const { gateway, call, key, model } = this.#parts
     const wasOpen = this.#state === 'open'
+    this.#endTry(undefined)
     const bill = weigh(evidence, this.#exchange, model)
     const show = ending(bill.usage)
     const { target } = this.#attempt!
@@ -550,7 +579,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     this.#move('settling')
     this.#note(bill)
     posted.then(
-      () => {
+      (how) => {
+        this.#record.settled = how === 'spooled' ? how : 'posted'
         try {
           show()
           this.#over(bug)
@@ -565,6 +595,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
         this.#record.cause = 'ledger_unsettled'
         this.#record.outcome = 'internal_error'
         this.#record.costNanos = undefined
+        this.#record.settled = 'refused'
         if (wasOpen) call.destroy()
         this.#over(wasOpen ? undefined : error)
       },
@@ -576,6 +607,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     record.usage = usage
     record.usageSource = usageSource
     record.costNanos = amountNanos
+    record.prices = this.#parts.model.prices
+    record.priceVersion = this.#parts.model.priceVersion
+    record.settled = 'waiting'
     record.outcome = outcome
     if (flags.length > 0) record.flags = flags
   }
@@ -584,6 +618,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   #over(error?: Error): void {
     const { gateway, call, key, release } = this.#parts
     this.#move('over')
+    this.#endTry(undefined)
     if (this.#reading) gateway.readers.leave(key.account.id)
     this.#reading = undefined
     gateway.deliveries.delete(this)

@@ -6,6 +6,7 @@ import type { Sealer } from '../accounts/seal.ts'
 import type { Bodies } from './bodies.ts'
 import type { Counting } from './counting.ts'
 import type { Readers } from './readers.ts'
+import type { CallRecord } from './record.ts'
 import type { Snapshots } from './snapshot.ts'
 import type { Turns } from './turns.ts'
 
@@ -22,7 +23,7 @@ export type Gateway = {
   /** Monotonic milliseconds; for deadlines. */
   clockMs(): number
   /** Requests between upstream and client; the ticker asks each what its deadlines say. */
-  deliveries: Set<Ticking & Ending>
+  deliveries: Set<Ticking & Ending & Recorded>
   /** Attempts that brought a whole answer and whose upstream has not closed; the ticker hangs up in the end. */
   lingering: Set<Ticking & { readonly isLingering: boolean }>
   /** Requests that are over for their client and read on for their usage (rulings C4, C12). */
@@ -54,6 +55,11 @@ export interface Ticking {
 export interface Ending {
   /** The process is going: what is not whole by now is cut and billed (reliability §7). */
   shutDown(): void
+}
+
+/** What tells how far it is. */
+export interface Recorded {
+  readonly record: Readonly<CallRecord>
 }
 
 /** Lets everything that is under way look at its deadlines. @param nowMs monotonic. */

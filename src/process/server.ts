@@ -22,6 +22,8 @@ import { createUpstreams } from '../upstream/send.ts'
 import { drainEdge } from './drain.ts'
 import { createLoadWatch, type LoadWatch } from './load-watch.ts'
 import type { Log } from './log.ts'
+import { createOperations } from './operations.ts'
+import { createRecents, type Recents } from './recents.ts'
 import { readSealKey } from './seal-key.ts'
 
 /** How often the deadlines of running requests are looked at. */
@@ -45,6 +47,8 @@ export type ServerParts = {
   load?: LoadWatch
   /** What is known of upstream accounts; a test's has its own time. */
   memory?: PoolMemory
+  /** What is kept of requests that are over; a test's keeps fewer. */
+  recents?: Recents
   /** The bytes of request bodies that may be held; a test has its own limit. */
   bodiesBytesMax?: number | undefined
 }
@@ -76,7 +80,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const memory = parts.memory ?? createPoolMemory(clockMs)
   const snapshots = createSnapshots(openSnapshot(config, memory))
-  const listeners: readonly RecordListener[] = [log.access]
+  const recents = parts.recents ?? createRecents()
+  const listeners: readonly RecordListener[] = [log.access, recents.note]
   let windows = openWindows(config)
   let isReady = true
   let isDraining = false
@@ -130,7 +135,9 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     },
     isDraining: () => isDraining,
   })
-  const admin = createAdmin(() => isReady && !isDraining && ledger.ledger.isWritable())
+  const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
+  const isTaking = () => isReady && !isDraining && ledger.ledger.isWritable()
+  const admin = createAdmin(isTaking, createOperations({ gateway, recents, ledger, reportBug }))
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
     edge.server.close()

@@ -77,7 +77,10 @@ export type PoolRow = {
   cause: string | undefined
   /** Until it is tried again, in ms. */
   waitMs: number | undefined
+  /** Since its last success. */
   failures: number
+  /** How many second attempts of this minute its upstream still bears, for all models together (ruling U1). */
+  retriesLeft: number
 }
 
 /** A target with all that choosing needs. */
@@ -222,7 +225,7 @@ function outlookOf(places: readonly Place[]): Outlook {
   return { tell, retryAfterSeconds: waitMs === undefined ? undefined : Math.ceil(waitMs / 1000) }
 }
 
-function rowOf({ id }: Model, { target, priority, isEnabled, health }: Place): PoolRow {
+function rowOf({ id }: Model, { target, priority, isEnabled, health, budget }: Place): PoolRow {
   const { trouble } = health
   return {
     model: id,
@@ -233,6 +236,7 @@ function rowOf({ id }: Model, { target, priority, isEnabled, health }: Place): P
     cause: trouble?.cause,
     waitMs: trouble?.waitMs,
     failures: health.failures,
+    retriesLeft: budget.left,
   }
 }
 

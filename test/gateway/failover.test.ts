@@ -376,3 +376,63 @@ test('a target that cannot take the request is passed over, and what is told is 
   assert.deepEqual(rig.bugs, [])
   assertOver(rig)
 })
+
+const endings: [what: string, play: (rig: Rig) => void, told: [status: number | undefined, cause?: string][]][] = [
+  ['an answer', (rig) => answerWhole(rig), [[200, undefined]]],
+  [
+    'a reset behind another',
+    (rig) => {
+      reset(rig)
+      reset(rig)
+    },
+    [
+      [undefined, 'upstream_reset'],
+      [undefined, 'upstream_reset'],
+    ],
+  ],
+  [
+    'a race on its connection',
+    (rig) => {
+      rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
+      answerWhole(rig)
+    },
+    [[undefined, 'upstream_reset'], [200]],
+  ],
+  ['silence', (rig) => rig.advance(600_000), [[undefined, 'upstream_ttfb_timeout']]],
+  ['a wrong name of ours', (rig) => refuse(rig, 404, {}, unknownModel), [[404, 'upstream_model_not_found']]],
+  ['a drain', (rig) => [...rig.gateway.deliveries].forEach((one) => void one.shutDown()), [[undefined, 'shutdown']]],
+  [
+    'a client that leaves while it is refused',
+    (rig) => {
+      rig.sent[0]!.listener.onHead(503, 'application/json', json)
+      rig.client.leave()
+    },
+    [[503]],
+  ],
+  [
+    'a client that leaves, and an upstream that tells nothing until the window is over',
+    (rig) => {
+      rig.client.leave()
+      rig.advance(30_000)
+    },
+    [[undefined]],
+  ],
+]
+const unknownModel = JSON.stringify({ error: { message: 'no', type: 'x', code: 'model_not_found' } })
+for (const [what, play, told] of endings) {
+  test(`U1 the record tells of every attempt, each with an end: ${what}`, async () => {
+    const rig = startRig({ accounts: accountsOf('a', 'b') })
+    rig.advance(7)
+    play(rig)
+    await rig.turn()
+    const { tries = [], attempts, upstreamAccount } = rig.record
+    assert.deepEqual(
+      tries.map(({ status, cause }) => [status, cause]),
+      told.map(([status, cause]) => [status, cause]),
+    )
+    assert.deepEqual([tries.length, tries.at(-1)?.account], [attempts, upstreamAccount])
+    assert.ok(tries.every(({ endMs, startedMs }) => endMs! >= startedMs))
+    assert.ok(tries[0]!.endMs! >= tries[0]!.startedMs + 7)
+    assertOver(rig)
+  })
+}

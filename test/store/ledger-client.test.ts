@@ -10,7 +10,17 @@ import { StoreError } from '../../src/store/sqlite/open.ts'
 import { spoolPath } from '../../src/store/sqlite/spool.ts'
 import { openStore } from '../support/operator.ts'
 import { repeat, turn } from '../support/waiting.ts'
-import { costNanos, createDebit, createDebitRow, createPath, open, until, usage, verifyOptions } from './fixtures.ts'
+import {
+  costNanos,
+  createDebit,
+  createDebitRow,
+  createPath,
+  open,
+  prices,
+  until,
+  usage,
+  verifyOptions,
+} from './fixtures.ts'
 
 test('C3 a debit is in the database when it resolves, and the live balance follows', async (t) => {
   const path = createPath(t)
@@ -26,6 +36,26 @@ test('C3 a debit is in the database when it resolves, and the live balance follo
   assert.equal(await ledger.debit(createDebit('req_1', account)), 'exists')
   assert.equal(balance.balanceNanos, 370_000n)
   assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('B10 a debit is found with its prices and what was given back; few may ask at once, and nobody waits for ever', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const { findDebit, close } = await open(t, path)
+  store.postDebits([createDebitRow('req_1', id), createDebitRow('req_2', id)])
+  store.postReturns(['req_2'])
+  const asked = Array.from({ length: 25 }, (_, i) => findDebit(`req_${i}`))
+  const found = await Promise.allSettled(asked)
+  assert.deepEqual(
+    found.map((one) => (one.status === 'fulfilled' ? one.value?.isReturned : one.reason instanceof StoreSilent)),
+    Array.from({ length: 25 }, (_, i) => (i >= 20 ? true : { 1: false, 2: true }[i])),
+  )
+  const { prices: known, entry } = (await findDebit('req_1'))!
+  assert.deepEqual([known, entry.amountNanos, entry.accountName], [prices, costNanos, 'one'])
+  await close()
+  await assert.rejects(findDebit('req_1'), StoreSilent)
 })
 
 test('the debits of one turn share a commit, each is answered', async (t) => {

@@ -7,6 +7,7 @@ import { digestKey } from '../../src/accounts/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { tick } from '../../src/gateway/gateway.ts'
 import { createLog } from '../../src/process/log.ts'
+import { createRecents } from '../../src/process/recents.ts'
 import { startServer } from '../../src/process/server.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
 import { openLedger } from '../../src/store/sqlite/ledger-client.ts'
@@ -77,6 +78,8 @@ export type TestOptions = {
   bodiesBytesMax?: number
   /** How often the store is looked at for what others changed in it. */
   pollMs?: number
+  /** How many requests that are over it keeps in memory. */
+  requestsKept?: number
 }
 
 const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
@@ -151,9 +154,11 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     return leapingMs
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
-  const { bodiesBytesMax } = options
+  const { bodiesBytesMax, requestsKept } = options
   const load = { isShedding: false, isStrained: false, stop() {} }
-  const server = await startServer({ config, ledger, log, nowMs, clockMs, load, memory, bodiesBytesMax })
+  const recents = createRecents({ requestsMax: requestsKept, namelessMax: requestsKept })
+  const own = { log, nowMs, clockMs, load, memory, recents, bodiesBytesMax }
+  const server = await startServer({ config, ledger, ...own })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
     server.address.port,

@@ -1,5 +1,6 @@
 import type { Account, Directory } from '../../accounts/account.ts'
 import { type Balances, createBalances } from '../../accounts/balances.ts'
+import type { FoundDebit } from '../../accounts/entries.ts'
 import type { Ledger } from '../../accounts/ledger.ts'
 import { Settlement } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
@@ -37,6 +38,8 @@ export type OpenLedger = {
   balances: Balances
   /** By id. The objects live as long as the process; names and states follow the store. */
   accounts: ReadonlyMap<string, Account>
+  /** The debit of a request, read by the ledger's thread. @throws StoreSilent when it cannot be read now. */
+  findDebit(requestId: string): Promise<FoundDebit | undefined>
   /** Settles what is under way, in the database or in the spool, and lets go of the store. */
   close(): Promise<void>
 }
@@ -68,6 +71,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     directory,
     balances,
     accounts: directory.accounts,
+    findDebit: (requestId) => client.findDebit(requestId),
     async close() {
       client.writeUses()
       await settlement.close()
@@ -105,6 +109,10 @@ class LedgerClient {
 
   writeUses(): void {
     this.#thread!.noteUses(this.directory.takeUses())
+  }
+
+  findDebit(requestId: string): Promise<FoundDebit | undefined> {
+    return this.#thread!.find(requestId)
   }
 
   async #startThread(isFirst: boolean): Promise<LedgerThread> {

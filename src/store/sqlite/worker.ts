@@ -9,6 +9,7 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
+import type { FoundDebit } from '../../accounts/entries.ts'
 import type { DebitRow, Posted, Posting, Withdrawn } from '../../accounts/poster.ts'
 import type { Changes } from './accounts.ts'
 import { createFeed } from './feed.ts'
@@ -35,6 +36,8 @@ export type ToWorker =
   | { type: 'giveBack'; requestIds: readonly string[] }
   /** Answered by `looked`, behind the `changes` that it brings. */
   | { type: 'look' }
+  /** Answered by `found`, all such messages in their order. */
+  | { type: 'find'; requestId: string }
   | { type: 'uses'; uses: [keyId: string, usedMs: number][] }
   | { type: 'close' }
 
@@ -59,6 +62,7 @@ export type FromWorker =
   | { type: 'changes'; changes: Changes }
   /** False: the store could not be read. */
   | { type: 'looked'; isRead: boolean }
+  | { type: 'found'; isRead: boolean; debit: FoundDebit | undefined }
   | { type: 'trouble'; message: string; code: number }
   /** A file of the store is gone or another one stands in its place: what is committed now would be lost. */
   | { type: 'lost'; message: string }
@@ -112,6 +116,7 @@ function start(): void {
     else if (message.type === 'withdraw') withdraw(message.debits)
     else if (message.type === 'giveBack') enqueueGift(message.requestIds)
     else if (message.type === 'look') say({ type: 'looked', isRead: readChanges() })
+    else if (message.type === 'find') say({ type: 'found', ...find(message.requestId) })
     else if (message.type === 'uses') noteUses(message.uses)
     else {
       clearInterval(poll)
@@ -333,6 +338,15 @@ function readChanges(): boolean {
     recover(error)
     return false
   }
+}
+
+function find(requestId: string): { isRead: boolean; debit: FoundDebit | undefined } {
+  try {
+    if (!isLost && !isStoreLost()) return { isRead: true, debit: reopen().findDebit(requestId) }
+  } catch (error) {
+    recover(error)
+  }
+  return { isRead: false, debit: undefined }
 }
 
 function noteUses(uses: [keyId: string, usedMs: number][]): void {
