@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { syncFolder } from './place.ts'
+import { syncFolder } from './sync-folder.ts'
 
 const pieceBytes = 1_048_576
 

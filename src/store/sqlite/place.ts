@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, lstatSync, openSync, readlinkSync, realpathSync, renameSync } from 'node:fs'
+import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StoreError } from './open.ts'
 import { spoolPath } from './spool.ts'
@@ -26,16 +26,5 @@ export function bringSpool(linkPath: string, path: string): void {
     renameSync(from, to)
   } catch (cause) {
     throw new StoreError(cure, { cause })
-  }
-}
-
-/** What was made, renamed or removed in it is so after a loss of power too. */
-export function syncFolder(folder: string): void {
-  if (process.platform === 'win32') return
-  const file = openSync(folder, 'r')
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
   }
 }
