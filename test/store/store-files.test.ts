@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import {
+  closeSync,
   copyFileSync,
   existsSync,
   linkSync,
@@ -17,6 +18,7 @@ import {
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { type TestContext } from 'node:test'
+import { watchFiles } from '../../src/store/sqlite/file-watch.ts'
 import { StoreError } from '../../src/store/sqlite/open.ts'
 import { realPath } from '../../src/store/sqlite/place.ts'
 import { spoolPath } from '../../src/store/sqlite/spool.ts'
@@ -169,6 +171,25 @@ test('B15 another process that brings the log in and starts it anew is no loss',
   assert.deepEqual(fatals, [])
   assert.ok(directory)
 })
+
+test('B24 F-P11 a watch of files keeps one descriptor, however often the store is opened anew', (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  store.createAccount('one')
+  const watch = watchFiles(path)
+  watch.note()
+  const before = freeDescriptor()
+  for (let i = 0; i < 5; i++) watch.note()
+  assert.equal(freeDescriptor(), before)
+})
+
+/** The system gives the lowest. */
+function freeDescriptor(): number {
+  const file = openSync(import.meta.filename, 'r')
+  closeSync(file)
+  return file
+}
 
 test('B8 what may not be on the disk is written once more, and nobody writes meanwhile; the ledger stays as it is', (t) => {
   const path = createPath(t)

@@ -31,7 +31,7 @@ export class Queue {
    */
   #proven: Store | undefined
   #isScheduled = false
-  #isClosing = false
+  #isClosed = false
 
   constructor(options: QueueOptions) {
     this.#options = options
@@ -61,16 +61,16 @@ export class Queue {
 
   /** One more try for what waits. Who asked for the end has spooled it or will, and nothing keeps the thread (B14). */
   close(): void {
-    this.#isClosing = true
     this.#flush()
+    this.#isClosed = true
   }
 
   #schedule(pauseMs?: number): void {
-    if (this.#isScheduled || this.#isClosing) return
+    if (this.#isScheduled) return
     this.#isScheduled = true
     this.#options.later(() => {
       this.#isScheduled = false
-      this.#flush()
+      if (!this.#isClosed) this.#flush()
     }, pauseMs)
   }
 

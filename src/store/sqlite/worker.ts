@@ -29,7 +29,7 @@ try {
 }
 
 function start(): void {
-  const options = { busyMs, isServer: true }
+  const options = { busyMs, isServer: true, create: false }
   const store = openStore(path, { ...options, create: true })
   const files = watchFiles(path)
   files.note()
