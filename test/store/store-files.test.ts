@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import {
-  closeSync,
   copyFileSync,
   existsSync,
   linkSync,
@@ -23,7 +22,7 @@ import { StoreError } from '../../src/store/sqlite/open.ts'
 import { realPath } from '../../src/store/sqlite/place.ts'
 import { spoolPath } from '../../src/store/sqlite/spool.ts'
 import { openStore } from '../support/operator.ts'
-import { createDebit, createPath, open, until, verifyOptions } from './fixtures.ts'
+import { createDebit, createPath, freeDescriptor, open, until, verifyOptions } from './fixtures.ts'
 
 /* One server for one file, and what becomes of it when its files are not its own any more (B8, B15, B23). */
 
@@ -183,13 +182,6 @@ test('B24 F-P11 a watch of files keeps one descriptor, however often the store i
   for (let i = 0; i < 5; i++) watch.note()
   assert.equal(freeDescriptor(), before)
 })
-
-/** The system gives the lowest. */
-function freeDescriptor(): number {
-  const file = openSync(import.meta.filename, 'r')
-  closeSync(file)
-  return file
-}
 
 test('B8 what may not be on the disk is written once more, and nobody writes meanwhile; the ledger stays as it is', (t) => {
   const path = createPath(t)
