@@ -212,10 +212,13 @@ test('B7 C13 F-S1 neither database nor spool: the debit fails and is never booke
 })
 
 test('B7 C13 a commit that comes through after the deadline is the answer: its client is not refused', async (t) => {
-  const { store, ledger, account, lock, free, lines } = await openStuck(t, { busyMs: 10_000 })
+  let nowMs = 0
+  const options = { busyMs: 10_000, clockMs: () => nowMs }
+  const { store, ledger, account, lock, free, lines } = await openStuck(t, options)
   await ledger.debit(createDebit('req_0', account))
   lock()
   const debit = ledger.debit(createDebit('req_1', account))
+  nowMs = 30
   await until(() => lines.some(({ event }) => event === 'ledger_unsettled'))
   free()
   assert.equal(await debit, 'posted')
@@ -271,7 +274,8 @@ test('F-P1 what a crashed run left in the spool is posted once at the next start
   const store = openStore(path)
   t.after(() => store.close())
   const { id } = store.createAccount('one')
-  const first = await open(t, path, { settleDeadlineMs: 30, busyMs: 10 })
+  let nowMs = 0
+  const first = await open(t, path, { settleDeadlineMs: 30, busyMs: 10, clockMs: () => nowMs })
   const account = first.accounts.get(id)!
   await first.ledger.debit(createDebit('req_1', account))
   const blocker = new DatabaseSync(path)
@@ -280,6 +284,7 @@ test('F-P1 what a crashed run left in the spool is posted once at the next start
   const spooled = [createDebit('req_2', account), createDebit('req_3', account)].map((debit) =>
     first.ledger.debit(debit),
   )
+  nowMs = 30
   assert.deepEqual(await Promise.all(spooled), ['spooled', 'spooled'])
   const left = readFileSync(spoolPath(path), 'utf8')
   blocker.exec('COMMIT')
