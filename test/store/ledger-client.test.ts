@@ -194,7 +194,15 @@ async function openStuck(t: TestContext, options: Partial<LedgerOptions> = {}) {
     mkdirSync(spoolPath(path))
   }
   const free = () => blocker.exec('COMMIT')
-  return { path, store, ...opened, account: opened.accounts.get(id)!, balance: opened.balances.get(id)!, lock, free }
+  /** The thread has read what it was sent, and stands before the lock. */
+  const standsBeforeLock = async () => {
+    await turn()
+    // Asked behind the debits, it answers just before it turns to them, or says nothing any more.
+    await Promise.resolve(opened.directory.findKey(createKey().digest)).catch(() => {})
+    await turn()
+  }
+  const [account, balance] = [opened.accounts.get(id)!, opened.balances.get(id)!]
+  return { path, store, ...opened, account, balance, lock, free, standsBeforeLock }
 }
 
 test('B7 C13 F-S1 neither database nor spool: the debit fails and is never booked; nothing is taken until the store works', async (t) => {
@@ -214,10 +222,11 @@ test('B7 C13 F-S1 neither database nor spool: the debit fails and is never booke
 test('B7 C13 a commit that comes through after the deadline is the answer: its client is not refused', async (t) => {
   let nowMs = 0
   const options = { busyMs: 10_000, clockMs: () => nowMs }
-  const { store, ledger, account, lock, free, lines } = await openStuck(t, options)
+  const { store, ledger, account, lock, free, lines, standsBeforeLock } = await openStuck(t, options)
   await ledger.debit(createDebit('req_0', account))
   lock()
   const debit = ledger.debit(createDebit('req_1', account))
+  await standsBeforeLock()
   nowMs = 30
   await until(() => lines.some(({ event }) => event === 'ledger_unsettled'))
   free()
@@ -229,11 +238,12 @@ test('B7 C13 a commit that comes through after the deadline is the answer: its c
 
 test('B7 C13 a commit that comes through after its client was refused is given back, and the two are a pair', async (t) => {
   let nowMs = 0
-  const { store, ledger, account, balance, lock, free } = await openStuck(t, { busyMs: 10_000, clockMs: () => nowMs })
+  const options = { busyMs: 10_000, clockMs: () => nowMs }
+  const { store, ledger, account, balance, lock, free, standsBeforeLock } = await openStuck(t, options)
   lock()
   const debit = assert.rejects(ledger.debit(createDebit('req_1', account)), /neither database nor spool/)
-  await turn()
-  // The thread stands before the lock and answers nothing.
+  await standsBeforeLock()
+  // From there it answers nothing.
   const passing = repeat(() => {
     nowMs += 500
   })
