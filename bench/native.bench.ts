@@ -26,7 +26,7 @@ function measure(name: string, wire: WireName, texts: readonly string[], events:
   const model = {
     id: 'm',
     wire,
-    upstream: 'sim',
+    routes: [],
     upstreamModel: 'upstream-model',
     outputTokensMax: 8192,
     prices: { inputNanos: 3n, cacheReadNanos: 3n, cacheWriteNanos: 3n, cacheWrite1hNanos: 3n, outputNanos: 15n },

@@ -16,10 +16,14 @@ type SchemaNode = {
 
 /** The tables of `docs/configuration.md`: one for each map of the file, a row for each key. */
 export function configReference(): string {
-  return [...tables('', jsonSchema())].join('\n')
+  return [...tables('', jsonSchema(), new Set())].join('\n')
 }
 
-function* tables(title: string, node: SchemaNode): Iterable<string> {
+/** @param told maps that have their table already, by their keys */
+function* tables(title: string, node: SchemaNode, told: Set<string>): Iterable<string> {
+  const keys = Object.keys(node.properties ?? {}).join()
+  if (told.has(keys)) return
+  told.add(keys)
   const rows = Object.entries(node.properties ?? {}).map(([key, child]) => {
     const fallback = node.required?.includes(key) ? '*required*' : formatDefault(child)
     return `| \`${key}\` | ${formatType(child)} | ${fallback} | ${child.description ?? ''} |`
@@ -29,12 +33,13 @@ function* tables(title: string, node: SchemaNode): Iterable<string> {
   for (const [key, child] of Object.entries(node.properties ?? {})) {
     const name = title ? `${title}.${key}` : key
     const map = branches(child).find((branch) => branch.properties)
-    const item = branches(child).find((branch) => branch.items?.properties)?.items
-    if (map) yield* tables(name, map)
-    if (item) yield* tables(`${name}[]`, item)
+    const items = branches(child).flatMap((branch) => (branch.items ? branches(branch.items) : []))
+    const item = items.find((branch) => branch.properties)
+    if (map) yield* tables(name, map, told)
+    if (item) yield* tables(`${name}[]`, item, told)
     const values = child.additionalProperties || undefined
     if (values?.properties) {
-      yield* tables(`${name}.<name>`, values)
+      yield* tables(`${name}.<name>`, values, told)
     }
   }
 }

@@ -15,28 +15,45 @@ export type Prices = {
   outputNanos: bigint
 }
 
-/** One entry of the catalog, checked and with every default filled in. Frozen: a reload makes a new one. */
-export type Model = {
-  /** What clients name. */
-  id: string
-  /** The one wire its upstream speaks. */
-  wire: WireName
-  /** The name of the upstream in the configuration. */
-  upstream: string
+/** What a model is to the upstream that serves it. */
+export type Serving = {
   /** What the upstream calls it. Never shown to a client. */
   upstreamModel: string
+  profile: Profile
+  /** Whether addresses of media that the provider would fetch pass on the model's own wire, and ids of what it stores (ruling U12). */
+  remoteMedia: Passage
+  storedFiles: Passage
+}
+
+/** One upstream that serves a model. */
+export type Route = {
+  /** Its name in the configuration. */
+  upstream: string
+  /** Lower ones are asked first; the others when nobody there can be. */
+  priority: number
+  /** Its share of the requests within one priority, whatever number of accounts it has. */
+  weight: number
+  /** Sent with this model's requests there, names in lower case; they win over the upstream's own. */
+  headers: ReadonlyMap<string, string>
+  serving: Serving
+}
+
+/** One entry of the catalog, checked and with every default filled in. Frozen: a reload makes a new one. */
+export type Model = Serving & {
+  /** What clients name. */
+  id: string
+  /** The one wire that all its upstreams speak. */
+  wire: WireName
+  /** Who serves it, the first to be asked first; what the model itself says of its serving is the first one's. */
+  routes: readonly Route[]
   outputTokensMax: number
   prices: Prices
   /** Identifies the prices a bill was made with; part of the ledger entry. */
   priceVersion: string
-  profile: Profile
   /** Fields and betas that raise the price and may pass all the same (ruling C7). */
   allowedFields: ReadonlySet<string>
   /** Whether hosted tools pass on the model's own wire (spec 2.7) or are refused (ruling C7). */
   hostedTools: Passage
-  /** The same for addresses of media that the provider would fetch, and for what it stores by an id (ruling U12). */
-  remoteMedia: Passage
-  storedFiles: Passage
 }
 
 export type Passage = 'pass' | 'refuse'

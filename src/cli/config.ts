@@ -35,8 +35,14 @@ export function addConfigCommands(program: Command): void {
       const rows = [...catalog.models.values()].map((model) => ({
         id: model.id,
         wire: model.wire,
-        upstream: model.upstream,
+        upstream: model.routes[0]!.upstream,
         upstream_model: model.upstreamModel,
+        upstreams: model.routes.map(({ upstream, priority, weight, serving }) => ({
+          name: upstream,
+          priority,
+          weight,
+          upstream_model: serving.upstreamModel,
+        })),
         max_output_tokens: model.outputTokensMax,
         prices: {
           input: formatCredits(model.prices.inputNanos),
@@ -48,7 +54,10 @@ export function addConfigCommands(program: Command): void {
         price_version: model.priceVersion,
       }))
       print(command, rows, () => {
-        const cells = rows.map(({ id, wire, upstream, prices }) => [id, wire, upstream, prices.input, prices.output])
+        const cells = rows.map(({ id, wire, upstreams, prices }) => {
+          const names = [...new Set(upstreams.map(({ name }) => name))].join(', ')
+          return [id, wire, names, prices.input, prices.output]
+        })
         return formatTable(['id', 'wire', 'upstream', 'input / 1M', 'output / 1M'], cells)
       })
     })

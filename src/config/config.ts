@@ -8,6 +8,8 @@ export type UpstreamAccount = {
   name: string
   /** Wrapped so that no log line can print it. */
   key: Secret
+  /** False: it is asked for nothing. */
+  isEnabled: boolean
 }
 
 export type Upstream = {

@@ -6,7 +6,7 @@ import { builtInCatalog } from './built-in.ts'
 import { type Config, Secret, type Upstream } from './config.ts'
 import { type Document, formatPath, readDocument } from './document.ts'
 import { explain } from './explain.ts'
-import { modelMistakes, readModel, spellProfiles } from './models.ts'
+import { modelMistakes, readHeaders, readModel, spellProfiles } from './models.ts'
 import { ConfigError } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { findWarnings } from './warnings.ts'
@@ -100,7 +100,7 @@ export function withSimulator(config: Config, url: string): Config {
   const simulator: Upstream = {
     name: 'simulator',
     baseUrl: url.replace(/\/+$/, ''),
-    accounts: [{ name: 'simulator', key: new Secret('simulator') }],
+    accounts: [{ name: 'simulator', key: new Secret('simulator'), isEnabled: true }],
     messagesHeaders: 'anthropic',
     headers: new Map(),
   }
@@ -189,9 +189,9 @@ function readUpstream(name: string, entry: ConfigFile['upstreams'][string]): Ups
   return {
     name,
     baseUrl: entry.base_url,
-    accounts: entry.accounts.map((account) => ({ name: account.name, key: new Secret(account.key) })),
+    accounts: entry.accounts.map(({ name, key, enabled }) => ({ name, key: new Secret(key), isEnabled: enabled })),
     messagesHeaders: entry.messages_headers,
-    headers: new Map(Object.entries(entry.headers).map(([header, value]) => [header.toLowerCase(), value])),
+    headers: readHeaders(entry.headers),
   }
 }
 

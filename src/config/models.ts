@@ -1,28 +1,53 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../bytes/json.ts'
-import { type Model, type Prices, type WireName, wireNames } from '../catalog/model.ts'
+import { type Model, type Prices, type Route, type WireName, wireNames } from '../catalog/model.ts'
 import { findProfileMistake, type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
 import { snakeCase } from './document.ts'
-import type { ModelEntry, ProfileMap } from './schema.ts'
+import type { ModelEntry, ProfileMap, RouteEntry } from './schema.ts'
 
 /** One model of the file, with every default filled in. */
 export function readModel(entry: ModelEntry): Model {
   const prices = readPrices(entry.prices)
-  const profile = resolveProfile(entry.wire, readProfile(entry.profile))
+  const routes = readRoutes(entry)
   return {
     id: entry.id,
     wire: entry.wire,
-    upstream: entry.upstream,
-    upstreamModel: entry.upstream_model ?? entry.id,
+    routes,
+    ...routes[0]!.serving,
     outputTokensMax: entry.max_output_tokens,
     prices,
     priceVersion: hashPrices(prices),
-    profile,
     allowedFields: new Set(entry.allow),
     hostedTools: entry.hosted_tools,
-    remoteMedia: entry.remote_media ?? profile.remoteMedia,
-    storedFiles: entry.stored_files ?? profile.storedFiles,
   }
+}
+
+/** In the order of their priorities. What a route does not say of itself the model says for all. */
+function readRoutes(entry: ModelEntry): Route[] {
+  const common = resolveProfile(entry.wire, readProfile(entry.profile))
+  const listed = typeof entry.upstream === 'string' ? [entry.upstream] : entry.upstream
+  const routes = listed.map((item): Route => {
+    const route: RouteEntry = typeof item === 'string' ? { name: item, priority: 1, weight: 1, headers: {} } : item
+    const profile = route.profile === undefined ? common : resolveProfile(entry.wire, readProfile(route.profile))
+    return {
+      upstream: route.name,
+      priority: route.priority,
+      weight: route.weight,
+      headers: readHeaders(route.headers),
+      serving: {
+        upstreamModel: route.upstream_model ?? entry.upstream_model ?? entry.id,
+        profile,
+        remoteMedia: entry.remote_media ?? profile.remoteMedia,
+        storedFiles: entry.stored_files ?? profile.storedFiles,
+      },
+    }
+  })
+  return routes.sort((a, b) => a.priority - b.priority)
+}
+
+/** By names in lower case. */
+export function readHeaders(headers: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
 /** The defaults of ruling C1. */
@@ -53,7 +78,7 @@ export function hashPrices(prices: Prices): string {
  * What only shows across keys: ids given twice, upstreams that are not there, profiles of another wire. Reads the file
  * as it is written, so that these are told together with what the schema finds.
  */
-export function* modelMistakes(raw: unknown): Iterable<{ path: PropertyKey[]; message: string }> {
+export function* modelMistakes(raw: unknown): Mistakes {
   const { catalog, upstreams } = raw as { catalog?: { models?: unknown }; upstreams?: object }
   const models = catalog?.models
   if (!Array.isArray(models)) return
@@ -62,20 +87,37 @@ export function* modelMistakes(raw: unknown): Iterable<{ path: PropertyKey[]; me
   for (const [index, model] of models.entries()) {
     const path = ['catalog', 'models', index]
     const { id, upstream, wire, profile } = (model ?? {}) as Record<string, unknown>
+    const isWire = wireNames.includes(wire as WireName)
     const first = seen.get(id)
     if (typeof id === 'string' && first !== undefined) {
       yield { path: [...path, 'id'], message: `is also the id of catalog.models[${first}]; give each model its own` }
     }
     if (first === undefined) seen.set(id, index)
-    if (typeof upstream === 'string' && !names.includes(upstream)) {
-      const message = `must name an entry of upstreams${names.length > 0 ? `: ${names.join(', ')}` : '; there is none yet'}`
-      yield { path: [...path, 'upstream'], message }
+    if (typeof upstream === 'string') yield* upstreamMistakes(upstream, names, [...path, 'upstream'])
+    if (isWire) yield* profileMistakes(wire as WireName, profile, [...path, 'profile'])
+    if (!Array.isArray(upstream)) continue
+    for (const [place, route] of upstream.entries()) {
+      const at = [...path, 'upstream', place]
+      if (typeof route === 'string') yield* upstreamMistakes(route, names, at)
+      const { name, profile: own } = asObject(route) ?? {}
+      if (typeof name === 'string') yield* upstreamMistakes(name, names, [...at, 'name'])
+      if (isWire) yield* profileMistakes(wire as WireName, own, [...at, 'profile'])
     }
-    const name = typeof profile === 'string' ? profile : (profile as { extends?: unknown } | undefined)?.extends
-    const isWire = wireNames.includes(wire as WireName)
-    const mistake = isWire && typeof name === 'string' ? findProfileMistake(wire as WireName, name) : undefined
-    if (mistake) yield { path: [...path, 'profile', ...(name === profile ? [] : ['extends'])], message: mistake }
   }
+}
+
+type Mistakes = Iterable<{ path: PropertyKey[]; message: string }>
+
+function* upstreamMistakes(name: string, names: readonly string[], path: PropertyKey[]): Mistakes {
+  if (names.includes(name)) return
+  const known = names.length > 0 ? `: ${names.join(', ')}` : '; there is none yet'
+  yield { path, message: `must name an entry of upstreams${known}` }
+}
+
+function* profileMistakes(wire: WireName, profile: unknown, path: PropertyKey[]): Mistakes {
+  const name = typeof profile === 'string' ? profile : asObject(profile)?.['extends']
+  const mistake = typeof name === 'string' ? findProfileMistake(wire, name) : undefined
+  if (mistake) yield { path: [...path, ...(name === profile ? [] : ['extends'])], message: mistake }
 }
 
 /**
@@ -86,10 +128,16 @@ export function spellProfiles(raw: Record<string, unknown>): Record<string, unkn
   const catalog = asObject(raw['catalog'])
   if (!catalog || !Array.isArray(catalog['models'])) return raw
   const models = catalog['models'].map((entry: unknown) => {
-    const profile = asObject(asObject(entry)?.['profile'])
-    return profile ? { ...(entry as object), profile: spellProfile(profile) } : entry
+    const { upstream } = asObject(entry) ?? {}
+    const spelled = spellProfileOf(entry)
+    return Array.isArray(upstream) ? { ...(spelled as object), upstream: upstream.map(spellProfileOf) } : spelled
   })
   return { ...raw, catalog: { ...catalog, models } }
+}
+
+function spellProfileOf(entry: unknown): unknown {
+  const profile = asObject(asObject(entry)?.['profile'])
+  return profile ? { ...(entry as object), profile: spellProfile(profile) } : entry
 }
 
 function spellProfile(profile: Record<string, unknown>): Record<string, unknown> {

@@ -149,20 +149,51 @@ export const profileMap = z
   })
   .partial()
 
+const profile = z.union([z.enum(profileNames), profileMap], {
+  error: `must be a map, or one of: ${profileNames.join(', ')}`,
+})
+
+const headers = z.record(z.string(), text()).superRefine((headers, context) => {
+  for (const [name, value] of Object.entries(headers)) complain(context, headerMistake(name, value), [name])
+})
+
+const upstreamModel = filled('must not be empty')
+
+const route = z.strictObject({
+  name: text().describe('The name of an entry of `upstreams`.'),
+  priority: count(1).prefault(1).describe('Lower ones are asked first, higher ones when nobody there can be.'),
+  weight: z
+    .number({ error: 'must be a number above 0' })
+    .positive({ error: 'must be a number above 0' })
+    .max(1_000_000, { error: 'must be at most 1000000' })
+    .prefault(1)
+    .describe("The upstream's share of the requests among those of its priority."),
+  upstream_model: upstreamModel.optional().describe("What this upstream calls the model. Default: the model's."),
+  profile: profile.optional().describe("This upstream's quirks. Default: the model's."),
+  headers: headers.prefault({}).describe("Headers sent with this model's requests here; they win over the upstream's."),
+})
+
 const model = z.strictObject({
   id: filled('must not be empty')
     .max(256, { error: 'must have at most 256 characters' })
     .regex(/^[^\p{Cc}\p{Cf}]*$/u, { error: 'must have no control characters' })
     .describe('What clients name. Unique.'),
-  wire: oneOf(wireNames).describe('The wire its upstream speaks.'),
-  upstream: text().describe('The name of an entry of `upstreams`.'),
-  upstream_model: filled('must not be empty').optional().describe('What the upstream calls it. Default: `id`.'),
+  wire: oneOf(wireNames).describe('The wire its upstreams speak, all of them.'),
+  upstream: z
+    .union(
+      [
+        text(),
+        z
+          .array(z.union([text(), route], { error: 'must be the name of an upstream, or a map with its `name`' }))
+          .min(1, { error: 'must name an upstream' }),
+      ],
+      { error: 'must be the name of an entry of `upstreams`, or a list of names and maps' },
+    )
+    .describe('Who serves it: the name of an entry of `upstreams`, or a list of them.'),
+  upstream_model: upstreamModel.optional().describe('What the upstream calls it. Default: `id`.'),
   max_output_tokens: count(1).describe('The most output tokens; a larger wish is lowered to it without a word.'),
   prices: prices.describe('Credits per million tokens: decimals in quotes, at most 9 places.'),
-  profile: z
-    .union([z.enum(profileNames), profileMap], {
-      error: `must be a map, or one of: ${profileNames.join(', ')}`,
-    })
+  profile: profile
     .optional()
     .describe("The upstream's quirks: a named profile, or a map of them. Default: the plain profile of its wire."),
   allow: z
@@ -206,6 +237,7 @@ const account = z.strictObject({
   key: filled('must not be empty; where the upstream asks for none, write any text').describe(
     'The API key at the provider.',
   ),
+  enabled: flag.prefault(true).describe('`false`: it is asked for nothing, and keeps its place in the pool.'),
 })
 
 const upstream = z.strictObject({
@@ -214,20 +246,20 @@ const upstream = z.strictObject({
     .transform((value, context) => (context.issues.length > 0 ? z.NEVER : parseBaseUrl(value)))
     .describe("Where it is. The wires' paths (`/v1/messages`, …) are appended; a final `/v1` is not doubled."),
   accounts: z
-    .array(account, { error: 'must be a list with one account' })
-    .min(1, { error: 'must have one account' })
-    .max(1, { error: 'must have one account: several in one upstream are not supported yet; write one upstream each' })
-    .describe('The account that pays there. Exactly one for now.'),
+    .array(account, { error: 'must be a list of accounts' })
+    .min(1, { error: 'must have an account' })
+    .superRefine((accounts, context) => {
+      for (const [index, { name }] of accounts.entries()) {
+        const first = accounts.findIndex((other) => other.name === name)
+        if (first < index)
+          complain(context, `is also the name of accounts[${first}]; give each its own`, [index, 'name'])
+      }
+    })
+    .describe('The accounts that pay there. Requests are spread over them, a conversation stays with one.'),
   messages_headers: oneOf(['anthropic', 'msgwire'])
     .prefault('anthropic')
     .describe('How the version and beta headers of the messages wire are spelled towards it.'),
-  headers: z
-    .record(z.string(), text())
-    .superRefine((headers, context) => {
-      for (const [name, value] of Object.entries(headers)) complain(context, headerMistake(name, value), [name])
-    })
-    .prefault({})
-    .describe('Headers sent with every request.'),
+  headers: headers.prefault({}).describe('Headers sent with every request.'),
 })
 
 const limits = z.strictObject({
@@ -321,6 +353,7 @@ export const configSchema = z.strictObject({
 /** The file after checks and defaults, still in its own words. */
 export type ConfigFile = z.output<typeof configSchema>
 export type ModelEntry = z.output<typeof model>
+export type RouteEntry = z.output<typeof route>
 export type ProfileMap = z.output<typeof profileMap>
 
 /** The JSON Schema of the file, for editors. */

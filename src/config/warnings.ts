@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net'
+import type { Model } from '../catalog/model.ts'
 import { readModel } from './models.ts'
 import type { Problem } from './problem.ts'
 import type { ConfigFile, ModelEntry } from './schema.ts'
@@ -13,8 +14,8 @@ export type Warning = { path: PropertyKey[]; message: string }
 export function findWarnings(file: ConfigFile): Warning[] {
   const models = file.catalog?.models ?? []
   return models.flatMap((entry, index) => {
-    const baseUrl = file.upstreams[entry.upstream]?.base_url
-    const warnings = [...warnOfMarks(entry), ...(baseUrl === undefined ? [] : warnOfMedia(entry, baseUrl))]
+    const model = readModel(entry)
+    const warnings = [...warnOfMarks(entry, model), ...warnOfMedia(entry, model, file.upstreams)]
     return warnings.map(({ path, message }) => ({ path: ['catalog', 'models', index, ...path], message }))
   })
 }
@@ -25,10 +26,12 @@ export function formatWarning({ line, message }: Problem): string {
 }
 
 /** A server in the operator's network fetches from inside of it what a client names (ruling U12). */
-function warnOfMedia(entry: ModelEntry, baseUrl: string): Warning[] {
-  const { profile, remoteMedia } = readModel(entry)
-  const isSaid = entry.remote_media !== undefined || profile.remoteMedia === 'refuse'
-  if (isSaid || remoteMedia === 'refuse' || !isPrivate(new URL(baseUrl).hostname)) return []
+function warnOfMedia(entry: ModelEntry, { routes }: Model, upstreams: ConfigFile['upstreams']): Warning[] {
+  const isReached = routes.some(({ upstream, serving }) => {
+    const baseUrl = upstreams[upstream]?.base_url
+    return baseUrl !== undefined && serving.profile.remoteMedia !== 'refuse' && isPrivate(new URL(baseUrl).hostname)
+  })
+  if (entry.remote_media !== undefined || !isReached) return []
   const message =
     'has an upstream in a private network and lets addresses of media pass, which that server would fetch from inside; set `remote_media: refuse`, or `pass` if that is meant'
   return [{ path: [], message }]
@@ -42,9 +45,8 @@ function isPrivate(hostname: string): boolean {
   return !host.includes('.') || /\.(?:local|internal|lan|home\.arpa)$/.test(host)
 }
 
-function warnOfMarks(entry: ModelEntry): Warning[] {
-  const { profile } = readModel(entry)
-  const isMarked = profile.autoCache !== 'off'
+function warnOfMarks(entry: ModelEntry, { routes }: Model): Warning[] {
+  const isMarked = routes.some(({ serving }) => serving.profile.autoCache !== 'off')
   if (!isMarked || entry.prices.cache_write !== undefined) return []
   const message =
     'has no `cache_write`: requests to this model get cache marks, and what a provider charges for writing its cache (often 1.25 times the input) is sold as plain input; set it, or `profile.auto_cache: off`'

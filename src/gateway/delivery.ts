@@ -1,16 +1,17 @@
 import type { ApiKey } from '../accounts/account.ts'
 import type { Outcome } from '../accounts/ledger.ts'
 import type { Model } from '../catalog/model.ts'
-import type { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors.ts'
 import type { Fault } from '../inference/answer.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
-import type { Target } from '../upstream/target.ts'
+import type { Choice } from '../upstream/pool.ts'
 import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import type { Call, CallListener } from './call.ts'
 import type { Exchange } from './exchange.ts'
+import { type Failed, Failover } from './failover.ts'
 import type { Gateway, Ticking } from './gateway.ts'
 import { type Reading, stopReadMs, tellsLate, withoutLaterOutput } from './read-on.ts'
 import type { CallRecord } from './record.ts'
@@ -20,9 +21,6 @@ import type { Snapshot } from './snapshot.ts'
 
 /** A stream's head goes out by now at the latest, if the upstream lives (translation 4.1). */
 const commitMs = 10_000
-
-/** How often one request may be sent (ruling U1). */
-const attemptsMax = 2
 
 /** How a started stream is told to end when the evidence is not complete. */
 const outcomeOfCause = new Map<string, Outcome>([
@@ -46,6 +44,13 @@ const moves: Record<State, readonly State[]> = {
   over: [],
 }
 
+/** A request as an upstream takes it, and as others do that serve the model with other quirks. */
+export type Asking = {
+  exchange: Exchange
+  /** Undefined where all do alike. @throws GatewayError where the request cannot be asked so. */
+  exchangeFor: ((model: Model) => Exchange) | undefined
+}
+
 export type DeliveryParts = {
   gateway: Gateway
   /** What the request took at its start and keeps to its end. */
@@ -55,7 +60,6 @@ export type DeliveryParts = {
   /** Who pays. */
   key: ApiKey
   model: Model
-  exchange: Exchange
   /** The conversation key scoped to the account; picks the upstream account (ruling P6). */
   affinity: string | undefined
   /** Gives the hold back; called once. */
@@ -72,11 +76,12 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   readonly #parts: DeliveryParts
   readonly #record: CallRecord
   #state: State = 'held'
+  readonly #failover: Failover
   #attempt: Attempt | undefined
-  #attempts = 0
-  #tried: readonly Target[] = []
-  /** A status of success came: the request cannot be sent again. */
-  #isAnswered = false
+  #exchange: Exchange
+  #exchangeFor: Asking['exchangeFor']
+  /** No other attempt can follow: the request was let go. */
+  #isForgotten = false
   #relay: StreamRelay | undefined
   /** Text of a stream that nobody has seen. */
   #unseen = ''
@@ -89,9 +94,14 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   #resolve!: () => void
   #reject!: (error: Error) => void
 
-  constructor(parts: DeliveryParts) {
+  /** @param asking is held no longer than the request may have to be sent */
+  constructor(parts: DeliveryParts, asking: Asking) {
     this.#parts = parts
     this.#record = parts.record
+    const { snapshot, model, affinity, call } = parts
+    this.#failover = new Failover({ pool: snapshot.pool, model, affinity, requestId: call.requestId })
+    this.#exchange = asking.exchange
+    this.#exchangeFor = asking.exchangeFor
     this.#startedMs = parts.gateway.clockMs()
   }
 
@@ -105,20 +115,24 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     call.listener = this
     this.#contain(() => {
       if (call.isGone) this.#leave()
-      else if (!this.#try()) this.#fail({ fault: { kind: 'account', text: '' }, cause: 'no_upstream_account' })
+      else if (!this.#tryElsewhere()) this.#refuse(this.#failover.told)
     })
     return promise
   }
 
-  /** Sends the request to the next target. @returns false where nobody is left to ask. */
-  #try(): boolean {
-    const { gateway, snapshot, model, exchange, affinity } = this.#parts
-    const target = snapshot.pool.choose(model, affinity, this.#tried)
-    if (target === undefined) return false
-    this.#attempts++
-    this.#record.attempts = this.#attempts
+  /** Sends the request to a target. @returns false where there is none. */
+  #try(choice: Choice | undefined): boolean {
+    if (choice === undefined) return false
+    const { gateway, snapshot } = this.#parts
+    const { target, why } = choice
+    const exchange = this.#adapt(choice)
+    this.#exchange = exchange
+    this.#relay = undefined
+    this.#unseen = ''
+    this.#record.attempts = this.#failover.attempts
     this.#record.upstream = target.upstream.name
     this.#record.upstreamAccount = target.account?.name
+    this.#record.why = why
     const { upstreams, config } = snapshot
     const { nowMs, clockMs } = gateway
     this.#attempt = new Attempt({ upstreams, target, exchange, timeouts: config.timeouts, nowMs, clockMs }, this)
@@ -126,9 +140,30 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     return true
   }
 
+  /** The request as the target takes it: in its profile, and without what its account cannot open (ruling U13). */
+  #adapt({ target, isHome }: Choice): Exchange {
+    const isOther = this.#exchangeFor && target.model.profile !== this.#exchange.profile
+    const exchange = isOther ? this.#exchangeFor!(target.model) : this.#exchange
+    if (!isHome) this.#unseal(exchange)
+    return exchange
+  }
+
+  /** Sends no more of what another account sealed. @returns false where there was nothing of it */
+  #unseal(exchange: Exchange): boolean {
+    if (!exchange.unseal()) return false
+    const { losses = [] } = this.#record
+    this.#record.losses = [...losses, { field: 'input', what: 'dropped', why: 'sealed by another provider account' }]
+    return true
+  }
+
   onAnswer(): void {
-    this.#isAnswered = true
-    this.#parts.exchange.forget()
+    if (!this.#failover.hasMore) this.#forget()
+  }
+
+  #forget(): void {
+    this.#isForgotten = true
+    this.#exchangeFor = undefined
+    this.#exchange.forget()
   }
 
   onPiece(relay: StreamRelay, text: string): void {
@@ -140,16 +175,14 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     else if (relay.state === 'failed') {
       // What was said before the fault counts however the bytes arrive: the stream has begun (translation 4.1).
       this.#show(text, relay.hasShown)
-      const failure = { fault: relay.fault!, cause: 'upstream_error_event' }
-      this.#fail(failure, this.#judge(failure))
+      this.#takeFailure({ fault: relay.fault!, cause: 'upstream_error_event' })
     } else this.#show(text, relay.hasShown)
   }
 
   onWhole(answer: WholeAnswer): void {
     if (this.#isEnding()) return
     if (answer.state === 'failed') {
-      const failure = { fault: answer.fault, cause: 'upstream_error_body' }
-      this.#fail(failure, this.#judge(failure))
+      this.#takeFailure({ fault: answer.fault, cause: 'upstream_error_body' })
       return
     }
     const { call } = this.#parts
@@ -164,24 +197,42 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   }
 
   onFailure(failure: Failure): void {
-    if (this.#isEnding()) return
-    const verdict = this.#judge(failure)
-    if (verdict.elsewhere === 'another') this.#tried = [...this.#tried, this.#attempt!.target]
-    if (this.#mayTryAgain(verdict) && this.#try()) return
-    this.#fail(failure, verdict)
+    if (!this.#isEnding()) this.#takeFailure(failure)
   }
 
-  /** What an attempt died of, which its pool hears of too. */
-  #judge(failure: Failure): Verdict {
-    const { snapshot, model } = this.#parts
-    const verdict = judge(failure, model)
-    snapshot.pool.note(this.#attempt!.target, verdict, failure.retryAfterSeconds)
-    return verdict
+  /** What an attempt died of: another one follows while the client has seen nothing, or it is told (ruling U1). */
+  #takeFailure(failure: Failure): void {
+    const verdict = this.#failover.failed(failure)
+    if (this.#state !== 'held' || this.#reading) this.#fail(failure, verdict)
+    else if (!this.#tryAgain(failure, verdict)) this.#refuse(this.#failover.told)
   }
 
-  #mayTryAgain({ elsewhere }: Verdict): boolean {
-    const isWanted = !this.#isAnswered && this.#reading === undefined && this.#state === 'held'
-    return isWanted && elsewhere !== 'nobody' && this.#attempts < attemptsMax
+  #tryAgain({ fault }: Failure, { elsewhere }: Verdict): boolean {
+    const failover = this.#failover
+    // An account that cannot open what another sealed takes the same request without it (ruling U13).
+    if (fault.code === 'invalid_encrypted_content' && failover.mayAgain && this.#unseal(this.#exchange)) {
+      return this.#try(failover.again())
+    }
+    if (elsewhere === 'any') return failover.mayAgain && this.#try(failover.again())
+    // An answer that has come as far as its head may have let the request go.
+    return elsewhere === 'another' && !this.#isForgotten && this.#tryElsewhere()
+  }
+
+  /** @returns false where nobody is left to ask, or may be asked. @throws GatewayError where no target takes the request */
+  #tryElsewhere(): boolean {
+    let refusal: GatewayError | undefined
+    for (let choice = this.#failover.next(); choice !== undefined; choice = this.#failover.next()) {
+      try {
+        return this.#try(choice)
+      } catch (error) {
+        // This target's model does not take the request: it is as if there were one fewer.
+        if (!(error instanceof GatewayError)) throw error
+        refusal = error
+        this.#failover.skip()
+      }
+    }
+    if (refusal && this.#attempt === undefined) throw refusal
+    return false
   }
 
   onBug(bug: Error): void {
@@ -284,6 +335,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   /** The commit: from here on the status stands. */
   #open(relay: StreamRelay, text: string): void {
     this.#move('open')
+    this.#forget()
+    if (relay.hasShown) this.#failover.succeeded(this.#exchange.isUnsealed)
     this.#parts.call.begin()
     const first = this.#takeUnseen() + text
     this.#write(relay, first === '' ? relay.keepAlive() : first)
@@ -360,19 +413,19 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
 
   /** False: its figures would tell nothing new, there is no time, or too many are read on. */
   #readOn(outcome: Reading['outcome'], answer: StreamRelay | StreamFold, limitMs: number): boolean {
-    const { gateway, exchange, model } = this.#parts
+    const { gateway, model } = this.#parts
     const { report } = answer
     this.#attempt!.pace.end(gateway.clockMs())
-    return limitMs > 0 && tellsLate(report, exchange, model) && this.#takeReader(outcome, limitMs, report)
+    return limitMs > 0 && tellsLate(report, this.#exchange, model) && this.#takeReader(outcome, limitMs, report)
   }
 
   #takeReader(outcome: Reading['outcome'], limitMs: number, told: UsageReport | undefined): boolean {
-    const { gateway, exchange, key } = this.#parts
+    const { gateway, key } = this.#parts
     if (!gateway.readers.enter(key.account.id)) return false
     const sinceMs = gateway.clockMs()
     this.#reading = { sinceMs, untilMs: sinceMs + limitMs, outcome, told }
     // It will not be sent again, nor is anything waited for that its client has not taken.
-    exchange.forget()
+    this.#forget()
     if (outcome !== 'ok') this.#unseen = ''
     this.#stalledMs = undefined
     this.#attempt!.resume()
@@ -394,14 +447,19 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     return this.#reading !== undefined && this.#reading.outcome !== 'ok'
   }
 
-  /** The answer failed. In a started stream the evidence is billed and an error frame sent; else it is a refusal. */
   #fail(failure: Failure, verdict: Verdict = judge(failure, this.#parts.model)): void {
+    this.#refuse({ failure, verdict, target: this.#attempt?.target })
+  }
+
+  /** The answer failed. In a started stream the evidence is billed and an error frame sent; else it is a refusal. */
+  #refuse({ failure, verdict, target }: Failed): void {
     if (this.#reading?.told) {
       this.#endReading()
       return
     }
     const { cause } = failure
-    const error = refuse(this.#parts, this.#attempt?.target, failure, verdict)
+    const { snapshot, model } = this.#parts
+    const error = refuse({ snapshot, model, exchange: this.#exchange }, target, failure, verdict)
     const outcome = outcomeOfCause.get(cause)
     this.#record.cause = verdict.alarm ?? cause
     this.#record.code = error.code
@@ -448,6 +506,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
 
   #settleComplete(answer: StreamRelay | Exclude<WholeAnswer, { state: 'failed' }>, ending: Ending): void {
     const isGone = this.#isGone()
+    this.#failover.succeeded(this.#exchange.isUnsealed)
     // An answer that we ended at a stop sequence may have no final word of the model's (ruling C12).
     const isComplete = answer.state !== 'stopped'
     const evidence = answer.state === 'stopped' ? this.#evidenceOfCut(answer) : evidenceOf(answer)
@@ -461,7 +520,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     // Who has seen nothing of an answer pays for no time (ruling C4).
     if (this.#reading && !this.#reading.told) return evidence
     const { pace } = this.#attempt!
-    const estimateHidden = () => (this.#parts.exchange.mayHideReasoning ? pace.hiddenTokens(answer.spoken()) : 0)
+    const estimateHidden = () => (this.#exchange.mayHideReasoning ? pace.hiddenTokens(answer.spoken()) : 0)
     const told = this.#reading?.told ?? answer.report
     return { ...evidence, report: withoutLaterOutput(answer.report, told), estimateHidden }
   }
@@ -471,9 +530,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
    * written is not billed either (B5).
    */
   #settle(evidence: Evidence, ending: Ending, bug?: Error): void {
-    const { gateway, call, key, model, exchange } = this.#parts
+    const { gateway, call, key, model } = this.#parts
     const wasOpen = this.#state === 'open'
-    const bill = weigh(evidence, exchange, model)
+    const bill = weigh(evidence, this.#exchange, model)
     const show = ending(bill.usage)
     const { target } = this.#attempt!
     const { requestId, wire: clientWire } = call
@@ -521,6 +580,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     gateway.deliveries.delete(this)
     call.listener = undefined
     try {
+      this.#failover.left()
       release()
       if (this.#attempt?.isLingering) gateway.lingering.add(this.#attempt)
       else this.#attempt?.abandon()

@@ -1,6 +1,7 @@
 import { splice } from '../bytes/json.ts'
 import { setMembers } from '../bytes/json-edit.ts'
 import type { Model } from '../catalog/model.ts'
+import type { Profile } from '../catalog/profile.ts'
 import type { Fault } from '../inference/answer.ts'
 import type { Loss } from '../inference/request.ts'
 import type { UsageBounds } from '../inference/usage.ts'
@@ -24,6 +25,8 @@ export type Asked = {
 
 /** One request on its way to a model, and how the model's answer goes back to the client's wire. */
 export type Exchange = Outgoing & {
+  /** The quirks that it was made for; a target with others needs one of its own. */
+  profile: Profile
   /** The path of the model's wire. */
   path: string
   credential: CredentialScheme
@@ -53,19 +56,41 @@ export type Exchange = Outgoing & {
 export type Outgoing = {
   /** @throws when the request was let go. */
   bodyFor(target: Target): Buffer
+  /** Takes out what only one provider account can open (ruling U13). @returns false where there was nothing of it */
+  unseal(): boolean
+  /** Something was taken out so. */
+  readonly isUnsealed: boolean
   /** Whether a text stands in it as a whole JSON string; false when the request was let go (ruling U9). */
   holds(text: string): boolean
   /** No other attempt can follow: the request is let go, however long the answer takes. */
   forget(): void
 }
 
-/** @param body made for the model as its entry in the catalog names it. */
-export function createOutgoing(body: Buffer, { upstreamModel }: Model): Outgoing {
+/**
+ * @param body made for the model as its entry in the catalog, or a target, names it.
+ * @param removeSealed takes out of a body what one account of its wire sealed; undefined where nothing is
+ */
+export function createOutgoing(
+  body: Buffer,
+  { upstreamModel }: Model,
+  removeSealed?: (body: Buffer) => Buffer | undefined,
+): Outgoing {
   let bytes: Buffer | undefined = body
+  let isUnsealed = false
   return {
-    bodyFor(target) {
+    bodyFor({ model }) {
       if (bytes === undefined) throw new Error('the request was let go: it cannot be sent again')
-      return target.upstreamModel === upstreamModel ? bytes : renameModel(bytes, target.upstreamModel)
+      return model.upstreamModel === upstreamModel ? bytes : renameModel(bytes, model.upstreamModel)
+    },
+    unseal() {
+      const rest = bytes && removeSealed?.(bytes)
+      if (rest === undefined) return false
+      bytes = rest
+      isUnsealed = true
+      return true
+    },
+    get isUnsealed() {
+      return isUnsealed
     },
     holds(text) {
       return bytes?.includes(`"${text}"`) ?? false

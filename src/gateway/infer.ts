@@ -1,3 +1,4 @@
+import type { Model } from '../catalog/model.ts'
 import { checkFields } from '../wires/requests/checks.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import { readConversationKey } from '../wires/requests/conversation-key.ts'
@@ -36,10 +37,18 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
   checkFields(wire, body)
   const scopedKey = conversationKey === undefined ? undefined : gateway.scopeKey(account.id, conversationKey)
   const connect = model.wire === call.wire ? exchangeNatively : translate
-  const exchange = connect({ gateway, call, accountId: account.id, model, body, scopedKey })
+  const exchangeFor = (served: Model) =>
+    connect({ gateway, call, accountId: account.id, model: served, body, scopedKey })
+  const exchange = exchangeFor(model)
   record.stream = exchange.stream
   if (exchange.losses.length > 0) record.losses = exchange.losses
   const holding = takeHold(snapshot.config, entered, model, exchange)
   const release = holding instanceof Promise ? await holding : holding
-  return new Delivery({ gateway, snapshot, call, record, key, model, exchange, affinity: scopedKey, release }).run()
+  const asking = { exchange, exchangeFor: isServedAlike(model) ? undefined : exchangeFor }
+  return new Delivery({ gateway, snapshot, call, record, key, model, affinity: scopedKey, release }, asking).run()
+}
+
+/** One exchange does for all who serve it. */
+function isServedAlike({ routes, profile }: Model): boolean {
+  return routes.every(({ serving }) => serving.profile === profile)
 }

@@ -22,7 +22,8 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey }: Aske
     createdSeconds: Math.floor(gateway.nowMs() / 1000),
   }
   return {
-    ...createOutgoing(adapted.body, model),
+    ...createOutgoing(adapted.body, model, native.removeSealed),
+    profile: model.profile,
     path,
     credential,
     headersFor: upstreamHeaders(call, model),

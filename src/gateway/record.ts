@@ -2,6 +2,7 @@ import type { Outcome } from '../accounts/ledger.ts'
 import type { WireName } from '../catalog/model.ts'
 import type { Loss } from '../inference/request.ts'
 import type { Usage, UsageSource } from '../inference/usage.ts'
+import type { ChoiceReason } from '../upstream/pool.ts'
 
 /**
  * What is told of one request when it is over and settled. Names, counts and times only: never content, never a key
@@ -26,6 +27,8 @@ export type CallRecord = {
   upstream?: string
   upstreamAccount?: string | undefined
   attempts?: number
+  /** Why it went to the account that was tried last. */
+  why?: ChoiceReason
   status?: number
   /** Of the error the client was told, or of a fault in a started stream. */
   code?: string

@@ -23,7 +23,7 @@ export function refuse(
 ): GatewayError {
   return refusalOf(verdict.tell, failure, () => ({
     modelId: model.id,
-    upstreamModels: [...new Set([model.upstreamModel, target?.upstreamModel ?? model.upstreamModel])],
+    upstreamModels: [...new Set([model.upstreamModel, target?.model.upstreamModel ?? model.upstreamModel])],
     hidden: target ? hostingWords(snapshot.config, target.upstream) : [],
     ownPaths,
     isSent: (id) => exchange.holds(id),

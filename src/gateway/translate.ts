@@ -40,6 +40,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   const bytes = Buffer.from(encoded.body)
   return {
     ...createOutgoing(bytes, model),
+    profile: model.profile,
     path,
     credential,
     headersFor: upstreamHeaders(call, model),

@@ -74,6 +74,8 @@ function accessFields(record: CallRecord): Record<string, unknown> {
     upstream: record.upstream,
     upstream_account: record.upstreamAccount,
     attempts: record.attempts,
+    // Where there is one account there was nothing to choose.
+    why: record.why === 'only' ? undefined : record.why,
     status: record.status,
     code: record.code,
     cause: record.cause,

@@ -13,6 +13,7 @@ import { createRouter } from '../http/routes.ts'
 import { createEdge, type EdgeRefusal } from '../http/server.ts'
 import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
 import { createPool } from '../upstream/pool.ts'
+import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
 import { drainEdge } from './drain.ts'
 import { createLoadWatch, type LoadWatch } from './load-watch.ts'
@@ -35,6 +36,8 @@ export type ServerParts = {
   clockMs?: () => number
   /** Whether the process can keep up; a test's process may be slow. */
   load?: LoadWatch
+  /** What is known of upstream accounts; a test's has its own time. */
+  memory?: PoolMemory
 }
 
 /** A gateway that listens. main makes one for the process; a test makes one for itself. */
@@ -62,7 +65,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { config } = parts
   // What can be refused comes before what would have to be ended again.
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
-  const snapshots = createSnapshots(openSnapshot(config))
+  const memory = parts.memory ?? createPoolMemory(clockMs)
+  const snapshots = createSnapshots(openSnapshot(config, memory))
   const listeners: readonly RecordListener[] = [log.access]
   let windows = openWindows(config)
   let isReady = true
@@ -126,7 +130,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 
   function reload(next: Config): void {
     const { limits } = snapshots.current.config
-    snapshots.replace(openSnapshot(next))
+    snapshots.replace(openSnapshot(next, memory))
+    snapshots.current.pool.adopt(next.catalog.models.values())
     // Another limit starts new windows; the same limit goes on counting.
     if (next.limits.requestsPerMinute !== limits.requestsPerMinute) windows = openWindows(next)
     if (next.limits.failedAuthPerMinute !== limits.failedAuthPerMinute) gateway.throttle = openThrottle(next)
@@ -165,9 +170,9 @@ function recordOf({ requestId, error, method, path, ip, cause }: EdgeRefusal, no
   return { id: requestId, startedMs: nowMs, endMs: nowMs, method, path, ip, status, code, cause, outcome }
 }
 
-function openSnapshot(config: Config): Snapshot {
+function openSnapshot(config: Config, memory: PoolMemory): Snapshot {
   const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
-  return { config, pool: createPool(config.upstreams), upstreams: createUpstreams(config.upstreams, limits) }
+  return { config, pool: createPool(config.upstreams, memory), upstreams: createUpstreams(config.upstreams, limits) }
 }
 
 function listen(server: Server, address: Address): Promise<Address> {

@@ -9,11 +9,13 @@ const charactersMin = 6
  */
 export function hostingWords({ catalog }: Pick<Config, 'catalog'>, upstream: Upstream): readonly string[] {
   const { models } = catalog
-  const names = [...models.values()]
-    .filter((model) => model.upstream === upstream.name && !models.has(model.upstreamModel))
-    .map(({ upstreamModel }) => upstreamModel)
+  const routes = [...models.values()]
+    .flatMap((model) => model.routes)
+    .filter((route) => route.upstream === upstream.name)
+  const names = routes.map(({ serving }) => serving.upstreamModel).filter((name) => !models.has(name))
   const keys = upstream.accounts.map(({ key }) => key.reveal())
-  const values = [...upstream.headers.values()].flatMap((value) => [value, value.slice(value.lastIndexOf(' ') + 1)])
+  const headers = [upstream, ...routes].flatMap((one) => [...one.headers.values()])
+  const values = headers.flatMap((value) => [value, value.slice(value.lastIndexOf(' ') + 1)])
   return [...keys, ...values, ...hostsOf(upstream), ...names].filter(({ length }) => length >= charactersMin)
 }
 

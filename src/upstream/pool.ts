@@ -1,40 +1,281 @@
-import type { Model } from '../catalog/model.ts'
-import type { Upstream } from '../config/config.ts'
+import type { Model, Route } from '../catalog/model.ts'
+import type { Upstream, UpstreamAccount } from '../config/config.ts'
+import type { Health, HealthState, Visit } from './health.ts'
+import { type PoolMemory, placeOf } from './pool-memory.ts'
+import { hashText, scoreOf } from './rendezvous.ts'
+import type { RetryBudget } from './retry-budget.ts'
 import type { Target } from './target.ts'
 import type { Verdict } from './verdict.ts'
 
-/** Which account of which upstream a request goes to. */
-export interface Pool {
-  /**
-   * The target of the next attempt, or undefined where nobody is left to ask.
-   * @param affinity the conversation key scoped to its account: the same one goes to the same place (ruling P6).
-   * @param tried targets of this request that must not be asked again.
-   */
-  choose(model: Model, affinity: string | undefined, tried: readonly Target[]): Target | undefined
-  /** What came of an attempt that failed. */
-  note(target: Target, verdict: Verdict, retryAfterSeconds: number | undefined): void
+/** One request that looks for a target. */
+export type Search = {
+  requestId: string
+  /** The conversation key scoped to its account: the same one goes to the same place (ruling P6). */
+  affinity: string | undefined
+  /** Targets that were asked for this request and must not be asked again. */
+  tried: readonly Target[]
+  /** No other attempt can follow: it goes to a further priority, where there is one (ruling U1). */
+  isLast: boolean
 }
 
-/**
- * The pool of a configuration in which a model has one upstream and that one account. It is never left alone: with nobody
- * else to ask, a failure is told to the client that met it and the next one is served if it can be.
- */
-export function createPool(upstreams: ReadonlyMap<string, Upstream>): Pool {
-  // A target keeps its identity, so that who was tried is told apart by it.
-  const targets = new Map<Model, Target>()
+/** Why a request goes to an account. */
+export type ChoiceReason =
+  /** There is no other. */
+  | 'only'
+  /** The conversation is with it. */
+  | 'bound'
+  /** It has the conversation's key, of which nothing is known. */
+  | 'hashed'
+  /** No conversation is named: chance, by weight. */
+  | 'spread'
+  /** The one that it would have gone to was asked, is off, or is left alone. */
+  | 'diverted'
+
+export type Choice = {
+  target: Target
+  why: ChoiceReason
+  /** It can open what the answers of this conversation sealed (ruling U13). */
+  isHome: boolean
+}
+
+/** What is to be told where nobody can be asked. */
+export type Outlook = { tell: 'capacity' | 'account'; retryAfterSeconds: number | undefined }
+
+/** Which account of which upstream a request goes to. */
+export interface Pool {
+  /** The target of the next attempt, or undefined where nobody is left to ask. Changes nothing. */
+  choose(model: Model, search: Search): Choice | undefined
+  /** An attempt goes there. Exactly one of what it can come to is to be told; `left` may always follow. */
+  enter(choice: Choice, search: Pick<Search, 'affinity'>, isRetry: boolean): Stay
+  /** Whether an upstream's traffic bears another attempt (ruling U1). */
+  mayRetry(target: Target): boolean
+  /** How many accounts of the model are not switched off. */
+  sizeOf(model: Model): number
+  outlook(model: Model): Outlook
+  /** Every account of every model, as people see it. */
+  list(models: Iterable<Model>): PoolRow[]
+  /** This configuration is in force now: what is remembered of accounts and upstreams that it does not have is forgotten. */
+  adopt(models: Iterable<Model>): void
+}
+
+/** One attempt at a target, for what it says about the account's health. */
+export interface Stay {
+  /** An answer, or a refusal that is the request's own fault. @param isUnsealed it was sent without its sealed history */
+  succeeded(isUnsealed: boolean): void
+  failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void
+  /** It came to nothing that says something of the account; told again, or behind the others, it does nothing. */
+  left(): void
+}
+
+export type PoolRow = {
+  model: string
+  upstream: string
+  account: string | undefined
+  priority: number
+  state: HealthState | 'off'
+  /** What it was left alone for, in the words of the log. */
+  cause: string | undefined
+  /** Until it is tried again, in ms. */
+  waitMs: number | undefined
+  failures: number
+}
+
+/** A target with all that choosing needs. */
+type Place = {
+  readonly target: Target
+  readonly id: string
+  readonly hash: number
+  readonly weight: number
+  readonly priority: number
+  readonly isEnabled: boolean
+  readonly health: Health
+  readonly budget: RetryBudget
+}
+
+/** @param memory outlives the configuration: a reload takes health, budgets and conversations along (U14) */
+export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: PoolMemory): Pool {
+  const placesByModel = new Map<Model, readonly Place[]>()
+  const placesByTarget = new Map<Target, Place>()
   return {
-    choose(model, _affinity, tried) {
-      const target = targets.get(model) ?? open(model)
-      return target && !tried.includes(target) ? target : undefined
+    choose(model, search) {
+      const places = placesOf(model)
+      if (places.length === 1) return chooseOnly(places[0]!, search)
+      return chooseAmong(places, search, conversationOf(model, search))
     },
-    note() {},
+    enter({ target }, search, isRetry) {
+      const place = placesByTarget.get(target)!
+      place.budget.note(isRetry)
+      const places = placesOf(target.model)
+      const conversation = places.length > 1 ? conversationOf(target.model, search) : undefined
+      return new PoolStay(place, places, conversation, memory)
+    },
+    mayRetry: (target) => placesByTarget.get(target)!.budget.mayRetry,
+    sizeOf(model) {
+      let size = 0
+      for (const { isEnabled } of placesOf(model)) if (isEnabled) size++
+      return size
+    },
+    outlook: (model) => outlookOf(placesOf(model)),
+    list: (models) => [...models].flatMap((model) => placesOf(model).map((place) => rowOf(model, place))),
+    adopt(models) {
+      const places = [...models].flatMap((model) => placesOf(model).map(({ id }) => id))
+      memory.keepOnly(new Set(places), new Set(upstreams.keys()))
+    },
   }
 
-  function open(model: Model): Target | undefined {
-    const upstream = upstreams.get(model.upstream)
-    if (!upstream) return undefined
-    const target = { upstream, account: upstream.accounts[0], upstreamModel: model.upstreamModel }
-    targets.set(model, target)
-    return target
+  function conversationOf({ id }: Model, { affinity }: Pick<Search, 'affinity'>): string | undefined {
+    return affinity === undefined ? undefined : `${id} ${affinity}`
+  }
+
+  /** @param model of the catalog, or as a target has it */
+  function placesOf(model: Model): readonly Place[] {
+    const found = placesByModel.get(model)
+    if (found) return found
+    const places = model.routes.flatMap((route) => openRoute(model, route))
+    placesByModel.set(model, places)
+    for (const place of places) {
+      placesByTarget.set(place.target, place)
+      placesByModel.set(place.target.model, places)
+    }
+    return places
+  }
+
+  function openRoute(model: Model, route: Route): Place[] {
+    const upstream = upstreams.get(route.upstream)
+    if (!upstream) return []
+    const { upstreamModel, profile } = route.serving
+    const isPlain = upstreamModel === model.upstreamModel && profile === model.profile
+    const served = isPlain ? model : { ...model, ...route.serving }
+    const headers = [...new Map([...upstream.headers, ...route.headers])].flat()
+    const accounts: readonly (UpstreamAccount | undefined)[] =
+      upstream.accounts.length > 0 ? upstream.accounts : [undefined]
+    // The weight is the upstream's, whatever number of accounts it has that are on.
+    const weight = route.weight / Math.max(1, accounts.filter((account) => account?.isEnabled !== false).length)
+    return accounts.map((account) => {
+      const id = placeOf(model, upstream, route, account)
+      return {
+        target: { upstream, account, model: served, headers },
+        id,
+        hash: hashText(id),
+        weight,
+        priority: route.priority,
+        isEnabled: account?.isEnabled !== false,
+        health: memory.healthOf(id),
+        budget: memory.budgetOf(upstream.name),
+      }
+    })
+  }
+
+  function chooseAmong(places: readonly Place[], search: Search, conversation: string | undefined): Choice | undefined {
+    const binding = conversation === undefined ? undefined : memory.bindings.find(conversation)
+    const key = hashText(conversation ?? search.requestId)
+    const floor = search.isLast ? furtherPriority(places, search.tried) : undefined
+    let chosen: Place | undefined
+    let chosenScore = 0
+    /** Who has the key as long as nothing is known of the conversation, whether or not it can be asked. */
+    let home: Place | undefined
+    let homeScore = 0
+    for (const place of places) {
+      const { target, priority } = place
+      if (chosen !== undefined && priority > chosen.priority) break
+      const score = binding?.place === place.id ? Number.POSITIVE_INFINITY : scoreOf(key, place.hash, place.weight)
+      if (priority === places[0]!.priority && score > homeScore) {
+        home = place
+        homeScore = score
+      }
+      if (floor !== undefined && priority < floor) continue
+      if (!place.isEnabled || (chosen !== undefined && score <= chosenScore)) continue
+      if (search.tried.includes(target) || !place.health.isOpen) continue
+      chosen = place
+      chosenScore = score
+    }
+    if (chosen === undefined) return undefined
+    if (conversation === undefined) return { target: chosen.target, why: 'spread', isHome: true }
+    const isHome = binding ? chosen.id === binding.place : chosen === home
+    const why = !isHome ? 'diverted' : binding ? 'bound' : 'hashed'
+    return { target: chosen.target, why, isHome: isHome && binding?.isMixed !== true }
+  }
+}
+
+function chooseOnly({ target, isEnabled, health }: Place, { tried }: Search): Choice | undefined {
+  if (!isEnabled || !health.isOpen || tried.includes(target)) return undefined
+  return { target, why: 'only', isHome: true }
+}
+
+/** The next priority behind those that were tried, if somebody there can be asked. */
+function furtherPriority(places: readonly Place[], tried: readonly Target[]): number | undefined {
+  let last = Number.NEGATIVE_INFINITY
+  for (const { target, priority } of places) if (tried.includes(target)) last = Math.max(last, priority)
+  return places.find(({ priority, isEnabled, health }) => priority > last && isEnabled && health.isOpen)?.priority
+}
+
+/** All that are on are left alone: for capacity if any is, with the shortest wait that is known (rulings U1, R6). */
+function outlookOf(places: readonly Place[]): Outlook {
+  let tell: Outlook['tell'] = 'account'
+  let waitMs: number | undefined
+  for (const { isEnabled, health } of places) {
+    const { trouble } = health
+    if (!isEnabled || trouble?.tell !== 'capacity') continue
+    tell = 'capacity'
+    if (trouble.waitMs > 0) waitMs = Math.min(waitMs ?? Number.POSITIVE_INFINITY, trouble.waitMs)
+  }
+  return { tell, retryAfterSeconds: waitMs === undefined ? undefined : Math.ceil(waitMs / 1000) }
+}
+
+function rowOf({ id }: Model, { target, priority, isEnabled, health }: Place): PoolRow {
+  const { trouble } = health
+  return {
+    model: id,
+    upstream: target.upstream.name,
+    account: target.account?.name,
+    priority,
+    state: isEnabled ? health.state : 'off',
+    cause: trouble?.cause,
+    waitMs: trouble?.waitMs,
+    failures: health.failures,
+  }
+}
+
+class PoolStay implements Stay {
+  readonly #place: Place
+  readonly #places: readonly Place[]
+  readonly #conversation: string | undefined
+  readonly #memory: PoolMemory
+  readonly #visit: Visit
+  #isTold = false
+
+  constructor(place: Place, places: readonly Place[], conversation: string | undefined, memory: PoolMemory) {
+    this.#place = place
+    this.#places = places
+    this.#conversation = conversation
+    this.#memory = memory
+    this.#visit = place.health.enter()
+  }
+
+  succeeded(isUnsealed: boolean): void {
+    if (this.#isTold) return
+    this.#isTold = true
+    this.#place.health.succeeded(this.#visit)
+    if (this.#conversation === undefined) return
+    this.#memory.bindings.answered(this.#conversation, this.#place.id, isUnsealed)
+  }
+
+  failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void {
+    if (this.#isTold) return
+    this.#isTold = true
+    this.#place.health.failed(this.#visit, verdict, cause, () => this.#mayCool(), retryAfterSeconds)
+  }
+
+  left(): void {
+    if (this.#isTold) return
+    this.#isTold = true
+    this.#place.health.left(this.#visit)
+  }
+
+  /** At most half of those that are on, rounded down, this one included (ruling U1). */
+  #mayCool(): boolean {
+    const on = this.#places.filter(({ isEnabled }) => isEnabled)
+    const cooling = on.filter((place) => place !== this.#place && place.health.state !== 'ready').length
+    return cooling + 1 <= Math.floor(on.length / 2)
   }
 }

@@ -36,7 +36,7 @@ export function createUpstreams(config: ReadonlyMap<string, Upstream>, limits: S
   }
 }
 
-type Route = { connections: ConnectionPool; prefix: string; headers: readonly string[] }
+type Route = { connections: ConnectionPool; prefix: string }
 
 function createRoute(upstream: Upstream, limits: SendLimits): Route {
   const url = new URL(upstream.baseUrl)
@@ -50,9 +50,7 @@ function createRoute(upstream: Upstream, limits: SendLimits): Route {
     maxHeaderSize: limits.headerBytesMax,
     allowH2: false,
   })
-  const headers = ['content-type', 'application/json', 'accept-encoding', 'identity', 'user-agent', 'triwire']
-  for (const [name, value] of upstream.headers) headers.push(name, value)
-  return { connections, prefix: url.pathname.replace(/\/$/, ''), headers }
+  return { connections, prefix: url.pathname.replace(/\/$/, '') }
 }
 
 /** The connection a request is sent on, and how much had been read from it by then. */
@@ -83,7 +81,7 @@ function fly(route: Route, target: Target, request: UpstreamRequest, listener: U
     {
       path: route.prefix + path,
       method: 'POST',
-      headers: headersOf(route, target, request),
+      headers: headersOf(target, request),
       // Its types leave iterables out; its documentation and its code take them.
       body: body.length < onceBytesMin ? body : (new OnceBody(body) as unknown as Readable),
     },
@@ -136,8 +134,10 @@ function fly(route: Route, target: Target, request: UpstreamRequest, listener: U
   }
 }
 
-function headersOf(route: Route, target: Target, request: UpstreamRequest): string[] {
-  const headers = [...route.headers, 'content-length', String(request.body.length)]
+const fixedHeaders = ['content-type', 'application/json', 'accept-encoding', 'identity', 'user-agent', 'triwire']
+
+function headersOf(target: Target, request: UpstreamRequest): string[] {
+  const headers = [...fixedHeaders, ...target.headers, 'content-length', String(request.body.length)]
   const credential = credentialOf(target, request.credential)
   if (credential) headers.push(...credential)
   for (const [name, value] of request.headers) headers.push(name, value)

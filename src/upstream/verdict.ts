@@ -38,6 +38,8 @@ const overloaded: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'rep
 const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated' }
 /** The connection had idled too long: the account is as good as before. */
 const race: Verdict = { tell: 'broken', elsewhere: 'any', cool: 'no' }
+/** It broke off behind its head: the model has worked, and may be paid for it. */
+const cut: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'repeated' }
 /** Our path, our name for the model, or an answer that is none: another account would hear the same. */
 const ours: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'no' }
 const misnamed: Verdict = { ...ours, alarm: 'upstream_model_not_found' }
@@ -73,7 +75,7 @@ const byKind: Record<Fault['kind'], Verdict> = {
   capacity: full,
   account: barred,
   broken: ours,
-  truncated: ours,
+  truncated: cut,
 }
 
 /** Judges a failed attempt. One account is asked again only after a race on its connection (U1): see `Pool.choose`. */
@@ -84,7 +86,7 @@ export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel
   const text = fault.text.toLowerCase()
   const { status } = fault
   const found = status === undefined ? undefined : (byStatus.get(status) ?? (status >= 500 ? passing : ours))
-  const verdict = found ?? byCause.get(cause) ?? byKind[fault.kind]
+  const verdict = found ?? (fault.kind === 'truncated' ? cut : (byCause.get(cause) ?? byKind[fault.kind]))
   if (verdict !== caller) return verdict
   if (model.profile.accountFaults.some((part) => text.includes(part.toLowerCase()))) return barred
   return status === 404 && isAboutUs(text, model.upstreamModel.toLowerCase()) ? ours : caller

@@ -74,6 +74,11 @@ export type VersionHeaders = { spellings: readonly string[]; versionDefault: str
 export type Native = {
   /** @throws GatewayError 400 for what the specification refuses on this wire. */
   adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest
+  /**
+   * Takes out of an adapted body what only the provider account that sealed it can open (ruling U13); absent where a wire
+   * has nothing of the kind. @returns undefined where nothing is to be taken out
+   */
+  removeSealed?: (body: Buffer) => Buffer | undefined
   openStream(head: NativeHead): StreamRelay
   readAnswer(body: Buffer, head: NativeHead): WholeAnswer
 }

@@ -6,7 +6,8 @@ import { loadConfig } from '../../src/config/load.ts'
 import { jsonSchema } from '../../src/config/schema.ts'
 
 const root = new URL('../../', import.meta.url)
-const keys = { OPENAI_API_KEY: 'k', ANTHROPIC_API_KEY: 'k' }
+const names = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_KEY_A', 'OPENAI_KEY_B', 'BACKUP_KEY']
+const keys = Object.fromEntries(names.map((name) => [name, 'k']))
 
 test('triwire.schema.json is what the schema of the configuration says', () => {
   assert.deepStrictEqual(JSON.parse(readFileSync(new URL('triwire.schema.json', root), 'utf8')), jsonSchema())
@@ -21,7 +22,9 @@ for (const name of readdirSync(new URL('examples/', root)).filter((file) => file
     const file = new URL(`examples/${name}`, root)
     const config = loadConfig({ config: file.pathname }, keys)
     assert.strictEqual(config.isBuiltIn, false)
-    for (const model of config.catalog.models.values()) assert(config.upstreams.has(model.upstream))
+    for (const model of config.catalog.models.values()) {
+      for (const { upstream } of model.routes) assert(config.upstreams.has(upstream))
+    }
     const text = readFileSync(file, 'utf8')
     assert.match(text, /prices .*are placeholders/)
     const needed = /\$\{(\w+)\}/.exec(text)?.[1]

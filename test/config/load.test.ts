@@ -127,7 +127,7 @@ test('without a catalog the built-in models are served, with the simulator as th
     'responses',
   ])
   for (const model of config.catalog.models.values()) {
-    assert.strictEqual(model.upstream, 'simulator')
+    assert.strictEqual(model.routes[0]?.upstream, 'simulator')
     assert(model.prices.outputNanos > 0n)
   }
   assert.strictEqual(config.upstreams.get('simulator')?.baseUrl, 'http://127.0.0.1:4321')
@@ -363,19 +363,13 @@ const refusals: [string, string, string, number, RegExp][] = [
     4,
     /must not be empty/,
   ],
+  ['no account', upstream('base_url: http://h\n    accounts: []'), 'upstreams.up1.accounts', 4, /must have an account/],
   [
-    'no account',
-    upstream('base_url: http://h\n    accounts: []'),
-    'upstreams.up1.accounts',
+    'two accounts of one name',
+    upstream('base_url: http://h\n    accounts: [{ name: a, key: k }, { name: a, key: l }]'),
+    'upstreams.up1.accounts[1].name',
     4,
-    /must have one account/,
-  ],
-  [
-    'several accounts',
-    upstream('base_url: http://h\n    accounts: [{ name: a, key: k }, { name: b, key: k }]'),
-    'upstreams.up1.accounts',
-    4,
-    /not supported yet/,
+    /is also the name of accounts\[0\]/,
   ],
   [
     'a header of our own',

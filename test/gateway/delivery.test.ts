@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Secret } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
+import { modelOf, routeOf } from '../native/models.ts'
 import { answers, chunk, frames, wireNames } from '../support/native.ts'
 import { type Rig, startRig } from './rig.ts'
 
@@ -62,7 +63,7 @@ test('C3 the end of an answer, whole or streamed, waits until the debit is durab
 })
 
 test('C9 a debit names key, both wires, upstream and its account; one without a credential names no account there', async () => {
-  for (const accounts of [[{ name: 'payer', key: new Secret('upstream-key-1') }], []]) {
+  for (const accounts of [[{ name: 'payer', key: new Secret('upstream-key-1'), isEnabled: true }], []]) {
     const rig = startRig({ accounts })
     answerWhole(rig)
     await rig.turn()
@@ -155,7 +156,7 @@ test('U1 C4 a client that has left is not tried for again', async () => {
 })
 
 test('U2 no account at all is a 503, and nothing is sent', async () => {
-  const rig = startRig({ model: { upstream: 'nowhere' } })
+  const rig = startRig({ model: { routes: [routeOf(modelOf('chat'), { upstream: 'nowhere' })] } })
   await rig.turn()
   assert.deepEqual([codeOf(rig), rig.sent.length, rig.debits.length], ['no_upstream_account', 0, 0])
   assert.equal(rig.record.cause, 'no_upstream_account')
@@ -528,14 +529,13 @@ test('F-P7 a release that throws ends its request all the same', async () => {
 test('U1 the pool hears of errors that come with status 200 too', async () => {
   for (const stream of [false, true]) {
     const rig = startRig({ stream })
-    const noted: string[] = []
-    rig.snapshot.pool.note = (_, verdict) => void noted.push(`${verdict.tell} ${verdict.cool}`)
     const error = { error: { message: 'no', type: 'rate_limit_error' } }
     if (stream) {
       beginStream(rig, 0)
       rig.sent[0]!.listener.onData(bytes(`data: ${JSON.stringify(error)}\n\n`))
     } else answerWhole(rig, error)
     await rig.turn()
-    assert.deepEqual(noted, ['capacity now'])
+    const [row] = rig.snapshot.pool.list([modelOf('chat')])
+    assert.deepEqual([row?.state, row?.cause], ['cooling', stream ? 'upstream_error_event' : 'upstream_error_body'])
   }
 })

@@ -5,7 +5,12 @@ import { createOutgoing } from '../../src/gateway/exchange.ts'
 import { modelOf } from '../native/models.ts'
 
 const upstream: Upstream = { name: 'sim', baseUrl: '', accounts: [], messagesHeaders: 'anthropic', headers: new Map() }
-const target = (upstreamModel: string) => ({ upstream, account: undefined, upstreamModel })
+const target = (upstreamModel: string) => ({
+  upstream,
+  account: undefined,
+  model: modelOf('chat', { upstreamModel }),
+  headers: [],
+})
 
 test('a target that calls the model by another name gets a body of its own; all else keeps its bytes', () => {
   const body = Buffer.from('{"x":1.0,"model":"up","n":"mod\\u0065l","model":"up" }')

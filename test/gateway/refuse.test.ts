@@ -6,6 +6,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { Exchange } from '../../src/gateway/exchange.ts'
 import { refuse } from '../../src/gateway/refuse.ts'
 import { createPool } from '../../src/upstream/pool.ts'
+import { createPoolMemory } from '../../src/upstream/pool-memory.ts'
 import { judge } from '../../src/upstream/verdict.ts'
 import { modelOf } from '../native/models.ts'
 import { testFolder } from '../support/folder.ts'
@@ -37,7 +38,10 @@ function configOf() {
 }
 
 const config = configOf()
-const pool = createPool(config.upstreams)
+const pool = createPool(
+  config.upstreams,
+  createPoolMemory(() => 0),
+)
 const exchange = { holds: () => false } as unknown as Exchange
 
 /** What a client of a model hears of a 400. */
@@ -45,8 +49,9 @@ function say(text: string, id = 'swift'): string {
   const model = config.catalog.models.get(id)!
   const failure = { fault: { kind: 'rejected', status: 400, text }, cause: 'upstream_400' } as const
   const snapshot = { config, pool, upstreams: undefined as never }
-  return refuse({ snapshot, model, exchange }, pool.choose(model, undefined, []), failure, judge(failure, model))
-    .message
+  const search = { requestId: 'req_1', affinity: undefined, tried: [], isLast: false }
+  const target = pool.choose(model, search)?.target
+  return refuse({ snapshot, model, exchange }, target, failure, judge(failure, model)).message
 }
 
 const generic = 'The model rejected the request.'
@@ -105,8 +110,8 @@ test('B22, U3: a program that fell over is not told, with or without the folders
 
 test('B22, U11: the names of every target that a request went to are replaced', () => {
   const model = modelOf('chat', { id: 'ours', upstreamModel: 'first-name' })
-  const { exchange, snapshot } = startRig({ wire: 'chat', model })
-  const target = { ...snapshot.pool.choose(model, undefined, [])!, upstreamModel: 'second-name' }
+  const { exchange, snapshot, sent } = startRig({ wire: 'chat', model })
+  const target = { ...sent[0]!.target, model: { ...model, upstreamModel: 'second-name' } }
   const fault = { kind: 'rejected', status: 400, text: 'second-name is not first-name' } as const
   const failure = { fault, cause: 'upstream_400' }
   const told = refuse({ snapshot, model, exchange }, target, failure, judge(failure, model))

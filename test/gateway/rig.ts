@@ -3,7 +3,7 @@ import type { ApiKey } from '../../src/accounts/account.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
 import { createCatalog } from '../../src/catalog/catalog.ts'
 import type { Model, WireName } from '../../src/catalog/model.ts'
-import type { Config } from '../../src/config/config.ts'
+import type { Config, Upstream } from '../../src/config/config.ts'
 import { Secret } from '../../src/config/config.ts'
 import type { Call, CallListener } from '../../src/gateway/call.ts'
 import { Delivery } from '../../src/gateway/delivery.ts'
@@ -16,6 +16,7 @@ import type { CallRecord } from '../../src/gateway/record.ts'
 import type { Snapshot } from '../../src/gateway/snapshot.ts'
 import { translate } from '../../src/gateway/translate.ts'
 import { createPool, type Pool } from '../../src/upstream/pool.ts'
+import { createPoolMemory, type PoolMemory } from '../../src/upstream/pool-memory.ts'
 import type { Target } from '../../src/upstream/target.ts'
 import type { UpstreamListener, UpstreamRequest } from '../../src/upstream/upstreams.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
@@ -48,9 +49,16 @@ export type RigOptions = {
   readOnMs?: number
   /** The client has left before its request is sent. */
   isGone?: boolean
-  accounts?: readonly { name: string; key: Secret }[]
+  accounts?: Upstream['accounts']
+  /** More upstreams beside `sim`, which they are like. */
+  upstreams?: readonly (Partial<Upstream> & { name: string })[]
   /** Who chooses the targets; by default the pool of production. */
   pool?: Pool
+  /** What the pool of production remembers. */
+  memory?: PoolMemory
+  affinity?: string
+  /** False: the targets of the model take its requests in different ways. */
+  isServedAlike?: boolean
 }
 
 export type Rig = {
@@ -118,11 +126,17 @@ export function startRig(options: RigOptions = {}): Rig {
   let nowMs = 1_000_000
   const sent: Sent[] = []
   const waiting: { resolve: () => void; reject: (error: Error) => void }[] = []
-  const accounts = options.accounts ?? [{ name: 'a', key: new Secret('upstream-key-1') }]
-  const upstream = { name: 'sim', baseUrl: 'http://sim', accounts, messagesHeaders: 'anthropic', headers: new Map() }
+  const accounts = options.accounts ?? [{ name: 'a', key: new Secret('upstream-key-1'), isEnabled: true }]
+  const upstream: Upstream = {
+    name: 'sim',
+    baseUrl: 'http://sim',
+    accounts,
+    messagesHeaders: 'anthropic',
+    headers: new Map(),
+  }
   const config = {
     catalog: createCatalog([model], 0, 'triwire'),
-    upstreams: new Map([['sim', upstream]]),
+    upstreams: new Map([upstream, ...(options.upstreams ?? [])].map((one) => [one.name, { ...upstream, ...one }])),
     timeouts: { ...timeouts, ...options.timeouts },
     billing: {
       cutAnswers: options.cutAnswers ?? 'bill',
@@ -132,7 +146,16 @@ export function startRig(options: RigOptions = {}): Rig {
   } as unknown as Config
   const snapshot: Snapshot = {
     config,
-    pool: options.pool ?? createPool(config.upstreams),
+    pool:
+      options.pool ??
+      createPool(
+        config.upstreams,
+        options.memory ??
+          createPoolMemory(
+            () => nowMs,
+            () => 0.5,
+          ),
+      ),
     upstreams: {
       send(target, request, listener) {
         const one: Sent = { ...request, target, listener, isAborted: false, isPaused: false, bug: undefined }
@@ -227,7 +250,9 @@ export function startRig(options: RigOptions = {}): Rig {
   const account = { id: 'acct_1', name: 'tester', state: 'active' }
   const key = { id: 'key_1', prefix: 'sk-tri-12345678', account, expiresMs: undefined } as unknown as ApiKey
   const connect = client === wire ? exchangeNatively : translate
-  const exchange = connect({ gateway, call, accountId: account.id, model, body, scopedKey: undefined })
+  const exchangeFor = (served: Model) =>
+    connect({ gateway, call, accountId: account.id, model: served, body, scopedKey: undefined })
+  const exchange = exchangeFor(model)
   const rig: Rig = {
     gateway,
     snapshot,
@@ -255,7 +280,8 @@ export function startRig(options: RigOptions = {}): Rig {
     rig.released++
     if (rig.releaseBug) throw rig.releaseBug
   }
-  new Delivery({ gateway, snapshot, call, record, key, model, exchange, affinity: undefined, release }).run().then(
+  const parts = { gateway, snapshot, call, record, key, model, affinity: options.affinity, release }
+  new Delivery(parts, { exchange, exchangeFor: options.isServedAlike === false ? exchangeFor : undefined }).run().then(
     () => {
       rig.end = { error: undefined }
     },

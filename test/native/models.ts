@@ -1,21 +1,30 @@
-import type { Model, WireName } from '../../src/catalog/model.ts'
+import type { Model, Route, Serving, WireName } from '../../src/catalog/model.ts'
 import { type ProfileSetting, resolveProfile } from '../../src/catalog/profiles.ts'
 
 /** A model as the catalog has it, called `m` here and `up` by its upstream. */
-export function modelOf(wire: WireName, more: Partial<Model> = {}, profile: ProfileSetting = {}): Model {
+export function modelOf(wire: WireName, more: Partial<Model> = {}, setting: ProfileSetting = {}): Model {
+  const profile = more.profile ?? resolveProfile(wire, setting)
+  const serving: Serving = {
+    upstreamModel: more.upstreamModel ?? 'up',
+    profile,
+    remoteMedia: more.remoteMedia ?? profile.remoteMedia,
+    storedFiles: more.storedFiles ?? 'pass',
+  }
   return {
     id: 'm',
     wire,
-    upstream: 'sim',
-    upstreamModel: 'up',
+    ...serving,
+    routes: [routeOf(serving)],
     outputTokensMax: 8192,
     prices: { inputNanos: 3n, cacheReadNanos: 3n, cacheWriteNanos: 3n, cacheWrite1hNanos: 3n, outputNanos: 15n },
     priceVersion: 'v1',
-    profile: resolveProfile(wire, profile),
     allowedFields: new Set(),
     hostedTools: 'pass',
-    remoteMedia: resolveProfile(wire, profile).remoteMedia,
-    storedFiles: 'pass',
     ...more,
   }
+}
+
+/** The upstream `sim`, or another, as it serves a model. */
+export function routeOf(serving: Serving, more: Partial<Route> = {}): Route {
+  return { upstream: 'sim', priority: 1, weight: 1, headers: new Map(), serving, ...more }
 }

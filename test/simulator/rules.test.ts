@@ -147,6 +147,7 @@ const responsesRows: Row[] = [
   ['parameters are an object', { tools: [{ type: 'function', name: 'f', parameters: { type: 'array' } }] }, 'tools[0].parameters.type'],
   ['functions are flat', { tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools[0].name'],
   ['a named tool exists', { tool_choice: { type: 'function', name: 'g' } }, 'tool_choice'],
+  ['verbosity is a word', { text: { verbosity: ['low'] } }, 'text.verbosity'],
   ['a format is flat', { text: { format: { type: 'json_schema', json_schema: { name: 'x' } } } }, 'text.format.name'],
   ['a strict schema is closed', { tools: [{ type: 'function', name: 'f', strict: true, parameters: { type: 'object', properties: {} } }] }, 'tools[0].parameters'],
 ]

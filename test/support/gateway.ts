@@ -10,6 +10,7 @@ import { createLog } from '../../src/process/log.ts'
 import { startServer } from '../../src/process/server.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
 import { openLedger } from '../../src/store/sqlite/ledger-client.ts'
+import { createPoolMemory } from '../../src/upstream/pool-memory.ts'
 import { atEnd } from './at-end.ts'
 import { testFolder } from './folder.ts'
 import { type Operator, openStore } from './operator.ts'
@@ -68,6 +69,8 @@ export type TestOptions = {
   credit?: string
   /** `answers` has what was answered. */
   keepsAnswers?: boolean
+  /** An upstream account that failed is left alone, by the gateway's time; else it is well again at the next request. */
+  cools?: boolean
   /** How often the store is looked at for what others changed in it. */
   pollMs?: number
 }
@@ -134,7 +137,15 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     pollMs: options.pollMs ?? 50,
   })
   started.unshift(ledger.close)
-  const server = await startServer({ config, ledger, log, nowMs, clockMs, load: { isShedding: false, stop() {} } })
+  // To a pool whose time leaps every cooldown is over when it looks.
+  let leapingMs = 0
+  const leap = () => {
+    leapingMs += 3_600_000
+    return leapingMs
+  }
+  const memory = createPoolMemory(options.cools ? clockMs : leap)
+  const load = { isShedding: false, stop() {} }
+  const server = await startServer({ config, ledger, log, nowMs, clockMs, load, memory })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
     server.address.port,

@@ -56,7 +56,7 @@ export function modelOf(wire: WireName, setting: ProfileSetting | undefined): Mo
   return {
     id: 'catalog/model',
     wire,
-    upstream: 'example',
+    routes: [],
     upstreamModel: 'name-upstream',
     outputTokensMax: 4096,
     prices: { inputNanos: 0n, cacheReadNanos: 0n, cacheWriteNanos: 0n, cacheWrite1hNanos: 0n, outputNanos: 0n },

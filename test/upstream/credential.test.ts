@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Secret, type Upstream } from '../../src/config/config.ts'
 import { credentialOf } from '../../src/upstream/credential.ts'
+import { modelOf } from '../native/models.ts'
 
 const upstream: Upstream = {
   name: 'sim',
@@ -11,8 +12,8 @@ const upstream: Upstream = {
   headers: new Map(),
 }
 const keyed = (key: string | undefined) => {
-  const account = key === undefined ? undefined : { name: 'a', key: new Secret(key) }
-  return { upstream, account, upstreamModel: 'up' }
+  const account = key === undefined ? undefined : { name: 'a', key: new Secret(key), isEnabled: true }
+  return { upstream, account, model: modelOf('chat'), headers: [] }
 }
 
 test('U14 the credential is the key of the account that pays, spelled as its wire does', () => {

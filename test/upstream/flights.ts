@@ -9,6 +9,7 @@ import type {
   UpstreamRequest,
   Upstreams,
 } from '../../src/upstream/upstreams.ts'
+import { modelOf } from '../native/models.ts'
 import { atEnd } from '../support/at-end.ts'
 import { until } from '../support/waiting.ts'
 
@@ -40,14 +41,15 @@ export function openWay(baseUrl: string, more: Partial<Upstream> = {}, changed: 
   const upstream: Upstream = {
     name: 'sim',
     baseUrl,
-    accounts: [{ name: 'a', key: new Secret('upstream-key-1') }],
+    accounts: [{ name: 'a', key: new Secret('upstream-key-1'), isEnabled: true }],
     messagesHeaders: 'anthropic',
     headers: new Map(),
     ...more,
   }
   const upstreams = createUpstreams(new Map([[upstream.name, upstream]]), { ...limits, ...changed })
   atEnd(() => upstreams.close())
-  const target: Target = { upstream, account: upstream.accounts[0], upstreamModel: 'up' }
+  const headers = [...upstream.headers].flat()
+  const target: Target = { upstream, account: upstream.accounts[0], model: modelOf('chat'), headers }
   return { upstreams, target, send }
 
   function send(request: Partial<UpstreamRequest> = {}, listener: Partial<UpstreamListener> = {}): Heard {

@@ -3,13 +3,16 @@ import test from 'node:test'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { Secret, type Upstream } from '../../src/config/config.ts'
 import { hostingWords } from '../../src/upstream/hosting-words.ts'
-import { modelOf } from '../native/models.ts'
+import { modelOf, routeOf } from '../native/models.ts'
 
 /** @param models what each client calls a model, at which upstream, and what that calls it */
 function wordsOf(upstream: Partial<Upstream>, models: [id: string, upstream: string, upstreamModel: string][] = []) {
   const catalog = {
     models: new Map(
-      models.map(([id, name, upstreamModel]) => [id, modelOf('chat', { id, upstream: name, upstreamModel })]),
+      models.map(([id, name, upstreamModel]) => {
+        const model = modelOf('chat', { id, upstreamModel })
+        return [id, { ...model, routes: [routeOf(model, { upstream: name })] }]
+      }),
     ),
   } as unknown as Catalog
   const whole: Upstream = {
@@ -24,7 +27,7 @@ function wordsOf(upstream: Partial<Upstream>, models: [id: string, upstream: str
 }
 
 test('U11 the keys of all accounts of an upstream are words that nobody reads', () => {
-  const accounts = ['canary-one', 'canary-two'].map((key) => ({ name: key, key: new Secret(key) }))
+  const accounts = ['canary-one', 'canary-two'].map((key) => ({ name: key, key: new Secret(key), isEnabled: true }))
   assert.deepEqual(wordsOf({ accounts }), ['canary-one', 'canary-two'])
 })
 
@@ -57,6 +60,6 @@ test('U11 what this upstream calls its models is one, unless clients may call a 
 })
 
 test('U11 words of fewer than 6 characters are none', () => {
-  const accounts = ['abcde', 'abcdef'].map((key) => ({ name: key, key: new Secret(key) }))
+  const accounts = ['abcde', 'abcdef'].map((key) => ({ name: key, key: new Secret(key), isEnabled: true }))
   assert.deepEqual(wordsOf({ accounts }), ['abcdef'])
 })

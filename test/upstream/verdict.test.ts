@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Fault } from '../../src/inference/answer.ts'
-import { createPool } from '../../src/upstream/pool.ts'
 import { type Failure, judge, type Verdict } from '../../src/upstream/verdict.ts'
 import { kindOfStatus } from '../../src/wires/answers/faults.ts'
-import { modelOf } from '../native/models.ts'
 
 const model = { upstreamModel: 'up-model', profile: { accountFaults: ['Credit Balance', 'spending limit'] } }
 
@@ -58,7 +56,7 @@ test('U1 an error with status 200 counts by what it is about', () => {
     capacity: 'capacity another now',
     account: 'account another now',
     broken: 'broken nobody no',
-    truncated: 'broken nobody no',
+    truncated: 'broken nobody repeated',
   }
   for (const [kind, verdict] of Object.entries(verdicts))
     assert.equal(said({ fault: { kind: kind as Fault['kind'], text: '' }, cause: 'upstream_error_event' }), verdict)
@@ -77,24 +75,6 @@ test('U2 F-U20 a 404 about our path or our name for the model is ours, one about
   for (const text of ['file_1 was not found', 'no such container', 'the model is tired'])
     assert.equal(said(refused(404, text)), 'rejected nobody no', text)
   assert.equal(said(refused(400, 'The model does not exist')), 'rejected nobody no')
-})
-
-test('U1 a pool of one account: the same target every time, nobody else when it was tried', () => {
-  const accounts = [{ name: 'a', key: undefined as never }]
-  const sim = {
-    name: 'sim',
-    baseUrl: 'http://sim',
-    accounts,
-    messagesHeaders: 'anthropic' as const,
-    headers: new Map(),
-  }
-  const pool = createPool(new Map([['sim', sim]]))
-  const one = modelOf('chat')
-  const target = pool.choose(one, undefined, [])!
-  assert.deepEqual([target.upstream, target.account, target.upstreamModel], [sim, accounts[0], 'up'])
-  assert.equal(pool.choose(one, 'a conversation', []), target)
-  assert.equal(pool.choose(one, undefined, [target]), undefined)
-  assert.equal(pool.choose(modelOf('chat', { upstream: 'gone' }), undefined, []), undefined)
 })
 
 test('E7, U9: a model_not_found is our name for the model at any status and without one: nobody else, and an alarm', () => {

@@ -70,7 +70,8 @@ function checkFields(body: Json): void {
     if (isGiven(summary)) oneOf(summary, 'reasoning.summary', ['auto', 'concise', 'detailed'])
   }
   if (!isGiven(body['text'])) return
-  const format = object(body['text'], 'text')['format']
+  const { format, verbosity } = object(body['text'], 'text')
+  if (isGiven(verbosity)) oneOf(verbosity, 'text.verbosity', ['low', 'medium', 'high'])
   if (!isGiven(format)) return
   const type = oneOf(object(format, 'text.format')['type'], 'text.format.type', ['text', 'json_object', 'json_schema'])
   if (type !== 'json_schema') return

@@ -8,7 +8,7 @@ import { encodeRequest } from './encode-request.ts'
 import { createEncoder } from './encode-stream.ts'
 import { responsesFields } from './fields.ts'
 import { readAnswer } from './native-json.ts'
-import { adaptRequest } from './native-request.ts'
+import { adaptRequest, removeSealed } from './native-request.ts'
 import { ResponsesNativeStream } from './native-stream.ts'
 import { checkStateless } from './stateless.ts'
 
@@ -30,6 +30,6 @@ export const responses: Wire = {
   probeStatus: 426,
   signsReasoning: false,
   envelope: plainEnvelope,
-  native: { adaptRequest, openStream: (head) => new ResponsesNativeStream(head), readAnswer },
+  native: { adaptRequest, removeSealed, openStream: (head) => new ResponsesNativeStream(head), readAnswer },
   translator: { decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
 }

@@ -58,7 +58,7 @@ export function modelOf(wire: WireName, setting: Setting = {}): Model {
   return {
     id: 'm-large',
     wire,
-    upstream: 'u',
+    routes: [],
     upstreamModel: 'upstream-model',
     outputTokensMax: setting.outputTokensMax ?? 8192,
     prices: { inputNanos: 1n, cacheReadNanos: 1n, cacheWriteNanos: 1n, cacheWrite1hNanos: 1n, outputNanos: 1n },

@@ -1,0 +1,135 @@
+import type { Verdict } from './verdict.ts'
+
+/** How long an account is left alone at first, in ms, by what its failure tells; twice as long each time it fails again. */
+const firstCooldownMs: Record<Verdict['tell'], number> = {
+  capacity: 10_000,
+  /** Nothing of this mends itself in seconds: a key, a bill. */
+  account: 60_000,
+  broken: 5_000,
+  rejected: 0,
+}
+const cooldownMinMs = 1_000
+const cooldownMaxMs = 300_000
+
+/** Failures in a row from which on an account is left alone that fails now and then (ruling U1). */
+const repeatedFrom = 3
+
+/** How long a request after a cooldown may keep the others waiting for what comes of it, in ms. */
+const trialMaxMs = 30_000
+
+/** What is known of one account's service of one model. */
+export type HealthState = 'ready' | 'cooling' | 'trial'
+
+/**
+ * The health of one account for one model (ruling U1). After a cooldown one request at a time tries it: its success makes
+ * it ready again, its failure cools it for twice as long, and whatever else becomes of it gives the place free.
+ */
+export class Health {
+  readonly #clockMs: () => number
+  readonly #random: () => number
+  #failures = 0
+  #cooldowns = 0
+  #untilMs: number | undefined
+  #cause: string | undefined
+  #tell: Verdict['tell'] = 'broken'
+  #trialSinceMs: number | undefined
+  /** Counts cooldowns: what was sent before one says nothing about what comes after it. */
+  #era = 0
+
+  /** @param clockMs monotonic; random of [0, 1), for the jitter that keeps accounts from coming back in step */
+  constructor(clockMs: () => number, random: () => number) {
+    this.#clockMs = clockMs
+    this.#random = random
+  }
+
+  get state(): HealthState {
+    if (this.#untilMs === undefined) return 'ready'
+    return this.#clockMs() < this.#untilMs ? 'cooling' : 'trial'
+  }
+
+  /** It may be sent something now. */
+  get isOpen(): boolean {
+    if (this.#untilMs === undefined) return true
+    const nowMs = this.#clockMs()
+    if (nowMs < this.#untilMs) return false
+    return this.#trialSinceMs === undefined || nowMs - this.#trialSinceMs >= trialMaxMs
+  }
+
+  /** What it was last left alone for, in words of the log, and what that tells clients; undefined while it is ready. */
+  get trouble(): { cause: string; tell: Verdict['tell']; waitMs: number } | undefined {
+    if (this.#untilMs === undefined) return undefined
+    return { cause: this.#cause!, tell: this.#tell, waitMs: Math.max(0, this.#untilMs - this.#clockMs()) }
+  }
+
+  /** Failures since its last success. */
+  get failures(): number {
+    return this.#failures
+  }
+
+  /** A request goes there. @returns what to tell its end with. */
+  enter(): Visit {
+    const isTrial = this.#untilMs !== undefined
+    if (isTrial) this.#trialSinceMs = this.#clockMs()
+    return { era: this.#era, isTrial }
+  }
+
+  succeeded({ era }: Visit): void {
+    // What was sent before a cooldown and ends well during it does not end it.
+    if (era !== this.#era) return
+    this.#failures = 0
+    this.#cooldowns = 0
+    this.#untilMs = undefined
+    this.#trialSinceMs = undefined
+  }
+
+  /**
+   * @param mayCool whether the pool can spare it for a failure that may pass
+   * @param retryAfterSeconds what the upstream asked for
+   */
+  failed(
+    visit: Visit,
+    { cool, tell }: Verdict,
+    cause: string,
+    mayCool: () => boolean,
+    retryAfterSeconds?: number,
+  ): void {
+    this.left(visit)
+    if (cool === 'no') return
+    const askedMs = retryAfterSeconds === undefined ? undefined : clampCooldown(retryAfterSeconds * 1000)
+    if (visit.era !== this.#era) {
+      // One of many that were under way: it does not count again, but a longer wait that was asked for holds.
+      if (cool === 'now' && askedMs !== undefined && this.#untilMs !== undefined) {
+        this.#untilMs = Math.max(this.#untilMs, this.#clockMs() + askedMs)
+      }
+      return
+    }
+    this.#failures++
+    if (cool === 'repeated' && ((!visit.isTrial && this.#failures < repeatedFrom) || !mayCool())) {
+      // It cannot be spared: it goes on as one that is well.
+      this.#untilMs = undefined
+      return
+    }
+    this.#era++
+    this.#cause = cause
+    this.#tell = tell
+    this.#untilMs = this.#clockMs() + (askedMs ?? this.#nextCooldownMs(tell))
+    this.#cooldowns++
+  }
+
+  /** The request is over and says nothing of the account's health. */
+  left({ era, isTrial }: Visit): void {
+    if (isTrial && era === this.#era) this.#trialSinceMs = undefined
+  }
+
+  #nextCooldownMs(tell: Verdict['tell']): number {
+    const jitter = 0.8 + 0.4 * this.#random()
+    return clampCooldown(firstCooldownMs[tell] * 2 ** Math.min(this.#cooldowns, 10) * jitter)
+  }
+}
+
+/** One request's stay at an account. */
+export type Visit = { readonly era: number; readonly isTrial: boolean }
+
+function clampCooldown(ms: number): number {
+  return Math.min(cooldownMaxMs, Math.max(cooldownMinMs, ms))
+}

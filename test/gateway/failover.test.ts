@@ -1,0 +1,378 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Model } from '../../src/catalog/model.ts'
+import { resolveProfile } from '../../src/catalog/profiles.ts'
+import { Secret } from '../../src/config/config.ts'
+import type { GatewayError } from '../../src/errors.ts'
+import { createPoolMemory } from '../../src/upstream/pool-memory.ts'
+import { modelOf, routeOf } from '../native/models.ts'
+import { answers, chunk, frames } from '../support/native.ts'
+import { type Rig, type RigOptions, startRig } from './rig.ts'
+
+const json = { 'content-type': 'application/json' }
+const sse = { 'content-type': 'text/event-stream' }
+
+function accountsOf(...names: string[]) {
+  return names.map((name) => ({ name, key: new Secret(`key-of-${name}`), isEnabled: true }))
+}
+
+/** Three accounts at `sim`, and one at `backup` that is asked when none of them can be. */
+function withBackup(options: RigOptions = {}): RigOptions {
+  const model = modelOf('chat')
+  const routes = [routeOf(model), routeOf(model, { upstream: 'backup', priority: 2 })]
+  return {
+    accounts: accountsOf('a', 'b', 'c'),
+    upstreams: [{ name: 'backup', accounts: accountsOf('z') }],
+    ...options,
+    model: { ...options.model, routes },
+  }
+}
+
+function refuse(rig: Rig, status: number, headers: Record<string, string> = {}, body = '{}'): void {
+  const { listener } = rig.sent.at(-1)!
+  listener.onHead(status, 'application/json', { ...json, ...headers })
+  listener.onData(Buffer.from(body))
+  listener.onEnd()
+}
+
+function reset(rig: Rig): void {
+  rig.sent.at(-1)!.listener.onError({ cause: 'upstream_reset', isReuseRace: false })
+}
+
+function answerWhole(rig: Rig, answer: unknown = answers.chat): void {
+  const { listener } = rig.sent.at(-1)!
+  listener.onHead(200, 'application/json', json)
+  listener.onData(Buffer.from(JSON.stringify(answer)))
+  listener.onEnd()
+}
+
+const say = (rig: Rig, text: string) => rig.sent.at(-1)!.listener.onData(Buffer.from(text))
+
+function stream(rig: Rig): void {
+  rig.sent.at(-1)!.listener.onHead(200, 'text/event-stream', sse)
+}
+
+const names = (rig: Rig) => rig.sent.map(({ target }) => `${target.upstream.name}/${target.account?.name}`)
+
+function assertOver(rig: Rig): void {
+  assert.ok(rig.end)
+  assert.deepEqual([rig.released, rig.gateway.deliveries.size, rig.gateway.readers.count], [1, 0, 0])
+}
+
+const elsewhere: [what: string, fail: (rig: Rig) => void][] = [
+  ...[401, 402, 403, 408, 409, 425, 429, 500, 502, 503, 504, 529].map((status): [string, (rig: Rig) => void] => [
+    `status ${status}`,
+    (rig) => refuse(rig, status),
+  ]),
+  ['a reset before the head', reset],
+  ['no connection', (rig) => rig.sent.at(-1)!.listener.onError({ cause: 'upstream_connect', isReuseRace: false })],
+  ['a failed TLS handshake', (rig) => rig.sent.at(-1)!.listener.onError({ cause: 'upstream_tls', isReuseRace: false })],
+  ['an error body with 200', (rig) => answerWhole(rig, { error: { message: 'no', type: 'rate_limit_error' } })],
+]
+for (const [what, fail] of elsewhere) {
+  test(`U1 ${what} is asked of another account, and the client is answered by it`, async () => {
+    const rig = startRig({ accounts: accountsOf('a', 'b') })
+    fail(rig)
+    assert.equal(rig.sent.length, 2)
+    assert.equal(new Set(names(rig)).size, 2)
+    answerWhole(rig)
+    await rig.turn()
+    assert.equal(rig.client.reply?.status, 200)
+    assert.deepEqual([rig.debits.length, rig.record.attempts, rig.record.outcome], [1, 2, 'ok'])
+    assert.equal(rig.debits[0]?.upstreamAccount, rig.sent[1]!.target.account?.name)
+    assertOver(rig)
+  })
+}
+
+const nobody: [what: string, fail: (rig: Rig) => void, code: string][] = [
+  ['F-U19 status 400', (rig) => refuse(rig, 400), 'invalid_request'],
+  ['F-U19 status 422', (rig) => refuse(rig, 422), 'invalid_request'],
+  ['F-U20 status 405', (rig) => refuse(rig, 405), 'upstream_error'],
+  ['F-U29 a redirect', (rig) => refuse(rig, 302), 'upstream_error'],
+  ['F-U7 no first byte', (rig) => rig.advance(600_000), 'upstream_error'],
+  [
+    'F-U10 a head, and a body that breaks off',
+    (rig) => {
+      rig.sent[0]!.listener.onHead(200, 'application/json', json)
+      reset(rig)
+    },
+    'upstream_error',
+  ],
+  ['F-U24 a body that is none', (rig) => answerWhole(rig, 'not an answer'), 'upstream_error'],
+]
+for (const [what, fail, code] of nobody) {
+  test(`U1 ${what}: nobody else is asked`, async () => {
+    const rig = startRig({ accounts: accountsOf('a', 'b') })
+    fail(rig)
+    await rig.turn()
+    assert.deepEqual([rig.sent.length, (rig.end!.error as GatewayError).code, rig.debits.length], [1, code, 0])
+    assertOver(rig)
+  })
+}
+
+const busy = chunk({ error: { message: 'no', type: 'overloaded_error' } })
+
+test('U1 F-U26 a first error event is asked of another account, also three seconds into an empty beginning', async () => {
+  for (const waitMs of [0, 3_000]) {
+    const rig = startRig({ stream: true, accounts: accountsOf('a', 'b') })
+    stream(rig)
+    say(rig, frames.chat[0]!)
+    rig.advance(waitMs)
+    say(rig, busy)
+    assert.equal(rig.sent.length, 2)
+    stream(rig)
+    for (const frame of frames.chat) say(rig, frame)
+    rig.sent[1]!.listener.onEnd()
+    await rig.turn()
+    assert.ok(rig.client.isEnded)
+    assert.equal(rig.client.text.match(/"role"/g)?.length, 1, 'nothing of the first beginning is shown')
+    assert.deepEqual([rig.debits.length, rig.record.outcome], [1, 'ok'])
+    assertOver(rig)
+  }
+})
+
+test('U1 after the first byte nobody else is asked: an error event, and the end of the connection', async () => {
+  for (const fail of [(rig: Rig) => say(rig, busy), reset]) {
+    const rig = startRig({ stream: true, accounts: accountsOf('a', 'b') })
+    stream(rig)
+    for (const frame of frames.chat.slice(0, 2)) say(rig, frame)
+    fail(rig)
+    await rig.turn()
+    assert.deepEqual([rig.sent.length, rig.debits.length, rig.record.outcome], [1, 1, 'upstream_cut'])
+    assertOver(rig)
+  }
+})
+
+test('U1 a stream whose head went out for its keep-alive is asked of nobody else', async () => {
+  const rig = startRig({ stream: true, accounts: accountsOf('a', 'b') })
+  stream(rig)
+  say(rig, frames.chat[0]!)
+  rig.advance(10_000)
+  assert.ok(rig.client.isBegun)
+  say(rig, busy)
+  await rig.turn()
+  assert.deepEqual([rig.sent.length, rig.debits.length], [1, 0])
+  assertOver(rig)
+})
+
+test('U1 three attempts and no fourth; the last goes to the further priority', async () => {
+  const rig = startRig(withBackup())
+  refuse(rig, 500)
+  refuse(rig, 500)
+  refuse(rig, 500)
+  await rig.turn()
+  assert.equal(rig.sent.length, 3)
+  assert.deepEqual(
+    names(rig).map((name) => name.split('/')[0]),
+    ['sim', 'sim', 'backup'],
+  )
+  assert.deepEqual([(rig.end!.error as GatewayError).code, rig.record.attempts], ['upstream_error', 3])
+  assertOver(rig)
+})
+
+const told: [statuses: number[], code: string][] = [
+  [[429, 500, 401], 'rate_limit_exceeded'],
+  [[500, 529, 500], 'rate_limit_exceeded'],
+  [[401, 403, 402], 'no_upstream_account'],
+  [[401, 500, 403], 'upstream_error'],
+  [[500, 401, 401], 'upstream_error'],
+  [[429, 401, 400], 'invalid_request'],
+]
+for (const [statuses, code] of told) {
+  test(`U2 what is told of ${statuses.join(', ')} is ${code}`, async () => {
+    const rig = startRig(withBackup())
+    for (const status of statuses) refuse(rig, status)
+    await rig.turn()
+    assert.deepEqual([rig.sent.length, (rig.end!.error as GatewayError).code], [3, code])
+    assert.equal(rig.debits.length, 0)
+    assertOver(rig)
+  })
+}
+
+test('F-U16 R6 of several waits the shortest is told, at most a minute', async () => {
+  for (const [first, second, wait] of [
+    ['7', '30', 7],
+    ['30', '7', 7],
+    ['99999999', '300', 60],
+  ] as const) {
+    const rig = startRig({ accounts: accountsOf('a', 'b') })
+    refuse(rig, 429, { 'retry-after': first })
+    refuse(rig, 429, { 'retry-after': second })
+    await rig.turn()
+    const error = rig.end!.error as GatewayError
+    assert.deepEqual([error.code, error.retryAfterSeconds], ['rate_limit_exceeded', wait])
+  }
+})
+
+test('F-U43 U2 where all are cooling nobody is asked: 429 with the known wait, 503 for our accounts’ own trouble', async () => {
+  for (const [status, code, wait, cause] of [
+    [429, 'rate_limit_exceeded', 20, 'no_capacity'],
+    [401, 'no_upstream_account', undefined, 'no_upstream_account'],
+  ] as const) {
+    const memory = createPoolMemory(() => 0)
+    const first = startRig({ memory })
+    refuse(first, status, { 'retry-after': '20' })
+    const rig = startRig({ memory })
+    await rig.turn()
+    const error = rig.end!.error as GatewayError
+    assert.deepEqual([error.code, error.retryAfterSeconds, rig.record.cause], [code, wait, cause])
+    assert.deepEqual([rig.sent.length, rig.debits.length], [0, 0])
+    assertOver(rig)
+  }
+})
+
+test('F-U44 a failing upstream is asked ten times a minute more than it is sent, then nobody is asked again', async () => {
+  const memory = createPoolMemory(() => 0)
+  const failed = []
+  for (let i = 0; i < 30; i++) {
+    const rig = startRig({ memory, accounts: accountsOf('a', 'b', 'c', 'd', 'e', 'f') })
+    while (!rig.end) {
+      refuse(rig, 408)
+      await rig.turn()
+    }
+    failed.push(rig.sent.length - 1)
+  }
+  assert.equal(
+    failed.reduce((sum, more) => sum + more),
+    10,
+  )
+})
+
+test('U1 a half-open account is let go by every end of its trial', async () => {
+  const ends: [what: string, end: (rig: Rig) => void][] = [
+    ['a client that leaves', (rig) => rig.client.leave()],
+    [
+      'the settle window behind it',
+      (rig) => {
+        rig.client.leave()
+        rig.advance(30_000)
+      },
+    ],
+    ['the first byte that never comes', (rig) => rig.advance(600_000)],
+    ['a drain', (rig) => [...rig.gateway.deliveries].forEach((one) => void one.shutDown())],
+    ['a bug', (rig) => rig.sent[0]!.listener.onHead(undefined as never, undefined as never, undefined as never)],
+    ['an answer', (rig) => answerWhole(rig)],
+    ['the request’s own fault', (rig) => refuse(rig, 400)],
+  ]
+  for (const [what, end] of ends) {
+    let nowMs = 0
+    const memory = createPoolMemory(() => nowMs)
+    const first = startRig({ memory })
+    refuse(first, 429, { 'retry-after': '1' })
+    nowMs = 1_000
+    const trial = startRig({ memory })
+    assert.equal(trial.sent.length, 1, what)
+    const waiting = startRig({ memory })
+    await waiting.turn()
+    assert.equal(waiting.sent.length, 0, what)
+    end(trial)
+    if (!trial.end) await trial.turn()
+    if (what !== 'a client that leaves') assert.ok(trial.end, what)
+    const next = startRig({ memory })
+    assert.equal(next.sent.length, what === 'a client that leaves' ? 0 : 1, what)
+  }
+})
+
+const sealed = {
+  input: [
+    { role: 'user', content: 'Hi' },
+    { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'sealed-1' },
+    { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'c1', output: 'x' },
+    { type: 'compaction', id: 'cmp_1', encrypted_content: 'sealed-2' },
+  ],
+}
+const bodyOf = (rig: Rig, index: number) => JSON.parse(rig.sent[index]!.body.toString()) as { input: object[] }
+const unsealed = sealed.input.filter((item) => !('encrypted_content' in item))
+
+function ofResponses(options: RigOptions = {}): RigOptions {
+  return { wire: 'responses', ask: sealed, accounts: accountsOf('a', 'b'), affinity: 'talk', ...options }
+}
+
+test('U13 a request that leaves its account goes without what that sealed, and the loss is told', async () => {
+  const rig = startRig(ofResponses())
+  assert.deepEqual(bodyOf(rig, 0).input, sealed.input)
+  assert.equal(rig.record.losses, undefined)
+  refuse(rig, 429)
+  assert.deepEqual(bodyOf(rig, 1).input, unsealed)
+  assert.deepEqual(rig.record.losses, [{ field: 'input', what: 'dropped', why: 'sealed by another provider account' }])
+  answerWhole(rig, answers.responses)
+  await rig.turn()
+  assert.equal(rig.client.reply?.status, 200)
+  assertOver(rig)
+})
+
+test('U13 an account that cools beforehand counts too', () => {
+  const memory = createPoolMemory(() => 0)
+  const first = startRig(ofResponses({ memory }))
+  answerWhole(first, answers.responses)
+  const second = startRig(ofResponses({ memory }))
+  refuse(second, 429)
+  const third = startRig(ofResponses({ memory }))
+  assert.notEqual(names(third)[0], names(first)[0])
+  assert.deepEqual(bodyOf(third, 0).input, unsealed)
+})
+
+const unreadable =
+  '{"error":{"message":"The encrypted content could not be verified.","code":"invalid_encrypted_content"}}'
+
+test('U13 invalid_encrypted_content is asked once more of the same account, without it', async () => {
+  for (const accounts of [accountsOf('a'), accountsOf('a', 'b')]) {
+    const rig = startRig(ofResponses({ accounts }))
+    refuse(rig, 400, {}, unreadable)
+    assert.equal(rig.sent.length, 2)
+    assert.equal(names(rig)[0], names(rig)[1])
+    assert.deepEqual(bodyOf(rig, 1).input, unsealed)
+    refuse(rig, 400, {}, unreadable)
+    await rig.turn()
+    assert.deepEqual([rig.sent.length, (rig.end!.error as GatewayError).code], [2, 'invalid_request'])
+    assertOver(rig)
+  }
+})
+
+test('U13 a request without anything sealed is refused as it is, and keeps its bytes elsewhere', async () => {
+  const rig = startRig(ofResponses({ ask: { input: unsealed } }))
+  refuse(rig, 400, {}, unreadable)
+  await rig.turn()
+  assert.equal(rig.sent.length, 1)
+  const moved = startRig(ofResponses({ ask: { input: unsealed } }))
+  refuse(moved, 429)
+  assert.equal(moved.record.losses, undefined)
+  assert.deepEqual(moved.sent[1]!.body, moved.sent[0]!.body)
+})
+
+/** The second upstream serves the model with other quirks. */
+function twoProfiles(own: Partial<Model['profile']>, ask: Record<string, unknown>): RigOptions {
+  const model = modelOf('chat')
+  const profile = { ...resolveProfile('chat', {}), ...own }
+  const routes = [
+    routeOf(model),
+    routeOf({ ...model, profile, upstreamModel: 'theirs' }, { upstream: 'backup', priority: 2 }),
+  ]
+  return {
+    client: 'messages',
+    upstreams: [{ name: 'backup', accounts: accountsOf('z') }],
+    isServedAlike: false,
+    model: { profile: model.profile, routes },
+    ask,
+  }
+}
+
+test('each target has the request in its own profile and under its own name for the model', () => {
+  const rig = startRig(twoProfiles({ maxField: 'max_tokens' }, { max_tokens: 77 }))
+  refuse(rig, 429)
+  const [first, second] = rig.sent.map(({ body }) => JSON.parse(body.toString()))
+  assert.deepEqual([first.model, first.max_completion_tokens, first.max_tokens], ['up', 77, undefined])
+  assert.deepEqual([second.model, second.max_completion_tokens, second.max_tokens], ['theirs', undefined, 77])
+})
+
+test('a target that cannot take the request is passed over, and what is told is what the others said', async () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+  const ask = { messages: [{ role: 'user', content: [image] }] }
+  const rig = startRig(twoProfiles({ images: false }, ask))
+  refuse(rig, 429)
+  await rig.turn()
+  assert.deepEqual([rig.sent.length, (rig.end!.error as GatewayError).code], [1, 'rate_limit_exceeded'])
+  assert.deepEqual(rig.bugs, [])
+  assertOver(rig)
+})

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Model, Route } from '../../src/catalog/model.ts'
+import { Secret, type Upstream } from '../../src/config/config.ts'
+import { createPool, type Pool, type Search } from '../../src/upstream/pool.ts'
+import { createPoolMemory, type PoolMemory } from '../../src/upstream/pool-memory.ts'
+import type { Target } from '../../src/upstream/target.ts'
+import type { Verdict } from '../../src/upstream/verdict.ts'
+import { modelOf, routeOf } from '../native/models.ts'
+
+const full: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'now' }
+const barred: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
+const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated' }
+
+/** What every route of these tests serves, unless it says otherwise. */
+const base = modelOf('chat')
+
+type Layout = Record<string, { accounts: readonly string[]; off?: readonly string[]; keys?: string } & Partial<Route>>
+
+/** Upstreams by name with their accounts, all of which serve one model. */
+function start(layout: Layout, memory?: PoolMemory) {
+  let nowMs = 1_000
+  const upstreams = new Map<string, Upstream>()
+  const routes: Route[] = []
+  for (const [name, { accounts, off = [], keys = '', ...route }] of Object.entries(layout)) {
+    upstreams.set(name, {
+      name,
+      baseUrl: `http://${name}`,
+      accounts: accounts.map((account) => {
+        return { name: account, key: new Secret(`key-${account}${keys}`), isEnabled: !off.includes(account) }
+      }),
+      messagesHeaders: 'anthropic',
+      headers: new Map([['x-of', name]]),
+    })
+    routes.push(routeOf(base, { upstream: name, ...route }))
+  }
+  const model = { ...base, routes: routes.sort((a, b) => a.priority - b.priority) }
+  const known =
+    memory ??
+    createPoolMemory(
+      () => nowMs,
+      () => 0.5,
+    )
+  const pool = createPool(upstreams, known)
+  const pass = (ms: number) => {
+    nowMs += ms
+  }
+  return { pool, model, memory: known, pass }
+}
+
+function search(more: Partial<Search> = {}): Search {
+  return { requestId: 'req_1', affinity: undefined, tried: [], isLast: false, ...more }
+}
+
+function ask(pool: Pool, model: Model, more: Partial<Search> = {}) {
+  return pool.choose(model, search(more))
+}
+
+function nameOf(choice: { target: Target } | undefined): string | undefined {
+  return choice && `${choice.target.upstream.name}/${choice.target.account?.name}`
+}
+
+/** One whole call of a conversation. @returns where it went */
+function call(pool: Pool, model: Model, affinity: string, verdict?: Verdict): string {
+  const choice = ask(pool, model, { affinity })!
+  const stay = pool.enter(choice, { affinity }, false)
+  if (verdict) stay.failed(verdict, 'a cause', undefined)
+  else stay.succeeded(false)
+  return nameOf(choice)!
+}
+
+const eight = { up: { accounts: ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] } }
+
+test('U1 a pool of one account: the same target every time, nobody else when it was tried', () => {
+  const { pool, model } = start({ sim: { accounts: ['a'] } })
+  const choice = ask(pool, model)!
+  assert.deepEqual([nameOf(choice), choice.why, choice.isHome], ['sim/a', 'only', true])
+  assert.equal(ask(pool, model, { affinity: 'a conversation' })!.target, choice.target)
+  assert.equal(ask(pool, model, { tried: [choice.target] }), undefined)
+  const gone = start({ sim: { accounts: [] } })
+  assert.equal(nameOf(ask(gone.pool, gone.model)), 'sim/undefined', 'an upstream that asks for no key')
+  assert.equal(ask(gone.pool, { ...gone.model, routes: [routeOf(gone.model, { upstream: 'gone' })] }), undefined)
+})
+
+test('P6 a conversation stays with one account, and conversations are spread over all', () => {
+  const { pool, model } = start(eight)
+  const shares = new Map<string, number>()
+  for (let i = 0; i < 4_000; i++) {
+    const affinity = `conversation ${i}`
+    const first = call(pool, model, affinity)
+    for (let turn = 0; turn < 3; turn++) assert.equal(call(pool, model, affinity), first)
+    shares.set(first, (shares.get(first) ?? 0) + 1)
+  }
+  assert.equal(shares.size, 8)
+  for (const share of shares.values()) assert.ok(share > 400 && share < 600, String(share))
+})
+
+test('P6 the same conversation goes to the same account in another process, in whatever order the accounts stand', () => {
+  const one = start(eight)
+  const other = start({ up: { accounts: eight.up.accounts.toReversed() } })
+  for (let i = 0; i < 100; i++) {
+    const affinity = `conversation ${i}`
+    assert.equal(nameOf(ask(one.pool, one.model, { affinity })), nameOf(ask(other.pool, other.model, { affinity })))
+  }
+})
+
+test('requests without a conversation are spread by weight, which is the upstream’s whatever number of accounts it has', () => {
+  const { pool, model } = start({
+    big: { accounts: ['a', 'b', 'c'], off: ['c'], weight: 3 },
+    small: { accounts: ['a'], weight: 1 },
+  })
+  const shares = new Map<string, number>()
+  for (let i = 0; i < 8_000; i++) {
+    const choice = ask(pool, model, { requestId: `req_${i}` })!
+    assert.equal(choice.why, 'spread')
+    shares.set(nameOf(choice)!, (shares.get(nameOf(choice)!) ?? 0) + 1)
+  }
+  assert.deepEqual([...shares.keys()].sort(), ['big/a', 'big/b', 'small/a'])
+  const expected = { 'big/a': 3_000, 'big/b': 3_000, 'small/a': 2_000 }
+  for (const [name, share] of Object.entries(expected)) {
+    assert.ok(Math.abs(shares.get(name)! - share) < 200, `${name} has ${shares.get(name)}`)
+  }
+})
+
+test('lower priorities are asked first, the others when nobody there can be', () => {
+  const { pool, model } = start({
+    backup: { accounts: ['a'], priority: 2 },
+    first: { accounts: ['a', 'b'], priority: 1 },
+  })
+  for (let i = 0; i < 50; i++) assert.match(nameOf(ask(pool, model, { requestId: `req_${i}` }))!, /^first/)
+  const tried: Target[] = []
+  for (let choice = ask(pool, model); choice; choice = ask(pool, model, { tried })) tried.push(choice.target)
+  assert.deepEqual(
+    tried.map(({ upstream }) => upstream.name),
+    ['first', 'first', 'backup'],
+  )
+})
+
+test('U1 the last attempt goes to a further priority, where there is one', () => {
+  const { pool, model } = start({
+    first: { accounts: ['a', 'b', 'c'], priority: 1 },
+    backup: { accounts: ['a'], priority: 2 },
+  })
+  const tried = [ask(pool, model)!.target]
+  assert.match(nameOf(ask(pool, model, { tried }))!, /^first/)
+  assert.equal(nameOf(ask(pool, model, { tried, isLast: true })), 'backup/a')
+  const alone = start({ first: { accounts: ['a', 'b', 'c'] } })
+  const once = [ask(alone.pool, alone.model)!.target]
+  assert.match(nameOf(ask(alone.pool, alone.model, { tried: once, isLast: true }))!, /^first/)
+})
+
+test('U1 401, 402, 403 and 429 may cool all of a pool; other failures at most half of it, rounded down', () => {
+  for (const [verdict, open] of [
+    [full, 0],
+    [barred, 0],
+    [passing, 3],
+  ] as const) {
+    const { pool, model } = start({ up: { accounts: ['a', 'b', 'c', 'd', 'e'] } })
+    for (let i = 0; i < 500; i++) {
+      const choice = ask(pool, model, { requestId: `req_${i}` })
+      if (choice) pool.enter(choice, search(), false).failed(verdict, 'a cause', undefined)
+    }
+    assert.equal(pool.list([model]).filter(({ state }) => state === 'ready').length, open, verdict.tell)
+  }
+})
+
+test('U1 a single account is never left alone for a failure that may pass', () => {
+  const { pool, model } = start({ up: { accounts: ['a', 'b'], off: ['b'] } })
+  for (let i = 0; i < 9; i++) pool.enter(ask(pool, model)!, search(), false).failed(passing, 'a cause', undefined)
+  assert.equal(nameOf(ask(pool, model)), 'up/a')
+})
+
+test('U1 U2 all cooling: capacity with the shortest wait if any is for it, else our account', () => {
+  const { pool, model } = start({ up: { accounts: ['a', 'b', 'c'], off: ['c'] } })
+  assert.deepEqual(pool.outlook(model), { tell: 'account', retryAfterSeconds: undefined })
+  const first = ask(pool, model)!
+  pool.enter(first, search(), false).failed(barred, 'a cause', undefined)
+  assert.deepEqual(pool.outlook(model), { tell: 'account', retryAfterSeconds: undefined })
+  pool.enter(ask(pool, model)!, search(), false).failed(full, 'a cause', 7)
+  assert.deepEqual(pool.outlook(model), { tell: 'capacity', retryAfterSeconds: 7 })
+  assert.equal(ask(pool, model), undefined)
+})
+
+test('P6 a passing failure diverts one call and keeps the binding; only repeated failure moves the conversation', () => {
+  const { pool, model, pass } = start(eight)
+  const home = call(pool, model, 'talk')
+  call(pool, model, 'talk', full)
+  const diverted = ask(pool, model, { affinity: 'talk' })!
+  assert.deepEqual([diverted.why, diverted.isHome], ['diverted', false])
+  const away = call(pool, model, 'talk')
+  assert.notEqual(away, home)
+  pass(10_000)
+  assert.equal(call(pool, model, 'talk'), home, 'it comes back')
+  call(pool, model, 'talk', full)
+  for (let i = 0; i < 3; i++) assert.equal(call(pool, model, 'talk'), away, 'the same one stands in')
+  pass(300_000)
+  const moved = ask(pool, model, { affinity: 'talk' })!
+  assert.deepEqual([nameOf(moved), moved.why], [away, 'bound'])
+})
+
+test('U13 what a conversation brings is sealed by its home, until something was sealed elsewhere', () => {
+  const { pool, model, pass } = start(eight)
+  const isHome = () => ask(pool, model, { affinity: 'talk' })!.isHome
+  assert.equal(isHome(), true, 'of which nothing is known')
+  call(pool, model, 'talk')
+  assert.equal(isHome(), true)
+  call(pool, model, 'talk', full)
+  assert.equal(isHome(), false)
+  call(pool, model, 'talk')
+  pass(10_000)
+  assert.equal(isHome(), false, 'back home, with the history of both')
+})
+
+test('U13 an account that is off or cooling beforehand was the home of what is not known', () => {
+  const on = start(eight)
+  const home = ask(on.pool, on.model, { affinity: 'talk' })!
+  const off = start({ up: { ...eight.up, off: [home.target.account!.name] } })
+  const choice = ask(off.pool, off.model, { affinity: 'talk' })!
+  assert.deepEqual([choice.why, choice.isHome], ['diverted', false])
+  off.pool.enter(choice, { affinity: 'talk' }, false).succeeded(false)
+  assert.equal(ask(off.pool, off.model, { affinity: 'talk' })!.isHome, true, 'it is at home there from now on')
+})
+
+test('U14 health, budgets and conversations survive a reload, but for an account with another key', () => {
+  const before = start(eight)
+  const home = call(before.pool, before.model, 'talk')
+  for (let i = 0; i < 8; i++) call(before.pool, before.model, `talk ${i}`, full)
+  const cooling = before.pool.list([before.model]).filter(({ state }) => state === 'cooling')
+  assert.ok(cooling.length > 0)
+  const after = start(eight, before.memory)
+  after.pool.adopt([after.model])
+  assert.deepEqual(after.pool.list([after.model]), before.pool.list([before.model]))
+  if (!cooling.some(({ account }) => home.endsWith(`/${account}`)))
+    assert.equal(call(after.pool, after.model, 'talk'), home)
+  const rekeyed = start({ up: { ...eight.up, keys: '-new' } }, before.memory)
+  rekeyed.pool.adopt([rekeyed.model])
+  assert.ok(rekeyed.pool.list([rekeyed.model]).every(({ state }) => state === 'ready'))
+})
+
+test('a route has its own name for the model, its own quirks and its own headers', () => {
+  const { pool, model } = start({
+    up: { accounts: ['a'] },
+    azure: {
+      accounts: ['a'],
+      priority: 2,
+      headers: new Map([
+        ['x-of', 'route'],
+        ['x-more', '1'],
+      ]),
+      serving: { ...base, upstreamModel: 'my-deployment' },
+    },
+  })
+  const first = ask(pool, model)!.target
+  assert.deepEqual([first.model, first.headers], [model, ['x-of', 'up']])
+  const second = ask(pool, model, { tried: [first] })!.target
+  assert.deepEqual([second.model.upstreamModel, second.model.profile], ['my-deployment', model.profile])
+  assert.deepEqual(second.headers, ['x-of', 'route', 'x-more', '1'])
+  const stay = pool.enter({ target: second, why: 'spread', isHome: true }, search(), true)
+  stay.failed(full, 'a cause', undefined)
+  assert.equal(pool.list([model])[1]?.state, 'cooling')
+})
+
+test('P6 accounts never share a conversation: the key is scoped before it is bound, and models have their own', () => {
+  const { pool, model } = start(eight)
+  const other = { ...model, id: 'n' }
+  const places = new Set<string>()
+  for (let i = 0; i < 20; i++) {
+    places.add(`${nameOf(ask(pool, model, { affinity: `${i}` }))} ${nameOf(ask(pool, other, { affinity: `${i}` }))}`)
+  }
+  assert.ok([...places].some((pair) => new Set(pair.split(' ')).size === 2))
+})

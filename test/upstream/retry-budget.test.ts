@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { RetryBudget } from '../../src/upstream/retry-budget.ts'
+
+function start() {
+  let nowMs = 5_000
+  const budget = new RetryBudget(() => nowMs)
+  return {
+    budget,
+    pass(ms: number) {
+      nowMs += ms
+    },
+    /** @returns how many of so many wishes for a retry were granted */
+    retry(times: number): number {
+      let granted = 0
+      for (let i = 0; i < times; i++) {
+        if (!budget.mayRetry) continue
+        budget.note(true)
+        granted++
+      }
+      return granted
+    },
+    send(times: number) {
+      for (let i = 0; i < times; i++) budget.note(false)
+    },
+  }
+}
+
+test('U1 ten retries a minute are always allowed, and no eleventh', () => {
+  const { retry, pass } = start()
+  assert.equal(retry(50), 10)
+  pass(59_000)
+  assert.equal(retry(50), 0)
+  pass(61_000)
+  assert.equal(retry(50), 10)
+})
+
+test('F-U44 retries are at most a tenth of what the upstream is sent', () => {
+  const { send, retry, pass } = start()
+  let sent = 0
+  let retried = 0
+  // 500 a second for five minutes, all of which fail.
+  for (let second = 0; second < 300; second++) {
+    for (let i = 0; i < 50; i++) {
+      send(10)
+      sent += 10
+      retried += retry(10)
+    }
+    pass(1_000)
+  }
+  assert.ok((sent + retried) / sent <= 1.12, `${(sent + retried) / sent} requests for one`)
+  assert.ok(retried > sent * 0.09)
+})
+
+test('U1 the minute slides: what was sent long ago gives no right to retry', () => {
+  const { send, retry, pass } = start()
+  send(10_000)
+  pass(30_000)
+  assert.ok(retry(400) === 400)
+  pass(200_000)
+  assert.equal(retry(400), 10)
+})
