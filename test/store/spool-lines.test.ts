@@ -172,6 +172,20 @@ test('F-S2 F-S4 behind a failure the spool is opened anew: what is under its nam
   await spool.close()
 })
 
+test('B7 C13 a note cuts nothing away where no line failed, be it of an operator who appended what was left elsewhere', async () => {
+  const path = newPath()
+  const spool = createSpool(path)
+  await spool.append([one])
+  const other = newPath()
+  const left = createSpool(other)
+  await left.append([two])
+  await left.close()
+  appendFileSync(path, readFileSync(other))
+  await spool.appendReturns(['req_9'])
+  await spool.close()
+  assert.deepEqual(readSpool(path), { debits: [one, two], returns: ['req_9'], unreadable: 0 })
+})
+
 test('B7 C13 a note that a debit is to be given back is read as that, and its debit is not read beside it', async () => {
   const path = newPath()
   const spool = createSpool(path)
