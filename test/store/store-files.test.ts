@@ -87,6 +87,7 @@ const losses: Record<string, (path: string) => void> = {
   },
   'the index of the log is removed': (path) => rmSync(`${path}-shm`),
   'the log is cut to nothing': (path) => truncateSync(`${path}-wal`, 0),
+  'the log is cut inside its last page': (path) => truncateSync(`${path}-wal`, statSync(`${path}-wal`).size - 100),
   'the log is cut by a frame': (path) => truncateSync(`${path}-wal`, statSync(`${path}-wal`).size - 4_120),
 }
 
