@@ -9,6 +9,7 @@ import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
+import type { BodyShare } from './bodies.ts'
 import type { Call, CallListener } from './call.ts'
 import type { Exchange } from './exchange.ts'
 import { type Failed, Failover } from './failover.ts'
@@ -18,6 +19,9 @@ import type { CallRecord } from './record.ts'
 import { refuse } from './refuse.ts'
 import { type Bill, debitOf, type Evidence, weigh } from './settle.ts'
 import type { Snapshot } from './snapshot.ts'
+
+/** So much of a stream may wait for something to see, in characters (reliability §3). */
+const unseenMax = 262_144
 
 /** A stream's head goes out by now at the latest, if the upstream lives (translation 4.1). */
 const commitMs = 10_000
@@ -64,6 +68,8 @@ export type DeliveryParts = {
   affinity: string | undefined
   /** Gives the hold back; called once. */
   release: () => void
+  /** The room that its body has, until it is let go. */
+  share: BodyShare
 }
 
 /**
@@ -164,6 +170,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     this.#isForgotten = true
     this.#exchangeFor = undefined
     this.#exchange.forget()
+    this.#parts.share.release()
   }
 
   onPiece(relay: StreamRelay, text: string): void {
@@ -328,8 +335,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     if (this.#isGone()) return
     const relay = this.#relay!
     if (this.#state === 'held' && isVisible) this.#open(relay, text)
-    else if (this.#state === 'held') this.#unseen += text
-    else if (text !== '') this.#write(relay, text)
+    else if (this.#state === 'held') {
+      this.#unseen += text
+      if (this.#unseen.length > unseenMax) this.#open(relay, '')
+    } else if (text !== '') this.#write(relay, text)
   }
 
   /** The commit: from here on the status stands. */
@@ -581,6 +590,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     call.listener = undefined
     try {
       this.#failover.left()
+      this.#parts.share.release()
       release()
       if (this.#attempt?.isLingering) gateway.lingering.add(this.#attempt)
       else this.#attempt?.abandon()

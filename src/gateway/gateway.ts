@@ -3,8 +3,11 @@ import type { Admission } from '../accounts/admission.ts'
 import type { Ledger } from '../accounts/ledger.ts'
 import type { Throttle } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'
+import type { Bodies } from './bodies.ts'
+import type { Counting } from './counting.ts'
 import type { Readers } from './readers.ts'
 import type { Snapshots } from './snapshot.ts'
+import type { Turns } from './turns.ts'
 
 /** Every part that a walk needs; main builds it. */
 export type Gateway = {
@@ -24,6 +27,14 @@ export type Gateway = {
   lingering: Set<Ticking & { readonly isLingering: boolean }>
   /** Requests that are over for their client and read on for their usage (rulings C4, C12). */
   readers: Readers
+  /** What request bodies are held, and how much more there is room for (ruling R18). */
+  bodies: Bodies
+  /** Who may count tokens. */
+  counting: Counting
+  /** True while the loop is late enough to be felt: what does not pay makes way (ruling R18). */
+  isStrained(): boolean
+  /** Who begins when all cannot. */
+  turns: Turns
   /** True while new inference is turned away to keep what runs alive (reliability §7). */
   isShedding(): boolean
   sealer: Sealer

@@ -59,7 +59,8 @@ export class TranslatedStream implements StreamRelay {
       if (frame.data !== '') this.events++
       text += this.#show(this.#decoder.push(frame))
     }
-    return text
+    const isEnding = this.state !== 'unseen' && this.state !== 'shown'
+    return this.#run.isTooLong && !isEnding ? text + this.#show(this.#decoder.push(cutFrame)) : text
   }
 
   end(): string {

@@ -1,13 +1,17 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { getHeapStatistics } from 'node:v8'
 import { createAdmission } from '../accounts/admission.ts'
 import { createThrottle, createWindows, type LocalThrottle, type LocalWindows } from '../accounts/limits.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { Address, Config } from '../config/config.ts'
+import { createBodies } from '../gateway/bodies.ts'
+import { createCounting } from '../gateway/counting.ts'
 import { type Gateway, tick } from '../gateway/gateway.ts'
 import { createReaders } from '../gateway/readers.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
+import { createTurns } from '../gateway/turns.ts'
 import { createAdmin } from '../http/admin.ts'
 import { createRouter } from '../http/routes.ts'
 import { createEdge, type EdgeRefusal } from '../http/server.ts'
@@ -26,6 +30,9 @@ const tickMs = 250
 const headerBytesMax = 16_384
 const headersMax = 100
 
+/** A quarter of what the heap may have: bodies are beside it, and twice as much becomes of one that is translated. */
+const bodiesBytesMax = getHeapStatistics().heap_size_limit / 4
+
 export type ServerParts = {
   config: Config
   ledger: OpenLedger
@@ -38,6 +45,8 @@ export type ServerParts = {
   load?: LoadWatch
   /** What is known of upstream accounts; a test's has its own time. */
   memory?: PoolMemory
+  /** The bytes of request bodies that may be held; a test has its own limit. */
+  bodiesBytesMax?: number | undefined
 }
 
 /** A gateway that listens. main makes one for the process; a test makes one for itself. */
@@ -91,7 +100,16 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     deliveries: new Set(),
     lingering: new Set(),
     readers: createReaders(),
+    turns: createTurns({
+      // As with the load: it is the process's own time that is shared out.
+      clockMs: () => performance.now(),
+      soon: (act) => void setImmediate(act),
+      after: (ms, act) => void setTimeout(act, ms),
+    }),
     isShedding: () => load.isShedding,
+    isStrained: () => load.isStrained,
+    bodies: createBodies(parts.bodiesBytesMax ?? bodiesBytesMax),
+    counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer,
     scopeKey,
     reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),

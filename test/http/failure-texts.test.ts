@@ -22,6 +22,7 @@ const server = ['server error', 'try again']
 const words: Record<keyof typeof failureTexts, readonly string[]> = {
   modelFull: capacity,
   serviceFull: capacity,
+  counterFull: capacity,
   noUpstream: [...capacity, 'server error'],
   modelFailed: server,
   modelLost: [...server, 'connection'],

@@ -180,13 +180,29 @@ test('F-S1 a locked database: the debit is spooled at the deadline, no new infer
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
+test('B7 C13 F-S1 a start that cannot commit takes nothing until a commit works', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 1_000_000n)
+  const blocker = new DatabaseSync(path)
+  t.after(() => blocker.close())
+  blocker.exec('BEGIN IMMEDIATE')
+  const { ledger, accounts, lines } = await open(t, path, { settleDeadlineMs: 50, busyMs: 20 })
+  assert.equal(ledger.isWritable(), false)
+  assert.deepEqual(new Set(lines.map(({ event }) => event)), new Set(['ledger_busy']))
+  blocker.exec('COMMIT')
+  await until(() => ledger.isWritable())
+  assert.equal(await ledger.debit(createDebit('req_1', accounts.get(id)!)), 'posted')
+})
+
 /** A store whose database is locked and whose spool cannot be written: a folder in its place. */
 async function openStuck(t: TestContext, options: Partial<LedgerOptions> = {}) {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
   const { id } = store.createAccount('one', 1_000_000n)
-  const opened = await open(t, path, { settleDeadlineMs: 30, busyMs: 10, ...options })
+  const opened = await open(t, path, { settleDeadlineMs: 30, busyMs: 10, lookMs: 150, ...options })
   const blocker = new DatabaseSync(path)
   t.after(() => blocker.close())
   const lock = () => {
@@ -194,12 +210,15 @@ async function openStuck(t: TestContext, options: Partial<LedgerOptions> = {}) {
     mkdirSync(spoolPath(path))
   }
   const free = () => blocker.exec('COMMIT')
-  /** The thread has read what it was sent, and stands before the lock. */
+  /** The thread has read what it was sent and stands before the lock: it answers nothing any more. */
   const standsBeforeLock = async () => {
-    await turn()
-    // Asked behind the debits, it answers just before it turns to them, or says nothing any more.
-    await Promise.resolve(opened.directory.findKey(createKey().digest)).catch(() => {})
-    await turn()
+    const ask = async () => opened.directory.findKey(createKey().digest)
+    await until(() =>
+      ask().then(
+        () => false,
+        () => true,
+      ),
+    )
   }
   const [account, balance] = [opened.accounts.get(id)!, opened.balances.get(id)!]
   return { path, store, ...opened, account, balance, lock, free, standsBeforeLock }
@@ -243,7 +262,6 @@ test('B7 C13 a commit that comes through after its client was refused is given b
   lock()
   const debit = assert.rejects(ledger.debit(createDebit('req_1', account)), /neither database nor spool/)
   await standsBeforeLock()
-  // From there it answers nothing.
   const passing = repeat(() => {
     nowMs += 500
   })

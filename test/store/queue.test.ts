@@ -139,6 +139,17 @@ test('B7 C13 only a commit that wrote, and none that found, shows that no failed
   }
 })
 
+test('C13 a return that found a page on a disk without room for debits is not answered, and tried again', () => {
+  const { queue, said, turns, run, fateOf } = create()
+  queue.giveBack([])
+  run({ isDiskNarrow: true })
+  assert.deepEqual([said, turns], [[], [250]])
+  assert.equal(fateOf(three), 'unknown')
+  run()
+  assert.deepEqual(said.at(-1), { type: 'givenBack', batches: [[]], balances: [] })
+  assert.equal(fateOf(three), 'absent')
+})
+
 test('B7 C13 a store that cannot be asked says no balances either', () => {
   const { queue, said, set } = create()
   set({ outcome: 'failed' })
@@ -152,6 +163,7 @@ type Scene = {
   postings?: Posting[]
   /** The connection has been opened anew. */
   isNew?: boolean
+  isDiskNarrow?: boolean
 }
 
 /** A queue before a store that says what the scene says, with what was asked of it, and the turns it waits for. */
@@ -185,14 +197,21 @@ function create() {
       write(work) {
         tries++
         const { outcome = 'done' } = scene
-        if (outcome === 'done') work(store)
-        return outcome
+        try {
+          if (outcome === 'done') work(store)
+          return outcome
+        } catch {
+          return 'failed'
+        }
       },
     },
     say: (message) => said.push(message),
     later(work, pauseMs) {
       turns.push(pauseMs)
       waiting.push(work)
+    },
+    refuseNarrowDisk() {
+      if (scene.isDiskNarrow) throw new Error('no room')
     },
   })
   return { queue, calls, said, turns, run, set, fateOf, tries: () => tries }

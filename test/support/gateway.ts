@@ -63,6 +63,8 @@ export type TestOptions = {
   models?: Record<string, unknown>[]
   /** Where the models' upstream `sim` is, instead of the simulator. */
   upstreamUrl?: string
+  /** Parts of the configuration that need the simulator's address. */
+  upstream?: (simulatorUrl: string) => Record<string, unknown>
   /** More of the configuration, merged at the top level (e.g. `timeouts`, `limits`, `billing`). */
   config?: Record<string, unknown>
   /** Credits of the account `tester`. */
@@ -71,6 +73,8 @@ export type TestOptions = {
   keepsAnswers?: boolean
   /** An upstream account that failed is left alone, by the gateway's time; else it is well again at the next request. */
   cools?: boolean
+  /** The bytes of request bodies that may be held at once. */
+  bodiesBytesMax?: number
   /** How often the store is looked at for what others changed in it. */
   pollMs?: number
 }
@@ -109,6 +113,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     upstreams: {
       sim: { base_url: options.upstreamUrl ?? simulator.url, accounts: [{ name: 'a', key: 'upstream-key-1' }] },
     },
+    ...options.upstream?.(simulator.url),
     ...options.config,
     // No test waits until a refused request has been read on for long.
     timeouts: { linger: 500, ...(options.config?.['timeouts'] as object | undefined) },
@@ -144,8 +149,9 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     return leapingMs
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
-  const load = { isShedding: false, stop() {} }
-  const server = await startServer({ config, ledger, log, nowMs, clockMs, load, memory })
+  const { bodiesBytesMax } = options
+  const load = { isShedding: false, isStrained: false, stop() {} }
+  const server = await startServer({ config, ledger, log, nowMs, clockMs, load, memory, bodiesBytesMax })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
     server.address.port,

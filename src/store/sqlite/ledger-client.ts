@@ -43,24 +43,25 @@ export type OpenLedger = {
 
 /**
  * The server's side of the store. Requests read memory only, but for keys that memory does not hold; debits are settled
- * through the ledger's thread, those of one turn of the event loop in one message.
+ * through the ledger's thread, those of one turn of the event loop in one message. It resolves behind a first commit, or
+ * after `settleDeadlineMs` without one: then the ledger is not writable until one works.
  * @throws StoreError when the file cannot be used or another server uses it.
  */
 export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   // Before the store is opened, so that a newer server does not migrate it under an older one.
   const path = realPath(options.path)
   const unlock = lockStore(path)
-  let client: LedgerClient
+  const client = new LedgerClient({ ...options, path })
+  const { settlement, directory, balances } = client
+  const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, options.settleDeadlineMs / 10)))
   try {
     bringSpool(options.path, path)
-    client = new LedgerClient({ ...options, path })
-    await client.settlement.open()
+    await settlement.open()
   } catch (error) {
+    clearInterval(sweeps)
     unlock()
     throw error
   }
-  const { settlement, directory, balances } = client
-  const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, options.settleDeadlineMs / 10)))
   const touches = setInterval(() => client.writeUses(), options.touchMs ?? 10_000)
   return {
     ledger: settlement,

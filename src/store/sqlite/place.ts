@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync } from 'node:fs'
+import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync, statfsSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StoreError } from './open.ts'
 import { spoolPath } from './spool.ts'
@@ -27,4 +27,20 @@ export function bringSpool(linkPath: string, path: string): void {
   } catch (cause) {
     throw new StoreError(cure, { cause })
   }
+}
+
+type Space = { bavail: number; bsize: number; blocks: number }
+
+/** Some dozens of debits in the log. */
+const roomBytes = 262_144
+
+/**
+ * A commit of one page may work where one of a debit does not. What is nowhere counted is taken for enough.
+ * @throws Error with SQLite's code for a full disk
+ */
+export function refuseNarrowDisk(folder: string, statfs: (path: string) => Space = statfsSync): void {
+  const { bavail, bsize, blocks } = statfs(folder)
+  if (blocks === 0 || bavail * bsize >= roomBytes) return
+  const message = `the disk is full: ${bavail * bsize} bytes are left, and ${roomBytes} are wanted for debits`
+  throw Object.assign(new Error(message), { errcode: 13 })
 }

@@ -8,6 +8,8 @@ export type QueueOptions = {
   say: (message: Extract<FromWorker, { type: 'posted' | 'withdrawn' | 'givenBack' }>) => void
   /** Runs it behind every message that has already come, or after a pause in ms. */
   later: (run: () => void, pauseMs?: number) => void
+  /** @throws where the disk takes a page and no debits. */
+  refuseNarrowDisk: () => void
 }
 
 /** After these it is tried again, so much later in ms; what is lost is not tried any more. */
@@ -99,8 +101,10 @@ export class Queue {
     this.#options.say({ type: 'posted', batches, balances })
   }
 
+  /** Answered once it is durable, and debits would be too: a page finds a place on a full disk that an entry does not find. */
   #giveBackIn(store: Store): void {
     const returned = new Set(store.giveBack(this.#gifts.flat()))
+    this.#options.refuseNarrowDisk()
     this.#proven = store
     const accountIds = Array.from(returned, (requestId) => store.findEntry(requestId)!.accountId)
     const balances = store.readBalances(new Set(accountIds))

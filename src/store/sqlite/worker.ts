@@ -3,12 +3,14 @@
  * is to be brought in, `connection.ts` what becomes of the connection when something fails.
  */
 import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Posting } from '../../accounts/poster.ts'
 import { Connection } from './connection.ts'
 import { createFeed } from './feed.ts'
 import { watchFiles } from './file-watch.ts'
 import { DamageError, explainErrors } from './open.ts'
+import { refuseNarrowDisk } from './place.ts'
 import { Queue } from './queue.ts'
 import { readSpool, retireSpool, spoolPath } from './spool.ts'
 import { openStore, type Store } from './store.ts'
@@ -39,7 +41,7 @@ function start(): void {
   const misfits = store.findMisfits()
   const feed = createFeed()
   say({ type: 'ready', changes: feed.read(store)!, recovery, misfits })
-  const queue = new Queue({ connection, say, later })
+  const queue = new Queue({ connection, say, later, refuseNarrowDisk: () => refuseNarrowDisk(dirname(path)) })
   const poll = setInterval(look, pollMs)
   port.on('message', (message: ToWorker) => {
     if (message.type === 'post') queue.post(message.debits)

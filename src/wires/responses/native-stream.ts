@@ -11,7 +11,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../answers/envelope.ts'
 import { faultOfError } from '../answers/faults.ts'
-import { JsonPatch } from '../answers/json-patch.ts'
+import type { JsonPatch } from '../answers/json-patch.ts'
 import { isBelieved } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
@@ -49,14 +49,14 @@ export class ResponsesNativeStream extends NativeStream {
   #delta = { name: '', isCounted: false }
   /** What of the item that was announced last has been counted. */
   #item = { hasName: false, hasText: false }
-  #terminal: { frame: RawFrame; data: string; usage: Record<string, unknown> | undefined } | undefined
+  #terminal: { frame: RawFrame; patch: JsonPatch; response: Record<string, unknown> } | undefined
 
   finish(usage: Usage): string {
     if (this.#terminal === undefined) return ''
-    const { frame, data, usage: reported } = this.#terminal
-    const patch = new JsonPatch(Buffer.from(data, 'latin1'))
-    patch.set(['response'], responseValues(this.head, asObject(patch.value['response']) ?? {}))
-    patch.setMissing(['response', 'usage'], wantedUsage(encodeUsage(usage), reported), isBelieved(this.report, usage))
+    const { frame, patch, response } = this.#terminal
+    const wanted = wantedUsage(encodeUsage(usage), asObject(response['usage']))
+    patch.set(['response'], responseValues(this.head, response))
+    patch.setMissing(['response', 'usage'], wanted, isBelieved(this.report, usage))
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
@@ -88,8 +88,7 @@ export class ResponsesNativeStream extends NativeStream {
 
   /** The last event repeats the whole output, and says what no delta has said: the larger of both is what there is. */
   override estimateOutput(): number {
-    const response = asObject(parseAnswer(decodeUtf8(this.#terminal?.data ?? ''))?.['response'])
-    return Math.max(super.estimateOutput(), estimateTexts(producedTexts(response?.['output'])))
+    return Math.max(super.estimateOutput(), estimateTexts(producedTexts(this.#terminal?.response['output'])))
   }
 
   /** Only a terminal event is an end on this wire. */
@@ -158,7 +157,7 @@ export class ResponsesNativeStream extends NativeStream {
   }
 
   #takeLifecycle(frame: RawFrame): string {
-    const patch = this.parse(dataOf(frame) ?? '')
+    const patch = this.parse(dataOf(frame) ?? '', 'response')
     const response = asObject(patch?.value['response'])
     if (patch === undefined || response === undefined) return frame
     this.#lastFrame = frame
@@ -169,21 +168,20 @@ export class ResponsesNativeStream extends NativeStream {
   }
 
   #takeTerminal(frame: RawFrame): string {
-    const patch = this.parse(dataOf(frame) ?? '')
+    const patch = this.parse(dataOf(frame) ?? '', 'response')
     const response = asObject(patch?.value['response'])
     if (patch === undefined || response === undefined) {
       this.break('a terminal event without a response')
       return ''
     }
-    const usage = asObject(response['usage'])
-    this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
-    this.#terminal = { frame, data: dataOf(frame)!, usage }
+    this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
+    this.#terminal = { frame, patch, response }
     this.complete()
     return ''
   }
 
   #takeFailure(frame: RawFrame): void {
-    const patch = this.parse(dataOf(frame) ?? '')
+    const patch = this.parse(dataOf(frame) ?? '', 'response')
     const response = asObject(patch?.value['response'])
     const usage = asObject(response?.['usage'])
     if (usage) this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
