@@ -9,7 +9,7 @@ import type { LedgerOptions } from '../../src/store/sqlite/ledger-client.ts'
 import { StoreError } from '../../src/store/sqlite/open.ts'
 import { spoolPath } from '../../src/store/sqlite/spool.ts'
 import { openStore } from '../support/operator.ts'
-import { repeat, turn } from '../support/waiting.ts'
+import { repeat } from '../support/waiting.ts'
 import { costNanos, createDebit, createDebitRow, createPath, open, until, usage, verifyOptions } from './fixtures.ts'
 
 test('C3 a debit is in the database when it resolves, and the live balance follows', async (t) => {
