@@ -190,6 +190,7 @@ test('B7 C13 F-S1 a start that cannot commit takes nothing until a commit works'
   blocker.exec('BEGIN IMMEDIATE')
   const { ledger, accounts, lines } = await open(t, path, { settleDeadlineMs: 50, busyMs: 20 })
   assert.equal(ledger.isWritable(), false)
+  await until(() => lines.length > 0)
   assert.deepEqual(new Set(lines.map(({ event }) => event)), new Set(['ledger_busy']))
   blocker.exec('COMMIT')
   await until(() => ledger.isWritable())
