@@ -57,11 +57,22 @@ const ofThisProcess: LoadSources = {
     const { used_heap_size, heap_size_limit } = getHeapStatistics()
     return used_heap_size / heap_size_limit
   },
-  readMemoryShare: () => process.memoryUsage.rss() / memoryLimit(),
+  readMemoryShare,
   every(ms, tick) {
     const timer = setInterval(tick, ms)
     return () => clearInterval(timer)
   },
+}
+
+let lastShare = 0
+
+function readMemoryShare(): number {
+  try {
+    lastShare = process.memoryUsage.rss() / memoryLimit()
+  } catch {
+    // Linux tells it by a file, and there may be no descriptor left for that (faults F-P11): what was known goes on.
+  }
+  return lastShare
 }
 
 /** A container's limit where there is one, else what the machine has. */
