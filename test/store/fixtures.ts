@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Account } from '../../src/accounts/account.ts'
@@ -96,4 +97,11 @@ export async function open(
   t.after(close)
   if (!isStuck) await until(() => opened.ledger.isWritable())
   return { ...opened, close, lines, fatals }
+}
+
+/** What the next file will be opened as: the system gives the lowest number, so it grows with what stays open. */
+export function freeDescriptor(): number {
+  const file = openSync(import.meta.filename, 'r')
+  closeSync(file)
+  return file
 }

@@ -9,7 +9,7 @@ import type { LedgerOptions } from '../../src/store/sqlite/ledger-client.ts'
 import { StoreError } from '../../src/store/sqlite/open.ts'
 import { spoolPath } from '../../src/store/sqlite/spool.ts'
 import { openStore } from '../support/operator.ts'
-import { repeat, turn } from '../support/waiting.ts'
+import { repeat } from '../support/waiting.ts'
 import {
   costNanos,
   createDebit,
@@ -218,6 +218,7 @@ test('B7 C13 F-S1 a start that cannot commit takes nothing until a commit works'
   blocker.exec('BEGIN IMMEDIATE')
   const { ledger, lines } = await open(t, path, { settleDeadlineMs: 50, busyMs: 20, isStuck: true })
   assert.equal(ledger.isWritable(), false)
+  await until(() => lines.length > 0)
   assert.deepEqual(new Set(lines.map(({ event }) => event)), new Set(['ledger_busy']))
   blocker.exec('COMMIT')
   await until(() => ledger.isWritable())
@@ -229,7 +230,7 @@ async function openStuck(t: TestContext, options: Partial<LedgerOptions> = {}) {
   const store = openStore(path)
   t.after(() => store.close())
   const { id } = store.createAccount('one', 1_000_000n)
-  const opened = await open(t, path, { settleDeadlineMs: 30, busyMs: 10, ...options })
+  const opened = await open(t, path, { settleDeadlineMs: 30, busyMs: 10, lookMs: 150, ...options })
   const blocker = new DatabaseSync(path)
   t.after(() => blocker.close())
   const lock = () => {
@@ -237,7 +238,18 @@ async function openStuck(t: TestContext, options: Partial<LedgerOptions> = {}) {
     mkdirSync(spoolPath(path))
   }
   const free = () => blocker.exec('COMMIT')
-  return { path, store, ...opened, account: opened.accounts.get(id)!, balance: opened.balances.get(id)!, lock, free }
+  /** The thread has read what it was sent and stands before the lock: it answers nothing any more. */
+  const standsBeforeLock = async () => {
+    const ask = async () => opened.directory.findKey(createKey().digest)
+    await until(() =>
+      ask().then(
+        () => false,
+        () => true,
+      ),
+    )
+  }
+  const [account, balance] = [opened.accounts.get(id)!, opened.balances.get(id)!]
+  return { path, store, ...opened, account, balance, lock, free, standsBeforeLock }
 }
 
 test('B7 C13 F-S1 neither database nor spool: the debit fails and is never booked; nothing is taken until the store works', async (t) => {
@@ -255,10 +267,14 @@ test('B7 C13 F-S1 neither database nor spool: the debit fails and is never booke
 })
 
 test('B7 C13 a commit that comes through after the deadline is the answer: its client is not refused', async (t) => {
-  const { store, ledger, account, lock, free, lines } = await openStuck(t, { busyMs: 10_000 })
+  let nowMs = 0
+  const options = { busyMs: 10_000, clockMs: () => nowMs }
+  const { store, ledger, account, lock, free, lines, standsBeforeLock } = await openStuck(t, options)
   await ledger.debit(createDebit('req_0', account))
   lock()
   const debit = ledger.debit(createDebit('req_1', account))
+  await standsBeforeLock()
+  nowMs = 30
   await until(() => lines.some(({ event }) => event === 'ledger_unsettled'))
   free()
   assert.equal(await debit, 'posted')
@@ -269,11 +285,11 @@ test('B7 C13 a commit that comes through after the deadline is the answer: its c
 
 test('B7 C13 a commit that comes through after its client was refused is given back, and the two are a pair', async (t) => {
   let nowMs = 0
-  const { store, ledger, account, balance, lock, free } = await openStuck(t, { busyMs: 10_000, clockMs: () => nowMs })
+  const options = { busyMs: 10_000, clockMs: () => nowMs }
+  const { store, ledger, account, balance, lock, free, standsBeforeLock } = await openStuck(t, options)
   lock()
   const debit = assert.rejects(ledger.debit(createDebit('req_1', account)), /neither database nor spool/)
-  await turn()
-  // The thread stands before the lock and answers nothing.
+  await standsBeforeLock()
   const passing = repeat(() => {
     nowMs += 500
   })
@@ -314,7 +330,8 @@ test('F-P1 what a crashed run left in the spool is posted once at the next start
   const store = openStore(path)
   t.after(() => store.close())
   const { id } = store.createAccount('one')
-  const first = await open(t, path, { settleDeadlineMs: 30, busyMs: 10 })
+  let nowMs = 0
+  const first = await open(t, path, { settleDeadlineMs: 30, busyMs: 10, clockMs: () => nowMs })
   const account = first.accounts.get(id)!
   await first.ledger.debit(createDebit('req_1', account))
   const blocker = new DatabaseSync(path)
@@ -323,6 +340,7 @@ test('F-P1 what a crashed run left in the spool is posted once at the next start
   const spooled = [createDebit('req_2', account), createDebit('req_3', account)].map((debit) =>
     first.ledger.debit(debit),
   )
+  nowMs = 30
   assert.deepEqual(await Promise.all(spooled), ['spooled', 'spooled'])
   const left = readFileSync(spoolPath(path), 'utf8')
   blocker.exec('COMMIT')

@@ -189,3 +189,11 @@ test('U3 the model id in quotes or at a sentence end is the client’s own', () 
   assert.equal(own('No images for openai.'), 'No images for openai.')
   assert.equal(own('See api.openai.com'), 'generic')
 })
+
+test('U3 a model whose upstream calls it as the client does: that name is the client’s own, and no part of a word tells it', () => {
+  const own = (text: string) =>
+    scrub(text, { modelId: 'our-sonnet', upstreamModels: ['our-sonnet', 'v-9'], ...nothing })
+  for (const text of ['our-sonnet-preview takes no images', 'The model our-sonnet takes no images', 'x/our-sonnet'])
+    assert.equal(own(text), text)
+  assert.equal(own('v-9 takes no images'), 'our-sonnet takes no images')
+})

@@ -3,7 +3,7 @@ import { StoreSilent } from '../../accounts/account.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
 import type { DebitRow, GivenBack, Posted, Poster, Withdrawn } from '../../accounts/poster.ts'
 import { StoreError } from './open.ts'
-import type { FromWorker, ToWorker, WorkerOptions } from './worker.ts'
+import type { FromWorker, ToWorker, WorkerOptions } from './thread-messages.ts'
 
 type Ready = Extract<FromWorker, { type: 'ready' }>
 

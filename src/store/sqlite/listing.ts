@@ -68,12 +68,11 @@ export function createListing(db: DatabaseSync) {
   function sumEntries(filter: EntryFilter, by: readonly Grouping[]): Total[] {
     const { where, values } = conditions(filter)
     const grouped = by.map((grouping) => groupColumns[grouping])
-    const select = db.prepare(
-      `WITH sums AS (SELECT ${[...grouped.map(({ column }) => column), sums].join(', ')} FROM entries e ${where}
-         ${by.length ? `GROUP BY ${by.map((_, index) => index + 1).join(', ')}` : ''})
-       SELECT * FROM sums ${grouped.map(({ join }) => join).join(' ')}
-       ${by.length ? `ORDER BY ${by.map((_, index) => index + 1).join(', ')}` : ''}`,
-    )
+    const clause = (word: string) => (by.length ? [`${word} BY ${by.map((_, index) => index + 1).join(', ')}`] : [])
+    const columns = [...grouped.map(({ column }) => column), sums].join(', ')
+    const parts = [`WITH sums AS (SELECT ${columns} FROM entries e ${where}`, ...clause('GROUP')]
+    parts.push(') SELECT * FROM sums', ...grouped.flatMap(({ join }) => join ?? []), ...clause('ORDER'))
+    const select = db.prepare(parts.join(' '))
     return select.all(...values).map((row) => readTotal(row, by))
   }
 
@@ -101,9 +100,9 @@ function conditions({ accountId, keyIds, model, sinceMs, untilMs }: EntryFilter)
   return { where, values: parts.flatMap(([, values]) => values) }
 }
 
-const groupColumns: Record<Grouping, { column: string; join: string }> = {
-  day: { column: `e.posted_ms / ${dayMs} AS day`, join: '' },
-  model: { column: 'e.model AS model', join: '' },
+const groupColumns: Record<Grouping, { column: string; join?: string }> = {
+  day: { column: `e.posted_ms / ${dayMs} AS day` },
+  model: { column: 'e.model AS model' },
   account: {
     column: 'e.account_id AS account_id',
     join: 'LEFT JOIN (SELECT id, name AS account_name FROM accounts) a ON a.id = sums.account_id',

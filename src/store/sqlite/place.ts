@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  lstatSync,
-  openSync,
-  readlinkSync,
-  realpathSync,
-  renameSync,
-  statfsSync,
-} from 'node:fs'
+import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync, statfsSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StoreError } from './open.ts'
 import { spoolPath } from './spool.ts'
@@ -53,15 +43,4 @@ export function refuseNarrowDisk(folder: string, statfs: (path: string) => Space
   if (blocks === 0 || bavail * bsize >= roomBytes) return
   const message = `the disk is full: ${bavail * bsize} bytes are left, and ${roomBytes} are wanted for debits`
   throw Object.assign(new Error(message), { errcode: 13 })
-}
-
-/** What was made, renamed or removed in it is so after a loss of power too. */
-export function syncFolder(folder: string): void {
-  if (process.platform === 'win32') return
-  const file = openSync(folder, 'r')
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
 }
