@@ -190,7 +190,7 @@ function askOf(path: string, model: string, filler: string): object {
 
 type Client = { socket: Socket; text: string; isEnded: boolean }
 
-/** So many requests, 200 in a second or so; the last 200 characters and whether anything came are kept of what comes. */
+/** So many requests, 200 in a second or so; the last characters are kept of what comes. */
 async function open(count: number, path: string, ask: object, isStopped = false): Promise<Client[]> {
   const body = JSON.stringify(ask)
   const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.key}\r\ncontent-length: ${body.length}\r\n\r\n`
@@ -205,7 +205,7 @@ async function open(count: number, path: string, ask: object, isStopped = false)
     if (isStopped) socket.pause()
     else
       socket.on('data', (piece) => {
-        client.text = (client.text + piece.toString('latin1')).slice(-600)
+        client.text = (client.text + piece.toString('latin1')).slice(-4_000)
         if (/0\r\n\r\n$/.test(client.text)) client.isEnded = true
       })
     socket.write(head + body)
