@@ -144,8 +144,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#unseen = ''
     this.#beginTry(choice)
     const { upstreams, config } = snapshot
-    const { nowMs, clockMs } = gateway
-    this.#attempt = new Attempt({ upstreams, target, exchange, timeouts: config.timeouts, nowMs, clockMs }, this)
+    const { nowMs, clockMs, flow } = gateway
+    this.#attempt = new Attempt({ upstreams, target, exchange, timeouts: config.timeouts, flow, nowMs, clockMs }, this)
     this.#attempt.start()
     return true
   }

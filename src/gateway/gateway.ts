@@ -5,6 +5,7 @@ import type { Throttle } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'
 import type { Bodies } from './bodies.ts'
 import type { Counting } from './counting.ts'
+import type { Flow } from './flow.ts'
 import type { Readers } from './readers.ts'
 import type { CallRecord } from './record.ts'
 import type { Snapshots } from './snapshot.ts'
@@ -34,6 +35,8 @@ export type Gateway = {
   counting: Counting
   /** True while the loop is late enough to be felt: what does not pay makes way (ruling R18). */
   isStrained(): boolean
+  /** How the work on streams is shared out. */
+  flow: Flow
   /** Who begins when all cannot. */
   turns: Turns
   /** True while new inference is turned away to keep what runs alive (reliability §7). */
@@ -63,7 +66,8 @@ export interface Recorded {
 }
 
 /** Lets everything that is under way look at its deadlines. @param nowMs monotonic. */
-export function tick({ deliveries, lingering }: Gateway, nowMs: number): void {
+export function tick({ deliveries, lingering, flow }: Gateway, nowMs: number): void {
+  flow.tick(deliveries.size)
   for (const delivery of deliveries) delivery.tick(nowMs)
   for (const attempt of lingering) {
     attempt.tick(nowMs)

@@ -7,6 +7,7 @@ import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { Address, Config } from '../config/config.ts'
 import { createBodies } from '../gateway/bodies.ts'
 import { createCounting } from '../gateway/counting.ts'
+import { createFlow } from '../gateway/flow.ts'
 import { type Gateway, tick } from '../gateway/gateway.ts'
 import { createReaders } from '../gateway/readers.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
@@ -105,15 +106,11 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     deliveries: new Set(),
     lingering: new Set(),
     readers: createReaders(),
-    turns: createTurns({
-      // As with the load: it is the process's own time that is shared out.
-      clockMs: () => performance.now(),
-      soon: (act) => void setImmediate(act),
-      after: (ms, act) => void setTimeout(act, ms),
-    }),
+    turns: createTurns(ownTime),
     isShedding: () => load.isShedding,
     isStrained: () => load.isStrained,
     bodies: createBodies(parts.bodiesBytesMax ?? bodiesBytesMax),
+    flow: createFlow(),
     counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer,
     scopeKey,
@@ -186,6 +183,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     load.stop()
     await snapshots.close()
   }
+}
+
+/** As with the load: it is the process's own time that is shared out. */
+const ownTime = {
+  clockMs: () => performance.now(),
+  soon: (act: () => void) => void setImmediate(act),
+  after: (ms: number, act: () => void) => void setTimeout(act, ms),
 }
 
 /** A request that never came as far as a route. */

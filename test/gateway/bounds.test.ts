@@ -3,6 +3,7 @@ import test from 'node:test'
 import { createBodies } from '../../src/gateway/bodies.ts'
 import type { Call } from '../../src/gateway/call.ts'
 import { createCounting } from '../../src/gateway/counting.ts'
+import { createFlow } from '../../src/gateway/flow.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { translate } from '../../src/gateway/translate.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
@@ -129,4 +130,42 @@ test('R18 B25 of the envelopes in a request the last 1,000 are opened', () => {
   const body = new ClientBody(Buffer.from(JSON.stringify({ ...asks.responses, input })))
   translate({ gateway, call, accountId: 'acct_1', model: modelOf('chat'), body, scopedKey: undefined })
   assert.deepEqual([opened.length, opened[0], opened.at(-1)], [1_000, 'tw1.5', 'tw1.1004'])
+})
+
+test('R18 B10 a stream that brings more than its share waits for the next turn; one that a client holds back goes on waiting', () => {
+  const rig = startRig({ stream: true })
+  const [one] = rig.sent
+  rig.advance(250)
+  one!.listener.onHead(200, 'text/event-stream', sse)
+  const bring = () => one!.listener.onData(Buffer.from(delta({ content: 'x'.repeat(1_000_000) })))
+  bring()
+  bring()
+  assert.equal(one!.isPaused, false)
+  for (let i = 0; i < 3; i++) bring()
+  assert.equal(one!.isPaused, true, 'more than 2 MiB, the share of the only one')
+  rig.advance(250)
+  assert.equal(one!.isPaused, true, '5 MB are more than two turns')
+  rig.advance(250)
+  assert.equal(one!.isPaused, false)
+  rig.client.isReading = false
+  for (let i = 0; i < 3; i++) bring()
+  for (let i = 0; i < 3; i++) rig.advance(250)
+  assert.equal(one!.isPaused, true, 'the client does not read')
+  for (let i = 0; i < 3; i++) bring()
+  rig.client.catchUp()
+  assert.equal(one!.isPaused, true, 'it has had its share')
+  for (let i = 0; i < 3; i++) rig.advance(250)
+  assert.equal(one!.isPaused, false)
+})
+
+test('R18 B10 the share of a stream is that of all by their number, and never less than 16 KiB', () => {
+  const flow = createFlow()
+  for (const [streams, share] of [
+    [0, 2_097_152],
+    [2, 1_048_576],
+    [5_000, 16_384],
+  ] as const) {
+    flow.tick(streams)
+    assert.equal(flow.share, share)
+  }
 })

@@ -9,6 +9,7 @@ import { createBodies } from '../../src/gateway/bodies.ts'
 import type { Call, CallListener } from '../../src/gateway/call.ts'
 import { Delivery } from '../../src/gateway/delivery.ts'
 import type { Exchange } from '../../src/gateway/exchange.ts'
+import { createFlow } from '../../src/gateway/flow.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { tick } from '../../src/gateway/gateway.ts'
 import { exchangeNatively } from '../../src/gateway/native.ts'
@@ -240,6 +241,7 @@ export function startRig(options: RigOptions = {}): Rig {
     deliveries: new Set(),
     lingering: new Set(),
     readers: createReaders(),
+    flow: createFlow(),
     turns: createTurns({ clockMs: () => 0, soon: (act) => void setImmediate(act), after: () => {} }),
     snapshots: { current: snapshot },
     nowMs: () => nowMs,
