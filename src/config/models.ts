@@ -75,8 +75,8 @@ export function hashPrices(prices: Prices): string {
 }
 
 /**
- * What only shows across keys: ids given twice, upstreams that are not there, profiles of another wire. Reads the file
- * as it is written, so that these are told together with what the schema finds.
+ * What only shows across keys: ids given twice, upstreams that are not there or twice, profiles of another wire. Reads
+ * the file as it is written, so that these are told together with what the schema finds.
  */
 export function* modelMistakes(raw: unknown): Mistakes {
   const { catalog, upstreams } = raw as { catalog?: { models?: unknown }; upstreams?: object }
@@ -86,7 +86,7 @@ export function* modelMistakes(raw: unknown): Mistakes {
   const seen = new Map<unknown, number>()
   for (const [index, model] of models.entries()) {
     const path = ['catalog', 'models', index]
-    const { id, upstream, wire, profile } = (model ?? {}) as Record<string, unknown>
+    const { id, upstream, upstream_model: upstreamName, wire, profile } = (model ?? {}) as Record<string, unknown>
     const isWire = wireNames.includes(wire as WireName)
     const first = seen.get(id)
     if (typeof id === 'string' && first !== undefined) {
@@ -96,6 +96,7 @@ export function* modelMistakes(raw: unknown): Mistakes {
     if (typeof upstream === 'string') yield* upstreamMistakes(upstream, names, [...path, 'upstream'])
     if (isWire) yield* profileMistakes(wire as WireName, profile, [...path, 'profile'])
     if (!Array.isArray(upstream)) continue
+    yield* repeatedRoutes(upstream, upstreamName ?? id, [...path, 'upstream'])
     for (const [place, route] of upstream.entries()) {
       const at = [...path, 'upstream', place]
       if (typeof route === 'string') yield* upstreamMistakes(route, names, at)
@@ -112,6 +113,21 @@ function* upstreamMistakes(name: string, names: readonly string[], path: Propert
   if (names.includes(name)) return
   const known = names.length > 0 ? `: ${names.join(', ')}` : '; there is none yet'
   yield { path, message: `must name an entry of upstreams${known}` }
+}
+
+/** An account that is in the pool twice would be asked again as if it were another (ruling U1). */
+function* repeatedRoutes(routes: readonly unknown[], upstreamName: unknown, path: PropertyKey[]): Mistakes {
+  const seen = new Map<string, number>()
+  for (const [place, route] of routes.entries()) {
+    const { name, upstream_model: own = upstreamName } = asObject(route) ?? { name: route }
+    const served = JSON.stringify([name, own])
+    const first = seen.get(served)
+    if (first === undefined) seen.set(served, place)
+    else {
+      const message = `is listed already, as upstream[${first}]; name it once, or give each its own \`upstream_model\``
+      yield { path: [...path, place, ...(name === route ? [] : ['name'])], message }
+    }
+  }
 }
 
 function* profileMistakes(wire: WireName, profile: unknown, path: PropertyKey[]): Mistakes {
