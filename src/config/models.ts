@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../bytes/json.ts'
 import { type Model, type Prices, type Route, type WireName, wireNames } from '../catalog/model.ts'
+import type { Profile } from '../catalog/profile.ts'
 import { findProfileMistake, type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
 import { snakeCase } from './document.ts'
 import type { ModelEntry, ProfileMap, RouteEntry } from './schema.ts'
@@ -24,11 +25,18 @@ export function readModel(entry: ModelEntry): Model {
 
 /** In the order of their priorities. What a route does not say of itself the model says for all. */
 function readRoutes(entry: ModelEntry): Route[] {
-  const common = resolveProfile(entry.wire, readProfile(entry.profile))
+  /** Those who are set up alike share one profile: by that a request is made once for all of them. */
+  const profiles = new Map<string, Profile>()
+  const profileOf = (setting: string | ProfileMap | undefined): Profile => {
+    const text = JSON.stringify(setting ?? null)
+    const profile = profiles.get(text) ?? resolveProfile(entry.wire, readProfile(setting))
+    profiles.set(text, profile)
+    return profile
+  }
   const listed = typeof entry.upstream === 'string' ? [entry.upstream] : entry.upstream
   const routes = listed.map((item): Route => {
     const route: RouteEntry = typeof item === 'string' ? { name: item, priority: 1, weight: 1, headers: {} } : item
-    const profile = route.profile === undefined ? common : resolveProfile(entry.wire, readProfile(route.profile))
+    const profile = profileOf(route.profile ?? entry.profile)
     return {
       upstream: route.name,
       priority: route.priority,

@@ -443,6 +443,12 @@ const refusals: [string, string, string, number, RegExp][] = [
   ['a broken reference', 'store: "${a b}"', 'store', 1, /neither \$\{NAME\} nor/],
 ]
 
+test('U1 upstreams of one profile share it, so that a request is made once for all of them', () => {
+  const list = '[{ name: up1, upstream_model: x, profile: openai }, { name: up1, upstream_model: y, profile: openai }]'
+  const { routes } = load(catalog(routed(list))).catalog.models.get('m')!
+  assert.strictEqual(routes[0]!.serving.profile, routes[1]!.serving.profile)
+})
+
 for (const [name, source, path, line, message] of refusals) {
   test(`X4 ${name} is refused with its key and line`, () => {
     const problems = problemsOf(source)
