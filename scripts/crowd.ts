@@ -1,15 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { createBooks } from '../src/accounts/books.ts'
 import { formatCredits, parseCredits } from '../src/accounts/credit.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
+import { readProcess, startProgram } from './support/program.ts'
 
 // node bin/node.mjs scripts/crowd.ts [live,translated,stopped,slow-heads,drain,limiter,overdraft] [--streams 5000] [--seconds 300]
 //
@@ -190,7 +190,7 @@ function askOf(path: string, model: string, filler: string): object {
 
 type Client = { socket: Socket; text: string; isEnded: boolean }
 
-/** So many requests, 200 in a second or so; the last 200 characters and whether anything came are kept of what comes. */
+/** So many requests, 200 in a second or so; the last characters are kept of what comes. */
 async function open(count: number, path: string, ask: object, isStopped = false): Promise<Client[]> {
   const body = JSON.stringify(ask)
   const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.key}\r\ncontent-length: ${body.length}\r\n\r\n`
@@ -205,7 +205,7 @@ async function open(count: number, path: string, ask: object, isStopped = false)
     if (isStopped) socket.pause()
     else
       socket.on('data', (piece) => {
-        client.text = (client.text + piece.toString('latin1')).slice(-600)
+        client.text = (client.text + piece.toString('latin1')).slice(-4_000)
         if (/0\r\n\r\n$/.test(client.text)) client.isEnded = true
       })
     socket.write(head + body)
@@ -262,7 +262,7 @@ async function until(isSo: () => boolean, limitSeconds: number): Promise<void> {
 
 /** Resident memory of the gateway, in MB. */
 function rss(): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.child.pid}/status`, 'utf8'))![1]) / 1024
+  return readProcess({ child: gateway.child, url: '' }).rss
 }
 
 function debits() {
@@ -296,17 +296,6 @@ async function start(with_: { limit?: number; credit?: bigint; holdTokens?: numb
     ...['tick', 'flood', 'quick'].map(model),
   ]
   writeFileSync(join(own, 'triwire.yaml'), lines.join('\n'), { mode: 0o600 })
-  const program = join(import.meta.dirname, '../bin/triwire.mjs')
-  const child = spawn(process.execPath, [program, 'serve', '--config', join(own, 'triwire.yaml')], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  process.once('exit', () => child.kill('SIGKILL'))
-  const url = await new Promise<string>((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`the server ended at its start with ${code}`)))
-    createInterface({ input: child.stdout! }).on('line', (line) => {
-      const match = /listens on (\S+)/.exec(line)
-      if (match) resolve(match[1]!)
-    })
-  })
+  const { child, url } = await startProgram(join(own, 'triwire.yaml'), 'inherit')
   gateway = { child, url: new URL(url), key, store }
 }

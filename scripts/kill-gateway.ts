@@ -8,11 +8,9 @@
  *
  * `--streams` are live beside the twelve clients, and `--per-second` more requests come however fast others are answered.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { createBooks } from '../src/accounts/books.ts'
@@ -23,6 +21,7 @@ import { priceNanos } from '../src/catalog/model.ts'
 import { startSimulator } from '../src/simulator/simulator.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
 import { createFirstRelease } from '../test/store/first-release.ts'
+import { type Program, startProgram } from './support/program.ts'
 
 const clients = 12
 const { values: options, positionals } = parseArgs({
@@ -137,20 +136,11 @@ async function takeHead(): Promise<string> {
   return head
 }
 
-async function startServer(): Promise<{ child: ChildProcess; url: string }> {
+async function startServer(): Promise<Program> {
   const startedMs = performance.now()
-  const command = [join(import.meta.dirname, '../bin/triwire.mjs'), 'serve', '--config', join(folder, 'triwire.yaml')]
-  const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'ignore'] })
-  const url = await new Promise<string>((resolve, reject) => {
-    child.once('exit', () => reject(new Error('the server ended by itself')))
-    createInterface({ input: child.stdout! }).on('line', (line) => {
-      const match = /listens on (\S+)/.exec(line)
-      if (match) resolve(match[1]!)
-    })
-  })
-  child.removeAllListeners('exit')
+  const program = await startProgram(join(folder, 'triwire.yaml'))
   readyMs.push(performance.now() - startedMs)
-  return { child, url }
+  return program
 }
 
 /** One client: asks again and again, until the server is dead. */
