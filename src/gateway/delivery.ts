@@ -139,6 +139,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const { gateway, snapshot } = this.#parts
     const { target } = choice
     const exchange = this.#adapt(choice)
+    this.#failover.enter()
     this.#exchange = exchange
     this.#relay = undefined
     this.#unseen = ''
@@ -174,8 +175,12 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
 
   /** The request as the target takes it: in its profile, and without what its account cannot open (ruling U13). */
   #adapt({ target, isHome }: Choice): Exchange {
-    const isOther = this.#exchangeFor && target.model.profile !== this.#exchange.profile
-    const exchange = isOther ? this.#exchangeFor!(target.model) : this.#exchange
+    let exchange = this.#exchange
+    if (this.#exchangeFor && target.model.profile !== exchange.profile) {
+      exchange = this.#exchangeFor(target.model)
+      if (exchange.losses.length > 0) this.#record.losses = exchange.losses
+      else delete this.#record.losses
+    }
     if (!isHome) this.#unseal(exchange)
     return exchange
   }
@@ -265,7 +270,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
         this.#failover.skip()
       }
     }
-    if (refusal && this.#attempt === undefined) throw refusal
+    // Who takes it and is left alone for now will be asked again: then that is what is told (ruling U2).
+    if (refusal && this.#failover.isPassedOverByAll) throw refusal
     return false
   }
 

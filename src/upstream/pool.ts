@@ -60,8 +60,10 @@ export interface Pool {
 
 /** One attempt at a target, for what it says about the account's health. */
 export interface Stay {
-  /** An answer, or a refusal that is the request's own fault. @param isUnsealed it was sent without its sealed history */
+  /** An answer. @param isUnsealed the request was sent without its sealed history */
   succeeded(isUnsealed: boolean): void
+  /** A refusal that is the request's own fault: the account is well, and has sealed nothing of the conversation. */
+  refused(): void
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void
   /** It came to nothing that says something of the account; told again, or behind the others, it does nothing. */
   left(): void
@@ -193,7 +195,8 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       chosenScore = score
     }
     if (chosen === undefined) return undefined
-    if (conversation === undefined) return { target: chosen.target, why: 'spread', isHome: true }
+    // Without a key nobody knows whose history it is, and behind the last attempt none could do without what is sealed.
+    if (conversation === undefined) return { target: chosen.target, why: 'spread', isHome: !search.isLast }
     const isHome = binding ? chosen.id === binding.place : chosen === home
     const why = !isHome ? 'diverted' : binding ? 'bound' : 'hashed'
     return { target: chosen.target, why, isHome: isHome && binding?.isMixed !== true }
@@ -262,6 +265,12 @@ class PoolStay implements Stay {
     this.#place.health.succeeded(this.#visit)
     if (this.#conversation === undefined) return
     this.#memory.bindings.answered(this.#conversation, this.#place.id, isUnsealed)
+  }
+
+  refused(): void {
+    if (this.#isTold) return
+    this.#isTold = true
+    this.#place.health.succeeded(this.#visit)
   }
 
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void {
