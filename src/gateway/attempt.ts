@@ -95,7 +95,7 @@ export class Attempt implements UpstreamListener, Ticking, Held {
   /** It brought more than its share, as of a turn of the ticker. */
   #isHeldBack = false
   #broughtBytes = 0
-  #turn = 0
+  #turn: number
   #lingersSinceMs = 0
   readonly #pace: Pace
 
@@ -105,6 +105,7 @@ export class Attempt implements UpstreamListener, Ticking, Held {
     this.#exchange = parts.exchange
     this.#timeouts = parts.timeouts
     this.#flow = parts.flow
+    this.#turn = parts.flow.turn
     this.#nowMs = parts.nowMs
     this.#clockMs = parts.clockMs
     this.#listener = listener
