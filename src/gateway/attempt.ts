@@ -198,6 +198,8 @@ export class Attempt implements UpstreamListener, Ticking, Held {
   /** What it brought beyond its share up to this turn, in bytes. */
   #overdrawn(): number {
     const { turn, share } = this.#flow
+    if (turn === this.#turn) return this.#broughtBytes - share
+    // A turn in which nothing came saves nothing up.
     this.#broughtBytes = Math.max(0, this.#broughtBytes - (turn - this.#turn) * share)
     this.#turn = turn
     return this.#broughtBytes - share
@@ -269,8 +271,9 @@ export class Attempt implements UpstreamListener, Ticking, Held {
 
   /** A stream that brings more than its share waits (B10). */
   #noteShare(bytes: number): void {
+    const isOver = this.#overdrawn() + bytes > 0
     this.#broughtBytes += bytes
-    if (this.#broughtBytes <= this.#flow.share || this.#isHeldBack || !this.#flight || this.#overdrawn() <= 0) return
+    if (!isOver || this.#isHeldBack || !this.#flight) return
     this.#isHeldBack = true
     this.#flight.pause()
     this.#flow.hold(this)
