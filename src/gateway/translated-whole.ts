@@ -52,7 +52,7 @@ export class TranslatedWhole implements StreamFold {
       this.#take(this.#decoder.push(frame))
     }
     if (this.state !== 'stopped' && this.#run.meter.characters() > charactersMax)
-      this.#fail({ kind: 'broken', text: '' })
+      this.#fail({ kind: 'broken', text: '', unread: 'oversize' })
   }
 
   end(): void {

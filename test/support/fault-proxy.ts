@@ -80,7 +80,7 @@ export async function startFaultProxy(target: string, wait: Wait = inTime): Prom
     },
     passed,
     drop() {
-      for (const socket of sockets) socket.resetAndDestroy()
+      for (const socket of sockets) reset(socket)
     },
   }
   atEnd(proxy.drop)
@@ -114,7 +114,7 @@ export async function startFaultProxy(target: string, wait: Wait = inTime): Prom
       if (!swallowsEnd) to.end()
     } catch {
       // It was reset.
-      if (!swallowsEnd) to.resetAndDestroy()
+      if (!swallowsEnd) reset(to)
     }
   }
 }
@@ -138,9 +138,15 @@ function pieceBytes({ slice, bytesPerSecond }: Trouble): number {
 
 function finish(how: End['how'], ...sockets: Socket[]): void {
   for (const socket of sockets) {
-    if (how === 'reset') socket.resetAndDestroy()
+    if (how === 'reset') reset(socket)
     if (how === 'cut') socket.end()
   }
+}
+
+/** Node never comes to its end behind a connection that is reset before it stands. */
+function reset(socket: Socket): void {
+  if (socket.connecting) socket.destroy()
+  else if (!socket.destroyed) socket.resetAndDestroy()
 }
 
 function untilTaken(socket: Socket): Promise<void> {
