@@ -10,6 +10,7 @@ import type { ChoiceReason } from '../upstream/pool.ts'
  */
 export type CallRecord = {
   id: string
+  /** By the wall clock, which somebody may set meanwhile. */
   startedMs: number
   method: string
   path: string
@@ -34,6 +35,7 @@ export type CallRecord = {
   code?: string
   /** What our side knows of the cause; fixed words, no upstream text. */
   cause?: string
+  /** Since its start, measured: the wall clock has no part in it (faults F-S20). */
   firstByteMs?: number
   endMs?: number
   usage?: Usage

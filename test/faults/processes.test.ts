@@ -12,7 +12,7 @@ import { answers, asks, paths, wireNames } from '../support/native.ts'
 import { openStore } from '../support/operator.ts'
 import { openRaw } from '../support/raw.ts'
 import { type RawUpstream, startRawUpstream, whole } from '../support/raw-upstream.ts'
-import { configFile, newFolder, type Served, type ServeOptions, serve } from '../support/serve.ts'
+import { newFolder, type Served, type ServeOptions, serve } from '../support/serve.ts'
 import { repeat, until } from '../support/waiting.ts'
 import { row, terminators, ways } from './bench.ts'
 
