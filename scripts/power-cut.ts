@@ -124,19 +124,29 @@ async function cutFileSystem(folder: string, cuts: number): Promise<void> {
     mkdirSync(left, { mode: 0o700 })
     for (const name of names) if (existsSync(join(running, name))) copyFileSync(join(running, name), join(left, name))
     unmount()
-    const one = { told: told.size, ...(await judge(left, told).catch(() => ({ lost: told.size, double: 0, findings: 1 }))) }
+    const one = {
+      told: told.size,
+      ...(await judge(left, told).catch(() => ({ lost: told.size, double: 0, findings: 1 }))),
+    }
     if (isCareless) sayControl('ext4', one.lost)
     else for (const name of ['told', 'lost', 'double', 'findings'] as const) sums[name] += one[name]
   }
   const { told, lost, double, findings } = sums
-  console.log(`${cuts} cuts of ext4: ${told} told, ${told - lost} found, ${lost} lost, ${double} double, ${findings} findings`)
+  console.log(
+    `${cuts} cuts of ext4: ${told} told, ${told - lost} found, ${lost} lost, ${double} double, ${findings} findings`,
+  )
   if (lost || double || findings || !told) process.exitCode = 1
 }
 
 async function cut(
   folder: string,
   disk: string,
-  { every, fails, isShared, isCareless = false }: { every: number; fails: number; isShared: boolean; isCareless?: boolean },
+  {
+    every,
+    fails,
+    isShared,
+    isCareless = false,
+  }: { every: number; fails: number; isShared: boolean; isCareless?: boolean },
 ) {
   const [running, left] = [join(folder, 'running'), join(folder, 'left')]
   for (const path of [running, left]) mkdirSync(path, { recursive: true, mode: 0o700 })

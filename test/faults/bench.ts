@@ -273,7 +273,8 @@ function createBench(
   async function end(): Promise<void> {
     await assertQuiet(gateway)
     const log = readFileSync(logPath, 'utf8')
-    for (const word of [gateway.key.slice(20), 'upstream-key', canary]) assert.ok(!log.includes(word), `${word} is logged`)
+    for (const word of [gateway.key.slice(20), 'upstream-key', canary])
+      assert.ok(!log.includes(word), `${word} is logged`)
     assert.deepEqual(gateway.store.verify({ priceNanos }), [])
     assert.deepEqual(gateway.takeViolations(), [], 'every answer is as the types of its wire say')
   }

@@ -24,7 +24,9 @@ export async function deafPort(): Promise<number> {
   })
   for (let i = 0; i < 4; i++) fillers.push(connect(port, '127.0.0.1').on('error', () => {}))
   await Promise.all(
-    fillers.slice(0, 2).map((socket) => (socket.connecting ? new Promise((done) => socket.once('connect', done)) : undefined)),
+    fillers
+      .slice(0, 2)
+      .map((socket) => (socket.connecting ? new Promise((done) => socket.once('connect', done)) : undefined)),
   )
   return port
 }

@@ -60,24 +60,31 @@ function go(bench: Bench, name: string): void {
 }
 
 if (isInside) {
-  row('F-U3', 'a name that is unknown, slow, or suddenly another address: 502, and no other host is tried', { own: {}, isSlow: true }, async (bench) => {
-    bench.upstream.play(bench.good.whole)
-    go(bench, 'nobody.example')
-    await bench.check(await bench.ask(), refused(/^upstream_dns$/))
-    names.set('slow.example', 'silence')
-    go(bench, 'slow.example')
-    await bench.check(await bench.ask(), refused(/^upstream_(dns|connect)$/))
-    assert.equal(bench.upstream.connections, 0)
-    names.set('moving.example', '127.0.0.1')
-    go(bench, 'moving.example')
-    await bench.check(await bench.ask(), { client: 'whole', ledger: 'final', log: { outcome: 'ok' } })
-    // Suddenly it names an address of its operator's own network, where nobody listens.
-    names.set('moving.example', '127.0.0.9')
-    const { closed } = bench.upstream
-    bench.upstream.play((socket) => void socket.end('HTTP/1.1 400 Bad\r\nconnection: close\r\ncontent-length: 0\r\n\r\n'))
-    await bench.ask()
-    await until(() => bench.upstream.closed > closed)
-    await bench.check(await bench.ask(), refused(/^upstream_connect$/))
-    assert.equal(bench.upstream.requests.length, 1)
-  })
+  row(
+    'F-U3',
+    'a name that is unknown, slow, or suddenly another address: 502, and no other host is tried',
+    { own: {}, isSlow: true },
+    async (bench) => {
+      bench.upstream.play(bench.good.whole)
+      go(bench, 'nobody.example')
+      await bench.check(await bench.ask(), refused(/^upstream_dns$/))
+      names.set('slow.example', 'silence')
+      go(bench, 'slow.example')
+      await bench.check(await bench.ask(), refused(/^upstream_(dns|connect)$/))
+      assert.equal(bench.upstream.connections, 0)
+      names.set('moving.example', '127.0.0.1')
+      go(bench, 'moving.example')
+      await bench.check(await bench.ask(), { client: 'whole', ledger: 'final', log: { outcome: 'ok' } })
+      // Suddenly it names an address of its operator's own network, where nobody listens.
+      names.set('moving.example', '127.0.0.9')
+      const { closed } = bench.upstream
+      bench.upstream.play(
+        (socket) => void socket.end('HTTP/1.1 400 Bad\r\nconnection: close\r\ncontent-length: 0\r\n\r\n'),
+      )
+      await bench.ask()
+      await until(() => bench.upstream.closed > closed)
+      await bench.check(await bench.ask(), refused(/^upstream_connect$/))
+      assert.equal(bench.upstream.requests.length, 1)
+    },
+  )
 }

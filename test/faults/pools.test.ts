@@ -10,7 +10,11 @@ import { errorOf } from './upstream-answers.ts'
 /* The rows F-U of docs/faults.md that pools are for: `trio` has the accounts a, b and c of one upstream, and cools. */
 
 const own = { cools: true }
-const ok = (attempts: number): Told => ({ client: 'whole', ledger: 'final', log: { outcome: 'ok', status: 200, attempts } })
+const ok = (attempts: number): Told => ({
+  client: 'whole',
+  ledger: 'final',
+  log: { outcome: 'ok', status: 200, attempts },
+})
 const told = (status: number, code: string, cause: string, attempts: number | undefined): Told => ({
   client: status,
   ledger: 'none',
@@ -54,34 +58,44 @@ row('F-U1', 'where connections are refused another upstream answers; else 502', 
   await bench.check(await bench.ask({ to: 'none' }), told(502, 'upstream_error', 'upstream_connect', 2))
 })
 
-row('F-U2', 'a connection that hangs is given up after the connect deadline, and another upstream answers; else 502', { own: {} }, async (bench) => {
-  const hanging = { ...dead, base_url: `http://127.0.0.1:${await deafPort()}` }
-  const models = wireNames.flatMap((wire) => [
-    testModel(`half-${wire}`, wire, { upstream: [{ name: 'dead' }, { name: 'sim', priority: 2 }] }),
-    testModel(`none-${wire}`, wire, { upstream: [{ name: 'dead' }, { name: 'dead2', priority: 2 }] }),
-  ])
-  bench.gateway.reload({
-    catalog: { pinned: '2026-11-01', models },
-    upstreams: { ...bench.upstreams, dead: hanging, dead2: hanging },
-    timeouts: { connect: '200ms' },
-  })
-  bench.upstream.play(bench.good.stream)
-  await bench.check(await bench.ask({ to: 'half', stream: true }), ok(2))
-  await bench.check(await bench.ask({ to: 'none' }), told(502, 'upstream_error', 'upstream_connect', 2))
-})
-
-row('F-U5', 'an account that resets or ends before the head is not asked again, another one is', { own }, async (bench) => {
-  for (const end of ['resetAndDestroy', 'end'] as const) {
-    const asked: string[] = []
-    bench.upstream.play((socket, request) => {
-      asked.push(accountOf(request))
-      if (asked.length === 1) return void socket[end]()
-      return bench.good.stream(socket, request)
+row(
+  'F-U2',
+  'a connection that hangs is given up after the connect deadline, and another upstream answers; else 502',
+  { own: {} },
+  async (bench) => {
+    const hanging = { ...dead, base_url: `http://127.0.0.1:${await deafPort()}` }
+    const models = wireNames.flatMap((wire) => [
+      testModel(`half-${wire}`, wire, { upstream: [{ name: 'dead' }, { name: 'sim', priority: 2 }] }),
+      testModel(`none-${wire}`, wire, { upstream: [{ name: 'dead' }, { name: 'dead2', priority: 2 }] }),
+    ])
+    bench.gateway.reload({
+      catalog: { pinned: '2026-11-01', models },
+      upstreams: { ...bench.upstreams, dead: hanging, dead2: hanging },
+      timeouts: { connect: '200ms' },
     })
-    await bench.check(await bench.ask({ to: 'trio', stream: true, more: {} }), ok(2))
-    assert.equal(new Set(asked).size, 2)
-  }
-})
+    bench.upstream.play(bench.good.stream)
+    await bench.check(await bench.ask({ to: 'half', stream: true }), ok(2))
+    await bench.check(await bench.ask({ to: 'none' }), told(502, 'upstream_error', 'upstream_connect', 2))
+  },
+)
+
+row(
+  'F-U5',
+  'an account that resets or ends before the head is not asked again, another one is',
+  { own },
+  async (bench) => {
+    for (const end of ['resetAndDestroy', 'end'] as const) {
+      const asked: string[] = []
+      bench.upstream.play((socket, request) => {
+        asked.push(accountOf(request))
+        if (asked.length === 1) return void socket[end]()
+        return bench.good.stream(socket, request)
+      })
+      await bench.check(await bench.ask({ to: 'trio', stream: true, more: {} }), ok(2))
+      assert.equal(new Set(asked).size, 2)
+    }
+  },
+)
 
 row('F-U7', 'silence before the first byte: nobody else is asked, which would pay twice', { own }, async (bench) => {
   bench.upstream.play(() => {})
@@ -92,25 +106,30 @@ row('F-U7', 'silence before the first byte: nobody else is asked, which would pa
   assert.equal(bench.upstream.requests.length, 1)
 })
 
-row('F-U16', '429 with a wait: another account; else 429 with the shortest wait, and the account is left alone for as long', { own }, async (bench, way) => {
-  const date = new Date(bench.gateway.nowMs() + 20_000).toUTCString()
-  const waits = { a: '7', b: date, c: '99999999' }
-  const limited = Object.fromEntries(
-    Object.entries(waits).map(([name, wait]) => [name, refuse(way, 429, { 'retry-after': wait })]),
-  )
-  const asked = playByAccount(bench, limited, bench.good.whole)
-  const got = await bench.ask({ to: 'trio' })
-  assert.equal(asked.length, 3)
-  assert.equal(got.headers['retry-after'], '7')
-  await bench.check(got, told(429, 'rate_limit_exceeded', 'upstream_429', 3))
-  // Who asked for a wait is left alone for it, and no longer.
-  bench.gateway.advance(6_900)
-  await bench.check(await bench.ask({ to: 'trio' }), told(429, 'rate_limit_exceeded', 'no_capacity', undefined))
-  bench.gateway.advance(200)
-  const later = playByAccount(bench, {}, bench.good.whole)
-  await bench.check(await bench.ask({ to: 'trio' }), ok(1))
-  assert.deepEqual(later, ['a'])
-})
+row(
+  'F-U16',
+  '429 with a wait: another account; else 429 with the shortest wait, and the account is left alone for as long',
+  { own },
+  async (bench, way) => {
+    const date = new Date(bench.gateway.nowMs() + 20_000).toUTCString()
+    const waits = { a: '7', b: date, c: '99999999' }
+    const limited = Object.fromEntries(
+      Object.entries(waits).map(([name, wait]) => [name, refuse(way, 429, { 'retry-after': wait })]),
+    )
+    const asked = playByAccount(bench, limited, bench.good.whole)
+    const got = await bench.ask({ to: 'trio' })
+    assert.equal(asked.length, 3)
+    assert.equal(got.headers['retry-after'], '7')
+    await bench.check(got, told(429, 'rate_limit_exceeded', 'upstream_429', 3))
+    // Who asked for a wait is left alone for it, and no longer.
+    bench.gateway.advance(6_900)
+    await bench.check(await bench.ask({ to: 'trio' }), told(429, 'rate_limit_exceeded', 'no_capacity', undefined))
+    bench.gateway.advance(200)
+    const later = playByAccount(bench, {}, bench.good.whole)
+    await bench.check(await bench.ask({ to: 'trio' }), ok(1))
+    assert.deepEqual(later, ['a'])
+  },
+)
 
 row('F-U16', '429 with no wait, zero or nonsense: another account answers', { own }, async (bench, way) => {
   for (const headers of [{ 'retry-after': '0' }, { 'retry-after': 'soon' }, { 'retry-after': '-3' }]) {
@@ -124,36 +143,46 @@ row('F-U16', '429 with no wait, zero or nonsense: another account answers', { ow
   }
 })
 
-row('F-U17', '429 without a wait: left alone for 10 s, twice as long each time in a row, up to 300 s', { own }, async (bench, way) => {
-  for (const seconds of [10, 20, 40]) {
-    playByAccount(bench, everywhere(refuse(way, 429)), bench.good.whole)
-    const got = await bench.ask({ to: 'native' })
-    const { 'retry-after': wait } = got.headers
-    assert.ok(Number(wait) >= 1 && Number(wait) <= 60, `${wait}`)
-    await bench.check(got, told(429, 'rate_limit_exceeded', 'upstream_429', 1))
-    const asked = bench.upstream.requests.length
-    bench.gateway.advance(seconds * 790)
-    await bench.check(await bench.ask({ to: 'native' }), told(429, 'rate_limit_exceeded', 'no_capacity', undefined))
-    assert.equal(bench.upstream.requests.length, asked)
-    bench.gateway.advance(seconds * 420)
-  }
-  bench.upstream.play(bench.good.whole)
-  await bench.check(await bench.ask({ to: 'native' }), ok(1))
-})
+row(
+  'F-U17',
+  '429 without a wait: left alone for 10 s, twice as long each time in a row, up to 300 s',
+  { own },
+  async (bench, way) => {
+    for (const seconds of [10, 20, 40]) {
+      playByAccount(bench, everywhere(refuse(way, 429)), bench.good.whole)
+      const got = await bench.ask({ to: 'native' })
+      const { 'retry-after': wait } = got.headers
+      assert.ok(Number(wait) >= 1 && Number(wait) <= 60, `${wait}`)
+      await bench.check(got, told(429, 'rate_limit_exceeded', 'upstream_429', 1))
+      const asked = bench.upstream.requests.length
+      bench.gateway.advance(seconds * 790)
+      await bench.check(await bench.ask({ to: 'native' }), told(429, 'rate_limit_exceeded', 'no_capacity', undefined))
+      assert.equal(bench.upstream.requests.length, asked)
+      bench.gateway.advance(seconds * 420)
+    }
+    bench.upstream.play(bench.good.whole)
+    await bench.check(await bench.ask({ to: 'native' }), ok(1))
+  },
+)
 
-row('F-U18', '401, 402 and 403 about our account: another one; else 503, and nobody is told why', { own }, async (bench, way) => {
-  for (const status of [401, 402, 403]) {
-    const asked: string[] = []
-    bench.upstream.play((socket, request) => {
-      asked.push(accountOf(request))
-      return asked.length === 1 ? refuse(way, status)(socket, request) : bench.good.whole(socket, request)
-    })
-    await bench.check(await bench.ask({ to: 'trio' }), ok(2))
-    bench.gateway.advance(300_000)
-  }
-  playByAccount(bench, everywhere(refuse(way, 401)), bench.good.whole)
-  await bench.check(await bench.ask({ to: 'trio' }), told(503, 'no_upstream_account', 'upstream_401', 3))
-})
+row(
+  'F-U18',
+  '401, 402 and 403 about our account: another one; else 503, and nobody is told why',
+  { own },
+  async (bench, way) => {
+    for (const status of [401, 402, 403]) {
+      const asked: string[] = []
+      bench.upstream.play((socket, request) => {
+        asked.push(accountOf(request))
+        return asked.length === 1 ? refuse(way, status)(socket, request) : bench.good.whole(socket, request)
+      })
+      await bench.check(await bench.ask({ to: 'trio' }), ok(2))
+      bench.gateway.advance(300_000)
+    }
+    playByAccount(bench, everywhere(refuse(way, 401)), bench.good.whole)
+    await bench.check(await bench.ask({ to: 'trio' }), told(503, 'no_upstream_account', 'upstream_401', 3))
+  },
+)
 
 for (const [id, statuses] of [
   ['F-U21', [500, 502, 503]],
@@ -195,33 +224,53 @@ row('F-U26', 'an error as the first event of a stream: another account answers',
   await bench.check(await bench.ask({ to: 'trio', stream: true }), ok(2))
 })
 
-row('F-U43', 'every account cools: nobody is asked; 429 where one does for capacity, else 503, at once', { own }, async (bench, way) => {
-  playByAccount(bench, everywhere(refuse(way, 403)), bench.good.whole)
-  await bench.check(await bench.ask({ to: 'trio' }), told(503, 'no_upstream_account', 'upstream_403', 3))
-  const asked = bench.upstream.requests.length
-  await bench.check(await bench.ask({ to: 'trio' }), told(503, 'no_upstream_account', 'no_upstream_account', undefined))
-  await bench.check(await bench.ask({ to: 'trio', stream: true }), told(503, 'no_upstream_account', 'no_upstream_account', undefined))
-  assert.equal(bench.upstream.requests.length, asked)
-  bench.gateway.advance(300_000)
-  playByAccount(bench, { ...everywhere(refuse(way, 403)), b: refuse(way, 429, { 'retry-after': '30' }) }, bench.good.whole)
-  await bench.check(await bench.ask({ to: 'trio' }), told(429, 'rate_limit_exceeded', 'upstream_429', 3))
-  const got = await bench.ask({ to: 'trio' })
-  assert.equal(got.headers['retry-after'], '30')
-  await bench.check(got, told(429, 'rate_limit_exceeded', 'no_capacity', undefined))
-})
-
-row('F-U44', 'an upstream that fails for everybody is asked 1.1 times for one request, and ten times a minute', { own }, async (bench, way) => {
-  bench.upstream.play(refuse(way, 500))
-  const requests = 200
-  for (let i = 0; i < requests; i++) {
+row(
+  'F-U43',
+  'every account cools: nobody is asked; 429 where one does for capacity, else 503, at once',
+  { own },
+  async (bench, way) => {
+    playByAccount(bench, everywhere(refuse(way, 403)), bench.good.whole)
+    await bench.check(await bench.ask({ to: 'trio' }), told(503, 'no_upstream_account', 'upstream_403', 3))
+    const asked = bench.upstream.requests.length
+    await bench.check(
+      await bench.ask({ to: 'trio' }),
+      told(503, 'no_upstream_account', 'no_upstream_account', undefined),
+    )
+    await bench.check(
+      await bench.ask({ to: 'trio', stream: true }),
+      told(503, 'no_upstream_account', 'no_upstream_account', undefined),
+    )
+    assert.equal(bench.upstream.requests.length, asked)
+    bench.gateway.advance(300_000)
+    playByAccount(
+      bench,
+      { ...everywhere(refuse(way, 403)), b: refuse(way, 429, { 'retry-after': '30' }) },
+      bench.good.whole,
+    )
+    await bench.check(await bench.ask({ to: 'trio' }), told(429, 'rate_limit_exceeded', 'upstream_429', 3))
     const got = await bench.ask({ to: 'trio' })
-    if (i % 50 > 0) continue
-    const { attempts: _, ...log } = told(502, 'upstream_error', 'upstream_500', 0).log
-    await bench.check(got, { client: 502, ledger: 'none', log })
-  }
-  const asked = bench.upstream.requests.length
-  assert.ok(asked <= requests * 1.1 + 11, `${asked} for ${requests}`)
-})
+    assert.equal(got.headers['retry-after'], '30')
+    await bench.check(got, told(429, 'rate_limit_exceeded', 'no_capacity', undefined))
+  },
+)
+
+row(
+  'F-U44',
+  'an upstream that fails for everybody is asked 1.1 times for one request, and ten times a minute',
+  { own },
+  async (bench, way) => {
+    bench.upstream.play(refuse(way, 500))
+    const requests = 200
+    for (let i = 0; i < requests; i++) {
+      const got = await bench.ask({ to: 'trio' })
+      if (i % 50 > 0) continue
+      const { attempts: _, ...log } = told(502, 'upstream_error', 'upstream_500', 0).log
+      await bench.check(got, { client: 502, ledger: 'none', log })
+    }
+    const asked = bench.upstream.requests.length
+    assert.ok(asked <= requests * 1.1 + 11, `${asked} for ${requests}`)
+  },
+)
 
 row('F-U45', 'what an account sends after it was given up reaches nobody', { own }, async (bench) => {
   let late!: Parameters<Answer>[0]

@@ -101,7 +101,12 @@ async function startProgram(options: ProgramOptions = {}): Promise<Program> {
     },
     lines: () =>
       runs
-        .flatMap((run) => run.stderr().split('\n').filter((line) => line.startsWith('{')))
+        .flatMap((run) =>
+          run
+            .stderr()
+            .split('\n')
+            .filter((line) => line.startsWith('{')),
+        )
         .flatMap((line) => (line.endsWith('}') ? [JSON.parse(line) as Record<string, unknown>] : [])),
     async lineOf(id) {
       const find = () => program.lines().filter((line) => line['id'] === id && 'outcome' in line)
@@ -116,7 +121,8 @@ async function startProgram(options: ProgramOptions = {}): Promise<Program> {
 
 function configOf(upstreamUrl: string, { timeouts }: ProgramOptions): string {
   const models = wireNames.map(
-    (wire) => `    - { id: native-${wire}, wire: ${wire}, upstream: sim, upstream_model: up-${wire}, max_output_tokens: 999, prices: { input: "3", output: "15" } }`,
+    (wire) =>
+      `    - { id: native-${wire}, wire: ${wire}, upstream: sim, upstream_model: up-${wire}, max_output_tokens: 999, prices: { input: "3", output: "15" } }`,
   )
   return `listen: 127.0.0.1:0
 admin_listen: 127.0.0.1:0
@@ -140,7 +146,12 @@ async function send(program: Program, wire: WireName, stream: boolean): Promise<
 }
 
 async function read(response: Response): Promise<Got> {
-  const got: Got = { status: response.status, id: response.headers.get('x-request-id') ?? '', text: '', isBroken: false }
+  const got: Got = {
+    status: response.status,
+    id: response.headers.get('x-request-id') ?? '',
+    text: '',
+    isBroken: false,
+  }
   const decoder = new TextDecoder()
   try {
     for await (const piece of response.body!) got.text += decoder.decode(piece, { stream: true })
@@ -171,34 +182,44 @@ async function stop(program: Program): Promise<void> {
   assert.equal(await program.run.exited, 0)
 }
 
-row('F-P1', '`kill -9` under load: ready within 2 s; each answer whose end was seen has one entry, a cut one at most one', { ...each }, async (_, { client: wire }) => {
-  const program = await startProgram()
-  const done = await Promise.all(Array.from({ length: 10 }, () => program.ask({ wire })))
-  const streams = await Promise.all(Array.from({ length: 10 }, () => program.begin(wire)))
-  program.run.child.kill('SIGKILL')
-  const cut = await Promise.all(streams.map(({ rest }) => rest))
-  const start = performance.now()
-  await program.start()
-  assert.ok(performance.now() - start < 20_000)
-  for (const got of done) await check(program, got, wire, ok)
-  for (const [i, got] of cut.entries()) {
-    assert.ok(got.isBroken && !got.text.includes(terminators[wire]))
-    assert.equal(program.sourceOf(streams[i]!.id), undefined)
-  }
-  await check(program, await program.ask({ wire }), wire, ok)
-  await stop(program)
-})
+row(
+  'F-P1',
+  '`kill -9` under load: ready within 2 s; each answer whose end was seen has one entry, a cut one at most one',
+  { ...each },
+  async (_, { client: wire }) => {
+    const program = await startProgram()
+    const done = await Promise.all(Array.from({ length: 10 }, () => program.ask({ wire })))
+    const streams = await Promise.all(Array.from({ length: 10 }, () => program.begin(wire)))
+    program.run.child.kill('SIGKILL')
+    const cut = await Promise.all(streams.map(({ rest }) => rest))
+    const start = performance.now()
+    await program.start()
+    assert.ok(performance.now() - start < 20_000)
+    for (const got of done) await check(program, got, wire, ok)
+    for (const [i, got] of cut.entries()) {
+      assert.ok(got.isBroken && !got.text.includes(terminators[wire]))
+      assert.equal(program.sourceOf(streams[i]!.id), undefined)
+    }
+    await check(program, await program.ask({ wire }), wire, ok)
+    await stop(program)
+  },
+)
 
-row('F-P2', 'SIGTERM with live streams: all end normally, and new connections are taken for the drain delay', { ...each }, async (_, { client: wire }) => {
-  const program = await startProgram({ timeouts: { drain_delay: '2s' } })
-  const streams = await Promise.all(Array.from({ length: 50 }, () => program.begin(wire)))
-  program.run.child.kill('SIGTERM')
-  await program.run.saw('"drain"')
-  await check(program, await program.ask({ wire }), wire, ok)
-  program.letGo()
-  for (const { rest } of streams) await check(program, await rest, wire, ok)
-  assert.equal(await program.run.exited, 0)
-})
+row(
+  'F-P2',
+  'SIGTERM with live streams: all end normally, and new connections are taken for the drain delay',
+  { ...each },
+  async (_, { client: wire }) => {
+    const program = await startProgram({ timeouts: { drain_delay: '2s' } })
+    const streams = await Promise.all(Array.from({ length: 50 }, () => program.begin(wire)))
+    program.run.child.kill('SIGTERM')
+    await program.run.saw('"drain"')
+    await check(program, await program.ask({ wire }), wire, ok)
+    program.letGo()
+    for (const { rest } of streams) await check(program, await rest, wire, ok)
+    assert.equal(await program.run.exited, 0)
+  },
+)
 
 for (const [id, says, deadline, again] of [
   ['F-P3', 'the drain’s deadline passes: the rest is cut and billed before the exit, with code 0', '300ms', false],
@@ -258,46 +279,56 @@ row('F-P6', 'connections that wait unaccepted as the drain begins are served wit
   assert.equal(await program.run.exited, 0)
 })
 
-row('F-P10', 'an event loop that is late for seconds: new requests are 429, running streams stay', { ...each }, async (_, { client: wire }) => {
-  const program = await startProgram()
-  const stream = await program.begin(wire)
-  // Stopped for most of every half second, as a machine without a processor to spare is.
-  let isStopped = false
-  let next = 0
-  const lag = repeat(() => {
-    if (performance.now() < next) return
-    program.run.child.kill(isStopped ? 'SIGCONT' : 'SIGSTOP')
-    isStopped = !isStopped
-    next = performance.now() + (isStopped ? 900 : 60)
-  })
-  let got = await program.ask({ wire })
-  await until(async () => {
-    got = await program.ask({ wire })
-    return got.status === 429
-  }, 'it sheds')
-  lag.stop()
-  program.run.child.kill('SIGCONT')
-  await check(program, got, wire, { client: 429, ledger: undefined, outcome: 'refused' })
-  program.letGo()
-  await check(program, await stream.rest, wire, ok)
-  await until(async () => (await program.ask({ wire })).status === 200, 'it is in time again')
-  await stop(program)
-})
+row(
+  'F-P10',
+  'an event loop that is late for seconds: new requests are 429, running streams stay',
+  { ...each },
+  async (_, { client: wire }) => {
+    const program = await startProgram()
+    const stream = await program.begin(wire)
+    // Stopped for most of every half second, as a machine without a processor to spare is.
+    let isStopped = false
+    let next = 0
+    const lag = repeat(() => {
+      if (performance.now() < next) return
+      program.run.child.kill(isStopped ? 'SIGCONT' : 'SIGSTOP')
+      isStopped = !isStopped
+      next = performance.now() + (isStopped ? 900 : 60)
+    })
+    let got = await program.ask({ wire })
+    await until(async () => {
+      got = await program.ask({ wire })
+      return got.status === 429
+    }, 'it sheds')
+    lag.stop()
+    program.run.child.kill('SIGCONT')
+    await check(program, got, wire, { client: 429, ledger: undefined, outcome: 'refused' })
+    program.letGo()
+    await check(program, await stream.rest, wire, ok)
+    await until(async () => (await program.ask({ wire })).status === 200, 'it is in time again')
+    await stop(program)
+  },
+)
 
-row('F-P11', 'no more file descriptors: accepting pauses, no crash; told when it begins and when it ends', once, async () => {
-  const program = await startProgram({ under: 'ulimit -n 90' })
-  const stream = await program.begin('chat')
-  const url = await program.run.url()
-  const connections = await Promise.all(Array.from({ length: 120 }, () => openRaw(url)))
-  await program.run.saw('"descriptors_exhausted"')
-  for (const { socket } of connections) socket.destroy()
-  await until(async () => (await program.ask().catch(() => undefined))?.status === 200, 'it serves again')
-  await program.run.saw('"descriptors_back"')
-  program.letGo()
-  await check(program, await stream.rest, 'chat', ok)
-  await check(program, await program.ask(), 'chat', ok)
-  await stop(program)
-})
+row(
+  'F-P11',
+  'no more file descriptors: accepting pauses, no crash; told when it begins and when it ends',
+  once,
+  async () => {
+    const program = await startProgram({ under: 'ulimit -n 90' })
+    const stream = await program.begin('chat')
+    const url = await program.run.url()
+    const connections = await Promise.all(Array.from({ length: 120 }, () => openRaw(url)))
+    await program.run.saw('"descriptors_exhausted"')
+    for (const { socket } of connections) socket.destroy()
+    await until(async () => (await program.ask().catch(() => undefined))?.status === 200, 'it serves again')
+    await program.run.saw('"descriptors_back"')
+    program.letGo()
+    await check(program, await stream.rest, 'chat', ok)
+    await check(program, await program.ask(), 'chat', ok)
+    await stop(program)
+  },
+)
 
 row('F-P12', 'a log that takes nothing: no request waits, lines are dropped and counted', once, async () => {
   const program = await startProgram()
@@ -314,17 +345,24 @@ row('F-P12', 'a log that takes nothing: no request waits, lines are dropped and 
   await stop(program)
 })
 
-row('F-P13', 'a reload with a mistake in the file: the old configuration stays, loudly; `check` exits 1', once, async () => {
-  const program = await startProgram()
-  const good = readFileSync(program.configPath, 'utf8')
-  writeFileSync(program.configPath, good.replace('wire: chat', 'wire: carrier-pigeon'), { mode: 0o600 })
-  program.run.child.kill('SIGHUP')
-  await program.run.saw('"config_rejected"')
-  await check(program, await program.ask(), 'chat', ok)
-  const bin = join(import.meta.dirname, '../../bin/triwire.mjs')
-  assert.throws(() => execFileSync(process.execPath, [bin, 'config', 'check', '--config', program.configPath], { stdio: 'ignore' }))
-  await stop(program)
-})
+row(
+  'F-P13',
+  'a reload with a mistake in the file: the old configuration stays, loudly; `check` exits 1',
+  once,
+  async () => {
+    const program = await startProgram()
+    const good = readFileSync(program.configPath, 'utf8')
+    writeFileSync(program.configPath, good.replace('wire: chat', 'wire: carrier-pigeon'), { mode: 0o600 })
+    program.run.child.kill('SIGHUP')
+    await program.run.saw('"config_rejected"')
+    await check(program, await program.ask(), 'chat', ok)
+    const bin = join(import.meta.dirname, '../../bin/triwire.mjs')
+    assert.throws(() =>
+      execFileSync(process.execPath, [bin, 'config', 'check', '--config', program.configPath], { stdio: 'ignore' }),
+    )
+    await stop(program)
+  },
+)
 
 row('F-P16', 'a second server on the same file refuses to start; the first is untouched', once, async () => {
   const program = await startProgram()
@@ -359,7 +397,10 @@ row('F-P17', 'hardly any CPU: slower, and nothing else', { ...each }, async (_, 
 row('F-P18', 'a port that is taken, or not allowed: a clear message, exit code 1', once, async () => {
   const program = await startProgram()
   const taken = await listen(createServer())
-  const run = serve(['--config', program.configPath, '--listen', `127.0.0.1:${taken}`, '--store', './other.db'], program.folder)
+  const run = serve(
+    ['--config', program.configPath, '--listen', `127.0.0.1:${taken}`, '--store', './other.db'],
+    program.folder,
+  )
   assert.equal(await run.exited, 1)
   assert.match(run.stderr(), /address already in use 127\.0\.0\.1:\d+: stop what listens there/)
   assert.doesNotMatch(run.stderr(), /\n\s+at /)
@@ -367,20 +408,25 @@ row('F-P18', 'a port that is taken, or not allowed: a clear message, exit code 1
   await stop(program)
 })
 
-row('F-P19', 'the machine sleeps: live streams are cut, and no time is negative', { ...each }, async (_, { client: wire }) => {
-  // Stopped for longer than a stream may be silent: deadlines scaled, and a machine's sleep as a process sees it.
-  const program = await startProgram({ timeouts: { idle: '1s' } })
-  const stream = await program.begin(wire)
-  program.run.child.kill('SIGSTOP')
-  const start = performance.now()
-  await until(() => performance.now() - start > 1_600)
-  program.run.child.kill('SIGCONT')
-  await check(program, await stream.rest, wire, cutBy('upstream_stall'))
-  const line = await program.lineOf(stream.id)
-  assert.ok((line['first_byte_ms'] as number) >= 0 && (line['end_ms'] as number) >= 1_000)
-  await check(program, await program.ask({ wire }), wire, ok)
-  await stop(program)
-})
+row(
+  'F-P19',
+  'the machine sleeps: live streams are cut, and no time is negative',
+  { ...each },
+  async (_, { client: wire }) => {
+    // Stopped for longer than a stream may be silent: deadlines scaled, and a machine's sleep as a process sees it.
+    const program = await startProgram({ timeouts: { idle: '1s' } })
+    const stream = await program.begin(wire)
+    program.run.child.kill('SIGSTOP')
+    const start = performance.now()
+    await until(() => performance.now() - start > 1_600)
+    program.run.child.kill('SIGCONT')
+    await check(program, await stream.rest, wire, cutBy('upstream_stall'))
+    const line = await program.lineOf(stream.id)
+    assert.ok((line['first_byte_ms'] as number) >= 0 && (line['end_ms'] as number) >= 1_000)
+    await check(program, await program.ask({ wire }), wire, ok)
+    await stop(program)
+  },
+)
 
 row('F-P20', 'debuggers, heap snapshots, core dumps: none of them by signal', once, async () => {
   const program = await startProgram()
@@ -388,7 +434,10 @@ row('F-P20', 'debuggers, heap snapshots, core dumps: none of them by signal', on
   program.run.child.kill('SIGUSR1')
   await check(program, await program.ask(), 'chat', ok)
   assert.doesNotMatch(program.run.stderr(), /Debugger listening/)
-  assert.deepEqual(readdirSync(program.folder).filter((name) => !before.includes(name)), [])
+  assert.deepEqual(
+    readdirSync(program.folder).filter((name) => !before.includes(name)),
+    [],
+  )
   await stop(program)
 })
 

@@ -25,13 +25,35 @@ function makePairs(): { ca: string; good: Pair; expired: Pair; foreign: Pair; mi
   const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' })
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   for (const name of ['ca', 'other']) {
-    openssl('req', '-x509', ...curve, '-keyout', at(`${name}.key`), '-out', at(`${name}.pem`), '-subj', `/CN=${name}`, '-days', '30')
+    openssl(
+      'req',
+      '-x509',
+      ...curve,
+      '-keyout',
+      at(`${name}.key`),
+      '-out',
+      at(`${name}.pem`),
+      '-subj',
+      `/CN=${name}`,
+      '-days',
+      '30',
+    )
   }
   const leaf = (name: string, ca: string, host: string, days: string): Pair => {
     writeFileSync(at(`${name}.ext`), `subjectAltName=DNS:${host}\n`)
     openssl('req', ...curve, '-keyout', at(`${name}.key`), '-out', at(`${name}.csr`), '-subj', `/CN=${host}`)
     const signed = ['-CA', at(`${ca}.pem`), '-CAkey', at(`${ca}.key`), '-CAcreateserial', '-days', days]
-    openssl('x509', '-req', '-in', at(`${name}.csr`), ...signed, '-extfile', at(`${name}.ext`), '-out', at(`${name}.pem`))
+    openssl(
+      'x509',
+      '-req',
+      '-in',
+      at(`${name}.csr`),
+      ...signed,
+      '-extfile',
+      at(`${name}.ext`),
+      '-out',
+      at(`${name}.pem`),
+    )
     return { key: readFileSync(at(`${name}.key`)), cert: readFileSync(at(`${name}.pem`)) }
   }
   return {
@@ -54,23 +76,32 @@ async function secured(bench: Bench, pair: Pair): Promise<number> {
   return listen(server)
 }
 
-row('F-U4', 'a certificate that is expired, of a foreign authority, or of another name, and what is no TLS: 502', { own: {}, isSlow: true }, async (bench) => {
-  const { ca, ...pairs } = makePairs()
-  const trusted = getCACertificates('default')
-  setDefaultCACertificates([...trusted, ca])
-  atEnd(() => setDefaultCACertificates(trusted))
-  bench.upstream.play(bench.good.whole)
-  const go = (port: number) => {
-    const sim = { base_url: `https://localhost:${port}`, accounts: [{ name: 'a', key: 'upstream-key-a' }] }
-    bench.gateway.reload({ upstreams: { ...bench.upstreams, sim } })
-  }
-  go(await secured(bench, pairs.good))
-  await bench.check(await bench.ask(), { client: 'whole', ledger: 'final', log: { outcome: 'ok' } })
-  for (const pair of [pairs.expired, pairs.foreign, pairs.misnamed]) {
-    go(await secured(bench, pair))
+row(
+  'F-U4',
+  'a certificate that is expired, of a foreign authority, or of another name, and what is no TLS: 502',
+  { own: {}, isSlow: true },
+  async (bench) => {
+    const { ca, ...pairs } = makePairs()
+    const trusted = getCACertificates('default')
+    setDefaultCACertificates([...trusted, ca])
+    atEnd(() => setDefaultCACertificates(trusted))
+    bench.upstream.play(bench.good.whole)
+    const go = (port: number) => {
+      const sim = { base_url: `https://localhost:${port}`, accounts: [{ name: 'a', key: 'upstream-key-a' }] }
+      bench.gateway.reload({ upstreams: { ...bench.upstreams, sim } })
+    }
+    go(await secured(bench, pairs.good))
+    await bench.check(await bench.ask(), { client: 'whole', ledger: 'final', log: { outcome: 'ok' } })
+    for (const pair of [pairs.expired, pairs.foreign, pairs.misnamed]) {
+      go(await secured(bench, pair))
+      await bench.check(await bench.ask(), refused)
+    }
+    go(
+      await listen(
+        createPlainServer((socket) => void socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+      ),
+    )
     await bench.check(await bench.ask(), refused)
-  }
-  go(await listen(createPlainServer((socket) => void socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n'))))
-  await bench.check(await bench.ask(), refused)
-  if (bench.upstream.requests.length !== 1) throw new Error('a request was sent')
-})
+    if (bench.upstream.requests.length !== 1) throw new Error('a request was sent')
+  },
+)

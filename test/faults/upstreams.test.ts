@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
-import { errorOf } from './upstream-answers.ts'
 import { answers, chunk, frames, named } from '../support/native.ts'
 import { type Answer, writeChunk } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
 import { type Bench, canary, head, row, stream, type Told, type Way, whole } from './bench.ts'
+import { errorOf } from './upstream-answers.ts'
 
 /* The rows F-U of docs/faults.md that one upstream account shows; what takes several is in pools.test.ts. */
 
@@ -13,7 +13,11 @@ const failed = (cause: string, more: object = {}): Told => ({
   ledger: 'none',
   log: { outcome: 'upstream_error', code: 'upstream_error', cause, attempts: 1, ...more },
 })
-const cut = (cause: string | RegExp): Told => ({ client: 'cut', ledger: 'evidence', log: { outcome: 'upstream_cut', cause } })
+const cut = (cause: string | RegExp): Told => ({
+  client: 'cut',
+  ledger: 'evidence',
+  log: { outcome: 'upstream_cut', cause },
+})
 const ok: Told = { client: 'whole', ledger: 'final', log: { outcome: 'ok', status: 200 } }
 const json = { 'content-type': 'application/json' }
 
@@ -51,24 +55,34 @@ for (const [name, trouble] of [
   ['reset', { resetAt: 0 }],
   ['ended', { cutAt: 0 }],
 ] as const) {
-  row('F-U5', `a fresh connection that is ${name} before the head is a 502, and is not tried again`, {}, async (bench) => {
-    bench.network.play({ down: trouble })
-    bench.upstream.play(bench.good.whole)
-    await bench.check(await bench.ask({ to: 'far' }), failed('upstream_reset'))
-    bench.upstream.play((socket) => void socket.write('HTTP/1.1 20'))
-    bench.network.play({ down: name === 'reset' ? { resetAt: 6 } : { cutAt: 6 } })
-    await bench.check(await bench.ask({ to: 'far', stream: true }), failed('upstream_reset'))
-    assert.equal(bench.upstream.requests.length, 1)
-  })
+  row(
+    'F-U5',
+    `a fresh connection that is ${name} before the head is a 502, and is not tried again`,
+    {},
+    async (bench) => {
+      bench.network.play({ down: trouble })
+      bench.upstream.play(bench.good.whole)
+      await bench.check(await bench.ask({ to: 'far' }), failed('upstream_reset'))
+      bench.upstream.play((socket) => void socket.write('HTTP/1.1 20'))
+      bench.network.play({ down: name === 'reset' ? { resetAt: 6 } : { cutAt: 6 } })
+      await bench.check(await bench.ask({ to: 'far', stream: true }), failed('upstream_reset'))
+      assert.equal(bench.upstream.requests.length, 1)
+    },
+  )
 
-  row('F-U6', `a kept connection that is ${name} before any byte: one quiet attempt on a fresh one`, {}, async (bench) => {
-    const end: Answer = (socket) => void (name === 'reset' ? socket.resetAndDestroy() : socket.end())
-    bench.upstream.play(bench.good.whole, end, bench.good.stream)
-    await bench.check(await bench.ask(), ok)
-    await bench.check(await bench.ask({ stream: true }), { ...ok, log: { ...ok.log, attempts: 2 } })
-    assert.equal(bench.upstream.requests.length, 3)
-    assert.notEqual(bench.upstream.requests[2]!.connection, bench.upstream.requests[1]!.connection)
-  })
+  row(
+    'F-U6',
+    `a kept connection that is ${name} before any byte: one quiet attempt on a fresh one`,
+    {},
+    async (bench) => {
+      const end: Answer = (socket) => void (name === 'reset' ? socket.resetAndDestroy() : socket.end())
+      bench.upstream.play(bench.good.whole, end, bench.good.stream)
+      await bench.check(await bench.ask(), ok)
+      await bench.check(await bench.ask({ stream: true }), { ...ok, log: { ...ok.log, attempts: 2 } })
+      assert.equal(bench.upstream.requests.length, 3)
+      assert.notEqual(bench.upstream.requests[2]!.connection, bench.upstream.requests[1]!.connection)
+    },
+  )
 }
 
 row('F-U7', 'silence before the first byte is a 502 at its deadline, and never a second attempt', {}, async (bench) => {
@@ -167,7 +181,11 @@ row('F-U15', 'comments alone are no progress: keep-alives, then a cut after prog
 
 row('F-U19', '400, 404 and 422 about the request keep their status, in scrubbed words', {}, async (bench, way) => {
   for (const status of [400, 404, 422]) {
-    const refusal = errorOf(way.model, 'invalid_request_error', `No document is named page-7 at https://${canary}.example`)
+    const refusal = errorOf(
+      way.model,
+      'invalid_request_error',
+      `No document is named page-7 at https://${canary}.example`,
+    )
     await both(bench, whole(refusal, status), {
       client: status,
       ledger: 'none',
@@ -176,11 +194,16 @@ row('F-U19', '400, 404 and 422 about the request keep their status, in scrubbed 
   }
 })
 
-row('F-U20', '404 and 405 about our path or our name for the model are a 502 that an operator sees', {}, async (bench, way) => {
-  const misnamed = errorOf(way.model, 'not_found_error', `The model up-${way.model} does not exist`)
-  await both(bench, whole(misnamed, 404), failed('upstream_404'))
-  await both(bench, whole('', 405), failed('upstream_405'))
-})
+row(
+  'F-U20',
+  '404 and 405 about our path or our name for the model are a 502 that an operator sees',
+  {},
+  async (bench, way) => {
+    const misnamed = errorOf(way.model, 'not_found_error', `The model up-${way.model} does not exist`)
+    await both(bench, whole(misnamed, 404), failed('upstream_404'))
+    await both(bench, whole('', 405), failed('upstream_405'))
+  },
+)
 
 row('F-U23', '200 with a page, nothing, another type, or 204 is a 502 that shows nothing of it', {}, async (bench) => {
   const plays: Answer[] = [
@@ -204,7 +227,11 @@ row('F-U24', '200 with what is no JSON, or breaks off, is a 502 that shows nothi
 
 row('F-U25', '200 with an error as its body is that error', {}, async (bench, way) => {
   bench.upstream.play(whole(errorOf(way.model, 'invalid_request_error', `Bad at https://${canary}.example`), 200))
-  await bench.check(await bench.ask(), { client: 400, ledger: 'none', log: { outcome: 'refused', code: 'invalid_request' } })
+  await bench.check(await bench.ask(), {
+    client: 400,
+    ledger: 'none',
+    log: { outcome: 'refused', code: 'invalid_request' },
+  })
   bench.upstream.play(whole(errorOf(way.model, 'api_error', `at https://${canary}.example`), 200))
   await bench.check(await bench.ask(), failed('upstream_error_body'))
 })
@@ -223,27 +250,36 @@ row('F-U27', 'an error event behind content cuts the stream, billed by the evide
   await bench.check(got, cut('upstream_error_event'))
 })
 
-row('F-U28', 'ten interim responses are passed over, a bare 100 among them; the eleventh is a 502', {}, async (bench) => {
-  for (const interim of ['HTTP/1.1 100\r\n\r\n', 'HTTP/1.1 100 Continue\r\n\r\n', 'HTTP/1.1 103 Early\r\nlink: x\r\n\r\n']) {
-    for (const times of [1, 10]) {
+row(
+  'F-U28',
+  'ten interim responses are passed over, a bare 100 among them; the eleventh is a 502',
+  {},
+  async (bench) => {
+    for (const interim of [
+      'HTTP/1.1 100\r\n\r\n',
+      'HTTP/1.1 100 Continue\r\n\r\n',
+      'HTTP/1.1 103 Early\r\nlink: x\r\n\r\n',
+    ]) {
+      for (const times of [1, 10]) {
+        bench.upstream.play((socket, request) => {
+          socket.write(interim.repeat(times))
+          return bench.good.whole(socket, request)
+        })
+        await bench.check(await bench.ask(), ok)
+      }
+      bench.network.play({ down: { slice: 1 } })
       bench.upstream.play((socket, request) => {
-        socket.write(interim.repeat(times))
+        socket.write(interim.repeat(3))
         return bench.good.whole(socket, request)
       })
-      await bench.check(await bench.ask(), ok)
+      await bench.check(await bench.ask({ to: 'far' }), ok)
+      bench.upstream.play((socket) => void socket.write(interim.repeat(11)))
+      await bench.check(await bench.ask(), failed('upstream_protocol'))
     }
-    bench.network.play({ down: { slice: 1 } })
-    bench.upstream.play((socket, request) => {
-      socket.write(interim.repeat(3))
-      return bench.good.whole(socket, request)
-    })
-    await bench.check(await bench.ask({ to: 'far' }), ok)
-    bench.upstream.play((socket) => void socket.write(interim.repeat(11)))
+    bench.upstream.play((socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n'))
     await bench.check(await bench.ask(), failed('upstream_protocol'))
-  }
-  bench.upstream.play((socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n'))
-  await bench.check(await bench.ask(), failed('upstream_protocol'))
-})
+  },
+)
 
 row('F-U29', 'a redirect is a 502 and is not followed', {}, async (bench) => {
   const requests = () => bench.upstream.requests.length
@@ -254,37 +290,52 @@ row('F-U29', 'a redirect is a 502 and is not followed', {}, async (bench) => {
   }
 })
 
-row('F-U30', 'heads over 16 KiB, two lengths and bad line ends are a 502, the connection destroyed', {}, async (bench) => {
-  const twice = `${head(200, { ...json, 'content-length': '2' }).slice(0, -2)}content-length: 3\r\n\r\n{}`
-  const both = `${head(200, { ...json, 'content-length': '2' }).slice(0, -2)}transfer-encoding: chunked\r\n\r\n0\r\n\r\n`
-  const lines = 'HTTP/1.1 200 OK\ncontent-type: application/json\ncontent-length: 2\n\n{}'
-  for (const text of [head(200, { 'x-big': 'a'.repeat(20_000) }), twice, both, lines]) {
-    const closed = bench.upstream.closed
-    bench.upstream.play((socket) => void socket.write(text))
-    await bench.check(await bench.ask(), failed('upstream_protocol'))
-    await until(() => bench.upstream.closed > closed, 'the connection is destroyed')
-  }
-})
+row(
+  'F-U30',
+  'heads over 16 KiB, two lengths and bad line ends are a 502, the connection destroyed',
+  {},
+  async (bench) => {
+    const twice = `${head(200, { ...json, 'content-length': '2' }).slice(0, -2)}content-length: 3\r\n\r\n{}`
+    const both = `${head(200, { ...json, 'content-length': '2' }).slice(0, -2)}transfer-encoding: chunked\r\n\r\n0\r\n\r\n`
+    const lines = 'HTTP/1.1 200 OK\ncontent-type: application/json\ncontent-length: 2\n\n{}'
+    for (const text of [head(200, { 'x-big': 'a'.repeat(20_000) }), twice, both, lines]) {
+      const closed = bench.upstream.closed
+      bench.upstream.play((socket) => void socket.write(text))
+      await bench.check(await bench.ask(), failed('upstream_protocol'))
+      await until(() => bench.upstream.closed > closed, 'the connection is destroyed')
+    }
+  },
+)
 
-row('F-U31', 'bytes behind the declared body do not touch the answer, and the connection is not used again', {}, async (bench, way) => {
-  const text = JSON.stringify(answers[way.model])
-  const answer = `${head(200, { ...json, 'content-length': `${Buffer.byteLength(text)}` })}${text}`
-  bench.upstream.play((socket) => void socket.write(`${answer}HTTP/1.1 200 OK\r\n\r\n`), bench.good.whole)
-  await bench.check(await bench.ask(), ok)
-  await bench.check(await bench.ask(), ok)
-  const [first, second] = bench.upstream.requests
-  assert.notEqual(first!.connection, second!.connection)
-})
+row(
+  'F-U31',
+  'bytes behind the declared body do not touch the answer, and the connection is not used again',
+  {},
+  async (bench, way) => {
+    const text = JSON.stringify(answers[way.model])
+    const answer = `${head(200, { ...json, 'content-length': `${Buffer.byteLength(text)}` })}${text}`
+    bench.upstream.play((socket) => void socket.write(`${answer}HTTP/1.1 200 OK\r\n\r\n`), bench.good.whole)
+    await bench.check(await bench.ask(), ok)
+    await bench.check(await bench.ask(), ok)
+    const [first, second] = bench.upstream.requests
+    assert.notEqual(first!.connection, second!.connection)
+  },
+)
 
-row('F-U32', 'an event or a line above 8 MiB cuts the stream; empty data lines do not hold the loop', {}, async (bench) => {
-  for (const piece of [`data: ${'a'.repeat(9 * 1_048_576)}`, `${'a'.repeat(9 * 1_048_576)}`]) {
-    bench.upstream.play(stream([...bench.shown, piece], { end: false }))
-    await bench.check(await bench.ask({ stream: true }), cut('upstream_oversize'))
-  }
-  bench.upstream.play(stream([...bench.shown, 'data:\n\n'.repeat(100_000), ...bench.rest]))
-  const got = await bench.ask({ stream: true })
-  assert.equal(got.status, 200)
-})
+row(
+  'F-U32',
+  'an event or a line above 8 MiB cuts the stream; empty data lines do not hold the loop',
+  {},
+  async (bench) => {
+    for (const piece of [`data: ${'a'.repeat(9 * 1_048_576)}`, `${'a'.repeat(9 * 1_048_576)}`]) {
+      bench.upstream.play(stream([...bench.shown, piece], { end: false }))
+      await bench.check(await bench.ask({ stream: true }), cut('upstream_oversize'))
+    }
+    bench.upstream.play(stream([...bench.shown, 'data:\n\n'.repeat(100_000), ...bench.rest]))
+    const got = await bench.ask({ stream: true })
+    assert.equal(got.status, 200)
+  },
+)
 
 row('F-U33', 'a JSON answer above 32 MiB is a 502, and the upstream is stopped', {}, async (bench) => {
   bench.upstream.play(async (socket) => {
@@ -302,52 +353,67 @@ row('F-U34', 'a compressed answer is a 502', {}, async (bench) => {
     await both(bench, whole(canary, 200, { 'content-encoding': coding }), failed('upstream_protocol'))
 })
 
-row('F-U35', 'events that are cut at every byte, with any line ends and a mark before them, come out the same', {}, async (bench, way) => {
-  const text = frames[way.model].join('')
-  bench.upstream.play(stream([text]))
-  const plain = await bench.ask({ stream: true })
-  await bench.check(plain, ok)
-  const bytes = Buffer.from(text)
-  const rough: (string | Buffer)[][] = [
-    Array.from(bytes, (byte) => Buffer.from([byte])),
-    [text.replaceAll('\n', '\r\n')],
-    [text.replaceAll('\n', '\r')],
-    [`\ufeff${text}`],
-  ]
-  for (const pieces of rough) {
-    bench.upstream.play(stream(pieces))
-    const got = await bench.ask({ stream: true })
-    assert.equal(shapeOf(got.text), shapeOf(plain.text))
-    await bench.check(got, ok)
-  }
-  // The network cuts them too.
-  bench.network.play({ down: { slice: 7 } })
-  bench.upstream.play(stream([text]))
-  const sliced = await bench.ask({ stream: true, to: 'far' })
-  assert.equal(shapeOf(sliced.text), shapeOf(plain.text))
-  await bench.check(sliced, ok)
-})
+row(
+  'F-U35',
+  'events that are cut at every byte, with any line ends and a mark before them, come out the same',
+  {},
+  async (bench, way) => {
+    const text = frames[way.model].join('')
+    bench.upstream.play(stream([text]))
+    const plain = await bench.ask({ stream: true })
+    await bench.check(plain, ok)
+    const bytes = Buffer.from(text)
+    const rough: (string | Buffer)[][] = [
+      Array.from(bytes, (byte) => Buffer.from([byte])),
+      [text.replaceAll('\n', '\r\n')],
+      [text.replaceAll('\n', '\r')],
+      [`\ufeff${text}`],
+    ]
+    for (const pieces of rough) {
+      bench.upstream.play(stream(pieces))
+      const got = await bench.ask({ stream: true })
+      assert.equal(shapeOf(got.text), shapeOf(plain.text))
+      await bench.check(got, ok)
+    }
+    // The network cuts them too.
+    bench.network.play({ down: { slice: 7 } })
+    bench.upstream.play(stream([text]))
+    const sliced = await bench.ask({ stream: true, to: 'far' })
+    assert.equal(shapeOf(sliced.text), shapeOf(plain.text))
+    await bench.check(sliced, ok)
+  },
+)
 
-row('F-U36', 'unknown events and fields, odd indexes and deltas for closed blocks leave a well-formed answer', {}, async (bench, way) => {
-  const odd: Record<string, string[]> = {
-    messages: [named({ type: 'surprise', index: 7 })],
-    chat: [chunk({ surprise: 1, choices: [{ index: 0, delta: { surprise: 'x' }, finish_reason: null }] })],
-    responses: [named({ type: 'response.surprise', sequence_number: 99, output_index: 9 })],
-  }
-  bench.upstream.play(stream([...bench.shown, ...odd[way.model]!, ...bench.rest]))
-  await bench.check(await bench.ask({ stream: true }), ok)
-})
+row(
+  'F-U36',
+  'unknown events and fields, odd indexes and deltas for closed blocks leave a well-formed answer',
+  {},
+  async (bench, way) => {
+    const odd: Record<string, string[]> = {
+      messages: [named({ type: 'surprise', index: 7 })],
+      chat: [chunk({ surprise: 1, choices: [{ index: 0, delta: { surprise: 'x' }, finish_reason: null }] })],
+      responses: [named({ type: 'response.surprise', sequence_number: 99, output_index: 9 })],
+    }
+    bench.upstream.play(stream([...bench.shown, ...odd[way.model]!, ...bench.rest]))
+    await bench.check(await bench.ask({ stream: true }), ok)
+  },
+)
 
-row('F-U37', 'arguments that are no JSON, or cut within an escape, are told as they were made', {}, async (bench, way) => {
-  const said = '{"a": "\\ud83'
-  bench.upstream.play(stream(callOf(way, said)))
-  const more = toolOf(way)
-  const got = await bench.ask({ stream: true, more })
-  assert.equal(argumentsIn(got.text), said)
-  const entry = bench.gateway.store.findEntry(got.id)
-  assert.equal(entry?.bill?.usageSource, 'final')
-  await bench.check({ id: got.id }, { client: 'gone', ledger: 'final', log: { outcome: 'ok', status: 200 } })
-})
+row(
+  'F-U37',
+  'arguments that are no JSON, or cut within an escape, are told as they were made',
+  {},
+  async (bench, way) => {
+    const said = '{"a": "\\ud83'
+    bench.upstream.play(stream(callOf(way, said)))
+    const more = toolOf(way)
+    const got = await bench.ask({ stream: true, more })
+    assert.equal(argumentsIn(got.text), said)
+    const entry = bench.gateway.store.findEntry(got.id)
+    assert.equal(entry?.bill?.usageSource, 'final')
+    await bench.check({ id: got.id }, { client: 'gone', ledger: 'final', log: { outcome: 'ok', status: 200 } })
+  },
+)
 
 row('F-U38', 'no usage at all: a whole answer, estimated, marked in its entry', {}, async (bench, way) => {
   bench.upstream.play(stream(withUsage(way, undefined)))
@@ -360,9 +426,15 @@ row('F-U38', 'no usage at all: a whole answer, estimated, marked in its entry', 
 
 row('F-U39', 'usage that falls: the last value of each counter counts', {}, async (bench, way) => {
   const all = frames[way.model]
-  const first = { messages: { output_tokens: 50 }, chat: { prompt_tokens: 9, completion_tokens: 50, total_tokens: 59 }, responses: {} }
+  const first = {
+    messages: { output_tokens: 50 },
+    chat: { prompt_tokens: 9, completion_tokens: 50, total_tokens: 59 },
+    responses: {},
+  }
   const early: Record<string, string[]> = {
-    messages: [named({ type: 'message_delta', delta: { stop_reason: null, stop_sequence: null }, usage: first.messages })],
+    messages: [
+      named({ type: 'message_delta', delta: { stop_reason: null, stop_sequence: null }, usage: first.messages }),
+    ],
     chat: [chunk({ choices: [], usage: first.chat })],
     responses: [],
   }
@@ -380,19 +452,26 @@ row('F-U40', 'usage that is negative, fractional, text or huge is never a credit
   }
 })
 
-row('F-U41', 'output far above the cap is believed up to twice the cap, beyond that estimated and flagged', {}, async (bench, way) => {
-  const cap = { messages: { max_tokens: 10 }, chat: { max_tokens: 10 }, responses: { max_output_tokens: 10 } }[way.client]
-  bench.upstream.play(stream(withUsage(way, 20)))
-  await bench.check(await bench.ask({ stream: true, more: cap }), ok)
-  bench.upstream.play(stream(withUsage(way, 5_000)))
-  const line = await bench.check(await bench.ask({ stream: true, more: cap }), {
-    client: 'whole',
-    ledger: 'evidence',
-    log: { outcome: 'ok' },
-  })
-  assert.ok((line['flags'] as string[])?.length > 0)
-  assert.ok((line['usage'] as { output: number }).output <= 20)
-})
+row(
+  'F-U41',
+  'output far above the cap is believed up to twice the cap, beyond that estimated and flagged',
+  {},
+  async (bench, way) => {
+    const cap = { messages: { max_tokens: 10 }, chat: { max_tokens: 10 }, responses: { max_output_tokens: 10 } }[
+      way.client
+    ]
+    bench.upstream.play(stream(withUsage(way, 20)))
+    await bench.check(await bench.ask({ stream: true, more: cap }), ok)
+    bench.upstream.play(stream(withUsage(way, 5_000)))
+    const line = await bench.check(await bench.ask({ stream: true, more: cap }), {
+      client: 'whole',
+      ledger: 'evidence',
+      log: { outcome: 'ok' },
+    })
+    assert.ok((line['flags'] as string[])?.length > 0)
+    assert.ok((line['usage'] as { output: number }).output <= 20)
+  },
+)
 
 row('F-U42', 'an upstream that leaves the configuration: its streams end normally', {}, async (bench) => {
   let socket!: Socket
@@ -445,13 +524,27 @@ row('F-U46', 'ids, hosts, cookies and headers of the upstream are not seen by th
 })
 
 row('F-U47', 'an error text with our key, a host, an address or a region is a generic text', {}, async (bench, way) => {
-  for (const secret of ['upstream-key-a', `host ${canary}.internal`, 'at 10.1.2.3', `see https://${canary}.example/x`, 'in us-east-1']) {
+  for (const secret of [
+    'upstream-key-a',
+    `host ${canary}.internal`,
+    'at 10.1.2.3',
+    `see https://${canary}.example/x`,
+    'in us-east-1',
+  ]) {
     bench.upstream.play(whole(errorOf(way.model, 'invalid_request_error', `It failed, ${secret}.`), 400))
     const got = await bench.ask()
     assert.doesNotMatch(got.text, /upstream-key|10\.1\.2\.3|us-east/)
     await bench.check(got, { client: 400, ledger: 'none', log: { outcome: 'refused', code: 'invalid_request' } })
   }
 })
+
+/** What is looked at in events of all three wires. */
+type SomeEvent = Record<string, unknown> & {
+  message: Record<string, unknown>
+  response: Record<string, unknown>
+  delta?: string & { partial_json?: string }
+  choices?: { delta?: { tool_calls?: { function?: { arguments?: string } }[] } }[]
+}
 
 const key = { name: 'a', key: 'upstream-key-a' }
 
@@ -461,7 +554,13 @@ function errorEvent({ model }: Way): string {
 
 /** Two streams of one answer differ in what is made from the request's id and in how the text is spread. */
 function shapeOf(text: string): string {
-  return text.replaceAll('\r\n', '\n').replaceAll('\r', '\n').replace(/"(?:id|item_id)":"[^"]+"/g, '"id"').replace(/far-/g, 'native-').replace(/"input_tokens":\d+/, '').replace(/"created(?:_at)?":[\d.]+/g, '"created"')
+  return text
+    .replaceAll('\r\n', '\n')
+    .replaceAll('\r', '\n')
+    .replace(/"(?:id|item_id)":"[^"]+"/g, '"id"')
+    .replace(/far-/g, 'native-')
+    .replace(/"input_tokens":\d+/, '')
+    .replace(/"created(?:_at)?":[\d.]+/g, '"created"')
 }
 
 /** The stream with this as its output tokens; undefined: without any usage. */
@@ -472,13 +571,13 @@ function withUsage({ model }: Way, output: unknown): string[] {
     responses: { input_tokens: 9, input_tokens_details: { cached_tokens: 4 }, output_tokens: output },
   }[model]
   return frames[model].flatMap((frame) => {
-    const read = JSON.parse(/^data: (\{.*)$/m.exec(frame)?.[1] ?? 'null') as Record<string, any> | null
+    const read = JSON.parse(/^data: (\{.*)$/m.exec(frame)?.[1] ?? 'null') as SomeEvent | null
     if (read === null) return [frame]
     const told = output === undefined ? undefined : usage
     if (model === 'chat') return !('usage' in read) ? [frame] : told ? [chunk({ choices: [], usage: told })] : []
-    if (read['type'] === 'message_start') read['message'].usage = told && { ...told, output_tokens: 0 }
+    if (read['type'] === 'message_start') read.message['usage'] = told && { ...told, output_tokens: 0 }
     if (read['type'] === 'message_delta') read['usage'] = told
-    if (read['type'] === 'response.completed') read['response'].usage = told ?? null
+    if (read['type'] === 'response.completed') read.response['usage'] = told ?? null
     return [named(read)]
   })
 }
@@ -495,7 +594,8 @@ function callOf({ model }: Way, said: string): string[] {
     return [start!, open, piece(first), piece(second), stop!, delta!.replace('end_turn', 'tool_use'), end!]
   }
   if (model === 'chat') {
-    const call = (more: object) => chunk({ choices: [{ index: 0, delta: { tool_calls: [{ index: 0, ...more }] }, finish_reason: null }] })
+    const call = (more: object) =>
+      chunk({ choices: [{ index: 0, delta: { tool_calls: [{ index: 0, ...more }] }, finish_reason: null }] })
     return [
       frames.chat[0]!,
       call({ id: 'call_1', type: 'function', function: { name: 'look', arguments: first } }),
@@ -504,7 +604,14 @@ function callOf({ model }: Way, said: string): string[] {
       ...frames.chat.slice(4),
     ]
   }
-  const item = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'look', arguments: '', status: 'in_progress' }
+  const item = {
+    type: 'function_call',
+    id: 'fc_1',
+    call_id: 'call_1',
+    name: 'look',
+    arguments: '',
+    status: 'in_progress',
+  }
   const done = { ...item, arguments: said, status: 'completed' }
   const event = (type: string, sequence_number: number, more: object) =>
     named({ type: `response.${type}`, sequence_number, output_index: 0, ...more })
@@ -528,11 +635,11 @@ function toolOf({ client }: Way): Record<string, unknown> {
 
 /** The arguments of a told call, put together from their deltas. */
 function argumentsIn(text: string): string {
-  const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!) as Record<string, any>)
+  const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!) as SomeEvent)
   return events
     .map((event) => {
-      if (event['type'] === 'response.function_call_arguments.delta') return event['delta']
-      return event['delta']?.partial_json ?? event['choices']?.[0]?.delta?.tool_calls?.[0]?.function?.arguments ?? ''
+      if (event['type'] === 'response.function_call_arguments.delta') return event.delta ?? ''
+      return event.delta?.partial_json ?? event.choices?.[0]?.delta?.tool_calls?.[0]?.function?.arguments ?? ''
     })
     .join('')
 }

@@ -143,10 +143,14 @@ function finish(how: End['how'], ...sockets: Socket[]): void {
   }
 }
 
-/** Node never comes to its end behind a connection that is reset before it stands. */
+/** Those that are told a second time while they connect would keep Node from its end. */
+const leaving = new WeakSet<Socket>()
+
 function reset(socket: Socket): void {
-  if (socket.connecting) socket.destroy()
-  else if (!socket.destroyed) socket.resetAndDestroy()
+  if (socket.destroyed || leaving.has(socket)) return
+  leaving.add(socket)
+  if (socket.connecting) socket.once('connect', () => socket.resetAndDestroy())
+  else socket.resetAndDestroy()
 }
 
 function untilTaken(socket: Socket): Promise<void> {

@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
-import type { Wanted } from '../answers/json-patch.ts'
 import { brokenFault } from '../answers/faults.ts'
+import type { Wanted } from '../answers/json-patch.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
