@@ -7,9 +7,10 @@
  * Who was told 500 must not find a debit in the ledger, but for one that was given back; who was answered must; and
  * `ledger verify --log` finds nothing. Linux only: the file system lives in a mount namespace of its own.
  *
- * With `syncs` the disk has space, and every sync fails instead, which strace does: what is written can be read.
+ * With `syncs` the disk has space, and every sync fails instead, which strace does: what is written can be read. With
+ * `writes` it is every write to a place in a file.
  *
- *     node bin/node.mjs scripts/full-disk.ts [rounds of each moment, default 3] [syncs]
+ *     node bin/node.mjs scripts/full-disk.ts [rounds of each moment, default 3] [syncs|writes]
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
@@ -25,6 +26,9 @@ import { readLogLine } from '../src/cli/access-log.ts'
 import { openStore } from '../test/support/operator.ts'
 
 const settleMs = 400
+
+/** What fails instead of a disk without space. */
+const failing: Record<string, string> = { syncs: 'fsync,fdatasync', writes: 'pwrite64,pwritev' }
 
 const body = JSON.stringify({
   id: 'chatcmpl-1',
@@ -117,7 +121,8 @@ async function runRound(moment: Moment, folder: string, sums: Sums): Promise<voi
   upstream.hold()
   const asks = Array.from({ length: 3 }, () => ask(url, key))
   while (upstream.held.length < 3) await pause(5)
-  const disk = second === 'syncs' ? await failSyncs(child) : fill(join(folder, 'filler'))
+  const calls = failing[second]
+  const disk = calls ? await failCalls(child, calls) : fill(join(folder, 'filler'))
   const kill = moments[moment]
   if (kill && kill.lateMs === undefined) await end(child)
   upstream.letGo()
@@ -303,9 +308,8 @@ function fill(path: string): Broken {
   }
 }
 
-/** From here on no sync of the process succeeds, until the disk is well again. */
-async function failSyncs(server: ChildProcess): Promise<Broken> {
-  const calls = 'fsync,fdatasync'
+/** From here on none of these calls of the process succeeds, until the disk is well again. */
+async function failCalls(server: ChildProcess, calls: string): Promise<Broken> {
   const options = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`]
   const tracer = spawn('strace', [...options, '-p', `${server.pid}`], { stdio: 'ignore' })
   children.add(tracer)

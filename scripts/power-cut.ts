@@ -1,11 +1,13 @@
 /**
- * Cuts the power of a ledger whose disk fails syncs, many times (B8). What was told to be paid must be in the ledger, or in
- * the spool that the next start posts, exactly once. The disk is scripts/power-cut.c, so this takes Linux and a C compiler.
+ * Cuts the power of a ledger, many times (B8). What was told to be paid must be in the ledger, or in the spool that the next
+ * start posts, exactly once. The disk is scripts/power-cut.c, which forgets what was not synced and fails syncs; then, where
+ * one may mount, a file system of its own (ext4 in a file) that is shut down under the ledger as a loss of power does. So
+ * this takes Linux and a C compiler. The harness is tried as well: on each disk a ledger with `synchronous=NORMAL` must lose.
  *
  *     node bin/node.mjs scripts/power-cut.ts [cuts, default 20]
  */
-import { execFileSync, spawn } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -31,6 +33,21 @@ const disks = [
   { every: 1_000_000_000, fails: 999_999_980, isShared: false },
 ] as const
 
+/**
+ * Preloaded into a ledger that shall lose: commits are no longer synced, and the log is not taken over, which would sync it.
+ */
+const careless = `import { DatabaseSync } from 'node:sqlite'
+const { exec } = DatabaseSync.prototype
+DatabaseSync.prototype.exec = function (sql) {
+  return exec.call(this, sql.replace('synchronous = FULL', 'synchronous = NORMAL; PRAGMA wal_autocheckpoint = 1000000'))
+}`
+
+/** EXT4_IOC_SHUTDOWN without a flush of the journal (include/uapi/linux/ext4.h). */
+const shutDown = `#include <fcntl.h>
+#include <sys/ioctl.h>
+int main(int n, char **args) { int how = 2; return ioctl(open(args[1], O_RDONLY), _IOR('X', 125, int), &how) != 0; }
+`
+
 const { positionals } = parseArgs({ allowPositionals: true })
 if (positionals[0] === 'pay') await pay(positionals[1]!, positionals[2]!)
 else await cutAll(Number(positionals[0] ?? 20))
@@ -52,13 +69,84 @@ async function cutAll(cuts: number): Promise<void> {
     )
     if (lost || double || findings || !told) process.exitCode = 1
   }
+  const disk0 = { every: 1_000_000_000, fails: 0, isShared: false, isCareless: true }
+  const control = await cut(join(folder, 'careless'), disk, disk0)
+  sayControl('a disk that forgets', control.lost)
+  await cutFileSystem(folder, Math.ceil(cuts / 4))
   rmSync(folder, { recursive: true })
+}
+
+function sayControl(where: string, lost: number): void {
+  console.log(`synchronous=NORMAL on ${where}: ${lost} lost, as it must`)
+  if (lost > 0) return
+  console.error('the harness does not cut: nothing was lost that was never synced')
+  process.exitCode = 1
+}
+
+/** The same on a file system that is shut down without its journal, and mounted again. */
+async function cutFileSystem(folder: string, cuts: number): Promise<void> {
+  const [image, mount] = [join(folder, 'image'), join(folder, 'mounted')]
+  mkdirSync(mount)
+  writeFileSync(join(folder, 'shut-down.c'), shutDown)
+  execFileSync('cc', ['-o', join(folder, 'shut-down'), join(folder, 'shut-down.c')])
+  const mounting = () => execFileSync('mount', ['-o', 'loop', image, mount], { stdio: 'ignore' })
+  const unmount = () => execFileSync('umount', [mount], { stdio: 'ignore' })
+  const format = () => {
+    execFileSync('truncate', ['-s', '64M', image])
+    execFileSync('mkfs.ext4', ['-q', '-F', image], { stdio: 'ignore' })
+    mounting()
+  }
+  try {
+    format()
+    unmount()
+  } catch (error) {
+    console.log(`not on this machine: an ext4 file system in a file (${(error as Error).message.split('\n')[0]})`)
+    return
+  }
+  const sums = { told: 0, lost: 0, double: 0, findings: 0 }
+  for (let i = 0; i <= cuts; i++) {
+    const isCareless = i === cuts
+    format()
+    const running = join(mount, 'running')
+    mkdirSync(running, { mode: 0o700 })
+    const store = openStore(join(running, names[0]!))
+    const { id } = await createBooks(store, Date.now).createAccount('one', 10n ** 15n)
+    store.close()
+    execFileSync('sync', ['-f', mount])
+    const child = startPaying(join(running, names[0]!), id, isCareless)
+    const told = await hear(child, 100 + Math.floor(Math.random() * 400), () => {
+      execFileSync(join(folder, 'shut-down'), [mount])
+      child.kill('SIGKILL')
+    })
+    unmount()
+    mounting()
+    const left = join(folder, `left-${i}`)
+    mkdirSync(left, { mode: 0o700 })
+    for (const name of names) if (existsSync(join(running, name))) copyFileSync(join(running, name), join(left, name))
+    unmount()
+    const one = {
+      told: told.size,
+      ...(await judge(left, told).catch(() => ({ lost: told.size, double: 0, findings: 1 }))),
+    }
+    if (isCareless) sayControl('ext4', one.lost)
+    else for (const name of ['told', 'lost', 'double', 'findings'] as const) sums[name] += one[name]
+  }
+  const { told, lost, double, findings } = sums
+  console.log(
+    `${cuts} cuts of ext4: ${told} told, ${told - lost} found, ${lost} lost, ${double} double, ${findings} findings`,
+  )
+  if (lost || double || findings || !told) process.exitCode = 1
 }
 
 async function cut(
   folder: string,
   disk: string,
-  { every, fails, isShared }: { every: number; fails: number; isShared: boolean },
+  {
+    every,
+    fails,
+    isShared,
+    isCareless = false,
+  }: { every: number; fails: number; isShared: boolean; isCareless?: boolean },
 ) {
   const [running, left] = [join(folder, 'running'), join(folder, 'left')]
   for (const path of [running, left]) mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -68,7 +156,6 @@ async function cut(
   copyFileSync(join(running, names[0]!), join(left, names[0]!))
   const other = isShared ? openStore(join(running, names[0]!)) : undefined
 
-  const command = [import.meta.filename, 'pay', join(running, names[0]!), id]
   const failing = {
     LD_PRELOAD: disk,
     CUT_FOLDER: running,
@@ -76,18 +163,28 @@ async function cut(
     CUT_EVERY: `${every}`,
     CUT_FAILS: `${fails}`,
   }
-  const child = spawn(process.execPath, command, {
-    env: { ...process.env, ...failing },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const told = new Set<string>()
-  const enough = 100 + Math.floor(Math.random() * 400)
-  for await (const line of createInterface({ input: child.stdout })) {
-    told.add(line)
-    if (told.size === enough) child.kill('SIGKILL')
-  }
+  const child = startPaying(join(running, names[0]!), id, isCareless, failing)
+  const told = await hear(child, 100 + Math.floor(Math.random() * 400), () => void child.kill('SIGKILL'))
   other?.close()
   return { told: told.size, ...(await judge(left, told)) }
+}
+
+function startPaying(path: string, id: string, isCareless: boolean, env: Record<string, string> = {}): ChildProcess {
+  const preload = isCareless ? [`--import=data:text/javascript,${encodeURIComponent(careless)}`] : []
+  return spawn(process.execPath, [...preload, import.meta.filename, 'pay', path, id], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', isCareless ? 'ignore' : 'inherit'],
+  })
+}
+
+/** What was told until the process died, of which so many are enough. */
+async function hear(child: ChildProcess, enough: number, cutPower: () => void): Promise<Set<string>> {
+  const told = new Set<string>()
+  for await (const line of createInterface({ input: child.stdout! })) {
+    told.add(line)
+    if (told.size === enough) cutPower()
+  }
+  return told
 }
 
 /** Starts on what the disk has, as the next server does. */

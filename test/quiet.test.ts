@@ -14,7 +14,7 @@ const refused = [
   },
   {
     words: /\b(setTimeout|setInterval)\(|node:timers/,
-    helpers: ['support/waiting.ts', 'support/watch.ts'],
+    helpers: ['support/waiting.ts', 'support/watch.ts', 'support/fault-proxy.ts'],
     instead: 'until, or a turned clock: on a busy machine no time is long enough',
   },
   { words: /\bstartServer\(/, helpers: ['support/gateway.ts'], instead: 'startTestGateway: it closes by itself' },

@@ -213,14 +213,14 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     else if (relay.state === 'failed') {
       // What was said before the fault counts however the bytes arrive: the stream has begun (translation 4.1).
       this.#show(text, relay.hasShown)
-      this.#takeFailure({ fault: relay.fault!, cause: 'upstream_error_event' })
+      this.#takeFailure({ fault: relay.fault!, cause: causeOf(relay.fault!, 'upstream_error_event') })
     } else this.#show(text, relay.hasShown)
   }
 
   onWhole(answer: WholeAnswer): void {
     if (this.#isEnding()) return
     if (answer.state === 'failed') {
-      this.#takeFailure({ fault: answer.fault, cause: 'upstream_error_body' })
+      this.#takeFailure({ fault: answer.fault, cause: causeOf(answer.fault, 'upstream_error_body') })
       return
     }
     const { call } = this.#parts
@@ -650,6 +650,12 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     if (!moves[this.#state].includes(to)) throw new Error(`a delivery cannot go from ${this.#state} to ${to}`)
     this.#state = to
   }
+}
+
+/** What the log says of an answer that failed: the model's own word is not what ended one that broke off or cannot be read. */
+function causeOf({ kind, unread }: Fault, said: string): string {
+  if (unread) return unread === 'oversize' ? 'upstream_oversize' : 'upstream_protocol'
+  return kind === 'truncated' ? 'upstream_cut' : said
 }
 
 /** Makes the end that a client is shown, with the counters that are billed, and shows it when it is called. */

@@ -31,6 +31,7 @@ export type Settled = 'waiting' | 'posted' | 'spooled' | 'refused'
  */
 export type CallRecord = {
   id: string
+  /** By the wall clock, which somebody may set meanwhile. */
   startedMs: number
   method: string
   path: string
@@ -57,6 +58,7 @@ export type CallRecord = {
   code?: string
   /** What our side knows of the cause; fixed words, no upstream text. */
   cause?: string
+  /** Since its start, measured: the wall clock has no part in it (faults F-S20). */
   firstByteMs?: number
   endMs?: number
   usage?: Usage

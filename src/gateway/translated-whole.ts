@@ -48,7 +48,7 @@ export class TranslatedWhole implements StreamFold {
       if (frame.data !== '') this.events++
       this.#take(this.#decoder.push(frame))
     }
-    if (this.state !== 'stopped' && this.#run.isTooLong) this.#fail({ kind: 'broken', text: '' })
+    if (this.state !== 'stopped' && this.#run.isTooLong) this.#fail({ kind: 'broken', text: '', unread: 'oversize' })
   }
 
   end(): void {

@@ -19,7 +19,8 @@ export type HttpCallParts = {
   record: CallRecord
   limits: CallLimits
   /** Unix milliseconds. */
-  nowMs: () => number
+  /** Since the request began, in ms, measured. */
+  sinceMs: () => number
 }
 
 /** A request and its answer, without the socket: what a walk is given. */
@@ -36,14 +37,14 @@ export class HttpCall implements Call {
   readonly #response: ServerResponse
   readonly #limits: CallLimits
   readonly #record: CallRecord
-  readonly #nowMs: () => number
+  readonly #sinceMs: () => number
 
-  constructor({ request, response, wire, record, limits, nowMs }: HttpCallParts) {
+  constructor({ request, response, wire, record, limits, sinceMs }: HttpCallParts) {
     this.#request = request
     this.#response = response
     this.#limits = limits
     this.#record = record
-    this.#nowMs = nowMs
+    this.#sinceMs = sinceMs
     this.requestId = record.id
     this.wire = wire
     this.ip = record.ip
@@ -125,6 +126,6 @@ export class HttpCall implements Call {
     if (this.#hasBegun) return
     this.#hasBegun = true
     this.#record.status = status
-    this.#record.firstByteMs = this.#nowMs()
+    this.#record.firstByteMs = this.#sinceMs()
   }
 }

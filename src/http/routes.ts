@@ -30,6 +30,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     }
     const path = pathOf(request.url)
     const method = request.method ?? ''
+    const beganMs = gateway.clockMs()
+    const sinceMs = () => gateway.clockMs() - beganMs
     const record: CallRecord = {
       id: requestId,
       startedMs: gateway.nowMs(),
@@ -65,7 +67,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
 
     function walk(route: Exclude<Route, { walk: 'list_models' }>): Promise<void> {
       record.wire = route.wire
-      const call = new HttpCall({ request, response, wire: route.wire, record, limits, nowMs: gateway.nowMs })
+      const call = new HttpCall({ request, response, wire: route.wire, record, limits, sinceMs })
       return route.walk === 'infer' ? infer(gateway, call, record) : countTokens(gateway, call, record)
     }
 
@@ -78,7 +80,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
 
     function listModels(): void {
       record.status = 200
-      record.firstByteMs = gateway.nowMs()
+      record.firstByteMs = sinceMs()
       const body = gateway.snapshots.current.config.catalog.listBody
       response.writeHead(200, {
         ...commonHeaders(requestId, undefined),
@@ -104,7 +106,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
         response.destroy()
       } else {
         record.status = error.status
-        record.firstByteMs = gateway.nowMs()
+        record.firstByteMs = sinceMs()
         // What stops in the middle of a body leaves the connection in no state for another request.
         const closes = error.status === 408 || error.status === 413 || error instanceof NoRoom
         sendError(response, error, path, requestId, closes, limits.lingerMs)
@@ -113,7 +115,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     }
 
     function finish(bug?: unknown): void {
-      record.endMs = gateway.nowMs()
+      record.endMs = sinceMs()
       for (const listen of listeners) listen(record, bug)
     }
   }

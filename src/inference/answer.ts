@@ -63,6 +63,8 @@ export type Fault = {
   code?: string
   /** What the model's own API lost of a stored conversation: a code by which its SDKs send all of it again (ruling T22). */
   threadCode?: string
+  /** Where it is not the model's word but ours, since what came cannot be read: no answer of its wire, or too much of one. */
+  unread?: 'no_answer' | 'oversize'
 }
 
 /** A whole answer: what its events fold to. */

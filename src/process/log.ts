@@ -79,8 +79,8 @@ function accessFields(record: CallRecord): Record<string, unknown> {
     status: record.status,
     code: record.code,
     cause: record.cause,
-    first_byte_ms: record.firstByteMs === undefined ? undefined : Math.round(record.firstByteMs - record.startedMs),
-    end_ms: record.endMs === undefined ? undefined : Math.round(record.endMs - record.startedMs),
+    first_byte_ms: record.firstByteMs === undefined ? undefined : Math.round(record.firstByteMs),
+    end_ms: record.endMs === undefined ? undefined : Math.round(record.endMs),
     usage: usage && {
       input: usage.inputTokens,
       cache_read: usage.cacheReadTokens,
@@ -99,7 +99,7 @@ function accessFields(record: CallRecord): Record<string, unknown> {
 
 function prettyAccess(record: CallRecord): string {
   const time = new Date(record.startedMs).toISOString().slice(11, 23)
-  const took = record.endMs === undefined ? '' : ` ${Math.round(record.endMs - record.startedMs)}ms`
+  const took = record.endMs === undefined ? '' : ` ${Math.round(record.endMs)}ms`
   const cost = record.costNanos === undefined ? '' : ` ${formatCredits(record.costNanos)}cr`
   const tokens = record.usage
     ? ` ${record.usage.inputTokens}+${record.usage.cacheReadTokens}c→${record.usage.outputTokens}t`

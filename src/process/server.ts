@@ -196,7 +196,7 @@ const ownTime = {
 function recordOf({ requestId, error, method, path, ip, cause }: EdgeRefusal, nowMs: number): CallRecord {
   const { status, code } = error
   const outcome = cause === 'client_timeout' ? 'client_timeout' : 'refused'
-  return { id: requestId, startedMs: nowMs, endMs: nowMs, method, path, ip, status, code, cause, outcome }
+  return { id: requestId, startedMs: nowMs, endMs: 0, method, path, ip, status, code, cause, outcome }
 }
 
 function openSnapshot(config: Config, memory: PoolMemory): Snapshot {

@@ -1,9 +1,10 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { Pool as ConnectionPool, type Dispatcher } from 'undici'
+import { buildConnector, Pool as ConnectionPool, type Dispatcher } from 'undici'
 import type { Upstream } from '../config/config.ts'
 import { credentialOf } from './credential.ts'
+import { takeContinue } from './interim.ts'
 import { OnceBody, onceBytesMin } from './once-body.ts'
 import type { Target } from './target.ts'
 import type { Flight, TransportFault, UpstreamListener, UpstreamRequest, Upstreams } from './upstreams.ts'
@@ -43,7 +44,7 @@ function createRoute(upstream: Upstream, limits: SendLimits): Route {
   const connections = new ConnectionPool(url.origin, {
     connections: null,
     pipelining: 1,
-    connectTimeout: limits.connectMs,
+    connect: connectorOf(limits),
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: 30_000,
@@ -51,6 +52,19 @@ function createRoute(upstream: Upstream, limits: SendLimits): Route {
     allowH2: false,
   })
   return { connections, prefix: url.pathname.replace(/\/$/, '') }
+}
+
+/** What is to be told of each connection that a head is awaited on it. */
+const awaits = new WeakMap<Socket, () => void>()
+
+function connectorOf({ connectMs }: SendLimits): buildConnector.connector {
+  const connect = buildConnector({ timeout: connectMs, allowH2: false })
+  return (options, callback) =>
+    connect(options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
+      if (!socket) return callback(error!, null)
+      awaits.set(socket, takeContinue(socket))
+      callback(null, socket)
+    })
 }
 
 /** The connection a request is sent on, and how much had been read from it by then. */
@@ -66,6 +80,7 @@ subscribe('undici:client:sendHeaders', (message) => {
   const { socket } = message as { socket: Socket }
   starting.socket = socket
   starting.bytesRead = socket.bytesRead
+  awaits.get(socket)?.()
   starting = undefined
 })
 

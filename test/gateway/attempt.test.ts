@@ -299,8 +299,8 @@ test('translation 1.2 a stream that is folded is answered at its last word, and 
 test('translation 1.2 a stream that is folded and ends too early, or says an error, is a 502 and costs nothing', async () => {
   const error = `data: ${JSON.stringify({ error: { message: 'no', type: 'server_error' } })}\n\n`
   for (const [name, told, cause] of [
-    ['nothing at all', [], 'upstream_error_body'],
-    ['half of it', frames.chat.slice(0, 2), 'upstream_error_body'],
+    ['nothing at all', [], 'upstream_cut'],
+    ['half of it', frames.chat.slice(0, 2), 'upstream_cut'],
     ['an error', [frames.chat[0]!, error], 'upstream_error_body'],
   ] as const) {
     const rig = startRig({ client: 'messages' })

@@ -102,6 +102,7 @@ test('R18 B10 an endless stream is cut for every client that it is translated fo
       }
       assert.ok(turns <= most, `${what} for ${client}: cut after ${turns} pieces`)
       assert.deepEqual([rig.record.outcome, rig.debits.length, rig.bugs], ['upstream_cut', 1, []])
+      assert.equal(rig.record.cause, 'upstream_oversize')
       assert.ok(rig.sent[0]!.isAborted)
       assert.doesNotMatch(rig.client.text.slice(-4_000), /message_stop|response\.completed/)
     }

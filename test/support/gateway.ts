@@ -36,6 +36,8 @@ export type TestGateway = {
   nowMs(): number
   /** Adds to what the gateway takes for the time, then lets every deadline be looked at. */
   advance(ms: number): void
+  /** Only the wall clock leaps, as when somebody sets it: what is measured does not. */
+  jump(ms: number): void
   /** The access log so far, and the process events among it. */
   logLines(): Promise<Record<string, unknown>[]>
   /** The one access line of a request. Waits until it is there. */
@@ -128,9 +130,10 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   // The time stands still until it is turned, so that a busy machine changes nothing; it goes on for the closing.
   const startedMs = Date.now()
   let turnedMs = 0
+  let jumpedMs = 0
   let closingMs: number | undefined
   const clockMs = () => turnedMs + (closingMs === undefined ? 0 : performance.now() - closingMs)
-  const nowMs = () => startedMs + clockMs()
+  const nowMs = () => startedMs + clockMs() + jumpedMs
   const log = createLog({ level: 'info', isPretty: false, descriptor: openSync(logPath, 'a'), nowMs })
   const store = openStore(config.store)
   store.createAccount('tester', parseCredits(options.credit ?? '100'))
@@ -190,6 +193,9 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     advance(ms) {
       turnedMs += ms
       tick(server.gateway, clockMs())
+    },
+    jump(ms) {
+      jumpedMs += ms
     },
     logLines,
     logOf: (id) => logWith({ id }),

@@ -86,8 +86,9 @@ export function kindOfStatus(status: number): Fault['kind'] {
   return 'broken'
 }
 
-export function brokenFault(text: string): Fault {
-  return { kind: 'broken', text }
+/** What came cannot be read. @param text for nobody but a test: a client never sees it */
+export function brokenFault(text: string, unread: NonNullable<Fault['unread']> = 'no_answer'): Fault {
+  return { kind: 'broken', text, unread }
 }
 
 export function truncatedFault(): Fault {

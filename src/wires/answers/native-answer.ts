@@ -1,7 +1,7 @@
 import type { Model } from '../../catalog/model.ts'
 import type { Fault } from '../../inference/answer.ts'
 import type { Usage, UsageReport } from '../../inference/usage.ts'
-import { faultOfError } from './faults.ts'
+import { brokenFault, faultOfError } from './faults.ts'
 import { JsonPatch } from './json-patch.ts'
 import { withoutTelling } from './telling-members.ts'
 
@@ -42,7 +42,7 @@ export function openAnswer(body: Buffer): { state: 'open'; patch: JsonPatch } | 
   try {
     patch = new JsonPatch(body)
   } catch {
-    return { state: 'failed', fault: { kind: 'broken', text: 'the answer is not a JSON object' } }
+    return { state: 'failed', fault: brokenFault('the answer is not a JSON object') }
   }
   const error = patch.value['error']
   return error == null ? { state: 'open', patch } : { state: 'failed', fault: faultOfError(error) }

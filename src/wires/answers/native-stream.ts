@@ -4,6 +4,7 @@ import type { Spoken, Stage } from '../../inference/meter.ts'
 import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.ts'
 import type { ErrorFacts } from './envelope.ts'
 import { readErrorBody } from './error-body.ts'
+import { brokenFault } from './faults.ts'
 import { JsonPatch } from './json-patch.ts'
 import type { NativeHead } from './native-answer.ts'
 import { ProducedText } from './produced-text.ts'
@@ -42,7 +43,7 @@ export abstract class NativeStream implements StreamRelay {
       if (this.#isOver()) break
       out += this.take(frame)
     }
-    if (this.#cutter.isOversize) this.break('one event is too large')
+    if (this.#cutter.isOversize) this.fail(brokenFault('one event is too large', 'oversize'))
     return out
   }
 
@@ -61,7 +62,7 @@ export abstract class NativeStream implements StreamRelay {
   }
 
   pushWhole(body: Buffer): string {
-    this.fail(readErrorBody(body) ?? { kind: 'broken', text: 'JSON where a stream was asked for' })
+    this.fail(readErrorBody(body) ?? brokenFault('JSON where a stream was asked for'))
     return ''
   }
 
@@ -120,9 +121,9 @@ export abstract class NativeStream implements StreamRelay {
     this.fault = fault
   }
 
-  /** What came cannot be read. @param text for nobody but the log of a test; a client never sees it. */
+  /** As `brokenFault`. */
   protected break(text: string): void {
-    this.fail({ kind: 'broken', text })
+    this.fail(brokenFault(text))
   }
 
   #isOver(): boolean {

@@ -9,7 +9,9 @@ import { brokenFault, truncatedFault } from './faults.ts'
  */
 export function readFrame(frame: SseFrame, narrator: Narrator): Record<string, unknown> | 'done' | undefined {
   if (frame.broken) {
-    narrator.fail(frame.broken === 'cut' ? truncatedFault() : brokenFault('The model sent an event that is too large.'))
+    narrator.fail(
+      frame.broken === 'cut' ? truncatedFault() : brokenFault('The model sent an event that is too large.', 'oversize'),
+    )
     return undefined
   }
   if (frame.data === '') {

@@ -3,7 +3,7 @@ import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { createNarrator, type Narrator } from '../../inference/narrator.ts'
 import { type Decoder, decodeFrames, type FrameReader } from '../answers/decode-frames.ts'
-import { brokenFault, faultOfError, truncatedFault } from '../answers/faults.ts'
+import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { ToolCalls } from './tool-calls.ts'
@@ -78,7 +78,7 @@ export class AnswerReader implements FrameReader {
   end(isMarked: boolean) {
     if (this.#reason === undefined && !(isMarked && this.#hasChoice)) return this.#narrator.fail(truncatedFault())
     const meant = decodeStopReason(this.#reason)
-    if (meant === 'failed') return this.#narrator.fail(brokenFault('The model broke off its answer.'))
+    if (meant === 'failed') return this.#narrator.fail({ kind: 'broken', text: 'The model broke off its answer.' })
     this.#calls.complete()
     this.#narrator.finish(meant, this.#stopSequence)
   }

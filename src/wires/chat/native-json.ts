@@ -1,5 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
+import { brokenFault } from '../answers/faults.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf } from '../answers/read-answer.ts'
@@ -20,7 +21,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const answer = patch.value
   const choices = answer['choices']
   if (!Array.isArray(choices) || choices.length === 0) {
-    return { state: 'failed', fault: { kind: 'broken', text: 'the answer has no choices' } }
+    return { state: 'failed', fault: brokenFault('the answer has no choices') }
   }
   const usage = asObject(answer['usage'])
   const { usageQuirk, reasoningField } = head.model.profile

@@ -1,5 +1,6 @@
 import { asObject, parseKeeping } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
+import { brokenFault } from '../answers/faults.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
@@ -18,7 +19,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const { patch } = opened
   const answer = patch.value
   if (answer['type'] !== 'message' || !Array.isArray(answer['content'])) {
-    return { state: 'failed', fault: { kind: 'broken', text: 'the answer is not a message' } }
+    return { state: 'failed', fault: brokenFault('the answer is not a message') }
   }
   const usage = asObject(answer['usage'])
   const report = decodeUsage(usage, head.model.profile.usageQuirk)

@@ -1,5 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
+import { brokenFault } from '../answers/faults.ts'
 import type { Wanted } from '../answers/json-patch.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
@@ -19,7 +20,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const { patch } = opened
   const answer = patch.value
   if (!Array.isArray(answer['output']) || !isEnded(answer['status'])) {
-    return { state: 'failed', fault: { kind: 'broken', text: 'the answer is not an ended response' } }
+    return { state: 'failed', fault: brokenFault('the answer is not an ended response') }
   }
   const usage = asObject(answer['usage'])
   const report = decodeUsage(usage, head.model.profile.usageQuirk)
