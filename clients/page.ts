@@ -29,7 +29,8 @@ that is sent back, an unknown model as their typed error, and an abort that reac
 In every cell each answer is held against the types of its wire, and the usage that was told must be the ledger's to the
 token. It has the cost of the whole run in credits, by the ledger, at 3 credits per million tokens in, 0.30 from cache, 3.75
 into cache and 15 out; and how much of what went in was read from cache. A model of the messages wire caches what is marked: by the client itself, or
-by the gateway where the conversation has a name and the wires differ. Hence the 0 % of clients that mark and name nothing.
+by the gateway where the wires differ and the request has a name, tools or an earlier answer (T5). Hence the 0 % of clients
+that mark nothing on the messages wire itself, or ask once.
 
 ${table(cells)}
 

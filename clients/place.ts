@@ -43,10 +43,15 @@ export const kinds = {
 /** What the upstream calls the model that the script is for. */
 export const scripted = 'task'
 
-export async function openPlace(): Promise<Place> {
+/** @param autoCache of the messages model, where another rule than its profile's is to be seen */
+export async function openPlace(autoCache?: 'on_key'): Promise<Place> {
   const models = [
     ...wires.map((wire) =>
-      testModel(modelOf(wire), wire, { upstream_model: scripted, max_output_tokens: 32_000, profile: 'simulator' }),
+      testModel(modelOf(wire), wire, {
+        upstream_model: scripted,
+        max_output_tokens: 32_000,
+        profile: autoCache && wire === 'messages' ? { extends: 'simulator', auto_cache: autoCache } : 'simulator',
+      }),
     ),
     ...Object.keys(kinds).flatMap((kind) =>
       wires.map((wire) => testModel(`${kind}-${wire}`, wire, { upstream_model: kind, profile: 'simulator' })),

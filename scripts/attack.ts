@@ -39,8 +39,8 @@ const { values: options } = parseArgs({
 const perSecond = 30
 const calmWithinMs = 15_000
 const warmUpMs = 5_000
-/** Of the time of an attack so much is quiet, before it. */
-const quietShare = 0.4
+/** Of the time of an attack so much is quiet, before it: a percentile of fewer requests is another one. */
+const quietShare = 0.5
 /** An attack of less time than this is one turn. */
 const turnMs = 20_000
 /** Accounts of each attack: their rate limits are what they are for everybody. */

@@ -1,7 +1,8 @@
 /*
  * A disk that is full while answers are held, under the real server (B7, ruling C13). Store and spool are on a file system
  * of 3 MB. Three requests are held at their model, the disk is filled and kept full, the model answers. After the clients
- * were told, the space comes back; in most cases the server is killed (kill -9) at some moment before, and started again.
+ * were told, the space comes back; in most cases the server is killed (kill -9) at some moment before, and started again,
+ * in two of them on the disk as it is: such a start may refuse, or it may serve and ask no model.
  *
  * Who was told 500 must not find a debit in the ledger, but for one that was given back; who was answered must; and
  * `ledger verify --log` finds nothing. Linux only: the file system lives in a mount namespace of its own.
@@ -46,6 +47,8 @@ const moments = {
   'about when 500 is told': { lateMs: 0, spread: 150 },
   'after 500 was told': { lateMs: 600, spread: 200 },
   'as space comes back': { lateMs: 900, spread: 100 },
+  'before the model answers, started on it': { lateMs: undefined, spread: 0 },
+  'after 500 was told, started on it': { lateMs: 600, spread: 200 },
 } as const
 
 /** None outlives this process. */
@@ -56,6 +59,19 @@ process.on('exit', () => {
 
 type Moment = keyof typeof moments
 type Told = { id: string; status: number }
+type Server = { child: ChildProcess; url: string }
+type Sums = {
+  refused: number
+  answered: number
+  cut: number
+  booked: number
+  returned: number
+  lost: number
+  /** Starts on the full disk that came to serve, and the requests that they let through to a model. */
+  serving: number
+  admitted: number
+  findings: string[]
+}
 
 const [first = '3', second = 'space', mount, rounds] = process.argv.slice(2)
 if (first === 'inside') await runAll(Number(rounds), mount!)
@@ -70,26 +86,31 @@ else {
 
 async function runAll(rounds: number, mount: string): Promise<void> {
   console.log(
-    '| killed | told 500 | answered | cut off | of the 500s booked | of them returned | answered and not booked | findings of verify --log |',
+    '| killed | told 500 | answered | cut off | of the 500s booked | of them returned | answered and not booked | serves when started on it | asked of a model then | findings of verify --log |',
   )
-  console.log('|---|---|---|---|---|---|---|---|')
+  console.log('|---|---|---|---|---|---|---|---|---|---|')
   for (const moment of Object.keys(moments) as Moment[]) {
-    const sums = { refused: 0, answered: 0, cut: 0, booked: 0, returned: 0, lost: 0, findings: [] as string[] }
+    const sums: Sums = {
+      refused: 0,
+      answered: 0,
+      cut: 0,
+      booked: 0,
+      returned: 0,
+      lost: 0,
+      serving: 0,
+      admitted: 0,
+      findings: [],
+    }
     for (let round = 0; round < rounds; round++) await runRound(moment, join(mount, `${round}`), sums)
-    const { refused, answered, cut, booked, returned, lost, findings } = sums
-    console.log(
-      `| ${moment} | ${refused} | ${answered} | ${cut} | ${booked} | ${returned} | ${lost} | ${findings.length} |`,
-    )
+    const { refused, answered, cut, booked, returned, lost, serving, admitted, findings } = sums
+    const cells = [moment, refused, answered, cut, booked, returned, lost, serving, admitted, findings.length]
+    console.log(`| ${cells.join(' | ')} |`)
     for (const finding of findings.slice(0, 3)) console.log(`  ${finding}`)
-    if (booked !== returned || lost || findings.length) process.exitCode = 1
+    if (booked !== returned || lost || admitted || findings.length) process.exitCode = 1
   }
 }
 
-async function runRound(
-  moment: Moment,
-  folder: string,
-  sums: Record<string, unknown> & { findings: string[] },
-): Promise<void> {
+async function runRound(moment: Moment, folder: string, sums: Sums): Promise<void> {
   mkdirSync(folder, { mode: 0o700 })
   const upstream = await startUpstream()
   const key = configure(folder, upstream.url)
@@ -111,31 +132,31 @@ async function runRound(
     await end(child)
   }
   const told = (await Promise.all(asks)).filter((one) => one !== undefined)
+  const cut = 3 - told.length
   if (!kill) await pause(300)
+  let isStarted = !kill
+  if (moment.endsWith('started on it')) {
+    const started = await disk.start((under) => start(folder, lines, under)).catch(() => undefined)
+    if (started) {
+      isStarted = true
+      ;({ child, url } = started)
+      sums.serving++
+      const askedBefore = upstream.asked()
+      for (let i = 0; i < 3; i++) told.push(...[await ask(url, key)].filter((one) => one !== undefined))
+      sums.admitted += upstream.asked() - askedBefore
+    }
+  }
   disk.free()
-  if (kill) ({ child, url } = await start(folder, lines))
+  if (!isStarted) ({ child, url } = await start(folder, lines))
   while ((await ask(url, key))?.status !== 200) await pause(20)
   child.kill('SIGTERM')
   await new Promise((done) => child.once('exit', done))
   upstream.close()
-  count(folder, lines, told, sums as never)
+  count(folder, lines, told, cut, sums)
   rmSync(folder, { recursive: true })
 }
 
-function count(
-  folder: string,
-  lines: readonly string[],
-  told: readonly Told[],
-  sums: {
-    refused: number
-    answered: number
-    cut: number
-    booked: number
-    returned: number
-    lost: number
-    findings: string[]
-  },
-): void {
+function count(folder: string, lines: readonly string[], told: readonly Told[], cut: number, sums: Sums): void {
   const store = openStore(join(folder, 'triwire.db'))
   const refused = told.filter(({ status }) => status === 500)
   const answered = told.filter(({ status }) => status === 200)
@@ -143,7 +164,7 @@ function count(
   const returns = new Set([...store.eachEntry()].map(({ returned }) => returned?.requestId))
   sums.refused += refused.length
   sums.answered += answered.length
-  sums.cut += 3 - told.length
+  sums.cut += cut
   sums.booked += booked.length
   sums.returned += booked.filter(({ id }) => returns.has(id)).length
   sums.lost += answered.filter(({ id }) => !store.findEntry(id)).length
@@ -160,12 +181,16 @@ async function startUpstream(): Promise<{
   held: ServerResponse[]
   hold(): void
   letGo(): void
+  /** How often, so far. */
+  asked(): number
   close(): void
 }> {
+  let asked = 0
   const held: ServerResponse[] = []
   let isHeld = false
   const reply = (response: ServerResponse) => response.setHeader('content-type', 'application/json').end(body)
   const server = createServer((_request, response) => {
+    asked++
     if (isHeld) held.push(response)
     else reply(response)
   })
@@ -180,6 +205,7 @@ async function startUpstream(): Promise<{
       isHeld = false
       for (const response of held) reply(response)
     },
+    asked: () => asked,
     close() {
       server.closeAllConnections()
       server.close()
@@ -204,9 +230,10 @@ timeouts: { drain_delay: 0ms, drain_deadline: 500ms, settle_deadline: ${settleMs
   return key
 }
 
-async function start(folder: string, lines: string[]): Promise<{ child: ChildProcess; url: string }> {
-  const command = [join(import.meta.dirname, '../bin/triwire.mjs'), 'serve', '--config', join(folder, 'triwire.yaml')]
-  const child = spawn(process.execPath, command, { stdio: ['ignore', 'ignore', 'pipe'] })
+async function start(folder: string, lines: string[], under: readonly string[] = []): Promise<Server> {
+  const program = [process.execPath, join(import.meta.dirname, '../bin/triwire.mjs')]
+  const [command, ...args] = [...under, ...program, 'serve', '--config', join(folder, 'triwire.yaml')]
+  const child = spawn(command!, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   children.add(child)
   const url = await new Promise<string>((resolve, reject) => {
     child.once('exit', () => reject(new Error(`the server ended by itself: ${lines.join('\n')}`)))
@@ -240,8 +267,14 @@ async function ask(url: string, key: string): Promise<Told | undefined> {
   }
 }
 
+type Broken = {
+  free(): void
+  /** Starts a server on it as it is. */
+  start(start: (under?: string[]) => Promise<Server>): Promise<Server>
+}
+
 /** Leaves no byte of the disk to anybody, until it is freed. */
-function fill(path: string): { free(): void } {
+function fill(path: string): Broken {
   const file = openSync(path, 'w')
   const more = () => {
     for (const size of [65_536, 4_096, 512, 1]) {
@@ -253,8 +286,16 @@ function fill(path: string): { free(): void } {
     }
   }
   more()
-  const timer = setInterval(more, 2)
+  let timer = setInterval(more, 2)
   return {
+    async start(start) {
+      // A start has what it frees itself, of the index of the log: without that there would be none.
+      clearInterval(timer)
+      return start().finally(() => {
+        timer = setInterval(more, 2)
+        more()
+      })
+    },
     free() {
       clearInterval(timer)
       try {
@@ -268,13 +309,24 @@ function fill(path: string): { free(): void } {
 }
 
 /** From here on none of these calls of the process succeeds, until the disk is well again. */
-async function failCalls(server: ChildProcess, calls: string): Promise<{ free(): void }> {
+async function failCalls(server: ChildProcess, calls: string): Promise<Broken> {
   const options = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`]
   const tracer = spawn('strace', [...options, '-p', `${server.pid}`], { stdio: 'ignore' })
   children.add(tracer)
-  const isTraced = () => !readFileSync(`/proc/${server.pid}/status`, 'utf8').includes('TracerPid:\t0')
-  while (!isTraced()) await pause(5)
+  const tracerOf = ({ pid }: ChildProcess) =>
+    Number(/TracerPid:\t(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1])
+  while (tracerOf(server) === 0) await pause(5)
   // Its other threads, one after the other.
   await pause(200)
-  return { free: () => void tracer.kill('SIGTERM') }
+  let end = () => void tracer.kill('SIGTERM')
+  return {
+    async start(start) {
+      // The tracer as its grandchild, so that the server is the process that is known.
+      const started = await start(['strace', '-D', '-I', '2', ...options])
+      end = () => void process.kill(tracerOf(started.child), 'SIGTERM')
+      tracer.kill('SIGTERM')
+      return started
+    },
+    free: () => end(),
+  }
 }

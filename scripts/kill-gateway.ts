@@ -4,13 +4,13 @@
  * the store is one that the first release made, and the first start migrates it. At the end the books must be right, their
  * chain (C15) included, and still have all that a head covers which was taken between the kills.
  *
- *     node bin/node.mjs scripts/kill-gateway.ts [kills, default 200] [--first-release]
+ *     node bin/node.mjs scripts/kill-gateway.ts [kills, default 200] [--first-release] [--streams 50] [--per-second 200]
+ *
+ * `--streams` are live beside the twelve clients, and `--per-second` more requests come however fast others are answered.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { createBooks } from '../src/accounts/books.ts'
@@ -21,13 +21,21 @@ import { priceNanos } from '../src/catalog/model.ts'
 import { startSimulator } from '../src/simulator/simulator.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
 import { createFirstRelease } from '../test/store/first-release.ts'
+import { type Program, startProgram } from './support/program.ts'
 
 const clients = 12
 const { values: options, positionals } = parseArgs({
-  options: { 'first-release': { type: 'boolean', default: false } },
+  options: {
+    'first-release': { type: 'boolean', default: false },
+    streams: { type: 'string', default: '0' },
+    'per-second': { type: 'string', default: '0' },
+  },
   allowPositionals: true,
 })
 const kills = Number(positionals[0] ?? 200)
+const streams = Number(options.streams)
+const perSecond = Number(options['per-second'])
+const paceMs = 20
 
 const paths = { messages: '/v1/messages', chat: '/v1/chat/completions', responses: '/v1/responses' }
 const bodies = {
@@ -60,10 +68,17 @@ for (let i = 0; i < kills; i++) {
   const { child, url } = await startServer()
   let isAlive = true
   const running = Array.from({ length: clients }, () => askUntil(url, () => isAlive))
-  await pause(50 + Math.random() * 350)
+  for (let j = 0; j < streams; j++) running.push(askUntil(url, () => isAlive, { stream: true, pace: 'slow' }))
+  let due = 0
+  const paced = setInterval(() => {
+    for (due += (perSecond * paceMs) / 1000; due >= 1; due--) running.push(ask(url, { pace: 'quick' }))
+  }, paceMs)
+  await pause(50 + Math.random() * 750)
   child.kill('SIGKILL')
   isAlive = false
+  clearInterval(paced)
   await Promise.all(running)
+  if (i % 50 === 49) console.error(`${i + 1} kills, ${completed.size} answers were whole`)
 }
 // A last start, for what the last death left in the spool; it ends in order.
 const { child } = await startServer()
@@ -86,7 +101,7 @@ readyMs.sort((a, b) => a - b)
 console.log(
   `${kills} kills${options['first-release'] ? ', on a store of the first release' : ''}: ${started.size} answers begun, ${completed.size} whole (` +
     `${[...kinds].map(([kind, all]) => `${all.length} ${kind}`).join(', ')}), ${booked.size} in the ledger\n` +
-    `ready after ${ms(readyMs[readyMs.length >> 1])}, at most ${ms(readyMs.at(-1))}\n` +
+    `ready after ${ms(readyMs[readyMs.length >> 1])}, p99 ${ms(readyMs[Math.floor(readyMs.length * 0.99)])}, at most ${ms(readyMs.at(-1))}\n` +
     `${lost.length} lost, ${double} double, ${doubled} ids given twice, ${findings.length} findings of verify`,
 )
 for (const finding of findings.slice(0, 10)) console.log(finding)
@@ -121,47 +136,45 @@ async function takeHead(): Promise<string> {
   return head
 }
 
-async function startServer(): Promise<{ child: ChildProcess; url: string }> {
+async function startServer(): Promise<Program> {
   const startedMs = performance.now()
-  const command = [join(import.meta.dirname, '../bin/triwire.mjs'), 'serve', '--config', join(folder, 'triwire.yaml')]
-  const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'ignore'] })
-  const url = await new Promise<string>((resolve, reject) => {
-    child.once('exit', () => reject(new Error('the server ended by itself')))
-    createInterface({ input: child.stdout! }).on('line', (line) => {
-      const match = /listens on (\S+)/.exec(line)
-      if (match) resolve(match[1]!)
-    })
-  })
-  child.removeAllListeners('exit')
+  const program = await startProgram(join(folder, 'triwire.yaml'))
   readyMs.push(performance.now() - startedMs)
-  return { child, url }
+  return program
 }
 
 /** One client: asks again and again, until the server is dead. */
-async function askUntil(url: string, isAlive: () => boolean): Promise<void> {
-  while (isAlive()) {
-    const wire = pick(['messages', 'chat', 'responses'] as const)
-    const stream = Math.random() < 0.5
-    try {
-      const response = await fetch(`${url}${paths[wire]}`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}` },
-        body: JSON.stringify({ ...bodies[wire], model: pick([`quick-${wire}`, `slow-${wire}`]), stream }),
-      })
-      const id = response.headers.get('x-request-id')!
-      if (started.has(id)) doubled++
-      started.add(id)
-      const text = await response.text()
-      if (response.status !== 200) throw new Error(`status ${response.status}: ${text}`)
-      const isWhole = stream ? terminators[wire].test(text) : JSON.parse(text) !== undefined
-      if (isWhole) {
-        answers++
-        completed.set(id, `${wire} ${stream ? 'streams' : 'answers'}`)
-      }
-    } catch (error) {
-      // A cut is what this is about; a refusal is not.
-      if ((error as Error).message.startsWith('status')) throw error
+async function askUntil(url: string, isAlive: () => boolean, wish: Wish = {}): Promise<void> {
+  while (isAlive()) await ask(url, wish)
+}
+
+/** What is asked for; what is left out is chosen by chance. */
+type Wish = { stream?: boolean; pace?: 'quick' | 'slow' }
+
+async function ask(
+  url: string,
+  { stream = Math.random() < 0.5, pace = pick(['quick', 'slow'] as const) }: Wish,
+): Promise<void> {
+  const wire = pick(['messages', 'chat', 'responses'] as const)
+  try {
+    const response = await fetch(`${url}${paths[wire]}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      body: JSON.stringify({ ...bodies[wire], model: `${pace}-${wire}`, stream }),
+    })
+    const id = response.headers.get('x-request-id')!
+    if (started.has(id)) doubled++
+    started.add(id)
+    const text = await response.text()
+    if (response.status !== 200) throw new Error(`status ${response.status}: ${text}`)
+    const isWhole = stream ? terminators[wire].test(text) : JSON.parse(text) !== undefined
+    if (isWhole) {
+      answers++
+      completed.set(id, `${wire} ${stream ? 'streams' : 'answers'}`)
     }
+  } catch (error) {
+    // A cut is what this is about; a refusal is not.
+    if ((error as Error).message.startsWith('status')) throw error
   }
 }
 

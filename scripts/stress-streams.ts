@@ -4,70 +4,93 @@ import { Worker } from 'node:worker_threads'
 import { parseScript } from '../src/simulator/script.ts'
 import { startTestGateway, testModel } from '../test/support/gateway.ts'
 
-// node bin/node.mjs scripts/stress-streams.ts [--streams 20000] [--at-once 1,6,24] [--tokens 12000]
+// node bin/node.mjs scripts/stress-streams.ts [--streams 20000] [--at-once 1,6,24] [--tokens 660]
 //
-// Long streams of a chat model for responses clients, while threads keep all processors busy: each must come to its
-// terminal event. One that closes without it, or a line of the log that tells of a bug, makes the exit code 1.
+// At each number at once so many streams of 55 KB and longer, of a chat model for responses clients, while threads keep all
+// processors busy. The model writes whole events, pieces that cut through them, or begins a moment behind its head. A
+// stream that closes without its end, one that is shorter, a line of the log that tells of a bug, a debit too few or
+// too many: each makes the exit code 1.
 
 const { values: options } = parseArgs({
   options: {
     streams: { type: 'string', default: '20000' },
     'at-once': { type: 'string', default: '1,6,24' },
-    tokens: { type: 'string', default: '12000' },
+    tokens: { type: 'string', default: '660' },
   },
 })
 const atOnce = options['at-once'].split(',').map(Number)
-const each = Math.ceil(Number(options.streams) / atOnce.length)
+const each = Number(options.streams)
+const bytesMin = 55_000
+const tickMs = 250
+const manners = { whole: '', pieces: 'split: 1447', late: 'first_delay_ms: 1' }
+const models = Object.keys(manners)
 
 const gateway = await startTestGateway({
-  models: [testModel('long', 'chat')],
+  models: models.map((id) => testModel(id, 'chat', { upstream_model: id })),
   config: { limits: { requests_per_minute: 1e9 } },
   credit: '1000000',
 })
-gateway.simulator.script('long', parseScript(`tokens: ${options.tokens}`))
+for (const [id, manner] of Object.entries(manners))
+  gateway.simulator.script(id, parseScript(`tokens: ${options.tokens}\n${manner}`))
+
 const spin =
   'for (;;) { const until = Date.now() + 20; while (Date.now() < until) {} Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5) }'
 const load = Array.from({ length: availableParallelism() }, () => new Worker(spin, { eval: true }))
+// The clock of a test's gateway stands still, and its deadlines are to be looked at beside the streams.
+const ticker = setInterval(() => gateway.advance(tickMs), tickMs)
+const problems: string[] = []
 try {
+  console.log('| at once | streams | ended as they should | KB each, shortest | s |')
+  console.log('|---|---|---|---|---|')
   for (const connections of atOnce) await run(connections)
+  problems.push(...(await lookBack(each * atOnce.length)))
 } finally {
+  clearInterval(ticker)
   for (const worker of load) await worker.terminate()
   await gateway.close()
 }
+for (const problem of problems.slice(0, 20)) console.log(problem)
+if (problems.length > 0) process.exitCode = 1
 
 async function run(connections: number): Promise<void> {
   const started = performance.now()
   let asked = 0
-  let bytes = 0
-  const ends = new Map<string, number>()
+  let good = 0
+  let shortest = Number.POSITIVE_INFINITY
   await Promise.all(
     Array.from({ length: connections }, async () => {
       while (asked < each) {
-        asked++
-        const text = await ask()
-        bytes += text.length
-        const end = /event: (response\.(?:completed|incomplete|failed))\n.*\n\n$/.exec(text)?.[1] ?? 'NO END'
-        ends.set(end, (ends.get(end) ?? 0) + 1)
-        if (end !== 'response.completed') process.exitCode = 1
+        const model = models[asked++ % models.length]!
+        const text = await ask(model)
+        shortest = Math.min(shortest, text.length)
+        const end = /\nevent: (response\.\w+)\ndata: .*\n\n$/.exec(text)?.[1]
+        if (end === 'response.completed' && text.length >= bytesMin) good++
+        else problems.push(`${connections} at once, ${model}: ${text.length} bytes, end ${end}: …${text.slice(-300)}`)
         gateway.simulator.requests.length = 0
-        if (asked % 1_000 === 0) console.log(`  ${asked} of ${each}`)
       }
     }),
   )
   const seconds = ((performance.now() - started) / 1_000).toFixed(0)
-  const told = [...ends].map(([end, times]) => `${end} ${times}`).join(', ')
-  console.log(`${connections} at once: ${told}; ${Math.round(bytes / each / 1_024)} KB each, ${seconds} s`)
+  console.log(`| ${connections} | ${each} | ${good} | ${(shortest / 1_000).toFixed(1)} | ${seconds} |`)
 }
 
-async function ask(): Promise<string> {
-  const response = await fetch(`${gateway.url}/v1/responses`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${gateway.key}` },
-    body: JSON.stringify({ model: 'long', stream: true, input: 'Go on.' }),
-  })
+async function ask(model: string): Promise<string> {
   try {
+    const response = await gateway.post('/v1/responses', { model, stream: true, input: 'Go on.' })
     return await response.text()
   } catch (error) {
     return `broken: ${(error as Error).message}`
   }
+}
+
+/** What log and ledger tell of all of them. */
+async function lookBack(asked: number): Promise<string[]> {
+  const bad = (await gateway.logLines()).filter(
+    ({ event, status }) => event === 'bug' || (status !== undefined && status !== 200),
+  )
+  const debits = [...gateway.store.eachEntry()].filter(({ kind }) => kind === 'debit').length
+  return [
+    ...bad.map((line) => `log: ${JSON.stringify(line)}`),
+    ...(debits === asked ? [] : [`${debits} debits for ${asked} streams`]),
+  ]
 }

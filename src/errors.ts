@@ -31,6 +31,7 @@ export const failureTexts = {
   modelLost: 'The connection to the model was lost (server error, connection reset): try again.',
   noUpstream: 'There is no capacity for this model now (overloaded, rate limit or server error): try again later.',
   serviceFull: 'The service is overloaded right now (rate limit): try again in a moment.',
+  counterFull: 'The token counter is overloaded right now (rate limit): try again in a second, two requests at a time.',
   serviceFailed: 'The service had a server error: try again.',
   noLedger: 'The service cannot record usage right now (server error): try again in a moment.',
   silentStore: 'The service cannot check API keys right now (server error): try again in a moment.',

@@ -35,7 +35,6 @@ export const attacksByBodies: Attack[] = [
   {
     name: 'worst-bodies',
     finding: 'B25',
-    expectedOpen: 'R18, issue 3',
     run(attacker) {
       const calls = shortOf(
         2_900_000,
@@ -55,7 +54,6 @@ export const attacksByBodies: Attack[] = [
   {
     name: 'counting',
     finding: 'B6',
-    expectedOpen: 'R18, issue 3',
     run(attacker) {
       const body = turns('payer-chat', 2_200_000)
       return attacker.loops(20, () => attacker.post('/v1/messages/count_tokens', body, { key: attacker.pauper() }))
@@ -64,7 +62,6 @@ export const attacksByBodies: Attack[] = [
   {
     name: 'unfinished-counting',
     finding: 'B6',
-    expectedOpen: 'R18, issue 3',
     async run(attacker) {
       await holdBodies(attacker, '/v1/messages/count_tokens', 150, () => attacker.pauper())
     },

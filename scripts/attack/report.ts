@@ -59,7 +59,7 @@ export function formatTable(rows: readonly Row[], bounds: Bounds): string {
       attack.name,
       attack.finding,
       `${row.requests}`,
-      `${beside.times.length}`,
+      `${quiet.times.length}/${beside.times.length}`,
       p(quiet.times),
       p(beside.times),
       (percentile(beside.times, 99) / percentile(quiet.times, 99)).toFixed(1),

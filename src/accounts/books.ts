@@ -1,7 +1,7 @@
 import { BookError } from './book-error.ts'
 import type { AccountRow, IssuedKey, KeyRow } from './book-rows.ts'
 import { type Change, createAccount, createKey, credit, revokeKey, rotateKey, setAccountState } from './book-rules.ts'
-import type { EntryFilter, Grouping, ListedEntry, Total, Verdict, VerifyOptions } from './entries.ts'
+import type { EntryFilter, FoundDebit, Grouping, ListedEntry, Total, Verdict, VerifyOptions } from './entries.ts'
 import type { Eventual } from './eventual.ts'
 
 /**
@@ -32,6 +32,8 @@ export interface Books {
   rotateKey(key: string, graceMs: number): Promise<IssuedKey>
   /** The debit of a request. */
   findEntry(requestId: string): Promise<ListedEntry | undefined>
+  /** The same with its prices, and whether it was given back. */
+  findDebit(requestId: string): Promise<FoundDebit | undefined>
   /** The newest first. */
   listEntries(which: EntryFilter & { limit: number }): Promise<ListedEntry[]>
   /** The oldest first, read as they are asked for. */
@@ -58,6 +60,7 @@ export interface BookStore {
   listKeys(accountId?: string): Eventual<KeyRow[]>
   findKeys(name: string): Eventual<KeyRow[]>
   findEntry(requestId: string): Eventual<ListedEntry | undefined>
+  findDebit(requestId: string): Eventual<FoundDebit | undefined>
   listEntries(which: EntryFilter & { limit: number }): Eventual<ListedEntry[]>
   eachEntry(filter?: EntryFilter): Iterable<ListedEntry> | AsyncIterable<ListedEntry>
   sumEntries(filter: EntryFilter, by: readonly Grouping[]): Eventual<Total[]>
@@ -80,6 +83,7 @@ export function createBooks(store: BookStore, nowMs: () => number): Books {
     revokeKey: async (key) => store.change(revokeKey(key, nowMs())),
     rotateKey: async (key, graceMs) => store.change(rotateKey(key, graceMs, nowMs())),
     findEntry: async (requestId) => store.findEntry(requestId),
+    findDebit: async (requestId) => store.findDebit(requestId),
     listEntries: async (which) => store.listEntries(which),
     eachEntry: async function* (filter) {
       yield* store.eachEntry(filter)

@@ -28,6 +28,15 @@ export type ListedEntry = Entry & {
   keyLabel: string | undefined
 }
 
+/** A debit with all that its amount follows from, and whether it stands. */
+export type FoundDebit = {
+  entry: ListedEntry & { bill: NonNullable<Entry['bill']> }
+  /** Of its price version; undefined in a ledger that was tampered with. */
+  prices: Debit['prices'] | undefined
+  /** It was given back (ruling C13). */
+  isReturned: boolean
+}
+
 /** Which entries are meant: those that fit all of what is given. */
 export type EntryFilter = {
   accountId?: string | undefined

@@ -9,7 +9,8 @@ export type Sealer = {
 }
 
 /** By this an envelope of ours is told from a provider's own `encrypted_content`. */
-const envelopePrefix = 'tw1.'
+/** How every envelope of ours begins. */
+export const envelopePrefix = 'tw1.'
 const ivBytes = 12
 const tagBytes = 16
 

@@ -9,7 +9,8 @@
  *     waiting ──deadline──▶ overdue, not spooled ──▶ withdrawn: its client is refused (withdrawals.ts)
  *
  * While anything is overdue, or withdrawn and no commit has worked since, nothing new is taken, and nobody may spend what
- * is owed (rulings C5, C13, faults F-S1).
+ * is owed (rulings C5, C13, faults F-S1). Nor is anything taken before a first commit has worked: the run before may have
+ * ended because none did.
  */
 import type { Balances } from './balances.ts'
 import type { Debit, Ledger } from './ledger.ts'
@@ -44,6 +45,8 @@ export class Settlement implements Ledger {
   #hasRestarted = false
   #isLost = false
   #isClosed = false
+  #hasCommitted = false
+  #opening: { untilMs: number; proceed(): void; fail(error: Error): void } | undefined
   #closing: { untilMs: number; proceed(): void } | undefined
 
   constructor(options: SettlementOptions) {
@@ -53,9 +56,20 @@ export class Settlement implements Ledger {
     this.#withdrawals = new Withdrawals({ spool, balances, clockMs, log, poster, onChange })
   }
 
-  /** Before the first debit. @throws what the first start of the poster throws. */
+  /**
+   * Before the first debit; `sweep` is to be called meanwhile. Resolves when a commit has written, or when none has for as
+   * long as a debit would wait: then the store is not writable until one does.
+   * @throws what the first start of the poster throws, and where the ledger is lost meanwhile.
+   */
   async open(): Promise<void> {
-    this.#use(await this.#options.startPoster(true))
+    const poster = await this.#options.startPoster(true)
+    const untilMs = this.#options.clockMs() + this.#options.settleDeadlineMs
+    const opened = new Promise<void>((proceed, fail) => {
+      this.#opening = { untilMs, proceed, fail }
+    })
+    this.#use(poster)
+    await opened
+    this.#opening = undefined
   }
 
   debit({ account, ...rest }: Debit): Promise<'posted' | 'exists' | 'spooled'> {
@@ -75,7 +89,7 @@ export class Settlement implements Ledger {
   }
 
   isWritable(): boolean {
-    return !this.#isLost && this.#hasCaughtUp()
+    return !this.#isLost && this.#hasCommitted && this.#hasCaughtUp()
   }
 
   /** Debits that are not in the ledger yet, spooled ones included, and refused ones that may have to be given back. */
@@ -97,6 +111,7 @@ export class Settlement implements Ledger {
    */
   sweep(): void {
     const nowMs = this.#options.clockMs()
+    if (this.#opening && nowMs >= this.#opening.untilMs) this.#opening.proceed()
     if (this.#closing && nowMs >= this.#closing.untilMs) this.#closing.proceed()
     this.#withdrawals.sweep(nowMs)
     const late: Waiting[] = []
@@ -111,6 +126,10 @@ export class Settlement implements Ledger {
   lose(error: Error): void {
     if (this.#isLost) return
     this.#isLost = true
+    if (this.#opening) {
+      this.#opening.fail(error)
+      return
+    }
     this.sweep()
     this.#options.onFatal(error)
   }
@@ -169,6 +188,18 @@ export class Settlement implements Ledger {
     // The outbox is among the waiting: what is sent twice is posted once.
     this.#post(Array.from([...this.#overdue.values(), ...this.#waiting.values()], ({ row }) => row))
     this.#withdrawals.resend()
+    if (!this.#hasCommitted) this.#tryCommit(poster)
+  }
+
+  /** Of nothing, but down to the disk (C13). A poster that dies over it leaves it to its successor. */
+  #tryCommit(poster: Poster): void {
+    poster.giveBack([]).then(
+      () => {
+        this.#hasCommitted = true
+        this.#opening?.proceed()
+      },
+      () => {},
+    )
   }
 
   /** Once. A second death is no accident (faults F-P15). */

@@ -9,6 +9,9 @@ const byteOrderMark = '\u00ef\u00bb\u00bf'
 
 const commentLine = /(^|[\r\n]):[^\r\n]*(?:\r\n|\n|\r|$)/g
 
+/** An end is up to four characters; so many of them may have come before. */
+const tailLength = 3
+
 /** Two line ends in a row; a `\r` that may be half of `\r\n` is not one. */
 const blankLine = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))/g
 
@@ -18,28 +21,41 @@ const blankLine = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))/g
  * upstream's host; else the frames' concatenation is the stream.
  */
 export class FrameCutter {
+  /** Only ever appended to: looking into it would copy a long event anew with every piece of it. */
   #rest = ''
-  /** How far `#rest` is known to hold no end, so that a long event is not searched again with every piece. */
-  #searched = 0
+  /** The last characters of `#rest`, in which an end may have begun. */
+  #tail = ''
+  #restHasReturn = false
   isOversize = false
   #hasBegun = false
 
   push(text: string): RawFrame[] {
     const frames: RawFrame[] = []
-    const buffer = this.#rest + text
+    const hasReturn = this.#restHasReturn || text.includes('\r')
+    const findEnd = hasReturn ? endByRule : endByLf
+    const known = this.#tail.length
     let start = 0
-    const hasReturn = buffer.includes('\r')
-    for (let from = this.#searched; ; ) {
-      const end = hasReturn ? endByRule(buffer, from) : endByLf(buffer, from)
-      if (end < 0) break
-      frames.push(this.#clean(buffer.slice(start, end), hasReturn))
+    let end = findEnd(known === 0 ? text : this.#tail + text, 0) - known
+    for (; end >= 0; end = findEnd(text, start)) {
+      const piece = text.slice(start, end)
+      frames.push(this.#clean(this.#rest === '' ? piece : this.#rest + piece, hasReturn))
+      this.#rest = ''
       start = end
-      from = end
     }
-    this.#rest = start === 0 ? buffer : buffer.slice(start)
-    this.#searched = Math.max(0, this.#rest.length - 3)
+    if (start > 0 || frames.length > 0) this.#keep(text.slice(start), hasReturn)
+    else {
+      this.#tail = (this.#tail + text).slice(-tailLength)
+      this.#rest += text
+      this.#restHasReturn = hasReturn
+    }
     if (this.#rest.length > frameBytesMax) this.isOversize = true
     return frames
+  }
+
+  #keep(rest: string, hasReturn: boolean): void {
+    this.#rest = rest
+    this.#tail = rest.slice(-tailLength)
+    this.#restHasReturn = hasReturn && rest.includes('\r')
   }
 
   /** Nothing is left of the pieces so far. */
@@ -50,8 +66,7 @@ export class FrameCutter {
   /** What is left when the upstream closes, if it is a whole event that lacks only its blank line (translation 4.1). */
   end(): RawFrame | undefined {
     const rest = this.#clean(this.#rest, true)
-    this.#rest = ''
-    this.#searched = 0
+    this.#keep('', false)
     return isWhole(dataOf(rest)?.trim()) ? `${rest.trimEnd()}\n\n` : undefined
   }
 
@@ -109,7 +124,7 @@ export function dataOf(frame: RawFrame): string | undefined {
 function fieldOf(frame: RawFrame, name: string): string | undefined {
   if (!frame.includes(`${name}:`)) return undefined
   const values: string[] = []
-  for (const line of frame.split(/\r\n|\n|\r/)) {
+  for (const line of linesOf(frame)) {
     if (!line.startsWith(`${name}:`)) continue
     values.push(line.slice(line[name.length + 1] === ' ' ? name.length + 2 : name.length + 1))
   }
@@ -138,10 +153,15 @@ export function endOfString(text: string, start: number): number {
   return text.length
 }
 
+/** By a search for one character where there is no other: an event can have megabytes. */
+function linesOf(frame: RawFrame): string[] {
+  return frame.includes('\r') ? frame.split(/\r\n|\n|\r/) : frame.split('\n')
+}
+
 /** The same frame with other data, one line; its other lines as they are. Data and frame are latin1. */
 export function withData(frame: RawFrame, data: string): RawFrame {
-  const end = /\r\n/.test(frame) ? '\r\n' : '\n'
-  const lines = frame.split(/\r\n|\n|\r/).filter((line) => line !== '' && !line.startsWith('data:'))
+  const end = frame.includes('\r\n') ? '\r\n' : '\n'
+  const lines = linesOf(frame).filter((line) => line !== '' && !line.startsWith('data:'))
   return `${[...lines, `data: ${data}`].join(end)}${end}${end}`
 }
 

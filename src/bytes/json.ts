@@ -10,9 +10,12 @@ export type RawJson = { source: string }
  * (ruling P1). Costs and thresholds: bench/json.bench.ts.
  */
 
-/** Nesting and size that a body may have; more is refused within the scan (reliability §3). */
+/**
+ * Nesting and size that a body may have; more is refused within the scan (reliability §3). So many tokens are what 100 ms of
+ * the loop allow: a body of nothing but tiny turns or calls takes some 80 ms to be checked and translated (B25).
+ */
 export const jsonDepthMax = 128
-export const jsonTokensMax = 500_000
+export const jsonTokensMax = 150_000
 /** Top-level fields; each is kept track of, and no request has a hundred. */
 export const jsonMembersMax = 10_000
 
@@ -29,6 +32,17 @@ export type JsonMember = {
   keyStart: number
   start: number
   end: number
+  /** Those of its value, where the scan was told to look into it and it is an object. */
+  members?: JsonMember[]
+}
+
+/** What a scan notes beside the outermost members, so that one is enough. */
+export type JsonLook = {
+  /** The key of the outermost object whose own members are listed too. */
+  inside?: string | undefined
+  /** A key of plain ASCII: where its value is an object or an array, at any depth, the range is added to `found`. */
+  key?: string | undefined
+  found?: { start: number; end: number }[]
 }
 
 /** Why a text is not a JSON object we take. The words are ours: a parser's message would quote the input. */
@@ -56,6 +70,7 @@ escapeBytes[0x75] = 6
 
 /** The kinds of the containers around the place a scan has come to. One for all scans: none begins within another. */
 const containers = new Uint8Array(jsonDepthMax + 1)
+const lookAtNothing: JsonLook = {}
 
 /** Up to here a run of ordinary bytes is walked; beyond, native search finds its end (a call costs about that much). */
 const walkBytes = 256
@@ -64,8 +79,9 @@ const walkBytes = 256
  * The members of the outermost object, in order, duplicates included.
  * @throws JsonError when the text is not exactly one JSON object in UTF-8 within the limits.
  */
-export function scanObject(bytes: Uint8Array, limits = requestLimits): JsonMember[] {
+export function scanObject(bytes: Uint8Array, limits = requestLimits, look = lookAtNothing): JsonMember[] {
   const { tokensMax, membersMax } = limits
+  const { inside, key: wanted = '', found } = look
   if (!isUtf8(bytes)) throw new JsonError('is not valid UTF-8')
   const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   const members: JsonMember[] = []
@@ -74,6 +90,14 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits): JsonMembe
   let key = ''
   let keyStart = 0
   let valueStart = 0
+  // The same of the object that is looked into, while the scan is in it.
+  let inner: JsonMember[] | undefined
+  let innerKey = ''
+  let innerKeyStart = 0
+  let innerStart = 0
+  // Where the value of a wanted key begins, and the depth to which the scan comes back behind it; 0: it is in none.
+  let foundStart = 0
+  let foundDepth = 0
 
   let at = skipSpace(bytes, 0)
   if (bytes[at] !== openObject) throw new JsonError('is not a JSON object')
@@ -86,6 +110,7 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits): JsonMembe
     const isObject = containers[depth] === openObject
     let byte = bytes[at]
     if (!(isFirst && byte === (isObject ? closeObject : closeArray))) {
+      let isWanted = false
       if (isObject) {
         if (byte !== quote) throw invalid()
         const start = at
@@ -94,15 +119,25 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits): JsonMembe
           if (members.length === membersMax) throw new JsonError(`has more than ${membersMax} fields in one object`)
           keyStart = start
           key = decodeKey(bytes, start + 1, at - 1)
+        } else if (depth === 2 && inner !== undefined) {
+          innerKeyStart = start
+          innerKey = decodeKey(bytes, start + 1, at - 1)
         }
+        if (found !== undefined && foundDepth === 0) isWanted = isKey(bytes, start + 1, at - 1, wanted)
         if (bytes[at] !== colon) at = skipSpace(bytes, at)
         if (bytes[at] !== colon) throw invalid()
         tokens++
         at = skipSpace(bytes, at + 1)
         byte = bytes[at]
         if (depth === 1) valueStart = at
+        else if (depth === 2) innerStart = at
       }
       if (byte === openObject || byte === openArray) {
+        if (isWanted) {
+          foundStart = at
+          foundDepth = depth
+        }
+        if (depth === 1) inner = byte === openObject && key === inside ? [] : undefined
         if (++depth > jsonDepthMax) throw new JsonError(`is nested deeper than ${jsonDepthMax} levels`)
         if (++tokens > tokensMax) throw tooMany()
         containers[depth] = byte
@@ -112,6 +147,7 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits): JsonMembe
       }
       at = byte === quote ? skipString(bytes, words, at + 1) : skipScalar(bytes, at)
       if (depth === 1) members.push({ key, keyStart, start: valueStart, end: at })
+      else if (depth === 2) inner?.push({ key: innerKey, keyStart: innerKeyStart, start: innerStart, end: at })
       at = skipSpace(bytes, at)
     }
     // Behind a value, or at the end of an empty container: a comma, or the end of one or more containers.
@@ -126,13 +162,29 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits): JsonMembe
       if (next !== (containers[depth] === openObject ? closeObject : closeArray)) throw invalid()
       depth--
       at++
+      if (depth === foundDepth && depth > 0) {
+        found?.push({ start: foundStart, end: at })
+        foundDepth = 0
+      }
       if (depth === 0) break
-      if (depth === 1) members.push({ key, keyStart, start: valueStart, end: at })
+      if (depth === 1) {
+        const member: JsonMember = { key, keyStart, start: valueStart, end: at }
+        if (inner !== undefined) member.members = inner
+        inner = undefined
+        members.push(member)
+      } else if (depth === 2) inner?.push({ key: innerKey, keyStart: innerKeyStart, start: innerStart, end: at })
       at = skipSpace(bytes, at)
     }
   }
   if (skipSpace(bytes, at) !== bytes.length) throw invalid()
   return members
+}
+
+/** Whether a key is written as exactly these characters. One with escapes is not, whatever it means. */
+function isKey(bytes: Uint8Array, start: number, end: number, wanted: string): boolean {
+  if (end - start !== wanted.length) return false
+  for (let i = 0; i < wanted.length; i++) if (bytes[start + i] !== wanted.charCodeAt(i)) return false
+  return true
 }
 
 function skipSpace(bytes: Uint8Array, index: number): number {

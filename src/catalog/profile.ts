@@ -39,7 +39,7 @@ export type Profile = {
   toolChoice: ReadonlySet<'auto' | 'none' | 'required' | 'named'>
   toolIdStyle: 'free' | 're64' | 'len40' | 'alnum9' | 'fn_index'
   toolNameMax: number
-  /** chat: how many stop sequences it takes; the rest is enforced by us. */
+  /** chat, messages: how many stop sequences it takes; the rest is enforced by us. */
   maxStops: number
   operatorInPlace: 'any' | 'first_only' | 'message_rule'
   /** False: `developer` is sent as `system`. */
@@ -72,6 +72,8 @@ export type Profile = {
   costlyBetas: readonly string[]
   /** Parts of a 400's text that tell of the provider account's own trouble, e.g. an empty balance (ruling U2). */
   accountFaults: readonly string[]
+  /** Parts of a 5xx's text that tell of a fault of the request, e.g. an image for a model of text (ruling U8). */
+  requestFaults: readonly string[]
   /** Ask for a stream even when the client wants JSON, and fold it. */
   preferStream: boolean
 }

@@ -77,6 +77,7 @@ const plainest: Profile = {
   storedFiles: 'pass',
   costlyBetas: ['context-1m-*'],
   accountFaults: [],
+  requestFaults: [],
   preferStream: false,
 }
 
@@ -166,6 +167,9 @@ const anthropic: ProfileSetting = {
 /** It would fetch what a client names from inside the operator's network (B13). */
 const selfHosted: ProfileSetting = { remoteMedia: 'refuse' }
 
+/** What model servers on one's own machines take of a reasoning wish, each in the words of the wire. */
+const switchable: Profile['reasoning'] = { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true }
+
 /** Model servers speak all three wires but hand the turns to a template, which wants its system text first. */
 const modelServer: ProfileSetting = {
   maxField: 'max_tokens',
@@ -180,6 +184,9 @@ const modelServer: ProfileSetting = {
   hiddenReasoning: 'never',
   ...selfHosted,
 }
+
+/** What llama.cpp says, with status 500, of an image or a recording for a model of text. */
+const unsupportedInput = ['input is not supported']
 
 /** The built-in simulator takes everything its wire knows, so that every translation can be tried on it. */
 const simulated: ProfileSetting = {
@@ -325,15 +332,53 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
     },
   },
 
+  // Measured with 0.32 (docs/servers.md). Arguments are held to a tool's schema only where `strict` says so.
   vllm: {
-    chat: modelServer,
-    messages: { maxStops: Number.POSITIVE_INFINITY, autoCache: 'off', hiddenReasoning: 'never', ...selfHosted },
-    responses: { accepts: new Set(['verbosity']), hiddenReasoning: 'never', ...selfHosted },
+    chat: { ...modelServer, accepts: new Set(['top_k', 'strict']), maxStops: 4, reasoning: switchable },
+    messages: {
+      maxStops: 4,
+      reasoning: { ...switchable, style: 'budget' },
+      autoCache: 'off',
+      hiddenReasoning: 'never',
+      ...selfHosted,
+    },
+    responses: {
+      accepts: new Set(['verbosity', 'strict']),
+      reasoning: switchable,
+      hiddenReasoning: 'never',
+      ...selfHosted,
+    },
   },
-  // It continues a trailing assistant turn, and reads a named tool choice as `required`.
+  // Measured with 0.7 (docs/servers.md). On chat it continues a trailing assistant turn, and does not know a named choice.
   'llama-cpp': {
-    chat: { ...modelServer, toolChoice: new Set(['auto', 'none', 'required']), prefill: 'native' },
-    messages: { autoCache: 'off', hiddenReasoning: 'never', ...selfHosted },
+    chat: {
+      ...modelServer,
+      accepts: new Set(['top_k', 'strict']),
+      reasoning: switchable,
+      toolChoice: new Set(['auto', 'none', 'required']),
+      prefill: 'native',
+      requestFaults: unsupportedInput,
+    },
+    messages: {
+      // A named one is read as `any`, and `none` is not read.
+      toolChoice: new Set(['auto', 'required']),
+      // `output_config` is ignored.
+      shape: 'none',
+      autoCache: 'off',
+      hiddenReasoning: 'never',
+      requestFaults: unsupportedInput,
+      ...selfHosted,
+    },
+    responses: {
+      reasoning: switchable,
+      toolChoice: new Set(['auto', 'none', 'required']),
+      // `text.format` is ignored.
+      shape: 'none',
+      developerRole: false,
+      hiddenReasoning: 'never',
+      requestFaults: unsupportedInput,
+      ...selfHosted,
+    },
   },
   // It ignores `tool_choice` altogether.
   ollama: {

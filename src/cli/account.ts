@@ -9,8 +9,8 @@ export function addAccountCommands(program: Command): void {
   account
     .command('create <name>')
     .description('make an account')
-    .option('--credit <credits>', 'credit it starts with, such as 12.5', readFirstCredits, 0n)
-    .action(async (name: string, { credit }: { credit: bigint }, command: Command) => {
+    .option('--credit <credits>', 'credit it starts with, such as 12.5; else none', readFirstCredits)
+    .action(async (name: string, { credit = 0n }: { credit?: bigint }, command: Command) => {
       show(command, await withStore(command, (books) => books.createAccount(name, credit), { create: true }))
     })
   account

@@ -8,9 +8,11 @@ import pkg from '../../package.json' with { type: 'json' }
 import { addAccountCommands } from './account.ts'
 import { addConfigCommands } from './config.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
+import { addExplainCommand } from './explain.ts'
 import { addKeyCommands } from './key.ts'
 import { addLedgerCommands } from './ledger.ts'
 import { addSetupCommand } from './setup/setup.ts'
+import { addUpstreamsCommand } from './upstreams.ts'
 
 const program = new Command('triwire')
   .description(
@@ -31,7 +33,7 @@ program
   .command('serve')
   .description('run the gateway')
   .option('--listen <address>', 'host:port of the public listener')
-  .option('--admin-listen <address>', 'host:port of health, readiness and metrics')
+  .option('--admin-listen <address>', 'host:port of health, readiness and what operators ask')
   .action(async (_options, command: Command) => {
     const { config, store, listen, adminListen } = command.optsWithGlobals()
     const { serve } = await import('../process/main.ts')
@@ -45,6 +47,8 @@ addLedgerCommands(program)
 addConfigCommands(program)
 addSetupCommand(program)
 addDoctorCommand(program)
+addExplainCommand(program)
+addUpstreamsCommand(program)
 program
   .command('simulator')
   .description('run the simulated upstream on all three wires')

@@ -47,12 +47,16 @@ type SchemaNode = {
 function knownKeys(path: Path): string[] {
   let node: SchemaNode | undefined = jsonSchema()
   for (const step of path) {
-    node = mapOf(node)
-    node = typeof step === 'number' ? node?.items : (node?.properties?.[String(step)] ?? node?.additionalProperties)
+    if (typeof step === 'number') node = branchOf(node, 'items')?.items
+    else {
+      const map: SchemaNode | undefined = branchOf(node, 'properties')
+      node = map?.properties?.[String(step)] ?? map?.additionalProperties
+    }
   }
-  return Object.keys(mapOf(node)?.properties ?? {})
+  return Object.keys(branchOf(node, 'properties')?.properties ?? {})
 }
 
-function mapOf(node: SchemaNode | undefined): SchemaNode | undefined {
-  return node?.anyOf?.find((branch) => branch.properties) ?? node
+/** Of several forms the one that is a list, or a map with keys of its own. */
+function branchOf(node: SchemaNode | undefined, kind: 'items' | 'properties'): SchemaNode | undefined {
+  return node?.anyOf?.find((branch) => branch[kind]) ?? node
 }

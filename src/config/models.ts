@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../bytes/json.ts'
 import { type Model, type Prices, type Route, type WireName, wireNames } from '../catalog/model.ts'
+import type { Profile } from '../catalog/profile.ts'
 import { findProfileMistake, type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
 import { snakeCase } from './document.ts'
 import type { ModelEntry, ProfileMap, RouteEntry } from './schema.ts'
@@ -24,11 +25,18 @@ export function readModel(entry: ModelEntry): Model {
 
 /** In the order of their priorities. What a route does not say of itself the model says for all. */
 function readRoutes(entry: ModelEntry): Route[] {
-  const common = resolveProfile(entry.wire, readProfile(entry.profile))
+  /** Those who are set up alike share one profile: by that a request is made once for all of them. */
+  const profiles = new Map<string, Profile>()
+  const profileOf = (setting: string | ProfileMap | undefined): Profile => {
+    const text = JSON.stringify(setting ?? null)
+    const profile = profiles.get(text) ?? resolveProfile(entry.wire, readProfile(setting))
+    profiles.set(text, profile)
+    return profile
+  }
   const listed = typeof entry.upstream === 'string' ? [entry.upstream] : entry.upstream
   const routes = listed.map((item): Route => {
     const route: RouteEntry = typeof item === 'string' ? { name: item, priority: 1, weight: 1, headers: {} } : item
-    const profile = route.profile === undefined ? common : resolveProfile(entry.wire, readProfile(route.profile))
+    const profile = profileOf(route.profile ?? entry.profile)
     return {
       upstream: route.name,
       priority: route.priority,
@@ -75,8 +83,8 @@ export function hashPrices(prices: Prices): string {
 }
 
 /**
- * What only shows across keys: ids given twice, upstreams that are not there, profiles of another wire. Reads the file
- * as it is written, so that these are told together with what the schema finds.
+ * What only shows across keys: ids given twice, upstreams that are not there or twice, profiles of another wire. Reads
+ * the file as it is written, so that these are told together with what the schema finds.
  */
 export function* modelMistakes(raw: unknown): Mistakes {
   const { catalog, upstreams } = raw as { catalog?: { models?: unknown }; upstreams?: object }
@@ -86,7 +94,7 @@ export function* modelMistakes(raw: unknown): Mistakes {
   const seen = new Map<unknown, number>()
   for (const [index, model] of models.entries()) {
     const path = ['catalog', 'models', index]
-    const { id, upstream, wire, profile } = (model ?? {}) as Record<string, unknown>
+    const { id, upstream, upstream_model: upstreamName, wire, profile } = (model ?? {}) as Record<string, unknown>
     const isWire = wireNames.includes(wire as WireName)
     const first = seen.get(id)
     if (typeof id === 'string' && first !== undefined) {
@@ -96,6 +104,7 @@ export function* modelMistakes(raw: unknown): Mistakes {
     if (typeof upstream === 'string') yield* upstreamMistakes(upstream, names, [...path, 'upstream'])
     if (isWire) yield* profileMistakes(wire as WireName, profile, [...path, 'profile'])
     if (!Array.isArray(upstream)) continue
+    yield* repeatedRoutes(upstream, upstreamName ?? id, [...path, 'upstream'])
     for (const [place, route] of upstream.entries()) {
       const at = [...path, 'upstream', place]
       if (typeof route === 'string') yield* upstreamMistakes(route, names, at)
@@ -112,6 +121,21 @@ function* upstreamMistakes(name: string, names: readonly string[], path: Propert
   if (names.includes(name)) return
   const known = names.length > 0 ? `: ${names.join(', ')}` : '; there is none yet'
   yield { path, message: `must name an entry of upstreams${known}` }
+}
+
+/** An account that is in the pool twice would be asked again as if it were another (ruling U1). */
+function* repeatedRoutes(routes: readonly unknown[], upstreamName: unknown, path: PropertyKey[]): Mistakes {
+  const seen = new Map<string, number>()
+  for (const [place, route] of routes.entries()) {
+    const { name, upstream_model: own = upstreamName } = asObject(route) ?? { name: route }
+    const served = JSON.stringify([name, own])
+    const first = seen.get(served)
+    if (first === undefined) seen.set(served, place)
+    else {
+      const message = `is listed already, as upstream[${first}]; name it once, or give each its own \`upstream_model\``
+      yield { path: [...path, place, ...(name === route ? [] : ['name'])], message }
+    }
+  }
 }
 
 function* profileMistakes(wire: WireName, profile: unknown, path: PropertyKey[]): Mistakes {

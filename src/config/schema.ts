@@ -145,6 +145,9 @@ export const profileMap = z
     account_faults: z
       .array(filled('must be a part of the text'))
       .describe("Parts of a 400's text that tell of the provider account's own trouble."),
+    request_faults: z
+      .array(filled('must be a part of the text'))
+      .describe("Parts of a 5xx's text that tell of a fault of the request, which is then a 400."),
     prefer_stream: flag.describe('Ask for a stream even where the client wants JSON.'),
   })
   .partial()

@@ -5,6 +5,13 @@ import { createMeter, type Meter } from '../inference/meter.ts'
 import type { Translator } from '../wires/wire.ts'
 
 /**
+ * The most that a translated answer may become, in characters and in blocks: both its form as JSON and the events that
+ * repeat it at the end of a stream are kept whole, so that an endless one would take all memory (B10, ruling R18).
+ */
+const charactersMax = 32 * 1_048_576
+const blocksMax = 10_000
+
+/**
  * What both forms of a translated answer need of their request. It lives as long as the stream, so it holds neither the
  * body nor anything that does: a stream that keeps a request of a megabyte costs more than all else it needs.
  */
@@ -20,6 +27,8 @@ export type AnswerRun = {
   readonly meter: Meter
   /** The model has come to its end, or failed: nothing more is to be learned. */
   readonly isSpent: boolean
+  /** It is more than is kept of an answer: to be given up. */
+  readonly isTooLong: boolean
   /** Events behind the filters. Signs of life are left out: what a client hears of silence is the delivery's (ruling U4). */
   take(events: Iterable<AnswerEvent>): AnswerEvent[]
   /** Nobody is shown any more: what the model still says counts for its figures only. */
@@ -32,6 +41,7 @@ export function startRun(plan: AnswerPlan): AnswerRun {
   const meter = createMeter()
   const filters = composeFilters({ ...plan.filters, profile: plan.profile })
   let isSpent = false
+  let blocks = 0
   /** Counted when the answer was over for its client, before the model had come to its end. */
   let shownTokens: number | undefined
   return {
@@ -39,10 +49,14 @@ export function startRun(plan: AnswerPlan): AnswerRun {
     get isSpent() {
       return isSpent
     },
+    get isTooLong() {
+      return blocks > blocksMax || meter.characters() > charactersMax
+    },
     take(events) {
       const shown: AnswerEvent[] = []
       for (const event of events) {
         meter.push(event)
+        if (event.type === 'block_start') blocks++
         isSpent ||= event.type === 'finish' || event.type === 'fail'
         // A stop sequence of ours has ended the answer: what the model still says is not part of it (ruling T15).
         if (shownTokens !== undefined || event.type === 'alive') continue

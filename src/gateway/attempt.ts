@@ -5,6 +5,7 @@ import type { Flight, ResponseHeaders, TransportFault, UpstreamListener, Upstrea
 import type { Failure } from '../upstream/verdict.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { Exchange } from './exchange.ts'
+import type { Flow, Held } from './flow.ts'
 import type { Ticking } from './gateway.ts'
 import { Pace } from './pace.ts'
 
@@ -34,6 +35,7 @@ export type AttemptParts = {
   target: Target
   exchange: Exchange
   timeouts: AttemptTimeouts
+  flow: Flow
   /** Unix milliseconds, for dates that an upstream names. */
   nowMs: () => number
   /** Monotonic. */
@@ -67,11 +69,12 @@ const moves: Record<State, readonly State[]> = {
  * One try at one upstream account: head, bytes, and then an end or a fault. Its silences are counted from its own start.
  * It knows no client and no bill: what it hears it reads in the model's wire and tells its listener.
  */
-export class Attempt implements UpstreamListener, Ticking {
+export class Attempt implements UpstreamListener, Ticking, Held {
   readonly target: Target
   readonly #upstreams: Upstreams
   #exchange: Exchange | undefined
   readonly #timeouts: AttemptTimeouts
+  readonly #flow: Flow
   readonly #nowMs: () => number
   readonly #clockMs: () => number
   #listener: AttemptListener | undefined
@@ -89,6 +92,10 @@ export class Attempt implements UpstreamListener, Ticking {
   #lastEventMs: number
   #lastEvents = 0
   #isPaused = false
+  /** It brought more than its share, as of a turn of the ticker. */
+  #isHeldBack = false
+  #broughtBytes = 0
+  #turn: number
   #lingersSinceMs = 0
   readonly #pace: Pace
 
@@ -97,6 +104,8 @@ export class Attempt implements UpstreamListener, Ticking {
     this.#upstreams = parts.upstreams
     this.#exchange = parts.exchange
     this.#timeouts = parts.timeouts
+    this.#flow = parts.flow
+    this.#turn = parts.flow.turn
     this.#nowMs = parts.nowMs
     this.#clockMs = parts.clockMs
     this.#listener = listener
@@ -122,6 +131,11 @@ export class Attempt implements UpstreamListener, Ticking {
   /** When the head of an answer came, by the monotonic clock. */
   get headMs(): number | undefined {
     return this.#headMs
+  }
+
+  /** What the upstream answered; 0 before its head came. */
+  get status(): number {
+    return this.#status
   }
 
   /** The upstream has answered with a status that is none, and is still saying why. */
@@ -168,7 +182,27 @@ export class Attempt implements UpstreamListener, Ticking {
     this.#lastByteMs = this.#clockMs()
     this.#lastEventMs = this.#lastByteMs
     this.#pace.skip(this.#lastByteMs)
-    this.#flight?.resume()
+    if (!this.#isHeldBack) this.#flight?.resume()
+  }
+
+  /** A stream that brought too much goes on when its turns have made up for it. */
+  letOn(): boolean {
+    if (this.#flight && this.#overdrawn() > 0) return false
+    this.#isHeldBack = false
+    this.#contain(() => {
+      if (!this.#isPaused) this.#flight?.resume()
+    })
+    return true
+  }
+
+  /** What it brought beyond its share up to this turn, in bytes. */
+  #overdrawn(): number {
+    const { turn, share } = this.#flow
+    if (turn === this.#turn) return this.#broughtBytes - share
+    // A turn in which nothing came saves nothing up.
+    this.#broughtBytes = Math.max(0, this.#broughtBytes - (turn - this.#turn) * share)
+    this.#turn = turn
+    return this.#broughtBytes - share
   }
 
   /** How its time was spent. */
@@ -221,6 +255,7 @@ export class Attempt implements UpstreamListener, Ticking {
   #takeData(chunk: Buffer): void {
     if (this.#state === 'lingering' || this.#state === 'over') return
     this.#lastByteMs = this.#clockMs()
+    if (this.#relay ?? this.#fold) this.#noteShare(chunk.length)
     if (this.#relay) {
       this.#tell(this.#relay, this.#relay.push(chunk))
       return
@@ -232,6 +267,16 @@ export class Attempt implements UpstreamListener, Ticking {
       if (this.#bytes > refusalBytesMax) this.#refuse()
     } else if (this.#bytes > wholeBytesMax) this.#fail(broken, 'upstream_oversize')
     else this.#chunks.push(chunk)
+  }
+
+  /** A stream that brings more than its share waits (B10). */
+  #noteShare(bytes: number): void {
+    const isOver = this.#overdrawn() + bytes > 0
+    this.#broughtBytes += bytes
+    if (!isOver || this.#isHeldBack || !this.#flight) return
+    this.#isHeldBack = true
+    this.#flight.pause()
+    this.#flow.hold(this)
   }
 
   #pushFold(fold: StreamFold, chunk: Buffer): void {
@@ -340,6 +385,7 @@ export class Attempt implements UpstreamListener, Ticking {
     const flight = this.#flight
     this.#letGo(flight ? 'lingering' : 'over')
     this.#lingersSinceMs = this.#clockMs()
+    this.#isPaused = false
     flight?.resume()
   }
 

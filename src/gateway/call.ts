@@ -1,4 +1,5 @@
 import type { WireName } from '../catalog/model.ts'
+import type { BodyShare } from './bodies.ts'
 
 /**
  * A client's request and its answer as the walks see them: no socket, no HTTP module. `http/` makes one per request.
@@ -14,11 +15,11 @@ export interface Call {
   /** Value of a request header by its lower-case name; repeated ones joined by a comma. */
   header(name: string): string | undefined
   /**
-   * The whole body, counted while it is read.
-   * @throws GatewayError 413, 400 for a content encoding or framing fault, 408 for a body that does not come.
+   * The whole body, counted while it is read, and taken from the share that the request has of all.
+   * @throws GatewayError 429 where there is no room for it, 413, 400 for a content encoding or framing fault, 408 for a body that does not come.
    * @throws ClientGone when the client leaves before the body is whole.
    */
-  readBody(): Promise<Buffer>
+  readBody(share: BodyShare): Promise<Buffer>
   /** One whole answer. */
   reply(status: number, contentType: string, body: string | Uint8Array): void
   /** The head of an event stream, status 200. It goes out with the first write. */

@@ -1,3 +1,4 @@
+import { failureTexts, GatewayError } from '../errors.ts'
 import { checkConversation } from '../wires/requests/checks.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import { readSessionId } from '../wires/requests/conversation-key.ts'
@@ -8,15 +9,28 @@ import type { Gateway } from './gateway.ts'
 import { identify } from './identify.ts'
 import type { CallRecord } from './record.ts'
 
-/** The token counter: never billed, not counted against the window, nothing sent to a model (spec 4.2, ruling R1). */
+/** The token counter: makes way for all that pays (ruling R18), never billed, not counted against the window, nothing sent to a model (spec 4.2, ruling R1). */
 export async function countTokens(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
   const identified = identify(gateway, call, record)
-  if (identified instanceof Promise) await identified
-  const body = new ClientBody(await call.readBody())
+  const { account } = identified instanceof Promise ? await identified : identified
+  if (gateway.isStrained() || gateway.isShedding()) throw makeWay()
+  using place = gateway.counting.enter(account.id)
+  if (place === undefined) throw makeWay()
+  using share = gateway.bodies.enter(account.id)
+  const bytes = await call.readBody(share)
+  if (!gateway.counting.mayCount(bytes.length)) throw makeWay()
+  const turn = gateway.turns.take(account.id, bytes.length)
+  if (turn !== undefined) await turn
+  const body = new ClientBody(bytes)
   findModel(gateway.snapshots.current.config, body, record)
   readSessionId((name) => call.header(name))
   const wire = wires[call.wire]
   checkConversation(wire, body)
   const inputTokens = wire.counter!.countTokens(JSON.parse(body.text()))
   call.reply(200, 'application/json', JSON.stringify({ input_tokens: inputTokens }))
+}
+
+/** Not the rate window's refusal: that does not know of the counter (spec 4.2). */
+function makeWay(): GatewayError {
+  return new GatewayError('rate_limit_exceeded', failureTexts.counterFull, { retryAfterSeconds: 1 })
 }

@@ -9,15 +9,19 @@ import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
+import type { BodyShare } from './bodies.ts'
 import type { Call, CallListener } from './call.ts'
 import type { Exchange } from './exchange.ts'
 import { type Failed, Failover } from './failover.ts'
-import type { Gateway, Ticking } from './gateway.ts'
+import type { Gateway, Recorded, Ticking } from './gateway.ts'
 import { type Reading, stopReadMs, tellsLate, withoutLaterOutput } from './read-on.ts'
-import type { CallRecord } from './record.ts'
+import type { CallRecord, Try } from './record.ts'
 import { refuse } from './refuse.ts'
 import { type Bill, debitOf, type Evidence, weigh } from './settle.ts'
 import type { Snapshot } from './snapshot.ts'
+
+/** So much of a stream may wait for something to see, in characters (reliability §3). */
+const unseenMax = 262_144
 
 /** A stream's head goes out by now at the latest, if the upstream lives (translation 4.1). */
 const commitMs = 10_000
@@ -64,6 +68,8 @@ export type DeliveryParts = {
   affinity: string | undefined
   /** Gives the hold back; called once. */
   release: () => void
+  /** The room that its body has, until it is let go. */
+  share: BodyShare
 }
 
 /**
@@ -72,12 +78,14 @@ export type DeliveryParts = {
  * §1.1). Every way in is contained, the client's and the ticker's here, the upstream's in the attempt: a bug ends this
  * request and no other (faults F-P7).
  */
-export class Delivery implements AttemptListener, CallListener, Ticking {
+export class Delivery implements AttemptListener, CallListener, Ticking, Recorded {
   readonly #parts: DeliveryParts
   readonly #record: CallRecord
   #state: State = 'held'
   readonly #failover: Failover
   #attempt: Attempt | undefined
+  /** What the record has of the attempt. */
+  #tried: Try | undefined
   #exchange: Exchange
   #exchangeFor: Asking['exchangeFor']
   /** No other attempt can follow: the request was let go. */
@@ -105,6 +113,11 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     this.#startedMs = parts.gateway.clockMs()
   }
 
+  /** For whoever asks how far the request is. */
+  get record(): Readonly<CallRecord> {
+    return this.#record
+  }
+
   /** Resolves when the request is over and settled. @throws GatewayError when nothing of an answer was shown. */
   run(): Promise<void> {
     const { gateway, call } = this.#parts
@@ -124,26 +137,50 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   #try(choice: Choice | undefined): boolean {
     if (choice === undefined) return false
     const { gateway, snapshot } = this.#parts
-    const { target, why } = choice
+    const { target } = choice
     const exchange = this.#adapt(choice)
+    this.#failover.enter()
     this.#exchange = exchange
     this.#relay = undefined
     this.#unseen = ''
-    this.#record.attempts = this.#failover.attempts
-    this.#record.upstream = target.upstream.name
-    this.#record.upstreamAccount = target.account?.name
-    this.#record.why = why
+    this.#beginTry(choice)
     const { upstreams, config } = snapshot
-    const { nowMs, clockMs } = gateway
-    this.#attempt = new Attempt({ upstreams, target, exchange, timeouts: config.timeouts, nowMs, clockMs }, this)
+    const { nowMs, clockMs, flow } = gateway
+    this.#attempt = new Attempt({ upstreams, target, exchange, timeouts: config.timeouts, flow, nowMs, clockMs }, this)
     this.#attempt.start()
     return true
   }
 
+  #beginTry({ target, why }: Choice): void {
+    const record = this.#record
+    const [upstream, account] = [target.upstream.name, target.account?.name]
+    record.attempts = this.#failover.attempts
+    record.upstream = upstream
+    record.upstreamAccount = account
+    record.why = why
+    const startedMs = this.#parts.gateway.clockMs()
+    this.#tried = { upstream, account, why, startedMs, endMs: undefined, status: undefined, cause: undefined }
+    if (record.tries) record.tries.push(this.#tried)
+    else record.tries = [this.#tried]
+  }
+
+  /** The first end of an attempt is its end. @param cause what it failed of, if it did */
+  #endTry(cause: string | undefined): void {
+    const tried = this.#tried
+    if (tried === undefined || tried.endMs !== undefined) return
+    tried.endMs = this.#parts.gateway.clockMs()
+    tried.status = this.#attempt!.status || undefined
+    tried.cause = cause
+  }
+
   /** The request as the target takes it: in its profile, and without what its account cannot open (ruling U13). */
   #adapt({ target, isHome }: Choice): Exchange {
-    const isOther = this.#exchangeFor && target.model.profile !== this.#exchange.profile
-    const exchange = isOther ? this.#exchangeFor!(target.model) : this.#exchange
+    let exchange = this.#exchange
+    if (this.#exchangeFor && target.model.profile !== exchange.profile) {
+      exchange = this.#exchangeFor(target.model)
+      if (exchange.losses.length > 0) this.#record.losses = exchange.losses
+      else delete this.#record.losses
+    }
     if (!isHome) this.#unseal(exchange)
     return exchange
   }
@@ -164,6 +201,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     this.#isForgotten = true
     this.#exchangeFor = undefined
     this.#exchange.forget()
+    this.#parts.share.release()
   }
 
   onPiece(relay: StreamRelay, text: string): void {
@@ -203,6 +241,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   /** What an attempt died of: another one follows while the client has seen nothing, or it is told (ruling U1). */
   #takeFailure(failure: Failure): void {
     const verdict = this.#failover.failed(failure)
+    this.#endTry(verdict.alarm ?? failure.cause)
     if (this.#state !== 'held' || this.#reading) this.#fail(failure, verdict)
     else if (!this.#tryAgain(failure, verdict)) this.#refuse(this.#failover.told)
   }
@@ -231,7 +270,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
         this.#failover.skip()
       }
     }
-    if (refusal && this.#attempt === undefined) throw refusal
+    // Who takes it and is left alone for now will be asked again: then that is what is told (ruling U2).
+    if (refusal && this.#failover.isPassedOverByAll) throw refusal
     return false
   }
 
@@ -328,8 +368,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     if (this.#isGone()) return
     const relay = this.#relay!
     if (this.#state === 'held' && isVisible) this.#open(relay, text)
-    else if (this.#state === 'held') this.#unseen += text
-    else if (text !== '') this.#write(relay, text)
+    else if (this.#state === 'held') {
+      this.#unseen += text
+      if (this.#unseen.length > unseenMax) this.#open(relay, '')
+    } else if (text !== '') this.#write(relay, text)
   }
 
   /** The commit: from here on the status stands. */
@@ -462,6 +504,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     const error = refuse({ snapshot, model, exchange: this.#exchange }, target, failure, verdict)
     const outcome = outcomeOfCause.get(cause)
     this.#record.cause = verdict.alarm ?? cause
+    this.#endTry(this.#record.cause)
     this.#record.code = error.code
     // A refusal costs nothing, whether or not somebody is left to hear it (ruling C4).
     if (this.#reading) this.#over()
@@ -532,6 +575,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   #settle(evidence: Evidence, ending: Ending, bug?: Error): void {
     const { gateway, call, key, model } = this.#parts
     const wasOpen = this.#state === 'open'
+    this.#endTry(undefined)
     const bill = weigh(evidence, this.#exchange, model)
     const show = ending(bill.usage)
     const { target } = this.#attempt!
@@ -541,7 +585,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     this.#move('settling')
     this.#note(bill)
     posted.then(
-      () => {
+      (how) => {
+        this.#record.settled = how === 'spooled' ? how : 'posted'
         try {
           show()
           this.#over(bug)
@@ -556,6 +601,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
         this.#record.cause = 'ledger_unsettled'
         this.#record.outcome = 'internal_error'
         this.#record.costNanos = undefined
+        this.#record.settled = 'refused'
         if (wasOpen) call.destroy()
         this.#over(wasOpen ? undefined : error)
       },
@@ -567,6 +613,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
     record.usage = usage
     record.usageSource = usageSource
     record.costNanos = amountNanos
+    record.prices = this.#parts.model.prices
+    record.priceVersion = this.#parts.model.priceVersion
+    record.settled = 'waiting'
     record.outcome = outcome
     if (flags.length > 0) record.flags = flags
   }
@@ -575,12 +624,14 @@ export class Delivery implements AttemptListener, CallListener, Ticking {
   #over(error?: Error): void {
     const { gateway, call, key, release } = this.#parts
     this.#move('over')
+    this.#endTry(undefined)
     if (this.#reading) gateway.readers.leave(key.account.id)
     this.#reading = undefined
     gateway.deliveries.delete(this)
     call.listener = undefined
     try {
       this.#failover.left()
+      this.#parts.share.release()
       release()
       if (this.#attempt?.isLingering) gateway.lingering.add(this.#attempt)
       else this.#attempt?.abandon()

@@ -21,8 +21,13 @@ export class Failover {
   readonly #search: { -readonly [Name in keyof Search]: Search[Name] }
   #attempts = 0
   #choice: Choice | undefined
+  /** The choice is a second attempt in the sense of the budget. */
+  #isRetry = false
+  #passedOver = 0
   #stay: Stay | undefined
   #worst: Failed | undefined
+  /** As it was before the last failure. */
+  #worstBefore: Failed | undefined
   /** One reused connection was closed as it was written to: once is chance. */
   #hasRaced = false
 
@@ -38,17 +43,24 @@ export class Failover {
 
   /** Another attempt could follow the one under way. */
   get hasMore(): boolean {
-    return this.#attempts < attemptsMax && this.#pool.sizeOf(this.#model) > this.#attempts
+    return this.#attempts < attemptsMax && this.#pool.sizeOf(this.#model) > this.#search.tried.length + 1
   }
 
-  /** Where the next attempt goes, which is entered by this; undefined where nobody is left to ask, or may be asked. */
+  /** Where the next attempt goes, once it is entered; undefined where nobody is left to ask, or may be asked. */
   next(): Choice | undefined {
     if (this.#attempts >= attemptsMax) return undefined
     this.#search.isLast = this.#attempts === attemptsMax - 1
     const choice = this.#pool.choose(this.#model, this.#search)
     if (choice === undefined || (this.#attempts > 0 && !this.#pool.mayRetry(choice.target))) return undefined
-    this.#enter(choice, this.#attempts > 0)
+    this.#choice = choice
+    this.#isRetry = this.#attempts > 0
     return choice
+  }
+
+  /** The attempt begins. */
+  enter(): void {
+    this.#attempts++
+    this.#stay = this.#pool.enter(this.#choice!, this.#search, this.#isRetry)
   }
 
   /** The same target may be asked once more, for a failure that was not its own. */
@@ -56,17 +68,25 @@ export class Failover {
     return this.#attempts < attemptsMax
   }
 
-  /** It is asked once more. No retry in the sense of the budget: nothing has worked for the first attempt. */
+  /**
+   * It is asked once more. No retry in the sense of the budget: nothing has worked for the first attempt. What that failed
+   * of is mended by this one, and no news for the client.
+   */
   again(): Choice {
-    this.#enter(this.#choice!, false)
+    this.#worst = this.#worstBefore
+    this.#isRetry = false
     return this.#choice!
   }
 
-  /** The target cannot be asked for this request: the attempt came to nothing. */
+  /** The target cannot be asked for this request: it is passed over. */
   skip(): void {
-    this.#stay?.left()
     this.#search.tried = [...this.#search.tried, this.#choice!.target]
-    this.#attempts--
+    this.#passedOver++
+  }
+
+  /** Nobody who is on takes this request, now or later. */
+  get isPassedOverByAll(): boolean {
+    return this.#passedOver >= this.#pool.sizeOf(this.#model)
   }
 
   /** An answer is on its way. @param isUnsealed it was sent without its sealed history */
@@ -79,7 +99,7 @@ export class Failover {
     const { target } = this.#choice!
     const verdict = judge(failure, target.model)
     // A refusal that is the request's own fault comes from an account that works.
-    if (verdict.tell === 'rejected') this.#stay?.succeeded(false)
+    if (verdict.tell === 'rejected') this.#stay?.refused()
     else this.#stay?.failed(verdict, verdict.alarm ?? failure.cause, failure.retryAfterSeconds)
     const isRaceAgain = verdict.elsewhere === 'any' && this.#hasRaced
     this.#hasRaced ||= verdict.elsewhere === 'any'
@@ -108,14 +128,9 @@ export class Failover {
     return { failure, verdict: judge(failure, this.#model), target: undefined }
   }
 
-  #enter(choice: Choice, isRetry: boolean): void {
-    this.#attempts++
-    this.#choice = choice
-    this.#stay = this.#pool.enter(choice, this.#search, isRetry)
-  }
-
   #remember(failed: Failed): void {
     const known = this.#worst
+    this.#worstBefore = known
     const isWorse =
       known === undefined || tellOrder.indexOf(failed.verdict.tell) <= tellOrder.indexOf(known.verdict.tell)
     if (isWorse) this.#worst = failed

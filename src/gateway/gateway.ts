@@ -3,8 +3,13 @@ import type { Admission } from '../accounts/admission.ts'
 import type { Ledger } from '../accounts/ledger.ts'
 import type { Throttle } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'
+import type { Bodies } from './bodies.ts'
+import type { Counting } from './counting.ts'
+import type { Flow } from './flow.ts'
 import type { Readers } from './readers.ts'
+import type { CallRecord } from './record.ts'
 import type { Snapshots } from './snapshot.ts'
+import type { Turns } from './turns.ts'
 
 /** Every part that a walk needs; main builds it. */
 export type Gateway = {
@@ -19,11 +24,21 @@ export type Gateway = {
   /** Monotonic milliseconds; for deadlines. */
   clockMs(): number
   /** Requests between upstream and client; the ticker asks each what its deadlines say. */
-  deliveries: Set<Ticking & Ending>
+  deliveries: Set<Ticking & Ending & Recorded>
   /** Attempts that brought a whole answer and whose upstream has not closed; the ticker hangs up in the end. */
   lingering: Set<Ticking & { readonly isLingering: boolean }>
   /** Requests that are over for their client and read on for their usage (rulings C4, C12). */
   readers: Readers
+  /** What request bodies are held, and how much more there is room for (ruling R18). */
+  bodies: Bodies
+  /** Who may count tokens. */
+  counting: Counting
+  /** True while the loop is late enough to be felt: what does not pay makes way (ruling R18). */
+  isStrained(): boolean
+  /** How the work on streams is shared out. */
+  flow: Flow
+  /** Who begins when all cannot. */
+  turns: Turns
   /** True while new inference is turned away to keep what runs alive (reliability §7). */
   isShedding(): boolean
   sealer: Sealer
@@ -45,8 +60,14 @@ export interface Ending {
   shutDown(): void
 }
 
+/** What tells how far it is. */
+export interface Recorded {
+  readonly record: Readonly<CallRecord>
+}
+
 /** Lets everything that is under way look at its deadlines. @param nowMs monotonic. */
-export function tick({ deliveries, lingering }: Gateway, nowMs: number): void {
+export function tick({ deliveries, lingering, flow }: Gateway, nowMs: number): void {
+  flow.tick(deliveries.size)
   for (const delivery of deliveries) delivery.tick(nowMs)
   for (const attempt of lingering) {
     attempt.tick(nowMs)

@@ -30,7 +30,11 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
   const { account } = key
   const entering = enter(gateway.admission, key)
   using entered = entering instanceof Promise ? await entering : entering
-  const body = new ClientBody(await call.readBody())
+  using share = gateway.bodies.enter(account.id)
+  const bytes = await call.readBody(share)
+  const turn = gateway.turns.take(account.id, bytes.length)
+  if (turn !== undefined) await turn
+  const body = new ClientBody(bytes)
   const model = findModel(snapshot.config, body, record)
   const wire = wires[call.wire]
   const conversationKey = readConversationKey(wire, body, (name) => call.header(name))
@@ -45,7 +49,8 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
   const holding = takeHold(snapshot.config, entered, model, exchange)
   const release = holding instanceof Promise ? await holding : holding
   const asking = { exchange, exchangeFor: isServedAlike(model) ? undefined : exchangeFor }
-  return new Delivery({ gateway, snapshot, call, record, key, model, affinity: scopedKey, release }, asking).run()
+  const parts = { gateway, snapshot, call, record, key, model, affinity: scopedKey, release, share: share.handOn() }
+  return new Delivery(parts, asking).run()
 }
 
 /** One exchange does for all who serve it. */

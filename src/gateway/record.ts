@@ -1,8 +1,29 @@
 import type { Outcome } from '../accounts/ledger.ts'
-import type { WireName } from '../catalog/model.ts'
+import type { Prices, WireName } from '../catalog/model.ts'
 import type { Loss } from '../inference/request.ts'
 import type { Usage, UsageSource } from '../inference/usage.ts'
 import type { ChoiceReason } from '../upstream/pool.ts'
+
+/** One try at one upstream account, as it is told: names, fixed words and times. */
+export type Try = {
+  /** By their names in the configuration. */
+  readonly upstream: string
+  readonly account: string | undefined
+  readonly why: ChoiceReason
+  /** Monotonic ms; the end is where the upstream's part was over, or what it said was of no use any more. */
+  readonly startedMs: number
+  endMs: number | undefined
+  /** What the upstream answered, if it did. */
+  status: number | undefined
+  /** What it failed of, in the words of the log. */
+  cause: string | undefined
+}
+
+/**
+ * How far a debit is (docs/ledger.md): on its way, in the ledger, in the spool, or refused to its client. Undefined where
+ * there is none.
+ */
+export type Settled = 'waiting' | 'posted' | 'spooled' | 'refused'
 
 /**
  * What is told of one request when it is over and settled. Names, counts and times only: never content, never a key
@@ -30,6 +51,8 @@ export type CallRecord = {
   attempts?: number
   /** Why it went to the account that was tried last. */
   why?: ChoiceReason
+  /** All of them, in their order; what was tried last stands in the fields above too. */
+  tries?: Try[]
   status?: number
   /** Of the error the client was told, or of a fault in a started stream. */
   code?: string
@@ -41,6 +64,10 @@ export type CallRecord = {
   usage?: Usage
   usageSource?: UsageSource
   costNanos?: bigint | undefined
+  /** By which `costNanos` was made of `usage`. */
+  prices?: Prices
+  priceVersion?: string
+  settled?: Settled
   /** Set by whoever decides it first; an answer of which nobody said otherwise is `ok`. */
   outcome?: Outcome
   losses?: readonly Loss[]

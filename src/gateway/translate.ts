@@ -1,3 +1,4 @@
+import { envelopePrefix } from '../accounts/seal.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
 import { boundsOf } from '../inference/usage.ts'
 import { decodeRefusal } from '../wires/answers/error-body.ts'
@@ -9,15 +10,21 @@ import { TranslatedStream } from './translated-stream.ts'
 import { TranslatedWhole } from './translated-whole.ts'
 import { upstreamHeaders } from './upstream-headers.ts'
 
+/** Sealed signatures that are opened of one request (ruling R18, B25): each costs an authentication, forged or not. */
+const envelopesMax = 1_000
+const envelopeStart = `"${envelopePrefix}`
+
 /** The exchange between two wires, through the hub: the client's wire decodes, the model's encodes, and back. */
 export function translate({ gateway, call, accountId, model, body, scopedKey }: Asked): Exchange {
   const theirs = wires[call.wire]
   const client = theirs.translator
   const { translator: source, path, credential, signsReasoning } = wires[model.wire]
   const { sealer } = gateway
+  // Of very many the last ones: those a model may need for its next turn.
+  let tooMany = countEnvelopes(body.bytes) - envelopesMax
   const request = client.decodeRequest(body.text(), {
     cacheKey: scopedKey,
-    unseal: (envelope) => sealer.unseal(envelope, accountId, model.id),
+    unseal: (envelope) => (tooMany-- > 0 ? undefined : sealer.unseal(envelope, accountId, model.id)),
   })
   const encoded = source.encodeRequest(request, model)
   const { isShown, wantsSealed } = request.reasoning
@@ -59,4 +66,11 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
     openFold: () => new TranslatedWhole(plan, client, head),
     readRefusal: decodeRefusal,
   }
+}
+
+/** At most what is in the body: the words may stand in a text too, whose author then has fewer opened. */
+function countEnvelopes(bytes: Buffer): number {
+  let count = 0
+  for (let at = bytes.indexOf(envelopeStart); at >= 0; at = bytes.indexOf(envelopeStart, at + 1)) count++
+  return count
 }

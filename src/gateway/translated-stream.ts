@@ -59,7 +59,8 @@ export class TranslatedStream implements StreamRelay {
       if (frame.data !== '') this.events++
       text += this.#show(this.#decoder.push(frame))
     }
-    return text
+    const isEnding = this.state !== 'unseen' && this.state !== 'shown'
+    return this.#run.isTooLong && !isEnding ? text + this.#giveUp() : text
   }
 
   end(): string {
@@ -95,6 +96,13 @@ export class TranslatedStream implements StreamRelay {
     // Blocks that are open are closed as cut before the failure is told (I3).
     const text = this.fault ? '' : this.#show(this.#decoder.push(cutFrame))
     return text + this.#encoder.write({ type: 'fail', fault: faultOfFacts(facts), usage })
+  }
+
+  /** It is more than is kept of an answer: blocks that are open are closed as cut (B10). */
+  #giveUp(): string {
+    const text = this.#show(this.#decoder.push(cutFrame))
+    this.fault = { kind: 'broken', text: '', unread: 'oversize' }
+    return text
   }
 
   #show(events: Iterable<AnswerEvent>): string {

@@ -7,9 +7,6 @@ import type { RelayState, StreamFold, WholeAnswer } from '../wires/answers/relay
 import type { AnswerHead, Translator } from '../wires/wire.ts'
 import { type AnswerPlan, startRun } from './answer-run.ts'
 
-/** The most that is kept of an answer before it is given up, in characters: as much as of an answer that came whole. */
-const charactersMax = 32 * 1_048_576
-
 /**
  * A translated answer for a client that wants JSON: the fold of the same events that a stream would have told, whether
  * the model sent one body or a stream (translation 1.2).
@@ -51,8 +48,7 @@ export class TranslatedWhole implements StreamFold {
       if (frame.data !== '') this.events++
       this.#take(this.#decoder.push(frame))
     }
-    if (this.state !== 'stopped' && this.#run.meter.characters() > charactersMax)
-      this.#fail({ kind: 'broken', text: '', unread: 'oversize' })
+    if (this.state !== 'stopped' && this.#run.isTooLong) this.#fail({ kind: 'broken', text: '', unread: 'oversize' })
   }
 
   end(): void {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { GatewayError } from '../errors.ts'
+import { failureTexts, GatewayError } from '../errors.ts'
+import type { BodyShare } from '../gateway/bodies.ts'
 import { ClientGone } from '../gateway/call.ts'
 import { refusal } from './framing.ts'
 
@@ -20,13 +21,15 @@ export function tooLarge(bodyBytesMax: number): GatewayError {
 
 /**
  * The whole body, counted while it is read. Says `100 Continue` first where the client waits for it.
+ * @param share what the request may hold; what is taken from it is its caller's to give back
  * @param earlyError what the request told before this, while its key was looked for in the store
- * @throws GatewayError 413, 408, or 400 for a compressed or malformed body; ClientGone when the client leaves.
+ * @throws GatewayError 429 where there is no room for it; 413, 408, or 400 for a compressed or malformed body; ClientGone when the client leaves.
  */
 export function readBody(
   request: IncomingMessage,
   response: ServerResponse,
   limits: BodyLimits,
+  share: BodyShare,
   earlyError?: Error,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -57,6 +60,7 @@ export function readBody(
     function take(chunk: Buffer): void {
       bytes += chunk.length
       if (bytes > limits.bodyBytesMax) fail(tooLarge(limits.bodyBytesMax))
+      else if (!share.take(chunk.length)) fail(new NoRoom())
       else {
         chunks.push(chunk)
         gap.refresh()
@@ -90,4 +94,11 @@ export function readBody(
       request.off('close', gone)
     }
   })
+}
+
+/** The process holds as many bytes of bodies as it can (ruling R18). */
+export class NoRoom extends GatewayError {
+  constructor() {
+    super('rate_limit_exceeded', failureTexts.serviceFull, { retryAfterSeconds: 1 })
+  }
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { WireName } from '../catalog/model.ts'
+import type { BodyShare } from '../gateway/bodies.ts'
 import type { Call, CallListener } from '../gateway/call.ts'
 import type { CallRecord } from '../gateway/record.ts'
 import { wires } from '../wires/wires.ts'
@@ -67,8 +68,8 @@ export class HttpCall implements Call {
     return Array.isArray(value) ? value.join(', ') : value
   }
 
-  readBody(): Promise<Buffer> {
-    return readBody(this.#request, this.#response, this.#limits, this.#earlyError)
+  readBody(share: BodyShare): Promise<Buffer> {
+    return readBody(this.#request, this.#response, this.#limits, share, this.#earlyError)
   }
 
   reply(status: number, contentType: string, body: string | Uint8Array): void {

@@ -8,7 +8,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { infer } from '../gateway/infer.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { endUnread, sendError } from './answer.ts'
-import { isDeclaredTooLarge, tooLarge } from './body.ts'
+import { isDeclaredTooLarge, NoRoom, tooLarge } from './body.ts'
 import { commonHeaders, preflightHeaders } from './headers.ts'
 import { type CallLimits, HttpCall } from './http-call.ts'
 import { findRoute, pathOf, type Route, servedText, wireAt } from './paths.ts'
@@ -108,7 +108,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
         record.status = error.status
         record.firstByteMs = sinceMs()
         // What stops in the middle of a body leaves the connection in no state for another request.
-        const closes = error.status === 408 || error.status === 413
+        const closes = error.status === 408 || error.status === 413 || error instanceof NoRoom
         sendError(response, error, path, requestId, closes, limits.lingerMs)
       }
       finish(isOurs ? thrown : undefined)

@@ -1,18 +1,25 @@
+import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
 
 /** A loop that answers this late, for this long, is overloaded (reliability §7). */
 const lagMaxMs = 200
 const lagForMs = 5_000
+/** This late once is felt by those who pay: what does not makes way (ruling R18). */
+const strainMs = 50
 const heapShareMax = 0.85
+/** Of the memory that the process may have: what lies beside the heap, bodies and buffers, counts too (B10). */
+const memoryShareMax = 0.85
 const everyMs = 500
 
 /** Watches the process itself: while it cannot keep up, new requests are turned away so that live streams are not. */
-export type LoadWatch = { readonly isShedding: boolean; stop(): void }
+export type LoadWatch = { readonly isShedding: boolean; readonly isStrained: boolean; stop(): void }
 
 /** What is watched; a test has its own. */
 export type LoadSources = {
   /** Heap in use, as a share of its limit. */
   readHeapShare: () => number
+  /** Resident memory, as a share of what this process may have. */
+  readMemoryShare: () => number
   /** Calls again and again; what is returned stops it. */
   every: (ms: number, tick: () => void) => () => void
 }
@@ -21,6 +28,7 @@ export type LoadSources = {
 export function createLoadWatch(clockMs: () => number, sources: LoadSources = ofThisProcess): LoadWatch {
   let lateSinceMs: number | undefined
   let isLate = false
+  let isStrained = false
   let isFull = false
   let expectedMs = clockMs() + everyMs
   const stop = sources.every(everyMs, () => {
@@ -30,11 +38,15 @@ export function createLoadWatch(clockMs: () => number, sources: LoadSources = of
     if (lagMs < lagMaxMs) lateSinceMs = undefined
     else lateSinceMs ??= nowMs
     isLate = lateSinceMs !== undefined && nowMs - lateSinceMs >= lagForMs
-    isFull = sources.readHeapShare() > heapShareMax
+    isStrained = lagMs >= strainMs
+    isFull = sources.readHeapShare() > heapShareMax || sources.readMemoryShare() > memoryShareMax
   })
   return {
     get isShedding() {
       return isLate || isFull
+    },
+    get isStrained() {
+      return isStrained
     },
     stop,
   }
@@ -45,8 +57,26 @@ const ofThisProcess: LoadSources = {
     const { used_heap_size, heap_size_limit } = getHeapStatistics()
     return used_heap_size / heap_size_limit
   },
+  readMemoryShare,
   every(ms, tick) {
     const timer = setInterval(tick, ms)
     return () => clearInterval(timer)
   },
+}
+
+let lastShare = 0
+
+function readMemoryShare(): number {
+  try {
+    lastShare = process.memoryUsage.rss() / memoryLimit()
+  } catch {
+    // Linux tells it by a file, and there may be no descriptor left for that (faults F-P11): what was known goes on.
+  }
+  return lastShare
+}
+
+/** A container's limit where there is one, else what the machine has. */
+function memoryLimit(): number {
+  const limit = process.constrainedMemory()
+  return limit > 0 && limit < totalmem() ? limit : totalmem()
 }

@@ -11,6 +11,7 @@ import { StoreError } from '../store/sqlite/open.ts'
 import { createDemo, sayDemo } from './demo.ts'
 import { missingDescriptors, watchDescriptors } from './descriptors.ts'
 import { createLog } from './log.ts'
+import { createReloads } from './reloads.ts'
 import { type RunningServer, startServer } from './server.ts'
 
 /** Signals this close together are one that came two ways. */
@@ -78,11 +79,12 @@ async function run(options: ConfigOptions): Promise<void> {
   const base = `http://${show(server.address)}`
   console.log(`triwire listens on ${base} (health and readiness on http://${show(server.adminAddress)})`)
   if (demo) console.log(sayDemo(demo, base))
+  const askReload = createReloads({ reload, clockMs, after: (ms, act) => void setTimeout(act, ms) })
   // What came during the start comes now (ruling X11).
   takeSignals(heed)
 
   function heed(signal: NodeJS.Signals): void {
-    if (signal === 'SIGHUP') reload()
+    if (signal === 'SIGHUP') askReload()
     // A supervisor that signals the whole group, and the launcher that passes it on, are one and the same signal.
     else if (stoppingMs !== undefined && clockMs() - stoppingMs > oneSignalMs) server?.hurry()
     // Whoever types Ctrl-C has no load balancer that needs a moment.
@@ -105,17 +107,19 @@ async function run(options: ConfigOptions): Promise<void> {
     for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
   }
 
-  function reload(): void {
+  function reload(asked: number): void {
+    // Nobody misses a line for a signal that was answered together with others.
+    const together = asked > 1 ? { signals: asked } : {}
     try {
       let next = reloadConfig(config, options)
       if (next.isBuiltIn && simulator) next = withSimulator(next, simulator.url)
       server?.reload(next)
       config = next
-      log.event('info', 'config_reloaded', { models: next.catalog.models.size })
+      log.event('info', 'config_reloaded', { models: next.catalog.models.size, ...together })
       warn(next)
     } catch (error) {
       // What is in force stays in force.
-      log.event('error', 'config_rejected', { error: explain(error) })
+      log.event('error', 'config_rejected', { error: explain(error), ...together })
     }
   }
 }

@@ -3,7 +3,8 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, r
 import { dirname } from 'node:path'
 import type { Secret } from '../config/config.ts'
 import { refuseWideMode, StoreError } from '../store/sqlite/open.ts'
-import { realPath, syncFolder } from '../store/sqlite/place.ts'
+import { realPath } from '../store/sqlite/place.ts'
+import { syncFolder } from '../store/sqlite/sync-folder.ts'
 
 const keyBytes = 32
 

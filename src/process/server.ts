@@ -1,13 +1,18 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { getHeapStatistics } from 'node:v8'
 import { createAdmission } from '../accounts/admission.ts'
 import { createThrottle, createWindows, type LocalThrottle, type LocalWindows } from '../accounts/limits.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { Address, Config } from '../config/config.ts'
+import { createBodies } from '../gateway/bodies.ts'
+import { createCounting } from '../gateway/counting.ts'
+import { createFlow } from '../gateway/flow.ts'
 import { type Gateway, tick } from '../gateway/gateway.ts'
 import { createReaders } from '../gateway/readers.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
+import { createTurns } from '../gateway/turns.ts'
 import { createAdmin } from '../http/admin.ts'
 import { createRouter } from '../http/routes.ts'
 import { createEdge, type EdgeRefusal } from '../http/server.ts'
@@ -18,6 +23,8 @@ import { createUpstreams } from '../upstream/send.ts'
 import { drainEdge } from './drain.ts'
 import { createLoadWatch, type LoadWatch } from './load-watch.ts'
 import type { Log } from './log.ts'
+import { createOperations } from './operations.ts'
+import { createRecents, type Recents } from './recents.ts'
 import { readSealKey } from './seal-key.ts'
 
 /** How often the deadlines of running requests are looked at. */
@@ -25,6 +32,9 @@ const tickMs = 250
 
 const headerBytesMax = 16_384
 const headersMax = 100
+
+/** A quarter of what the heap may have: bodies are beside it, and twice as much becomes of one that is translated. */
+const bodiesBytesMax = getHeapStatistics().heap_size_limit / 4
 
 export type ServerParts = {
   config: Config
@@ -38,6 +48,10 @@ export type ServerParts = {
   load?: LoadWatch
   /** What is known of upstream accounts; a test's has its own time. */
   memory?: PoolMemory
+  /** What is kept of requests that are over; a test's keeps fewer. */
+  recents?: Recents
+  /** The bytes of request bodies that may be held; a test has its own limit. */
+  bodiesBytesMax?: number | undefined
 }
 
 /** A gateway that listens. main makes one for the process; a test makes one for itself. */
@@ -67,7 +81,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const memory = parts.memory ?? createPoolMemory(clockMs)
   const snapshots = createSnapshots(openSnapshot(config, memory))
-  const listeners: readonly RecordListener[] = [log.access]
+  const recents = parts.recents ?? createRecents()
+  const listeners: readonly RecordListener[] = [log.access, recents.note]
   let windows = openWindows(config)
   let isReady = true
   let isDraining = false
@@ -91,7 +106,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     deliveries: new Set(),
     lingering: new Set(),
     readers: createReaders(),
+    turns: createTurns(ownTime),
     isShedding: () => load.isShedding,
+    isStrained: () => load.isStrained,
+    bodies: createBodies(parts.bodiesBytesMax ?? bodiesBytesMax),
+    flow: createFlow(),
+    counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer,
     scopeKey,
     reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),
@@ -112,7 +132,9 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     },
     isDraining: () => isDraining,
   })
-  const admin = createAdmin(() => isReady && !isDraining && ledger.ledger.isWritable())
+  const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
+  const isTaking = () => isReady && !isDraining && ledger.ledger.isWritable()
+  const admin = createAdmin(isTaking, createOperations({ gateway, recents, ledger, reportBug }))
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
     edge.server.close()
@@ -161,6 +183,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     load.stop()
     await snapshots.close()
   }
+}
+
+/** As with the load: it is the process's own time that is shared out. */
+const ownTime = {
+  clockMs: () => performance.now(),
+  soon: (act: () => void) => void setImmediate(act),
+  after: (ms: number, act: () => void) => void setTimeout(act, ms),
 }
 
 /** A request that never came as far as a route. */

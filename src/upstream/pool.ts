@@ -60,8 +60,10 @@ export interface Pool {
 
 /** One attempt at a target, for what it says about the account's health. */
 export interface Stay {
-  /** An answer, or a refusal that is the request's own fault. @param isUnsealed it was sent without its sealed history */
+  /** An answer. @param isUnsealed the request was sent without its sealed history */
   succeeded(isUnsealed: boolean): void
+  /** A refusal that is the request's own fault: the account is well, and has sealed nothing of the conversation. */
+  refused(): void
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void
   /** It came to nothing that says something of the account; told again, or behind the others, it does nothing. */
   left(): void
@@ -77,7 +79,10 @@ export type PoolRow = {
   cause: string | undefined
   /** Until it is tried again, in ms. */
   waitMs: number | undefined
+  /** Since its last success. */
   failures: number
+  /** How many second attempts of this minute its upstream still bears, for all models together (ruling U1). */
+  retriesLeft: number
 }
 
 /** A target with all that choosing needs. */
@@ -190,7 +195,8 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       chosenScore = score
     }
     if (chosen === undefined) return undefined
-    if (conversation === undefined) return { target: chosen.target, why: 'spread', isHome: true }
+    // Without a key nobody knows whose history it is, and behind the last attempt none could do without what is sealed.
+    if (conversation === undefined) return { target: chosen.target, why: 'spread', isHome: !search.isLast }
     const isHome = binding ? chosen.id === binding.place : chosen === home
     const why = !isHome ? 'diverted' : binding ? 'bound' : 'hashed'
     return { target: chosen.target, why, isHome: isHome && binding?.isMixed !== true }
@@ -222,7 +228,7 @@ function outlookOf(places: readonly Place[]): Outlook {
   return { tell, retryAfterSeconds: waitMs === undefined ? undefined : Math.ceil(waitMs / 1000) }
 }
 
-function rowOf({ id }: Model, { target, priority, isEnabled, health }: Place): PoolRow {
+function rowOf({ id }: Model, { target, priority, isEnabled, health, budget }: Place): PoolRow {
   const { trouble } = health
   return {
     model: id,
@@ -233,6 +239,7 @@ function rowOf({ id }: Model, { target, priority, isEnabled, health }: Place): P
     cause: trouble?.cause,
     waitMs: trouble?.waitMs,
     failures: health.failures,
+    retriesLeft: budget.left,
   }
 }
 
@@ -258,6 +265,12 @@ class PoolStay implements Stay {
     this.#place.health.succeeded(this.#visit)
     if (this.#conversation === undefined) return
     this.#memory.bindings.answered(this.#conversation, this.#place.id, isUnsealed)
+  }
+
+  refused(): void {
+    if (this.#isTold) return
+    this.#isTold = true
+    this.#place.health.succeeded(this.#visit)
   }
 
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void {

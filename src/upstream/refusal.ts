@@ -25,7 +25,8 @@ export function refusalOf(
   switch (tell) {
     case 'rejected': {
       const status = fault.status === 404 || fault.status === 422 ? fault.status : 400
-      const message = scrub(fault.text, { ...context(), generic: rejected })
+      const code = fault.code === undefined ? {} : { code: fault.code }
+      const message = scrub(fault.text, { ...context(), ...code, generic: rejected })
       const details = fault.threadCode && { details: { error_code: fault.threadCode } }
       return new GatewayError('invalid_request', message, { status, shouldRetry: false, ...details })
     }
@@ -42,9 +43,12 @@ export function refusalOf(
   }
 }
 
+/** As long as an account is left alone at most, in seconds; a client is told less (ruling R6). */
+const waitMaxSeconds = 300
+
 /** Seconds an upstream asks to wait: a number, or a date; anything else is unknown (faults F-U16). */
 export function readRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined
   const seconds = /^\d{1,9}$/.test(value.trim()) ? Number(value) : (Date.parse(value) - nowMs) / 1000
-  return Number.isFinite(seconds) && seconds > 0 ? Math.min(60, Math.ceil(seconds)) : undefined
+  return Number.isFinite(seconds) && seconds > 0 ? Math.min(waitMaxSeconds, Math.ceil(seconds)) : undefined
 }

@@ -22,10 +22,15 @@ export class RetryBudget {
   }
 
   get mayRetry(): boolean {
+    return this.left > 0
+  }
+
+  /** How many more it bears now. */
+  get left(): number {
     const inSight = 1 - this.#turn() / windowMs
     const sent = this.#sent + this.#sentBefore * inSight
     const retried = this.#retried + this.#retriedBefore * inSight
-    return retried + 1 <= Math.max(alwaysAllowed, sent * shareOfTraffic)
+    return Math.max(0, Math.floor(Math.max(alwaysAllowed, sent * shareOfTraffic) - retried))
   }
 
   note(isRetry: boolean): void {

@@ -1,4 +1,5 @@
 import { withoutDocLinks } from './doc-links.ts'
+import { readOverLong } from './over-long.ts'
 import { isKeyLike, revealing } from './revealing.ts'
 import { findWhole, replaceAt } from './whole-words.ts'
 
@@ -11,25 +12,6 @@ const searchesMax = 3
 
 /** A name of fewer characters without a digit may be an ordinary word. */
 const tellingCharactersMin = 6
-
-/** By these words agents know an over-long prompt; the sentence is rebuilt around its numbers (ruling U3). */
-const overLong: readonly { pattern: RegExp; behind: RegExp; say: (first?: string, second?: string) => string }[] = [
-  {
-    pattern: /prompt is too long(?::? (\d{1,12}) tokens?)?/i,
-    behind: /^ > (\d{1,12})/,
-    say: (count, max) => (count && max ? `prompt is too long: ${count} tokens > ${max} maximum` : 'prompt is too long'),
-  },
-  {
-    pattern: /maximum context length(?: is (\d{1,12}) tokens)?/i,
-    behind: /^[^\d]{0,80}(\d{1,12}) tokens/,
-    say(max, count) {
-      const limit = max
-        ? `This model's maximum context length is ${max} tokens.`
-        : "The prompt exceeds this model's maximum context length."
-      return count ? `${limit} The messages have ${count} tokens.` : limit
-    },
-  },
-]
 
 /** Ids that clients hold by their prefix: calls and items of the three wires, and of servers that speak one of them. */
 const clientId =
@@ -47,6 +29,8 @@ export type ScrubContext = {
   ownPaths: readonly string[]
   /** Whether the request holds such an id, where it is still there (ruling U9). */
   isSent(id: string): boolean
+  /** The model's own code, where it gave one. */
+  code?: string
   /** What to say when nothing of the text may be. */
   generic: string
 }
@@ -56,17 +40,15 @@ export type ScrubContext = {
  * whole, or one generic sentence of ours (spec 7.4.5, rulings U3, U9, U11).
  */
 export function scrub(text: string, context: ScrubContext): string {
-  const { modelId, upstreamModels, generic } = context
+  const { modelId, upstreamModels, code, generic } = context
   const others = upstreamModels.filter((name) => name !== modelId)
-  let plain = plainOf(withoutDocLinks(keepCharacters(text, searchedCharactersMax)))
-  for (const name of others) plain = replaceAt(plain, findName(plain, name), name.length, modelId)
+  let named = keepCharacters(text, searchedCharactersMax)
+  for (const name of others) named = replaceAt(named, findName(named, name), name.length, modelId)
+  const plain = plainOf(withoutDocLinks(named))
+  const overLong = readOverLong(plain, code)
+  if (overLong && !overLong.isKnown) return overLong.told
   if (plain === '') return generic
-  if (!isRevealing(plain, others, context)) return cut(plain)
-  for (const { pattern, behind, say } of overLong) {
-    const match = pattern.exec(plain)
-    if (match) return say(match[1], behind.exec(plain.slice(match.index + match[0].length))?.[1])
-  }
-  return generic
+  return isRevealing(plain, others, context) ? (overLong?.told ?? generic) : cut(plain)
 }
 
 /** So many characters of a text, none of them cut in two. Longer texts are not looked at as a whole. */
@@ -100,12 +82,16 @@ function isRevealing(text: string, names: readonly string[], context: ScrubConte
   return revealing.some((pattern) => pattern.test(rest)) || (rest.match(word) ?? []).some(isKeyLike)
 }
 
-/** An upstream's name for the model where it is one: an ordinary word is one in quotes. */
+/** An upstream's name for the model where it is one: an ordinary word is one in quotes, or where it is called a model. */
 function* findName(text: string, name: string): Iterable<number> {
   const isOrdinary = name.length < tellingCharactersMin && !/\d/.test(name)
-  for (const at of findStanding(text, name)) {
-    if (!isOrdinary || /['"`]{2}/.test(text.charAt(at - 1) + text.charAt(at + name.length))) yield at
-  }
+  for (const at of findStanding(text, name)) if (!isOrdinary || isCalledModel(text, at, at + name.length)) yield at
+}
+
+function isCalledModel(text: string, start: number, end: number): boolean {
+  if (/['"`]{2}/.test(text.charAt(start - 1) + text.charAt(end))) return true
+  if (/\bmodel:? $/i.test(text.slice(Math.max(0, start - 8), start))) return true
+  return start === 0 && /^ (?:is|does|has|cannot|only|supports)\b/.test(text.slice(end, end + 10))
 }
 
 /** A name by itself; as a part of a host, a path or a longer name it is not it. */

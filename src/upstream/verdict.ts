@@ -1,4 +1,5 @@
 import type { Fault } from '../inference/answer.ts'
+import { isOverLongCode } from './over-long.ts'
 
 /** What is to be done about an attempt that failed (rulings U1, U2). */
 export type Verdict = {
@@ -27,7 +28,8 @@ export type Failure = {
 export type JudgedModel = {
   upstreamModel: string
   /** Parts of a refusal's text by which the provider speaks of our account (ruling U2). */
-  profile: { accountFaults: readonly string[] }
+  /** Parts of a server error's text by which it blames the request (ruling U8). */
+  profile: { accountFaults: readonly string[]; requestFaults: readonly string[] }
 }
 
 const caller: Verdict = { tell: 'rejected', elsewhere: 'nobody', cool: 'no' }
@@ -86,10 +88,16 @@ export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel
   const text = fault.text.toLowerCase()
   const { status } = fault
   const found = status === undefined ? undefined : (byStatus.get(status) ?? (status >= 500 ? passing : ours))
+  if (found !== undefined && status! >= 500 && isCallers(text, fault.code, model)) return caller
   const verdict = found ?? (fault.kind === 'truncated' ? cut : (byCause.get(cause) ?? byKind[fault.kind]))
   if (verdict !== caller) return verdict
   if (model.profile.accountFaults.some((part) => text.includes(part.toLowerCase()))) return barred
   return status === 404 && isAboutUs(text, model.upstreamModel.toLowerCase()) ? ours : caller
+}
+
+/** A server error that is the request's own: an image for a model of text, a prompt that does not fit (ruling U8). */
+function isCallers(text: string, code: string | undefined, { profile }: JudgedModel): boolean {
+  return isOverLongCode(code) || profile.requestFaults.some((part) => text.includes(part.toLowerCase()))
 }
 
 /** A 404 that speaks of the path or of the model, and not of something that the request names: nothing the client could mend. */

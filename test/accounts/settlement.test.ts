@@ -74,7 +74,7 @@ class Hand implements Poster {
   }
 }
 
-async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {}) {
+async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstCommit = true } = {}) {
   const balances = createBalances()
   balances.set('acct_1', balanceNanos)
   const posters: Hand[] = []
@@ -131,7 +131,15 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
     onFatal: (error) => fatals.push(error),
     log: (_level, event) => events.push(event),
   })
-  await settlement.open()
+  let isOpen = false
+  const opening = settlement.open().then(() => {
+    isOpen = true
+  })
+  await turn()
+  if (firstCommit) {
+    await posters[0]!.give(balanceNanos)
+    await opening
+  }
   const pass = async (ms: number) => {
     clock.nowMs += ms
     settlement.sweep()
@@ -163,6 +171,8 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false } = {})
     debit,
     refuseStarts,
     holdStarts,
+    opening,
+    isOpen: () => isOpen,
   }
 }
 
@@ -386,6 +396,33 @@ test('B7 C13 a debit that is still in a spool which cannot be cut is noted too, 
   disk.isFull = false
   await pass(1_000)
   assert.deepEqual(noted, ['req_1'])
+})
+
+test('B7 C13 C5 nothing is taken before a first commit has worked; the start waits for it as long as a debit would', async () => {
+  const { settlement, posters, isOpen, pass } = await open({ firstCommit: false })
+  const told = () => [isOpen(), settlement.isWritable()]
+  await pass(4_999)
+  assert.deepEqual(told(), [false, false])
+  await pass(1)
+  assert.deepEqual(told(), [true, false])
+  await posters[0]!.give(0n)
+  assert.deepEqual(told(), [true, true])
+})
+
+test('C13 F-P15 a poster that dies over the first commit leaves it to the next one; without a next one the start fails', async () => {
+  const { settlement, posters, isOpen } = await open({ firstCommit: false })
+  await posters[0]!.die()
+  await turn()
+  assert.deepEqual([isOpen(), settlement.isWritable()], [false, false])
+  await posters[1]!.give(0n)
+  assert.deepEqual([isOpen(), settlement.isWritable()], [true, true])
+
+  const second = await open({ firstCommit: false })
+  second.refuseStarts()
+  const refused = assert.rejects(second.opening, /cannot start/)
+  await second.posters[0]!.die()
+  await refused
+  assert.deepEqual([second.settlement.isWritable(), second.fatals], [false, []])
 })
 
 test('B7 C13 F-P15 a poster that dies hands the returns to the next one, and none of the debits', async () => {

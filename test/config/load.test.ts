@@ -231,6 +231,8 @@ const upstreams = 'upstreams: { up1: { base_url: "http://h", accounts: [{ name: 
 const catalog = (...models: string[]) =>
   `${upstreams}\ncatalog:\n  pinned: 2026-11-01\n  models:\n${models.map((text) => `    - { ${text} }\n`).join('')}`
 const upstream = (text: string) => `upstreams:\n  up1:\n    ${text}`
+/** A model with these upstreams. */
+const routed = (list: string) => `${model.replace('up1', list)}, ${prices}`
 const goodAccounts = 'accounts: [{ name: a, key: k }]'
 
 /** What is refused: a name, the file, the key, the line, a part of the message. */
@@ -386,6 +388,49 @@ const refusals: [string, string, string, number, RegExp][] = [
     /one line/,
   ],
   ['an upstream without a map', 'upstreams:\n  up1:', 'upstreams.up1', 2, /must be a map/],
+  [
+    'an unknown key of a route',
+    catalog(`${routed('[{ name: up1, priorty: 1 }]')}`),
+    'catalog.models[0].upstream[0].priorty',
+    5,
+    /known here: name, priority, weight/,
+  ],
+  ['no upstream at all', catalog(routed('[]')), 'catalog.models[0].upstream', 5, /must name an upstream/],
+  [
+    'a weight of zero',
+    catalog(routed('[{ name: up1, weight: 0 }]')),
+    'catalog.models[0].upstream[0].weight',
+    5,
+    /must be a number above 0/,
+  ],
+  [
+    'an unknown upstream in a list',
+    catalog(routed('[up1, { name: up2 }]')),
+    'catalog.models[0].upstream[1].name',
+    5,
+    /must name an entry of upstreams: up1/,
+  ],
+  [
+    'a profile of another wire in a list',
+    catalog(routed('[{ name: up1, profile: anthropic }]')),
+    'catalog.models[0].upstream[0].profile',
+    5,
+    /is for messages/,
+  ],
+  [
+    'U1 one upstream twice under the same name for the model, which would be asked again as if it were another,',
+    catalog(routed('[up1, { name: up1, priority: 2 }]')),
+    'catalog.models[0].upstream[1].name',
+    5,
+    /is listed already, as upstream\[0\]/,
+  ],
+  [
+    'U1 one upstream twice, the model’s own name for it repeated,',
+    catalog(`${routed('[{ name: up1, upstream_model: x }, { name: up1, upstream_model: m }, up1]')}`),
+    'catalog.models[0].upstream[2]',
+    5,
+    /is listed already, as upstream\[1\]/,
+  ],
   ['an address without a port', 'listen: localhost', 'listen', 1, /must be host:port/],
   ['a port above the last', 'listen: h:65536', 'listen', 1, /must be host:port/],
   ['admin for everybody', 'admin_listen: 0.0.0.0:8081', 'admin_listen', 1, /must be a loopback address/],
@@ -397,6 +442,12 @@ const refusals: [string, string, string, number, RegExp][] = [
   ['a short seal key', 'seal_key: abc', 'seal_key', 1, /32 bytes in base64/],
   ['a broken reference', 'store: "${a b}"', 'store', 1, /neither \$\{NAME\} nor/],
 ]
+
+test('U1 upstreams of one profile share it, so that a request is made once for all of them', () => {
+  const list = '[{ name: up1, upstream_model: x, profile: openai }, { name: up1, upstream_model: y, profile: openai }]'
+  const { routes } = load(catalog(routed(list))).catalog.models.get('m')!
+  assert.strictEqual(routes[0]!.serving.profile, routes[1]!.serving.profile)
+})
 
 for (const [name, source, path, line, message] of refusals) {
   test(`X4 ${name} is refused with its key and line`, () => {

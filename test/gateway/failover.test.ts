@@ -376,3 +376,174 @@ test('a target that cannot take the request is passed over, and what is told is 
   assert.deepEqual(rig.bugs, [])
   assertOver(rig)
 })
+
+test('U13 U2 what came of sealed history is forgotten once it is mended: the refusal behind it is what is told', async () => {
+  const rig = startRig(ofResponses())
+  refuse(rig, 400, {}, unreadable)
+  refuse(rig, 429, { 'retry-after': '9' })
+  refuse(rig, 429, { 'retry-after': '8' })
+  await rig.turn()
+  const error = rig.end!.error as GatewayError
+  assert.deepEqual([rig.sent.length, error.code, error.retryAfterSeconds], [3, 'rate_limit_exceeded', 8])
+  assertOver(rig)
+})
+
+test('U2 a race is no answer: what the account says to the second try is told', async () => {
+  const rig = startRig()
+  rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
+  refuse(rig, 401)
+  await rig.turn()
+  assert.deepEqual([rig.sent.length, (rig.end!.error as GatewayError).code], [2, 'no_upstream_account'])
+  assertOver(rig)
+})
+
+test('U13 without a conversation key the last attempt goes without what is sealed: nobody could mend a refusal of it', () => {
+  const { affinity: _, ...nameless } = ofResponses({ accounts: accountsOf('a', 'b', 'c') })
+  const rig = startRig(nameless)
+  refuse(rig, 429)
+  assert.deepEqual(bodyOf(rig, 1).input, sealed.input)
+  refuse(rig, 429)
+  assert.deepEqual(bodyOf(rig, 2).input, unsealed)
+})
+
+test('U13 a refusal seals nothing: a conversation whose diverted request was at fault keeps what its home sealed', () => {
+  const memory = createPoolMemory(() => nowMs)
+  let nowMs = 0
+  answerWhole(startRigOf({ memory }), answers.responses)
+  const away = startRigOf({ memory })
+  refuse(away, 429)
+  refuse(away, 400)
+  nowMs = 10_000_000
+  assert.deepEqual(bodyOf(startRigOf({ memory }), 0).input, sealed.input)
+
+  function startRigOf(options: RigOptions): Rig {
+    return startRig(ofResponses(options))
+  }
+})
+
+test('U1 an account that was asked twice for a race leaves the others to be asked, also of an error event', async () => {
+  const rig = startRig({ stream: true, accounts: accountsOf('a', 'b') })
+  rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
+  stream(rig)
+  say(rig, busy)
+  assert.equal(rig.sent.length, 3)
+  assert.notEqual(names(rig)[2], names(rig)[1])
+  answerWhole(rig)
+  await rig.turn()
+  assertOver(rig)
+})
+
+test('T9 the losses told are those of the request as it was answered', async () => {
+  const rig = startRig(twoProfiles({ accepts: new Set(['top_k']) }, { top_k: 5 }))
+  const told = () => (rig.record.losses ?? []).map(({ field }) => field)
+  rig.record.losses = rig.exchange.losses
+  assert.deepEqual(told(), ['top_k'])
+  refuse(rig, 429)
+  assert.equal(JSON.parse(rig.sent[1]!.body.toString()).top_k, 5)
+  assert.deepEqual(told(), [])
+})
+
+test('U2 one that cannot take the request does not speak for those that are left alone for now', async () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+  const options = twoProfiles({ images: false }, { messages: [{ role: 'user', content: [image] }] })
+  const memory = createPoolMemory(() => 0)
+  const first = startRig({ ...options, memory })
+  refuse(first, 429, { 'retry-after': '20' })
+  const rig = startRig({ ...options, memory })
+  await rig.turn()
+  const error = rig.end!.error as GatewayError
+  assert.deepEqual([error.code, error.retryAfterSeconds, rig.sent.length], ['rate_limit_exceeded', 20, 0])
+  assertOver(rig)
+  const off = startRig({ ...options, accounts: accountsOf('a').map((one) => ({ ...one, isEnabled: false })) })
+  await off.turn()
+  assert.deepEqual([(off.end!.error as GatewayError).status, off.sent.length], [400, 0])
+  assertOver(off)
+})
+
+test('U1 a target that is passed over uses none of what its upstream bears', () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+  const rig = startRig(twoProfiles({ images: false }, { messages: [{ role: 'user', content: [image] }] }))
+  refuse(rig, 429)
+  const { pool, config } = rig.snapshot
+  const rows = pool.list(config.catalog.models.values())
+  assert.deepEqual(
+    rows.map(({ upstream, retriesLeft }) => [upstream, retriesLeft]),
+    [
+      ['sim', 10],
+      ['backup', 10],
+    ],
+  )
+})
+
+test('F-U16 an account that asks for more than a minute is left alone for it, up to five', () => {
+  for (const [asked, waitMs] of [
+    ['200', 200_000],
+    ['99999999', 300_000],
+  ] as const) {
+    const memory = createPoolMemory(() => 0)
+    const rig = startRig({ memory })
+    refuse(rig, 429, { 'retry-after': asked })
+    const { pool, config } = rig.snapshot
+    assert.equal(pool.list(config.catalog.models.values())[0]?.waitMs, waitMs)
+  }
+})
+
+const endings: [what: string, play: (rig: Rig) => void, told: [status: number | undefined, cause?: string][]][] = [
+  ['an answer', (rig) => answerWhole(rig), [[200, undefined]]],
+  [
+    'a reset behind another',
+    (rig) => {
+      reset(rig)
+      reset(rig)
+    },
+    [
+      [undefined, 'upstream_reset'],
+      [undefined, 'upstream_reset'],
+    ],
+  ],
+  [
+    'a race on its connection',
+    (rig) => {
+      rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
+      answerWhole(rig)
+    },
+    [[undefined, 'upstream_reset'], [200]],
+  ],
+  ['silence', (rig) => rig.advance(600_000), [[undefined, 'upstream_ttfb_timeout']]],
+  ['a wrong name of ours', (rig) => refuse(rig, 404, {}, unknownModel), [[404, 'upstream_model_not_found']]],
+  ['a drain', (rig) => [...rig.gateway.deliveries].forEach((one) => void one.shutDown()), [[undefined, 'shutdown']]],
+  [
+    'a client that leaves while it is refused',
+    (rig) => {
+      rig.sent[0]!.listener.onHead(503, 'application/json', json)
+      rig.client.leave()
+    },
+    [[503]],
+  ],
+  [
+    'a client that leaves, and an upstream that tells nothing until the window is over',
+    (rig) => {
+      rig.client.leave()
+      rig.advance(30_000)
+    },
+    [[undefined]],
+  ],
+]
+const unknownModel = JSON.stringify({ error: { message: 'no', type: 'x', code: 'model_not_found' } })
+for (const [what, play, told] of endings) {
+  test(`U1 the record tells of every attempt, each with an end: ${what}`, async () => {
+    const rig = startRig({ accounts: accountsOf('a', 'b') })
+    rig.advance(7)
+    play(rig)
+    await rig.turn()
+    const { tries = [], attempts, upstreamAccount } = rig.record
+    assert.deepEqual(
+      tries.map(({ status, cause }) => [status, cause]),
+      told.map(([status, cause]) => [status, cause]),
+    )
+    assert.deepEqual([tries.length, tries.at(-1)?.account], [attempts, upstreamAccount])
+    assert.ok(tries.every(({ endMs, startedMs }) => endMs! >= startedMs))
+    assert.ok(tries[0]!.endMs! >= tries[0]!.startedMs + 7)
+    assertOver(rig)
+  })
+}

@@ -5,9 +5,11 @@ import { createCatalog } from '../../src/catalog/catalog.ts'
 import type { Model, WireName } from '../../src/catalog/model.ts'
 import type { Config, Upstream } from '../../src/config/config.ts'
 import { Secret } from '../../src/config/config.ts'
+import { createBodies } from '../../src/gateway/bodies.ts'
 import type { Call, CallListener } from '../../src/gateway/call.ts'
 import { Delivery } from '../../src/gateway/delivery.ts'
 import type { Exchange } from '../../src/gateway/exchange.ts'
+import { createFlow } from '../../src/gateway/flow.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { tick } from '../../src/gateway/gateway.ts'
 import { exchangeNatively } from '../../src/gateway/native.ts'
@@ -15,6 +17,7 @@ import { createReaders } from '../../src/gateway/readers.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
 import type { Snapshot } from '../../src/gateway/snapshot.ts'
 import { translate } from '../../src/gateway/translate.ts'
+import { createTurns } from '../../src/gateway/turns.ts'
 import { createPool, type Pool } from '../../src/upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../../src/upstream/pool-memory.ts'
 import type { Target } from '../../src/upstream/target.ts'
@@ -238,6 +241,8 @@ export function startRig(options: RigOptions = {}): Rig {
     deliveries: new Set(),
     lingering: new Set(),
     readers: createReaders(),
+    flow: createFlow(),
+    turns: createTurns({ clockMs: () => 0, soon: (act) => void setImmediate(act), after: () => {} }),
     snapshots: { current: snapshot },
     nowMs: () => nowMs,
     clockMs: () => nowMs,
@@ -280,7 +285,8 @@ export function startRig(options: RigOptions = {}): Rig {
     rig.released++
     if (rig.releaseBug) throw rig.releaseBug
   }
-  const parts = { gateway, snapshot, call, record, key, model, affinity: options.affinity, release }
+  const share = createBodies(1_000_000).enter(account.id)
+  const parts = { gateway, snapshot, call, record, key, model, affinity: options.affinity, release, share }
   new Delivery(parts, { exchange, exchangeFor: options.isServedAlike === false ? exchangeFor : undefined }).run().then(
     () => {
       rig.end = { error: undefined }

@@ -22,6 +22,7 @@ const server = ['server error', 'try again']
 const words: Record<keyof typeof failureTexts, readonly string[]> = {
   modelFull: capacity,
   serviceFull: capacity,
+  counterFull: capacity,
   noUpstream: [...capacity, 'server error'],
   modelFailed: server,
   modelLost: [...server, 'connection'],
@@ -90,7 +91,7 @@ const failures: (readonly [Failure, string, keyof typeof failureTexts])[] = [
 for (const [failure, status, name] of failures) {
   const { fault, cause } = failure
   test(`A5, U10: ${cause}, ${fault.kind}, is told as ${status} in the words of ${name}`, () => {
-    const { tell } = judge(failure, { upstreamModel: 'up', profile: { accountFaults: [] } })
+    const { tell } = judge(failure, { upstreamModel: 'up', profile: { accountFaults: [], requestFaults: [] } })
     const error = refusalOf(tell, failure, () => assert.fail('no text of the model’s is told'))
     assert.equal(`${error.status} ${error.code}`, status)
     assert.equal(error.message, failureTexts[name])

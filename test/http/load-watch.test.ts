@@ -6,9 +6,11 @@ import { startTestGateway } from '../support/gateway.ts'
 test('F-P10 a loop that is late by more than 200 ms for 5 s sheds, until it is in time again', () => {
   let now = 0
   let heapShare = 0.5
+  let memoryShare = 0.5
   const ticks: (() => void)[] = []
   const watch = createLoadWatch(() => now, {
     readHeapShare: () => heapShare,
+    readMemoryShare: () => memoryShare,
     every: (ms, tick) => {
       assert.equal(ms, 500)
       ticks.push(tick)
@@ -38,9 +40,37 @@ test('F-P10 a loop that is late by more than 200 ms for 5 s sheds, until it is i
   heapShare = 0.84
   pass(500)
   assert.equal(watch.isShedding, false)
+  memoryShare = 0.86
+  pass(500)
+  assert.equal(watch.isShedding, true, 'B10 what lies beside the heap counts too')
+  memoryShare = 0.84
+  pass(500)
+  assert.equal(watch.isShedding, false)
 })
 
-test('F-P9 while the process sheds, new inference gets 429 with retry-after; a running stream, the models list and count_tokens go on', async () => {
+test('R18 one late turn of the loop is strain, and the next in time ends it', () => {
+  let now = 0
+  let turn = () => {}
+  const watch = createLoadWatch(() => now, {
+    readHeapShare: () => 0,
+    readMemoryShare: () => 0,
+    every: (_ms, tick) => {
+      turn = tick
+      return () => {}
+    },
+  })
+  for (const [ms, isStrained] of [
+    [549, false],
+    [550, true],
+    [500, false],
+  ] as const) {
+    now += ms
+    turn()
+    assert.deepEqual([watch.isStrained, watch.isShedding], [isStrained, false])
+  }
+})
+
+test('F-P9 while the process sheds, new inference gets 429 with retry-after; a running stream and the models list go on', async () => {
   const gateway = await startTestGateway()
   const body = { model: 'native-chat', messages: [{ role: 'user', content: 'canary-shed' }] }
   const running = await gateway.post('/v1/chat/completions', { ...body, stream: true })
@@ -51,6 +81,7 @@ test('F-P9 while the process sheds, new inference gets 429 with retry-after; a r
   assert.match(await running.text(), /data: \[DONE\]\n\n$/)
   assert.equal((await fetch(`${gateway.url}/v1/models`)).status, 200)
   const count = { model: 'native-messages', messages: body.messages }
-  assert.equal((await gateway.post('/v1/messages/count_tokens', count)).status, 200)
+  const counted = await gateway.post('/v1/messages/count_tokens', count)
+  assert.deepEqual([counted.status, counted.headers.get('retry-after')], [429, '1'])
   await gateway.close()
 })

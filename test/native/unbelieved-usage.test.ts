@@ -22,3 +22,17 @@ test('C6 counters that are not believed are not shown in a whole answer either: 
   assert.equal(shown['completion_tokens'], entry.bill.usage.outputTokens)
   assert.equal(shown['total_tokens'], shown['prompt_tokens']! + shown['completion_tokens']!)
 })
+
+test('C14 what a tool of the provider’s wrote beyond the cap is believed and billed, of the same answer as of no such tool it is not', async () => {
+  const usage = { prompt_tokens: 90_000, completion_tokens: 900, total_tokens: 90_900 }
+  native.upstream.play(
+    whole({ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'up-chat', choices, usage }),
+  )
+  const billOf = async (fields: Record<string, unknown>) => {
+    const { id } = await native.ask('chat', { max_tokens: 100, ...fields })
+    const { usageSource, usage } = native.gateway.store.findEntry(id)!.bill!
+    return [usageSource, usage.inputTokens > 80_000, usage.outputTokens === 900]
+  }
+  assert.deepEqual(await billOf({}), ['estimated', false, false])
+  assert.deepEqual(await billOf({ web_search_options: {} }), ['final', true, true])
+})

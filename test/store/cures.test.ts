@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { explainErrors, openDatabase, resultCode, StoreError, transact } from '../../src/store/sqlite/open.ts'
+import { refuseNarrowDisk } from '../../src/store/sqlite/place.ts'
 import { testFolder } from '../support/folder.ts'
 
 const newPath = () => join(testFolder('cures'), 'deep', 'triwire.db')
@@ -31,7 +32,7 @@ test('F-S6 each failure that an operator can mend is told with the file and the 
   const cures = {
     5: 'is locked by another process: try again when it is done',
     8: 'cannot be written: check its owner and its file system',
-    10: 'cannot be read or written: check the disk',
+    10: 'cannot be read or written: check the disk, and that it has space',
     11: 'is damaged: restore a backup',
     13: 'cannot grow: the disk is full',
     14: 'cannot be opened: check its folder and its owner',
@@ -45,11 +46,23 @@ test('F-S6 each failure that an operator can mend is told with the file and the 
       (error) => error instanceof StoreError && error.message === `/a/store.db ${cure}` && error.cause === failure,
     )
   }
+  const synced = Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' })
+  assert.throws(() => explainErrors('/a/store.db', () => fail(synced)), new StoreError(`/a/store.db ${cures[10]}`))
   const other = Object.assign(new Error('from SQLite'), { errcode: 1 })
   assert.throws(() => explainErrors('/a/store.db', () => fail(other)), other)
   assert.equal(
     explainErrors('/a/store.db', () => 7),
     7,
+  )
+})
+
+test('C13 a disk without room for debits is a full one, though a page may still find its place', () => {
+  const space = (bavail: number, blocks = 1_000) => refuseNarrowDisk('/a', () => ({ bavail, blocks, bsize: 4_096 }))
+  space(64)
+  space(0, 0)
+  assert.throws(
+    () => space(63),
+    (error) => resultCode(error) === 13 && /258048 bytes are left/.test(String(error)),
   )
 })
 

@@ -46,6 +46,17 @@ test('spec 1.4 C9 a debit is recorded under its request id with its tokens and p
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
+test('C3 a debit whose figures are an estimate is read as one, whatever else its source is as not', (t) => {
+  const store = openStore(createPath(t))
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  for (const usageSource of ['final', 'partial', 'estimated', 'waived'] as const) {
+    const usageThen = { ...usage, estimated: usageSource === 'estimated' }
+    store.postDebits([{ ...createDebitRow(usageSource, id), usageSource, usage: usageThen }])
+    assert.deepEqual(store.findEntry(usageSource)?.bill?.usage, usageThen)
+  }
+})
+
 test('R5 a debit repeated is one debit; the same id with another content is a conflict and changes nothing', (t) => {
   const store = openStore(createPath(t))
   t.after(() => store.close())

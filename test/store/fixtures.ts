@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Account } from '../../src/accounts/account.ts'
@@ -6,8 +7,9 @@ import type { DebitRow } from '../../src/accounts/poster.ts'
 import { priceNanos } from '../../src/catalog/model.ts'
 import { type LedgerOptions, type OpenLedger, openLedger } from '../../src/store/sqlite/ledger-client.ts'
 import { testFolder } from '../support/folder.ts'
+import { until } from '../support/waiting.ts'
 
-export { until } from '../support/waiting.ts'
+export { until }
 
 /** The path of a store that does not exist yet. Its folder stays: what is in it is looked through after the run. */
 export function createPath(_t: TestContext): string {
@@ -70,11 +72,14 @@ export const verifyOptions = { priceNanos }
 
 export type LogLine = { level: string; event: string; fields: Record<string, unknown> }
 
-/** A ledger as a server has it, closed after the test, with what it logged and how it was lost. */
+/**
+ * A ledger as a server has it, closed after the test, with what it logged and how it was lost.
+ * @param options `isStuck`: its first commit is not waited for beyond the settle deadline, which may be short here
+ */
 export async function open(
   t: TestContext,
   path: string,
-  options: Partial<LedgerOptions> = {},
+  { isStuck = false, ...options }: Partial<LedgerOptions> & { isStuck?: boolean } = {},
 ): Promise<OpenLedger & { lines: LogLine[]; fatals: Error[] }> {
   const lines: LogLine[] = []
   const fatals: Error[] = []
@@ -90,5 +95,13 @@ export async function open(
   let closing: Promise<void> | undefined
   const close = () => (closing ??= opened.close())
   t.after(close)
+  if (!isStuck) await until(() => opened.ledger.isWritable())
   return { ...opened, close, lines, fatals }
+}
+
+/** What the next file will be opened as: the system gives the lowest number, so it grows with what stays open. */
+export function freeDescriptor(): number {
+  const file = openSync(import.meta.filename, 'r')
+  closeSync(file)
+  return file
 }

@@ -9,8 +9,18 @@ import type { LedgerOptions } from '../../src/store/sqlite/ledger-client.ts'
 import { StoreError } from '../../src/store/sqlite/open.ts'
 import { spoolPath } from '../../src/store/sqlite/spool.ts'
 import { openStore } from '../support/operator.ts'
-import { repeat, turn } from '../support/waiting.ts'
-import { costNanos, createDebit, createDebitRow, createPath, open, until, usage, verifyOptions } from './fixtures.ts'
+import { repeat } from '../support/waiting.ts'
+import {
+  costNanos,
+  createDebit,
+  createDebitRow,
+  createPath,
+  open,
+  prices,
+  until,
+  usage,
+  verifyOptions,
+} from './fixtures.ts'
 
 test('C3 a debit is in the database when it resolves, and the live balance follows', async (t) => {
   const path = createPath(t)
@@ -26,6 +36,26 @@ test('C3 a debit is in the database when it resolves, and the live balance follo
   assert.equal(await ledger.debit(createDebit('req_1', account)), 'exists')
   assert.equal(balance.balanceNanos, 370_000n)
   assert.deepEqual(store.verify(verifyOptions), [])
+})
+
+test('B10 a debit is found with its prices and what was given back; few may ask at once, and nobody waits for ever', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  const { findDebit, close } = await open(t, path)
+  store.postDebits([createDebitRow('req_1', id), createDebitRow('req_2', id)])
+  store.postReturns(['req_2'])
+  const asked = Array.from({ length: 25 }, (_, i) => findDebit(`req_${i}`))
+  const found = await Promise.allSettled(asked)
+  assert.deepEqual(
+    found.map((one) => (one.status === 'fulfilled' ? one.value?.isReturned : one.reason instanceof StoreSilent)),
+    Array.from({ length: 25 }, (_, i) => (i >= 20 ? true : { 1: false, 2: true }[i])),
+  )
+  const { prices: known, entry } = (await findDebit('req_1'))!
+  assert.deepEqual([known, entry.amountNanos, entry.accountName], [prices, costNanos, 'one'])
+  await close()
+  await assert.rejects(findDebit('req_1'), StoreSilent)
 })
 
 test('the debits of one turn share a commit, each is answered', async (t) => {
@@ -180,13 +210,27 @@ test('F-S1 a locked database: the debit is spooled at the deadline, no new infer
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
+test('B7 C13 F-S1 a start that cannot commit takes nothing until a commit works', async (t) => {
+  const path = createPath(t)
+  openStore(path).close()
+  const blocker = new DatabaseSync(path)
+  t.after(() => blocker.close())
+  blocker.exec('BEGIN IMMEDIATE')
+  const { ledger, lines } = await open(t, path, { settleDeadlineMs: 50, busyMs: 20, isStuck: true })
+  assert.equal(ledger.isWritable(), false)
+  await until(() => lines.length > 0)
+  assert.deepEqual(new Set(lines.map(({ event }) => event)), new Set(['ledger_busy']))
+  blocker.exec('COMMIT')
+  await until(() => ledger.isWritable())
+})
+
 /** A store whose database is locked and whose spool cannot be written: a folder in its place. */
 async function openStuck(t: TestContext, options: Partial<LedgerOptions> = {}) {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
   const { id } = store.createAccount('one', 1_000_000n)
-  const opened = await open(t, path, { settleDeadlineMs: 30, busyMs: 10, ...options })
+  const opened = await open(t, path, { settleDeadlineMs: 30, busyMs: 10, lookMs: 150, ...options })
   const blocker = new DatabaseSync(path)
   t.after(() => blocker.close())
   const lock = () => {
@@ -194,7 +238,18 @@ async function openStuck(t: TestContext, options: Partial<LedgerOptions> = {}) {
     mkdirSync(spoolPath(path))
   }
   const free = () => blocker.exec('COMMIT')
-  return { path, store, ...opened, account: opened.accounts.get(id)!, balance: opened.balances.get(id)!, lock, free }
+  /** The thread has read what it was sent and stands before the lock: it answers nothing any more. */
+  const standsBeforeLock = async () => {
+    const ask = async () => opened.directory.findKey(createKey().digest)
+    await until(() =>
+      ask().then(
+        () => false,
+        () => true,
+      ),
+    )
+  }
+  const [account, balance] = [opened.accounts.get(id)!, opened.balances.get(id)!]
+  return { path, store, ...opened, account, balance, lock, free, standsBeforeLock }
 }
 
 test('B7 C13 F-S1 neither database nor spool: the debit fails and is never booked; nothing is taken until the store works', async (t) => {
@@ -212,10 +267,14 @@ test('B7 C13 F-S1 neither database nor spool: the debit fails and is never booke
 })
 
 test('B7 C13 a commit that comes through after the deadline is the answer: its client is not refused', async (t) => {
-  const { store, ledger, account, lock, free, lines } = await openStuck(t, { busyMs: 10_000 })
+  let nowMs = 0
+  const options = { busyMs: 10_000, clockMs: () => nowMs }
+  const { store, ledger, account, lock, free, lines, standsBeforeLock } = await openStuck(t, options)
   await ledger.debit(createDebit('req_0', account))
   lock()
   const debit = ledger.debit(createDebit('req_1', account))
+  await standsBeforeLock()
+  nowMs = 30
   await until(() => lines.some(({ event }) => event === 'ledger_unsettled'))
   free()
   assert.equal(await debit, 'posted')
@@ -226,11 +285,11 @@ test('B7 C13 a commit that comes through after the deadline is the answer: its c
 
 test('B7 C13 a commit that comes through after its client was refused is given back, and the two are a pair', async (t) => {
   let nowMs = 0
-  const { store, ledger, account, balance, lock, free } = await openStuck(t, { busyMs: 10_000, clockMs: () => nowMs })
+  const options = { busyMs: 10_000, clockMs: () => nowMs }
+  const { store, ledger, account, balance, lock, free, standsBeforeLock } = await openStuck(t, options)
   lock()
   const debit = assert.rejects(ledger.debit(createDebit('req_1', account)), /neither database nor spool/)
-  await turn()
-  // The thread stands before the lock and answers nothing.
+  await standsBeforeLock()
   const passing = repeat(() => {
     nowMs += 500
   })
@@ -271,7 +330,8 @@ test('F-P1 what a crashed run left in the spool is posted once at the next start
   const store = openStore(path)
   t.after(() => store.close())
   const { id } = store.createAccount('one')
-  const first = await open(t, path, { settleDeadlineMs: 30, busyMs: 10 })
+  let nowMs = 0
+  const first = await open(t, path, { settleDeadlineMs: 30, busyMs: 10, clockMs: () => nowMs })
   const account = first.accounts.get(id)!
   await first.ledger.debit(createDebit('req_1', account))
   const blocker = new DatabaseSync(path)
@@ -280,6 +340,7 @@ test('F-P1 what a crashed run left in the spool is posted once at the next start
   const spooled = [createDebit('req_2', account), createDebit('req_3', account)].map((debit) =>
     first.ledger.debit(debit),
   )
+  nowMs = 30
   assert.deepEqual(await Promise.all(spooled), ['spooled', 'spooled'])
   const left = readFileSync(spoolPath(path), 'utf8')
   blocker.exec('COMMIT')

@@ -25,6 +25,12 @@ test('a store that is only to be read is not made by a wrong path', (t) => {
   )
 })
 
+test('C9 a store that is only being made asks for no lock: no server of an older triwire runs on it', (t) => {
+  const path = createPath(t)
+  const lock = () => assert.fail('it was asked for')
+  for (let i = 0; i < 2; i++) openDatabase(path, { lock }).close()
+})
+
 test('a store that others can read is refused, with the command that cures it', (t) => {
   const path = createPath(t)
   openDatabase(path).close()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
@@ -155,6 +155,35 @@ test('B7 C13 F-S3 a note that cannot be synced is told as failed, and is there a
     assert.deepEqual(readSpool(path).debits, [two])
     assert.ok(readSpool(path).returns.includes('req_1'))
   }
+})
+
+test('F-S2 F-S4 behind a failure the spool is opened anew: what is under its name then is what the next start reads', async (t) => {
+  const path = newPath()
+  const spool = createSpool(path)
+  await spool.append([one])
+  for (const fail of [() => spool.append([two]), () => spool.appendReturns(['req_9'])]) {
+    const disk = await breakDisk(t, 'datasync')
+    await assert.rejects(fail(), /EIO: datasync/)
+    disk.mend()
+    rmSync(path)
+    await spool.append([two])
+    assert.deepEqual(readSpool(path).debits, [two])
+  }
+  await spool.close()
+})
+
+test('B7 C13 a note cuts nothing away where no line failed, be it of an operator who appended what was left elsewhere', async () => {
+  const path = newPath()
+  const spool = createSpool(path)
+  await spool.append([one])
+  const other = newPath()
+  const left = createSpool(other)
+  await left.append([two])
+  await left.close()
+  appendFileSync(path, readFileSync(other))
+  await spool.appendReturns(['req_9'])
+  await spool.close()
+  assert.deepEqual(readSpool(path), { debits: [one, two], returns: ['req_9'], unreadable: 0 })
 })
 
 test('B7 C13 a note that a debit is to be given back is read as that, and its debit is not read beside it', async () => {

@@ -17,11 +17,12 @@ import {
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { type TestContext } from 'node:test'
+import { watchFiles } from '../../src/store/sqlite/file-watch.ts'
 import { StoreError } from '../../src/store/sqlite/open.ts'
 import { realPath } from '../../src/store/sqlite/place.ts'
 import { spoolPath } from '../../src/store/sqlite/spool.ts'
 import { openStore } from '../support/operator.ts'
-import { createDebit, createPath, open, until, verifyOptions } from './fixtures.ts'
+import { createDebit, createPath, freeDescriptor, open, until, verifyOptions } from './fixtures.ts'
 
 /* One server for one file, and what becomes of it when its files are not its own any more (B8, B15, B23). */
 
@@ -86,6 +87,7 @@ const losses: Record<string, (path: string) => void> = {
   },
   'the index of the log is removed': (path) => rmSync(`${path}-shm`),
   'the log is cut to nothing': (path) => truncateSync(`${path}-wal`, 0),
+  'the log is cut inside its last page': (path) => truncateSync(`${path}-wal`, statSync(`${path}-wal`).size - 100),
   'the log is cut by a frame': (path) => truncateSync(`${path}-wal`, statSync(`${path}-wal`).size - 4_120),
 }
 
@@ -168,6 +170,18 @@ test('B15 another process that brings the log in and starts it anew is no loss',
   }
   assert.deepEqual(fatals, [])
   assert.ok(directory)
+})
+
+test('B24 F-P11 a watch of files keeps one descriptor, however often the store is opened anew', (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  store.createAccount('one')
+  const watch = watchFiles(path)
+  watch.note()
+  const before = freeDescriptor()
+  for (let i = 0; i < 5; i++) watch.note()
+  assert.equal(freeDescriptor(), before)
 })
 
 test('B8 what may not be on the disk is written once more, and nobody writes meanwhile; the ledger stays as it is', (t) => {

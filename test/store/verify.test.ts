@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { parseHead } from '../../src/accounts/chain.ts'
 import { openStore } from '../support/operator.ts'
-import { createDebitRow, createPath, verifyOptions } from './fixtures.ts'
+import { costNanos, createDebitRow, createPath, verifyOptions } from './fixtures.ts'
 import { forge, redigest } from './forge.ts'
 
 test('C15 the moments of heads do not go back with the clock, so that what is posted in between is behind the first', (t) => {
@@ -127,4 +127,13 @@ test('C15 verify tells a key that does not exist from one of another account', (
     `account ${one.id}, entry 2: its key ${key.id} belongs to account ${other.id}`,
     `account ${one.id}, entry 3: its key key_gone does not exist`,
   ])
+})
+
+test('C9 verify with the log says none for what an entry does not have and its line has', (t) => {
+  const store = openStore(createPath(t))
+  t.after(() => store.close())
+  const { id } = store.createAccount('one')
+  store.postDebits([createDebitRow('req_1', id)])
+  const log = [{ requestId: 'req_1', outcome: 'ok', amountNanos: costNanos, keyId: 'key_1' }]
+  assert.deepEqual(store.verify({ ...verifyOptions, log }), ['request req_1: the log says key key_1, the ledger none'])
 })

@@ -7,6 +7,7 @@ import { digestKey } from '../../src/accounts/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { tick } from '../../src/gateway/gateway.ts'
 import { createLog } from '../../src/process/log.ts'
+import { createRecents } from '../../src/process/recents.ts'
 import { startServer } from '../../src/process/server.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
 import { openLedger } from '../../src/store/sqlite/ledger-client.ts'
@@ -65,6 +66,8 @@ export type TestOptions = {
   models?: Record<string, unknown>[]
   /** Where the models' upstream `sim` is, instead of the simulator. */
   upstreamUrl?: string
+  /** Parts of the configuration that need the simulator's address. */
+  upstream?: (simulatorUrl: string) => Record<string, unknown>
   /** More of the configuration, merged at the top level (e.g. `timeouts`, `limits`, `billing`). */
   config?: Record<string, unknown>
   /** Credits of the account `tester`. */
@@ -73,8 +76,12 @@ export type TestOptions = {
   keepsAnswers?: boolean
   /** An upstream account that failed is left alone, by the gateway's time; else it is well again at the next request. */
   cools?: boolean
+  /** The bytes of request bodies that may be held at once. */
+  bodiesBytesMax?: number
   /** How often the store is looked at for what others changed in it. */
   pollMs?: number
+  /** How many requests that are over it keeps in memory. */
+  requestsKept?: number
 }
 
 const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
@@ -111,6 +118,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     upstreams: {
       sim: { base_url: options.upstreamUrl ?? simulator.url, accounts: [{ name: 'a', key: 'upstream-key-1' }] },
     },
+    ...options.upstream?.(simulator.url),
     ...options.config,
     // No test waits until a refused request has been read on for long.
     timeouts: { linger: 500, ...(options.config?.['timeouts'] as object | undefined) },
@@ -140,6 +148,8 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     pollMs: options.pollMs ?? 50,
   })
   started.unshift(ledger.close)
+  // The settle deadline of a test may be shorter than a commit takes on a busy machine.
+  await until(() => ledger.ledger.isWritable(), 'a first commit has worked')
   // To a pool whose time leaps every cooldown is over when it looks.
   let leapingMs = 0
   const leap = () => {
@@ -147,8 +157,11 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     return leapingMs
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
-  const load = { isShedding: false, stop() {} }
-  const server = await startServer({ config, ledger, log, nowMs, clockMs, load, memory })
+  const { bodiesBytesMax, requestsKept } = options
+  const load = { isShedding: false, isStrained: false, stop() {} }
+  const recents = createRecents({ requestsMax: requestsKept, namelessMax: requestsKept })
+  const own = { log, nowMs, clockMs, load, memory, recents, bodiesBytesMax }
+  const server = await startServer({ config, ledger, ...own })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
     server.address.port,

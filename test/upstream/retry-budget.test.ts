@@ -35,6 +35,13 @@ test('U1 ten retries a minute are always allowed, and no eleventh', () => {
   assert.equal(retry(50), 10)
 })
 
+test('U1 what is left of a budget falls with each retry, and grows with what is sent', () => {
+  const { budget, send, retry } = start()
+  assert.deepEqual([budget.left, retry(3), budget.left], [10, 3, 7])
+  send(255)
+  assert.deepEqual([budget.left, retry(50), budget.left, budget.mayRetry], [22, 25, 0, false])
+})
+
 test('F-U44 retries are at most a tenth of what the upstream is sent', () => {
   const { send, retry, pass } = start()
   let sent = 0

@@ -18,7 +18,7 @@ const folder = join(import.meta.dirname, '../../src/upstream')
 const waysMax = 1_024
 
 /** The code a model's text passes. */
-const scrubbing = ['doc-links.ts', 'revealing.ts', 'scrub.ts', 'whole-words.ts', 'verdict.ts']
+const scrubbing = ['doc-links.ts', 'over-long.ts', 'revealing.ts', 'scrub.ts', 'whole-words.ts', 'verdict.ts']
 
 const patterns = scrubbing.flatMap((file) => readPatterns(file))
 
@@ -53,6 +53,7 @@ const shapes: Record<string, string> = {
   'hexadecimal with colons': 'ab:',
   'long prompts': 'prompt is too long: ',
   'long contexts': 'maximum context length is ',
+  'long requests': '(12 tokens) exceeds the available context size (',
   spaces: ' ',
   'line ends': '\n',
   'open parentheses': '(',

@@ -156,20 +156,21 @@ test('U3 at most 400 characters are relayed, control characters are not', () => 
   assert.equal(say(' \n'), 'generic')
 })
 
-test('F-U16 R6 retry-after of an upstream: seconds or a date, one to sixty, else unknown', () => {
+test('F-U16 retry-after of an upstream: seconds or a date, five minutes at most, else unknown', () => {
   const now = Date.parse('2026-11-21T10:00:00Z')
   const cases: [string | undefined, number | undefined][] = [
     ['7', 7],
     [' 7 ', 7],
     ['0', undefined],
-    ['99999999', 60],
+    ['99999999', 300],
+    ['200', 200],
     ['-3', undefined],
     ['garbage', undefined],
     ['', undefined],
     [undefined, undefined],
     ['Sat, 21 Nov 2026 10:00:09 GMT', 9],
     ['Sat, 21 Nov 2026 09:00:00 GMT', undefined],
-    ['Sun, 22 Nov 2026 10:00:00 GMT', 60],
+    ['Sun, 22 Nov 2026 10:00:00 GMT', 300],
     ['1.5', undefined],
   ]
   for (const [value, seconds] of cases) assert.equal(readRetryAfter(value, now), seconds, String(value))
@@ -188,4 +189,12 @@ test('U3 the model id in quotes or at a sentence end is the client’s own', () 
   assert.equal(own('The model "openai" takes no images.'), 'The model "openai" takes no images.')
   assert.equal(own('No images for openai.'), 'No images for openai.')
   assert.equal(own('See api.openai.com'), 'generic')
+})
+
+test('U3 a model whose upstream calls it as the client does: that name is the client’s own, and no part of a word tells it', () => {
+  const own = (text: string) =>
+    scrub(text, { modelId: 'our-sonnet', upstreamModels: ['our-sonnet', 'v-9'], ...nothing })
+  for (const text of ['our-sonnet-preview takes no images', 'The model our-sonnet takes no images', 'x/our-sonnet'])
+    assert.equal(own(text), text)
+  assert.equal(own('v-9 takes no images'), 'our-sonnet takes no images')
 })

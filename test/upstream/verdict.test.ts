@@ -4,7 +4,10 @@ import type { Fault } from '../../src/inference/answer.ts'
 import { type Failure, judge, type Verdict } from '../../src/upstream/verdict.ts'
 import { kindOfStatus } from '../../src/wires/answers/faults.ts'
 
-const model = { upstreamModel: 'up-model', profile: { accountFaults: ['Credit Balance', 'spending limit'] } }
+const model = {
+  upstreamModel: 'up-model',
+  profile: { accountFaults: ['Credit Balance', 'spending limit'], requestFaults: ['Input is not supported'] },
+}
 
 function refused(status: number, text = 'something'): Failure {
   return { fault: { kind: kindOfStatus(status), status, text }, cause: `upstream_${status}` }
@@ -14,6 +17,16 @@ function said(failure: Failure): string {
   const { tell, elsewhere, cool }: Verdict = judge(failure, model)
   return `${tell} ${elsewhere} ${cool}`
 }
+
+test('U8 a 5xx with words by which the model’s server blames the request is the caller’s fault, no other status is', () => {
+  const text = 'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj'
+  for (const status of [500, 501, 503]) assert.equal(said(refused(status, text)), 'rejected nobody no', `${status}`)
+  for (const status of [408, 429, 401]) assert.notEqual(said(refused(status, text)), 'rejected nobody no', `${status}`)
+  assert.equal(said(refused(500, 'out of memory')), 'broken another repeated')
+  const overLong: Failure = refused(500)
+  overLong.fault.code = 'exceed_context_size_error'
+  assert.equal(said(overLong), 'rejected nobody no')
+})
 
 /** Rulings U1 and U2, row by row: what the client is told, who may be asked instead, whether the account cools. */
 const rows: [statuses: number[], verdict: string][] = [

@@ -1,6 +1,6 @@
 import { type ChainedRow, chainedColumns } from '../../accounts/chain.ts'
 import { type Entry, readReturnReference } from '../../accounts/entries.ts'
-import type { Origin } from '../../accounts/ledger.ts'
+import type { Debit, Origin } from '../../accounts/ledger.ts'
 import type { DebitRow } from '../../accounts/poster.ts'
 
 /** An entry that is verified, with what it is compared with. */
@@ -146,6 +146,16 @@ function readBill(row: Record<string, unknown>): Entry['bill'] {
     pricedCalls: Number(row.priced_calls),
     priceVersion: row.price_version as string,
     outcome: row.outcome as DebitRow['outcome'],
+  }
+}
+
+export function readPrices(row: Record<string, unknown>): Debit['prices'] {
+  return {
+    inputNanos: row.input as bigint,
+    cacheReadNanos: row.cache_read as bigint,
+    cacheWriteNanos: row.cache_write as bigint,
+    cacheWrite1hNanos: row.cache_write_1h as bigint,
+    outputNanos: row.output as bigint,
   }
 }
 

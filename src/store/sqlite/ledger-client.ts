@@ -1,5 +1,6 @@
 import type { Account, Directory } from '../../accounts/account.ts'
 import { type Balances, createBalances } from '../../accounts/balances.ts'
+import type { FoundDebit } from '../../accounts/entries.ts'
 import type { Ledger } from '../../accounts/ledger.ts'
 import { Settlement } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
@@ -37,36 +38,40 @@ export type OpenLedger = {
   balances: Balances
   /** By id. The objects live as long as the process; names and states follow the store. */
   accounts: ReadonlyMap<string, Account>
+  /** The debit of a request, read by the ledger's thread. @throws StoreSilent when it cannot be read now. */
+  findDebit(requestId: string): Promise<FoundDebit | undefined>
   /** Settles what is under way, in the database or in the spool, and lets go of the store. */
   close(): Promise<void>
 }
 
 /**
  * The server's side of the store. Requests read memory only, but for keys that memory does not hold; debits are settled
- * through the ledger's thread, those of one turn of the event loop in one message.
+ * through the ledger's thread, those of one turn of the event loop in one message. It resolves behind a first commit, or
+ * after `settleDeadlineMs` without one: then the ledger is not writable until one works.
  * @throws StoreError when the file cannot be used or another server uses it.
  */
 export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   // Before the store is opened, so that a newer server does not migrate it under an older one.
   const path = realPath(options.path)
   const unlock = lockStore(path)
-  let client: LedgerClient
+  const client = new LedgerClient({ ...options, path })
+  const { settlement, directory, balances } = client
+  const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, options.settleDeadlineMs / 10)))
   try {
     bringSpool(options.path, path)
-    client = new LedgerClient({ ...options, path })
-    await client.settlement.open()
+    await settlement.open()
   } catch (error) {
+    clearInterval(sweeps)
     unlock()
     throw error
   }
-  const { settlement, directory, balances } = client
-  const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, options.settleDeadlineMs / 10)))
   const touches = setInterval(() => client.writeUses(), options.touchMs ?? 10_000)
   return {
     ledger: settlement,
     directory,
     balances,
     accounts: directory.accounts,
+    findDebit: (requestId) => client.findDebit(requestId),
     async close() {
       client.writeUses()
       await settlement.close()
@@ -104,6 +109,10 @@ class LedgerClient {
 
   writeUses(): void {
     this.#thread!.noteUses(this.directory.takeUses())
+  }
+
+  findDebit(requestId: string): Promise<FoundDebit | undefined> {
+    return this.#thread!.find(requestId)
   }
 
   async #startThread(isFirst: boolean): Promise<LedgerThread> {

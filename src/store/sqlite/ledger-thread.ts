@@ -1,16 +1,23 @@
 import { Worker } from 'node:worker_threads'
 import { StoreSilent } from '../../accounts/account.ts'
+import type { FoundDebit } from '../../accounts/entries.ts'
 import type { DebitRow, GivenBack, Posted, Poster, Withdrawn } from '../../accounts/poster.ts'
 import { StoreError } from './open.ts'
-import type { FromWorker, ToWorker, WorkerOptions } from './worker.ts'
+import type { FromWorker, ToWorker, WorkerOptions } from './thread-messages.ts'
 
 type Ready = Extract<FromWorker, { type: 'ready' }>
 
 /** What the thread says without being asked. */
-export type Told = Exclude<FromWorker, { type: 'ready' | 'refused' | 'posted' | 'withdrawn' | 'givenBack' | 'looked' }>
+export type Told = Exclude<
+  FromWorker,
+  { type: 'ready' | 'refused' | 'posted' | 'withdrawn' | 'givenBack' | 'looked' | 'found' }
+>
 
 /** What the thread gets to bring in what it has and to close the file; a database that is held by others takes for ever (B14). */
 const closeMs = 2_000
+
+/** So many may ask for a debit at once: an operator or two, however long the store is silent. */
+const findsMax = 20
 
 /** The serving thread's end of the ledger's thread: what was asked, and who waits for the answer. */
 export class LedgerThread implements Poster {
@@ -24,6 +31,7 @@ export class LedgerThread implements Poster {
   #withdrawals: PromiseWithResolvers<Withdrawn>[] = []
   #gifts: PromiseWithResolvers<GivenBack>[] = []
   #looks: PromiseWithResolvers<void>[] = []
+  #finds: PromiseWithResolvers<FoundDebit | undefined>[] = []
   #failure: Error | undefined
   #isClosing = false
   #isOver = false
@@ -45,6 +53,7 @@ export class LedgerThread implements Poster {
       else if (message.type === 'withdrawn') this.#withdrawals.shift()!.resolve(message)
       else if (message.type === 'givenBack') this.#answerGifts(message)
       else if (message.type === 'looked') this.#answerLook(message.isRead)
+      else if (message.type === 'found') this.#answerFind(message)
       else tell(message)
     })
     this.#worker.on('error', (error) => {
@@ -74,6 +83,12 @@ export class LedgerThread implements Poster {
   /** Reads what other processes have changed; it was told when this resolves. @throws StoreSilent when it cannot be read. */
   look(): Promise<void> {
     return this.#ask(this.#looks, { type: 'look' })
+  }
+
+  /** The debit of a request. @throws StoreSilent when the ledger cannot be read, or too many ask. */
+  find(requestId: string): Promise<FoundDebit | undefined> {
+    if (this.#finds.length >= findsMax) return Promise.reject(new StoreSilent('too many wait for the store'))
+    return this.#ask(this.#finds, { type: 'find', requestId })
   }
 
   noteUses(uses: [keyId: string, usedMs: number][]): void {
@@ -116,13 +131,21 @@ export class LedgerThread implements Poster {
     else look.reject(new StoreSilent('the store cannot be read'))
   }
 
+  #answerFind({ isRead, debit }: Extract<FromWorker, { type: 'found' }>): void {
+    const find = this.#finds.shift()!
+    if (isRead) find.resolve(debit)
+    else find.reject(new StoreSilent('the store cannot be read'))
+  }
+
   #abandon(cause: Error): void {
     this.#isOver = true
     for (const { reject } of [...this.#posts, ...this.#withdrawals, ...this.#gifts]) reject(cause)
-    for (const { reject } of this.#looks) reject(new StoreSilent('the ledger thread has ended', { cause }))
+    for (const { reject } of [...this.#looks, ...this.#finds])
+      reject(new StoreSilent('the ledger thread has ended', { cause }))
     this.#posts = []
     this.#withdrawals = []
     this.#gifts = []
     this.#looks = []
+    this.#finds = []
   }
 }

@@ -1,6 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { EntryFilter, Grouping, ListedEntry, Total } from '../../accounts/entries.ts'
-import { readEntry } from './entry.ts'
+import {
+  type EntryFilter,
+  type FoundDebit,
+  type Grouping,
+  type ListedEntry,
+  returnReference,
+  type Total,
+} from '../../accounts/entries.ts'
+import { readEntry, readPrices } from './entry.ts'
 
 export type Listing = ReturnType<typeof createListing>
 
@@ -11,12 +18,33 @@ export function createListing(db: DatabaseSync) {
   const named = `SELECT e.*, a.name AS account_name, k.prefix AS key_prefix, k.label AS key_label FROM entries e
     LEFT JOIN accounts a ON a.id = e.account_id LEFT JOIN keys k ON k.id = e.key_id`
   const byRequestId = db.prepare(`${named} WHERE e.request_id = ?`)
+  const byReference = db.prepare('SELECT * FROM entries WHERE reference = ?')
+  const pricesOf = db.prepare('SELECT * FROM prices WHERE version = ?')
   const models = db.prepare('SELECT DISTINCT model FROM entries WHERE model IS NOT NULL ORDER BY model')
-  return { findEntry, listEntries, eachEntry, sumEntries, listModels }
+  return { findEntry, findDebit, listEntries, eachEntry, sumEntries, listModels }
 
   function findEntry(requestId: string): ListedEntry | undefined {
     const row = byRequestId.get(requestId)
     return row && readListed(row)
+  }
+
+  function findDebit(requestId: string): FoundDebit | undefined {
+    const entry = findEntry(requestId)
+    if (!entry?.bill) return undefined
+    const prices = pricesOf.get(entry.bill.priceVersion)
+    return {
+      entry: { ...entry, bill: entry.bill },
+      prices: prices && readPrices(prices),
+      isReturned: isReturned(requestId),
+    }
+  }
+
+  /** A reference of this form may be a top-up of the first release: the return has the next free one (ruling C13). */
+  function isReturned(requestId: string): boolean {
+    for (let number = 1; ; number++) {
+      const row = byReference.get(returnReference(requestId, number))
+      if (!row || readEntry(row).returned) return row !== undefined
+    }
   }
 
   /** The newest first. */
@@ -40,12 +68,11 @@ export function createListing(db: DatabaseSync) {
   function sumEntries(filter: EntryFilter, by: readonly Grouping[]): Total[] {
     const { where, values } = conditions(filter)
     const grouped = by.map((grouping) => groupColumns[grouping])
-    const select = db.prepare(
-      `WITH sums AS (SELECT ${[...grouped.map(({ column }) => column), sums].join(', ')} FROM entries e ${where}
-         ${by.length ? `GROUP BY ${by.map((_, index) => index + 1).join(', ')}` : ''})
-       SELECT * FROM sums ${grouped.map(({ join }) => join).join(' ')}
-       ${by.length ? `ORDER BY ${by.map((_, index) => index + 1).join(', ')}` : ''}`,
-    )
+    const clause = (word: string) => (by.length ? [`${word} BY ${by.map((_, index) => index + 1).join(', ')}`] : [])
+    const columns = [...grouped.map(({ column }) => column), sums].join(', ')
+    const parts = [`WITH sums AS (SELECT ${columns} FROM entries e ${where}`, ...clause('GROUP')]
+    parts.push(') SELECT * FROM sums', ...grouped.flatMap(({ join }) => join ?? []), ...clause('ORDER'))
+    const select = db.prepare(parts.join(' '))
     return select.all(...values).map((row) => readTotal(row, by))
   }
 
@@ -73,9 +100,9 @@ function conditions({ accountId, keyIds, model, sinceMs, untilMs }: EntryFilter)
   return { where, values: parts.flatMap(([, values]) => values) }
 }
 
-const groupColumns: Record<Grouping, { column: string; join: string }> = {
-  day: { column: `e.posted_ms / ${dayMs} AS day`, join: '' },
-  model: { column: 'e.model AS model', join: '' },
+const groupColumns: Record<Grouping, { column: string; join?: string }> = {
+  day: { column: `e.posted_ms / ${dayMs} AS day` },
+  model: { column: 'e.model AS model' },
   account: {
     column: 'e.account_id AS account_id',
     join: 'LEFT JOIN (SELECT id, name AS account_name FROM accounts) a ON a.id = sums.account_id',

@@ -1,6 +1,6 @@
-import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { syncFolder } from './place.ts'
+import { syncFolder } from './sync-folder.ts'
 
 const pieceBytes = 1_048_576
 
@@ -19,9 +19,8 @@ export function rewriteLog(path: string): void {
     const file = openSync(logPath, 'r+')
     try {
       const piece = Buffer.allocUnsafe(pieceBytes)
-      const end = fstatSync(file).size
-      for (let at = 0; at < end; ) {
-        const read = readSync(file, piece, 0, Math.min(pieceBytes, end - at), at)
+      for (let at = 0; ; ) {
+        const read = readSync(file, piece, 0, pieceBytes, at)
         if (read === 0) break
         for (let written = 0; written < read; ) written += writeSync(file, piece, written, read - written, at + written)
         at += read

@@ -143,19 +143,26 @@ function refuseSecondName(path: string): void {
 const cures = new Map([
   [5, 'is locked by another process: try again when it is done'],
   [8, 'cannot be written: check its owner and its file system'],
-  [10, 'cannot be read or written: check the disk'],
+  [10, 'cannot be read or written: check the disk, and that it has space'],
   [11, 'is damaged: restore a backup'],
   [13, 'cannot grow: the disk is full'],
   [14, 'cannot be opened: check its folder and its owner'],
   [26, 'is not a triwire store, or is damaged: name another file with --store, or restore a backup'],
 ])
 
-/** Runs `work` and puts the cure into words where SQLite fails. */
+/** The same where a file is written without SQLite: the log anew, the spool. */
+const alike = new Map([
+  ['EIO', 10],
+  ['ENOSPC', 13],
+  ['EROFS', 8],
+])
+
+/** Runs `work` and puts the cure into words where SQLite or the disk fails. */
 export function explainErrors<T>(path: string, work: () => T): T {
   try {
     return work()
   } catch (error) {
-    const cure = cures.get(resultCode(error))
+    const cure = cures.get(resultCode(error) || alike.get((error as NodeJS.ErrnoException).code ?? '') || 0)
     const Refusal = isDamage(error) ? DamageError : StoreError
     throw cure ? new Refusal(`${path} ${cure}`, { cause: error }) : error
   }

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, lstatSync, openSync, readlinkSync, realpathSync, renameSync } from 'node:fs'
+import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync, statfsSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StoreError } from './open.ts'
 import { spoolPath } from './spool.ts'
@@ -29,13 +29,18 @@ export function bringSpool(linkPath: string, path: string): void {
   }
 }
 
-/** What was made, renamed or removed in it is so after a loss of power too. */
-export function syncFolder(folder: string): void {
-  if (process.platform === 'win32') return
-  const file = openSync(folder, 'r')
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
+type Space = { bavail: number; bsize: number; blocks: number }
+
+/** Some dozens of debits in the log. */
+const roomBytes = 262_144
+
+/**
+ * A commit of one page may work where one of a debit does not. What is nowhere counted is taken for enough.
+ * @throws Error with SQLite's code for a full disk
+ */
+export function refuseNarrowDisk(folder: string, statfs: (path: string) => Space = statfsSync): void {
+  const { bavail, bsize, blocks } = statfs(folder)
+  if (blocks === 0 || bavail * bsize >= roomBytes) return
+  const message = `the disk is full: ${bavail * bsize} bytes are left, and ${roomBytes} are wanted for debits`
+  throw Object.assign(new Error(message), { errcode: 13 })
 }

@@ -2,6 +2,7 @@ import { constants, existsSync, readFileSync, renameSync, rmSync } from 'node:fs
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { DebitRow, Spool } from '../../accounts/poster.ts'
+import { syncFolderAside } from './sync-folder.ts'
 
 /**
  * Where debits wait that the database could not take in time: one JSON object per line, beside the database. A line
@@ -69,7 +70,7 @@ export function createSpool(path: string): Spool {
       acknowledgedBytes ??= await sizeOf(file)
       if (isTorn) await file.truncate(acknowledgedBytes).catch(() => {})
       await write(file, lines)
-      await syncFolder(path)
+      await syncFolderAside(dirname(path))
       await acknowledge(file)
     } catch (error) {
       await shut().catch(() => {})
@@ -122,19 +123,12 @@ function openFile(path: string): Promise<FileHandle> {
 async function openDurably(path: string): Promise<FileHandle> {
   const file = await openFile(path)
   try {
-    await syncFolder(path)
+    await syncFolderAside(dirname(path))
     return file
   } catch (error) {
     await file.close()
     throw error
   }
-}
-
-/** A new file is only there after a power loss when its folder was synced too. */
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === 'win32') return
-  const folder = await open(dirname(path))
-  await folder.sync().finally(() => folder.close())
 }
 
 async function sizeOf(file: FileHandle): Promise<number> {

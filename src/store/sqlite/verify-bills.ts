@@ -1,11 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type Entry, returnReference, type VerifyOptions } from '../../accounts/entries.ts'
-import type { Debit } from '../../accounts/ledger.ts'
-import { type Reading, readEntry } from './entry.ts'
+import { type Reading, readEntry, readPrices } from './entry.ts'
 
 /** Each amount follows from its tokens and prices, and what was returned is one debit of the same account (ruling C13). */
 export function createBillCheck(db: DatabaseSync, priceNanos: VerifyOptions['priceNanos'], findings: string[]) {
-  const prices = readPrices(db)
+  const prices = new Map(
+    db
+      .prepare('SELECT * FROM prices')
+      .all()
+      .map((row) => [row.version as string, readPrices(row)]),
+  )
   const returns = readReturns(db, findings)
   const unpaired = new Set(returns.keys())
   return { check, isReturned, end }
@@ -36,24 +40,6 @@ export function createBillCheck(db: DatabaseSync, priceNanos: VerifyOptions['pri
   function end(): void {
     for (const id of unpaired) findings.push(`request ${id}: is returned and was never billed`)
   }
-}
-
-function readPrices(db: DatabaseSync): Map<string, Debit['prices']> {
-  return new Map(
-    db
-      .prepare('SELECT * FROM prices')
-      .all()
-      .map((row) => [
-        row.version as string,
-        {
-          inputNanos: row.input as bigint,
-          cacheReadNanos: row.cache_read as bigint,
-          cacheWriteNanos: row.cache_write as bigint,
-          cacheWrite1hNanos: row.cache_write_1h as bigint,
-          outputNanos: row.output as bigint,
-        },
-      ]),
-  )
 }
 
 /** By the request id of what they give back. They are few: an index finds them by the beginning of their reference. */

@@ -11,6 +11,7 @@ const statuses: Record<string, number> = {
   invalid_value: 400,
   unsupported_parameter: 400,
   context_length_exceeded: 400,
+  exceed_context_size_error: 400,
   string_above_max_length: 400,
   content_policy_violation: 400,
   not_found_error: 404,

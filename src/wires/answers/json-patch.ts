@@ -2,26 +2,42 @@ import { asObject, type Edit, type JsonMember, scanObject, splice } from '../../
 import { elementsOf, membersOf, type Range, setMembers } from '../../bytes/json-edit.ts'
 import { readCount } from '../../inference/usage.ts'
 
+/**
+ * The member that makes an answer large, a list of some dozen tokens of JSON for each token of text, and that nobody here
+ * looks into. It keeps its bytes like all else.
+ */
+const unread = 'logprobs'
+
 /** A JSON text whose members can be replaced in place; all else keeps its bytes. */
 export class JsonPatch {
   readonly bytes: Buffer
+  /** What the text means, but for log probabilities: those are null. */
   readonly value: Record<string, unknown>
   readonly #members: JsonMember[]
   /** By path, joined: what is set in one object is one edit, however often it was asked for. */
-  readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string> }>()
+  readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string | undefined> }>()
 
-  /** @throws when the text is not one JSON object. */
-  constructor(bytes: Buffer) {
+  /**
+   * One scan and one parse of what is read at all: a last event with log probabilities has megabytes (B5).
+   * @param inside the outermost member in which members will be set, if it is there
+   * @throws when the text is not one JSON object.
+   */
+  constructor(bytes: Buffer, inside?: string) {
     this.bytes = bytes
-    this.#members = scanObject(bytes, noLimits)
-    this.value = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
+    const found: Range[] = []
+    this.#members = scanObject(bytes, noLimits, { inside, key: unread, found })
+    const read = splice(
+      bytes,
+      found.map(({ start, end }) => ({ start, end, text: 'null' })),
+    )
+    this.value = JSON.parse(read.toString('utf8')) as Record<string, unknown>
   }
 
   /**
-   * Sets members of the object at the path: keys, or places in lists, from the outermost inwards. A path that leads nowhere
-   * is ignored.
+   * Sets members of the object at the path: keys, or places in lists, from the outermost inwards; undefined takes one out.
+   * A path that leads nowhere is ignored.
    */
-  set(path: readonly string[], values: ReadonlyMap<string, string>): void {
+  set(path: readonly string[], values: ReadonlyMap<string, string | undefined>): void {
     if (values.size === 0) return
     const id = path.join('/')
     const place = this.#values.get(id) ?? { path, values: new Map() }
@@ -57,15 +73,17 @@ export class JsonPatch {
     return splice(this.bytes, edits)
   }
 
-  #editsAt(path: readonly string[], values: ReadonlyMap<string, string>): Edit[] {
+  #editsAt(path: readonly string[], values: ReadonlyMap<string, string | undefined>): Edit[] {
     let range: Range = { start: this.bytes.indexOf(0x7b), end: this.bytes.lastIndexOf(0x7d) + 1 }
     let members = this.#members
     for (const key of path) {
       const isList = this.bytes[range.start] === 0x5b
-      const inner = isList ? elementsOf(this.bytes, range)[Number(key)] : members.findLast((one) => one.key === key)
+      const inner: (Range & { members?: JsonMember[] }) | undefined = isList
+        ? elementsOf(this.bytes, range)[Number(key)]
+        : members.findLast((one) => one.key === key)
       if (inner === undefined) return []
       range = { start: inner.start, end: inner.end }
-      members = this.bytes[range.start] === 0x7b ? membersOf(this.bytes, range, noLimits) : []
+      members = inner.members ?? (this.bytes[range.start] === 0x7b ? membersOf(this.bytes, range, noLimits) : [])
     }
     if (this.bytes[range.start] !== 0x7b) return []
     return setMembers(range, members, values)

@@ -3,6 +3,7 @@ import type { Fault } from '../../inference/answer.ts'
 import type { Usage, UsageReport } from '../../inference/usage.ts'
 import { brokenFault, faultOfError } from './faults.ts'
 import { JsonPatch } from './json-patch.ts'
+import { withoutTelling } from './telling-members.ts'
 
 /** What the answer of a native model is adapted with (ruling P2). Fixed for the whole answer. */
 export type NativeHead = {
@@ -11,14 +12,14 @@ export type NativeHead = {
   createdSeconds: number
 }
 
-/** The members that name and identify an answer, where the upstream's own may not be shown (rulings P2, P3). */
+/** The members that name, identify and describe an answer, where the upstream's own may not be shown (rulings P2, P3, P9). */
 export function headValues(
   head: NativeHead,
   answer: Record<string, unknown>,
   prefix: string,
   mint: (requestId: string) => string,
-): Map<string, string> {
-  const values = new Map<string, string>()
+): Map<string, string | undefined> {
+  const values = new Map<string, string | undefined>(withoutTelling(answer))
   if (answer['model'] !== head.model.id) values.set('model', JSON.stringify(head.model.id))
   if (typeof answer['id'] !== 'string' || !answer['id'].startsWith(prefix))
     values.set('id', JSON.stringify(mint(head.requestId)))

@@ -130,10 +130,13 @@ export abstract class NativeStream implements StreamRelay {
     return this.state !== 'unseen' && this.state !== 'shown'
   }
 
-  /** The frame's data, to be looked into and edited; undefined, and a fault, when it is not a JSON object. */
-  protected parse(data: string): JsonPatch | undefined {
+  /**
+   * The frame's data, to be looked into and edited; undefined, and a fault, when it is not a JSON object.
+   * @param inside see `JsonPatch`
+   */
+  protected parse(data: string, inside?: string): JsonPatch | undefined {
     try {
-      return new JsonPatch(Buffer.from(data, 'latin1'))
+      return new JsonPatch(Buffer.from(data, 'latin1'), inside)
     } catch {
       this.break('an event is not JSON')
       return undefined

@@ -2,6 +2,7 @@ import { endOfString, type RawFrame, stringBehind } from '../../bytes/frame-cutt
 import { scanObject } from '../../bytes/json.ts'
 import { decodeString } from '../answers/produced-text.ts'
 import { objectsOf } from '../answers/read-answer.ts'
+import { tellingNames } from '../answers/telling-members.ts'
 
 /**
  * What stands around the text of an ordinary delta, quotes included: the same in most chunks of a stream, so that the
@@ -13,7 +14,7 @@ export type DeltaShape = { start: string; end: string; notBehind: RegExp }
  * What may make a chunk more than an ordinary delta, behind the text: members that are looked at, keys that are not
  * spelled plainly, another choice. It errs on the side of reading the chunk.
  */
-const special = String.raw`"(?:error|model|id|delta)"|"(?:finish_reason|usage)"(?!\s*:\s*null)|\\u`
+const special = String.raw`"(?:error|model|id|delta|${tellingNames.join('|')})"|"(?:finish_reason|usage)"(?!\s*:\s*null)|\\u`
 
 /** Members that may bring text of their own beside the one that is known. A mirror of reasoning brings none. */
 const texts = String.raw`"(?:content|refusal|arguments|name)"\s*:\s*(?:"[^"]|[{[])`
@@ -24,7 +25,7 @@ const behindReasoning = new RegExp(`${special}|${texts}`, 'g')
 /** Whether a chunk, read without the beginning that all share, is a delta and nothing that has to be looked at. */
 export function isOrdinary(chunk: Record<string, unknown>): boolean {
   const { choices, error, usage } = chunk
-  const hasHead = 'id' in chunk || 'model' in chunk
+  const hasHead = 'id' in chunk || 'model' in chunk || tellingNames.some((name) => name in chunk)
   return error == null && usage == null && !hasHead && objectsOf(choices).every(isUnfinished)
 }
 
@@ -91,7 +92,7 @@ export function sharedBeginning(frame: RawFrame): string | undefined {
   const bytes = Buffer.from(frame.slice(start, frame.lastIndexOf('}') + 1), 'latin1')
   const members = scanObject(bytes)
   const choices = members.findIndex((member) => member.key === 'choices')
-  const headEnds = Math.max(...['id', 'model'].map((key) => members.findLastIndex((member) => member.key === key)))
+  const headEnds = members.findLastIndex(({ key }) => key === 'id' || key === 'model' || tellingNames.includes(key))
   if (choices < 0 || headEnds > choices) return undefined
   return frame.slice(0, start + members[choices]!.keyStart)
 }

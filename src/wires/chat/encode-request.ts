@@ -1,7 +1,7 @@
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest } from '../../inference/request.ts'
-import { encodeFormat, toolFields } from '../requests/encode-tools.ts'
+import { encodeFormat, strictOf, toolFields } from '../requests/encode-tools.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
 import { shortId } from '../requests/stand-ins.ts'
@@ -33,7 +33,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     response_format: encodeFormat(prepared.format, 'nested'),
     ...identity(request, profile),
     prompt_cache_key: profile.accepts.has('prompt_cache_key') ? request.cacheKey : undefined,
-    ...toolFields(choice, 'nested', (tool) => (profile.accepts.has('strict') ? tool.strict : undefined)),
+    ...toolFields(choice, 'nested', (tool) => strictOf(tool, profile, losses)),
     messages: encodeMessages(prepared, profile),
   }
   if (request.verbosity !== undefined && !profile.accepts.has('verbosity')) {

@@ -34,7 +34,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   if (stream && !model.profile.drops.has('stream_options')) {
     const wish = new Map([['include_usage', 'true']])
     if (!body.isObject('stream_options')) values.set('stream_options', '{"include_usage":true}')
-    else if ((body.value('stream_options') as Record<string, unknown>)['include_usage'] !== true)
+    else if (body.valueInside('stream_options', 'include_usage') !== true)
       edits.push(...setInside(body, 'stream_options', wish))
   }
   if (context.scopedKey !== undefined && body.has('prompt_cache_key') && !values.has('prompt_cache_key')) {

@@ -1,5 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Narrator } from '../../inference/narrator.ts'
+import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
 import { stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** One call of the answer, from its first fragment on. */
@@ -143,37 +144,5 @@ export class ToolCalls {
   #release(call: ToolCall) {
     if (call.isWithheld && call.block !== undefined) this.#narrator.delta(call.block, '{}')
     call.isWithheld = false
-  }
-}
-
-/** Whether argument text is one whole object, followed character by character so that long arguments stay linear. */
-type ArgumentShape = { push(text: string): void; isWhole(): boolean; isBlank(): boolean }
-
-function createArgumentShape(): ArgumentShape {
-  let state: 'blank' | 'inside' | 'string' | 'whole' | 'other' = 'blank'
-  let depth = 0
-  let isEscaped = false
-  return {
-    isWhole: () => state === 'whole',
-    isBlank: () => state === 'blank',
-    push(text) {
-      for (let i = 0; i < text.length && state !== 'other'; i++) read(text.charCodeAt(i))
-    },
-  }
-
-  function read(code: number) {
-    if (state === 'string') {
-      if (isEscaped) isEscaped = false
-      else if (code === 0x5c) isEscaped = true
-      else if (code === 0x22) state = 'inside'
-    } else if (state === 'inside') {
-      if (code === 0x22) state = 'string'
-      else if (code === 0x7b || code === 0x5b) depth++
-      else if ((code === 0x7d || code === 0x5d) && --depth === 0) state = 'whole'
-    } else if (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) return
-    else if (state === 'blank' && code === 0x7b) {
-      state = 'inside'
-      depth = 1
-    } else state = 'other'
   }
 }

@@ -4,6 +4,7 @@ import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest, OutputFormat, Tool, Turn } from '../../inference/request.ts'
 import { withoutRootBranches } from '../../inference/schema.ts'
 import type { Choice } from '../requests/choice.ts'
+import { strictOf } from '../requests/encode-tools.ts'
 import type { Losses } from '../requests/losses.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
@@ -20,7 +21,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   const prepared = prepareRequest(request, model, {
     outputTokensMin: 1,
     hasJsonMode: false,
-    stopsMax: profile.drops.has('stop_sequences') ? 0 : Number.POSITIVE_INFINITY,
+    stopsMax: profile.drops.has('stop_sequences') ? 0 : profile.maxStops,
     takesBlankStops: false,
   })
   const { losses, stops, outputTokensCap } = prepared
@@ -135,7 +136,7 @@ function encodeTool(tool: Tool, profile: Profile, losses: Losses): Fields {
     name: tool.name,
     description: tool.description,
     input_schema: verbatim(plain ?? schema),
-    strict: profile.accepts.has('strict') ? tool.strict : undefined,
+    strict: strictOf(tool, profile, losses),
   }
 }
 

@@ -1,12 +1,16 @@
 import { asObject, parseKeeping } from '../../bytes/json.ts'
 import type { AnswerBlock } from '../../inference/answer.ts'
 import type { Narrator } from '../../inference/narrator.ts'
+import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
 import { stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** A block of the upstream while it is read. */
 type Incoming = {
-  index: number
+  /** Undefined where something else has ended it while the upstream keeps it open (ruling U7). */
+  index: number | undefined
   kind: 'text' | 'reasoning' | 'tool_call'
+  /** Of a call's arguments: whether they are a whole object by now. */
+  shape: ArgumentShape
   /** Arguments that stood in the start event; deltas replace them, since some models send both. */
   initial: string
   signature: string
@@ -17,6 +21,10 @@ type Members = Record<string, unknown>
 /**
  * The blocks of an answer, by the upstream's number. A stop is told only when the next thing comes: text right behind
  * text is the same block, and which block a cap has cut is known only afterwards.
+ *
+ * Upstreams overlap them: a thinking block may stay open while text streams, and one number may be given twice. One text
+ * or reasoning is open here at a time (I4), so the next one ends it; what comes for it later is another block, and a late
+ * signature or stop is nothing (ruling U7).
  */
 export class IncomingBlocks {
   readonly #narrator: Narrator
@@ -31,7 +39,7 @@ export class IncomingBlocks {
 
   /** @param input gives the exact text of a call's input, which is asked for only where there is some */
   start(number: unknown, block: Members, input: () => string) {
-    if (this.#blocks.has(number)) return this.#narrator.fail(unreadable())
+    if (!this.#giveUp(number)) return this.#narrator.fail(unreadable())
     const known = blockOf(block)
     if (!known) {
       this.#blocks.set(number, 'ignored')
@@ -39,13 +47,13 @@ export class IncomingBlocks {
     }
     const incoming = this.#open(known)
     this.#blocks.set(number, incoming)
-    if (incoming.kind === 'text') this.#narrator.delta(incoming.index, stringOf(block['text']) ?? '')
+    if (incoming.kind === 'text') this.#narrator.delta(incoming.index!, stringOf(block['text']) ?? '')
     else if (incoming.kind === 'tool_call') incoming.initial = isEmptyObject(block['input']) ? '' : input()
     else if (block['type'] === 'redacted_thinking') {
       const data = stringOf(block['data'])
-      if (data) this.#narrator.seal(incoming.index, { kind: 'redacted', data })
+      if (data) this.#narrator.seal(incoming.index!, { kind: 'redacted', data })
     } else {
-      this.#narrator.delta(incoming.index, stringOf(block['thinking']) ?? '')
+      this.#narrator.delta(incoming.index!, stringOf(block['thinking']) ?? '')
       incoming.signature = stringOf(block['signature']) ?? ''
     }
   }
@@ -61,6 +69,7 @@ export class IncomingBlocks {
         return this.#write(incoming, 'reasoning', piece['thinking'])
       case 'input_json_delta':
         if (stringOf(piece['partial_json'])) incoming.initial = ''
+        incoming.shape.push(stringOf(piece['partial_json']) ?? '')
         return this.#write(incoming, 'tool_call', piece['partial_json'])
       case 'signature_delta':
         incoming.signature += stringOf(piece['signature']) ?? ''
@@ -70,7 +79,7 @@ export class IncomingBlocks {
   stop(number: unknown) {
     const incoming = this.#blocks.get(number)
     this.#blocks.delete(number)
-    if (!incoming || incoming === 'ignored') return
+    if (!incoming || incoming === 'ignored' || incoming.index === undefined) return
     this.#stopLast()
     this.#last = incoming
     this.#complete(incoming)
@@ -88,18 +97,37 @@ export class IncomingBlocks {
     if (block.kind !== 'tool_call') this.#breakOpen()
     this.#last = undefined
     if (isContinued) return last
-    return { index: this.#narrator.open(block), kind: block.kind as Incoming['kind'], initial: '', signature: '' }
+    const kind = block.kind as Incoming['kind']
+    return { index: this.#narrator.open(block), kind, shape: createArgumentShape(), initial: '', signature: '' }
+  }
+
+  /** Makes a number free for another block. False where a call under it is not whole: its rest may still come. */
+  #giveUp(number: unknown): boolean {
+    const incoming = this.#blocks.get(number)
+    if (incoming === undefined || incoming === 'ignored') return true
+    if (incoming.kind === 'tool_call' && incoming.initial === '' && !incoming.shape.isWhole()) return false
+    this.stop(number)
+    return true
   }
 
   #write(incoming: Incoming, kind: Incoming['kind'], text: unknown) {
     const words = stringOf(text)
     if (!words) return
-    if (incoming.kind === kind) this.#narrator.delta(incoming.index, words)
-    else this.#narrator.fail(unreadable())
+    if (incoming.kind !== kind) return this.#narrator.fail(unreadable())
+    if (incoming.index === undefined) this.#resume(incoming)
+    this.#narrator.delta(incoming.index!, words)
+  }
+
+  /** What goes on behind something else is another block (I7). */
+  #resume(incoming: Incoming) {
+    this.#stopLast()
+    this.#breakOpen()
+    incoming.index = this.#narrator.open({ kind: incoming.kind as 'text' })
   }
 
   /** What is withheld of a block until its end. */
   #complete(incoming: Incoming) {
+    if (incoming.index === undefined) return
     this.#narrator.delta(incoming.index, incoming.initial)
     incoming.initial = ''
     if (incoming.signature && incoming.kind === 'reasoning') {
@@ -108,18 +136,18 @@ export class IncomingBlocks {
     incoming.signature = ''
   }
 
-  /** The hub has one text or reasoning open at a time (I4): one that was never stopped ends here. */
+  /** The hub has one text or reasoning open at a time (I4): one that was not stopped ends here, and keeps its number. */
   #breakOpen() {
-    for (const [number, incoming] of this.#blocks) {
-      if (incoming === 'ignored' || incoming.kind === 'tool_call') continue
+    for (const incoming of this.#blocks.values()) {
+      if (incoming === 'ignored' || incoming.kind === 'tool_call' || incoming.index === undefined) continue
       this.#complete(incoming)
       this.#narrator.stop(incoming.index)
-      this.#blocks.delete(number)
+      incoming.index = undefined
     }
   }
 
   #stopLast() {
-    if (this.#last) this.#narrator.stop(this.#last.index)
+    if (this.#last?.index !== undefined) this.#narrator.stop(this.#last.index)
     this.#last = undefined
   }
 }

@@ -47,8 +47,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
 /** A budget that a lowered cap no longer holds is halved to fit; one that gets too small goes, and thinking with it. */
 function fitThinking(body: ClientBody, cap: number, values: MemberValues): Edit[] {
   if (!body.isObject('thinking') || values.has('thinking')) return []
-  const thinking = body.value('thinking') as Record<string, unknown>
-  const budget = thinking['budget_tokens']
+  const budget = body.valueInside('thinking', 'budget_tokens')
   // The client's own mistake is the model's to judge: only what our lowering made wrong is mended.
   if (typeof budget !== 'number' || !values.has('max_tokens') || budget < cap) return []
   const fitted = Math.floor(cap / 2)
@@ -64,8 +63,7 @@ function moveUser(body: ClientBody, values: MemberValues): Edit[] {
   if (typeof user !== 'string' || values.has('metadata')) return []
   const id = new Map([['user_id', JSON.stringify(user)]])
   if (!body.isObject('metadata')) values.set('metadata', `{"user_id":${JSON.stringify(user)}}`)
-  else if ((body.value('metadata') as Record<string, unknown>)['user_id'] == null)
-    return setInside(body, 'metadata', id)
+  else if (body.valueInside('metadata', 'user_id') == null) return setInside(body, 'metadata', id)
   return []
 }
 

@@ -14,6 +14,8 @@ import { faultOfError } from '../answers/faults.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
 import { headValues } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
+import { withoutTelling } from '../answers/telling-members.ts'
+import { BlockOrder } from './block-order.ts'
 import { envelope } from './envelope.ts'
 import { mintedMessageId, producedTexts, zeroUsage } from './native-json.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage } from './usage.ts'
@@ -23,6 +25,7 @@ import { decodeStartUsage, decodeUsage, encodeUsage } from './usage.ts'
  * counters) and the counters of `message_delta` where some are missing; `message_stop` waits for the bill.
  */
 export class MessagesNativeStream extends NativeStream {
+  readonly #order = new BlockOrder()
   #hasReason = false
   #hasStarted = false
   /** Arguments that stand in the start of a call: deltas replace them. */
@@ -47,7 +50,7 @@ export class MessagesNativeStream extends NativeStream {
 
   protected take(frame: RawFrame): string {
     let name = eventOf(frame)
-    if (name === 'content_block_delta') {
+    if (name === 'content_block_delta' && !this.#order.concernsDeltas) {
       this.events++
       this.show()
       this.#countDelta(frame)
@@ -78,7 +81,7 @@ export class MessagesNativeStream extends NativeStream {
       case 'content_block_delta':
         this.show()
         this.#countDelta(frame)
-        return named
+        return this.#order.concernsDeltas ? this.#order.delta(named, data, event) : named
       case 'content_block_start': {
         const block = asObject(event['content_block'])
         const kind = block?.['type']
@@ -86,18 +89,18 @@ export class MessagesNativeStream extends NativeStream {
         if (block) this.#countStart(block)
         // An empty text or thinking block shows nothing yet: the model may still turn out to be overloaded.
         if (kind !== 'text' && kind !== 'thinking') this.show()
-        return named
+        return this.#order.start(named, data, event)
       }
       case 'content_block_stop':
         this.#countInput()
         this.enter('speaking')
-        return named
+        return this.#order.stop(named, data, event)
       case 'message_delta':
         return this.#delta(named, data, event)
       case 'message_stop':
         if (this.#hasStarted) this.complete()
         else this.break('message_stop without message_start')
-        this.#tail = named
+        this.#tail = this.#plain(named, data, event)
         return ''
       case 'error':
         this.fail(faultOfError(event['error']))
@@ -105,6 +108,15 @@ export class MessagesNativeStream extends NativeStream {
       default:
         return named
     }
+  }
+
+  /** Without what tells how its model is served (ruling P9). */
+  #plain(frame: RawFrame, data: string, event: Record<string, unknown>): string {
+    const telling = withoutTelling(event)
+    if (telling.size === 0) return frame
+    const patch = new JsonPatch(Buffer.from(data, 'latin1'))
+    patch.set([], telling)
+    return withData(frame, patch.result().toString('latin1'))
   }
 
   #countDelta(frame: RawFrame): void {
@@ -140,6 +152,7 @@ export class MessagesNativeStream extends NativeStream {
     }
     this.#hasStarted = true
     this.learn(decodeStartUsage(message['usage'], this.head.model.profile.usageQuirk))
+    patch.set([], withoutTelling(patch.value))
     patch.set(['message'], headValues(this.head, message, 'msg_', mintedMessageId))
     patch.setMissing(['message', 'usage'], zeroUsage)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
@@ -155,6 +168,7 @@ export class MessagesNativeStream extends NativeStream {
     const { outputTokens: said, isOutputPartial } = this.report
     const outputTokens = said === undefined || isOutputPartial ? Math.max(said ?? 0, this.estimateOutput()) : said
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
+    patch.set([], withoutTelling(event))
     patch.setMissing(['usage'], encodeUsage({ ...this.known(), outputTokens, reasoningTokens: 0 }))
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }

@@ -61,6 +61,18 @@ export class ClientBody {
     return member && JSON.parse(memberText(this.bytes, member))
   }
 
+  /**
+   * The parsed value of one member of an object field; undefined where it is no object or has no such member. An object of
+   * thousands of members is not built for one of them.
+   * @throws GatewayError 400 `invalid_body` when they are more than are kept track of (B21).
+   */
+  valueInside(field: string, key: string): unknown {
+    const place = this.member(field)
+    if (place === undefined || !this.isObject(field)) return undefined
+    const member = this.membersAt(place).findLast((one) => one.key === key)
+    return member && JSON.parse(memberText(this.bytes, member))
+  }
+
   /** Those of the fields that are there, parsed. */
   values(keys: readonly string[]): Record<string, unknown> {
     return Object.fromEntries(keys.filter((key) => this.has(key)).map((key) => [key, this.value(key)]))

@@ -1,7 +1,9 @@
 import { verbatim } from '../../bytes/json-writer.ts'
+import type { Profile } from '../../catalog/profile.ts'
 import type { OutputFormat, Tool } from '../../inference/request.ts'
 import type { Choice } from './choice.ts'
 import type { Nesting } from './decode-tools.ts'
+import type { Losses } from './losses.ts'
 import { formatName, toolSchema } from './stand-ins.ts'
 
 /* The other direction of `decode-tools.ts`. */
@@ -24,6 +26,13 @@ export function toolFields(choice: Choice, nesting: Nesting, strictOf: (tool: To
     tool_choice: encodeChoice(choice, nesting),
     parallel_tool_calls: choice.parallel,
   }
+}
+
+/** What a model is told of a tool's strictness; where it does not take that, its arguments may not fit (ruling T9). */
+export function strictOf(tool: Tool, profile: Pick<Profile, 'accepts'>, losses: Losses): boolean | undefined {
+  if (profile.accepts.has('strict')) return tool.strict
+  if (tool.strict) losses.add('tools.strict', 'dropped', 'the model does not take it')
+  return undefined
 }
 
 function encodeChoice(choice: Choice, nesting: Nesting): unknown {

@@ -5,7 +5,10 @@ import { refusals, refuse } from './refusals.ts'
 
 /*
  * What a request of the model's own wire has its provider do beyond answering: run tools of its own, fetch addresses,
- * look up what it stores. A model's entry says of each whether it passes (rulings C7, U12).
+ * look up what it stores. There are two looks at it, which err to different sides: `checkReach` refuses what a model's entry
+ * does not let pass, and must be certain, so it knows the places (rulings C7, U12); `isSelfContained` decides whether the
+ * provider's figures can be held against the body, and must miss nothing, so it looks for the words (ruling C14). Neither
+ * can stand for the other: what passes by the entry is still not self-contained.
  */
 
 /** Fields that call a tool of the provider's, whatever `tools` says. */

@@ -52,19 +52,19 @@ export class AnswerReader implements FrameReader {
         this.#begin(object, asObject(object['item']) ?? {})
         return this.#markReasoning(object, true)
       case 'response.output_text.delta':
-        return this.#tell(object, 'message', 'text', `${object['content_index']}`, object['delta'])
+        return this.#tell(object, 'message', 'text', partOf(object['content_index']), object['delta'])
       case 'response.refusal.delta':
-        return this.#tell(object, 'message', 'refusal', `${object['content_index']}`, object['delta'])
+        return this.#tell(object, 'message', 'refusal', partOf(object['content_index']), object['delta'])
       case 'response.reasoning_summary_text.delta':
-        return this.#tellReasoning(object, 'summary', `${object['summary_index']}`, object['delta'])
+        return this.#tellReasoning(object, 'summary', partOf(object['summary_index']), object['delta'])
       case 'response.reasoning_text.delta':
-        return this.#tellReasoning(object, 'content', `${object['content_index']}`, object['delta'])
+        return this.#tellReasoning(object, 'content', partOf(object['content_index']), object['delta'])
       case 'response.function_call_arguments.delta':
         return this.#tell(object, 'function_call', 'tool_call', '', object['delta'])
       case 'response.output_text.done':
-        return this.#tellRest(object, 'message', 'text', `${object['content_index']}`, object['text'])
+        return this.#tellRest(object, 'message', 'text', partOf(object['content_index']), object['text'])
       case 'response.refusal.done':
-        return this.#tellRest(object, 'message', 'refusal', `${object['content_index']}`, object['refusal'])
+        return this.#tellRest(object, 'message', 'refusal', partOf(object['content_index']), object['refusal'])
       case 'response.function_call_arguments.done':
         return this.#tellRest(object, 'function_call', 'tool_call', '', object['arguments'])
       case 'response.output_item.done':
@@ -86,7 +86,9 @@ export class AnswerReader implements FrameReader {
   /** The terminal event, or the whole answer. @param status what the event's name says, else the answer's own status */
   finish(status: string, response: Members) {
     this.#narrator.start()
-    for (const [index, item] of objectsOf(response['output']).entries()) this.#complete({ output_index: index }, item)
+    for (const [index, item] of objectsOf(response['output']).entries()) {
+      this.#teller.complete(this.#items.final({ output_index: index }, typeOf(item), item), item)
+    }
     this.#usage(response['usage'])
     const detail = asObject(response['incomplete_details'])?.['reason']
     const isIncomplete = status === 'incomplete' || response['status'] === 'incomplete'
@@ -95,16 +97,20 @@ export class AnswerReader implements FrameReader {
 
   #begin(place: Members, item: Members) {
     this.#narrator.start()
-    this.#teller.begin(this.#items.announce(place, item), item)
+    const incoming = this.#items.announce(place, typeOf(item), item)
+    if (incoming === 'several') this.#narrator.fail(unreadable())
+    else this.#teller.begin(incoming, item)
   }
 
   #tell(place: Members, type: string, kind: ItemKind, part: string, text: unknown) {
     const words = stringOf(text)
-    if (words) this.#write(this.#itemAt(place, type), type, kind, part, words)
+    const incoming = words && this.#itemAt(place, type)
+    if (incoming) this.#write(incoming, type, kind, part, words)
   }
 
   #tellReasoning(place: Members, kind: 'summary' | 'content', part: string, text: unknown) {
     const incoming = this.#itemAt(place, 'reasoning')
+    if (!incoming) return
     incoming.reasoningKind ??= kind
     const words = stringOf(text)
     if (words && incoming.reasoningKind === kind) this.#write(incoming, 'reasoning', 'reasoning', part, words)
@@ -112,7 +118,7 @@ export class AnswerReader implements FrameReader {
 
   #tellRest(place: Members, type: string, kind: ItemKind, part: string, text: unknown) {
     const incoming = this.#itemAt(place, type)
-    if (incoming.type === type && !incoming.isDone) this.#teller.writeRest(incoming, kind, part, text)
+    if (incoming?.type === type && !incoming.isDone) this.#teller.writeRest(incoming, kind, part, text)
   }
 
   #write(incoming: Incoming, type: string, kind: ItemKind, part: string, words: string) {
@@ -121,12 +127,17 @@ export class AnswerReader implements FrameReader {
   }
 
   /** What an event without its item is about; where that was never announced, the event says what it is. */
-  #itemAt(place: Members, type: string): Incoming {
-    return this.#items.find(place) ?? this.#items.add(place, { type })
+  #itemAt(place: Members, type: string): Incoming | undefined {
+    const known = this.#items.find(place, type)
+    if (known !== 'several') return known ?? this.#items.add(place, type)
+    this.#narrator.fail(unreadable())
+    return undefined
   }
 
   #complete(place: Members, item: Members) {
-    this.#teller.complete(this.#items.find(place, item) ?? this.#items.add(place, item), item)
+    const known = this.#items.find(place, typeOf(item), item)
+    if (known === 'several') this.#narrator.fail(unreadable())
+    else this.#teller.complete(known ?? this.#items.add(place, typeOf(item), item), item)
   }
 
   /** Most reasoning tells nothing of itself but that it begins and ends (ruling C12). */
@@ -142,4 +153,13 @@ export class AnswerReader implements FrameReader {
   #usage(raw: unknown) {
     this.#narrator.usage(decodeUsage(raw, this.#profile.usageQuirk))
   }
+}
+
+/** The parts of an item are told apart by their place; one that is not said is the first (ruling U7). */
+function partOf(index: unknown): string {
+  return typeof index === 'number' ? `${index}` : '0'
+}
+
+function typeOf(item: Members): string {
+  return stringOf(item['type']) ?? ''
 }

@@ -11,6 +11,8 @@ export type Incoming = {
   /** Deltas may come before their item is announced (ruling U7). */
   isAnnounced: boolean
   isDone: boolean
+  /** The terminal event has named it. */
+  isFinal: boolean
   /** Told so far, by part; a call has the one part ''. */
   parts: Map<string, string>
   /** Reasoning comes as summary or raw; the kind that came first is told. */
@@ -20,54 +22,113 @@ export type Incoming = {
 
 type Members = Record<string, unknown>
 
-/** The items of an answer, and which of them an event means. */
+/**
+ * The items of an answer, and which of them an event means: by id, else by place, since some providers change the ids
+ * between events and others leave either out. An event with neither means the only item of its kind that is not done; where
+ * there are several, nobody can tell (ruling U7).
+ */
 export class IncomingItems {
+  /** In the order in which they came, and up to where the terminal event has named them. */
+  readonly #byType = new Map<string, { items: Incoming[]; named: number }>()
+  readonly #open = new Set<Incoming>()
   readonly #byId = new Map<string, Incoming>()
   readonly #byIndex = new Map<number, Incoming>()
 
   /**
-   * By id, else by place: some providers change the ids between events.
    * @param place what names the item: an event, or where it stands in the whole output
+   * @param type of the items that are meant
    * @param item the item itself, where the event has it
    */
-  find(place: Members, item?: Members): Incoming | undefined {
-    const id = idOf(place, item)
-    const known = id === undefined ? undefined : this.#byId.get(id)
+  find(place: Members, type: string, item?: Members): Incoming | 'several' | undefined {
+    const known = this.#identified(place, item)
     if (known) return known
-    const atPlace = this.#byIndex.get(place['output_index'] as number)
-    const type = item?.['type']
-    return atPlace && (type === undefined || type === atPlace.type) ? atPlace : undefined
+    const index = place['output_index']
+    const atPlace = this.#byIndex.get(index as number)
+    if (atPlace) return item === undefined || atPlace.type === type ? atPlace : undefined
+    if (typeof index === 'number' || idsOf(place, item).length > 0) return undefined
+    return this.#onlyOpen(type)
   }
 
-  /** The item that is announced: the one whose deltas came already, else a new one. */
-  announce(place: Members, item: Members): Incoming {
-    const early = this.find(place, item)
-    const incoming = early && !early.isAnnounced && !early.isDone ? early : this.add(place, item)
-    incoming.isAnnounced = true
-    const id = idOf(place, item)
-    if (id !== undefined) this.#byId.set(id, incoming)
-    return incoming
+  /**
+   * An item of the whole output that the terminal event has: one of those before, else one that was never announced. Where
+   * neither id nor place tells, the items of a kind come in the order in which they came before.
+   */
+  final(place: Members, type: string, item: Members): Incoming {
+    const atPlace = this.#byIndex.get(place['output_index'] as number)
+    const isNamed = atPlace?.type === type && !atPlace.isFinal
+    const found =
+      this.#identified(place, item) ?? (isNamed ? atPlace : this.#nextOf(type)) ?? this.add(place, type, item)
+    found.isFinal = true
+    return found
+  }
+
+  /** The item that is announced: the one whose deltas came already, or that is announced again, else a new one. */
+  announce(place: Members, type: string, item: Members): Incoming | 'several' {
+    const known = this.#identified(place, item)
+    if (known && !known.isDone && known.type === type) return this.#note(known, place, item)
+    const early = known ? undefined : this.find(place, type, item)
+    if (early === 'several') return early
+    return early && !early.isAnnounced && !early.isDone
+      ? this.#note(early, place, item)
+      : this.#note(this.add(place, type, item), place, item)
   }
 
   /** A new one, whatever stood under its id or at its place before. */
-  add(place: Members, item: Members): Incoming {
+  add(place: Members, type: string, item?: Members): Incoming {
     const incoming: Incoming = {
-      type: stringOf(item['type']) ?? '',
+      type,
       block: undefined,
       kind: undefined,
       isAnnounced: false,
       isDone: false,
+      isFinal: false,
       parts: new Map(),
       reasoningKind: undefined,
       lastPart: undefined,
     }
-    const id = idOf(place, item)
-    if (id !== undefined) this.#byId.set(id, incoming)
+    const ofType = this.#byType.get(type) ?? { items: [], named: 0 }
+    ofType.items.push(incoming)
+    this.#byType.set(type, ofType)
+    this.#open.add(incoming)
+    for (const id of idsOf(place, item)) this.#byId.set(id, incoming)
     if (typeof place['output_index'] === 'number') this.#byIndex.set(place['output_index'], incoming)
     return incoming
   }
+
+  #note(incoming: Incoming, place: Members, item: Members): Incoming {
+    incoming.isAnnounced = true
+    for (const id of idsOf(place, item)) this.#byId.set(id, incoming)
+    return incoming
+  }
+
+  #onlyOpen(type: string): Incoming | 'several' | undefined {
+    let only: Incoming | undefined
+    for (const incoming of this.#open) {
+      if (incoming.isDone) this.#open.delete(incoming)
+      else if (incoming.type !== type) continue
+      else if (only) return 'several'
+      else only = incoming
+    }
+    return only
+  }
+
+  #nextOf(type: string): Incoming | undefined {
+    const ofType = this.#byType.get(type)
+    while (ofType?.items[ofType.named]?.isFinal) ofType.named++
+    return ofType?.items[ofType.named]
+  }
+
+  #identified(place: Members, item: Members | undefined): Incoming | undefined {
+    for (const id of idsOf(place, item)) {
+      const known = this.#byId.get(id)
+      if (known) return known
+    }
+    return undefined
+  }
 }
 
-function idOf(place: Members, item: Members | undefined): string | undefined {
-  return stringOf(place['item_id']) ?? stringOf(item?.['id'])
+/** A call is known by its own id too. */
+function idsOf(place: Members, item: Members | undefined): string[] {
+  const ids = [stringOf(place['item_id']) ?? stringOf(item?.['id']), stringOf(item?.['call_id'])]
+  return ids.filter((id) => id !== undefined)
 }

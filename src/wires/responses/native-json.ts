@@ -36,9 +36,15 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
 }
 
-/** Model, id and `store` of a response object, where the upstream's may not be shown (spec 4.4, rulings P2, P3). */
-export function responseValues(head: NativeHead, response: Record<string, unknown>): Map<string, string> {
+/**
+ * What of a response object may not be shown as it came, or was left out (spec 2.8, 4.4; rulings P2, P3, P9).
+ */
+export function responseValues(head: NativeHead, response: Record<string, unknown>): Map<string, string | undefined> {
   const values = headValues(head, response, 'resp_', mintedResponseId)
+  if (response['object'] !== 'response') values.set('object', '"response"')
+  if (response['created_at'] === undefined) values.set('created_at', `${head.createdSeconds}`)
+  for (const name of ['error', 'incomplete_details']) if (response[name] === undefined) values.set(name, 'null')
+  if (!Array.isArray(response['output'])) values.set('output', '[]')
   if (response['store'] !== false) values.set('store', 'false')
   return values
 }

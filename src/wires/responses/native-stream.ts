@@ -11,12 +11,14 @@ import { asObject } from '../../bytes/json.ts'
 import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../answers/envelope.ts'
 import { faultOfError } from '../answers/faults.ts'
-import { JsonPatch } from '../answers/json-patch.ts'
+import type { JsonPatch } from '../answers/json-patch.ts'
 import { isBelieved } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { parseAnswer } from '../answers/read-answer.ts'
+import { withoutTelling } from '../answers/telling-members.ts'
 import { failedCode } from './failed-code.ts'
+import { MissingMembers } from './missing-members.ts'
 import { mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
 import { partBreak, producedTexts } from './produced.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
@@ -41,6 +43,7 @@ const quiet = new Set([
  * response object of the first and the last event (model, id, `store`); the last one waits for the bill.
  */
 export class ResponsesNativeStream extends NativeStream {
+  readonly #missing = new MissingMembers()
   #response: Record<string, unknown> = {}
   #lastFrame: RawFrame = ''
   /** The kind of reasoning that came first: some models tell it raw and as a summary, and it is one reasoning. */
@@ -49,14 +52,16 @@ export class ResponsesNativeStream extends NativeStream {
   #delta = { name: '', isCounted: false }
   /** What of the item that was announced last has been counted. */
   #item = { hasName: false, hasText: false }
-  #terminal: { frame: RawFrame; data: string; usage: Record<string, unknown> | undefined } | undefined
+  #terminal: { frame: RawFrame; patch: JsonPatch; response: Record<string, unknown> } | undefined
 
   finish(usage: Usage): string {
     if (this.#terminal === undefined) return ''
-    const { frame, data, usage: reported } = this.#terminal
-    const patch = new JsonPatch(Buffer.from(data, 'latin1'))
-    patch.set(['response'], responseValues(this.head, asObject(patch.value['response']) ?? {}))
-    patch.setMissing(['response', 'usage'], wantedUsage(encodeUsage(usage), reported), isBelieved(this.report, usage))
+    const { frame, patch, response } = this.#terminal
+    const wanted = wantedUsage(encodeUsage(usage), asObject(response['usage']))
+    if (this.#missing.concerns('', frame)) this.#missing.fill('', patch)
+    patch.set([], withoutTelling(patch.value))
+    patch.set(['response'], responseValues(this.head, response))
+    patch.setMissing(['response', 'usage'], wanted, isBelieved(this.report, usage))
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
@@ -69,7 +74,7 @@ export class ResponsesNativeStream extends NativeStream {
     const sequence = /"sequence_number"\s*:\s*(\d+)/.exec(this.#lastFrame)?.[1]
     const event = {
       type: 'response.failed',
-      sequence_number: sequence === undefined ? 0 : Number(sequence) + 1,
+      sequence_number: this.#missing.nextNumber ?? (sequence === undefined ? 0 : Number(sequence) + 1),
       response: {
         id: mintedResponseId(this.head.requestId),
         object: 'response',
@@ -88,8 +93,7 @@ export class ResponsesNativeStream extends NativeStream {
 
   /** The last event repeats the whole output, and says what no delta has said: the larger of both is what there is. */
   override estimateOutput(): number {
-    const response = asObject(parseAnswer(decodeUtf8(this.#terminal?.data ?? ''))?.['response'])
-    return Math.max(super.estimateOutput(), estimateTexts(producedTexts(response?.['output'])))
+    return Math.max(super.estimateOutput(), estimateTexts(producedTexts(this.#terminal?.response['output'])))
   }
 
   /** Only a terminal event is an end on this wire. */
@@ -113,7 +117,7 @@ export class ResponsesNativeStream extends NativeStream {
       this.show()
       this.#lastFrame = frame
       if (this.#isCounted(name)) this.produced.addRaw(stringBehind(frame, '"delta":'))
-      return named
+      return this.#completed(name, named)
     }
     if (name !== 'keepalive') this.events++
     if (lifecycle.has(name)) return this.#takeLifecycle(named)
@@ -126,7 +130,17 @@ export class ResponsesNativeStream extends NativeStream {
     this.#lastFrame = frame
     // A call shows itself when it is announced; an empty message or reasoning item does not.
     if (!quiet.has(name) || (name === 'response.output_item.added' && frame.includes('_call"'))) this.show()
-    return named
+    return this.#completed(name, named)
+  }
+
+  /** With the members that its provider left out. */
+  #completed(name: string, frame: RawFrame): string {
+    if (!this.#missing.concerns(name, frame)) return frame
+    const patch = this.parse(dataOf(frame) ?? '')
+    if (patch === undefined) return ''
+    const before = this.#missing.before(name, patch)
+    this.#missing.fill(name, patch)
+    return before + (patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame)
   }
 
   #isCounted(name: string): boolean {
@@ -158,32 +172,37 @@ export class ResponsesNativeStream extends NativeStream {
   }
 
   #takeLifecycle(frame: RawFrame): string {
-    const patch = this.parse(dataOf(frame) ?? '')
+    const patch = this.parse(dataOf(frame) ?? '', 'response')
     const response = asObject(patch?.value['response'])
     if (patch === undefined || response === undefined) return frame
     this.#lastFrame = frame
     const values = responseValues(this.head, response)
-    this.#response = { ...response, ...(values.has('id') ? { id: mintedResponseId(this.head.requestId) } : {}) }
+    this.#response = { ...response }
+    for (const [name, text] of values) {
+      if (text === undefined) delete this.#response[name]
+      else this.#response[name] = JSON.parse(text)
+    }
+    if (this.#missing.concerns('', frame)) this.#missing.fill('', patch)
+    patch.set([], withoutTelling(patch.value))
     patch.set(['response'], values)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
   #takeTerminal(frame: RawFrame): string {
-    const patch = this.parse(dataOf(frame) ?? '')
+    const patch = this.parse(dataOf(frame) ?? '', 'response')
     const response = asObject(patch?.value['response'])
     if (patch === undefined || response === undefined) {
       this.break('a terminal event without a response')
       return ''
     }
-    const usage = asObject(response['usage'])
-    this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
-    this.#terminal = { frame, data: dataOf(frame)!, usage }
+    this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
+    this.#terminal = { frame, patch, response }
     this.complete()
     return ''
   }
 
   #takeFailure(frame: RawFrame): void {
-    const patch = this.parse(dataOf(frame) ?? '')
+    const patch = this.parse(dataOf(frame) ?? '', 'response')
     const response = asObject(patch?.value['response'])
     const usage = asObject(response?.['usage'])
     if (usage) this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))

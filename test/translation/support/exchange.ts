@@ -42,6 +42,7 @@ const plainProfile: Profile = {
   strictFields: false,
   oneSamplingField: false,
   accountFaults: [],
+  requestFaults: [],
   preferStream: false,
 }
 
@@ -54,7 +55,7 @@ export type Setting = {
 
 export function modelOf(wire: WireName, setting: Setting = {}): Model {
   const ofWire: Partial<Profile> =
-    wire === 'messages' ? { operatorInPlace: 'message_rule', toolNameMax: 128, prefill: 'native' } : {}
+    wire === 'messages' ? { operatorInPlace: 'message_rule', toolNameMax: 128, maxStops: 64, prefill: 'native' } : {}
   return {
     id: 'm-large',
     wire,

@@ -1,0 +1,35 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+const program = join(import.meta.dirname, '../../bin/triwire.mjs')
+
+export type Program = { child: ChildProcess; url: string }
+
+/** The real program in a process of its own. @param log a descriptor for its log; else nobody reads it. @throws where it does not start */
+export async function startProgram(
+  configPath: string,
+  log: number | 'ignore' | 'inherit' = 'ignore',
+): Promise<Program> {
+  const child = spawn(process.execPath, [program, 'serve', '--config', configPath], { stdio: ['ignore', 'pipe', log] })
+  // A trial that breaks off leaves no server behind.
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`the server ended at its start with ${code}`)))
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      const match = /listens on (\S+)/.exec(line)
+      if (match) resolve(match[1]!)
+    })
+  })
+  child.removeAllListeners('exit')
+  child.once('exit', () => process.off('exit', kill))
+  return { child, url }
+}
+
+/** Resident memory of a process on Linux, in MB. */
+export function readProcess({ child }: Program): { rss: number } {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
+  return { rss: Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024 }
+}

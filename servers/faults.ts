@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import type { WireName } from '../src/catalog/model.ts'
+import type { Ask } from './client.ts'
+import { modelIds, silences } from './gateway.ts'
+import type { ModelServer } from './llama-cpp.ts'
+import { sayings } from './model/tiny-model.ts'
+import { openTrial, type Side } from './trial.ts'
+
+/** What is done to the server, or asked of all of it at once, on one pair. */
+export type ServerFault = {
+  name: string
+  run(on: { server: ModelServer; side: Side; clientWire: WireName; modelWire: WireName }): Promise<void>
+}
+
+const greeting: Ask = { turns: [{ by: 'user', text: 'Good morning' }] }
+/** Three seconds and more of an answer. */
+const endless: Ask = { turns: [{ by: 'user', text: '@loop please' }], cap: 2000 }
+type Pair = Parameters<ServerFault['run']>[0]
+
+const open = ({ side, clientWire, modelWire }: Pair, isStreamed: boolean, what: string) =>
+  openTrial(side, clientWire, modelWire, isStreamed, what)
+
+async function greets(pair: Pair, what: string): Promise<void> {
+  for (const isStreamed of [false, true]) {
+    assert.equal((await open(pair, isStreamed, what).ask(greeting)).text.trim(), sayings.greeting)
+  }
+}
+
+/** A stream whose text has begun, and what will be told of it. */
+async function begin(pair: Pair, what: string): Promise<{ told: Promise<void> }> {
+  const { promise: hasText, resolve } = Promise.withResolvers<void>()
+  const told = open(pair, true, what).cut({ ...endless, onText: resolve })
+  // It is awaited when the server is gone.
+  told.catch(() => {})
+  await Promise.race([hasText, told])
+  return { told }
+}
+
+export const serverFaults: readonly ServerFault[] = [
+  {
+    name: 'it refuses our key',
+    async run(pair) {
+      const { status, text } = await open(pair, false, 'wrong key').refusal(greeting, modelIds.locked(pair.modelWire))
+      assert.equal(status, 503)
+      assert.doesNotMatch(text, /api.?key|unauthori[sz]ed/i)
+    },
+  },
+  {
+    name: 'more requests than it has slots',
+    async run(pair) {
+      const asks = Array.from({ length: 10 }, (_, n) => open(pair, n % 2 === 0, 'full queue').ask(greeting))
+      for (const { text } of await Promise.all(asks)) assert.equal(text.trim(), sayings.greeting)
+    },
+  },
+  {
+    name: 'its client leaves',
+    async run(pair) {
+      const leaving = new AbortController()
+      await open(pair, true, 'left').cut({ ...endless, signal: leaving.signal, onText: () => leaving.abort() })
+      await greets(pair, 'after a client left')
+    },
+  },
+  {
+    name: 'killed in a stream, away, and started again',
+    async run(pair) {
+      const begun = await begin(pair, 'killed')
+      await pair.server.stop('SIGKILL')
+      await begun.told
+      const { status, text } = await open(pair, false, 'away').refusal(greeting)
+      assert.equal(status, 502)
+      assert.match(text, /connection/)
+      await pair.server.start()
+      await greets(pair, 'started again')
+    },
+  },
+  {
+    name: 'frozen',
+    async run(pair) {
+      const begun = await begin(pair, 'frozen')
+      pair.server.signal('SIGSTOP')
+      try {
+        const startedMs = performance.now()
+        const { status } = await open(pair, false, 'frozen').refusal(greeting)
+        await begun.told
+        assert.equal(status, 502)
+        assert.ok(performance.now() - startedMs < 3 * silences.short, 'it was waited for too long')
+      } finally {
+        pair.server.signal('SIGCONT')
+      }
+      await greets(pair, 'thawed')
+    },
+  },
+  {
+    name: 'restarted while nobody asks',
+    async run(pair) {
+      await greets(pair, 'before a restart')
+      await pair.server.stop('SIGTERM')
+      await pair.server.start()
+      await greets(pair, 'behind a restart')
+    },
+  },
+]

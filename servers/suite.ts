@@ -1,0 +1,110 @@
+import type { WireName } from '../src/catalog/model.ts'
+import { serverFaults } from './faults.ts'
+import { type Feature, features } from './features.ts'
+import { type Gateway, silences, wires } from './gateway.ts'
+import { knownFaults } from './known.ts'
+import type { ModelServer } from './llama-cpp.ts'
+import type { Cell, Results } from './results.ts'
+import { openTrial, type Side, throughGateway, tryFeature, wordsOf } from './trial.ts'
+
+/** All features on all pairs, then what is done to the server; at the end the ledger is compared with what was told. */
+export async function runSuite(server: ModelServer, gateway: Gateway, tell: (cell: Cell) => void): Promise<Results> {
+  const startedMs = performance.now()
+  const side = throughGateway(gateway.url, gateway.key)
+  const direct: Side = { url: server.url, key: server.key, modelOf: () => 'tiny' }
+  const cells: Cell[] = []
+  const add = (cell: Cell) => {
+    cells.push(cell)
+    tell(cell)
+  }
+  for (const feature of features) {
+    for (const modelWire of wires) {
+      if (!feature.isOurs) add(await runCell(feature, direct, 'direct', modelWire, server))
+      for (const clientWire of wires) add(await runCell(feature, side, clientWire, modelWire, server))
+    }
+  }
+  await gateway.setSilence(silences.short)
+  for (const fault of serverFaults) {
+    for (const modelWire of wires) {
+      for (const clientWire of wires) {
+        const words: string[] = []
+        await fault.run({ server, side, clientWire, modelWire }).catch((error: unknown) => words.push(wordsOf(error)))
+        add(cellOf(fault.name, clientWire, modelWire, words, server))
+      }
+    }
+  }
+  const { billed, differing } = compare(side, gateway)
+  return {
+    server: server.name,
+    version: server.version,
+    cells,
+    billed,
+    differing,
+    findings: gateway.findings(),
+    seconds: Math.round((performance.now() - startedMs) / 1000),
+  }
+}
+
+async function runCell(
+  feature: Feature,
+  side: Side,
+  clientWire: WireName | 'direct',
+  modelWire: WireName,
+  server: ModelServer,
+): Promise<Cell> {
+  const words: string[] = []
+  for (const isStreamed of feature.isWholeOnly ? [false] : [false, true]) {
+    const what = `${feature.name}, ${clientWire}→${modelWire}, ${isStreamed ? 'stream' : 'JSON'}`
+    const trial = openTrial(side, clientWire === 'direct' ? modelWire : clientWire, modelWire, isStreamed, what)
+    if (feature.isOn?.(trial.client) === false)
+      return { feature: feature.name, clientWire, modelWire, verdict: 'none', words }
+    const failed = await tryFeature(feature, trial)
+    if (failed !== undefined) words.push(`${isStreamed ? 'stream' : 'JSON'}: ${failed}`)
+  }
+  return cellOf(feature.name, clientWire, modelWire, words, server)
+}
+
+function cellOf(
+  feature: string,
+  clientWire: WireName | 'direct',
+  modelWire: WireName,
+  words: string[],
+  { name }: ModelServer,
+): Cell {
+  const isKnown = (knownFaults[name] ?? []).some(
+    (known) =>
+      known.modelWire === modelWire &&
+      known.features.includes(feature) &&
+      (!known.isNativeOnly || clientWire === modelWire),
+  )
+  const failed = clientWire === 'direct' || isKnown ? 'own' : 'ours'
+  return { feature, clientWire, modelWire, verdict: words.length === 0 ? 'pass' : failed, words }
+}
+
+/**
+ * Every answer that came to its end has its debit, with the figures that its client was told; one that was cut has one for
+ * what was shown; what was refused has none.
+ */
+function compare({ bills, cut, refused }: Required<Side>, gateway: Gateway): Pick<Results, 'billed' | 'differing'> {
+  const entries = gateway.entries()
+  const whole = bills.flatMap(({ id, usage, what }) => {
+    const entry = entries.get(id)
+    if (entry === undefined) return [`${what}: no entry`]
+    const { input_tokens, cache_read_tokens, output_tokens } = entry
+    const [told, billed] = [
+      [usage.input, usage.cached, usage.output],
+      [input_tokens + cache_read_tokens, cache_read_tokens, output_tokens],
+    ].map((figures) => figures.join('/'))
+    return told === billed ? [] : [`${what}: told ${told}, billed ${billed}`]
+  })
+  const unbilled = cut.filter(({ id }) => !((entries.get(id)?.output_tokens ?? 0) > 0))
+  const billedRefusals = refused.filter(({ id }) => entries.has(id))
+  return {
+    billed: bills.length,
+    differing: [
+      ...whole,
+      ...unbilled.map(({ what }) => `${what}: what was shown of a cut answer is not billed`),
+      ...billedRefusals.map(({ what }) => `${what}: a refusal is billed`),
+    ],
+  }
+}

@@ -1,0 +1,86 @@
+import type { WireName } from '../src/catalog/model.ts'
+import { type Ask, type Client, clientOf, type Told } from './client.ts'
+import type { Feature, Trial } from './features.ts'
+import { modelIds } from './gateway.ts'
+
+/** What an answer told its client of its cost, to be compared with the ledger. */
+export type Bill = { id: string; usage: Told['usage']; what: string }
+
+/** Where trials ask: through the gateway, or straight at the server. */
+export type Side = {
+  url: string
+  key: string
+  modelOf(wire: WireName): string
+  bills?: Bill[]
+  /** Answers that were begun and not told to their end, and requests that were refused. */
+  cut?: Asked[]
+  refused?: Asked[]
+}
+
+type Asked = { id: string; what: string }
+
+/** One client on one pair. */
+export function openTrial(
+  side: Side,
+  clientWire: WireName,
+  modelWire: WireName,
+  isStreamed: boolean,
+  what: string,
+): Trial {
+  let last = ''
+  const onRequest = (id: string) => {
+    last = id
+  }
+  const client: Client = clientOf(clientWire, { url: side.url, key: side.key, onRequest })
+  const ask = async (asked: Ask, model = side.modelOf(modelWire)) => {
+    const told = await client.ask(model, asked, isStreamed)
+    const { input, cached, output } = told.usage
+    if (!(input > 0 && output > 0 && cached <= input)) throw new Error(`usage ${JSON.stringify(told.usage)}`)
+    side.bills?.push({ id: last, usage: told.usage, what })
+    return told
+  }
+  return {
+    client,
+    async cut(asked) {
+      const told = await client
+        .ask(side.modelOf(modelWire), asked, isStreamed)
+        .catch((error: unknown) => error as Error)
+      if (!(told instanceof Error)) throw new Error('an answer of half the length was told as whole')
+      side.cut?.push({ id: last, what })
+    },
+    modelWire,
+    isStreamed,
+    ask,
+    async refusal(asked, model = side.modelOf(modelWire)) {
+      const told = await client.ask(model, asked, isStreamed).catch((error: unknown) => error as Error)
+      if (told instanceof Error && last !== '') side.refused?.push({ id: last, what })
+      if (!(told instanceof Error)) throw new Error(`it was answered: ${told.text}`)
+      const { status } = told as { status?: number }
+      return { status: status ?? 0, text: told.message }
+    },
+  }
+}
+
+/** @returns what failed, in words; undefined where nothing did. */
+export async function tryFeature(feature: Feature, trial: Trial): Promise<string | undefined> {
+  try {
+    await feature.run(trial)
+    return undefined
+  } catch (error) {
+    return wordsOf(error)
+  }
+}
+
+export function wordsOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error)
+  return text.replace(/\s+/g, ' ').slice(0, 200)
+}
+
+export const throughGateway = (url: string, key: string): Required<Side> => ({
+  url,
+  key,
+  bills: [],
+  cut: [],
+  refused: [],
+  modelOf: modelIds.plain,
+})

@@ -1,0 +1,59 @@
+import type { Command } from 'commander'
+import { originOf } from './origin.ts'
+
+/** A server's answer to `GET path` on its admin listener, or why there is none: a clause for people. */
+export type Told = { status: number; body: unknown } | { trouble: string }
+
+type Options = { config?: string; adminListen?: string }
+
+/** How long a server may take: it answers from memory, or asks its ledger once. */
+const patienceMs = 5_000
+
+/** More than any answer of ours is none. */
+const answerBytesMax = 64 * 1_048_576
+
+export const adminOption = ['--admin-listen <address>', "host:port of the server's admin listener"] as const
+
+/** Asks the server that runs with the same configuration. Its admin listener is on this machine and wants no key. */
+export async function askServer(command: Command, path: string): Promise<Told> {
+  const { config, adminListen } = command.optsWithGlobals<Options>()
+  const { loadConfig } = await import('../config/load.ts')
+  const address = loadConfig({ ...(config && { config }), ...(adminListen && { adminListen }) }).adminListen
+  if (address.port === 0)
+    return { trouble: 'the configuration lets the server choose its admin port: name it with --admin-listen' }
+  const origin = originOf(address)
+  try {
+    return await ask(`${origin}${path}`)
+  } catch (error) {
+    const { message, cause } = error as Error
+    const why = cause instanceof Error ? (cause as NodeJS.ErrnoException).code || cause.message : message
+    return {
+      trouble: `no server answers on ${origin} (${why}): start it with triwire serve, or say where its admin listener is with --admin-listen, TRIWIRE_ADMIN_LISTEN or admin_listen in the configuration`,
+    }
+  }
+}
+
+async function ask(url: string): Promise<Told> {
+  const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(patienceMs) })
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true })
+    if (text.length > answerBytesMax) throw new Error('its answer is too long')
+  }
+  return readAnswer(new URL(url).origin, response, text)
+}
+
+/** Whatever listens there may answer anything. */
+function readAnswer(origin: string, { status, headers }: Response, text: string): Told {
+  const isOurs = /^application\/(problem\+)?json$/.test(headers.get('content-type') ?? '')
+  const isProblem = headers.get('content-type') === 'application/problem+json'
+  try {
+    if (isOurs && (isProblem || status === 200)) return { status, body: JSON.parse(text) }
+  } catch {
+    // It is not what it says.
+  }
+  return {
+    trouble: `what listens on ${origin} is no triwire of this version: name its admin listener with --admin-listen`,
+  }
+}

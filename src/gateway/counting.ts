@@ -1,0 +1,45 @@
+/** Requests to the token counter at a time of one account (ruling R18). */
+const atOnceMax = 2
+
+/** What counting may cost while somebody who pays is served: so many bytes of bodies a second, and as many at once. */
+const bytesPerSecond = 8 * 1_048_576
+
+/**
+ * Who may count tokens now. The counter is free and its work is not: a body of 5 MB holds the loop for tens of
+ * milliseconds, so it makes way for all that pays (ruling R18, B6).
+ */
+export type Counting = {
+  /** Takes one of the account's places; undefined where both are taken. To be disposed of at the end. */
+  enter(accountId: string): Disposable | undefined
+  /** @returns false where a body of so many bytes would slow those who pay. */
+  mayCount(bytes: number): boolean
+}
+
+/** @param clockMs monotonic; isServing whether anybody who pays is being answered */
+export function createCounting(clockMs: () => number, isServing: () => boolean): Counting {
+  const counting = new Map<string, number>()
+  let left = bytesPerSecond
+  let sinceMs = clockMs()
+  return {
+    enter(accountId) {
+      const own = counting.get(accountId) ?? 0
+      if (own >= atOnceMax) return undefined
+      counting.set(accountId, own + 1)
+      return {
+        [Symbol.dispose]() {
+          const rest = counting.get(accountId)! - 1
+          if (rest === 0) counting.delete(accountId)
+          else counting.set(accountId, rest)
+        },
+      }
+    },
+    mayCount(bytes) {
+      const nowMs = clockMs()
+      left = Math.min(bytesPerSecond, left + ((nowMs - sinceMs) / 1000) * bytesPerSecond)
+      sinceMs = nowMs
+      if (left < bytes && isServing()) return false
+      left = Math.max(0, left - bytes)
+      return true
+    },
+  }
+}

@@ -1,0 +1,171 @@
+import { formatCredits } from '../accounts/credit.ts'
+import type { FoundDebit } from '../accounts/entries.ts'
+import type { Prices } from '../catalog/model.ts'
+import type { Try } from '../gateway/record.ts'
+import type { Usage } from '../inference/usage.ts'
+import { loggable } from './loggable.ts'
+import type { Recent } from './recents.ts'
+
+/**
+ * Why a request was answered as it was, for programs: names, counts, times and fixed words, and no content (ruling U5).
+ * Amounts are decimal strings in credits. What is not known, or does not apply, is null.
+ */
+export type Explanation = {
+  request_id: string
+  account: { id: string | null; name: string | null } | null
+  key: { id: string | null; prefix: string | null } | null
+  model: string | null
+  wire: { client: string | null; model: string | null }
+  /** In their order; null where only the ledger knows of the request. */
+  attempts: ExplainedAttempt[] | null
+  /** By the names of the fields, 50 at most; null as `attempts`. */
+  losses: { field: string; what: string; why: string }[] | null
+  usage: ExplainedUsage | null
+  price: ExplainedPrice | null
+  settlement: {
+    state: SettlementState
+    outcome: string | null
+    /** Of the answer that the client got, and of the error or fault in it. */
+    status: number | null
+    code: string | null
+    cause: string | null
+    usage_source: string | null
+    /** Credits; null where nothing was billed. */
+    amount: string | null
+    /** Doubts about the usage that was reported. */
+    flags: readonly string[]
+  }
+}
+
+export type ExplainedAttempt = {
+  upstream: string
+  account: string | null
+  why: string
+  status: number | null
+  cause: string | null
+  /** Until it was over, or until now. */
+  ms: number
+}
+
+type ExplainedUsage = {
+  input_tokens: number
+  cache_read_tokens: number
+  cache_write_tokens: number
+  cache_write_1h_tokens: number
+  output_tokens: number
+  reasoning_tokens: number
+}
+
+/** Credits per million tokens. */
+type ExplainedPrice = {
+  version: string
+  input: string
+  cache_read: string
+  cache_write: string
+  cache_write_1h: string
+  output: string
+}
+
+/** What became of the debit, in the words of docs/ledger.md; `pending`: the answer is not over, `none`: it costs nothing. */
+export type SettlementState = 'pending' | 'waiting' | 'in the ledger' | 'spooled' | 'refused' | 'returned' | 'none'
+
+/**
+ * Of a request in memory, also one that is under way.
+ * @param clockMs monotonic, now
+ * @param debit what the ledger says by now, where it was asked
+ */
+export function explainRecord(record: Recent, clockMs: number, debit?: FoundDebit): Explanation {
+  const { usage, prices, priceVersion, costNanos } = record
+  return {
+    request_id: record.id,
+    account: pair(record.accountId, record.account, (id, name) => ({ id, name })),
+    key: pair(record.keyId, record.keyPrefix, (id, prefix) => ({ id, prefix })),
+    model: record.model ?? null,
+    wire: { client: record.wire ?? null, model: record.modelWire ?? null },
+    attempts: (record.tries ?? []).map((one) => explainTry(one, clockMs)),
+    losses: (record.losses ?? []).slice(0, 50).map(({ field, what, why }) => ({ field: loggable(field), what, why })),
+    usage: usage ? explainUsage(usage) : null,
+    price: prices && priceVersion !== undefined ? explainPrice(prices, priceVersion) : null,
+    settlement: {
+      state: debit ? stateOfDebit(debit.isReturned) : stateOf(record),
+      outcome: record.outcome ?? null,
+      status: record.status ?? null,
+      code: record.code ?? null,
+      cause: record.cause ?? null,
+      usage_source: record.usageSource ?? null,
+      amount: costNanos === undefined ? null : formatCredits(costNanos),
+      flags: record.flags ?? [],
+    },
+  }
+}
+
+/** Of a request that only the ledger knows: what it has never had, or no more, is null. */
+export function explainDebit({ entry, prices, isReturned }: FoundDebit): Explanation {
+  const { bill } = entry
+  return {
+    request_id: bill.requestId,
+    account: { id: entry.accountId, name: entry.accountName ?? null },
+    key: pair(bill.keyId, entry.keyPrefix, (id, prefix) => ({ id, prefix })),
+    model: bill.model,
+    wire: { client: bill.clientWire ?? null, model: bill.modelWire ?? null },
+    attempts: null,
+    losses: null,
+    usage: explainUsage(bill.usage),
+    price: prices ? explainPrice(prices, bill.priceVersion) : null,
+    settlement: {
+      state: stateOfDebit(isReturned),
+      outcome: bill.outcome,
+      status: null,
+      code: null,
+      cause: null,
+      usage_source: bill.usageSource,
+      amount: formatCredits(entry.amountNanos),
+      flags: [],
+    },
+  }
+}
+
+function stateOf({ settled, endMs }: Recent): SettlementState {
+  if (settled === undefined) return endMs === undefined ? 'pending' : 'none'
+  return settled === 'posted' ? 'in the ledger' : settled
+}
+
+function stateOfDebit(isReturned: boolean): SettlementState {
+  return isReturned ? 'returned' : 'in the ledger'
+}
+
+function explainTry({ upstream, account, why, status, cause, startedMs, endMs }: Try, clockMs: number) {
+  const ms = Math.round((endMs ?? clockMs) - startedMs)
+  return { upstream, account: account ?? null, why, status: status ?? null, cause: cause ?? null, ms }
+}
+
+function explainUsage(usage: Omit<Usage, 'estimated'>): ExplainedUsage {
+  return {
+    input_tokens: usage.inputTokens,
+    cache_read_tokens: usage.cacheReadTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    cache_write_1h_tokens: usage.cacheWrite1hTokens,
+    output_tokens: usage.outputTokens,
+    reasoning_tokens: usage.reasoningTokens,
+  }
+}
+
+function explainPrice(prices: Prices, version: string): ExplainedPrice {
+  return {
+    version,
+    input: formatCredits(prices.inputNanos),
+    cache_read: formatCredits(prices.cacheReadNanos),
+    cache_write: formatCredits(prices.cacheWriteNanos),
+    cache_write_1h: formatCredits(prices.cacheWrite1hNanos),
+    output: formatCredits(prices.outputNanos),
+  }
+}
+
+/** Null where there is neither. */
+function pair<Made>(
+  first: string | undefined,
+  second: string | undefined,
+  make: (first: string | null, second: string | null) => Made,
+): Made | null {
+  return first === undefined && second === undefined ? null : make(first ?? null, second ?? null)
+}

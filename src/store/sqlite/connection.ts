@@ -1,0 +1,155 @@
+import type { FileWatch } from './file-watch.ts'
+import { resultCode } from './open.ts'
+import type { Store } from './store.ts'
+import type { FromWorker } from './thread-messages.ts'
+
+/** `busy`: another process has the lock. `lost`: a file of the store is gone, and nothing is tried any more. */
+export type Outcome = 'done' | 'busy' | 'failed' | 'lost'
+
+export type ConnectionOptions = {
+  /** The first, just opened. */
+  store: Store
+  reopen: () => Store
+  /** Noted since the store was opened. */
+  files: FileWatch
+  say: (message: Extract<FromWorker, { type: 'trouble' | 'lost' }>) => void
+}
+
+const busyCode = 5
+
+/**
+ * The server's one connection to its store. After a failure nobody knows what is on the disk: the file is opened anew, and
+ * before anything is written what its log has is made durable (B8). Where a file of the store is gone it is lost for good.
+ */
+export class Connection {
+  readonly #options: ConnectionOptions
+  #store: Store | undefined
+  /** A sync has failed, or a run before this one may have seen one fail: what is in the log need not be on the disk. */
+  #isSuspect = true
+  #isLost = false
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+    this.#store = options.store
+    // What stands in the way, another process with the lock perhaps, is met again by the first debit.
+    this.#tryMakeDurable()
+  }
+
+  /** Writes what is in the log once more where that is in doubt (B8). It must be open. @throws where it cannot be written. */
+  makeDurable(): void {
+    if (!this.#isSuspect) return
+    this.#store!.makeDurable()
+    this.#isSuspect = false
+  }
+
+  /** Writes upon a log that is durable. What fails is told as trouble; the work may be done anew. */
+  write(work: (store: Store) => void): Outcome {
+    return this.#use((store) => {
+      this.makeDurable()
+      work(store)
+    })
+  }
+
+  /** Reads, behind a look at all files. */
+  read(work: (store: Store) => void): Outcome {
+    return this.#use((store) => {
+      if (!this.#isAnyLost(store)) work(store)
+    })
+  }
+
+  /** In closing SQLite clears the log away, by its name: where the name is another's by now, it is left alone. */
+  close(): void {
+    if (!this.#isLost) this.#closeStore()
+  }
+
+  #use(work: (store: Store) => void): Outcome {
+    try {
+      const store = this.#reach()
+      if (store) work(store)
+      return this.#isLost ? 'lost' : 'done'
+    } catch (error) {
+      return this.#recover(error as Error)
+    }
+  }
+
+  #reach(): Store | undefined {
+    if (this.#isLost || this.#isStoreLost()) return undefined
+    if (this.#store) return this.#store
+    this.#store = this.#options.reopen()
+    this.#options.files.note()
+    // What was opened must still be the file that stood there before.
+    return this.#isStoreLost() ? undefined : this.#store
+  }
+
+  #recover(error: Error): Outcome {
+    const code = resultCode(error) || resultCode(error.cause)
+    this.#options.say({ type: 'trouble', message: error.message, code })
+    if (code === busyCode) return 'busy'
+    if (this.#wasLost()) return 'lost'
+    this.#isSuspect = true
+    this.#closeStore()
+    return 'failed'
+  }
+
+  /** To open a log anew that somebody has cut would be to take what is left of it for the whole. */
+  #wasLost(): boolean {
+    try {
+      return this.#store !== undefined && this.#isAnyLost(this.#store)
+    } catch {
+      // What cannot be looked at is opened anew.
+      return false
+    }
+  }
+
+  #tryMakeDurable(): void {
+    try {
+      this.makeDurable()
+    } catch {
+      // It stays suspect.
+    }
+  }
+
+  #closeStore(): void {
+    const store = this.#store
+    if (!store) return
+    // In closing SQLite may bring the log into the file, which is right only behind a log that is whole on the disk.
+    this.#tryMakeDurable()
+    this.#store = undefined
+    try {
+      store.close()
+    } catch {
+      // It is replaced by a new connection either way.
+    }
+  }
+
+  #isStoreLost(): boolean {
+    const message = this.#options.files.findLostStore()
+    if (message === undefined) return false
+    this.#lose(message)
+    return true
+  }
+
+  /** All files, a few times a second and whenever something fails (ruling X11). */
+  #isAnyLost(store: Store): boolean {
+    const message = this.#options.files.findLoss(() => store.countFrames())
+    if (message === undefined) return false
+    this.#saveLog(store)
+    this.#lose(message)
+    return true
+  }
+
+  /** The connection still has a log that lost only its name; what it brings into the file survives the process. */
+  #saveLog(store: Store): void {
+    const { files } = this.#options
+    try {
+      if (files.findLostStore() === undefined && files.isLogWhole(() => store.countFrames())) store.checkpoint()
+    } catch {
+      // What is on the disk is all there is.
+    }
+  }
+
+  #lose(message: string): void {
+    this.#isLost = true
+    this.#options.say({ type: 'lost', message })
+  }
+}

@@ -1,0 +1,119 @@
+import type { DebitRow, Withdrawn } from '../../accounts/poster.ts'
+import type { Connection, Outcome } from './connection.ts'
+import type { Store } from './store.ts'
+import type { FromWorker } from './thread-messages.ts'
+
+export type QueueOptions = {
+  connection: Pick<Connection, 'write'>
+  say: (message: Extract<FromWorker, { type: 'posted' | 'withdrawn' | 'givenBack' }>) => void
+  /** Runs it behind every message that has already come, or after a pause in ms. */
+  later: (run: () => void, pauseMs?: number) => void
+  /** @throws where the disk takes a page and no debits. */
+  refuseNarrowDisk: () => void
+}
+
+/** After these it is tried again, so much later in ms; what is lost is not tried any more. */
+const pausesMs: Partial<Record<Outcome, number>> = { busy: 20, failed: 250 }
+
+/**
+ * What is to be brought into the ledger. Everything that has come by the time the thread turns to it shares a transaction,
+ * hence one sync of the disk, and stays queued until a commit that held it has returned. What is posted once more behind a
+ * failed commit is harmless by its request id (F-S3), and what is found of it then is on the disk (B8).
+ */
+export class Queue {
+  readonly #options: QueueOptions
+  #batches: (readonly DebitRow[])[] = []
+  /** Of debits in the batches those that are not to be posted any more (ruling C13). */
+  readonly #withdrawn = new Set<string>()
+  /** Requests whose debits are to be given back where the ledger has them. */
+  #gifts: (readonly string[])[] = []
+  /**
+   * What was opened last, once a commit of it has written. Before, a commit that failed, here or in a run before, may have
+   * left more in the log than the database shows, and a later recovery may find it.
+   */
+  #proven: Store | undefined
+  #isScheduled = false
+  #isClosed = false
+
+  constructor(options: QueueOptions) {
+    this.#options = options
+  }
+
+  post(debits: readonly DebitRow[]): void {
+    this.#batches.push(debits)
+    this.#schedule()
+  }
+
+  giveBack(requestIds: readonly string[]): void {
+    this.#gifts.push(requestIds)
+    this.#schedule()
+  }
+
+  /** No try is under way while a message is heard: what is not in the ledger now was never acknowledged. */
+  withdraw(debits: readonly DebitRow[]): void {
+    for (const { requestId } of debits) this.#withdrawn.add(requestId)
+    let answer: Withdrawn = { fates: debits.map(() => 'unknown'), balances: [] }
+    this.#options.connection.write((store) => {
+      const unless = store === this.#proven ? 'absent' : 'unknown'
+      const fates = debits.map(({ requestId }) => (store.isBooked(requestId) ? 'booked' : unless))
+      answer = { fates, balances: store.readBalances(accountsOf(debits)) }
+    })
+    this.#options.say({ type: 'withdrawn', ...answer })
+  }
+
+  /** One more try for what waits. Who asked for the end has spooled it or will, and nothing keeps the thread (B14). */
+  close(): void {
+    this.#flush()
+    this.#isClosed = true
+  }
+
+  #schedule(pauseMs?: number): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    this.#options.later(() => {
+      this.#isScheduled = false
+      if (!this.#isClosed) this.#flush()
+    }, pauseMs)
+  }
+
+  #flush(): void {
+    if (!this.#batches.length && !this.#gifts.length) return
+    const outcome = this.#options.connection.write((store) => {
+      if (this.#batches.length) this.#postTo(store)
+      if (this.#gifts.length) this.#giveBackIn(store)
+    })
+    const pauseMs = pausesMs[outcome]
+    if (pauseMs !== undefined) this.#schedule(pauseMs)
+  }
+
+  #postTo(store: Store): void {
+    const given = this.#batches.flat()
+    const debits = given.filter(({ requestId }) => !this.#withdrawn.has(requestId))
+    const posted = store.postDebits(debits)
+    const balances = store.readBalances(accountsOf(debits))
+    if (posted.includes('posted')) this.#proven = store
+    const inOrder = posted.values()
+    const batches = this.#batches.map((batch) =>
+      batch.map(({ requestId }) => (this.#withdrawn.has(requestId) ? 'withdrawn' : inOrder.next().value!)),
+    )
+    this.#withdrawn.clear()
+    this.#batches = []
+    this.#options.say({ type: 'posted', batches, balances })
+  }
+
+  /** Answered once it is durable, and debits would be too: a page finds a place on a full disk that an entry does not find. */
+  #giveBackIn(store: Store): void {
+    const returned = new Set(store.giveBack(this.#gifts.flat()))
+    this.#options.refuseNarrowDisk()
+    this.#proven = store
+    const accountIds = Array.from(returned, (requestId) => store.findEntry(requestId)!.accountId)
+    const balances = store.readBalances(new Set(accountIds))
+    const batches = this.#gifts.map((requestIds) => requestIds.filter((requestId) => returned.has(requestId)))
+    this.#gifts = []
+    this.#options.say({ type: 'givenBack', batches, balances })
+  }
+}
+
+function accountsOf(debits: readonly DebitRow[]): Set<string> {
+  return new Set(debits.map(({ accountId }) => accountId))
+}

@@ -1,0 +1,54 @@
+import type { FoundDebit } from '../../accounts/entries.ts'
+import type { DebitRow, Posted, Posting, Withdrawn } from '../../accounts/poster.ts'
+import type { Changes } from './accounts.ts'
+
+/* What the serving thread and the ledger's thread say to each other. */
+
+export type WorkerOptions = {
+  path: string
+  busyMs: number
+  pollMs: number
+  /** At the process' start, and not after the death of a worker: then the client still has what it spooled. */
+  drainsSpool: boolean
+}
+
+export type ToWorker =
+  /** Answered by `posted`, all such messages in their order. */
+  | { type: 'post'; debits: readonly DebitRow[] }
+  /** Answered by `withdrawn`. */
+  | { type: 'withdraw'; debits: readonly DebitRow[] }
+  /** Answered by `givenBack`, all such messages in their order. */
+  | { type: 'giveBack'; requestIds: readonly string[] }
+  /** Answered by `looked`, behind the `changes` that it brings. */
+  | { type: 'look' }
+  /** Answered by `found`, all such messages in their order. */
+  | { type: 'find'; requestId: string }
+  | { type: 'uses'; uses: [keyId: string, usedMs: number][] }
+  | { type: 'close' }
+
+export type Recovery = {
+  posted: number
+  known: number
+  /** Debits that were in the database and whose clients had been refused (ruling C13). */
+  returned: number
+  rejected: number
+  unreadable: number
+  aside: string | undefined
+}
+
+export type FromWorker =
+  | { type: 'ready'; changes: Changes; recovery: Recovery | undefined; misfits: string[] }
+  | { type: 'refused'; error: Error }
+  /** One commit: what became of each debit of the oldest messages that were not answered, and the balances after it. */
+  | { type: 'posted'; batches: Posting[][]; balances: Posted['balances'] }
+  | ({ type: 'withdrawn' } & Withdrawn)
+  /** One commit: which debits of the oldest messages that were not answered are given back, and the balances after it. */
+  | { type: 'givenBack'; batches: string[][]; balances: Posted['balances'] }
+  | { type: 'changes'; changes: Changes }
+  /** False: the store could not be read. */
+  | { type: 'looked'; isRead: boolean }
+  /** Not read: nobody can say. */
+  | { type: 'found'; isRead: boolean; debit: FoundDebit | undefined }
+  | { type: 'trouble'; message: string; code: number }
+  /** A file of the store is gone or another one stands in its place: what is committed now would be lost. */
+  | { type: 'lost'; message: string }

@@ -1,0 +1,86 @@
+/** Codes by which servers call an over-long prompt, whatever they say of it. */
+const codes: ReadonlySet<string> = new Set([
+  'context_length_exceeded',
+  'exceed_context_size_error', // llama.cpp
+  'context_window_exceeded',
+  'model_context_window_exceeded',
+  'ContextWindowExceededError', // LiteLLM
+])
+
+const unnumbered = "The prompt exceeds this model's maximum context length."
+
+type Wording = {
+  pattern: RegExp
+  /** Where a number stands apart from the words: the first one before them, the second one behind. */
+  before?: RegExp
+  behind?: RegExp
+  /** Agents know these words, so that they may go as they came. */
+  isKnown: boolean
+  say(first?: string, second?: string): string
+}
+
+/** By these words an over-long prompt is known; each is told by its numbers, in words that agents look for (ruling U3). */
+const wordings: readonly Wording[] = [
+  { pattern: /prompt is too long(?::? (\d{1,12}) tokens?)?/i, behind: /^ > (\d{1,12})/, isKnown: true, say: tooLong },
+  {
+    pattern: /maximum context length(?: is (\d{1,12}) tokens)?/i,
+    behind: /^[^\d]{0,80}(\d{1,12}) tokens/,
+    isKnown: true,
+    say: (max, count) => limited(count, max),
+  },
+  {
+    pattern: /exceeds? the context window/i,
+    isKnown: true,
+    say: () => "The prompt exceeds this model's context window, its maximum context length.",
+  },
+  {
+    pattern: /exceed context limit(?:: (\d{1,8}) \+ \d{1,8} > (\d{1,8}))?/i,
+    isKnown: true,
+    say: limited,
+  },
+  // llama.cpp.
+  {
+    pattern: /(?:\((\d{1,12}) tokens\) )?exceeds the available context size(?: \((\d{1,12}) tokens\))?/i,
+    isKnown: false,
+    say: tooLong,
+  },
+  // vLLM.
+  {
+    pattern: /(?:\(length (\d{1,12})\) is )?longer than the maximum model length(?: of (\d{1,12}))?/i,
+    isKnown: false,
+    say: limited,
+  },
+  {
+    pattern: /context length is only (\d{1,12}) tokens/i,
+    before: /passed (\d{1,12}) input tokens/i,
+    isKnown: false,
+    say: limited,
+  },
+]
+
+/** Whether a server's code says that the prompt does not fit. */
+export function isOverLongCode(code: string | undefined): boolean {
+  return code !== undefined && codes.has(code)
+}
+
+/** What is told of an over-long prompt, by its words or else its code; undefined for any other refusal. */
+export function readOverLong(text: string, code: string | undefined): { told: string; isKnown: boolean } | undefined {
+  for (const { pattern, before, behind, isKnown, say } of wordings) {
+    const match = pattern.exec(text)
+    if (!match) continue
+    const numbers = match.slice(1)
+    if (before) numbers.unshift(before.exec(text.slice(0, match.index))?.[1] as string)
+    if (behind) numbers.push(behind.exec(text.slice(match.index + match[0].length))?.[1] as string)
+    return { told: say(numbers[0], numbers[1]), isKnown }
+  }
+  return isOverLongCode(code) ? { told: unnumbered, isKnown: false } : undefined
+}
+
+function tooLong(count?: string, max?: string): string {
+  return count && max ? `prompt is too long: ${count} tokens > ${max} maximum` : 'prompt is too long'
+}
+
+function limited(count?: string, max?: string): string {
+  const limit = max ? `This model's maximum context length is ${max} tokens.` : unnumbered
+  return count ? `${limit} The messages have ${count} tokens.` : limit
+}

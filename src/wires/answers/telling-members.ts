@@ -1,0 +1,27 @@
+/**
+ * Members by which servers tell what they are, how they are set up and how fast they work (ruling P9). None of them is of
+ * the specification; where they come from is told behind them.
+ */
+export const tellingNames: readonly string[] = [
+  'system_fingerprint', // the build of the server, on the chat wire
+  'timings', // llama.cpp
+  '__verbose', // llama.cpp, its settings
+  'generation_settings', // llama.cpp
+  'provider', // OpenRouter
+  'x_groq', // Groq, with ids and times
+  'time_info', // Cerebras
+  'perf_metrics', // Fireworks
+  'kv_transfer_params', // vLLM
+  'nvext', // NVIDIA's servers
+  'weight_version', // SGLang
+  'stats', // LM Studio, with the next two
+  'model_info',
+  'runtime',
+]
+
+/** What takes those of them out that tell something; a null does not. */
+export function withoutTelling(answer: Record<string, unknown>): Map<string, undefined> {
+  const values = new Map<string, undefined>()
+  for (const name of tellingNames) if (answer[name] != null) values.set(name, undefined)
+  return values
+}

@@ -1,0 +1,83 @@
+import { encodeLatin1 } from '../../bytes/frame-cutter.ts'
+import { asObject } from '../../bytes/json.ts'
+import type { JsonPatch } from '../answers/json-patch.ts'
+import { stringOf } from '../answers/read-answer.ts'
+
+/**
+ * What servers leave out of the events of their stream and spec 6.3 and SDK helpers need (ruling P2): the number of the
+ * event, the place of its item, and the place of its part, which is 0 where it is not said (ruling U7). Whether anything
+ * is missing shows in the first event and in the first item; what has all of it is not looked into.
+ */
+export class MissingMembers {
+  #lacksNumbers: boolean | undefined
+  #lacksPlaces: boolean | undefined
+  #numbered = 0
+  #placed = 0
+  #lastPlace = 0
+  readonly #places = new Map<string, number>()
+  /** Places of items that have a part. */
+  readonly #begun = new Set<number>()
+
+  /** The number of the next event, where the numbers are ours. */
+  get nextNumber(): number | undefined {
+    return this.#lacksNumbers ? this.#numbered : undefined
+  }
+
+  /** Whether an event has to be looked into. @param frame as it came */
+  concerns(name: string, frame: string): boolean {
+    this.#lacksNumbers ??= !/"sequence_number"\s*:/.test(frame)
+    if (name === 'response.output_item.added') this.#lacksPlaces ??= !/"output_index"\s*:/.test(frame)
+    return this.#lacksNumbers || this.#lacksPlaces === true
+  }
+
+  /**
+   * What has to stand before an event: reasoning text needs a part to be in, which some servers never announce. Only where
+   * the numbers are ours is there room for an event more.
+   */
+  before(name: string, patch: JsonPatch): string {
+    if (!/^response\.(?:content_part\.added|reasoning_text\.)/.test(name)) return ''
+    const output_index = this.#placeOf(name, patch.value)
+    if (this.#begun.has(output_index)) return ''
+    this.#begun.add(output_index)
+    if (!this.#lacksNumbers || name === 'response.content_part.added') return ''
+    const type = 'response.content_part.added'
+    const { item_id } = patch.value
+    const part = { type: 'reasoning_text', text: '' }
+    const event = { type, sequence_number: this.#numbered++, item_id, output_index, content_index: 0, part }
+    return `event: ${type}\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
+  }
+
+  /** @param patch of an event that concerns this */
+  fill(name: string, patch: JsonPatch): void {
+    const event = patch.value
+    const values = new Map<string, string>()
+    const add = (member: string, value: number) => {
+      if (typeof event[member] !== 'number') values.set(member, `${value}`)
+    }
+    if (this.#lacksNumbers) add('sequence_number', this.#numbered++)
+    if (name.startsWith('response.output_item.') || event['item_id'] !== undefined || hasPart(name)) {
+      add('output_index', this.#placeOf(name, event))
+    }
+    if (hasPart(name)) add(name.includes('summary') ? 'summary_index' : 'content_index', 0)
+    patch.set([], values)
+    const part = asObject(event['part'])
+    if (part?.['type'] === 'output_text' && !part['annotations']) patch.set(['part'], new Map([['annotations', '[]']]))
+  }
+
+  #placeOf(name: string, event: Record<string, unknown>): number {
+    const item = asObject(event['item'])
+    const id = stringOf(event['item_id']) ?? stringOf(item?.['id'])
+    const known = id === undefined ? undefined : this.#places.get(id)
+    if (known !== undefined) this.#lastPlace = known
+    else if (name === 'response.output_item.added' || id !== undefined) {
+      this.#lastPlace = this.#placed++
+      if (id !== undefined) this.#places.set(id, this.#lastPlace)
+    }
+    return this.#lastPlace
+  }
+}
+
+/** Events about a part of an item. */
+function hasPart(name: string): boolean {
+  return /^response\.(?:output_text|refusal|content_part|reasoning_(?:summary_)?(?:text|part))\./.test(name)
+}

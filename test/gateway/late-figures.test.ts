@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Exchange } from '../../src/gateway/exchange.ts'
+import { Pace } from '../../src/gateway/pace.ts'
+import { tellsLate, withoutLaterOutput } from '../../src/gateway/read-on.ts'
+import type { UsageReport } from '../../src/inference/usage.ts'
+import { modelOf } from '../native/models.ts'
+
+/* The rules of C12 by themselves; test/gateway/read-on.test.ts has them at work. */
+
+const words = { reasoningTokens: 0, answerTokens: 100 }
+
+test('C12: without marks a model reasons until its first word; what it thinks behind the end of its answer is for nobody', () => {
+  const pace = new Pace(1_000)
+  pace.note('speaking', 4_000)
+  pace.note('speaking', 6_000)
+  assert.equal(pace.hiddenTokens(words), 150)
+  assert.equal(pace.hiddenTokens({ ...words, reasoningTokens: 20 }), 130)
+
+  const marked = new Pace(0)
+  marked.note('reasoning', 500)
+  marked.end(2_500)
+  for (const endMs of [3_500, 4_500]) marked.end(endMs)
+  marked.note('speaking', 5_500)
+  marked.note('speaking', 6_500)
+  assert.equal(marked.hiddenTokens(words), 200)
+})
+
+test('C12: a model that has told its input, or what of it was cached, has told what is cheaper', () => {
+  const { prices } = modelOf('chat')
+  const model = { ...modelOf('chat'), prices: { ...prices, inputNanos: 10n, cacheReadNanos: 1n } }
+  const isLate = (report: UsageReport) => tellsLate(report, { mayHideReasoning: false } as Exchange, model)
+  assert.deepEqual([isLate({}), isLate({ outputTokens: 3 })], [true, true])
+  assert.deepEqual([isLate({ inputTokens: 3 }), isLate({ cacheReadTokens: 3 })], [false, false])
+})
+
+test('C12: of a report that came later, output is evidence as far as it was told for the client', () => {
+  const later = { inputTokens: 9, cacheReadTokens: 4, outputTokens: 700, reasoningTokens: 300, isOutputPartial: true }
+  const input = { inputTokens: 9, cacheReadTokens: 4 }
+  assert.deepEqual(withoutLaterOutput(later, {}), input)
+  assert.deepEqual(withoutLaterOutput(later, { outputTokens: 2 }), { ...input, outputTokens: 2 })
+  const told = { outputTokens: 20, reasoningTokens: 5, isOutputPartial: true }
+  assert.deepEqual(withoutLaterOutput(later, told), { ...input, ...told })
+  assert.equal(later.outputTokens, 700)
+})

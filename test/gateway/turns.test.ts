@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { GatewayError } from '../../src/errors.ts'
+import { budgetMs, createTurns, heavyBytes } from '../../src/gateway/turns.ts'
+
+/** A loop that is turned by hand. What is begun takes its time at once, as the walk of a request does. */
+function createLoop() {
+  let nowMs = 100_000
+  let ready: (() => void)[] = []
+  let timers: { atMs: number; act: () => void }[] = []
+  const began: string[] = []
+  const refused: string[] = []
+  const turns = createTurns({
+    clockMs: () => nowMs,
+    soon: (act) => void ready.push(act),
+    after: (ms, act) => void timers.push({ atMs: nowMs + ms, act }),
+  })
+  return {
+    turns,
+    began,
+    refused,
+    get nowMs() {
+      return nowMs
+    },
+    /** A request of this account with a body of so many bytes, whose work takes so long. */
+    ask(account: string, takesMs: number, bytes = 1_000): void {
+      const work = () => {
+        began.push(account)
+        nowMs += takesMs
+      }
+      const turn = turns.take(account, bytes)
+      if (turn === undefined) work()
+      else void turn.then(work, (error: GatewayError) => void refused.push(`${account}: ${error.code}`))
+    },
+    advance(ms: number): void {
+      nowMs += ms
+    },
+    /** One turn of the loop: the timers that are due, then what was put off to it. */
+    async turn(): Promise<void> {
+      const due = timers.filter(({ atMs }) => atMs <= nowMs)
+      timers = timers.filter(({ atMs }) => atMs > nowMs)
+      for (const { act } of due) act()
+      const now = ready
+      ready = []
+      for (const act of now) {
+        act()
+        // What one callback lets go on has done its work before the next.
+        await Promise.resolve()
+        await Promise.resolve()
+      }
+    },
+    get isIdle() {
+      return ready.length === 0 && timers.length === 0
+    },
+  }
+}
+
+test('B20: who comes while nothing is scarce begins at once, however many they are', async () => {
+  const loop = createLoop()
+  for (let i = 0; i < 100; i++) loop.ask('one', 0)
+  assert.equal(loop.began.length, 100)
+  await loop.turn()
+  assert.ok(loop.isIdle)
+})
+
+test('B20: in one turn of the loop only so much is begun; the rest comes in the next ones, and all of it comes', async () => {
+  const loop = createLoop()
+  for (let i = 0; i < 60; i++) loop.ask('one', 1)
+  assert.equal(loop.began.length, budgetMs)
+  for (let turns = 1; loop.began.length < 60; turns++) {
+    const before: number = loop.began.length
+    const startedMs = loop.nowMs
+    await loop.turn()
+    assert.ok(loop.nowMs - startedMs <= budgetMs, 'a turn is not longer than its budget')
+    assert.ok(loop.began.length > before || turns === 1, 'somebody is begun in each turn')
+  }
+  await loop.turn()
+  await loop.turn()
+  assert.ok(loop.isIdle)
+})
+
+test('B20: of those that wait the account that asked for least comes first, its own requests in their order', async () => {
+  const loop = createLoop()
+  for (let i = 0; i < 40; i++) loop.ask(i % 2 === 0 ? 'greedy' : 'eager', 2)
+  loop.ask('payer', 1)
+  const before = loop.began.length
+  assert.ok(before < 5)
+  await loop.turn()
+  await loop.turn()
+  assert.equal(loop.began[before], 'payer')
+  // What was asked for seconds ago is forgotten.
+  while (!loop.isIdle) await loop.turn()
+  loop.advance(2_000)
+  for (let i = 0; i < 3; i++) loop.ask('payer', 3)
+  loop.ask('greedy', 3)
+  const last = loop.began.length
+  await loop.turn()
+  await loop.turn()
+  assert.equal(loop.began[last], 'greedy')
+})
+
+test('B20: behind a heavy body the next one waits as long as that took, and others do not', async () => {
+  const loop = createLoop()
+  loop.ask('heavy', 20, heavyBytes + 1)
+  loop.ask('heavy', 20, heavyBytes + 1)
+  await loop.turn()
+  await loop.turn()
+  assert.deepEqual(loop.began, ['heavy'])
+  loop.ask('payer', 1)
+  await loop.turn()
+  await loop.turn()
+  assert.deepEqual(loop.began, ['heavy', 'payer'])
+  loop.advance(19)
+  await loop.turn()
+  await loop.turn()
+  assert.deepEqual(loop.began, ['heavy', 'payer', 'heavy'])
+  while (!loop.isIdle) {
+    loop.advance(1)
+    await loop.turn()
+  }
+})
+
+test('B20: who has waited for seconds is refused, and nobody who came later', async () => {
+  const loop = createLoop()
+  for (let i = 0; i < 3; i++) loop.ask('one', 20, heavyBytes + 1)
+  loop.advance(3_000)
+  loop.ask('other', 20, heavyBytes + 1)
+  loop.advance(2_001)
+  await loop.turn()
+  await loop.turn()
+  assert.deepEqual(loop.refused, ['one: rate_limit_exceeded', 'one: rate_limit_exceeded'])
+  while (!loop.isIdle) {
+    await loop.turn()
+    loop.advance(20)
+  }
+  assert.deepEqual(loop.began, ['one', 'other'])
+})
+
+test('B20: whatever comes in whatever order, everybody is begun once', async () => {
+  let seed = 7
+  const random = (below: number) => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+    return seed % below
+  }
+  for (let round = 0; round < 50; round++) {
+    const loop = createLoop()
+    let asked = 0
+    for (let i = 0; i < 200; i++) {
+      const kind = random(4)
+      if (kind === 0) await loop.turn()
+      else if (kind === 1) loop.advance(random(30))
+      else {
+        asked++
+        loop.ask(`account ${random(5)}`, random(12), random(3) === 0 ? heavyBytes * 4 : 500)
+      }
+    }
+    for (let i = 0; i < 2_000 && !loop.isIdle; i++) {
+      await loop.turn()
+      loop.advance(1)
+    }
+    assert.equal(loop.began.length + loop.refused.length, asked)
+  }
+})

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { ResponseStream } from 'openai/lib/responses/ResponseStream'
+import { weighUsage } from '../../src/inference/usage.ts'
+import { wires } from '../../src/wires/wires.ts'
+import { checkAnswer } from '../schemas/check-answer.ts'
+import { chunk, named } from '../support/native.ts'
+import { llamaCpp } from '../support/recorded.ts'
+import { accumulate } from '../translation/clients.ts'
+import { checkMessagesStream, framesOf } from '../translation/grammar.ts'
+import { modelOf } from './models.ts'
+
+type Json = Record<string, unknown>
+
+const head = (wire: 'messages' | 'chat' | 'responses') => ({
+  requestId: 'req_1',
+  model: modelOf(wire),
+  createdSeconds: 1_795_000_000,
+})
+
+/** What a client of the same wire is sent of a stream. */
+function stream(wire: 'messages' | 'chat' | 'responses', text: string, size = text.length): string {
+  const relay = wires[wire].native.openStream(head(wire))
+  const bytes = Buffer.from(text)
+  let told = ''
+  for (let at = 0; at < bytes.length; at += size) told += relay.push(bytes.subarray(at, at + size))
+  if (relay.state !== 'finished') told += relay.end()
+  assert.equal(relay.state, 'finished')
+  const { usage } = weighUsage({
+    report: relay.report,
+    isComplete: true,
+    estimateInput: () => 9,
+    estimateOutput: () => relay.estimateOutput(),
+    outputTokensCap: 8192,
+    bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
+  })
+  return Buffer.from(told + relay.finish(usage), relay.encoding).toString()
+}
+
+const eventsOf = (text: string) => framesOf(text).map(({ data }) => JSON.parse(data) as Json)
+const inPart = /output_text|content_part|reasoning_text/
+
+for (const file of ['text', 'reasoning', 'reasoning-call', 'two-calls']) {
+  test(`P2 llama.cpp’s responses-${file} gets the numbers that it leaves out, and what a response must have`, () => {
+    const text = stream('responses', llamaCpp(`responses-${file}.sse`))
+    assert.deepEqual(checkAnswer('responses', 'native', 'text/event-stream', text), [])
+    const events = eventsOf(text)
+    assert.deepEqual(
+      events.map((event) => event['sequence_number']),
+      events.map((_, index) => index),
+    )
+    const output = ((events.at(-1)!['response'] as Json)['output'] as Json[]).map((item) => item['id'])
+    for (const event of events) {
+      const id = event['item_id'] ?? (event['item'] as Json | undefined)?.['id']
+      assert.equal(event['output_index'], id === undefined ? undefined : output.indexOf(id))
+      assert.equal(event['content_index'], inPart.test(`${event['type']}`) ? 0 : undefined)
+    }
+    assert.equal(stream('responses', llamaCpp(`responses-${file}.sse`), 7), text)
+  })
+}
+
+test('P2 reasoning of llama.cpp’s responses has a part, as the vendor’s SDK needs it', async () => {
+  const { body } = new Response(stream('responses', llamaCpp('responses-reasoning.sse')))
+  const lines = await new Response(body).text()
+  const objects = eventsOf(lines).map((event) => `${JSON.stringify(event)}\n`)
+  const response = await ResponseStream.fromReadableStream(new Response(objects.join('')).body!).finalResponse()
+  assert.deepEqual(
+    response.output.map((item) => item.type),
+    ['reasoning', 'message'],
+  )
+  assert.equal(response.output_text, 'The answer is 42')
+  assert.deepEqual(
+    eventsOf(lines)
+      .map((event) => event['type'])
+      .filter((type, index, all) => type !== all[index - 1])
+      .slice(2, 6),
+    [
+      'response.output_item.added',
+      'response.content_part.added',
+      'response.reasoning_text.delta',
+      'response.output_item.added',
+    ],
+  )
+})
+
+test('P2 a responses stream whose numbers are ours goes on counting where it fails', () => {
+  const relay = wires.responses.native.openStream(head('responses'))
+  relay.push(Buffer.from(`${llamaCpp('responses-text.sse').split('\n\n').slice(0, 6).join('\n\n')}\n\n`))
+  const facts = { status: 502, code: 'upstream_error', message: 'Gone.', param: null } as const
+  const usage = weighUsage({
+    report: {},
+    isComplete: false,
+    estimateInput: () => 9,
+    estimateOutput: () => 1,
+    outputTokensCap: 8192,
+    bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
+  }).usage
+  assert.match(relay.failure(facts, usage), /"sequence_number":6,/)
+})
+
+const telling = /system_fingerprint|timings|b11669|provider|tiny\.gguf|prompt_ms|"service"/
+
+test('P9 llama.cpp’s chat stream does not tell what serves the model', () => {
+  const text = stream('chat', llamaCpp('chat-reasoning.sse'))
+  assert.doesNotMatch(text, telling)
+  assert.deepEqual(checkAnswer('chat', 'native', 'text/event-stream', text), [])
+  assert.match(text, /"reasoning_content":" should"/)
+  assert.match(text, /"cached_tokens":22/)
+  assert.equal(stream('chat', llamaCpp('chat-reasoning.sse'), 7), text)
+})
+
+test('P9 the chunks of one delta after the other stay byte for byte but for what is dropped', () => {
+  const more = { system_fingerprint: 'b11669', provider: 'Somebody', timings: { prompt_ms: 1 } }
+  const frames = ['Hé ', '😀', ' x'].map((content) => ({
+    choices: [{ index: 0, delta: { content }, finish_reason: null }],
+  }))
+  const end = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
+  const whole = (extra: Json) =>
+    `${[...frames, end].map((frame) => chunk({ ...extra, ...frame })).join('')}data: [DONE]\n\n`
+  assert.equal(stream('chat', whole(more)), stream('chat', whole({})))
+  // Behind the choices, where no shared beginning holds it.
+  const behind = `${[...frames, end].map((frame) => chunk({ ...frame, ...more })).join('')}data: [DONE]\n\n`
+  assert.equal(stream('chat', behind), stream('chat', whole({})))
+  assert.equal(stream('chat', behind, 5), stream('chat', whole({})))
+})
+
+test('P9 llama.cpp’s whole chat answer does not tell what serves the model', () => {
+  const answer = wires.chat.native.readAnswer(Buffer.from(llamaCpp('chat-text.json')), head('chat'))
+  assert.equal(answer.state, 'finished')
+  if (answer.state !== 'finished') return
+  const { usage } = weighUsage({
+    report: answer.report,
+    isComplete: true,
+    estimateInput: () => 9,
+    estimateOutput: () => 1,
+    outputTokensCap: 8192,
+    bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
+  })
+  const text = answer.encode(usage).toString()
+  assert.doesNotMatch(text, telling)
+  assert.deepEqual(checkAnswer('chat', 'native', 'application/json', text), [])
+})
+
+test('P9 timings beside a responses model’s last event, or in an event of a messages model, are dropped', () => {
+  assert.doesNotMatch(stream('responses', llamaCpp('responses-text.sse')), telling)
+  const event = named({ type: 'message_stop', timings: { prompt_ms: 3 } })
+  const text = llamaCpp('messages-reasoning.sse').replace(/event: message_stop[\s\S]*/, event)
+  assert.doesNotMatch(stream('messages', text), telling)
+})
+
+const blocksOf = (text: string) =>
+  (accumulate('messages', text)['content'] as Json[]).map(
+    ({ type, text: words, thinking, input }) => `${type} ${words ?? thinking ?? JSON.stringify(input)}`,
+  )
+const start = (index: number, content_block: Json) => named({ type: 'content_block_start', index, content_block })
+const delta = (index: number, piece: Json) => named({ type: 'content_block_delta', index, delta: piece })
+const stop = (index: number) => named({ type: 'content_block_stop', index })
+const thinks = (index: number, thinking: string) => delta(index, { type: 'thinking_delta', thinking })
+const says = (index: number, words: string) => delta(index, { type: 'text_delta', text: words })
+const begin = llamaCpp('messages-reasoning.sse').split('event: content_block_start')[0]!
+const end = llamaCpp('messages-reasoning.sse').slice(llamaCpp('messages-reasoning.sse').indexOf('event: message_delta'))
+const call = { type: 'tool_use', id: 'toolu_1', name: 'f' }
+
+const overlapping: [what: string, stream: string, blocks: string[]][] = [
+  [
+    'llama.cpp’s text while its thinking is open',
+    llamaCpp('messages-reasoning.sse'),
+    ['thinking I should think first\nok', 'text The answer is 42'],
+  ],
+  [
+    'llama.cpp’s call while its thinking is open',
+    llamaCpp('messages-reasoning-call.sse'),
+    ['thinking I should think first\nok', 'tool_use {"city":"Paris"}'],
+  ],
+  [
+    'a number that is given again (Ollama)',
+    [
+      begin,
+      start(0, { type: 'thinking', thinking: '' }),
+      thinks(0, 'hm'),
+      start(0, call),
+      delta(0, { type: 'input_json_delta', partial_json: '{"x":1}' }),
+      stop(0),
+      end,
+    ].join(''),
+    ['thinking hm', 'tool_use {"x":1}'],
+  ],
+  [
+    'thinking that goes on behind a text',
+    [
+      begin,
+      start(0, { type: 'thinking', thinking: '' }),
+      thinks(0, 'hm'),
+      start(1, { type: 'text', text: '' }),
+      says(1, 'a'),
+      thinks(0, 'oh'),
+      says(1, 'b'),
+      stop(0),
+      stop(1),
+      end,
+    ].join(''),
+    ['thinking hm', 'text a', 'thinking oh', 'text b'],
+  ],
+]
+
+for (const [what, streamed, blocks] of overlapping) {
+  test(`U7 P2 messages blocks that overlap come one after the other: ${what}`, () => {
+    const text = stream('messages', streamed)
+    assert.deepEqual(checkAnswer('messages', 'native', 'text/event-stream', text), [])
+    assert.deepEqual(checkMessagesStream(text), [])
+    assert.deepEqual(blocksOf(text), blocks)
+    assert.equal(stream('messages', streamed, 7), text)
+  })
+}

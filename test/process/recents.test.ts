@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { CallRecord } from '../../src/gateway/record.ts'
+import { createRecents } from '../../src/process/recents.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+function usedBytes(): number {
+  for (let i = 0; i < 3; i++) collect()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+/** A request as the gateway tells of it: each with texts of its own, as parsing makes them. */
+function record(number: number, more: Partial<CallRecord> = {}): CallRecord {
+  const own = (text: string) => Buffer.from(`${text}${number}`).toString()
+  return {
+    id: own('req_0195a3c8e7f07c0e9d2b3f4a5b6c'),
+    startedMs: number,
+    endMs: number + 1,
+    method: 'POST',
+    path: own(`/v1/messages?${'x'.repeat(15_000)}`),
+    ip: own('192.0.2.'),
+    account: 'tester',
+    accountId: 'acct_1',
+    keyId: 'key_1',
+    keyPrefix: 'sk-tri-12345678',
+    wire: 'chat',
+    model: 'm',
+    modelWire: 'messages',
+    tries: [tryOf(429, 'upstream_429'), tryOf(500, 'upstream_500'), tryOf(200, undefined)],
+    usage: {
+      inputTokens: number,
+      cacheReadTokens: 2,
+      cacheWriteTokens: 3,
+      cacheWrite1hTokens: 4,
+      outputTokens: 5,
+      reasoningTokens: 6,
+      estimated: false,
+    },
+    usageSource: 'final',
+    costNanos: BigInt(number) + 1_000_000_000_000n,
+    priceVersion: 'v1',
+    settled: 'posted',
+    outcome: 'ok',
+    ...more,
+  }
+
+  function tryOf(status: number, cause: string | undefined) {
+    const startedMs = number + 0.25
+    return { upstream: 'sim', account: 'a', why: 'spread' as const, startedMs, endMs: startedMs + 1, status, cause }
+  }
+}
+
+test('the last 10,000 requests stay, and the ones before them are forgotten', () => {
+  const recents = createRecents()
+  for (let number = 0; number < 10_005; number++) recents.note(record(number))
+  assert.equal(recents.count, 10_000)
+  const idOf = (number: number) => record(number).id
+  assert.deepEqual([recents.find(idOf(4)), recents.find(idOf(5))?.id], [undefined, idOf(5)])
+  assert.equal(recents.find(idOf(10_004))?.usage?.inputTokens, 10_004)
+})
+
+test('requests without an account, of which anybody can send as many as he likes, push out none that have one', () => {
+  const recents = createRecents({ requestsMax: 10, namelessMax: 3 })
+  recents.note(record(1))
+  for (let number = 2; number < 100; number++) recents.note(record(number, { accountId: undefined as never }))
+  assert.ok(recents.find(record(1).id))
+  assert.equal(recents.count, 4)
+})
+
+test('B10 memory of requests is bounded in bytes, whatever their clients name, and by what is counted', () => {
+  const losses = (count: number, length: number) => (number: number) => ({
+    losses: Array.from({ length: count }, (_, at) => ({
+      // A slice would keep the whole of it.
+      field: Buffer.from(`${number} ${at} ${'x'.repeat(length)}`)
+        .toString()
+        .slice(1),
+      what: 'dropped' as const,
+      why: 'no other wire has it',
+    })),
+  })
+  const cases: [what: string, more: (number: number) => Partial<CallRecord>, requests: number][] = [
+    ['plain', () => ({}), 12_000],
+    ['long conversations', losses(400, 150), 3_000],
+    ['a few long names', losses(3, 200_000), 1_000],
+  ]
+  for (const [what, more, requests] of cases) {
+    const before = usedBytes()
+    const recents = createRecents()
+    for (let number = 0; number < requests; number++) recents.note(record(number, more(number)))
+    const grownBytes = usedBytes() - before
+    assert.ok(recents.bytes <= 33_554_432, `${what}: ${recents.bytes} bytes are counted`)
+    // Slots and what the collector leaves are beside it.
+    assert.ok(grownBytes < recents.bytes + 4_000_000, `${what}: ${grownBytes} for ${recents.bytes} counted`)
+    assert.ok(recents.find(record(requests - 1).id), 'the last one stays')
+    if (what === 'plain') assert.equal(recents.count, 10_000)
+  }
+})

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { DebitRow, Posting } from '../../src/accounts/poster.ts'
+import type { Outcome } from '../../src/store/sqlite/connection.ts'
+import { Queue } from '../../src/store/sqlite/queue.ts'
+import type { Store } from '../../src/store/sqlite/store.ts'
+import { createDebitRow } from './fixtures.ts'
+
+/* What the ledger's thread has to bring in, and when it tries again (B8, C13, B14). */
+
+const [one, two, three] = ['req_1', 'req_2', 'req_3'].map((id) => createDebitRow(id, `acct_${id}`)) as [
+  DebitRow,
+  DebitRow,
+  DebitRow,
+]
+
+test('what has come by the time the thread turns to it is posted together, each message answered in its order', () => {
+  const { queue, said, calls, turns, run } = create()
+  queue.post([one, two])
+  queue.giveBack(['req_8', 'req_9'])
+  queue.giveBack(['req_7'])
+  queue.post([three])
+  assert.deepEqual(turns, [undefined])
+  run({ inLedger: ['req_9'] })
+  assert.deepEqual(calls, [
+    'post req_1,req_2,req_3',
+    'balances acct_req_1,acct_req_2,acct_req_3',
+    'give back req_8,req_9,req_7',
+    'balances acct_req_9',
+  ])
+  assert.deepEqual(said, [
+    {
+      type: 'posted',
+      batches: [['posted', 'posted'], ['posted']],
+      balances: [
+        ['acct_req_1', 1n],
+        ['acct_req_2', 1n],
+        ['acct_req_3', 1n],
+      ],
+    },
+    { type: 'givenBack', batches: [['req_9'], []], balances: [['acct_req_9', 1n]] },
+  ])
+  assert.deepEqual(turns, [])
+})
+
+test('the ledger is asked for nothing that does not wait', () => {
+  const { queue, calls, run, tries } = create()
+  queue.post([one])
+  run()
+  assert.deepEqual(calls.splice(0), ['post req_1', 'balances acct_req_1'])
+  queue.giveBack(['req_1'])
+  run()
+  assert.deepEqual(calls.splice(0), ['give back req_1', 'balances '])
+  queue.post([two])
+  run()
+  assert.deepEqual(calls, ['post req_2', 'balances acct_req_2'])
+  queue.close()
+  assert.equal(tries(), 3)
+})
+
+for (const [outcome, pauseMs] of [
+  ['busy', 20],
+  ['failed', 250],
+] as const) {
+  test(`F-S1 F-S3 what a store that is ${outcome} did not take is tried again ${pauseMs} ms later, with what has come since, once`, () => {
+    const { queue, said, calls, turns, run } = create()
+    queue.post([one])
+    run({ outcome })
+    assert.deepEqual([turns, said], [[pauseMs], []])
+    queue.post([two])
+    assert.deepEqual(turns, [pauseMs])
+    run()
+    assert.deepEqual(calls.at(0), 'post req_1,req_2')
+    assert.deepEqual(turns, [])
+    queue.post([three])
+    assert.deepEqual(turns, [undefined])
+  })
+}
+
+test('F-S5 nothing is tried again in a store that is lost', () => {
+  const { queue, turns, run } = create()
+  queue.post([one])
+  run({ outcome: 'lost' })
+  assert.deepEqual(turns, [])
+})
+
+test('B14 the end tries what waits once more, and nothing is tried behind it', () => {
+  const { queue, calls, turns, run, tries } = create()
+  queue.post([one])
+  run({ outcome: 'failed' })
+  queue.close()
+  assert.deepEqual([turns, tries()], [[250], 2])
+  run()
+  queue.post([two])
+  run()
+  assert.deepEqual([turns, tries(), calls], [[], 2, []])
+  const other = create()
+  other.queue.post([one])
+  other.queue.close()
+  assert.equal(other.calls[0], 'post req_1')
+})
+
+test('B7 C13 what is withdrawn is not posted, and told so in its place; others of the same message are', () => {
+  const { queue, said, calls, run } = create()
+  queue.post([one, two])
+  queue.post([three])
+  queue.withdraw([two])
+  assert.deepEqual(said.splice(0), [{ type: 'withdrawn', fates: ['unknown'], balances: [['acct_req_2', 1n]] }])
+  calls.length = 0
+  run({ postings: ['exists', 'posted'] })
+  assert.deepEqual(calls[0], 'post req_1,req_3')
+  assert.deepEqual(batchesOf(said), [['exists', 'withdrawn'], ['posted']])
+  // It was of that one message.
+  queue.post([two])
+  run()
+  assert.deepEqual(batchesOf(said), [['posted']])
+})
+
+test('B7 C13 only a commit that wrote, and none that found, shows that no failed one before it is hidden in the log', () => {
+  const { queue, run, fateOf, set } = create()
+  assert.equal(fateOf(three), 'unknown')
+  queue.post([one])
+  run({ postings: ['exists'] })
+  assert.equal(fateOf(three), 'unknown')
+  queue.post([one, two])
+  run({ postings: ['exists', 'posted'] })
+  assert.equal(fateOf(three), 'absent')
+  set({ inLedger: ['req_3'] })
+  assert.equal(fateOf(three), 'booked')
+  // Another connection: something has failed meanwhile.
+  set({ isNew: true })
+  assert.equal(fateOf(three), 'unknown')
+  queue.giveBack(['req_7'])
+  run()
+  assert.equal(fateOf(three), 'absent')
+  for (const outcome of ['busy', 'failed', 'lost'] as const) {
+    set({ outcome })
+    assert.equal(fateOf(three), 'unknown', outcome)
+  }
+})
+
+test('C13 a return that found a page on a disk without room for debits is not answered, and tried again', () => {
+  const { queue, said, turns, run, fateOf } = create()
+  queue.giveBack([])
+  run({ isDiskNarrow: true })
+  assert.deepEqual([said, turns], [[], [250]])
+  assert.equal(fateOf(three), 'unknown')
+  run()
+  assert.deepEqual(said.at(-1), { type: 'givenBack', batches: [[]], balances: [] })
+  assert.equal(fateOf(three), 'absent')
+})
+
+test('B7 C13 a store that cannot be asked says no balances either', () => {
+  const { queue, said, set } = create()
+  set({ outcome: 'failed' })
+  queue.withdraw([one, two])
+  assert.deepEqual(said, [{ type: 'withdrawn', fates: ['unknown', 'unknown'], balances: [] }])
+})
+
+type Scene = {
+  outcome?: Outcome
+  inLedger?: string[]
+  postings?: Posting[]
+  /** The connection has been opened anew. */
+  isNew?: boolean
+  isDiskNarrow?: boolean
+}
+
+/** A queue before a store that says what the scene says, with what was asked of it, and the turns it waits for. */
+function create() {
+  const calls: string[] = []
+  const said: { type: string; batches?: unknown; fates?: unknown }[] = []
+  const turns: (number | undefined)[] = []
+  const waiting: (() => void)[] = []
+  let tries = 0
+  let scene: Scene = {}
+  const createStore = () =>
+    ({
+      isBooked: (requestId: string) => scene.inLedger?.includes(requestId) ?? false,
+      findEntry: (requestId: string) => ({ accountId: `acct_${requestId}` }),
+      readBalances(accountIds: Set<string>) {
+        calls.push(`balances ${[...accountIds]}`)
+        return [...accountIds].map((id) => [id, 1n])
+      },
+      postDebits(debits: DebitRow[]) {
+        calls.push(`post ${debits.map(({ requestId }) => requestId)}`)
+        return scene.postings ?? debits.map(() => 'posted')
+      },
+      giveBack(requestIds: string[]) {
+        calls.push(`give back ${requestIds}`)
+        return requestIds.filter((requestId) => scene.inLedger?.includes(requestId))
+      },
+    }) as unknown as Store
+  let store = createStore()
+  const queue = new Queue({
+    connection: {
+      write(work) {
+        tries++
+        const { outcome = 'done' } = scene
+        try {
+          if (outcome === 'done') work(store)
+          return outcome
+        } catch {
+          return 'failed'
+        }
+      },
+    },
+    say: (message) => said.push(message),
+    later(work, pauseMs) {
+      turns.push(pauseMs)
+      waiting.push(work)
+    },
+    refuseNarrowDisk() {
+      if (scene.isDiskNarrow) throw new Error('no room')
+    },
+  })
+  return { queue, calls, said, turns, run, set, fateOf, tries: () => tries }
+
+  function set(next: Scene): void {
+    scene = next
+    if (next.isNew) store = createStore()
+  }
+
+  /** Everything that waits has its turn, where the store is like this. */
+  function run(next: Scene = {}): void {
+    set(next)
+    turns.length = 0
+    for (const work of waiting.splice(0)) work()
+  }
+
+  function fateOf(debit: DebitRow): unknown {
+    queue.withdraw([debit])
+    return (said.at(-1)!.fates as unknown[])[0]
+  }
+}
+
+function batchesOf(said: { batches?: unknown }[]): unknown {
+  return said.at(-1)!.batches
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { filler, type Shape, shapes } from '../support/agent-shapes.ts'
+import { startTestGateway } from '../support/gateway.ts'
+
+/*
+ * What pools do to prompt caches (P6): tasks of real agents, by the lengths of what they say, over upstream accounts that
+ * each have a prompt cache of their own, as at a provider.
+ */
+
+const conversations = 24
+
+/** The bodies of one task on the chat wire, one a turn: each says again what was said before. */
+function* turnsOf(shape: Shape, name: string) {
+  const tools = shape.tools.map((size, index) => ({
+    type: 'function',
+    function: { name: `tool_${index}`, description: filler(size), parameters: { type: 'object', properties: {} } },
+  }))
+  // No two tasks begin alike: folder, day and user stand in the system prompt.
+  const messages: object[] = [
+    { role: 'system', content: `Working in ${name}. ${filler(shape.system)}` },
+    { role: 'user', content: filler(shape.task) },
+  ]
+  for (const [turn, sizes] of [...shape.results, []].entries()) {
+    yield { model: 'native-chat', messages: [...messages], tools }
+    const calls = sizes.map((_, index) => `call_${turn}_${index}`)
+    messages.push({
+      role: 'assistant',
+      content: null,
+      tool_calls: calls.map((id, index) => ({
+        id,
+        type: 'function',
+        function: { name: `tool_${index}`, arguments: '{}' },
+      })),
+    })
+    for (const [index, id] of calls.entries()) {
+      messages.push({ role: 'tool', tool_call_id: id, content: filler(sizes[index]!) })
+    }
+  }
+}
+
+/** @returns the cached share of all input tokens, in percent, when all tasks run side by side; by the ledger */
+async function hitRate(accounts: number, isNamed: boolean): Promise<number> {
+  const names = Array.from({ length: accounts }, (_, index) => ({ name: `a${index}`, key: `upstream-key-${index}` }))
+  const sim = (url: string) => ({ upstreams: { sim: { base_url: url, accounts: names } } })
+  const gateway = await startTestGateway({ upstream: sim })
+  const tasks = Array.from({ length: conversations }, (_, index) => {
+    const shape = Object.values(shapes)[index % 3]!
+    return { name: `task-${index}`, turns: turnsOf(shape, `/home/task-${index}`) }
+  })
+  for (let turn = 0; turn < 6; turn++) {
+    for (const { name, turns } of tasks) {
+      const { value } = turns.next()
+      const response = await gateway.post('/v1/chat/completions', {
+        ...value,
+        ...(isNamed && { prompt_cache_key: name }),
+      })
+      assert.equal(response.status, 200)
+      await response.arrayBuffer()
+    }
+  }
+  const bills = [...gateway.store.listEntries({ limit: 1_000 })].flatMap(({ bill }) => bill ?? [])
+  assert.equal(bills.length, 6 * conversations)
+  const used = new Set(bills.map(({ upstreamAccount }) => upstreamAccount))
+  assert.ok(used.size > accounts / 2, `${used.size} of ${accounts} accounts were asked`)
+  await gateway.close()
+  const cached = bills.reduce((sum, { usage }) => sum + usage.cacheReadTokens, 0)
+  const input = bills.reduce((sum, { usage }) => sum + usage.inputTokens + usage.cacheReadTokens, 0)
+  return (100 * cached) / input
+}
+
+test('P6 the prompt cache stays warm over 8 accounts: its hit rate is within 2 points of one account’s', async (t) => {
+  const one = await hitRate(1, true)
+  const eight = await hitRate(8, true)
+  const unnamed = await hitRate(8, false)
+  const told = [one, eight, unnamed].map((rate) => `${rate.toFixed(1)} %`)
+  t.diagnostic(
+    `one account ${told[0]}, 8 accounts ${told[1]}, 8 accounts without a name for the conversation ${told[2]}`,
+  )
+  assert.ok(one > 60 && Math.abs(one - eight) <= 2, `${told[0]} with one, ${told[1]} with eight`)
+  // Chance spreads them: about 21 points, by the seeds of the requests.
+  assert.ok(unnamed < eight - 12, `${told[2]} without affinity`)
+})

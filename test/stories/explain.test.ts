@@ -1,0 +1,401 @@
+import assert from 'node:assert/strict'
+import { mkdirSync } from 'node:fs'
+import { request } from 'node:http'
+import { DatabaseSync } from 'node:sqlite'
+import test from 'node:test'
+import { StoreSilent } from '../../src/accounts/account.ts'
+import type { Explanation } from '../../src/process/explanation.ts'
+import { run } from '../cli/run.ts'
+import type { TestGateway, TestOptions } from '../support/gateway.ts'
+import { createHeld } from '../support/held.ts'
+import { answers, asks, frames, type Native, paths, startNative } from '../support/native.ts'
+import { type Answer, stream, whole } from '../support/raw-upstream.ts'
+import { until } from '../support/waiting.ts'
+
+const settled = { state: 'in the ledger', outcome: 'ok', status: 200, code: null, cause: null, flags: [] }
+
+/** Behind one upstream two accounts, the second of which costs the same. */
+async function start(options: TestOptions = {}): Promise<Native> {
+  const native = await startNative(options)
+  native.gateway.reload({
+    upstreams: {
+      sim: {
+        base_url: native.upstream.url,
+        accounts: [
+          { name: 'a', key: 'upstream-key-1' },
+          { name: 'b', key: 'upstream-key-2' },
+        ],
+      },
+    },
+    limits: { requests_per_minute: 1_000_000 },
+  })
+  return native
+}
+
+function adminOf({ adminUrl }: TestGateway): string[] {
+  return ['--admin-listen', new URL(adminUrl).host]
+}
+
+/** What the command line prints for a program, asked of the server. */
+async function explain({ gateway }: Native, id: string): Promise<Explanation> {
+  const { stdout, stderr, code } = await run(['explain', id, '--json', ...ofServer(gateway)])
+  assert.deepEqual([code, stderr], [0, ''])
+  return JSON.parse(stdout)
+}
+
+function ofServer(gateway: TestGateway): string[] {
+  return ['--config', gateway.configPath, ...adminOf(gateway)]
+}
+
+/** An answer that takes so long, by the gateway's clock. */
+function after(native: Native, ms: number, answer: Answer): Answer {
+  return (socket, asked) => {
+    native.gateway.advance(ms)
+    return answer(socket, asked)
+  }
+}
+
+const canary = 'canary-of-a-prompt'
+const full = whole({ error: { message: `canary-of-a-refusal`, type: 'rate_limit_error' } }, 429)
+
+test('U1 U5 explain tells both attempts of a failover, with account, why, status, cause and time, and no content', async () => {
+  const native = await start()
+  const { gateway, upstream } = native
+  upstream.play(after(native, 12, full), after(native, 640, whole(answers.chat)))
+  const asked = { messages: [{ role: 'user', content: canary }], prompt_cache_key: 'canary-of-a-conversation' }
+  const { id, status } = await native.ask('chat', asked)
+  assert.equal(status, 200)
+  const told = await explain(native, id)
+  const [first, second] = told.attempts!
+  assert.deepEqual([first!.account, second!.account].sort(), ['a', 'b'])
+  assert.deepEqual(told, {
+    request_id: id,
+    account: { id: gateway.store.findAccount('tester').id, name: 'tester' },
+    key: { id: gateway.store.listKeys('tester')[0]!.id, prefix: gateway.key.slice(0, 15) },
+    model: 'native-chat',
+    wire: { client: 'chat', model: 'chat' },
+    attempts: [
+      { upstream: 'sim', account: first!.account, why: 'hashed', status: 429, cause: 'upstream_429', ms: 12 },
+      { upstream: 'sim', account: second!.account, why: 'diverted', status: 200, cause: null, ms: 640 },
+    ],
+    losses: [],
+    usage: {
+      input_tokens: 5,
+      cache_read_tokens: 4,
+      cache_write_tokens: 0,
+      cache_write_1h_tokens: 0,
+      output_tokens: 3,
+      reasoning_tokens: 0,
+    },
+    price: {
+      version: gateway.store.findEntry(id)!.bill!.priceVersion,
+      input: '3',
+      cache_read: '0.3',
+      cache_write: '3.75',
+      cache_write_1h: '3.75',
+      output: '15',
+    },
+    settlement: { ...settled, usage_source: 'final', amount: '0.0000612' },
+  })
+  const { stdout } = await run(['explain', id, ...ofServer(gateway)])
+  assert.match(stdout, /^ {2}1 {2}sim +[ab] +hashed +429 +upstream_429 +12$/m)
+  assert.match(stdout, /^ {2}2 {2}sim +[ab] +diverted +200 +- +640$/m)
+  for (const text of [stdout, JSON.stringify(told)]) {
+    assert.doesNotMatch(text, /canary|Hé|upstream-key/)
+    assert.ok(!text.includes(gateway.key))
+  }
+})
+
+test('T9 U5 explain tells what a translation lost by the names of the fields', async () => {
+  const native = await start()
+  native.upstream.play(whole(answers.messages))
+  const more = { model: 'native-messages', seed: 7, user: canary, canary_field: canary }
+  const { id } = await native.ask('chat', { ...more, messages: [{ role: 'user', content: canary }] })
+  const told = await explain(native, id)
+  assert.deepEqual(told.wire, { client: 'chat', model: 'messages' })
+  assert.ok(told.losses!.some(({ field, what }) => field === 'seed' && what === 'dropped'))
+  assert.doesNotMatch(JSON.stringify(told), /canary|Hé/)
+  const { stdout } = await run(['explain', id, ...ofServer(native.gateway)])
+  assert.match(stdout, /^losses\n {2}field +what +why\n( {2}.*\n)* {2}seed +dropped +/m)
+})
+
+test('C4 explain tells of a cut stream what broke it, and what it was billed by', async () => {
+  const native = await start()
+  const { gateway, upstream } = native
+  let cut = () => {}
+  upstream.play((socket, asked) => {
+    cut = () => void socket.resetAndDestroy()
+    return stream(frames.chat.slice(0, 2), { end: false })(socket, asked)
+  })
+  const asking = native.ask('chat', { stream: true })
+  await upstream.untilHeard()
+  gateway.advance(30)
+  cut()
+  const { id } = await asking
+  const { attempts, settlement } = await explain(native, id)
+  const [attempt] = attempts!
+  assert.deepEqual([attempts!.length, attempt!.status, attempt!.cause, attempt!.ms], [1, 200, 'upstream_reset', 30])
+  const { amount, flags, ...rest } = settlement
+  assert.deepEqual(rest, {
+    ...{ state: 'in the ledger', outcome: 'upstream_cut', status: 200 },
+    ...{ code: 'upstream_error', cause: 'upstream_reset', usage_source: 'estimated' },
+  })
+  assert.ok(Number(amount) > 0)
+})
+
+test('R1 U9 explain tells a refusal: ours without an attempt, the model’s with it, and no debit', async () => {
+  const native = await start()
+  native.upstream.play(whole({ error: { message: canary, type: 'invalid_request_error' } }, 400))
+  const ofModel = await explain(native, (await native.ask('chat')).id)
+  const none = { state: 'none', outcome: 'refused', usage_source: null, amount: null, flags: [] }
+  assert.deepEqual(
+    ofModel.attempts!.map(({ status, cause, why }) => [status, cause, why]),
+    [[400, 'upstream_400', 'spread']],
+  )
+  assert.deepEqual(ofModel.settlement, { ...none, status: 400, code: 'invalid_request', cause: 'upstream_400' })
+  assert.deepEqual([ofModel.usage, ofModel.price], [null, null])
+  const unknown = await explain(native, (await native.ask('chat', { model: canary })).id)
+  assert.deepEqual([unknown.attempts, unknown.model, unknown.wire], [[], null, { client: 'chat', model: null }])
+  assert.deepEqual(unknown.settlement, { ...none, status: 404, code: 'model_not_found', cause: null })
+  // Whose key is not known is nobody, and still a request.
+  const keyless = await explain(native, (await native.ask('chat', {}, { authorization: `Bearer ${canary}` })).id)
+  assert.deepEqual([keyless.account, keyless.key, keyless.attempts], [null, null, []])
+  assert.deepEqual(keyless.settlement, { ...none, status: 401, code: 'invalid_api_key', cause: null })
+  for (const told of [ofModel, unknown, keyless]) assert.doesNotMatch(JSON.stringify(told), /canary/)
+})
+
+test('F-U43 explain tells where nobody could be asked', async () => {
+  const native = await start({ cools: true })
+  native.upstream.play(full)
+  await native.ask('chat')
+  const { attempts, settlement } = await explain(native, (await native.ask('chat')).id)
+  assert.deepEqual([attempts, settlement.cause, settlement.state], [[], 'no_capacity', 'none'])
+})
+
+test('explain has a request that is older than memory from the ledger, without its attempts, and says so', async () => {
+  const native = await start({ requestsKept: 2 })
+  const { gateway, upstream } = native
+  upstream.play(whole({ error: {} }, 400), whole(answers.messages))
+  const refused = await native.ask('messages')
+  const billed = await native.ask('chat', { model: 'native-messages', seed: 7 })
+  const before = await explain(native, billed.id)
+  await native.ask('messages')
+  await native.ask('messages')
+  const told = await explain(native, billed.id)
+  const { settlement } = before
+  assert.deepEqual(told, {
+    ...before,
+    attempts: null,
+    losses: null,
+    settlement: { ...settlement, status: null, code: null, cause: null },
+  })
+  const { stdout } = await run(['explain', billed.id, ...ofServer(gateway)])
+  const unknown =
+    'not known: this is from the ledger, which has neither attempts nor losses (who answered: triwire ledger show)'
+  assert.ok(stdout.includes(`attempts\n  ${unknown}\n\nlosses\n  ${unknown}\n`), stdout)
+  const gone = await run(['explain', refused.id, ...ofServer(gateway)])
+  assert.deepEqual([gone.code, gone.stdout], [1, ''])
+  assert.match(gone.stderr, /^triwire: There is no request req_\w+: .*refused and failed requests have none\n$/)
+})
+
+test('explain without a server reads the ledger and says so; what it does not have is an error', async () => {
+  const native = await start()
+  const { gateway, upstream } = native
+  upstream.play(whole(answers.chat))
+  const { id } = await native.ask('chat')
+  const before = await explain(native, id)
+  const nowhere = ['--config', gateway.configPath, '--admin-listen', '127.0.0.1:1']
+  const { code, stdout, stderr } = await run(['explain', id, '--json', ...nowhere])
+  assert.equal(code, 0)
+  const cure = '--admin-listen, TRIWIRE_ADMIN_LISTEN or admin_listen in the configuration'
+  assert.match(stderr, new RegExp(`^triwire: no server answers on http://127.0.0.1:1 \\(.+\\): .*${cure}\n`))
+  const told = JSON.parse(stdout) as Explanation
+  assert.deepEqual([told.attempts, told.losses, told.usage], [null, null, before.usage])
+  assert.deepEqual([told.price, told.settlement.amount], [before.price, '0.0000612'])
+  const gone = await run(['explain', 'req_none', ...nowhere])
+  assert.deepEqual([gone.code, gone.stdout], [1, ''])
+  assert.match(gone.stderr, /The ledger has no debit of request req_none, and no server could be asked/)
+  const chosen = await run(['upstreams', '--config', gateway.configPath])
+  assert.match(chosen.stderr, /the configuration lets the server choose its admin port: name it with --admin-listen/)
+  const mistyped = await run(['explain', `../${gateway.key}`, ...nowhere])
+  assert.deepEqual([mistyped.code, mistyped.stderr.includes(gateway.key)], [1, false])
+})
+
+test('explain tells how far a request is that is under way', async () => {
+  const native = await start()
+  const { gateway, upstream } = native
+  const held = createHeld()
+  upstream.play(held.answer)
+  const response = await gateway.post(paths.chat, { ...asks.chat, stream: true })
+  const id = response.headers.get('x-request-id')!
+  gateway.advance(70)
+  const { attempts, settlement, usage } = await explain(native, id)
+  assert.deepEqual(
+    attempts!.map(({ ms, cause }) => [ms, cause]),
+    [[70, null]],
+  )
+  assert.deepEqual([settlement.state, settlement.amount, usage], ['pending', null, null])
+  held.letGo()
+  await response.text()
+  assert.equal((await explain(native, id)).settlement.state, 'in the ledger')
+})
+
+async function settlementOf({ gateway }: Native, id: string): Promise<Explanation['settlement']> {
+  const response = await fetch(`${gateway.adminUrl}/api/v1/requests/${id}/explain`)
+  return ((await response.json()) as Explanation).settlement
+}
+
+test('C3 C13 explain follows a debit that is spooled, then in the ledger, and given back', async () => {
+  const native = await start({ config: { timeouts: { settle_deadline: '200ms' } } })
+  const { gateway, upstream } = native
+  upstream.play(whole(answers.chat))
+  const blocker = new DatabaseSync(gateway.storePath)
+  blocker.exec('BEGIN IMMEDIATE')
+  const { id } = await native.ask('chat')
+  const { state, amount } = await settlementOf(native, id)
+  assert.deepEqual([state, amount], ['spooled', '0.0000612'])
+  blocker.exec('ROLLBACK')
+  blocker.close()
+  await until(() => gateway.ledger.ledger.isWritable())
+  assert.equal((await settlementOf(native, id)).state, 'in the ledger')
+  gateway.store.postReturns([id])
+  assert.equal((await settlementOf(native, id)).state, 'returned')
+  const { json } = await run(['explain', id, '--json', '--config', gateway.configPath, '--admin-listen', '127.0.0.1:1'])
+  assert.equal((json as unknown as Explanation).settlement.state, 'returned')
+})
+
+test('C13 explain tells a debit that nobody could take as refused', async () => {
+  const native = await start({ config: { timeouts: { settle_deadline: '150ms' } } })
+  const { gateway, upstream } = native
+  upstream.play(whole(answers.chat))
+  mkdirSync(`${gateway.storePath}.spool`)
+  const blocker = new DatabaseSync(gateway.storePath)
+  blocker.exec('BEGIN IMMEDIATE')
+  const { id, status } = await native.ask('chat')
+  assert.equal(status, 500)
+  const { state, amount, cause, outcome } = await settlementOf(native, id)
+  assert.deepEqual([state, amount, cause, outcome], ['refused', null, 'ledger_unsettled', 'internal_error'])
+  blocker.exec('ROLLBACK')
+  blocker.close()
+  await until(() => gateway.ledger.ledger.isWritable())
+  assert.equal((await settlementOf(native, id)).state, 'refused')
+})
+
+test('X2 the admin API is read only, tells problems as objects, and answers no page that names this address its own', async () => {
+  const { gateway } = await start()
+  const ask = (path: string, options: { method?: string; host?: string } = {}) =>
+    new Promise<{ status: number; type: string; body: Record<string, unknown> | undefined }>((resolve, reject) => {
+      const { method = 'GET', host } = options
+      const asked = request(gateway.adminUrl + path, { method, agent: false, ...(host && { headers: { host } }) })
+      asked.on('error', reject).on('response', async (response) => {
+        const text = (await response.setEncoding('utf8').toArray()).join('')
+        const type = String(response.headers['content-type'])
+        resolve({ status: response.statusCode!, type, body: text ? JSON.parse(text) : undefined })
+      })
+      asked.end()
+    })
+  const unknown = '/api/v1/requests/req_none/explain'
+  const problems = [
+    [unknown, {}, 404, 'not_found'],
+    ['/api/v1/', {}, 404, 'not_found'],
+    ['/api/v1/requests/req_none', {}, 404, 'not_found'],
+    ['/api/v1/requests/%2e%2e/explain', {}, 404, 'not_found'],
+    ['/api/v1/upstreams', { method: 'POST' }, 405, 'method_not_allowed'],
+    ['/api/v1/upstreams', { host: 'rebound.example' }, 421, 'misdirected'],
+  ] as const
+  for (const [path, options, status, name] of problems) {
+    const answer = await ask(path, options)
+    assert.deepEqual([answer.status, answer.type], [status, 'application/problem+json'], path)
+    assert.deepEqual([answer.body!['type'], answer.body!['status']], [`urn:triwire:problem:${name}`, status])
+    assert.ok(answer.body!['title'] && answer.body!['detail'])
+  }
+  const { port } = new URL(gateway.adminUrl)
+  for (const host of [`localhost:${port}`, `[::1]:${port}`, '127.0.0.1']) {
+    const { status, type, body } = await ask('/api/v1/upstreams', { host })
+    assert.deepEqual([status, type, body!['next']], [200, 'application/json', null])
+  }
+  assert.deepEqual(await ask('/api/v1/upstreams', { method: 'HEAD' }), {
+    ...{ status: 200, type: 'application/json', body: undefined },
+  })
+  assert.equal((await fetch(`${gateway.url}/api/v1/upstreams`)).status, 404)
+})
+
+test('R16 F-P7 explain of a server whose ledger is silent reads it itself; a bug of ours is logged and ends nothing', async () => {
+  const native = await start({ requestsKept: 1 })
+  const { gateway, upstream } = native
+  upstream.play(whole(answers.chat))
+  const { id } = await native.ask('chat')
+  await native.ask('chat')
+  const failures: [error: Error, status: number, name: string, stderr: RegExp][] = [
+    [
+      new StoreSilent('no answer'),
+      503,
+      'store_unavailable',
+      /^triwire: the server says: The ledger cannot be read now/,
+    ],
+    [new Error('a bug'), 500, 'internal', /^triwire: the server says: A bug of ours: the log has it/],
+  ]
+  for (const [error, status, name, says] of failures) {
+    gateway.ledger.findDebit = () => Promise.reject(error)
+    const response = await fetch(`${gateway.adminUrl}/api/v1/requests/${id}/explain`)
+    const { type } = (await response.json()) as { type: string }
+    assert.deepEqual([response.status, type], [status, `urn:triwire:problem:${name}`])
+    const { code, stderr, json } = await run(['explain', id, '--json', ...ofServer(gateway)])
+    assert.equal(code, 0)
+    assert.match(stderr, says)
+    assert.equal((json as unknown as Explanation).settlement.state, 'in the ledger')
+  }
+  assert.match(String((await gateway.logWith({ event: 'bug' }))['error']), /a bug/)
+  gateway.takeViolations()
+})
+
+test('U1 upstreams tells each account’s state, cause and countdown', async () => {
+  const native = await startNative({ cools: true })
+  const { gateway, upstream } = native
+  const account = (name: string, more = {}) => ({ name, key: `key-of-${name}`, ...more })
+  gateway.reload({
+    upstreams: {
+      sim: { base_url: upstream.url, accounts: [account('a'), account('b', { enabled: false })] },
+    },
+  })
+  upstream.play(whole({ error: { message: 'no' } }, 429, { 'retry-after': '20' }))
+  assert.equal((await native.ask('chat')).status, 429)
+  gateway.advance(8_000)
+  const { json, code } = await run(['upstreams', '--json', ...adminOf(gateway)])
+  assert.equal(code, 0)
+  const of = { upstream: 'sim', priority: 1, cause: null, wait_ms: null, failures: 0, retries_left: 10 }
+  const ready = { ...of, account: 'a', state: 'ready' }
+  const off = { ...of, account: 'b', state: 'off' }
+  assert.deepEqual(json, [
+    { ...ready, model: 'native-chat', state: 'cooling', cause: 'upstream_429', wait_ms: 12_000, failures: 1 },
+    { ...off, model: 'native-chat' },
+    { ...ready, model: 'native-messages' },
+    { ...off, model: 'native-messages' },
+    { ...ready, model: 'native-responses' },
+    { ...off, model: 'native-responses' },
+  ])
+  const { stdout } = await run(['upstreams', ...adminOf(gateway)])
+  assert.match(stdout, /^native-chat +sim +a +1 +cooling +upstream_429 +12 s +1 +10$/m)
+  assert.match(stdout, /^native-chat +sim +b +1 +off +- +- +0 +10$/m)
+  assert.doesNotMatch(stdout, /key-of/)
+  gateway.advance(12_000)
+  const later = await run(['upstreams', ...adminOf(gateway)])
+  assert.match(later.stdout, /^native-chat +sim +a +1 +trial +upstream_429 +- +1 +10$/m)
+})
+
+test('upstreams without a server is an error with its cure, also where something else listens', async () => {
+  const { upstream, gateway } = await startNative()
+  const none = await run(['upstreams', '--admin-listen', '127.0.0.1:1'])
+  assert.deepEqual([none.code, none.stdout], [1, ''])
+  assert.match(
+    none.stderr,
+    /^triwire: no server answers on http:\/\/127.0.0.1:1 \(.+\): start it with triwire serve, or say/,
+  )
+  assert.match(none.stderr, /--admin-listen, TRIWIRE_ADMIN_LISTEN or admin_listen in the configuration\n$/)
+  upstream.play(whole('no triwire'))
+  for (const address of [new URL(upstream.url).host, new URL(gateway.url).host]) {
+    const other = await run(['upstreams'], { env: { TRIWIRE_ADMIN_LISTEN: address } })
+    assert.deepEqual([other.code, other.stdout], [1, ''])
+    assert.match(other.stderr, /is no triwire of this version: name its admin listener with --admin-listen\n$/)
+  }
+})

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { scrub } from '../../src/upstream/scrub.ts'
+import { failedCode } from '../../src/wires/responses/failed-code.ts'
+import { nothing } from './scrub-context.ts'
+
+const say = (text: string, code?: string, upstreamModel = 'up-1') =>
+  scrub(text, { ...nothing, modelId: 'sonnet-mini', upstreamModels: [upstreamModel], ...(code && { code }) })
+
+const llama = 'request (150019 tokens) exceeds the available context size (8192 tokens), try increasing it'
+const wrapped = (text: string) =>
+  `litellm.ContextWindowExceededError: litellm.BadRequestError: OpenAIException - ${text}. Received Model Group=tiny`
+
+/** What a server says; what the client is told, in the words that agents know. */
+const wordings: [said: string, told: string, code?: string][] = [
+  [llama, 'prompt is too long: 150019 tokens > 8192 maximum', 'exceed_context_size_error'],
+  [wrapped(llama), 'prompt is too long: 150019 tokens > 8192 maximum'],
+  [
+    wrapped('{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}'),
+    'prompt is too long: 210000 tokens > 200000 maximum',
+  ],
+  [
+    wrapped('Your input exceeds the context window of this model. Please adjust your input and try again'),
+    "The prompt exceeds this model's context window, its maximum context length.",
+  ],
+  [
+    wrapped('input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length'),
+    "This model's maximum context length is 200000 tokens. The messages have 190000 tokens.",
+  ],
+  [
+    'vLLM: The decoder prompt (length 9000) is longer than the maximum model length of 8192.',
+    "This model's maximum context length is 8192 tokens. The messages have 9000 tokens.",
+  ],
+  [
+    "You passed 5001 input tokens and requested 100 output tokens. However, the model's context length is only 2048 tokens",
+    "This model's maximum context length is 2048 tokens. The messages have 5001 tokens.",
+  ],
+  ['see worker:8080', "The prompt exceeds this model's maximum context length.", 'context_length_exceeded'],
+  ['too long', "The prompt exceeds this model's maximum context length.", 'context_length_exceeded'],
+]
+
+for (const [said, told, code] of wordings) {
+  test(`U3 an over-long prompt is told in words that agents know: ${said.slice(0, 60)}`, () => {
+    assert.equal(say(said, code), told)
+    assert.equal(failedCode({ status: 400, code: 'invalid_request', message: told }), 'context_length_exceeded')
+  })
+}
+
+test('U3 words that agents know are relayed as they came, whatever the code', () => {
+  const told = 'Your input exceeds the context window of this model. Please adjust your input and try again.'
+  assert.equal(say(told, 'context_length_exceeded'), told)
+  assert.equal(failedCode({ status: 400, code: 'invalid_request', message: told }), 'context_length_exceeded')
+  assert.equal(say('max_tokens is too large: 9 > 8', 'invalid_request_error'), 'max_tokens is too large: 9 > 8')
+})
+
+test('U3 the model’s name goes before links are looked for, so that a name like a host takes no sentence along', () => {
+  assert.equal(
+    say('The model acme.ai/small takes no images, see the guide for acme.ai/small.', undefined, 'acme.ai/small'),
+    'The model sonnet-mini takes no images, see the guide for sonnet-mini.',
+  )
+})
+
+test('U3 an ordinary word is the model’s name where a refusal begins with it, or calls it a model (vLLM)', () => {
+  assert.equal(say('tiny is not a multimodal model', undefined, 'tiny'), 'sonnet-mini is not a multimodal model')
+  assert.equal(say('The model tiny takes no tools', undefined, 'tiny'), 'The model sonnet-mini takes no tools')
+  assert.equal(say('The image is tiny', undefined, 'tiny'), 'The image is tiny')
+})
