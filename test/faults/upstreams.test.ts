@@ -433,7 +433,7 @@ row('F-U39', 'usage that falls: the last value of each counter counts', {}, asyn
   }
   const early: Record<string, string[]> = {
     messages: [
-      named({ type: 'message_delta', delta: { stop_reason: null, stop_sequence: null }, usage: first.messages }),
+      named({ type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: first.messages }),
     ],
     chat: [chunk({ choices: [], usage: first.chat })],
     responses: [],
