@@ -369,7 +369,7 @@ row(
 row(
   'F-C21',
   'control bytes and folded lines: 400; high bytes are legal, and the beta is passed on',
-  { on },
+  { isSlow: true, on },
   async (bench, way) => {
     for (const line of ['x: a\x00b', 'x: a\rb', 'x: a\r\n folded', 'x-session-id: \x01']) {
       await isRefused(bench, post(way, [line, 'content-length: 2'], '{}'), badHttp)
@@ -457,7 +457,7 @@ row('F-C28', 'TLS, random bytes, HTTP/2 on the plain port: 400 or closed', { on:
 row(
   'F-C29',
   'a declared length over 5 MB: 413 before key and body, and who goes on sending can read it',
-  { on },
+  { isSlow: true, on },
   async (bench, way) => {
     const head = post(way, ['content-length: 6000000'], '').replace('KEY', 'sk-tri-bad')
     await isRefused(bench, head, refused(413, 'request_too_large'))
@@ -465,7 +465,7 @@ row(
   },
 )
 
-row('F-C30', 'a chunked body that passes 5 MB: 413 at that byte', { on }, async (bench, way) => {
+row('F-C30', 'a chunked body that passes 5 MB: 413 at that byte', { isSlow: true, on }, async (bench, way) => {
   const piece = `100000\r\n${' '.repeat(0x100000)}\r\n`
   await isRefused(bench, post(way, ['transfer-encoding: chunked'], piece.repeat(6)), refused(413, 'request_too_large'))
 })
@@ -484,7 +484,7 @@ row('F-C32', 'an empty body, or JSON that is no object: 400', { on }, async (ben
 row(
   'F-C33',
   'bad UTF-8, another encoding, a mark or bytes around the JSON, comments, NaN, single quotes: 400',
-  { on },
+  { isSlow: true, on },
   async (bench, way) => {
     const bodies = [
       '{"a":1,}',
@@ -522,7 +522,7 @@ row('F-C35', 'hundreds of thousands of keys, or of empty objects: 400', { isSlow
 row(
   'F-C36',
   '`__proto__`, `constructor`, `toString` are data: 404 as models, passed on as keys',
-  { on },
+  { isSlow: true, on },
   async (bench, way) => {
     for (const name of ['__proto__', 'constructor', 'toString']) {
       await isAnswered(bench, sized(way, bodyOf(way, { model: name })), refused(404, 'model_not_found'))
@@ -639,7 +639,7 @@ for (const how of ['key revoked', 'account suspended'] as const) {
   row(
     'F-C45',
     `${how} while its stream runs: it ends normally, the next request is 401`,
-    { own: {} },
+    { isSlow: true, own: {} },
     async (bench) => {
       const { store, ledger } = bench.gateway
       bench.upstream.play(held(bench))
@@ -734,7 +734,7 @@ row(
 row(
   'F-C49',
   'idle connections at the limit: the oldest make room, live ones stay',
-  { on, own: { config: { limits: { connections_max: 20, requests_per_minute: 10_000 } } } },
+  { isSlow: true, on, own: { config: { limits: { connections_max: 20, requests_per_minute: 10_000 } } } },
   async (bench, way) => {
     bench.upstream.play(held(bench))
     const busy = await openRaw(bench.gateway.url)

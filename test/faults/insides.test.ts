@@ -97,31 +97,36 @@ row('F-P9', 'a heap that is full: new requests are 429, running ones stay', { ow
   await bench.check(await client.got, ok)
 })
 
-row('F-P14', 'the catalog changes under load: a request keeps the prices it began with', { own: {} }, async (bench) => {
-  const { answer, letGo } = held(bench)
-  bench.upstream.play(answer)
-  const client = bench.client({ stream: true })
-  await client.saw('Hé')
-  const dear = { input: '30', cache_read: '3', output: '150' }
-  const { id } = { id: `native-${bench.way.model}` }
-  const model = {
-    id,
-    wire: bench.way.model,
-    upstream: 'sim',
-    upstream_model: `up-${bench.way.model}`,
-    max_output_tokens: 8192,
-    prices: dear,
-  }
-  bench.gateway.reload({ catalog: { pinned: '2026-11-01', models: [model] }, upstreams: bench.upstreams })
-  letGo()
-  const before = await client.got
-  await bench.check(before, ok)
-  assert.equal(bench.gateway.store.findEntry(before.id)?.amountNanos, answerNanos)
-  bench.upstream.play(bench.good.stream)
-  const after = await bench.ask({ stream: true })
-  await bench.check(after, ok)
-  assert.equal(bench.gateway.store.findEntry(after.id)?.amountNanos, 10n * answerNanos)
-})
+row(
+  'F-P14',
+  'the catalog changes under load: a request keeps the prices it began with',
+  { isSlow: true, own: {} },
+  async (bench) => {
+    const { answer, letGo } = held(bench)
+    bench.upstream.play(answer)
+    const client = bench.client({ stream: true })
+    await client.saw('Hé')
+    const dear = { input: '30', cache_read: '3', output: '150' }
+    const { id } = { id: `native-${bench.way.model}` }
+    const model = {
+      id,
+      wire: bench.way.model,
+      upstream: 'sim',
+      upstream_model: `up-${bench.way.model}`,
+      max_output_tokens: 8192,
+      prices: dear,
+    }
+    bench.gateway.reload({ catalog: { pinned: '2026-11-01', models: [model] }, upstreams: bench.upstreams })
+    letGo()
+    const before = await client.got
+    await bench.check(before, ok)
+    assert.equal(bench.gateway.store.findEntry(before.id)?.amountNanos, answerNanos)
+    bench.upstream.play(bench.good.stream)
+    const after = await bench.ask({ stream: true })
+    await bench.check(after, ok)
+    assert.equal(bench.gateway.store.findEntry(after.id)?.amountNanos, 10n * answerNanos)
+  },
+)
 
 const workers: Worker[] = []
 process.on('worker', (worker) => void workers.push(worker))
@@ -147,7 +152,7 @@ row('F-P15', 'the ledger’s thread dies: started again once, and nothing is los
 row(
   'F-S1',
   'another process locks the database: a short lock delays; at the settle deadline the debit is spooled, and new inference is 500',
-  { own: { config: { timeouts: { settle_deadline: '300ms' } } } },
+  { isSlow: true, own: { config: { timeouts: { settle_deadline: '300ms' } } } },
   async (bench) => {
     bench.upstream.play(bench.good.stream)
     const blocker = new DatabaseSync(bench.gateway.storePath)
@@ -206,7 +211,7 @@ row(
 row(
   'F-S21',
   'a long reader and a backup under load: latency only, and the log is checkpointed behind them',
-  { own: {} },
+  { isSlow: true, own: {} },
   async (bench) => {
     const { storePath } = bench.gateway
     const reader = new DatabaseSync(storePath)
@@ -235,7 +240,7 @@ row(
 row(
   'F-S22',
   'credits and debits at once, a credit sent twice: one credit for a reference',
-  { own: { credit: '1' } },
+  { isSlow: true, own: { credit: '1' } },
   async (bench) => {
     const { store } = bench.gateway
     bench.upstream.play(bench.good.whole)

@@ -61,7 +61,7 @@ row('F-U1', 'where connections are refused another upstream answers; else 502', 
 row(
   'F-U2',
   'a connection that hangs is given up after the connect deadline, and another upstream answers; else 502',
-  { own: {} },
+  { isSlow: true, own: {} },
   async (bench) => {
     const hanging = { ...dead, base_url: `http://127.0.0.1:${await deafPort()}` }
     const models = wireNames.flatMap((wire) => [
@@ -188,20 +188,25 @@ for (const [id, statuses] of [
   ['F-U21', [500, 502, 503]],
   ['F-U22', [408, 409, 425]],
 ] as const) {
-  row(id, `${statuses.join(', ')} before a body: two more accounts at most; else 502`, { own }, async (bench, way) => {
-    for (const status of statuses) {
-      const asked: string[] = []
-      bench.upstream.play((socket, request) => {
-        asked.push(accountOf(request))
-        return asked.length < 3 ? refuse(way, status)(socket, request) : bench.good.stream(socket, request)
-      })
-      await bench.check(await bench.ask({ to: 'trio', stream: true }), ok(3))
-      assert.equal(new Set(asked).size, 3)
-      bench.gateway.advance(300_000)
-    }
-    playByAccount(bench, everywhere(refuse(way, statuses[0])), bench.good.whole)
-    await bench.check(await bench.ask({ to: 'trio' }), told(502, 'upstream_error', `upstream_${statuses[0]}`, 3))
-  })
+  row(
+    id,
+    `${statuses.join(', ')} before a body: two more accounts at most; else 502`,
+    { isSlow: true, own },
+    async (bench, way) => {
+      for (const status of statuses) {
+        const asked: string[] = []
+        bench.upstream.play((socket, request) => {
+          asked.push(accountOf(request))
+          return asked.length < 3 ? refuse(way, status)(socket, request) : bench.good.stream(socket, request)
+        })
+        await bench.check(await bench.ask({ to: 'trio', stream: true }), ok(3))
+        assert.equal(new Set(asked).size, 3)
+        bench.gateway.advance(300_000)
+      }
+      playByAccount(bench, everywhere(refuse(way, statuses[0])), bench.good.whole)
+      await bench.check(await bench.ask({ to: 'trio' }), told(502, 'upstream_error', `upstream_${statuses[0]}`, 3))
+    },
+  )
 }
 
 row('F-U21', '529 is want of capacity: another account, else 429', { own }, async (bench, way) => {

@@ -325,7 +325,7 @@ row(
 row(
   'F-U32',
   'an event or a line above 8 MiB cuts the stream; empty data lines do not hold the loop',
-  {},
+  { isSlow: true },
   async (bench) => {
     for (const piece of [`data: ${'a'.repeat(9 * 1_048_576)}`, `${'a'.repeat(9 * 1_048_576)}`]) {
       bench.upstream.play(stream([...bench.shown, piece], { end: false }))
@@ -337,7 +337,7 @@ row(
   },
 )
 
-row('F-U33', 'a JSON answer above 32 MiB is a 502, and the upstream is stopped', {}, async (bench) => {
+row('F-U33', 'a JSON answer above 32 MiB is a 502, and the upstream is stopped', { isSlow: true }, async (bench) => {
   bench.upstream.play(async (socket) => {
     socket.write(head(200, { ...json, 'content-length': `${1024 * 1_048_576}` }))
     const piece = Buffer.alloc(1_048_576, 0x20)
@@ -356,7 +356,7 @@ row('F-U34', 'a compressed answer is a 502', {}, async (bench) => {
 row(
   'F-U35',
   'events that are cut at every byte, with any line ends and a mark before them, come out the same',
-  {},
+  { isSlow: true },
   async (bench, way) => {
     const text = frames[way.model].join('')
     bench.upstream.play(stream([text]))
