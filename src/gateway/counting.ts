@@ -1,8 +1,9 @@
 /** Requests to the token counter at a time of one account (ruling R18). */
 const atOnceMax = 2
 
-/** What counting may cost while somebody who pays is served: so many bytes of bodies a second, and as many at once. */
-const bytesPerSecond = 8 * 1_048_576
+/** What counting may cost while somebody who pays is served: so many bytes of bodies a second, and a largest one at once. */
+const bytesPerSecond = 2 * 1_048_576
+const bytesAtOnce = 5 * 1_048_576
 
 /**
  * Who may count tokens now. The counter is free and its work is not: a body of 5 MB holds the loop for tens of
@@ -18,7 +19,7 @@ export type Counting = {
 /** @param clockMs monotonic; isServing whether anybody who pays is being answered */
 export function createCounting(clockMs: () => number, isServing: () => boolean): Counting {
   const counting = new Map<string, number>()
-  let left = bytesPerSecond
+  let left = bytesAtOnce
   let sinceMs = clockMs()
   return {
     enter(accountId) {
@@ -35,7 +36,7 @@ export function createCounting(clockMs: () => number, isServing: () => boolean):
     },
     mayCount(bytes) {
       const nowMs = clockMs()
-      left = Math.min(bytesPerSecond, left + ((nowMs - sinceMs) / 1000) * bytesPerSecond)
+      left = Math.min(bytesAtOnce, left + ((nowMs - sinceMs) / 1000) * bytesPerSecond)
       sinceMs = nowMs
       if (left < bytes && isServing()) return false
       left = Math.max(0, left - bytes)

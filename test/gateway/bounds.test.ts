@@ -61,7 +61,7 @@ test('R18 an account counts two at a time, and others count beside it', () => {
   assert.equal(counting.enter('acct_1'), undefined)
 })
 
-test('R18 B6 counting makes way for those who pay: 8 MiB of bodies a second, and as many as come while nobody does', () => {
+test('R18 B6 counting makes way for those who pay: 2 MiB of bodies a second, a largest one at once, and as many as come while nobody does', () => {
   let nowMs = 0
   let isServing = true
   const counting = createCounting(
@@ -70,11 +70,13 @@ test('R18 B6 counting makes way for those who pay: 8 MiB of bodies a second, and
   )
   const mib = 1_048_576
   assert.ok(counting.mayCount(5 * mib))
-  assert.equal(counting.mayCount(5 * mib), false)
-  assert.ok(counting.mayCount(3 * mib))
+  assert.equal(counting.mayCount(1), false)
   nowMs += 500
+  assert.equal(counting.mayCount(2 * mib), false)
+  assert.ok(counting.mayCount(mib))
+  nowMs += 60_000
+  assert.ok(counting.mayCount(5 * mib))
   assert.equal(counting.mayCount(5 * mib), false)
-  assert.ok(counting.mayCount(4 * mib))
   isServing = false
   for (let i = 0; i < 9; i++) assert.ok(counting.mayCount(5 * mib))
 })
