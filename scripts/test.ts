@@ -26,8 +26,8 @@ const { status } = spawnSync(
   [
     '--test',
     '--test-reporter=spec',
-    // One more than there are cores: a file that waits for a deadline leaves its core to another.
-    `--test-concurrency=${availableParallelism() + 1}`,
+    // Two more than there are cores: files that wait for a deadline leave their cores to others.
+    `--test-concurrency=${availableParallelism() + 2}`,
     `--test-timeout=${testLimitMs}`,
     `--import=${new URL('../test/support/watch.ts', import.meta.url)}`,
     ...options,

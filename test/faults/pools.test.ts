@@ -262,7 +262,7 @@ row(
 row(
   'F-U44',
   'an upstream that fails for everybody is asked 1.1 times for one request, and ten times a minute',
-  { own },
+  { own, isSlow: true },
   async (bench, way) => {
     bench.upstream.play(refuse(way, 500))
     const requests = 200

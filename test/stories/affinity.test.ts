@@ -8,7 +8,7 @@ import { startTestGateway } from '../support/gateway.ts'
  * each have a prompt cache of their own, as at a provider.
  */
 
-const conversations = 24
+const conversations = 12
 
 /** The bodies of one task on the chat wire, one a turn: each says again what was said before. */
 function* turnsOf(shape: Shape, name: string) {
