@@ -1,3 +1,5 @@
+import { Tally } from './tally.ts'
+
 /** One account holds no more of what there is for all than this share of it: nobody fills the house alone. */
 const shareOfAccount = 0.25
 
@@ -24,7 +26,7 @@ export type BodyShare = Disposable & {
 
 export function createBodies(bytesMax: number): Bodies {
   let held = 0
-  const ofAccount = new Map<string, number>()
+  const ofAccount = new Tally()
   return {
     get held() {
       return held
@@ -34,20 +36,17 @@ export function createBodies(bytesMax: number): Bodies {
       let isHandedOn = false
       const share: BodyShare = {
         take(bytes) {
-          const own = (ofAccount.get(accountId) ?? 0) + bytes
+          const own = ofAccount.of(accountId) + bytes
           if (held + bytes > bytesMax || own > bytesMax * shareOfAccount) return false
           taken += bytes
           held += bytes
-          ofAccount.set(accountId, own)
+          ofAccount.add(accountId, bytes)
           return true
         },
         release() {
-          if (taken === 0) return
-          const left = ofAccount.get(accountId)! - taken
           held -= taken
+          ofAccount.add(accountId, -taken)
           taken = 0
-          if (left === 0) ofAccount.delete(accountId)
-          else ofAccount.set(accountId, left)
         },
         handOn() {
           isHandedOn = true

@@ -1,3 +1,5 @@
+import { Tally } from './tally.ts'
+
 /** Requests to the token counter at a time of one account (ruling R18). */
 const atOnceMax = 2
 
@@ -18,21 +20,14 @@ export type Counting = {
 
 /** @param clockMs monotonic; isServing whether anybody who pays is being answered */
 export function createCounting(clockMs: () => number, isServing: () => boolean): Counting {
-  const counting = new Map<string, number>()
+  const counting = new Tally()
   let left = bytesAtOnce
   let sinceMs = clockMs()
   return {
     enter(accountId) {
-      const own = counting.get(accountId) ?? 0
-      if (own >= atOnceMax) return undefined
-      counting.set(accountId, own + 1)
-      return {
-        [Symbol.dispose]() {
-          const rest = counting.get(accountId)! - 1
-          if (rest === 0) counting.delete(accountId)
-          else counting.set(accountId, rest)
-        },
-      }
+      if (counting.of(accountId) >= atOnceMax) return undefined
+      counting.add(accountId, 1)
+      return { [Symbol.dispose]: () => counting.add(accountId, -1) }
     },
     mayCount(bytes) {
       const nowMs = clockMs()

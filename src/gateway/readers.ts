@@ -1,3 +1,5 @@
+import { Tally } from './tally.ts'
+
 /** Upstreams that are read on at once for answers that are over for their clients: in all, and of one account (ruling C12). */
 const readersMax = 200
 const readersOfAccountMax = 20
@@ -12,23 +14,20 @@ export type Readers = {
 
 export function createReaders(): Readers {
   let count = 0
-  const ofAccount = new Map<string, number>()
+  const ofAccount = new Tally()
   return {
     get count() {
       return count
     },
     enter(accountId) {
-      const own = ofAccount.get(accountId) ?? 0
-      if (count >= readersMax || own >= readersOfAccountMax) return false
+      if (count >= readersMax || ofAccount.of(accountId) >= readersOfAccountMax) return false
       count++
-      ofAccount.set(accountId, own + 1)
+      ofAccount.add(accountId, 1)
       return true
     },
     leave(accountId) {
-      const own = ofAccount.get(accountId)! - 1
       count--
-      if (own === 0) ofAccount.delete(accountId)
-      else ofAccount.set(accountId, own)
+      ofAccount.add(accountId, -1)
     },
   }
 }
