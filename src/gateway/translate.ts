@@ -20,11 +20,14 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   const client = theirs.translator
   const { translator: source, path, credential, signsReasoning } = wires[model.wire]
   const { sealer } = gateway
-  // Of very many the last ones: those a model may need for its next turn.
-  let tooMany = countEnvelopes(body.bytes) - envelopesMax
+  // Of very many the last ones: those a model may need for its next turn. Most requests have none, and are not searched.
+  let tooMany: number | undefined
   const request = client.decodeRequest(body.text(), {
     cacheKey: scopedKey,
-    unseal: (envelope) => (tooMany-- > 0 ? undefined : sealer.unseal(envelope, accountId, model.id)),
+    unseal(envelope) {
+      tooMany ??= countEnvelopes(body.bytes) - envelopesMax
+      return tooMany-- > 0 ? undefined : sealer.unseal(envelope, accountId, model.id)
+    },
   })
   const encoded = source.encodeRequest(request, model)
   const { isShown, wantsSealed } = request.reasoning

@@ -64,19 +64,15 @@ const ofThisProcess: LoadSources = {
   },
 }
 
+/** A container's limit where there is one, else what the machine has, in bytes. */
+const memoryMax = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem())
 let lastShare = 0
 
 function readMemoryShare(): number {
   try {
-    lastShare = process.memoryUsage.rss() / memoryLimit()
+    lastShare = process.memoryUsage.rss() / memoryMax
   } catch {
     // Linux tells it by a file, and there may be no descriptor left for that (faults F-P11): what was known goes on.
   }
   return lastShare
-}
-
-/** A container's limit where there is one, else what the machine has. */
-function memoryLimit(): number {
-  const limit = process.constrainedMemory()
-  return limit > 0 && limit < totalmem() ? limit : totalmem()
 }
