@@ -1,3 +1,5 @@
+import type { Prices } from '../catalog/model.ts'
+
 const nanosPerCredit = 1_000_000_000n
 /** What a 64-bit integer holds: some nine thousand million credits. */
 const nanosMax = 2n ** 63n - 1n
@@ -22,4 +24,15 @@ export function formatCredits(nanos: bigint): string {
   const amount = nanos < 0n ? -nanos : nanos
   const fraction = (amount % nanosPerCredit).toString().padStart(9, '0').replace(/0+$/, '')
   return sign + amount / nanosPerCredit + (fraction && `.${fraction}`)
+}
+
+/** Credits per million tokens as decimal strings, in the words of the configuration. */
+export function formatPrices(prices: Prices) {
+  return {
+    input: formatCredits(prices.inputNanos),
+    cache_read: formatCredits(prices.cacheReadNanos),
+    cache_write: formatCredits(prices.cacheWriteNanos),
+    cache_write_1h: formatCredits(prices.cacheWrite1hNanos),
+    output: formatCredits(prices.outputNanos),
+  }
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { formatCredits } from '../accounts/credit.ts'
+import { formatPrices } from '../accounts/credit.ts'
 import { formatTable, print } from './print.ts'
 
 /** The commands about the configuration and what it names. */
@@ -44,13 +44,7 @@ export function addConfigCommands(program: Command): void {
           upstream_model: serving.upstreamModel,
         })),
         max_output_tokens: model.outputTokensMax,
-        prices: {
-          input: formatCredits(model.prices.inputNanos),
-          cache_read: formatCredits(model.prices.cacheReadNanos),
-          cache_write: formatCredits(model.prices.cacheWriteNanos),
-          cache_write_1h: formatCredits(model.prices.cacheWrite1hNanos),
-          output: formatCredits(model.prices.outputNanos),
-        },
+        prices: formatPrices(model.prices),
         price_version: model.priceVersion,
       }))
       print(command, rows, () => {

@@ -1,4 +1,4 @@
-import { formatCredits } from '../accounts/credit.ts'
+import { formatCredits, formatPrices } from '../accounts/credit.ts'
 import type { FoundDebit } from '../accounts/entries.ts'
 import type { Prices } from '../catalog/model.ts'
 import type { Try } from '../gateway/record.ts'
@@ -151,14 +151,7 @@ function explainUsage(usage: Omit<Usage, 'estimated'>): ExplainedUsage {
 }
 
 function explainPrice(prices: Prices, version: string): ExplainedPrice {
-  return {
-    version,
-    input: formatCredits(prices.inputNanos),
-    cache_read: formatCredits(prices.cacheReadNanos),
-    cache_write: formatCredits(prices.cacheWriteNanos),
-    cache_write_1h: formatCredits(prices.cacheWrite1hNanos),
-    output: formatCredits(prices.outputNanos),
-  }
+  return { version, ...formatPrices(prices) }
 }
 
 /** Null where there is neither. */
