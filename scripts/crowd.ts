@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads'
 import { createBooks } from '../src/accounts/books.ts'
 import { formatCredits, parseCredits } from '../src/accounts/credit.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
-import { readProcess, startProgram } from './support/program.ts'
+import { readRss, startProgram } from './support/program.ts'
 
 // node bin/node.mjs scripts/crowd.ts [live,translated,stopped,slow-heads,drain,limiter,overdraft] [--streams 5000] [--seconds 300]
 //
@@ -267,7 +267,7 @@ async function until(isSo: () => boolean, limitSeconds: number): Promise<void> {
 
 /** Resident memory of the gateway, in MB. */
 function rss(): number {
-  return readProcess({ child: gateway.child, url: '' }).rss
+  return readRss(gateway.child)
 }
 
 function debits() {

@@ -8,7 +8,8 @@ import { parseCredits } from '../src/accounts/credit.ts'
 import { wireNames } from '../src/catalog/model.ts'
 import { startSimulator } from '../src/simulator/simulator.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
-import { readProcess, startProgram } from './support/program.ts'
+import { wires } from '../src/wires/wires.ts'
+import { readRss, startProgram } from './support/program.ts'
 
 // node bin/node.mjs scripts/soak.ts [--minutes 30] [--clients 6]
 //
@@ -26,7 +27,6 @@ const noiseMb = 15
 
 const kinds = { good: 'sim', busy: 'sim?status=429&retry_after=1', broken: 'sim?status=500', cut: 'sim?cut_events=3' }
 const faults = ['busy', 'broken', 'cut', 'leave'] as const
-const paths = { messages: '/v1/messages', chat: '/v1/chat/completions', responses: '/v1/responses' }
 const tools = {
   messages: [{ name: 'look', input_schema: { type: 'object' } }],
   chat: [{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } }],
@@ -49,7 +49,7 @@ const samples: { ms: number; rss: number; descriptors: number }[] = []
 const startedMs = performance.now()
 const elapsed = () => performance.now() - startedMs
 const sampling = setInterval(() => {
-  samples.push({ ms: elapsed(), rss: readProcess(program).rss, descriptors: countDescriptors() })
+  samples.push({ ms: elapsed(), rss: readRss(program.child), descriptors: countDescriptors() })
   simulator.requests.length = 0
 }, 5_000)
 const telling = setInterval(() => {
@@ -112,7 +112,7 @@ async function ask(): Promise<void> {
   }
   const leaving = new AbortController()
   try {
-    const response = await fetch(`${program.url}${paths[client]}`, {
+    const response = await fetch(`${program.url}${wires[client].path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'x-session-id': `talk-${Math.floor(Math.random() * 50)}` },
       body: JSON.stringify(body),

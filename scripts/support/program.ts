@@ -29,7 +29,6 @@ export async function startProgram(
 }
 
 /** Resident memory of a process on Linux, in MB. */
-export function readProcess({ child }: Program): { rss: number } {
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
-  return { rss: Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024 }
+export function readRss({ pid }: ChildProcess): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
 }
