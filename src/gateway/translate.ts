@@ -2,7 +2,7 @@ import { envelopePrefix } from '../accounts/seal.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
 import { boundsOf } from '../inference/usage.ts'
 import { decodeRefusal } from '../wires/answers/error-body.ts'
-import type { AnswerHead } from '../wires/wire.ts'
+import type { AnswerHead, DecodeContext } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import type { AnswerPlan } from './answer-run.ts'
 import { type Asked, createOutgoing, type Exchange } from './exchange.ts'
@@ -20,14 +20,9 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   const client = theirs.translator
   const { translator: source, path, credential, signsReasoning } = wires[model.wire]
   const { sealer } = gateway
-  // Of very many the last ones: those a model may need for its next turn. Most requests have none, and are not searched.
-  let tooMany: number | undefined
   const request = client.decodeRequest(body.text(), {
     cacheKey: scopedKey,
-    unseal(envelope) {
-      tooMany ??= countEnvelopes(body.bytes) - envelopesMax
-      return tooMany-- > 0 ? undefined : sealer.unseal(envelope, accountId, model.id)
-    },
+    unseal: openLast(body.bytes, (envelope) => sealer.unseal(envelope, accountId, model.id)),
   })
   const encoded = source.encodeRequest(request, model)
   const { isShown, wantsSealed } = request.reasoning
@@ -68,6 +63,18 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
     },
     openFold: () => new TranslatedWhole(plan, client, head),
     readRefusal: decodeRefusal,
+  }
+}
+
+/**
+ * Opens the last envelopes of very many: those a model may need for its next turn. They are counted when the first is asked
+ * for, which most requests never do. A scope of its own: in that of an exchange the body would live as long as its answer.
+ */
+function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext['unseal'] {
+  let tooMany: number | undefined
+  return (envelope) => {
+    tooMany ??= countEnvelopes(bytes) - envelopesMax
+    return tooMany-- > 0 ? undefined : unseal(envelope)
   }
 }
 
