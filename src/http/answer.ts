@@ -3,6 +3,7 @@ import type { GatewayError } from '../errors.ts'
 import { plainEnvelope } from '../wires/answers/envelope.ts'
 import type { Wire } from '../wires/wire.ts'
 import { errorHeaders } from './headers.ts'
+import { Leftovers } from './leftovers.ts'
 import { wireAt } from './paths.ts'
 
 /** The body of an error, in the envelope of its wire (spec 7.1), in the plain one where it has none. */
@@ -38,6 +39,8 @@ export function sendError(
 /** Of a request that is not wanted: so much is waited for to keep its connection. */
 const keptBytesMax = 1_048_576
 const lingerBytesMax = 33_554_432
+/** Of the process: what is shared is its event loop. */
+const leftovers = new Leftovers()
 
 /**
  * Ends an answer whose request nobody reads: what is still to come is thrown away, up to 32 MiB and for a while, so that
@@ -59,17 +62,22 @@ export function endUnread(response: ServerResponse, lingerMs: number, body?: str
   req.on('data', count)
   req.on('end', done)
   req.on('error', giveUp)
-  response.on('close', () => clearTimeout(timer))
-  req.resume()
+  response.on('close', stop)
+  leftovers.start(req)
 
   function count(chunk: Buffer): void {
     bytes += chunk.length
     if (bytes > lingerBytesMax) giveUp()
+    else leftovers.note(req, chunk.length)
   }
   function done(): void {
+    stop()
+    response.end()
+  }
+  function stop(): void {
     clearTimeout(timer)
     req.off('data', count)
-    response.end()
+    leftovers.stop(req)
   }
   function giveUp(): void {
     done()
