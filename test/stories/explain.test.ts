@@ -159,7 +159,10 @@ test('R1 U9 explain tells a refusal: ours without an attempt, the model’s with
   assert.deepEqual(ofModel.settlement, { ...none, status: 400, code: 'invalid_request', cause: 'upstream_400' })
   assert.deepEqual([ofModel.usage, ofModel.price], [null, null])
   const unknown = await explain(native, (await native.ask('chat', { model: canary })).id)
-  assert.deepEqual([unknown.attempts, unknown.stopped, unknown.model, unknown.wire], [[], null, null, { client: 'chat', model: null }])
+  assert.deepEqual(
+    [unknown.attempts, unknown.stopped, unknown.model, unknown.wire],
+    [[], null, null, { client: 'chat', model: null }],
+  )
   assert.deepEqual(unknown.settlement, { ...none, status: 404, code: 'model_not_found', cause: null })
   // Whose key is not known is nobody, and still a request.
   const keyless = await explain(native, (await native.ask('chat', {}, { authorization: `Bearer ${canary}` })).id)
