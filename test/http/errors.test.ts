@@ -331,3 +331,13 @@ test('spec 7.2, 7.3 an unhandled failure is 500 internal_error, told in fixed wo
   assert.equal(messages.size, 1)
   assert.equal((await withKey(good)('chat')).status, 200)
 })
+
+test('R17 a 404 names the ids of the list that are near, and not the one that was asked for', async () => {
+  for (const path of [...Object.values(paths), '/v1/messages/count_tokens']) {
+    const body = { ...good('messages'), input: 'Hi', model: 'Native-Chat-20260101' }
+    const response = await ask(path, body, { authorization: `Bearer ${gateway.key}` })
+    const text = await response.text()
+    assert.match(text, /"No such model: GET \/v1\/models lists those that can be named\. Perhaps it is native-chat\."/)
+    assert.doesNotMatch(text, /20260101/)
+  }
+})
