@@ -14,29 +14,44 @@ export type Connections = {
   takesMore(socket: Socket): boolean
 }
 
-/** Watches a server's connections and keeps them to so many: beyond that the oldest idle one is closed (faults F-C49). */
+/**
+ * Watches a server's connections and keeps them to so many (faults F-C49): beyond that an idle one is closed. The oldest of
+ * those that never asked goes first, then the one whose last answer is the longest ago: a flood of connections takes those
+ * of the flood, and not what clients keep for their next request.
+ */
 export function watchConnections(server: Server, connectionsMax: number): Connections {
   let running = 0
   const newest = new WeakMap<Socket, ServerResponse>()
-  const open = new Set<Socket>()
+  const silent = new Set<Socket>()
+  /** In the order of their last answers. */
+  const known = new Set<Socket>()
   const closing = new WeakSet<Socket>()
   server.on('connection', (socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-    if (open.size > connectionsMax) closeOldestIdle()
+    if (silent.size + known.size >= connectionsMax && !makeRoom()) {
+      socket.destroy()
+      return
+    }
+    silent.add(socket)
+    socket.once('close', () => forget(socket))
   })
   // Node takes an answer for over when its last byte was handed to the socket; here its client has taken it.
   server.closeIdleConnections = () => {
-    for (const socket of open) if (isIdle(socket)) socket.destroy()
+    for (const sockets of [silent, known]) for (const socket of sockets) if (isIdle(socket)) socket.destroy()
   }
   return {
     get running() {
       return running
     },
     admit(request, response) {
+      const { socket } = request
       running++
-      response.once('close', () => running--)
-      newest.set(request.socket, response)
+      response.once('close', () => {
+        running--
+        // Among the others it is the newest again.
+        if (known.delete(socket)) known.add(socket)
+      })
+      newest.set(socket, response)
+      if (silent.delete(socket)) known.add(socket)
     },
     newestOf: (socket) => newest.get(socket),
     refuseMore: (socket) => void closing.add(socket),
@@ -49,13 +64,22 @@ export function watchConnections(server: Server, connectionsMax: number): Connec
     return socket.writableLength === 0 && (response === undefined || response.destroyed)
   }
 
-  /** Makes room for a new connection; where all are in use the new one is the only idle one. */
-  function closeOldestIdle(): void {
-    for (const socket of open) {
-      if (!isIdle(socket)) continue
-      open.delete(socket)
-      socket.destroy()
-      return
-    }
+  /** @returns false where all connections are in use. */
+  function makeRoom(): boolean {
+    const idle = findIdle(silent) ?? findIdle(known)
+    if (!idle) return false
+    forget(idle)
+    idle.destroy()
+    return true
+  }
+
+  function findIdle(sockets: Set<Socket>): Socket | undefined {
+    for (const socket of sockets) if (isIdle(socket)) return socket
+    return undefined
+  }
+
+  function forget(socket: Socket): void {
+    silent.delete(socket)
+    known.delete(socket)
   }
 }
