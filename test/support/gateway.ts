@@ -5,7 +5,6 @@ import { stringify } from 'yaml'
 import { parseCredits } from '../../src/accounts/credit.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { tick } from '../../src/gateway/gateway.ts'
 import { createLog } from '../../src/process/log.ts'
 import { createRecents } from '../../src/process/recents.ts'
 import { startServer } from '../../src/process/server.ts'
@@ -192,7 +191,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     nowMs,
     advance(ms) {
       turnedMs += ms
-      tick(server.gateway, clockMs())
+      server.tick()
     },
     jump(ms) {
       jumpedMs += ms
