@@ -17,7 +17,7 @@ const put = (name: string, text: string) => {
   return name
 }
 
-const key = { name: 'a', key: 'canary-key' }
+const key = { name: 'a', key: 'hidden-key' }
 
 /** The configuration with one upstream that says these things. */
 function load(
@@ -106,8 +106,8 @@ const pair = authority.issue('gateway.example')
 const other = authority.issue('gateway.example')
 const tls = ({ certFile, keyFile }: Pair) => ({ cert: certFile, key: keyFile })
 put('empty', ' \n')
-put('two-lines', 'canary-one\ncanary-two\n')
-put('key', '  canary-from-file\n')
+put('two-lines', 'hidden-one\nhidden-two\n')
+put('key', '  hidden-from-file\n')
 
 const account = (more: object) => ({ accounts: [{ name: 'a', ...more }] })
 const mistakes: [name: string, upstream: Record<string, unknown>, message: RegExp, more?: object][] = [
@@ -154,7 +154,7 @@ const mistakes: [name: string, upstream: Record<string, unknown>, message: RegEx
   ['an authority that is none', { ca_file: 'key' }, /up\.ca_file must hold certificates in PEM/],
   ['a proxy of another kind', { proxy: 'socks5://p:1' }, /up\.proxy must be http:\/\/host:port or https:/],
   ['a proxy with a path', { proxy: 'http://p:1/x' }, /up\.proxy must be/],
-  ['a proxy with a bare percent', { proxy: 'http://u:canary%@p:1' }, /up\.proxy must be/],
+  ['a proxy with a bare percent', { proxy: 'http://u:hidden%@p:1' }, /up\.proxy must be/],
   [
     'a certificate that is none',
     {},
@@ -180,7 +180,7 @@ for (const [name, upstream, message, more] of mistakes) {
     const [first = '', ...others] = mistakesOf(() => load(upstream, { more: more ?? {} }))
     assert.match(first, message)
     assert.deepEqual(others, [])
-    assert.doesNotMatch(first, /canary/)
+    assert.doesNotMatch(first, /hidden/)
   })
 }
 
@@ -195,7 +195,7 @@ test('P8 a header of a model’s route is not the key header of its upstream', (
 
 test('X4 N-F3 a key comes from a file or a command, whose paths are relative to the configuration', () => {
   const [file] = load(account({ key_file: 'key' })).upstreams.get('up')!.accounts
-  assert.deepEqual([file!.key.reveal(), file!.renewal], ['canary-from-file', { file: join(folder, 'key') }])
+  assert.deepEqual([file!.key.reveal(), file!.renewal], ['hidden-from-file', { file: join(folder, 'key') }])
   const commandOf = (key_command: string[], more: object = {}) =>
     load(account({ key_command, ...more })).upstreams.get('up')!.accounts[0]!.renewal
   assert.deepEqual(commandOf(['gcloud', 'auth']), { command: ['gcloud', 'auth'], lifetimeMs: 600_000 })
@@ -265,16 +265,16 @@ test('N-F4 which upstreams are asked through the proxy of the environment', () =
 test('N-F4 what an upstream says of its proxy wins over the environment, on this machine too', () => {
   const proxyOf = (upstream: object) => load({ ...upstream }, { env: https }).upstreams.get('up')!.proxy
   assert.equal(proxyOf({ proxy: 'none' }), undefined)
-  const own = proxyOf({ base_url: 'http://127.0.0.1:9', proxy: 'http://ann:canary@q.example:1' })!
-  assert.deepEqual([own.url.reveal(), own.source], ['http://ann:canary@q.example:1', 'upstreams.up.proxy'])
+  const own = proxyOf({ base_url: 'http://127.0.0.1:9', proxy: 'http://ann:hidden@q.example:1' })!
+  assert.deepEqual([own.url.reveal(), own.source], ['http://ann:hidden@q.example:1', 'upstreams.up.proxy'])
   assert.equal(`${own.url}`, '[secret]')
 })
 
 test('N-F4 a variable that names no proxy is told by its name, once, and only where it would matter', () => {
-  const env = { HTTPS_PROXY: 'ftp://u:canary@p' }
+  const env = { HTTPS_PROXY: 'ftp://u:hidden@p' }
   const [message, ...others] = mistakesOf(() => load({}, { env, more: {} }))
   assert.match(message!, /^HTTPS_PROXY must be http:\/\/host:port/)
-  assert.doesNotMatch(message!, /canary/)
+  assert.doesNotMatch(message!, /hidden/)
   assert.deepEqual(others, [])
   assert.deepEqual(
     mistakesOf(() => load({ base_url: 'http://h' }, { env })),
