@@ -222,6 +222,7 @@ function build(file: ConfigFile, origin: Origin): Config {
       pingMs: timeouts.ping,
     },
     sealKey: file.seal_key === undefined ? undefined : new Secret(file.seal_key),
+    headers: file.headers,
     log: file.log,
     warnings,
   })

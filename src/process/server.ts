@@ -245,10 +245,17 @@ async function within(work: Promise<void>, ms: number): Promise<void> {
   clearTimeout(timer)
 }
 
+/**
+ * Connections that wait to be accepted; the system has a limit of its own (on Linux `net.core.somaxconn`, 4,096 by default).
+ * Beyond it one is dropped without a word, and its client tries again after one second, then three. One is accepted in each
+ * turn of the event loop (libuv, pull request 3696), which under a flood is what leaves turns for those who are in.
+ */
+const backlog = 4_096
+
 function listen(server: Server, address: Address): Promise<Address> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(address.port, address.host, 511, () => {
+    server.listen(address.port, address.host, backlog, () => {
       server.off('error', reject)
       resolve({ host: address.host, port: (server.address() as AddressInfo).port })
     })
