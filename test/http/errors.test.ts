@@ -251,7 +251,10 @@ async function checkError(response: Response, wire: Wire | 'none', row: Omit<Row
   assert.match(id, /^req_[0-9a-f]{12}7[0-9a-f]{19}$/)
   assert.equal(response.headers.get('content-type'), 'application/json')
   assert.equal(response.headers.get('access-control-allow-origin'), '*')
-  assert.match(response.headers.get('access-control-expose-headers')!, /^x-request-id, request-id, retry-after, x-ratelimit-limit-/)
+  assert.match(
+    response.headers.get('access-control-expose-headers')!,
+    /^x-request-id, request-id, retry-after, x-ratelimit-limit-/,
+  )
   assert.equal(response.headers.get('x-should-retry'), row.retry)
   const wait = response.headers.get('retry-after')
   if (row.status === 429)
