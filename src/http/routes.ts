@@ -11,7 +11,7 @@ import { endUnread, sendError } from './answer.ts'
 import { isDeclaredTooLarge, NoRoom, tooLarge } from './body.ts'
 import { addStanding, commonHeaders, preflightHeaders } from './headers.ts'
 import { type AddStanding, type CallLimits, HttpCall } from './http-call.ts'
-import { findRoute, pathOf, type Route, servedText, wireAt } from './paths.ts'
+import { baseUrlCure, findRoute, pathOf, type Route, servedText, wireAt } from './paths.ts'
 import { createPeerReader } from './peer.ts'
 
 export type Router = (request: IncomingMessage, response: ServerResponse, requestId: string) => void
@@ -145,6 +145,7 @@ function outcomeOf(error: GatewayError): Outcome {
 function unknownUrl(request: IncomingMessage, method: string, path: string): GatewayError {
   const isProbe = method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket'
   const status = isProbe ? wireAt(path)?.probeStatus : undefined
-  const text = `Nothing is served at this path and method: use ${servedText}.`
+  const cure = baseUrlCure(path)
+  const text = `Nothing is served at this path and method: ${cure ?? `use ${servedText}`}.`
   return new GatewayError('unknown_url', text, status === undefined ? {} : { status })
 }
