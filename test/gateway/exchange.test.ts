@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Upstream } from '../../src/config/config.ts'
-import { createOutgoing } from '../../src/gateway/exchange.ts'
+import { Outgoing } from '../../src/gateway/exchange.ts'
 import { modelOf } from '../native/models.ts'
 
 const upstream: Upstream = { name: 'sim', baseUrl: '', accounts: [], messagesHeaders: 'anthropic', headers: new Map() }
@@ -14,7 +14,7 @@ const target = (upstreamModel: string) => ({
 
 test('a target that calls the model by another name gets a body of its own; all else keeps its bytes', () => {
   const body = Buffer.from('{"x":1.0,"model":"up","n":"mod\\u0065l","model":"up" }')
-  const outgoing = createOutgoing(body, modelOf('chat'))
+  const outgoing = new Outgoing(body, modelOf('chat'))
   assert.equal(outgoing.bodyFor(target('up')), body)
   assert.equal(
     outgoing.bodyFor(target('my "deployment"')).toString(),
