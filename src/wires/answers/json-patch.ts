@@ -26,10 +26,8 @@ export class JsonPatch {
     this.bytes = bytes
     const found: Range[] = []
     this.#members = scanObject(bytes, noLimits, { inside, key: unread, found })
-    const read = splice(
-      bytes,
-      found.map(({ start, end }) => ({ start, end, text: 'null' })),
-    )
+    const unreads = found.map(({ start, end }) => ({ start, end, text: 'null' }))
+    const read = unreads.length === 0 ? bytes : splice(bytes, unreads)
     this.value = JSON.parse(read.toString('utf8')) as Record<string, unknown>
   }
 

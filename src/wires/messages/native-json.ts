@@ -26,7 +26,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   return {
     state: 'finished',
     report,
-    estimateOutput: () => estimateTexts(textsOf(body)),
+    estimateOutput: (enough) => estimateTexts(textsOf(answer, body), enough),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'msg_', mintedMessageId))
       patch.setMissing(['usage'], encodeUsage(billed), isBelieved(report, billed))
@@ -36,10 +36,11 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
 }
 
 /** All that a message says (ruling C10), a tool's input as the model wrote it. */
-function textsOf(body: Buffer): string[] {
+function textsOf(answer: Record<string, unknown>, body: Buffer): string[] {
+  const blocks = objectsOf(answer['content'])
+  if (!blocks.some((block) => 'input' in block)) return blocks.flatMap((block) => producedTexts(block, String))
   const { value, raw } = parseKeeping(body.toString('utf8'), ['input'])
-  const blocks = objectsOf(asObject(value)?.['content'])
-  return blocks.flatMap((block) => producedTexts(block, (input) => raw(input).source))
+  return objectsOf(asObject(value)?.['content']).flatMap((block) => producedTexts(block, (input) => raw(input).source))
 }
 
 /** What a block has produced: its text, or the name of a call (a hosted tool's too) and its input. */
