@@ -45,5 +45,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
 
 function textsOf(choices: readonly unknown[], reasoningField: Profile['reasoningField']): string[] {
   const named: NamedCalls = new Set()
-  return objectsOf(choices).flatMap((choice) => producedTexts(choice, reasoningField, named))
+  const texts: string[] = []
+  for (const choice of objectsOf(choices)) texts.push(...producedTexts(choice, reasoningField, named))
+  return texts
 }
