@@ -1,5 +1,6 @@
 import { asObject, parseKeeping } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
+import { mostTokensOf } from '../../inference/estimate.ts'
 import { brokenFault } from '../answers/faults.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
@@ -26,7 +27,9 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   return {
     state: 'finished',
     report,
-    estimateOutput: (enough) => estimateTexts(textsOf(answer, body), enough),
+    // Every text stands in the body as it is counted.
+    estimateOutput: (enough = 0) =>
+      mostTokensOf(body.length) <= enough ? enough : estimateTexts(textsOf(answer, body), enough),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'msg_', mintedMessageId))
       patch.setMissing(['usage'], encodeUsage(billed), isBelieved(report, billed))
