@@ -29,34 +29,28 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
   const key = identified instanceof Promise ? await identified : identified
   const { account } = key
   const entering = enter(gateway.admission, key)
-  const entered = entering instanceof Promise ? await entering : entering
-  const share = gateway.bodies.enter(account.id)
-  try {
-    const bytes = await call.readBody(share)
-    const turn = gateway.turns.take(account.id, bytes.length)
-    if (turn !== undefined) await turn
-    const body = new ClientBody(bytes)
-    const model = findModel(snapshot.config, body, record)
-    const wire = wires[call.wire]
-    const conversationKey = readConversationKey(wire, body, (name) => call.header(name))
-    checkFields(wire, body)
-    const scopedKey = conversationKey === undefined ? undefined : gateway.scopeKey(account.id, conversationKey)
-    const connect = model.wire === call.wire ? exchangeNatively : translate
-    const exchangeFor = (served: Model) =>
-      connect({ gateway, call, accountId: account.id, model: served, body, scopedKey })
-    const exchange = exchangeFor(model)
-    record.stream = exchange.stream
-    if (exchange.losses.length > 0) record.losses = exchange.losses
-    const holding = takeHold(snapshot.config, entered, model, exchange)
-    const release = holding instanceof Promise ? await holding : holding
-    const asking = { exchange, exchangeFor: isServedAlike(model) ? undefined : exchangeFor }
-    const parts = { gateway, snapshot, call, record, key, model, affinity: scopedKey, release, share: share.handOn() }
-    return new Delivery(parts, asking).run()
-  } finally {
-    // What `using` does, at a third of its cost.
-    share[Symbol.dispose]()
-    entered[Symbol.dispose]()
-  }
+  using entered = entering instanceof Promise ? await entering : entering
+  using share = gateway.bodies.enter(account.id)
+  const bytes = await call.readBody(share)
+  const turn = gateway.turns.take(account.id, bytes.length)
+  if (turn !== undefined) await turn
+  const body = new ClientBody(bytes)
+  const model = findModel(snapshot.config, body, record)
+  const wire = wires[call.wire]
+  const conversationKey = readConversationKey(wire, body, (name) => call.header(name))
+  checkFields(wire, body)
+  const scopedKey = conversationKey === undefined ? undefined : gateway.scopeKey(account.id, conversationKey)
+  const connect = model.wire === call.wire ? exchangeNatively : translate
+  const exchangeFor = (served: Model) =>
+    connect({ gateway, call, accountId: account.id, model: served, body, scopedKey })
+  const exchange = exchangeFor(model)
+  record.stream = exchange.stream
+  if (exchange.losses.length > 0) record.losses = exchange.losses
+  const holding = takeHold(snapshot.config, key, entered, model, exchange)
+  const release = holding instanceof Promise ? await holding : holding
+  const asking = { exchange, exchangeFor: isServedAlike(model) ? undefined : exchangeFor }
+  const parts = { gateway, snapshot, call, record, key, model, affinity: scopedKey, release, share: share.handOn() }
+  return new Delivery(parts, asking).run()
 }
 
 /** One exchange does for all who serve it. */

@@ -26,7 +26,6 @@ export function exchangeNatively(asked: Asked): Exchange {
 /** It lives as long as the answer, and keeps nothing of what it was asked with but the body, until that is let go. */
 class NativeExchange extends Outgoing implements Exchange {
   readonly profile: Profile
-  readonly path: string
   readonly credential: CredentialScheme
   readonly headersFor: Exchange['headersFor']
   readonly stream: boolean
@@ -41,10 +40,9 @@ class NativeExchange extends Outgoing implements Exchange {
   readonly #head: NativeHead
 
   constructor({ gateway, call, model, body }: Asked, adapted: AdaptedRequest) {
-    const { native, path, credential } = wires[model.wire]
+    const { native, credential } = wires[model.wire]
     super(adapted.body, model, native.removeSealed)
     this.profile = model.profile
-    this.path = path
     this.credential = credential
     this.headersFor = upstreamHeaders(call, model)
     this.stream = adapted.stream

@@ -18,7 +18,7 @@ const envelopeStart = `"${envelopePrefix}`
 export function translate({ gateway, call, accountId, model, body, scopedKey }: Asked): Exchange {
   const theirs = wires[call.wire]
   const client = theirs.translator
-  const { translator: source, path, credential, signsReasoning } = wires[model.wire]
+  const { translator: source, credential, signsReasoning } = wires[model.wire]
   const { sealer } = gateway
   const request = client.decodeRequest(body.text(), {
     cacheKey: scopedKey,
@@ -45,7 +45,6 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   const bytes = Buffer.from(encoded.body)
   return Object.assign(new Outgoing(bytes, model), {
     profile: model.profile,
-    path,
     credential,
     headersFor: upstreamHeaders(call, model),
     stream: request.stream,
