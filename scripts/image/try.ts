@@ -1,0 +1,3 @@
+export async function tryImage(): Promise<string[]> {
+  return []
+}
