@@ -79,8 +79,9 @@ export async function onMusl(): Promise<string[]> {
     '/bin/node -p \'process.version + " " + process.report.getReport().header.glibcVersionRuntime\'',
   ])
   expect(glibc.endsWith('undefined'), 'there is no glibc', glibc)
+  const own = { PATH: process.env['PATH'] }
   const command = `cd /data && exec /bin/node /app/node_modules/triwire/bin/triwire.mjs ${anyPorts.join(' ')}`
   return [
-    `Node ${glibc.split(' ')[0]}, musl ${musl.versions.get('musl')}: ${await tryGateway([...enter, command], { cwd: folder })}`,
+    `Node ${glibc.split(' ')[0]}, musl ${musl.versions.get('musl')}: ${await tryGateway([...enter, command], { cwd: folder, env: own })}`,
   ]
 }

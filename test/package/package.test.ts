@@ -37,6 +37,12 @@ test('X1 X8 a checkout says that any Node will do, for it brings its own; nobody
   assert.deepEqual([checkout.engines, checkout['private']], [{ node: '>=20' }, true])
 })
 
+test('X1 nothing in the lockfile asks npm’s Node for more than the checkout does: it runs in the pinned one', () => {
+  const { packages } = readJson('package-lock.json') as { packages: Record<string, { engines?: { node?: string } }> }
+  const asking = Object.entries(packages).filter(([, { engines }]) => Number(/>= ?(\d+)/.exec(engines?.node ?? '')?.[1]) > 20)
+  assert.deepEqual(Object.fromEntries(asking), {}, 'npm would warn, or refuse with engine-strict: take these engines out')
+})
+
 test('X8 a package has compiled exports, says which Node it needs and brings none', () => {
   const { dependencies, files, ...manifest } = packageManifest(checkout)
   const { version, description, keywords } = checkout
