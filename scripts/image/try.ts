@@ -126,12 +126,15 @@ async function stop(podman: Podman, id: string): Promise<string> {
   return `stopped with 0 after ${((performance.now() - started) / 1_000).toFixed(0)} s`
 }
 
-/** The file as it is, but for a free port and a limit that this machine may set. */
+/** The file as it is, but for a free port, and without limits that not every machine may set. */
 async function tryCompose(name: string, folder: string, env: NodeJS.ProcessEnv): Promise<string> {
   tryBinaries('podman-compose')
   const port = await freePort()
   const file = readFileSync(join(root, 'image/compose.yaml'), 'utf8')
-  writeFileSync(join(folder, 'compose.yaml'), file.replace(':8080:8080', `:${port}:8080`).replaceAll('65536', '4096'))
+  writeFileSync(
+    join(folder, 'compose.yaml'),
+    file.replace(':8080:8080', `:${port}:8080`).replace(/^ +ulimits:.*\n/m, ''),
+  )
   writeFileSync(join(folder, 'triwire.yaml'), 'log: { level: info }\n')
   writeFileSync(join(folder, '.env'), '')
   const options = { cwd: folder, env: { ...env, TRIWIRE_IMAGE: name } }

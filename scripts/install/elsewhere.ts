@@ -1,8 +1,18 @@
-import { chmodSync, cpSync, existsSync, globSync, mkdirSync, renameSync, symlinkSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { unpackDebian } from '../../servers/debian.ts'
 import { pack } from './packed.ts'
-import { cache, expect, must, newFolder, run, shell, tryGateway, Unobtainable, workplace } from './tools.ts'
+import { cache, expect, must, newFolder, root, run, shell, tryGateway, Unobtainable, workplace } from './tools.ts'
 
 const anyPorts = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
 
@@ -84,4 +94,18 @@ export async function onMusl(): Promise<string[]> {
   return [
     `Node ${glibc.split(' ')[0]}, musl ${musl.versions.get('musl')}: ${await tryGateway([...enter, command], { cwd: folder, env: own })}`,
   ]
+}
+
+/** The unit as systemd reads it, with the Node of this trial where the machine has none in its place. */
+export async function asService(): Promise<string[]> {
+  const unit = readFileSync(join(root, 'examples/triwire.service'), 'utf8')
+  const file = join(newFolder('unit'), 'triwire.service')
+  writeFileSync(file, existsSync('/usr/bin/node') ? unit : unit.replace('/usr/bin/node', process.execPath))
+  const right = run(['systemd-analyze', 'verify', file])
+  expect(right.status === 0 && right.text === '', 'systemd finds nothing wrong', right.text)
+  // That it looks at all.
+  writeFileSync(file, unit.replace('KillMode=mixed', 'KillMode=whatever').replace('/usr/bin/node', '/usr/bin/no-node'))
+  const wrong = run(['systemd-analyze', 'verify', file])
+  expect(wrong.status !== 0 && wrong.text.includes('no-node'), 'it finds what is wrong', wrong.text)
+  return [`${must(['systemd-analyze', '--version']).split('\n')[0]} finds nothing wrong in examples/triwire.service`]
 }

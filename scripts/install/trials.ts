@@ -1,7 +1,7 @@
 import { fromCheckout } from './checkout.ts'
 import { inContainer } from './container.ts'
 import { asDependency } from './dependency.ts'
-import { asAnotherUser, onMusl } from './elsewhere.ts'
+import { asAnotherUser, asService, onMusl } from './elsewhere.ts'
 import { byNpx, fromRegistry } from './npx.ts'
 import { globally, refused, sameTarball, withoutScripts } from './packed.ts'
 
@@ -17,5 +17,6 @@ export const trials: Readonly<Record<string, () => Promise<string[]>>> = {
   registry: fromRegistry,
   user: asAnotherUser,
   musl: onMusl,
+  unit: asService,
   image: inContainer,
 }

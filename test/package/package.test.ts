@@ -39,8 +39,14 @@ test('X1 X8 a checkout says that any Node will do, for it brings its own; nobody
 
 test('X1 nothing in the lockfile asks npm’s Node for more than the checkout does: it runs in the pinned one', () => {
   const { packages } = readJson('package-lock.json') as { packages: Record<string, { engines?: { node?: string } }> }
-  const asking = Object.entries(packages).filter(([, { engines }]) => Number(/>= ?(\d+)/.exec(engines?.node ?? '')?.[1]) > 20)
-  assert.deepEqual(Object.fromEntries(asking), {}, 'npm would warn, or refuse with engine-strict: take these engines out')
+  const asking = Object.entries(packages).filter(
+    ([, { engines }]) => Number(/>= ?(\d+)/.exec(engines?.node ?? '')?.[1]) > 20,
+  )
+  assert.deepEqual(
+    Object.fromEntries(asking),
+    {},
+    'npm would warn, or refuse with engine-strict: take these engines out',
+  )
 })
 
 test('X8 a package has compiled exports, says which Node it needs and brings none', () => {
@@ -91,6 +97,14 @@ test('X8 what a package needs is in it: the files of its launcher, and no word o
 
 test('X8 the range of a list of oldest releases', () => {
   assert.equal(engineRange(oldestNode.checkout), '^24.13.1 || >=26.0.0')
+})
+
+test('the unit of the examples is the one that docs/operating.md shows; compose waits as long for a drain', () => {
+  const read = (path: string) => readFileSync(join(root, path), 'utf8')
+  const unit = read('examples/triwire.service')
+  assert.ok(read('docs/operating.md').includes(`\n\`\`\`ini\n${unit}\`\`\`\n`))
+  const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(unit)!
+  assert.ok(read('image/compose.yaml').includes(`stop_grace_period: ${seconds}s`))
 })
 
 test('X8 a package that was packed without scripts says how to pack', () => {
