@@ -99,6 +99,7 @@ function together(): Attack {
   return {
     name: 'together',
     finding: 'all',
+    isOverload: true,
     run: async (attacker) => void (await Promise.all(parts.map((attack) => attack.run(attacker)))),
   }
 }

@@ -45,6 +45,11 @@ export type Attack = {
   finding: string
   /** Not built yet: it is run and told, and does not fail the trial. The reason. */
   expectedOpen?: string
+  /**
+   * More than a processor can do, from more accounts than pay: nobody is refused or lost, and how long it takes is told and
+   * not judged.
+   */
+  isOverload?: true
   /** Not beside others: one hand on the configuration at a time. */
   isAlone?: boolean
   /** Until the signal; leaves nothing behind. */

@@ -3,6 +3,7 @@ import type { GatewayError } from '../errors.ts'
 import { plainEnvelope } from '../wires/answers/envelope.ts'
 import type { Wire } from '../wires/wire.ts'
 import { errorHeaders } from './headers.ts'
+import { Leftovers } from './leftovers.ts'
 import { wireAt } from './paths.ts'
 
 /** The body of an error, in the envelope of its wire (spec 7.1), in the plain one where it has none. */
@@ -17,18 +18,26 @@ export function wireOfError(error: GatewayError, path: string): Wire | undefined
   return error.code === 'unknown_url' ? undefined : wireAt(path)
 }
 
-/** Answers with an error, whatever of the request is still on its way. @param closes the connection is not used again. */
+type ErrorAnswer = {
+  error: GatewayError
+  path: string
+  requestId: string
+  /** The connection is not used again. */
+  closes: boolean
+  lingerMs: number
+  /** Puts in what else the headers tell. */
+  more?: (headers: Record<string, string>) => void
+}
+
+/** Answers with an error, whatever of the request is still on its way. */
 export function sendError(
   response: ServerResponse,
-  error: GatewayError,
-  path: string,
-  requestId: string,
-  closes: boolean,
-  lingerMs: number,
+  { error, path, requestId, closes, lingerMs, more }: ErrorAnswer,
 ): void {
   const wire = wireOfError(error, path)
   const body = errorBody(error, requestId, wire)
   const headers = errorHeaders(requestId, wire, error)
+  more?.(headers)
   headers['content-length'] = String(Buffer.byteLength(body))
   if (closes || !isReadable(response.req)) headers['connection'] = 'close'
   response.writeHead(error.status, headers)
@@ -38,6 +47,8 @@ export function sendError(
 /** Of a request that is not wanted: so much is waited for to keep its connection. */
 const keptBytesMax = 1_048_576
 const lingerBytesMax = 33_554_432
+/** Of the process: what is shared is its event loop. */
+const leftovers = new Leftovers()
 
 /**
  * Ends an answer whose request nobody reads: what is still to come is thrown away, up to 32 MiB and for a while, so that
@@ -59,17 +70,22 @@ export function endUnread(response: ServerResponse, lingerMs: number, body?: str
   req.on('data', count)
   req.on('end', done)
   req.on('error', giveUp)
-  response.on('close', () => clearTimeout(timer))
-  req.resume()
+  response.on('close', stop)
+  leftovers.start(req)
 
   function count(chunk: Buffer): void {
     bytes += chunk.length
     if (bytes > lingerBytesMax) giveUp()
+    else leftovers.note(req, chunk.length)
   }
   function done(): void {
+    stop()
+    response.end()
+  }
+  function stop(): void {
     clearTimeout(timer)
     req.off('data', count)
-    response.end()
+    leftovers.stop(req)
   }
   function giveUp(): void {
     done()

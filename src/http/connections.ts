@@ -12,35 +12,76 @@ export type Connections = {
   /** No further request is taken on it: bytes that come after a fault are faults again. */
   refuseMore(socket: Socket): void
   takesMore(socket: Socket): boolean
+  /** Requests can come on it: with TLS its handshake is over. */
+  isOpen(socket: Socket): boolean
 }
 
-/** Watches a server's connections and keeps them to so many: beyond that the oldest idle one is closed (faults F-C49). */
-export function watchConnections(server: Server, connectionsMax: number): Connections {
+/**
+ * Watches a server's connections and keeps them to so many (faults F-C49): beyond that an idle one is closed. The oldest of
+ * those that never asked goes first, then the one whose last answer is the longest ago: a flood of connections takes those
+ * of the flood, and not what clients keep for their next request. With TLS a connection counts from its first byte on.
+ */
+export function watchConnections(server: Server, connectionsMax: number, isSecured: boolean): Connections {
   let running = 0
   const newest = new WeakMap<Socket, ServerResponse>()
-  const open = new Set<Socket>()
+  const silent = new Set<Socket>()
+  /** In the order of their last answers. */
+  const known = new Set<Socket>()
   const closing = new WeakSet<Socket>()
-  server.on('connection', (socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-    if (open.size > connectionsMax) closeOldestIdle()
+  /** Of a listener with TLS: those that are in their handshake, by their other ends; and those that are through it. */
+  const greeting = new Map<string, Socket>()
+  const secured = new WeakSet<Socket>()
+  server.on('connection', (socket: Socket) => {
+    if (silent.size + known.size >= connectionsMax && !makeRoom()) {
+      socket.destroy()
+      return
+    }
+    silent.add(socket)
+    if (!isSecured) {
+      socket.once('close', () => forget(socket))
+      return
+    }
+    const end = endOf(socket)
+    greeting.set(end, socket)
+    socket.once('close', () => {
+      forget(socket)
+      if (greeting.get(end) === socket) greeting.delete(end)
+    })
+  })
+  // Requests know the secured socket, and not the one that it is in: from here on that one stands for both.
+  server.on('secureConnection', (socket: Socket) => {
+    const end = endOf(socket)
+    const raw = greeting.get(end)
+    greeting.delete(end)
+    if (raw) silent.delete(raw)
+    if (socket.destroyed) return
+    secured.add(socket)
+    silent.add(socket)
+    socket.once('close', () => forget(socket))
   })
   // Node takes an answer for over when its last byte was handed to the socket; here its client has taken it.
   server.closeIdleConnections = () => {
-    for (const socket of open) if (isIdle(socket)) socket.destroy()
+    for (const sockets of [silent, known]) for (const socket of sockets) if (isIdle(socket)) socket.destroy()
   }
   return {
     get running() {
       return running
     },
     admit(request, response) {
+      const { socket } = request
       running++
-      response.once('close', () => running--)
-      newest.set(request.socket, response)
+      response.once('close', () => {
+        running--
+        // Among the others it is the newest again.
+        if (known.delete(socket)) known.add(socket)
+      })
+      newest.set(socket, response)
+      if (silent.delete(socket)) known.add(socket)
     },
     newestOf: (socket) => newest.get(socket),
     refuseMore: (socket) => void closing.add(socket),
     takesMore: (socket) => !closing.has(socket),
+    isOpen: (socket) => !isSecured || secured.has(socket),
   }
 
   /** Nothing of an answer is under way; a request may be on its way in. */
@@ -49,13 +90,26 @@ export function watchConnections(server: Server, connectionsMax: number): Connec
     return socket.writableLength === 0 && (response === undefined || response.destroyed)
   }
 
-  /** Makes room for a new connection; where all are in use the new one is the only idle one. */
-  function closeOldestIdle(): void {
-    for (const socket of open) {
-      if (!isIdle(socket)) continue
-      open.delete(socket)
-      socket.destroy()
-      return
-    }
+  /** @returns false where all connections are in use. */
+  function makeRoom(): boolean {
+    const idle = findIdle(silent) ?? findIdle(known)
+    if (!idle) return false
+    forget(idle)
+    idle.destroy()
+    return true
   }
+
+  function findIdle(sockets: Set<Socket>): Socket | undefined {
+    for (const socket of sockets) if (isIdle(socket)) return socket
+    return undefined
+  }
+
+  function forget(socket: Socket): void {
+    silent.delete(socket)
+    known.delete(socket)
+  }
+}
+
+function endOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
 }

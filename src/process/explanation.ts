@@ -1,7 +1,7 @@
 import { formatCredits, formatPrices } from '../accounts/credit.ts'
 import type { FoundDebit } from '../accounts/entries.ts'
 import type { Prices } from '../catalog/model.ts'
-import type { Try } from '../gateway/record.ts'
+import type { StopReason, Try } from '../gateway/record.ts'
 import type { Usage } from '../inference/usage.ts'
 import { loggable } from './loggable.ts'
 import type { Recent } from './recents.ts'
@@ -18,6 +18,8 @@ export type Explanation = {
   wire: { client: string | null; model: string | null }
   /** In their order; null where only the ledger knows of the request. */
   attempts: ExplainedAttempt[] | null
+  /** Why the last failure was not followed by another attempt; null where none failed, or nobody knows. */
+  stopped: StopReason | null
   /** By the names of the fields, 50 at most; null as `attempts`. */
   losses: { field: string; what: string; why: string }[] | null
   usage: ExplainedUsage | null
@@ -83,6 +85,7 @@ export function explainRecord(record: Recent, clockMs: number, debit?: FoundDebi
     model: record.model ?? null,
     wire: { client: record.wire ?? null, model: record.modelWire ?? null },
     attempts: (record.tries ?? []).map((one) => explainTry(one, clockMs)),
+    stopped: record.stopped ?? null,
     losses: (record.losses ?? []).slice(0, 50).map(({ field, what, why }) => ({ field: loggable(field), what, why })),
     usage: usage ? explainUsage(usage) : null,
     price: prices && priceVersion !== undefined ? explainPrice(prices, priceVersion) : null,
@@ -109,6 +112,7 @@ export function explainDebit({ entry, prices, isReturned }: FoundDebit): Explana
     model: bill.model,
     wire: { client: bill.clientWire ?? null, model: bill.modelWire ?? null },
     attempts: null,
+    stopped: null,
     losses: null,
     usage: explainUsage(bill.usage),
     price: prices ? explainPrice(prices, bill.priceVersion) : null,

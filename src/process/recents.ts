@@ -16,6 +16,7 @@ export type Recent = Pick<
   | 'model'
   | 'modelWire'
   | 'tries'
+  | 'stopped'
   | 'losses'
   | 'usage'
   | 'usageSource'
@@ -114,6 +115,7 @@ function keep(record: CallRecord): Recent {
     model: record.model,
     modelWire: record.modelWire,
     tries: record.tries,
+    stopped: record.stopped,
     losses: record.losses && cutLosses(record.losses),
     usage: record.usage,
     usageSource: record.usageSource,

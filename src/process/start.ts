@@ -48,7 +48,7 @@ export type StartedGateway = {
 
 /**
  * Starts a gateway in this process: the whole one, with listeners, ledger and a thread for it. It takes no signals, and
- * of the environment only what `${NAME}` in the configuration asks for.
+ * of the environment only what `${NAME}` in the configuration asks for, and a proxy that it names.
  * @throws ConfigError, StoreError, and what listening throws; then nothing is left running.
  */
 export async function startGateway(options: GatewayOptions): Promise<StartedGateway> {
@@ -82,7 +82,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
     throw error
   }
   return {
-    url: `http://${show(server.address)}`,
+    url: `${config.tls ? 'https' : 'http'}://${show(server.address)}`,
     adminUrl: `http://${show(server.adminAddress)}`,
     demoKey: demo?.key,
     createAccount: (name, credit) => createAccount(config.store, name, credit),

@@ -292,6 +292,32 @@ test('F-C49 at the limit of connections the oldest idle one makes room; those in
   await native.close()
 })
 
+test('F-C49 those that never asked make room before connections that were answered, and of these the longest idle one', async () => {
+  const small = await startTestGateway({ config: { limits: { connections_max: 3 } } })
+  const list = 'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n'
+  const [first, second] = [await openRaw(small.url), await openRaw(small.url)]
+  for (const { client, answers } of [
+    { client: first, answers: 1 },
+    { client: second, answers: 1 },
+    { client: first, answers: 2 },
+  ]) {
+    client.write(list)
+    await client.read({ answers })
+  }
+  const flood = [await openRaw(small.url), await openRaw(small.url), await openRaw(small.url)]
+  for (const { read } of flood.slice(0, 2)) assert.equal((await read()).isClosed, true)
+  for (const { write, read } of flood.slice(2)) {
+    write(list)
+    assert.deepEqual(told(await read({ answers: 1 })), [200])
+  }
+  const last = await openRaw(small.url)
+  assert.equal((await second.read()).isClosed, true)
+  first.write(list)
+  assert.deepEqual(told(await first.read({ answers: 3 })), [200, 200, 200])
+  for (const { socket } of [first, last, ...flood]) socket.destroy()
+  await small.close()
+})
+
 test('F-C9 a JSON answer that its client does not take is not kept for ever', async () => {
   const models = [testModel('large', 'chat', { upstream_model: 'script:large' })]
   const other = await startTestGateway({ models, config: { timeouts: { write_stall: 200 } } })

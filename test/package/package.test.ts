@@ -49,7 +49,7 @@ test('X1 nothing in the lockfile asks npm’s Node for more than the checkout do
   )
 })
 
-test('X8 a package has compiled exports, says which Node it needs and brings none', () => {
+test('N-F1 N-F2 X8 a package has compiled exports, says which Node it needs and brings none', () => {
   const { dependencies, files, ...manifest } = packageManifest(checkout)
   const { version, description, keywords } = checkout
   assert.deepEqual(manifest, {
@@ -107,7 +107,7 @@ test('the unit of the examples is the one that docs/operating.md shows; compose 
   assert.ok(read('image/compose.yaml').includes(`stop_grace_period: ${seconds}s`))
 })
 
-test('X8 a package that was packed without scripts says how to pack', () => {
+test('N-F1 X8 a package that was packed without scripts says how to pack', () => {
   const place = join(testFolder('packed'), 'node_modules/triwire')
   cpSync(join(root, 'bin'), join(place, 'bin'), { recursive: true })
   mkdirSync(join(place, 'src'))

@@ -7,6 +7,7 @@ import { createPoolMemory, type PoolMemory } from '../../src/upstream/pool-memor
 import type { Target } from '../../src/upstream/target.ts'
 import type { Verdict } from '../../src/upstream/verdict.ts'
 import { modelOf, routeOf } from '../native/models.ts'
+import { upstreamAt } from '../support/upstream.ts'
 
 const full: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'now' }
 const barred: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
@@ -23,15 +24,14 @@ function start(layout: Layout, memory?: PoolMemory) {
   const upstreams = new Map<string, Upstream>()
   const routes: Route[] = []
   for (const [name, { accounts, off = [], keys = '', ...route }] of Object.entries(layout)) {
-    upstreams.set(name, {
+    const more = {
       name,
-      baseUrl: `http://${name}`,
       accounts: accounts.map((account) => {
         return { name: account, key: new Secret(`key-${account}${keys}`), isEnabled: !off.includes(account) }
       }),
-      messagesHeaders: 'anthropic',
       headers: new Map([['x-of', name]]),
-    })
+    }
+    upstreams.set(name, upstreamAt(`http://${name}`, more))
     routes.push(routeOf(base, { upstream: name, ...route }))
   }
   const model = { ...base, routes: routes.sort((a, b) => a.priority - b.priority) }
@@ -219,6 +219,26 @@ test('U13 an account that is off or cooling beforehand was the home of what is n
   assert.deepEqual([choice.why, choice.isHome], ['diverted', false])
   off.pool.enter(choice, { affinity: 'talk' }, false).succeeded(false)
   assert.equal(ask(off.pool, off.model, { affinity: 'talk' })!.isHome, true, 'it is at home there from now on')
+})
+
+test('U1 a backup that is well takes all whom the first upstream fails; one that fails them too is soon left alone', () => {
+  const layout = { up: { accounts: ['a', 'b'] }, backup: { accounts: ['c', 'd'], priority: 2 } }
+  const granted = (isBackupWell: boolean) => {
+    const { pool, model } = start(layout)
+    let retries = 0
+    for (let i = 0; i < 100; i++) {
+      const tried = [ask(pool, model)!.target]
+      const choice = ask(pool, model, { tried, isLast: true })!
+      assert.match(nameOf(choice)!, /^backup/)
+      if (!pool.mayRetry(choice.target)) continue
+      retries++
+      const stay = pool.enter(choice, search(), true)
+      if (isBackupWell) stay.succeeded(false)
+      else stay.left()
+    }
+    return retries
+  }
+  assert.deepEqual([granted(true), granted(false)], [100, 10])
 })
 
 test('U14 health, budgets and conversations survive a reload, but for an account with another key', () => {
