@@ -115,7 +115,7 @@ async function run(options: ConfigOptions): Promise<void> {
       if (next.isBuiltIn && simulator) next = withSimulator(next, simulator.url)
       server?.reload(next)
       config = next
-      log.event('info', 'config_reloaded', { models: next.catalog.models.size, ...together })
+      log.event('info', 'config_reloaded', { models: next.catalog.entries.length, ...together })
       warn(next)
     } catch (error) {
       // What is in force stays in force.

@@ -14,11 +14,13 @@ export type Recent = Pick<
   | 'keyPrefix'
   | 'wire'
   | 'model'
+  | 'alias'
   | 'modelWire'
   | 'tries'
   | 'losses'
   | 'usage'
   | 'usageSource'
+  | 'calls'
   | 'costNanos'
   | 'prices'
   | 'priceVersion'
@@ -112,11 +114,13 @@ function keep(record: CallRecord): Recent {
     keyPrefix: record.keyPrefix,
     wire: record.wire,
     model: record.model,
+    alias: record.alias,
     modelWire: record.modelWire,
     tries: record.tries,
     losses: record.losses && cutLosses(record.losses),
     usage: record.usage,
     usageSource: record.usageSource,
+    calls: record.calls,
     costNanos: record.costNanos,
     prices: record.prices,
     priceVersion: record.priceVersion,

@@ -153,7 +153,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   function reload(next: Config): void {
     const { limits } = snapshots.current.config
     snapshots.replace(openSnapshot(next, memory))
-    snapshots.current.pool.adopt(next.catalog.models.values())
+    snapshots.current.pool.adopt(next.catalog.entries)
     // Another limit starts new windows; the same limit goes on counting.
     if (next.limits.requestsPerMinute !== limits.requestsPerMinute) windows = openWindows(next)
     if (next.limits.failedAuthPerMinute !== limits.failedAuthPerMinute) gateway.throttle = openThrottle(next)

@@ -8,10 +8,8 @@ const charactersMin = 6
  * upstream, and what it calls its models, where no client may name them so.
  */
 export function hostingWords({ catalog }: Pick<Config, 'catalog'>, upstream: Upstream): readonly string[] {
-  const { models } = catalog
-  const routes = [...models.values()]
-    .flatMap((model) => model.routes)
-    .filter((route) => route.upstream === upstream.name)
+  const { models, entries } = catalog
+  const routes = entries.flatMap((model) => model.routes).filter((route) => route.upstream === upstream.name)
   const names = routes.map(({ serving }) => serving.upstreamModel).filter((name) => !models.has(name))
   const keys = upstream.accounts.map(({ key }) => key.reveal())
   const headers = [upstream, ...routes].flatMap((one) => [...one.headers.values()])

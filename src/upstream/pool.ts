@@ -128,7 +128,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
     },
   }
 
-  function conversationOf({ id }: Model, { affinity }: Pick<Search, 'affinity'>): string | undefined {
+  function conversationOf({ entryId: id }: Model, { affinity }: Pick<Search, 'affinity'>): string | undefined {
     return affinity === undefined ? undefined : `${id} ${affinity}`
   }
 

@@ -239,7 +239,13 @@ const goodAccounts = 'accounts: [{ name: a, key: k }]'
 const refusals: [string, string, string, number, RegExp][] = [
   ['an unknown key', 'log: {}\nlisen: x', 'lisen', 2, /is not a known key; known here: listen, /],
   ['an unknown key of a map', 'log:\n  levle: info', 'log.levle', 2, /known here: level, format/],
-  ['an unknown key of a model', catalog(`${model}, ${prices}, x: 1`), 'catalog.models[0].x', 5, /known here: id, wire/],
+  [
+    'an unknown key of a model',
+    catalog(`${model}, ${prices}, x: 1`),
+    'catalog.models[0].x',
+    5,
+    /known here: id, also, wire/,
+  ],
   [
     'an unknown profile field',
     catalog(`${model}, ${prices}, profile: { dorps: [] }`),

@@ -38,7 +38,7 @@ test('C15 verify does not pass a digest of a form it does not know', (t) => {
   const store = openStore(path)
   t.after(() => store.close())
   const { id } = store.createAccount('one', 5n)
-  forge(path, (db) => db.exec("UPDATE entries SET digest = '2' || substr(digest, 2)"))
+  forge(path, (db) => db.exec("UPDATE entries SET digest = '3' || substr(digest, 2)"))
   assert.deepEqual(store.verify(verifyOptions), [
     `account ${id}, entry 1: has a digest of a form that is not known here`,
   ])
