@@ -2,16 +2,21 @@ import type { ApiKey } from './account.ts'
 import type { Balances } from './balances.ts'
 import { type Eventual, whenThere } from './eventual.ts'
 import { type Balance, hold, isAdmitted } from './holds.ts'
-import type { Place, Windows } from './limits.ts'
+import type { Place, WindowFigures, Windows } from './limits.ts'
 
 /** Why a request may not run now. What its client is told is the gateway's business. */
 export type Refused = { ok: false } & (
   | {
       why:
         | 'unwritable' // the store cannot take debits (ruling C5)
+        | 'busy' // the process turns new work away to keep what runs alive
+    }
+  | {
+      why:
         | 'no_credit' // nothing is left
         | 'all_held' // what is left is held by requests that run: another try makes sense
-        | 'busy' // the process turns new work away to keep what runs alive
+      /** What is settled, and not what is held of it. */
+      balanceNanos: bigint
     }
   | { why: 'rate' /** Whole seconds until its window ends. */; retryAfterSeconds: number }
 )
@@ -46,6 +51,15 @@ export type Entered = Disposable & {
 export interface Admission {
   /** To be called once for a request whose key is valid and whose account is active. */
   enter(key: ApiKey): Eventual<Entered | Refused>
+  /** How an account stands now (ruling R13); undefined where the store cannot give the figure at once. */
+  look(accountId: string): Standing | undefined
+}
+
+/** What an account has left. */
+export type Standing = {
+  /** Settled; what runs is not deducted. */
+  balanceNanos: bigint
+  window: WindowFigures | undefined
 }
 
 export type AdmissionOptions = {
@@ -58,13 +72,17 @@ export type AdmissionOptions = {
 
 /** Balances and holds in the memory of the one process that serves. The checks run in the order they stand here (ruling R1). */
 export function createAdmission({ balances, windows, isWritable, isShedding }: AdmissionOptions): Admission {
-  return { enter }
+  return { enter, look }
+
+  function look(accountId: string): Standing | undefined {
+    const balance = balances.get(accountId)
+    return balance && { balanceNanos: balance.balanceNanos, window: windows().look(accountId) }
+  }
 
   function enter({ account }: ApiKey): Eventual<Entered | Refused> {
     if (!isWritable()) return { ok: false, why: 'unwritable' }
     const balance = balances.get(account.id)
-    if (!balance || balance.balanceNanos <= 0n) return { ok: false, why: 'no_credit' }
-    if (!isAdmitted(balance)) return { ok: false, why: 'all_held' }
+    if (!balance || !isAdmitted(balance)) return withoutCredit(balance)
     if (isShedding()) return { ok: false, why: 'busy' }
     return whenThere(windows().take(account.id), (place) => {
       return place.ok
@@ -72,6 +90,10 @@ export function createAdmission({ balances, windows, isWritable, isShedding }: A
         : { ok: false, why: 'rate', retryAfterSeconds: place.retryAfterSeconds }
     })
   }
+}
+
+function withoutCredit({ balanceNanos }: Pick<Balance, 'balanceNanos'> = { balanceNanos: 0n }): Refused {
+  return { ok: false, why: balanceNanos > 0n ? 'all_held' : 'no_credit', balanceNanos }
 }
 
 class Entry implements Entered {
@@ -94,7 +116,7 @@ class Entry implements Entered {
     if (!this.#isWritable()) return { ok: false, why: 'unwritable' }
     if (isAdmitted(this.#balance)) return { ok: true, release: hold(this.#balance, holdNanos) }
     this.#place.giveBack()
-    return { ok: false, why: this.#balance.balanceNanos > 0n ? 'all_held' : 'no_credit' }
+    return withoutCredit(this.#balance)
   }
 
   /** Its place was taken when it entered. */

@@ -5,6 +5,16 @@ export type Place = { ok: true; giveBack(): void } | { ok: false; retryAfterSeco
 /** Counts per key in fixed windows: a window opens at the key's first request and all is forgotten at its end (spec 8). */
 export interface Windows {
   take(key: string): Eventual<Place>
+  /** Undefined where it cannot be had at once. */
+  look(key: string): WindowFigures | undefined
+}
+
+/** Of one key's window, as it is now; one that is not open has all its places. */
+export type WindowFigures = {
+  limit: number
+  left: number
+  /** Whole seconds until it ends; 0 where none is open. */
+  resetSeconds: number
 }
 
 export type WindowOptions = {
@@ -21,6 +31,7 @@ type Window = { endsMs: number; taken: number }
 /** In the memory of the one process that serves: answers at once. */
 export type LocalWindows = {
   take(key: string): Place
+  look(key: string): WindowFigures
   /** Whether `take` would refuse; takes nothing. */
   isFull(key: string): boolean
 }
@@ -28,7 +39,7 @@ export type LocalWindows = {
 export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions): LocalWindows {
   // In the order of opening, which is also the order of ending.
   const windows = new Map<string, Window>()
-  return { take, isFull: (key) => (findOpen(key, clockMs())?.taken ?? 0) >= limit }
+  return { take, look, isFull: (key) => (findOpen(key, clockMs())?.taken ?? 0) >= limit }
 
   function take(key: string): Place {
     const nowMs = clockMs()
@@ -45,6 +56,14 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
         isTaken = false
       },
     }
+  }
+
+  function look(key: string): WindowFigures {
+    const nowMs = clockMs()
+    const window = findOpen(key, nowMs)
+    if (!window) return { limit, left: limit, resetSeconds: 0 }
+    const resetSeconds = Math.ceil((window.endsMs - nowMs) / 1000)
+    return { limit, left: Math.max(0, limit - window.taken), resetSeconds }
   }
 
   function findOpen(key: string, nowMs: number): Window | undefined {

@@ -44,7 +44,8 @@ const fromLedger =
   'not known: this is from the ledger, which has neither attempts nor losses (who answered: triwire ledger show)'
 
 function describe(explanation: Explanation): string {
-  const { request_id, account, key, model, alias, wire, attempts, losses, usage, price, settlement } = explanation
+  const { request_id, account, key, model, alias, wire, attempts, stopped, losses, usage, price, settlement } =
+    explanation
   const wires = [wire.client && `asked in ${wire.client}`, wire.model && `answered in ${wire.model}`]
   const head = {
     request: request_id,
@@ -55,12 +56,25 @@ function describe(explanation: Explanation): string {
   }
   return [
     formatFields(head),
-    section('attempts', attempts && formatRows(attempts.map((attempt, at) => ({ '#': at + 1, ...attempt })))),
+    section('attempts', attempts && describeAttempts(attempts, stopped)),
     section('losses', losses && formatRows(losses)),
     section('usage', usage ? formatFields(usage) : 'none'),
     section('price, credits per million tokens', price ? formatFields(price) : 'none'),
     section('settlement', formatFields(told(settlement))),
   ].join('\n\n')
+}
+
+const stops: Record<NonNullable<Explanation['stopped']>, string> = {
+  seen: 'the client had seen a part of the answer',
+  final: 'nobody else would do better with this request',
+  attempts: 'three are the most',
+  budget: 'who would be next has no retries left in this minute (triwire upstreams)',
+  nobody: 'nobody else is on, not left alone and not tried (triwire upstreams)',
+}
+
+function describeAttempts(attempts: NonNullable<Explanation['attempts']>, stopped: Explanation['stopped']): string {
+  const rows = formatRows(attempts.map((attempt, at) => ({ '#': at + 1, ...attempt })))
+  return stopped ? `${rows}\nno further one: ${stops[stopped]}` : rows
 }
 
 function section(name: string, text: string | null): string {

@@ -74,6 +74,8 @@ export type Config = {
   }
   /** Sealed signatures (ruling T7): 32 bytes as base64; undefined: made once in the data folder. */
   sealKey: Secret | undefined
+  /** Which headers an answer has beyond the specification (ruling R13). */
+  headers: { balance: boolean }
   log: { level: 'info' | 'error'; format: 'auto' | 'json' | 'pretty' }
   /** What is allowed and hardly meant. */
   warnings: readonly Problem[]

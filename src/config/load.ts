@@ -175,6 +175,7 @@ function build(file: ConfigFile, { file: path, folder, warnings }: Origin): Conf
       pingMs: timeouts.ping,
     },
     sealKey: file.seal_key === undefined ? undefined : new Secret(file.seal_key),
+    headers: file.headers,
     log: file.log,
     warnings,
   })

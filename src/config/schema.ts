@@ -379,6 +379,12 @@ export const configSchema = z.strictObject({
     .regex(/^[A-Za-z0-9+/]{43}=?$/, { error: 'must be 32 bytes in base64; `openssl rand -base64 32` makes one' })
     .optional()
     .describe('Encrypts signatures that travel through clients. Default: made once beside the store.'),
+  headers: z
+    .strictObject({
+      balance: flag.prefault(true).describe('Answers tell what the account has left, in `x-triwire-balance`.'),
+    })
+    .prefault({})
+    .describe('Headers of answers beyond the specification.'),
   log: log.prefault({}).describe('The log on stderr.'),
 })
 

@@ -1,5 +1,6 @@
 import type { ApiKey } from '../accounts/account.ts'
 import type { Admission, Entered, Refused } from '../accounts/admission.ts'
+import { formatCredits } from '../accounts/credit.ts'
 import { type Eventual, whenThere } from '../accounts/eventual.ts'
 import { dearestCallNanos, type Model, priceNanos } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
@@ -10,12 +11,18 @@ import { type Exchange, mayCallTools } from './exchange.ts'
 export function enter(admission: Admission, key: ApiKey): Eventual<Entered> {
   return whenThere(admission.enter(key), (answer) => {
     if (answer.ok) return answer
-    throw explain(answer)
+    throw explain(answer, key)
   })
 }
 
 /** Holds what the answer will probably cost (ruling C2). @returns the release. @throws GatewayError 402, 429, 500. */
-export function takeHold(config: Config, entered: Entered, model: Model, exchange: Exchange): Eventual<() => void> {
+export function takeHold(
+  config: Config,
+  key: ApiKey,
+  entered: Entered,
+  model: Model,
+  exchange: Exchange,
+): Eventual<() => void> {
   const { holdOutputTokens } = config.billing
   const usage = {
     inputTokens: exchange.inputTokensEstimate,
@@ -32,20 +39,24 @@ export function takeHold(config: Config, entered: Entered, model: Model, exchang
   const callNanos = prices.calls && mayCallTools(exchange) ? dearestCallNanos(prices) : 0n
   return whenThere(entered.admit(priceNanos(prices, usage) + callNanos), (answer) => {
     if (answer.ok) return answer.release
-    throw explain(answer)
+    throw explain(answer, key)
   })
 }
 
-/** What an admission refuses, in our words. */
-function explain(refused: Refused): GatewayError {
+/** What an admission refuses, in our words; of credit whose it is and what is left, never what is held (ruling R13). */
+function explain(refused: Refused, { account }: ApiKey): GatewayError {
   switch (refused.why) {
     case 'unwritable':
       return new GatewayError('internal_error', failureTexts.noLedger)
     // With credit left that running requests hold, trying again is worth it; without, it is not.
     case 'no_credit':
-      return new GatewayError('insufficient_credits', texts.noCredit, { shouldRetry: false })
+      return new GatewayError('insufficient_credits', texts.noCredit(account.name, refused.balanceNanos), {
+        shouldRetry: false,
+      })
     case 'all_held':
-      return new GatewayError('insufficient_credits', texts.allHeld, { shouldRetry: true })
+      return new GatewayError('insufficient_credits', texts.inUse(account.name, refused.balanceNanos), {
+        shouldRetry: true,
+      })
     case 'busy':
       return new GatewayError('rate_limit_exceeded', failureTexts.serviceFull)
     case 'rate':
@@ -56,7 +67,8 @@ function explain(refused: Refused): GatewayError {
 }
 
 const texts = {
-  noCredit: 'The account has no credit left: add credit and try again.',
-  allHeld:
-    'All credit of the account is held by requests that are running: wait for them and try again, or add credit.',
+  noCredit: (account: string, balanceNanos: bigint) =>
+    `Account "${account}" has ${formatCredits(balanceNanos)} credits left: add credit and try again.`,
+  inUse: (account: string, balanceNanos: bigint) =>
+    `Account "${account}" has ${formatCredits(balanceNanos)} credits left, which its running requests may need: wait for them and try again, or add credit.`,
 }

@@ -242,8 +242,12 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #takeFailure(failure: Failure): void {
     const verdict = this.#failover.failed(failure)
     this.#endTry(verdict.alarm ?? failure.cause)
-    if (this.#state !== 'held' || this.#reading) this.#fail(failure, verdict)
-    else if (!this.#tryAgain(failure, verdict)) this.#refuse(this.#failover.told)
+    const isSeen = this.#state !== 'held' || this.#reading !== undefined
+    if (!isSeen && this.#tryAgain(failure, verdict)) return
+    const stopped = verdict.elsewhere === 'any' ? 'attempts' : (this.#failover.stopped ?? 'final')
+    this.#record.stopped = isSeen ? 'seen' : stopped
+    if (isSeen) this.#fail(failure, verdict)
+    else this.#refuse(this.#failover.told)
   }
 
   #tryAgain({ fault }: Failure, { elsewhere }: Verdict): boolean {

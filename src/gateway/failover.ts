@@ -2,6 +2,7 @@ import type { Model } from '../catalog/model.ts'
 import type { Choice, Pool, Search, Stay } from '../upstream/pool.ts'
 import type { Target } from '../upstream/target.ts'
 import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
+import type { StopReason } from './record.ts'
 
 /** How often one request may be sent (ruling U1). */
 const attemptsMax = 3
@@ -25,6 +26,7 @@ export class Failover {
   #isRetry = false
   #passedOver = 0
   #stay: Stay | undefined
+  #stopped: StopReason | undefined
   #worst: Failed | undefined
   /** As it was before the last failure. */
   #worstBefore: Failed | undefined
@@ -48,13 +50,24 @@ export class Failover {
 
   /** Where the next attempt goes, once it is entered; undefined where nobody is left to ask, or may be asked. */
   next(): Choice | undefined {
-    if (this.#attempts >= attemptsMax) return undefined
+    if (this.#attempts >= attemptsMax) return this.#stop('attempts')
     this.#search.isLast = this.#attempts === attemptsMax - 1
     const choice = this.#pool.choose(this.#model, this.#search)
-    if (choice === undefined || (this.#attempts > 0 && !this.#pool.mayRetry(choice.target))) return undefined
+    if (choice === undefined) return this.#stop('nobody')
+    if (this.#attempts > 0 && !this.#pool.mayRetry(choice.target)) return this.#stop('budget')
     this.#choice = choice
     this.#isRetry = this.#attempts > 0
     return choice
+  }
+
+  /** Why the last `next` had nobody. */
+  get stopped(): StopReason | undefined {
+    return this.#stopped
+  }
+
+  #stop(reason: StopReason): undefined {
+    this.#stopped = reason
+    return undefined
   }
 
   /** The attempt begins. */

@@ -20,6 +20,13 @@ export type Try = {
 }
 
 /**
+ * Why the last failure was not followed by another attempt (ruling U1): the client had `seen` a part of the answer; it is
+ * `final`, nobody else would do better, or the request was let go when its answer began; three `attempts` were made; the
+ * `budget` of retries of who would be next is used up; `nobody` is left who is on, not left alone and not tried.
+ */
+export type StopReason = 'seen' | 'final' | 'attempts' | 'budget' | 'nobody'
+
+/**
  * How far a debit is (docs/ledger.md): on its way, in the ledger, in the spool, or refused to its client. Undefined where
  * there is none.
  */
@@ -55,6 +62,8 @@ export type CallRecord = {
   why?: ChoiceReason
   /** All of them, in their order; what was tried last stands in the fields above too. */
   tries?: Try[]
+  /** Of a request whose last attempt failed. */
+  stopped?: StopReason
   status?: number
   /** Of the error the client was told, or of a fault in a started stream. */
   code?: string

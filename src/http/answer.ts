@@ -18,18 +18,26 @@ export function wireOfError(error: GatewayError, path: string): Wire | undefined
   return error.code === 'unknown_url' ? undefined : wireAt(path)
 }
 
-/** Answers with an error, whatever of the request is still on its way. @param closes the connection is not used again. */
+type ErrorAnswer = {
+  error: GatewayError
+  path: string
+  requestId: string
+  /** The connection is not used again. */
+  closes: boolean
+  lingerMs: number
+  /** Puts in what else the headers tell. */
+  more?: (headers: Record<string, string>) => void
+}
+
+/** Answers with an error, whatever of the request is still on its way. */
 export function sendError(
   response: ServerResponse,
-  error: GatewayError,
-  path: string,
-  requestId: string,
-  closes: boolean,
-  lingerMs: number,
+  { error, path, requestId, closes, lingerMs, more }: ErrorAnswer,
 ): void {
   const wire = wireOfError(error, path)
   const body = errorBody(error, requestId, wire)
   const headers = errorHeaders(requestId, wire, error)
+  more?.(headers)
   headers['content-length'] = String(Buffer.byteLength(body))
   if (closes || !isReadable(response.req)) headers['connection'] = 'close'
   response.writeHead(error.status, headers)

@@ -1,12 +1,39 @@
+import type { Standing } from '../accounts/admission.ts'
+import { formatCredits } from '../accounts/credit.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Wire } from '../wires/wire.ts'
+
+/** What a page in a browser may read besides the body (rulings R8, R13). */
+const exposed = [
+  'x-request-id',
+  'request-id',
+  'retry-after',
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-reset-requests',
+  'x-triwire-balance',
+].join(', ')
+
+/** How the account stands when the head is sent (ruling R13). No cost and no price: they are in no header (spec 1.8). */
+export function addStanding(
+  headers: Record<string, string>,
+  { balanceNanos, window }: Standing,
+  tellsBalance: boolean,
+): void {
+  if (window) {
+    headers['x-ratelimit-limit-requests'] = `${window.limit}`
+    headers['x-ratelimit-remaining-requests'] = `${window.left}`
+    headers['x-ratelimit-reset-requests'] = `${window.resetSeconds}`
+  }
+  if (tellsBalance) headers['x-triwire-balance'] = formatCredits(balanceNanos)
+}
 
 /** On every answer (rulings R5, R8). @param wire whose endpoint it is, if any's */
 export function commonHeaders(requestId: string, wire: Wire | undefined): Record<string, string> {
   const headers: Record<string, string> = {
     'x-request-id': requestId,
     'access-control-allow-origin': '*',
-    'access-control-expose-headers': 'x-request-id, request-id, retry-after',
+    'access-control-expose-headers': exposed,
   }
   if (wire?.requestIdHeader) headers[wire.requestIdHeader] = requestId
   return headers

@@ -12,13 +12,17 @@ export type CallLimits = BodyLimits & { writeStallMs: number; lingerMs: number }
 /** Up to here copying a body behind its head is cheaper than writing two pieces. */
 const onePieceBytesMax = 16_384
 
+/** Into the headers of an answer to a request whose account is known. */
+export type AddStanding = (headers: Record<string, string>, record: CallRecord) => void
+
 export type HttpCallParts = {
   request: IncomingMessage
   response: ServerResponse
   wire: WireName
   record: CallRecord
   limits: CallLimits
-  /** Unix milliseconds. */
+  /** Puts in what every answer to this account's requests tells of it (ruling R13). */
+  addStanding: AddStanding
   /** Since the request began, in ms, measured. */
   sinceMs: () => number
 }
@@ -37,13 +41,15 @@ export class HttpCall implements Call {
   readonly #response: ServerResponse
   readonly #limits: CallLimits
   readonly #record: CallRecord
+  readonly #addStanding: AddStanding
   readonly #sinceMs: () => number
 
-  constructor({ request, response, wire, record, limits, sinceMs }: HttpCallParts) {
+  constructor({ request, response, wire, record, limits, addStanding, sinceMs }: HttpCallParts) {
     this.#request = request
     this.#response = response
     this.#limits = limits
     this.#record = record
+    this.#addStanding = addStanding
     this.#sinceMs = sinceMs
     this.requestId = record.id
     this.wire = wire
@@ -119,6 +125,7 @@ export class HttpCall implements Call {
     const headers = commonHeaders(this.requestId, wires[this.wire])
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
+    this.#addStanding(headers, this.#record)
     return headers
   }
 

@@ -28,6 +28,21 @@ export function findRoute(method: string, path: string): Route | undefined {
   return entry?.methods.includes(method) ? entry.route : undefined
 }
 
+/**
+ * What to change in a client's base URL, where that is all that is wrong with a path: some clients append `/v1` to it, and
+ * others do not. Undefined for any other path.
+ */
+export function baseUrlCure(path: string): string | undefined {
+  const isServed = (one: string) => routes.has(one)
+  if (path.startsWith('/v1/v1/') && isServed(path.slice(3))) return 'take /v1 off the end of the base URL'
+  if (isServed(`/v1${path}`)) return 'put /v1 at the end of the base URL'
+  const short = path.replace(/\/+/g, '/').replace(/(?<=.)\/$/, '')
+  if (short !== path && isServed(short)) return 'take the slash too many out of the URL'
+  const at = path.indexOf('/v1/', 1)
+  if (at > 0 && isServed(path.slice(at))) return 'take what stands before /v1 out of the base URL'
+  return undefined
+}
+
 /** The path of a request target without its query; an absolute-form target counts by its path alone. */
 export function pathOf(target: string | undefined): string {
   let path = target ?? '/'

@@ -9,9 +9,9 @@ import { infer } from '../gateway/infer.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { endUnread, sendError } from './answer.ts'
 import { isDeclaredTooLarge, NoRoom, tooLarge } from './body.ts'
-import { commonHeaders, preflightHeaders } from './headers.ts'
-import { type CallLimits, HttpCall } from './http-call.ts'
-import { findRoute, pathOf, type Route, servedText, wireAt } from './paths.ts'
+import { addStanding, commonHeaders, preflightHeaders } from './headers.ts'
+import { type AddStanding, type CallLimits, HttpCall } from './http-call.ts'
+import { baseUrlCure, findRoute, pathOf, type Route, servedText, wireAt } from './paths.ts'
 import { createPeerReader } from './peer.ts'
 
 export type Router = (request: IncomingMessage, response: ServerResponse, requestId: string) => void
@@ -21,6 +21,11 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
   let config: Config | undefined
   let limits: CallLimits
   let readPeer: ReturnType<typeof createPeerReader>
+
+  const tellStanding: AddStanding = (headers, { accountId }) => {
+    const standing = accountId === undefined ? undefined : gateway.admission.look(accountId)
+    if (standing) addStanding(headers, standing, config!.headers.balance)
+  }
 
   return (request, response, requestId) => {
     if (config !== gateway.snapshots.current.config) {
@@ -39,6 +44,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       path,
       ip: readPeer(request.socket.remoteAddress ?? '', request.headers['x-forwarded-for'] as string | undefined),
     }
+    let isInference = false
     // A client that resets its connection is no error of ours; the walk learns of it by `close`.
     response.on('error', () => {})
     if (isDeclaredTooLarge(request, limits.bodyBytesMax)) {
@@ -67,8 +73,10 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
 
     function walk(route: Exclude<Route, { walk: 'list_models' }>): Promise<void> {
       record.wire = route.wire
-      const call = new HttpCall({ request, response, wire: route.wire, record, limits, sinceMs })
-      return route.walk === 'infer' ? infer(gateway, call, record) : countTokens(gateway, call, record)
+      isInference = route.walk === 'infer'
+      const standing = isInference ? tellStanding : tellNothing
+      const call = new HttpCall({ request, response, wire: route.wire, record, limits, addStanding: standing, sinceMs })
+      return isInference ? infer(gateway, call, record) : countTokens(gateway, call, record)
     }
 
     /** A walk that is over has ended its answer, or cut it: one that is left open is a bug of ours, and looks like none. */
@@ -109,7 +117,10 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
         record.firstByteMs = sinceMs()
         // What stops in the middle of a body leaves the connection in no state for another request.
         const closes = error.status === 408 || error.status === 413 || error instanceof NoRoom
-        sendError(response, error, path, requestId, closes, limits.lingerMs)
+        // Of a key that is not taken nothing is told but that.
+        const isKnown = isInference && error.status !== 401
+        const more = isKnown ? (headers: Record<string, string>) => tellStanding(headers, record) : tellNothing
+        sendError(response, { error, path, requestId, closes, lingerMs: limits.lingerMs, more })
       }
       finish(isOurs ? thrown : undefined)
     }
@@ -120,6 +131,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     }
   }
 }
+
+function tellNothing(): void {}
 
 function outcomeOf(error: GatewayError): Outcome {
   return error.status === 408 ? 'client_timeout' : 'refused'
@@ -132,6 +145,7 @@ function outcomeOf(error: GatewayError): Outcome {
 function unknownUrl(request: IncomingMessage, method: string, path: string): GatewayError {
   const isProbe = method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket'
   const status = isProbe ? wireAt(path)?.probeStatus : undefined
-  const text = `Nothing is served at this path and method: use ${servedText}.`
+  const cure = baseUrlCure(path)
+  const text = `Nothing is served at this path and method: ${cure ?? `use ${servedText}`}.`
   return new GatewayError('unknown_url', text, status === undefined ? {} : { status })
 }

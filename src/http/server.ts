@@ -89,7 +89,7 @@ export function createEdge({ limits, handle, onRefusal, isDraining }: EdgeParts)
     const path = pathOf(request.url)
     const ip = request.socket.remoteAddress ?? ''
     onRefusal({ requestId, error, method: request.method ?? '', path, ip, cause: 'bad_http' })
-    sendError(response, error, path, requestId, true, limits.lingerMs)
+    sendError(response, { error, path, requestId, closes: true, lingerMs: limits.lingerMs })
   }
 
   function takeParserError(error: ParserError, socket: Socket): void {

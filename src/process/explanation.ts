@@ -1,7 +1,7 @@
 import { type FormattedPrices, formatCredits, formatPrices } from '../accounts/credit.ts'
 import type { FoundDebit } from '../accounts/entries.ts'
 import type { Prices } from '../catalog/model.ts'
-import type { Try } from '../gateway/record.ts'
+import type { StopReason, Try } from '../gateway/record.ts'
 import type { Calls, Usage } from '../inference/usage.ts'
 import { loggable } from './loggable.ts'
 import type { Recent } from './recents.ts'
@@ -20,6 +20,8 @@ export type Explanation = {
   wire: { client: string | null; model: string | null }
   /** In their order; null where only the ledger knows of the request. */
   attempts: ExplainedAttempt[] | null
+  /** Why the last failure was not followed by another attempt; null where none failed, or nobody knows. */
+  stopped: StopReason | null
   /** By the names of the fields, 50 at most; null as `attempts`. */
   losses: { field: string; what: string; why: string }[] | null
   usage: ExplainedUsage | null
@@ -81,6 +83,7 @@ export function explainRecord(record: Recent, clockMs: number, debit?: FoundDebi
     alias: record.alias ?? null,
     wire: { client: record.wire ?? null, model: record.modelWire ?? null },
     attempts: (record.tries ?? []).map((one) => explainTry(one, clockMs)),
+    stopped: record.stopped ?? null,
     losses: (record.losses ?? []).slice(0, 50).map(({ field, what, why }) => ({ field: loggable(field), what, why })),
     usage: usage ? explainUsage(usage, record.calls) : null,
     price: prices && priceVersion !== undefined ? explainPrice(prices, priceVersion) : null,
@@ -108,6 +111,7 @@ export function explainDebit({ entry, prices, isReturned }: FoundDebit): Explana
     alias: null,
     wire: { client: bill.clientWire ?? null, model: bill.modelWire ?? null },
     attempts: null,
+    stopped: null,
     losses: null,
     usage: explainUsage(bill.usage, bill.calls),
     price: prices ? explainPrice(prices, bill.priceVersion) : null,

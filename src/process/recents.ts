@@ -17,6 +17,7 @@ export type Recent = Pick<
   | 'alias'
   | 'modelWire'
   | 'tries'
+  | 'stopped'
   | 'losses'
   | 'usage'
   | 'usageSource'
@@ -117,6 +118,7 @@ function keep(record: CallRecord): Recent {
     alias: record.alias,
     modelWire: record.modelWire,
     tries: record.tries,
+    stopped: record.stopped,
     losses: record.losses && cutLosses(record.losses),
     usage: record.usage,
     usageSource: record.usageSource,

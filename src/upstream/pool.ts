@@ -112,7 +112,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       place.budget.note(isRetry)
       const places = placesOf(target.model)
       const conversation = places.length > 1 ? conversationOf(target.model, search) : undefined
-      return new PoolStay(place, places, conversation, memory)
+      return new PoolStay({ place, places, conversation, memory, isRetry })
     },
     mayRetry: (target) => placesByTarget.get(target)!.budget.mayRetry,
     sizeOf(model) {
@@ -243,34 +243,41 @@ function rowOf({ id }: Model, { target, priority, isEnabled, health, budget }: P
   }
 }
 
+type StayParts = {
+  place: Place
+  places: readonly Place[]
+  conversation: string | undefined
+  memory: PoolMemory
+  isRetry: boolean
+}
+
 class PoolStay implements Stay {
   readonly #place: Place
   readonly #places: readonly Place[]
   readonly #conversation: string | undefined
   readonly #memory: PoolMemory
+  readonly #isRetry: boolean
   readonly #visit: Visit
   #isTold = false
 
-  constructor(place: Place, places: readonly Place[], conversation: string | undefined, memory: PoolMemory) {
+  constructor({ place, places, conversation, memory, isRetry }: StayParts) {
     this.#place = place
     this.#places = places
     this.#conversation = conversation
     this.#memory = memory
+    this.#isRetry = isRetry
     this.#visit = place.health.enter()
   }
 
   succeeded(isUnsealed: boolean): void {
     if (this.#isTold) return
-    this.#isTold = true
-    this.#place.health.succeeded(this.#visit)
+    this.#noteWell()
     if (this.#conversation === undefined) return
     this.#memory.bindings.answered(this.#conversation, this.#place.id, isUnsealed)
   }
 
   refused(): void {
-    if (this.#isTold) return
-    this.#isTold = true
-    this.#place.health.succeeded(this.#visit)
+    if (!this.#isTold) this.#noteWell()
   }
 
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void {
@@ -283,6 +290,12 @@ class PoolStay implements Stay {
     if (this.#isTold) return
     this.#isTold = true
     this.#place.health.left(this.#visit)
+  }
+
+  #noteWell(): void {
+    this.#isTold = true
+    this.#place.health.succeeded(this.#visit)
+    if (this.#isRetry) this.#place.budget.noteAnswered()
   }
 
   /** At most half of those that are on, rounded down, this one included (ruling U1). */

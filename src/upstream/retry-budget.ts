@@ -5,7 +5,9 @@ const alwaysAllowed = 10
 
 /**
  * How many requests of a minute may be second attempts: a tenth of what an upstream is sent, so that a failing one is not
- * asked twice as much for it (ruling U1). The minute slides: the last one counts for the part of it that is still in sight.
+ * asked twice as much for it (ruling U1). What it answers it bears: such an attempt is traffic like any other, or a backup
+ * that is well would be kept from those whom the first upstream fails. The minute slides: the last one counts for the part
+ * of it that is still in sight.
  */
 export class RetryBudget {
   readonly #clockMs: () => number
@@ -37,6 +39,13 @@ export class RetryBudget {
     this.#turn()
     this.#sent++
     if (isRetry) this.#retried++
+  }
+
+  /** A second attempt was answered. */
+  noteAnswered(): void {
+    this.#turn()
+    if (this.#retried > 0) this.#retried--
+    else if (this.#retriedBefore > 0) this.#retriedBefore--
   }
 
   /** @returns how far into its window it is, in ms */

@@ -147,7 +147,7 @@ test('C2 overdraft is at most what was under-estimated plus the last hold, throu
 test('R1 a window on another machine is waited for', async () => {
   const balances = createBalances()
   balances.set('acct_1', 10n)
-  const windows: Windows = { take: async () => ({ ok: false, retryAfterSeconds: 7 }) }
+  const windows: Windows = { take: async () => ({ ok: false, retryAfterSeconds: 7 }), look: () => undefined }
   const admission = createAdmission({
     balances,
     windows: () => windows,

@@ -139,6 +139,7 @@ test('U1 after the first byte nobody else is asked: an error event, and the end 
     fail(rig)
     await rig.turn()
     assert.deepEqual([rig.sent.length, rig.debits.length, rig.record.outcome], [1, 1, 'upstream_cut'])
+    assert.equal(rig.record.stopped, 'seen')
     assertOver(rig)
   }
 })
@@ -167,6 +168,7 @@ test('U1 three attempts and no fourth; the last goes to the further priority', a
     ['sim', 'sim', 'backup'],
   )
   assert.deepEqual([(rig.end!.error as GatewayError).code, rig.record.attempts], ['upstream_error', 3])
+  assert.equal(rig.record.stopped, 'attempts')
   assertOver(rig)
 })
 
@@ -231,7 +233,9 @@ test('F-U44 a failing upstream is asked ten times a minute more than it is sent,
       await rig.turn()
     }
     failed.push(rig.sent.length - 1)
+    if (rig.sent.length === 1) assert.equal(rig.record.stopped, 'budget')
   }
+  assert.ok(failed.includes(0))
   assert.equal(
     failed.reduce((sum, more) => sum + more),
     10,

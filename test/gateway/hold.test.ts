@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { ApiKey } from '../../src/accounts/account.ts'
 import type { Entered } from '../../src/accounts/admission.ts'
 import type { Config } from '../../src/config/config.ts'
 import { takeHold } from '../../src/gateway/admit.ts'
@@ -7,6 +8,8 @@ import type { Exchange } from '../../src/gateway/exchange.ts'
 import { modelOf } from '../native/models.ts'
 
 /** What is held for 100 input tokens at 2 and an output of at most the cap at 10 credits per million, in nano-credits. */
+const key = { account: { name: 'tester' } } as ApiKey
+
 function held(holdOutputTokens: Config['billing']['holdOutputTokens'], outputTokensCap: number): bigint {
   let heldNanos = 0n
   const entered = {
@@ -17,7 +20,7 @@ function held(holdOutputTokens: Config['billing']['holdOutputTokens'], outputTok
   } as unknown as Entered
   const prices = { ...modelOf('chat').prices, inputNanos: 2_000_000_000n, outputNanos: 10_000_000_000n }
   const exchange = { outputTokensCap, inputTokensEstimate: 100 } as Exchange
-  takeHold({ billing: { holdOutputTokens } } as Config, entered, modelOf('chat', { prices }), exchange)
+  takeHold({ billing: { holdOutputTokens } } as Config, key, entered, modelOf('chat', { prices }), exchange)
   return heldNanos
 }
 

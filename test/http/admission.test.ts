@@ -28,6 +28,7 @@ async function start(t: TestContext, answer: { enter?: Refused; admit?: Refused 
         [Symbol.dispose]: () => told.push('over'),
       }
     },
+    look: () => undefined,
   }
   gateway.server.gateway.admission = admission
   return { gateway, told }
@@ -79,8 +80,8 @@ test('R1 R6 C5 each refusal of an admission has its code, in enter as in admit',
   const { gateway } = await start(t, answer)
   const refusals: [Refused, string][] = [
     [{ ok: false, why: 'unwritable' }, '500 internal_error true'],
-    [{ ok: false, why: 'no_credit' }, '402 insufficient_credits false'],
-    [{ ok: false, why: 'all_held' }, '402 insufficient_credits true'],
+    [{ ok: false, why: 'no_credit', balanceNanos: 0n }, '402 insufficient_credits false'],
+    [{ ok: false, why: 'all_held', balanceNanos: 1n }, '402 insufficient_credits true'],
     [{ ok: false, why: 'busy' }, '429 rate_limit_exceeded true 5'],
     [{ ok: false, why: 'rate', retryAfterSeconds: 17 }, '429 rate_limit_exceeded true 17'],
   ]

@@ -96,11 +96,13 @@ test('U1 U5 explain tells both attempts of a failover, with account, why, status
       cache_write_1h: '3.75',
       output: '15',
     },
+    stopped: null,
     settlement: { ...settled, usage_source: 'final', amount: '0.0000612' },
   })
   const { stdout } = await run(['explain', id, ...ofServer(gateway)])
   assert.match(stdout, /^ {2}1 {2}sim +[ab] +hashed +429 +upstream_429 +12$/m)
   assert.match(stdout, /^ {2}2 {2}sim +[ab] +diverted +200 +- +640$/m)
+  assert.doesNotMatch(stdout, /no further one/)
   for (const text of [stdout, JSON.stringify(told)]) {
     assert.doesNotMatch(text, /canary|Hé|upstream-key/)
     assert.ok(!text.includes(gateway.key))
@@ -133,8 +135,9 @@ test('C4 explain tells of a cut stream what broke it, and what it was billed by'
   gateway.advance(30)
   cut()
   const { id } = await asking
-  const { attempts, settlement } = await explain(native, id)
+  const { attempts, stopped, settlement } = await explain(native, id)
   const [attempt] = attempts!
+  assert.equal(stopped, 'seen')
   assert.deepEqual([attempts!.length, attempt!.status, attempt!.cause, attempt!.ms], [1, 200, 'upstream_reset', 30])
   const { amount, flags, ...rest } = settlement
   assert.deepEqual(rest, {
@@ -153,10 +156,14 @@ test('R1 U9 explain tells a refusal: ours without an attempt, the model’s with
     ofModel.attempts!.map(({ status, cause, why }) => [status, cause, why]),
     [[400, 'upstream_400', 'spread']],
   )
+  assert.equal(ofModel.stopped, 'final')
   assert.deepEqual(ofModel.settlement, { ...none, status: 400, code: 'invalid_request', cause: 'upstream_400' })
   assert.deepEqual([ofModel.usage, ofModel.price], [null, null])
   const unknown = await explain(native, (await native.ask('chat', { model: canary })).id)
-  assert.deepEqual([unknown.attempts, unknown.model, unknown.wire], [[], null, { client: 'chat', model: null }])
+  assert.deepEqual(
+    [unknown.attempts, unknown.stopped, unknown.model, unknown.wire],
+    [[], null, null, { client: 'chat', model: null }],
+  )
   assert.deepEqual(unknown.settlement, { ...none, status: 404, code: 'model_not_found', cause: null })
   // Whose key is not known is nobody, and still a request.
   const keyless = await explain(native, (await native.ask('chat', {}, { authorization: `Bearer ${canary}` })).id)
@@ -168,7 +175,9 @@ test('R1 U9 explain tells a refusal: ours without an attempt, the model’s with
 test('F-U43 explain tells where nobody could be asked', async () => {
   const native = await start({ cools: true })
   native.upstream.play(full)
-  await native.ask('chat')
+  const first = (await native.ask('chat')).id
+  const { stdout } = await run(['explain', first, ...ofServer(native.gateway)])
+  assert.match(stdout, /^ {2}2 {2}sim .*\n {2}no further one: nobody else is on, not left alone and not tried/m)
   const { attempts, settlement } = await explain(native, (await native.ask('chat')).id)
   assert.deepEqual([attempts, settlement.cause, settlement.state], [[], 'no_capacity', 'none'])
 })

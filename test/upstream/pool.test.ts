@@ -221,6 +221,26 @@ test('U13 an account that is off or cooling beforehand was the home of what is n
   assert.equal(ask(off.pool, off.model, { affinity: 'talk' })!.isHome, true, 'it is at home there from now on')
 })
 
+test('U1 a backup that is well takes all whom the first upstream fails; one that fails them too is soon left alone', () => {
+  const layout = { up: { accounts: ['a', 'b'] }, backup: { accounts: ['c', 'd'], priority: 2 } }
+  const granted = (isBackupWell: boolean) => {
+    const { pool, model } = start(layout)
+    let retries = 0
+    for (let i = 0; i < 100; i++) {
+      const tried = [ask(pool, model)!.target]
+      const choice = ask(pool, model, { tried, isLast: true })!
+      assert.match(nameOf(choice)!, /^backup/)
+      if (!pool.mayRetry(choice.target)) continue
+      retries++
+      const stay = pool.enter(choice, search(), true)
+      if (isBackupWell) stay.succeeded(false)
+      else stay.left()
+    }
+    return retries
+  }
+  assert.deepEqual([granted(true), granted(false)], [100, 10])
+})
+
 test('U14 health, budgets and conversations survive a reload, but for an account with another key', () => {
   const before = start(eight)
   const home = call(before.pool, before.model, 'talk')

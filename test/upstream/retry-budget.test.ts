@@ -67,3 +67,20 @@ test('U1 the minute slides: what was sent long ago gives no right to retry', () 
   pass(200_000)
   assert.equal(retry(400), 10)
 })
+
+test('U1 retries that are answered take nothing from the budget, whatever their number, and those that fail are as few as before', () => {
+  const { budget, retry, pass } = start()
+  for (let i = 0; i < 1_000; i++) {
+    if (i % 100 === 0) pass(30_000)
+    assert.equal(retry(1), 1)
+    budget.noteAnswered()
+  }
+  pass(200_000)
+  assert.equal(retry(50), 10)
+  pass(60_001)
+  budget.noteAnswered()
+  pass(60_000)
+  budget.noteAnswered()
+  pass(60_000)
+  assert.equal(budget.left, 10, 'it never grows beyond what is allowed')
+})

@@ -1,0 +1,50 @@
+/** So many are named at most (ruling R17). */
+const nearMax = 3
+const distanceMax = 2
+/** No id of a list is longer than a person would type. */
+const idCharactersMax = 100
+
+/**
+ * The ids of a list that somebody may have meant who asked for another one (ruling R17): those that differ in case,
+ * punctuation, a date or the vendor's prefix, then those that differ by one or two characters. The nearest first.
+ */
+export function findNearIds(asked: string, ids: Iterable<string>): string[] {
+  if (asked.length > idCharactersMax) return []
+  const essence = essenceOf(asked)
+  const near: { id: string; distance: number }[] = []
+  for (const id of ids) {
+    const distance = essenceOf(id) === essence ? 0 : distanceOf(asked.toLowerCase(), id.toLowerCase())
+    if (distance <= distanceMax) near.push({ id, distance })
+  }
+  return near
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, nearMax)
+    .map(({ id }) => id)
+}
+
+/** What is left of an id without what people leave out, add and spell in their own way. */
+function essenceOf(id: string): string {
+  const name = id.slice(id.lastIndexOf('/') + 1).toLowerCase()
+  const undated = name.replace(/[-@:]?(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$/, '')
+  return undated.replace(/[^\p{L}\p{N}]/gu, '')
+}
+
+/** How many characters to put in, take out or change; anything above `distanceMax` is one more than that. */
+function distanceOf(a: string, b: string): number {
+  const far = distanceMax + 1
+  if (Math.abs(a.length - b.length) > distanceMax) return far
+  let above = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    let least = i
+    for (let j = 1; j <= b.length; j++) {
+      const change = above[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const steps = Math.min(change, above[j]! + 1, row[j - 1]! + 1)
+      row.push(steps)
+      least = Math.min(least, steps)
+    }
+    if (least > distanceMax) return far
+    above = row
+  }
+  return Math.min(above[b.length]!, far)
+}

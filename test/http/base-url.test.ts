@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import test, { after, before } from 'node:test'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+
+let gateway: TestGateway
+before(async () => {
+  gateway = await startTestGateway()
+})
+after(() => gateway.close())
+
+const off = 'take /v1 off the end of the base URL'
+const on = 'put /v1 at the end of the base URL'
+const slash = 'take the slash too many out of the URL'
+const front = 'take what stands before /v1 out of the base URL'
+const rows: [path: string, cure: string | undefined][] = [
+  ['/v1/v1/messages', off],
+  ['/v1/v1/messages/count_tokens', off],
+  ['/v1/v1/chat/completions', off],
+  ['/v1/v1/models', off],
+  ['/chat/completions', on],
+  ['/responses', on],
+  ['/messages', on],
+  ['/messages/count_tokens', on],
+  ['/models', on],
+  ['/v1/messages/', slash],
+  ['//v1/messages', slash],
+  ['/v1//chat/completions', slash],
+  ['/api/v1/chat/completions', front],
+  ['/openai/v1/responses', front],
+  ['/v1/embeddings', undefined],
+  ['/v1', undefined],
+  ['/', undefined],
+]
+for (const [path, cure] of rows) {
+  test(`R3 a POST to ${path} is told ${cure ?? 'what is served'}`, async () => {
+    const response = await gateway.post(path, {})
+    const { error } = (await response.json()) as { error: { message: string; code: string } }
+    assert.deepEqual([response.status, error.code], [404, 'unknown_url'])
+    const told =
+      cure ??
+      'use POST /v1/messages, /v1/messages/count_tokens, /v1/chat/completions or /v1/responses, or GET /v1/models'
+    assert.equal(error.message, `Nothing is served at this path and method: ${told}.`)
+  })
+}
