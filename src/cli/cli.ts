@@ -6,6 +6,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
 import pkg from '../../package.json' with { type: 'json' }
 import { addAccountCommands } from './account.ts'
+import { addCatalogCommands } from './catalog/index.ts'
 import { addConfigCommands } from './config.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
 import { addExplainCommand } from './explain.ts'
@@ -45,6 +46,7 @@ addAccountCommands(program)
 addKeyCommands(program)
 addLedgerCommands(program)
 addConfigCommands(program)
+addCatalogCommands(program)
 addSetupCommand(program)
 addDoctorCommand(program)
 addExplainCommand(program)

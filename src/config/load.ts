@@ -7,7 +7,7 @@ import { type Config, Secret, type Upstream } from './config.ts'
 import { type Document, formatPath, readDocument } from './document.ts'
 import { explain } from './explain.ts'
 import { modelMistakes, readHeaders, readModel, spellProfiles } from './models.ts'
-import { ConfigError } from './problem.ts'
+import { ConfigError, type Problem } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { findWarnings } from './warnings.ts'
 
@@ -50,8 +50,34 @@ export function reloadConfig(
   return load(file, options, env, cwd)
 }
 
-function load(file: string | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
-  const document = file === undefined ? emptyDocument : readDocument(readFile(file), env)
+/**
+ * What is wrong with a text, were it this file. A variable that it refers to may be set elsewhere, so it is no mistake that it
+ * is not set here.
+ */
+export function findProblems(file: string, text: string, env: NodeJS.ProcessEnv = process.env): readonly Problem[] {
+  const named = [...text.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)/g)].map(([, name]) => [name!, env[name!] ?? 'unset'])
+  try {
+    load(file, {}, Object.fromEntries(named), dirname(file), text)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+/** The file that `loadConfig` reads, or would read if it were there. */
+export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): string {
+  return findFile(options, env, cwd) ?? resolve(cwd, 'triwire.yaml')
+}
+
+function load(
+  file: string | undefined,
+  options: ConfigOptions,
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+  text?: string,
+): Config {
+  const document = file === undefined ? emptyDocument : readDocument(text ?? readFile(file), env)
   // A file that is no YAML, or no map, has nothing to check.
   if (!isRecord(document.value)) {
     const message = 'the file must be a map of keys, such as `listen: 127.0.0.1:8080`'
