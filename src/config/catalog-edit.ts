@@ -127,8 +127,8 @@ class Edits {
   /** The value of a key, or a new key behind the last one. @param text in one line */
   setIn(map: YAMLMap, key: string, text: string): void {
     const pair = map.items.find((one) => isScalar(one.key) && String(one.key.value) === key)
-    const [start, end] = rangeOf(pair?.value) ?? []
-    if (start !== undefined && end !== undefined) this.#put(start, end, text)
+    const [start] = rangeOf(pair?.value) ?? []
+    if (start !== undefined) this.#put(start, lastOf(pair!.value), text)
     else if (map.flow) this.#putIntoFlow(map, `${key}: ${text}`)
     else this.#putBehind(map, indented(`${key}: ${text}\n`, this.#columnOf(map)))
   }

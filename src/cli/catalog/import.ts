@@ -57,10 +57,11 @@ function takeNamed(
   options: ImportOptions,
   plan: Plan,
 ) {
-  const found = find(id, listed, options.upstream)
+  const names = [id, id.slice(id.indexOf('/') + 1)]
+  const there = known.find((one) => names.some((name) => [one.entry['id'], one.entry['upstream_model']].includes(name)))
+  const found = find(id, listed, there ? upstreamOf(there.entry) : options.upstream)
+  if (there) return takeUpdate(id, found, there, plan)
   const bare = 'model' in found ? found.model.id : id
-  const there = known.find(({ entry }) => [entry['id'], entry['upstream_model']].includes(bare))
-  if (there) return takeUpdate(bare, found, there, plan)
   if ('why' in found) return void plan.left.push({ id, why: found.why })
   const { model } = found
   if (options.upstream === undefined)

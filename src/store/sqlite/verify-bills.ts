@@ -23,7 +23,10 @@ export function createBillCheck(db: DatabaseSync, priceNanos: VerifyOptions['pri
     if (!price) findings.push(`request ${requestId}: its prices ${priceVersion} are not known`)
     else {
       const due = bill.usageSource === 'waived' ? 0n : priceNanos(price, bill.usage, bill.calls)
-      if (amountNanos !== due) findings.push(`request ${requestId}: billed ${amountNanos}, its tokens cost ${due}`)
+      if (amountNanos !== due)
+        findings.push(
+          `request ${requestId}: billed ${amountNanos}, its tokens${bill.calls ? ' and calls' : ''} cost ${due}`,
+        )
     }
     const counted = bill.calls ? countCalls(bill.calls) : bill.pricedCalls
     if (bill.pricedCalls !== counted)
