@@ -10,8 +10,8 @@ import test from 'node:test'
 type Arrow = { may?: readonly string[]; types?: readonly string[]; outside?: readonly string[] }
 
 const dialect: Arrow = {
-  may: ['inference', 'bytes', 'ids', 'wires/requests', 'wires/answers'],
-  types: ['catalog', 'wires'],
+  may: ['inference', 'bytes', 'ids', 'catalog', 'wires/requests', 'wires/answers'],
+  types: ['wires'],
 }
 
 const arrows: Record<string, Arrow> = {
@@ -30,7 +30,7 @@ const arrows: Record<string, Arrow> = {
   'wires/chat': dialect,
   'wires/responses': { ...dialect, may: [...dialect.may!, 'errors'] },
   accounts: { may: ['ids', 'inference'], types: ['catalog'], outside: ['node:crypto', 'node:zlib'] },
-  upstream: { may: ['errors'], types: ['catalog', 'config', 'inference'], outside: ['node:*', 'undici'] },
+  upstream: { may: ['errors', 'config'], types: ['catalog', 'inference'], outside: ['node:*', 'undici'] },
   gateway: {
     may: [
       'accounts',

@@ -32,6 +32,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     pattern: /(?<![\w.\-\\$/])([BE][1-9]\d?|A[1-8])(?![\w-]|\.\w)/g,
     find: (id) => findings.includes(`| ${id} |`),
   },
+  newcomer: { pattern: /(?<![\w.\-\\$/])(N-F\d+)(?![\w-])/g, find: (id) => findings.includes(`| ${id} |`) },
   ruling: {
     pattern: /(?<![\w.\-\\$/])([NRCPTUX][1-9]\d?)(?![\w-]|\.\w)/g,
     find: (id) => rulings.includes(`**${id}** `),

@@ -69,6 +69,8 @@ const terminal: readonly Agent[] = [
     },
     keyed: everyWire,
     reasons: ['messages'],
+    // It ends its run with what `response.failed` says.
+    givesUp: { responses: ['cut in text'] },
   },
   {
     client: 'pi',

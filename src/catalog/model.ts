@@ -5,6 +5,16 @@ import type { Profile } from './profile.ts'
 export const wireNames = ['messages', 'chat', 'responses'] as const
 export type WireName = (typeof wireNames)[number]
 
+/**
+ * Where each of them is served, by us and by upstreams (spec 1.2). Behind a base URL that has a path of its own the vendor's
+ * SDKs of one wire say the version themselves, and those of the others expect it in the base (ruling P8).
+ */
+export const wirePlaces: Readonly<Record<WireName, { path: string; keepsVersion: boolean }>> = {
+  messages: { path: '/v1/messages', keepsVersion: true },
+  chat: { path: '/v1/chat/completions', keepsVersion: false },
+  responses: { path: '/v1/responses', keepsVersion: false },
+}
+
 /** Nano-credits per million tokens, one price for each kind of token (ruling C1). */
 export type Rates = {
   inputNanos: bigint

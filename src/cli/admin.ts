@@ -18,7 +18,11 @@ export const adminOption = ['--admin-listen <address>', "host:port of the server
 export async function askServer(command: Command, path: string): Promise<Told> {
   const { config, adminListen } = command.optsWithGlobals<Options>()
   const { loadConfig } = await import('../config/load.ts')
-  const address = loadConfig({ ...(config && { config }), ...(adminListen && { adminListen }) }).adminListen
+  const address = loadConfig({
+    ...(config && { config }),
+    ...(adminListen && { adminListen }),
+    isWithoutFiles: true,
+  }).adminListen
   if (address.port === 0)
     return { trouble: 'the configuration lets the server choose its admin port: name it with --admin-listen' }
   const origin = originOf(address)

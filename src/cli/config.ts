@@ -14,6 +14,9 @@ export function addConfigCommands(program: Command): void {
         const { formatWarning } = await import('../config/warnings.ts')
         const { catalog, upstreams, store, warnings } = loadConfig(command.optsWithGlobals())
         const data = { ok: true, models: catalog.entries.length, upstreams: upstreams.size, store, warnings }
+        const { showProxy } = await import('../config/egress.ts')
+        for (const { name, proxy } of upstreams.values())
+          if (proxy) console.error(`note: ${name} is asked through the proxy ${showProxy(proxy)} (${proxy.source})`)
         for (const warning of warnings) console.error(`warning: ${formatWarning(warning)}`)
         print(
           command,
@@ -31,7 +34,7 @@ export function addConfigCommands(program: Command): void {
     .description('list the models that clients can name')
     .action(async (_options, command: Command) => {
       const { loadConfig } = await import('../config/load.ts')
-      const { catalog } = loadConfig(command.optsWithGlobals())
+      const { catalog } = loadConfig({ ...command.optsWithGlobals(), isWithoutFiles: true })
       const rows = catalog.entries.map((model) => ({
         id: model.id,
         also: model.aliases,

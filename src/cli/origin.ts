@@ -1,5 +1,5 @@
 /** Where clients on this machine reach a listener. One on every address is reached by the machine's own. */
-export function originOf({ host, port }: { host: string; port: number }): string {
+export function originOf({ host, port }: { host: string; port: number }, scheme: 'http' | 'https' = 'http'): string {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+  return `${scheme}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }

@@ -34,5 +34,5 @@ export async function withStore<T>(
 async function findStore({ config, store = process.env['TRIWIRE_STORE'] }: GlobalOptions): Promise<string> {
   if (store) return resolve(store)
   const { loadConfig } = await import('../config/load.ts')
-  return loadConfig({ config }).store
+  return loadConfig({ config, isWithoutFiles: true }).store
 }

@@ -1,4 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
+import type { Endpoints } from './endpoints.ts'
 import type { Problem } from './problem.ts'
 
 export type Address = { host: string; port: number }
@@ -6,16 +7,40 @@ export type Address = { host: string; port: number }
 /** A paying account of ours at a provider; never a client's. */
 export type UpstreamAccount = {
   name: string
-  /** Wrapped so that no log line can print it. */
+  /** Wrapped so that no log line can print it. Where it is renewed: what it was when the configuration was read, or empty. */
   key: Secret
+  /** Where it comes from, if not from the configuration itself. */
+  renewal?: KeyRenewal
   /** False: it is asked for nothing. */
   isEnabled: boolean
 }
 
+/** A key that changes while the gateway runs: it is what a file holds, by its absolute path, or what a command prints. */
+export type KeyRenewal =
+  | { file: string }
+  /** The program and its arguments; no shell. It is run again when its key has been in use for so long. */
+  | { command: readonly string[]; lifetimeMs: number }
+
+/** Who asks an upstream for us. */
+export type EgressProxy = {
+  /** With credentials, where it wants some. */
+  url: Secret
+  /** The key of the file, or the environment variable, that says so. */
+  source: string
+}
+
 export type Upstream = {
   name: string
-  /** Without a trailing slash and without `/v1`; the wires' paths are appended. */
+  /** Without a slash at its end. */
   baseUrl: string
+  /** Where requests go, by wire: path and query (ruling P8). */
+  endpoints: Endpoints
+  /** The header that the key is sent in, in lower case; undefined: the one that the wire's servers look into. */
+  keyHeader: string | undefined
+  /** Undefined: it is asked directly. */
+  proxy: EgressProxy | undefined
+  /** Certificates in PEM that are trusted instead of the system's. */
+  ca: string | undefined
   accounts: readonly UpstreamAccount[]
   /** How the version and beta headers of the messages wire are spelled towards it (ruling N3). */
   messagesHeaders: 'anthropic' | 'msgwire'
@@ -23,11 +48,16 @@ export type Upstream = {
   headers: ReadonlyMap<string, string>
 }
 
+/** A certificate with its chain and its key, both in PEM. */
+export type TlsPair = { cert: string; key: Secret }
+
 /** Everything that can be set, checked, frozen, with every default. Times in ms, sizes in bytes. */
 export type Config = {
   /** Absolute path of the file it was read from; undefined where there was none. */
   file: string | undefined
   listen: Address
+  /** What the public listener proves itself with; undefined: it speaks plain HTTP. */
+  tls: TlsPair | undefined
   adminListen: Address
   /** Absolute path of the SQLite file. */
   store: string

@@ -3,16 +3,27 @@ import { dirname, resolve } from 'node:path'
 import { createCatalog } from '../catalog/catalog.ts'
 import type { Model } from '../catalog/model.ts'
 import { builtInCatalog } from './built-in.ts'
-import { type Config, Secret, type Upstream } from './config.ts'
+import { type Config, type EgressProxy, Secret, type Upstream, type UpstreamAccount } from './config.ts'
 import { type Document, formatPath, readDocument } from './document.ts'
+import { environmentProxy, noProxy, parseProxy, proxyMistake } from './egress.ts'
+import { type EndpointSettings, endpointsOf } from './endpoints.ts'
 import { explain } from './explain.ts'
 import { modelMistakes, readHeaders, readModel, spellProfiles } from './models.ts'
+import { type NamedFiles, readNamedFiles } from './named-files.ts'
 import { ConfigError, type Problem } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
+import { parseBaseUrl } from './values.ts'
 import { findWarnings } from './warnings.ts'
 
 /** Flags of the command line. Each beats its environment variable, and that the file (ruling X4). */
-export type ConfigOptions = { config?: string; listen?: string; adminListen?: string; store?: string }
+export type ConfigOptions = {
+  config?: string
+  listen?: string
+  adminListen?: string
+  store?: string
+  /** The files that the configuration names are not read: somebody who may not read them wants to know something else. */
+  isWithoutFiles?: boolean
+}
 
 /** What can be set without a file, by the key of the file it stands in for. */
 const overrides = [
@@ -57,7 +68,7 @@ export function reloadConfig(
 export function findProblems(file: string, text: string, env: NodeJS.ProcessEnv = process.env): readonly Problem[] {
   const named = [...text.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)/g)].map(([, name]) => [name!, env[name!] ?? 'unset'])
   try {
-    load(file, {}, Object.fromEntries(named), dirname(file), text)
+    load(file, { isWithoutFiles: true }, Object.fromEntries(named), dirname(file), text)
     return []
   } catch (error) {
     if (error instanceof ConfigError) return error.problems
@@ -108,24 +119,47 @@ function load(
   for (const issue of parsed.error?.issues ?? []) explain(issue, spelled, report)
   for (const { path, message } of modelMistakes(spelled)) report(path, message)
   if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
+  const folder = file === undefined ? cwd : dirname(file)
+  const files = parsed.data && !options.isWithoutFiles ? readNamedFiles(parsed.data, folder, report) : new Map()
+  const proxies = parsed.data ? readProxies(parsed.data, env, problems) : new Map()
   if (!parsed.data || problems.length > 0) {
     throw new ConfigError(
       problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0)),
       file,
     )
   }
-  const warnings = findWarnings(parsed.data).map(({ path, message }) => {
-    const key = formatPath(path)
-    return { path: key, line: document.lineOf(path), message: `${key} ${message}` }
-  })
-  return build(parsed.data, { file, folder: file === undefined ? cwd : dirname(file), warnings })
+  const warnings = findWarnings(parsed.data, files.get(resolve(folder, parsed.data.tls?.cert ?? ''))).map(
+    ({ path, message }) => {
+      const key = formatPath(path)
+      return { path: key, line: document.lineOf(path), message: `${key} ${message}` }
+    },
+  )
+  return build(parsed.data, { file, folder, files, proxies, warnings })
+}
+
+/** By upstream; the file says it, or else the environment, whose mistakes are told where they would matter. */
+function readProxies(file: ConfigFile, env: NodeJS.ProcessEnv, problems: Problem[]): ReadonlyMap<string, EgressProxy> {
+  const proxies = new Map<string, EgressProxy>()
+  for (const [name, { base_url: baseUrl, proxy }] of Object.entries(file.upstreams)) {
+    const said =
+      proxy === undefined ? environmentProxy(baseUrl, env) : { value: proxy, source: `upstreams.${name}.proxy` }
+    if (!said || said.value === noProxy) continue
+    const mistake = proxyMistake(said.value)
+    if (!mistake) proxies.set(name, { url: new Secret(parseProxy(said.value)), source: said.source })
+    else if (!problems.some(({ path }) => path === said.source))
+      problems.push({ path: said.source, message: `${said.source} ${mistake}; NO_PROXY spares hosts of it` })
+  }
+  return proxies
 }
 
 /** The configuration with the built-in simulator as the upstream that the built-in models name. */
 export function withSimulator(config: Config, url: string): Config {
   const simulator: Upstream = {
     name: 'simulator',
-    baseUrl: url.replace(/\/+$/, ''),
+    ...locationOf({ baseUrl: parseBaseUrl(url) }),
+    keyHeader: undefined,
+    proxy: undefined,
+    ca: undefined,
     accounts: [{ name: 'simulator', key: new Secret('simulator'), isEnabled: true }],
     messagesHeaders: 'anthropic',
     headers: new Map(),
@@ -157,17 +191,30 @@ function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
   return listen.port !== 0 && listen.port === admin.port && listen.host === admin.host
 }
 
-type Origin = { file: string | undefined; folder: string; warnings: Config['warnings'] }
+type Origin = {
+  file: string | undefined
+  folder: string
+  files: NamedFiles
+  proxies: ReadonlyMap<string, EgressProxy>
+  warnings: Config['warnings']
+}
 
-function build(file: ConfigFile, { file: path, folder, warnings }: Origin): Config {
+function build(file: ConfigFile, origin: Origin): Config {
+  const { file: path, folder, files, warnings } = origin
   const { limits, billing, timeouts } = file
   return Object.freeze({
     file: path,
     listen: file.listen,
+    tls: file.tls && {
+      cert: files.get(resolve(folder, file.tls.cert)) ?? '',
+      key: new Secret(files.get(resolve(folder, file.tls.key)) ?? ''),
+    },
     adminListen: file.admin_listen,
     store: resolve(folder, file.store),
     catalog: file.catalog ? readCatalog(file.catalog) : builtInCatalog(),
-    upstreams: new Map(Object.entries(file.upstreams).map(([name, entry]) => [name, readUpstream(name, entry)])),
+    upstreams: new Map(
+      Object.entries(file.upstreams).map(([name, entry]) => [name, readUpstream(name, entry, origin)]),
+    ),
     isBuiltIn: file.catalog === undefined,
     limits: {
       requestsPerMinute: limits.requests_per_minute,
@@ -212,13 +259,44 @@ function readCatalog(catalog: NonNullable<ConfigFile['catalog']>): Config['catal
   return createCatalog(models, Date.parse(catalog.pinned) / 1000, catalog.owner)
 }
 
-function readUpstream(name: string, entry: ConfigFile['upstreams'][string]): Upstream {
+type UpstreamEntry = ConfigFile['upstreams'][string]
+
+function readUpstream(name: string, entry: UpstreamEntry, origin: Origin): Upstream {
+  const { base_url: baseUrl, paths, query } = entry
   return {
     name,
-    baseUrl: entry.base_url,
-    accounts: entry.accounts.map(({ name, key, enabled }) => ({ name, key: new Secret(key), isEnabled: enabled })),
+    ...locationOf({ baseUrl, paths, query }),
+    keyHeader: entry.key_header,
+    proxy: origin.proxies.get(name),
+    ca: entry.ca_file === undefined ? undefined : origin.files.get(resolve(origin.folder, entry.ca_file)),
+    accounts: entry.accounts.map((account) => readAccount(account, origin)),
     messagesHeaders: entry.messages_headers,
     headers: readHeaders(entry.headers),
+  }
+}
+
+function locationOf(settings: EndpointSettings): Pick<Upstream, 'baseUrl' | 'endpoints'> {
+  return { baseUrl: settings.baseUrl, endpoints: endpointsOf(settings) }
+}
+
+/** How long a command's key is used where nothing is said, in ms. */
+const keyLifetimeMs = 600_000
+
+function readAccount(entry: UpstreamEntry['accounts'][number], { folder, files }: Origin): UpstreamAccount {
+  const { name, key = '', key_file: keyFile, key_command: command, enabled } = entry
+  const account = { name, isEnabled: enabled }
+  if (keyFile !== undefined) {
+    const file = resolve(folder, keyFile)
+    return { ...account, key: new Secret(files.get(file)?.trim() ?? ''), renewal: { file } }
+  }
+  if (command === undefined) return { ...account, key: new Secret(key) }
+  const [program = '', ...args] = command
+  // One that is a path is relative to the file as every other (ruling X4); a mere name is looked for where programs are.
+  const whole = [program.includes('/') ? resolve(folder, program) : program, ...args]
+  return {
+    ...account,
+    key: new Secret(''),
+    renewal: { command: whole, lifetimeMs: entry.key_lifetime ?? keyLifetimeMs },
   }
 }
 

@@ -115,8 +115,11 @@ export function* modelMistakes(raw: unknown): Mistakes {
     for (const [place, route] of upstream.entries()) {
       const at = [...path, 'upstream', place]
       if (typeof route === 'string') yield* upstreamMistakes(route, names, at)
-      const { name, profile: own } = asObject(route) ?? {}
-      if (typeof name === 'string') yield* upstreamMistakes(name, names, [...at, 'name'])
+      const { name, profile: own, headers } = asObject(route) ?? {}
+      if (typeof name === 'string') {
+        yield* upstreamMistakes(name, names, [...at, 'name'])
+        yield* keyHeaderMistakes(asObject(asObject(upstreams)?.[name])?.['key_header'], headers, [...at, 'headers'])
+      }
       if (isWire) yield* profileMistakes(wire as WireName, own, [...at, 'profile'])
     }
   }
@@ -175,6 +178,14 @@ function* upstreamMistakes(name: string, names: readonly string[], path: Propert
   if (names.includes(name)) return
   const known = names.length > 0 ? `: ${names.join(', ')}` : '; there is none yet'
   yield { path, message: `must name an entry of upstreams${known}` }
+}
+
+/** A credential that is there twice is the wrong one half of the time. */
+function* keyHeaderMistakes(keyHeader: unknown, headers: unknown, path: PropertyKey[]): Mistakes {
+  for (const name of Object.keys(asObject(headers) ?? {})) {
+    const isKey = typeof keyHeader === 'string' && name.toLowerCase() === keyHeader.toLowerCase()
+    if (isKey) yield { path: [...path, name], message: 'is the `key_header` of its upstream; leave it out' }
+  }
 }
 
 /** An account that is in the pool twice would be asked again as if it were another (ruling U1). */

@@ -4,15 +4,18 @@ import { parseCredits } from '../accounts/credit.ts'
 import { costFieldNames, wireNames } from '../catalog/model.ts'
 import { chargeNames, reasoningLevels } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
+import { noProxy, proxyMistake } from './egress.ts'
 import {
   addressMistake,
   baseUrlMistake,
   headerMistake,
   isLoopback,
+  keyHeaderMistake,
   networkMistake,
   parseAddress,
   parseBaseUrl,
   parseDuration,
+  pathMistake,
 } from './values.ts'
 
 /**
@@ -264,34 +267,100 @@ const catalog = z.strictObject({
     .describe('What is served, in the order it is listed.'),
 })
 
-const account = z.strictObject({
-  name: filled('must not be empty').describe('For logs and metrics.'),
-  key: filled('must not be empty; where the upstream asks for none, write any text').describe(
-    'The API key at the provider.',
-  ),
-  enabled: flag.prefault(true).describe('`false`: it is asked for nothing, and keeps its place in the pool.'),
-})
+const filePath = filled('must be the path of a file')
 
-const upstream = z.strictObject({
-  base_url: text()
-    .superRefine((value, context) => complain(context, baseUrlMistake(value)))
-    .transform((value, context) => (context.issues.length > 0 ? z.NEVER : parseBaseUrl(value)))
-    .describe("Where it is. The wires' paths (`/v1/messages`, …) are appended; a final `/v1` is not doubled."),
-  accounts: z
-    .array(account, { error: 'must be a list of accounts' })
-    .min(1, { error: 'must have an account' })
-    .superRefine((accounts, context) => {
-      for (const [index, { name }] of accounts.entries()) {
-        const first = accounts.findIndex((other) => other.name === name)
-        if (first < index)
-          complain(context, `is also the name of accounts[${first}]; give each its own`, [index, 'name'])
-      }
-    })
-    .describe('The accounts that pay there. Requests are spread over them, a conversation stays with one.'),
-  messages_headers: oneOf(['anthropic', 'msgwire'])
-    .prefault('anthropic')
-    .describe('How the version and beta headers of the messages wire are spelled towards it.'),
-  headers: headers.prefault({}).describe('Headers sent with every request.'),
+/** One of them says where an account's key comes from. */
+const keySources = ['key', 'key_file', 'key_command'] as const
+
+const account = z
+  .strictObject({
+    name: filled('must not be empty').describe('For logs and metrics.'),
+    key: filled('must not be empty; where the upstream asks for none, write any text')
+      .optional()
+      .describe('The API key at the provider. Or `key_file`, or `key_command`.'),
+    key_file: filePath
+      .optional()
+      .describe('A file that holds the key and nothing else. It is read again when it changes.'),
+    key_command: z
+      .array(filled('must be text'), { error: 'must be a list: the program and its arguments' })
+      .min(1, { error: 'must name a program' })
+      .optional()
+      .describe('A program and its arguments, run without a shell: the key is what it prints.'),
+    key_lifetime: duration(1_000)
+      .optional()
+      .describe('How long a key of `key_command` is used before it is run again. Default: 10m.'),
+    enabled: flag.prefault(true).describe('`false`: it is asked for nothing, and keeps its place in the pool.'),
+  })
+  .superRefine((account, context) => {
+    const said = keySources.filter((source) => account[source] !== undefined)
+    if (said.length !== 1) complain(context, `must have one of ${keySources.map((one) => `\`${one}\``).join(', ')}`)
+    else if (account.key_lifetime !== undefined && account.key_command === undefined)
+      complain(context, 'is for `key_command`; leave it out', ['key_lifetime'])
+  })
+
+const textMap = z.record(z.string(), text(), { error: 'must be a map of texts' })
+
+const upstream = z
+  .strictObject({
+    base_url: text()
+      .superRefine((value, context) => complain(context, baseUrlMistake(value)))
+      .transform((value, context) => (context.issues.length > 0 ? z.NEVER : parseBaseUrl(value)))
+      .describe(
+        "Where it is. A bare host gets the wire's whole path (`/v1/chat/completions`, …); a path in it is taken as it stands, and what is behind `/v1` is added to it. On messages `/v1` is added too where it does not end so.",
+      ),
+    paths: z
+      .partialRecord(
+        z.enum(wireNames),
+        text().superRefine((value, context) => complain(context, pathMistake(value))),
+        { error: 'must be a map of paths by wire' },
+      )
+      .prefault({})
+      .describe(
+        "By wire: where its requests go, from the host's root, whatever path `base_url` has. `{model}` stands for what the upstream calls the model.",
+      ),
+    query: textMap.prefault({}).describe('What is added to every path as a query, such as `api-version`.'),
+    key_header: text()
+      .superRefine((value, context) => complain(context, keyHeaderMistake(value)))
+      .transform((value) => value.toLowerCase())
+      .optional()
+      .describe(
+        "The header that the key is sent in, such as `api-key`; in `authorization` with `Bearer` before it. Default: the wire's, `x-api-key` on messages, else `authorization`.",
+      ),
+    proxy: text()
+      .superRefine((value, context) => complain(context, value === noProxy ? undefined : proxyMistake(value)))
+      .optional()
+      .describe(
+        'The proxy it is asked through, `http://user:password@host:port`; `none`: directly. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say.',
+      ),
+    ca_file: filePath
+      .optional()
+      .describe("Certificates in PEM that are trusted for it, and for a proxy before it, instead of the system's."),
+    accounts: z
+      .array(account, { error: 'must be a list of accounts' })
+      .min(1, { error: 'must have an account' })
+      .superRefine((accounts, context) => {
+        for (const [index, { name }] of accounts.entries()) {
+          const first = accounts.findIndex((other) => other.name === name)
+          if (first < index)
+            complain(context, `is also the name of accounts[${first}]; give each its own`, [index, 'name'])
+        }
+      })
+      .describe('The accounts that pay there. Requests are spread over them, a conversation stays with one.'),
+    messages_headers: oneOf(['anthropic', 'msgwire'])
+      .prefault('anthropic')
+      .describe('How the version and beta headers of the messages wire are spelled towards it.'),
+    headers: headers.prefault({}).describe('Headers sent with every request.'),
+  })
+  .superRefine(({ key_header: keyHeader, headers }, context) => {
+    for (const name of Object.keys(headers))
+      if (name.toLowerCase() === keyHeader) complain(context, 'is the `key_header`; leave it out', ['headers', name])
+  })
+
+const tls = z.strictObject({
+  cert: filePath.describe(
+    "The server's certificate in PEM, those of its authorities behind it. Read again by a reload.",
+  ),
+  key: filePath.describe('Its private key in PEM, without a passphrase. Read again by a reload.'),
 })
 
 const limits = z.strictObject({
@@ -348,6 +417,7 @@ export const configSchema = z.strictObject({
     .transform(parseAddress)
     .prefault('127.0.0.1:8080')
     .describe('The public listener. Port 0: any free one.'),
+  tls: tls.optional().describe('TLS on the public listener, 1.2 and up. Default: plain HTTP, for a proxy in front.'),
   admin_listen: address
     .refine((value) => addressMistake(value) !== undefined || isLoopback(parseAddress(value)), {
       error: 'must be a loopback address such as 127.0.0.1:8081: the admin listener has no token yet',

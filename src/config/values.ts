@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import type { Address } from './config.ts'
+import { modelPlace, pathOf, wireEndOf } from './endpoints.ts'
 
 /** Each `…Mistake` says what is right where a value is wrong, and nothing where it is right. */
 
@@ -39,30 +40,48 @@ export function baseUrlMistake(value: string): string | undefined {
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     return 'must be an http:// or https:// URL, such as https://api.example.com'
   if (url.username || url.password) return 'must not carry credentials; write the key under accounts'
-  if (/[?#]/.test(value)) return 'must have no query and no fragment'
+  if (/[?#]/.test(value)) return 'must have no query and no fragment; a fixed query goes under `query`'
+  const end = wireEndOf(pathOf(value))
+  if (end) return `must end before \`${end}\`, which is the path of a wire: the gateway adds it itself`
   return undefined
 }
 
-/** Without trailing slashes and without a final `/v1`: the wires' paths begin with it. */
+/** Without slashes at its end. */
 export function parseBaseUrl(value: string): string {
-  const url = new URL(value)
-  return url.origin + url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
+  return new URL(value).origin + pathOf(value)
 }
 
-/** Headers that the gateway writes itself, from the request or from the account. */
-const ownHeaders = new Set([
-  'authorization',
-  'connection',
-  'content-length',
-  'content-type',
-  'host',
-  'transfer-encoding',
-  'upgrade',
-  'x-api-key',
-])
+export function pathMistake(value: string): string | undefined {
+  const isPath = /^\/[!-~]*$/.test(value) && !/[?#\\]/.test(value)
+  if (!isPath) return "must be a path from the host's root, such as /openai/responses; a fixed query goes under `query`"
+  if (/[{}]/.test(value.replaceAll(modelPlace, '')))
+    return `must have no braces but those of ${modelPlace}, which stands for the upstream's name of the model`
+  return undefined
+}
+
+/** What no key of a provider has; quotes of a key that is none are never told. */
+export function keyMistake(text: string): string | undefined {
+  if (text === '') return 'holds no key: it is empty'
+  return /^[!-~]{1,8192}$/.test(text) ? undefined : 'must hold one key and nothing else: a single word'
+}
+
+/** Headers that the gateway writes itself, whatever the account. */
+const fixedHeaders = ['connection', 'content-length', 'content-type', 'host', 'transfer-encoding', 'upgrade']
+
+/** Those, and the ones of the account. */
+const ownHeaders = new Set([...fixedHeaders, 'authorization', 'proxy-authorization', 'x-api-key'])
+
+const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
+
+/** Of a header that a credential shall be sent in. */
+export function keyHeaderMistake(name: string): string | undefined {
+  if (!headerName.test(name)) return 'must be the name of a header, such as api-key'
+  const isOther = fixedHeaders.includes(name.toLowerCase()) || name.toLowerCase() === 'proxy-authorization'
+  return isOther ? 'must not be a header that means something else' : undefined
+}
 
 export function headerMistake(name: string, value: string): string | undefined {
-  if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) return 'is not the name of a header'
+  if (!headerName.test(name)) return 'is not the name of a header'
   if (ownHeaders.has(name.toLowerCase())) return 'is a header that the gateway writes itself; leave it out'
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value) ? undefined : 'must be one line of Latin-1 text'
 }

@@ -1,5 +1,7 @@
+import { X509Certificate } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
 import type { Model } from '../catalog/model.ts'
+import { endpointsOf, isTakenAsItStands, pathOf } from './endpoints.ts'
 import { readModel } from './models.ts'
 import type { Problem } from './problem.ts'
 import type { ConfigFile, ModelEntry } from './schema.ts'
@@ -9,16 +11,40 @@ export type Warning = { path: PropertyKey[]; message: string }
 
 /**
  * What a right configuration may still do to its operator; `check`, the start and a reload tell it.
+ * @param tlsCertificate of the public listener, in PEM
  * @returns sentences that name the key and the cure, and never a value.
  */
-export function findWarnings(file: ConfigFile): Warning[] {
+export function findWarnings(file: ConfigFile, tlsCertificate: string | undefined): Warning[] {
   const models = file.catalog?.models ?? []
-  const warnings = models.flatMap((entry, index) => {
+  const ofModels = models.flatMap((entry, index) => {
     const model = readModel(entry)
     const found = [...warnOfWrites(entry, model), ...warnOfMedia(entry, model, file.upstreams)]
     return found.map(({ path, message }) => ({ path: ['catalog', 'models', index, ...path], message }))
   })
-  return [...warnings, ...warnOfCalls(models)]
+  return [...warnOfCertificate(tlsCertificate), ...ofModels, ...warnOfBases(file), ...warnOfCalls(models)]
+}
+
+function warnOfCertificate(pem: string | undefined): Warning[] {
+  if (!pem) return []
+  const end = new X509Certificate(pem).validToDate
+  if (end.getTime() > Date.now()) return []
+  const message = `has expired on ${end.toISOString().slice(0, 10)}: clients refuse it; renew it, and reload`
+  return [{ path: ['tls', 'cert'], message }]
+}
+
+/** Before 0.2.0 `/v1` was put between such a base and the wire's path (ruling P8). */
+function warnOfBases({ catalog, upstreams }: ConfigFile): Warning[] {
+  return Object.entries(upstreams).flatMap(([name, { base_url: baseUrl, paths }]) => {
+    const isServing = ({ upstream }: ModelEntry) =>
+      [upstream].flat().some((route) => (typeof route === 'string' ? route : route.name) === name)
+    const served = new Set((catalog?.models ?? []).filter(isServing).map(({ wire }) => wire))
+    const affected = [...served].filter((wire) => isTakenAsItStands(wire, pathOf(baseUrl)) && paths[wire] === undefined)
+    if (affected.length === 0) return []
+    const endpoints = endpointsOf({ baseUrl })
+    const told = affected.map((wire) => `\`${endpoints[wire]}\``).join(' and ')
+    const message = `has a path that does not end in \`/v1\`, and is taken as it stands: requests go to ${told}. Until 0.1 \`/v1\` was put between; end it in \`/v1\` if that is meant, or say so with \`paths\``
+    return [{ path: ['upstreams', name, 'base_url'], message }]
+  })
 }
 
 /** As people read it: with the line, where there is a file. */

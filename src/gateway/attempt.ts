@@ -118,13 +118,9 @@ export class Attempt implements UpstreamListener, Ticking, Held {
   /** Sends the request. What comes of it may come before this returns. */
   start(): void {
     const exchange = this.#exchange!
-    const { path, credential } = exchange
+    const { credential } = exchange
     const headers = exchange.headersFor(this.target)
-    const flight = this.#upstreams.send(
-      this.target,
-      { path, credential, headers, body: exchange.bodyFor(this.target) },
-      this,
-    )
+    const flight = this.#upstreams.send(this.target, { credential, headers, body: exchange.bodyFor(this.target) }, this)
     if (this.#state !== 'over') this.#flight = flight
   }
 

@@ -27,8 +27,6 @@ export type Asked = {
 export type Exchange = Outgoing & {
   /** The quirks that it was made for; a target with others needs one of its own. */
   profile: Profile
-  /** The path of the model's wire. */
-  path: string
   credential: CredentialScheme
   /** What travels beside the body. No credential: that goes on in `upstream/`, for one target. */
   headersFor(target: Target): [name: string, value: string][]

@@ -11,7 +11,7 @@ const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOut
 
 /** The exchange within one wire: the body's bytes with the edits of ruling P1, the answer's with those of P2. */
 export function exchangeNatively({ gateway, call, model, body, scopedKey }: Asked): Exchange {
-  const { native, path, credential } = wires[model.wire]
+  const { native, credential } = wires[model.wire]
   const { sealer } = gateway
   const isOurSeal = (text: string) => sealer.isOurs(text)
   const adapted = native.adaptRequest(body, model, { scopedKey, isOurSeal })
@@ -24,7 +24,6 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey }: Aske
   return {
     ...createOutgoing(adapted.body, model, native.removeSealed),
     profile: model.profile,
-    path,
     credential,
     headersFor: upstreamHeaders(call, model),
     stream: adapted.stream,

@@ -24,7 +24,7 @@ export function refuse(
   return refusalOf(verdict.tell, failure, () => ({
     modelId: model.id,
     upstreamModels: [...new Set([model.upstreamModel, target?.model.upstreamModel ?? model.upstreamModel])],
-    hidden: target ? hostingWords(snapshot.config, target.upstream) : [],
+    hidden: target ? hostingWords(snapshot.config, target.upstream, snapshot.keyOf) : [],
     ownPaths,
     isSent: (id) => exchange.holds(id),
   }))

@@ -1,9 +1,15 @@
 import type { Config } from '../config/config.ts'
+import type { KeyFinder } from '../upstream/keyring.ts'
 import type { Pool } from '../upstream/pool.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 
 /** One configuration and what was built from it: who is asked, over which connections. */
-export type Snapshot = { readonly config: Config; readonly pool: Pool; readonly upstreams: Upstreams }
+export type Snapshot = {
+  readonly config: Config
+  readonly pool: Pool
+  readonly upstreams: Upstreams
+  readonly keyOf: KeyFinder
+}
 
 /**
  * The configuration in force, and those before it that still serve somebody. A request takes one snapshot and keeps it to

@@ -18,7 +18,7 @@ const envelopeStart = `"${envelopePrefix}`
 export function translate({ gateway, call, accountId, model, body, scopedKey }: Asked): Exchange {
   const theirs = wires[call.wire]
   const client = theirs.translator
-  const { translator: source, path, credential, signsReasoning } = wires[model.wire]
+  const { translator: source, credential, signsReasoning } = wires[model.wire]
   const { sealer } = gateway
   const request = client.decodeRequest(body.text(), {
     cacheKey: scopedKey,
@@ -46,7 +46,6 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   return {
     ...createOutgoing(bytes, model),
     profile: model.profile,
-    path,
     credential,
     headersFor: upstreamHeaders(call, model),
     stream: request.stream,

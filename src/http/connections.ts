@@ -12,25 +12,50 @@ export type Connections = {
   /** No further request is taken on it: bytes that come after a fault are faults again. */
   refuseMore(socket: Socket): void
   takesMore(socket: Socket): boolean
+  /** Requests can come on it: with TLS its handshake is over. */
+  isOpen(socket: Socket): boolean
 }
 
 /**
  * Watches a server's connections and keeps them to so many (faults F-C49): beyond that an idle one is closed. The oldest of
  * those that never asked goes first, then the one whose last answer is the longest ago: a flood of connections takes those
- * of the flood, and not what clients keep for their next request.
+ * of the flood, and not what clients keep for their next request. With TLS a connection counts from its first byte on.
  */
-export function watchConnections(server: Server, connectionsMax: number): Connections {
+export function watchConnections(server: Server, connectionsMax: number, isSecured: boolean): Connections {
   let running = 0
   const newest = new WeakMap<Socket, ServerResponse>()
   const silent = new Set<Socket>()
   /** In the order of their last answers. */
   const known = new Set<Socket>()
   const closing = new WeakSet<Socket>()
-  server.on('connection', (socket) => {
+  /** Of a listener with TLS: those that are in their handshake, by their other ends; and those that are through it. */
+  const greeting = new Map<string, Socket>()
+  const secured = new WeakSet<Socket>()
+  server.on('connection', (socket: Socket) => {
     if (silent.size + known.size >= connectionsMax && !makeRoom()) {
       socket.destroy()
       return
     }
+    silent.add(socket)
+    if (!isSecured) {
+      socket.once('close', () => forget(socket))
+      return
+    }
+    const end = endOf(socket)
+    greeting.set(end, socket)
+    socket.once('close', () => {
+      forget(socket)
+      if (greeting.get(end) === socket) greeting.delete(end)
+    })
+  })
+  // Requests know the secured socket, and not the one that it is in: from here on that one stands for both.
+  server.on('secureConnection', (socket: Socket) => {
+    const end = endOf(socket)
+    const raw = greeting.get(end)
+    greeting.delete(end)
+    if (raw) silent.delete(raw)
+    if (socket.destroyed) return
+    secured.add(socket)
     silent.add(socket)
     socket.once('close', () => forget(socket))
   })
@@ -56,6 +81,7 @@ export function watchConnections(server: Server, connectionsMax: number): Connec
     newestOf: (socket) => newest.get(socket),
     refuseMore: (socket) => void closing.add(socket),
     takesMore: (socket) => !closing.has(socket),
+    isOpen: (socket) => !isSecured || secured.has(socket),
   }
 
   /** Nothing of an answer is under way; a request may be on its way in. */
@@ -82,4 +108,8 @@ export function watchConnections(server: Server, connectionsMax: number): Connec
     silent.delete(socket)
     known.delete(socket)
   }
+}
+
+function endOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
 }

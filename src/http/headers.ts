@@ -1,6 +1,5 @@
-import type { Standing } from '../accounts/admission.ts'
-import { formatCredits } from '../accounts/credit.ts'
 import type { GatewayError } from '../errors.ts'
+import type { ToldStanding } from '../gateway/standing.ts'
 import type { Wire } from '../wires/wire.ts'
 
 /** What a page in a browser may read besides the body (rulings R8, R13). */
@@ -17,7 +16,7 @@ const exposed = [
 /** How the account stands when the head is sent (ruling R13). No cost and no price: they are in no header (spec 1.8). */
 export function addStanding(
   headers: Record<string, string>,
-  { balanceNanos, window }: Standing,
+  { balance, window }: ToldStanding,
   tellsBalance: boolean,
 ): void {
   if (window) {
@@ -25,7 +24,7 @@ export function addStanding(
     headers['x-ratelimit-remaining-requests'] = `${window.left}`
     headers['x-ratelimit-reset-requests'] = `${window.resetSeconds}`
   }
-  if (tellsBalance) headers['x-triwire-balance'] = formatCredits(balanceNanos)
+  if (tellsBalance) headers['x-triwire-balance'] = balance
 }
 
 /** On every answer (rulings R5, R8). @param wire whose endpoint it is, if any's */

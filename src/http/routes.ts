@@ -7,6 +7,7 @@ import { countTokens } from '../gateway/count-tokens.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { infer } from '../gateway/infer.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
+import { standingOf } from '../gateway/standing.ts'
 import { endUnread, sendError } from './answer.ts'
 import { isDeclaredTooLarge, NoRoom, tooLarge } from './body.ts'
 import { addStanding, commonHeaders, preflightHeaders } from './headers.ts'
@@ -23,7 +24,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
   let readPeer: ReturnType<typeof createPeerReader>
 
   const tellStanding: AddStanding = (headers, { accountId }) => {
-    const standing = accountId === undefined ? undefined : gateway.admission.look(accountId)
+    const standing = accountId === undefined ? undefined : standingOf(gateway, accountId)
     if (standing) addStanding(headers, standing, config!.headers.balance)
   }
 

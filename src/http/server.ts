@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
 import type { Socket } from 'node:net'
+import type { TlsPair } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { newRequestId } from '../ids/request-id.ts'
 import { errorBody, sendError, wireOfError } from './answer.ts'
@@ -20,7 +22,12 @@ export type EdgeLimits = {
 }
 
 /** The listener, and how many requests of it have no whole answer yet. */
-export type Edge = { server: Server; readonly running: number }
+export type Edge = {
+  server: Server
+  readonly running: number
+  /** Connections from now on are shown this certificate, where it speaks TLS at all. */
+  renew(pair: TlsPair): void
+}
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse, requestId: string) => void
 
@@ -36,6 +43,8 @@ export type EdgeRefusal = {
 
 export type EdgeParts = {
   limits: EdgeLimits
+  /** Undefined: plain HTTP. */
+  tls?: TlsPair | undefined
   handle: RequestHandler
   onRefusal: (refusal: EdgeRefusal) => void
   /** While it says so every answer closes its connection. */
@@ -46,9 +55,9 @@ export type EdgeParts = {
  * The listener. Every answer that Node would give bare comes from us instead, with a body, a request id and the
  * envelope, and then the connection closes (ruling R11, reliability §2).
  */
-export function createEdge({ limits, handle, onRefusal, isDraining }: EdgeParts): Edge {
-  const server = createHttpServer(limits)
-  const connections = watchConnections(server, limits.connectionsMax)
+export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeParts): Edge {
+  const server = createHttpServer(limits, tls)
+  const connections = watchConnections(server, limits.connectionsMax, tls !== undefined)
   server.on('request', receive)
   // Node would say 100 before any check; the body's reader says it once key and size are known to be good.
   server.on('checkContinue', receive)
@@ -63,12 +72,17 @@ export function createEdge({ limits, handle, onRefusal, isDraining }: EdgeParts)
     refuseRaw(socket, { error, method: request.method ?? '', path: pathOf(request.url), cause: 'bad_http' })
   })
   server.on('clientError', (error: ParserError, socket: Socket) => {
-    if (connections.takesMore(socket)) takeParserError(error, socket)
+    // A handshake that fails is nobody's request, and there is nothing that could be said in clear.
+    if (!connections.isOpen(socket)) socket.destroy()
+    else if (connections.takesMore(socket)) takeParserError(error, socket)
   })
   return {
     server,
     get running() {
       return connections.running
+    },
+    renew(pair) {
+      if (tls) (server as SecureServer).setSecureContext(secureOptions(pair))
     },
   }
 
@@ -128,8 +142,13 @@ export function createEdge({ limits, handle, onRefusal, isDraining }: EdgeParts)
   }
 }
 
-function createHttpServer(limits: EdgeLimits): Server {
-  const server = createServer({
+/** Older versions are broken; nothing that speaks a wire is that old. */
+function secureOptions({ cert, key }: TlsPair) {
+  return { cert, key: key.reveal(), minVersion: 'TLSv1.2' as const }
+}
+
+function createHttpServer(limits: EdgeLimits, tls: TlsPair | undefined): Server {
+  const options = {
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersMs,
     // The body has deadlines of its own where it is read.
@@ -140,7 +159,10 @@ function createHttpServer(limits: EdgeLimits): Server {
     noDelay: true,
     // An upgrade is not served: the request is an ordinary one that happens to carry a header (faults F-C26).
     shouldUpgradeCallback: () => false,
-  })
+  }
+  const server = tls
+    ? createSecureServer({ ...options, ...secureOptions(tls), handshakeTimeout: limits.headersMs })
+    : createServer(options)
   // More than are taken, so that too many are seen and refused by us.
   server.maxHeadersCount = 2 * limits.headersMax
   return server

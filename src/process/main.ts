@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { takeSignals } from '../../bin/signals.mjs'
 import type { Address, Config } from '../config/config.ts'
+import { showProxy } from '../config/egress.ts'
 import { type ConfigOptions, loadConfig, reloadConfig, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { formatWarning } from '../config/warnings.ts'
@@ -76,10 +77,18 @@ async function run(options: ConfigOptions): Promise<void> {
 
   warn(config)
   log.event('info', 'listening', { address: show(server.address), admin: show(server.adminAddress) })
-  const base = `http://${show(server.address)}`
+  const base = `${config.tls ? 'https' : 'http'}://${show(server.address)}`
   console.log(`triwire listens on ${base} (health and readiness on http://${show(server.adminAddress)})`)
   if (demo) console.log(sayDemo(demo, base))
-  const askReload = createReloads({ reload, clockMs, after: (ms, act) => void setTimeout(act, ms) })
+  let reloading = Promise.resolve()
+  const askReload = createReloads({
+    // One after the other: the last that was asked for is the last to be in force.
+    reload(asked) {
+      reloading = reloading.then(() => reload(asked))
+    },
+    clockMs,
+    after: (ms, act) => void setTimeout(act, ms),
+  })
   // What came during the start comes now (ruling X11).
   takeSignals(heed)
 
@@ -103,25 +112,41 @@ async function run(options: ConfigOptions): Promise<void> {
     process.exit(process.exitCode ?? 0)
   }
 
-  function warn({ warnings }: Config): void {
+  function warn({ warnings, upstreams }: Config): void {
+    for (const { name, proxy } of upstreams.values())
+      if (proxy) log.event('info', 'upstream_proxy', { upstream: name, proxy: showProxy(proxy), source: proxy.source })
     for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
   }
 
-  function reload(asked: number): void {
+  async function reload(asked: number): Promise<void> {
     // Nobody misses a line for a signal that was answered together with others.
     const together = asked > 1 ? { signals: asked } : {}
     try {
       let next = reloadConfig(config, options)
       if (next.isBuiltIn && simulator) next = withSimulator(next, simulator.url)
+      await server?.prepare(next)
       server?.reload(next)
+      const restart = needsRestart(config, next)
       config = next
       log.event('info', 'config_reloaded', { models: next.catalog.entries.length, ...together })
+      if (restart.length > 0) log.event('info', 'restart_needed', { keys: restart })
       warn(next)
     } catch (error) {
       // What is in force stays in force.
       log.event('error', 'config_rejected', { error: explain(error), ...together })
     }
   }
+}
+
+/** What stays as it was at the start, though the file says otherwise by now. */
+function needsRestart(before: Config, next: Config): string[] {
+  const isOther = {
+    listen: show(before.listen) !== show(next.listen),
+    tls: (before.tls === undefined) !== (next.tls === undefined),
+    admin_listen: show(before.adminListen) !== show(next.adminListen),
+    store: before.store !== next.store,
+  }
+  return Object.entries(isOther).flatMap(([key, is]) => (is ? [key] : []))
 }
 
 /** Whoever read what the start prints may be gone, or his disk full: that ends no server (B24). */

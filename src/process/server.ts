@@ -15,8 +15,9 @@ import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
 import { createTurns } from '../gateway/turns.ts'
 import { createAdmin } from '../http/admin.ts'
 import { createRouter } from '../http/routes.ts'
-import { createEdge, type EdgeRefusal } from '../http/server.ts'
+import { createEdge, type EdgeLimits, type EdgeRefusal } from '../http/server.ts'
 import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
+import { createKeyring, type Keyring } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
@@ -32,6 +33,9 @@ const tickMs = 250
 
 const headerBytesMax = 16_384
 const headersMax = 100
+
+/** How long a start, or a reload, waits for commands that tell keys; after that their accounts are left out for the time being. */
+const keysMaxMs = 10_000
 
 /** A quarter of what the heap may have: bodies are beside it, and twice as much becomes of one that is translated. */
 const bodiesBytesMax = getHeapStatistics().heap_size_limit / 4
@@ -52,6 +56,8 @@ export type ServerParts = {
   recents?: Recents
   /** The bytes of request bodies that may be held; a test has its own limit. */
   bodiesBytesMax?: number | undefined
+  /** How long commands that tell keys are waited for, in ms; a test's may hang. */
+  keysMs?: number | undefined
 }
 
 /** A gateway that listens. main makes one for the process; a test makes one for itself. */
@@ -65,6 +71,10 @@ export type RunningServer = {
    * store and the limits of the edge take a restart.
    */
   reload(config: Config): void
+  /** Starts what a configuration needs before it is in force: commands that tell keys. Resolves when it can be. */
+  prepare(config: Config): Promise<void>
+  /** Lets everything look at its deadlines; the ticker does so four times a second. */
+  tick(): void
   /** Ends what runs: new connections for the drain delay, then none; streams until the deadline (reliability §7). */
   drain(delayMs: number, deadlineMs: number): Promise<void>
   /** Ends the drain now. */
@@ -80,10 +90,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   // What can be refused comes before what would have to be ended again.
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const memory = parts.memory ?? createPoolMemory(clockMs)
-  const snapshots = createSnapshots(openSnapshot(config, memory))
+  const keyring = createKeyring(clockMs, log.event)
+  await prepare(config)
+  const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
   const recents = parts.recents ?? createRecents()
   const listeners: readonly RecordListener[] = [log.access, recents.note]
-  let windows = openWindows(config)
+  let windows = openWindows(config, clockMs)
   let isReady = true
   let isDraining = false
   let isHurried = false
@@ -100,7 +112,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
       isWritable: () => ledger.ledger.isWritable(),
       isShedding: () => gateway.isShedding(),
     }),
-    throttle: openThrottle(config),
+    throttle: openThrottle(config, clockMs),
     nowMs,
     clockMs,
     deliveries: new Set(),
@@ -117,14 +129,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),
   }
   const edge = createEdge({
-    limits: {
-      headersMs: config.timeouts.headersMs,
-      keepAliveMs: config.timeouts.keepAliveMs,
-      lingerMs: config.timeouts.lingerMs,
-      connectionsMax: config.limits.connectionsMax,
-      headerBytesMax,
-      headersMax,
-    },
+    limits: edgeLimits(config),
+    tls: config.tls,
     handle: createRouter(gateway, listeners),
     onRefusal(refusal) {
       const record = recordOf(refusal, nowMs())
@@ -137,13 +143,23 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const admin = createAdmin(isTaking, createOperations({ gateway, recents, ledger, reportBug }))
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
+    keyring.close()
     edge.server.close()
     await snapshots.close()
     throw error
   })
-  const ticker = setInterval(() => tick(gateway, clockMs()), tickMs)
+  const ticker = setInterval(tickAll, tickMs)
 
-  return { gateway, address, adminAddress, reload, drain, hurry }
+  return { gateway, address, adminAddress, reload, prepare, tick: tickAll, drain, hurry }
+
+  function tickAll(): void {
+    tick(gateway, clockMs())
+    keyring.tick()
+  }
+
+  function prepare({ upstreams }: Config): Promise<void> {
+    return within(keyring.prepare(upstreams.values()), parts.keysMs ?? keysMaxMs)
+  }
 
   async function listenOnBoth() {
     const address = await listen(edge.server, config.listen)
@@ -152,19 +168,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 
   function reload(next: Config): void {
     const { limits } = snapshots.current.config
-    snapshots.replace(openSnapshot(next, memory))
+    keyring.adopt(next.upstreams.values())
+    snapshots.replace(openSnapshot(next, memory, keyring))
     snapshots.current.pool.adopt(next.catalog.entries)
+    if (next.tls) edge.renew(next.tls)
     // Another limit starts new windows; the same limit goes on counting.
-    if (next.limits.requestsPerMinute !== limits.requestsPerMinute) windows = openWindows(next)
-    if (next.limits.failedAuthPerMinute !== limits.failedAuthPerMinute) gateway.throttle = openThrottle(next)
-  }
-
-  function openWindows({ limits }: Config): LocalWindows {
-    return createWindows({ limit: limits.requestsPerMinute, windowMs: 60_000, clockMs })
-  }
-
-  function openThrottle({ limits }: Config): LocalThrottle {
-    return createThrottle({ limit: limits.failedAuthPerMinute, windowMs: 60_000, clockMs })
+    if (next.limits.requestsPerMinute !== limits.requestsPerMinute) windows = openWindows(next, clockMs)
+    if (next.limits.failedAuthPerMinute !== limits.failedAuthPerMinute) gateway.throttle = openThrottle(next, clockMs)
   }
 
   function hurry(): void {
@@ -180,8 +190,28 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     admin.close()
     admin.closeAllConnections()
     clearInterval(ticker)
+    keyring.close()
     load.stop()
     await snapshots.close()
+  }
+}
+
+function openWindows({ limits }: Config, clockMs: () => number): LocalWindows {
+  return createWindows({ limit: limits.requestsPerMinute, windowMs: 60_000, clockMs })
+}
+
+function openThrottle({ limits }: Config, clockMs: () => number): LocalThrottle {
+  return createThrottle({ limit: limits.failedAuthPerMinute, windowMs: 60_000, clockMs })
+}
+
+function edgeLimits({ timeouts, limits }: Config): EdgeLimits {
+  return {
+    headersMs: timeouts.headersMs,
+    keepAliveMs: timeouts.keepAliveMs,
+    lingerMs: timeouts.lingerMs,
+    connectionsMax: limits.connectionsMax,
+    headerBytesMax,
+    headersMax,
   }
 }
 
@@ -199,9 +229,20 @@ function recordOf({ requestId, error, method, path, ip, cause }: EdgeRefusal, no
   return { id: requestId, startedMs: nowMs, endMs: 0, method, path, ip, status, code, cause, outcome }
 }
 
-function openSnapshot(config: Config, memory: PoolMemory): Snapshot {
+function openSnapshot(config: Config, memory: PoolMemory, { keyOf }: Keyring): Snapshot {
   const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
-  return { config, pool: createPool(config.upstreams, memory), upstreams: createUpstreams(config.upstreams, limits) }
+  const pool = createPool(config.upstreams, memory, keyOf)
+  return { config, pool, upstreams: createUpstreams(config.upstreams, limits), keyOf }
+}
+
+/** Resolves with what is waited for, or after so long. */
+async function within(work: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, late])
+  clearTimeout(timer)
 }
 
 /**

@@ -5,6 +5,8 @@ import { Rejection } from './prompt.ts'
 export type RecordedRequest = {
   method: string
   path: string
+  /** What is behind the path, with its question mark. */
+  query: string
   headers: IncomingHttpHeaders
   body: string
   /** The parsed body; undefined when it is not JSON. */
@@ -23,6 +25,7 @@ export function createRecord(request: IncomingMessage, path: string): RecordedRe
   return {
     method: request.method ?? '',
     path,
+    query: (request.url ?? '').slice(path.length),
     headers: request.headers,
     body: '',
     json: undefined,
@@ -54,5 +57,5 @@ export function parseOrNothing(text: string): unknown {
 /** Any key will do; each has a prompt cache of its own. */
 export function keyOf(request: IncomingMessage): string {
   const bearer = /^bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '')?.[1]
-  return bearer ?? String(request.headers['x-api-key'] ?? '').trim()
+  return bearer ?? String(request.headers['x-api-key'] ?? request.headers['api-key'] ?? '').trim()
 }

@@ -28,6 +28,8 @@ export type SimulatorOptions = {
   record?: boolean
   /** False: the structure of conversations is not checked. */
   strict?: boolean
+  /** Where it is served, by path, instead of the wires' own: as a provider whose paths are others. */
+  paths?: Readonly<Record<string, SimulatorWire>>
   /** Milliseconds since 1970. */
   clock?: () => number
   /** Makes an id that begins with the prefix and was never made before. */
@@ -89,8 +91,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       }
       gone.abort()
     })
-    const found = Object.entries(wires).find(([, format]) => format.path === path)
-    const format = found?.[1] ?? chat
+    const found = findWire(path)
+    const format = found ? wires[found] : chat
     try {
       recorded.body = await readText(request)
       recorded.json = parseOrNothing(recorded.body)
@@ -98,13 +100,18 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       if (key === '') throw new Rejection({ status: 401, message: 'No API key was sent.', code: 'invalid_api_key' })
       if (path === '/v1/models' && request.method === 'GET') listModels(response)
       else if (!found || request.method !== 'POST') throw unknownPath(`${request.method} ${path}`)
-      else await answer(outlet, found[0] as SimulatorWire, format, recorded.json, key)
+      else await answer(outlet, found, format, recorded.json, key)
     } catch (error) {
       if (!(error instanceof Rejection)) throw error
       writeRejection(response, format, error)
     } finally {
       recorded.status = response.headersSent ? response.statusCode : 0
     }
+  }
+
+  function findWire(path: string): SimulatorWire | undefined {
+    if (options.paths) return options.paths[path]
+    return (Object.keys(wires) as SimulatorWire[]).find((wire) => wires[wire].path === path)
   }
 
   async function answer(

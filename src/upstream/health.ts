@@ -35,6 +35,7 @@ export class Health {
   #trialSinceMs: number | undefined
   /** Counts cooldowns: what was sent before one says nothing about what comes after it. */
   #era = 0
+  #keyVersion: number | undefined
 
   /** @param clockMs monotonic; random of [0, 1), for the jitter that keeps accounts from coming back in step */
   constructor(clockMs: () => number, random: () => number) {
@@ -64,6 +65,18 @@ export class Health {
   /** Failures since its last success. */
   get failures(): number {
     return this.#failures
+  }
+
+  /** The key that is used from now on, by the count of its changes: what another came to says nothing of it. */
+  useKey(version: number): void {
+    if (version === this.#keyVersion) return
+    this.#keyVersion = version
+    // What is under way with the key before it counts for nothing any more.
+    this.#era++
+    this.#failures = 0
+    this.#cooldowns = 0
+    this.#untilMs = undefined
+    this.#trialSinceMs = undefined
   }
 
   /** A request goes there. @returns what to tell its end with. */

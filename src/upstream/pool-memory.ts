@@ -39,10 +39,12 @@ function findOrMake<Value>(map: Map<string, Value>, key: string, make: () => Val
 
 /**
  * What makes an account's service of a model the same one after a reload: upstream, address, account, key, and the name
- * that the model has there. The key itself stands in no table.
+ * that the model has there. The key itself stands in no table;
+ * of one that is renewed it counts where it comes from.
  */
 export function placeOf(model: Model, upstream: Upstream, route: Route, account: UpstreamAccount | undefined): string {
-  const key = hash('sha256', account?.key.reveal() ?? '', 'hex').slice(0, 16)
+  const { key: secret, renewal } = account ?? {}
+  const key = hash('sha256', renewal ? JSON.stringify(renewal) : (secret?.reveal() ?? ''), 'hex').slice(0, 16)
   return JSON.stringify([
     model.entryId,
     upstream.name,

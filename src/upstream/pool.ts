@@ -1,6 +1,8 @@
 import type { Model, Route } from '../catalog/model.ts'
 import type { Upstream, UpstreamAccount } from '../config/config.ts'
+import { modelPlace } from '../config/endpoints.ts'
 import type { Health, HealthState, Visit } from './health.ts'
+import { fixedKey, type KeyFinder } from './keyring.ts'
 import { type PoolMemory, placeOf } from './pool-memory.ts'
 import { hashText, scoreOf } from './rendezvous.ts'
 import type { RetryBudget } from './retry-budget.ts'
@@ -74,7 +76,8 @@ export type PoolRow = {
   upstream: string
   account: string | undefined
   priority: number
-  state: HealthState | 'off'
+  /** `no_key`: what its key comes from has not told it yet. */
+  state: HealthState | 'off' | 'no_key'
   /** What it was left alone for, in the words of the log. */
   cause: string | undefined
   /** Until it is tried again, in ms. */
@@ -97,8 +100,15 @@ type Place = {
   readonly budget: RetryBudget
 }
 
-/** @param memory outlives the configuration: a reload takes health, budgets and conversations along (U14) */
-export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: PoolMemory): Pool {
+/**
+ * @param memory outlives the configuration: a reload takes health, budgets and conversations along (U14)
+ * @param keyOf keys that change have an owner of their own, who outlives it as well
+ */
+export function createPool(
+  upstreams: ReadonlyMap<string, Upstream>,
+  memory: PoolMemory,
+  keyOf: KeyFinder = fixedKey,
+): Pool {
   const placesByModel = new Map<Model, readonly Place[]>()
   const placesByTarget = new Map<Target, Place>()
   return {
@@ -152,6 +162,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
     const isPlain = upstreamModel === model.upstreamModel && profile === model.profile
     const served = isPlain ? model : { ...model, ...route.serving }
     const headers = [...new Map([...upstream.headers, ...route.headers])].flat()
+    const path = upstream.endpoints[model.wire].replaceAll(modelPlace, encodeURIComponent(upstreamModel))
     const accounts: readonly (UpstreamAccount | undefined)[] =
       upstream.accounts.length > 0 ? upstream.accounts : [undefined]
     // The weight is the upstream's, whatever number of accounts it has that are on.
@@ -159,7 +170,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
     return accounts.map((account) => {
       const id = placeOf(model, upstream, route, account)
       return {
-        target: { upstream, account, model: served, headers },
+        target: { upstream, account, key: account && keyOf(account), model: served, path, headers },
         id,
         hash: hashText(id),
         weight,
@@ -190,7 +201,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       }
       if (floor !== undefined && priority < floor) continue
       if (!place.isEnabled || (chosen !== undefined && score <= chosenScore)) continue
-      if (search.tried.includes(target) || !place.health.isOpen) continue
+      if (search.tried.includes(target) || !isOpen(place)) continue
       chosen = place
       chosenScore = score
     }
@@ -203,16 +214,26 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
   }
 }
 
-function chooseOnly({ target, isEnabled, health }: Place, { tried }: Search): Choice | undefined {
-  if (!isEnabled || !health.isOpen || tried.includes(target)) return undefined
+function chooseOnly(place: Place, { tried }: Search): Choice | undefined {
+  const { target, isEnabled } = place
+  if (!isEnabled || !isOpen(place) || tried.includes(target)) return undefined
   return { target, why: 'only', isHome: true }
+}
+
+/** It may be sent something now: its key is known, and it is not left alone. */
+function isOpen({ target: { key }, health }: Place): boolean {
+  if (key !== undefined) {
+    if (key.value === undefined) return false
+    health.useKey(key.version)
+  }
+  return health.isOpen
 }
 
 /** The next priority behind those that were tried, if somebody there can be asked. */
 function furtherPriority(places: readonly Place[], tried: readonly Target[]): number | undefined {
   let last = Number.NEGATIVE_INFINITY
   for (const { target, priority } of places) if (tried.includes(target)) last = Math.max(last, priority)
-  return places.find(({ priority, isEnabled, health }) => priority > last && isEnabled && health.isOpen)?.priority
+  return places.find((place) => place.priority > last && place.isEnabled && isOpen(place))?.priority
 }
 
 /** All that are on are left alone: for capacity if any is, with the shortest wait that is known (rulings U1, R6). */
@@ -235,7 +256,7 @@ function rowOf({ id }: Model, { target, priority, isEnabled, health, budget }: P
     upstream: target.upstream.name,
     account: target.account?.name,
     priority,
-    state: isEnabled ? health.state : 'off',
+    state: !isEnabled ? 'off' : target.key && target.key.value === undefined ? 'no_key' : health.state,
     cause: trouble?.cause,
     waitMs: trouble?.waitMs,
     failures: health.failures,
@@ -284,6 +305,7 @@ class PoolStay implements Stay {
     if (this.#isTold) return
     this.#isTold = true
     this.#place.health.failed(this.#visit, verdict, cause, () => this.#mayCool(), retryAfterSeconds)
+    if (verdict.tell === 'account') this.#place.target.key?.doubt()
   }
 
   left(): void {

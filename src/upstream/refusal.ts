@@ -9,6 +9,7 @@ const connectionCauses = new Set([
   'upstream_connect',
   'upstream_dns',
   'upstream_tls',
+  'upstream_proxy',
   'upstream_reset',
   'upstream_stall',
 ])

@@ -1,10 +1,10 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { buildConnector, Pool as ConnectionPool, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import type { Upstream } from '../config/config.ts'
+import { awaitHead, type ConnectionLimits, type Connections, openConnections } from './connections.ts'
 import { credentialOf } from './credential.ts'
-import { takeContinue } from './interim.ts'
 import { OnceBody, onceBytesMin } from './once-body.ts'
 import type { Target } from './target.ts'
 import type { Flight, TransportFault, UpstreamListener, UpstreamRequest, Upstreams } from './upstreams.ts'
@@ -12,15 +12,13 @@ import type { Flight, TransportFault, UpstreamListener, UpstreamRequest, Upstrea
 /** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
 const informationalMax = 10
 
-export type SendLimits = { connectMs: number; headerBytesMax: number }
-
 /**
  * Sends through undici's `dispatch`, bodies as Buffers, chunks straight to the listener: the cheapest way there is
  * short of a client of our own (docs/decisions). Redirects are not followed, nothing is decompressed. Deadlines are the
  * listener's: it sees every byte and has the clock.
  */
-export function createUpstreams(config: ReadonlyMap<string, Upstream>, limits: SendLimits): Upstreams {
-  const routes = new Map([...config].map(([name, upstream]) => [name, createRoute(upstream, limits)]))
+export function createUpstreams(config: ReadonlyMap<string, Upstream>, limits: ConnectionLimits): Upstreams {
+  const routes = new Map([...config].map(([name, upstream]) => [name, openConnections(upstream, limits)]))
   return {
     send(target, request, listener) {
       const route = routes.get(target.upstream.name)
@@ -29,42 +27,12 @@ export function createUpstreams(config: ReadonlyMap<string, Upstream>, limits: S
     },
     async retire() {
       // What is cut while it retires is closed too.
-      await Promise.allSettled([...routes.values()].map((route) => route.connections.close()))
+      await Promise.allSettled([...routes.values()].map(({ dispatcher }) => dispatcher.close()))
     },
     async close() {
-      await Promise.all([...routes.values()].map((route) => route.connections.destroy()))
+      await Promise.all([...routes.values()].map(({ dispatcher }) => dispatcher.destroy()))
     },
   }
-}
-
-type Route = { connections: ConnectionPool; prefix: string }
-
-function createRoute(upstream: Upstream, limits: SendLimits): Route {
-  const url = new URL(upstream.baseUrl)
-  const connections = new ConnectionPool(url.origin, {
-    connections: null,
-    pipelining: 1,
-    connect: connectorOf(limits),
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: 30_000,
-    maxHeaderSize: limits.headerBytesMax,
-    allowH2: false,
-  })
-  return { connections, prefix: url.pathname.replace(/\/$/, '') }
-}
-
-/** What is to be told of each connection that a head is awaited on it. */
-const awaits = new WeakMap<Socket, () => void>()
-
-function connectorOf({ connectMs }: SendLimits): buildConnector.connector {
-  const connect = buildConnector({ timeout: connectMs, allowH2: false })
-  return (options, callback) =>
-    connect(options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
-      if (!socket) return callback(error!, null)
-      awaits.set(socket, takeContinue(socket))
-      callback(null, socket)
-    })
 }
 
 /** The connection a request is sent on, and how much had been read from it by then. */
@@ -80,21 +48,22 @@ subscribe('undici:client:sendHeaders', (message) => {
   const { socket } = message as { socket: Socket }
   starting.socket = socket
   starting.bytesRead = socket.bytesRead
-  awaits.get(socket)?.()
+  awaitHead(socket)
   starting = undefined
 })
 
-function fly(route: Route, target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight {
+function fly(route: Connections, target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight {
   let controller: Dispatcher.DispatchController | undefined
   let isOver = false
   let isPaused = false
   let informational = 0
   const line: Line = { socket: undefined, bytesRead: 0 }
-  const { path, body } = request
+  const { body } = request
 
-  route.connections.dispatch(
+  route.dispatcher.dispatch(
     {
-      path: route.prefix + path,
+      origin: route.origin,
+      path: target.path,
       method: 'POST',
       headers: headersOf(target, request),
       // Its types leave iterables out; its documentation and its code take them.
@@ -129,7 +98,7 @@ function fly(route: Route, target: Target, request: UpstreamRequest, listener: U
       onResponseError(_, error) {
         if (isOver) return
         isOver = true
-        listener.onError(judgeError(error, line))
+        listener.onError(judgeError(error, line, route))
       },
     },
   )
@@ -176,9 +145,12 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
   ['ENFILE', 'no_descriptors'],
 ])
 
-function judgeError(error: Error, { socket, bytesRead }: Line): TransportFault {
+function judgeError(error: Error, { socket, bytesRead }: Line, { isProxied }: Connections): TransportFault {
   const { code = '' } = error as NodeJS.ErrnoException
-  const cause = causeOfCode.get(code) ?? (isTls(code, error) ? 'upstream_tls' : 'upstream_protocol')
+  const own = causeOfCode.get(code) ?? (isTls(code, error) ? 'upstream_tls' : 'upstream_protocol')
+  // What never had a connection, or was refused by its name (407): the proxy's doing, unless the upstream's certificate is bad.
+  const isProxys = isProxied && own !== 'upstream_tls' && own !== 'no_descriptors'
+  const cause = isProxys && (socket === undefined || code === 'UND_ERR_INVALID_ARG') ? 'upstream_proxy' : own
   // A connection that had brought an earlier answer, and nothing of this one.
   const isReuseRace = cause === 'upstream_reset' && bytesRead > 0 && socket?.bytesRead === bytesRead
   return { cause, isReuseRace }

@@ -1,10 +1,8 @@
 import type { CredentialScheme } from './credential.ts'
 import type { Target } from './target.ts'
 
-/** One request to a model's endpoint. Its headers are without the credential and what every request has. */
+/** One request to a model's endpoint, which the target names. Its headers are without the credential and what every request has. */
 export type UpstreamRequest = {
-  /** The wire's path, e.g. `/v1/messages`. */
-  path: string
   headers: readonly (readonly [name: string, value: string])[]
   /** How the model's wire is told who pays. */
   credential: CredentialScheme
@@ -18,6 +16,8 @@ export type TransportFault = {
     | 'upstream_connect'
     | 'upstream_dns'
     | 'upstream_tls'
+    /** The proxy cannot be reached, refuses us, or does not reach the upstream. */
+    | 'upstream_proxy'
     | 'upstream_reset'
     | 'upstream_protocol'
     | 'upstream_oversize'

@@ -68,6 +68,7 @@ const byCause = new Map<string, Verdict>([
   ['upstream_connect', passing],
   ['upstream_dns', passing],
   ['upstream_tls', passing],
+  ['upstream_proxy', passing],
   ['upstream_reset', passing],
 ])
 

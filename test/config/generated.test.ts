@@ -6,7 +6,12 @@ import { loadConfig } from '../../src/config/load.ts'
 import { jsonSchema } from '../../src/config/schema.ts'
 
 const root = new URL('../../', import.meta.url)
-const names = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_KEY_A', 'OPENAI_KEY_B', 'BACKUP_KEY']
+const names = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_KEY_A', 'OPENAI_KEY_B', 'BACKUP_KEY'].concat([
+  'GEMINI_API_KEY',
+  'GOOGLE_PROJECT',
+  'AZURE_RESOURCE',
+  'AZURE_KEY',
+])
 const keys = Object.fromEntries(names.map((name) => [name, 'k']))
 
 test('triwire.schema.json is what the schema of the configuration says', () => {

@@ -52,7 +52,7 @@ test('C1 a whole file becomes a configuration with every default', () => {
   assert.deepStrictEqual(config.listen, { host: '127.0.0.1', port: 8080 })
   assert.deepStrictEqual(config.adminListen, { host: '127.0.0.1', port: 8081 })
   assert.strictEqual(config.isBuiltIn, false)
-  assert.strictEqual(config.upstreams.get('up1')?.baseUrl, 'http://127.0.0.1:9001')
+  assert.strictEqual(config.upstreams.get('up1')?.baseUrl, 'http://127.0.0.1:9001/v1')
   assert.strictEqual(config.upstreams.get('up1')?.accounts[0]?.key.reveal(), 'canary-upstream-key')
   assert.strictEqual(config.upstreams.get('up1')?.messagesHeaders, 'anthropic')
   const model = config.catalog.models.get('claude-x')

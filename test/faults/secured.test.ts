@@ -1,10 +1,7 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
 import { connect, createServer as createPlainServer } from 'node:net'
-import { join } from 'node:path'
 import { createServer, getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { atEnd } from '../support/at-end.ts'
-import { testFolder } from '../support/folder.ts'
+import { createAuthority, type Pair } from '../support/certificates.ts'
 import { listen } from '../support/listen.ts'
 import { type Bench, row, type Told } from './bench.ts'
 
@@ -16,52 +13,15 @@ const refused: Told = {
   log: { outcome: 'upstream_error', code: 'upstream_error', cause: 'upstream_tls', attempts: 1 },
 }
 
-type Pair = { key: Buffer; cert: Buffer }
-
-/** Made by openssl; `days` before now for one that has expired. */
+/** Of an authority that this process shall trust, and of another. */
 function makePairs(): { ca: string; good: Pair; expired: Pair; foreign: Pair; misnamed: Pair } {
-  const folder = testFolder('tls')
-  const at = (name: string) => join(folder, name)
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' })
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
-  for (const name of ['ca', 'other']) {
-    openssl(
-      'req',
-      '-x509',
-      ...curve,
-      '-keyout',
-      at(`${name}.key`),
-      '-out',
-      at(`${name}.pem`),
-      '-subj',
-      `/CN=${name}`,
-      '-days',
-      '30',
-    )
-  }
-  const leaf = (name: string, ca: string, host: string, days: string): Pair => {
-    writeFileSync(at(`${name}.ext`), `subjectAltName=DNS:${host}\n`)
-    openssl('req', ...curve, '-keyout', at(`${name}.key`), '-out', at(`${name}.csr`), '-subj', `/CN=${host}`)
-    const signed = ['-CA', at(`${ca}.pem`), '-CAkey', at(`${ca}.key`), '-CAcreateserial', '-days', days]
-    openssl(
-      'x509',
-      '-req',
-      '-in',
-      at(`${name}.csr`),
-      ...signed,
-      '-extfile',
-      at(`${name}.ext`),
-      '-out',
-      at(`${name}.pem`),
-    )
-    return { key: readFileSync(at(`${name}.key`)), cert: readFileSync(at(`${name}.pem`)) }
-  }
+  const { ca, issue } = createAuthority()
   return {
-    ca: readFileSync(at('ca.pem'), 'utf8'),
-    good: leaf('good', 'ca', 'localhost', '30'),
-    expired: leaf('expired', 'ca', 'localhost', '-1'),
-    foreign: leaf('foreign', 'other', 'localhost', '30'),
-    misnamed: leaf('misnamed', 'ca', 'elsewhere.example', '30'),
+    ca,
+    good: issue('localhost'),
+    expired: issue('localhost', -1),
+    foreign: createAuthority().issue('localhost'),
+    misnamed: issue('elsewhere.example'),
   }
 }
 

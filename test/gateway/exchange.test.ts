@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { Upstream } from '../../src/config/config.ts'
 import { createOutgoing } from '../../src/gateway/exchange.ts'
 import { modelOf } from '../native/models.ts'
+import { upstreamAt } from '../support/upstream.ts'
 
-const upstream: Upstream = { name: 'sim', baseUrl: '', accounts: [], messagesHeaders: 'anthropic', headers: new Map() }
+const upstream = upstreamAt('http://sim')
 const target = (upstreamModel: string) => ({
   upstream,
   account: undefined,
+  key: undefined,
+  path: '/',
   model: modelOf('chat', { upstreamModel }),
   headers: [],
 })

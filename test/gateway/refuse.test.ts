@@ -5,6 +5,7 @@ import test from 'node:test'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Exchange } from '../../src/gateway/exchange.ts'
 import { refuse } from '../../src/gateway/refuse.ts'
+import { fixedKey } from '../../src/upstream/keyring.ts'
 import { createPool } from '../../src/upstream/pool.ts'
 import { createPoolMemory } from '../../src/upstream/pool-memory.ts'
 import { judge } from '../../src/upstream/verdict.ts'
@@ -48,7 +49,7 @@ const exchange = { holds: () => false } as unknown as Exchange
 function say(text: string, id = 'swift'): string {
   const model = config.catalog.models.get(id)!
   const failure = { fault: { kind: 'rejected', status: 400, text }, cause: 'upstream_400' } as const
-  const snapshot = { config, pool, upstreams: undefined as never }
+  const snapshot = { config, pool, upstreams: undefined as never, keyOf: fixedKey }
   const search = { requestId: 'req_1', affinity: undefined, tried: [], isLast: false }
   const target = pool.choose(model, search)?.target
   return refuse({ snapshot, model, exchange }, target, failure, judge(failure, model)).message

@@ -18,6 +18,7 @@ import type { CallRecord } from '../../src/gateway/record.ts'
 import type { Snapshot } from '../../src/gateway/snapshot.ts'
 import { translate } from '../../src/gateway/translate.ts'
 import { createTurns } from '../../src/gateway/turns.ts'
+import { fixedKey } from '../../src/upstream/keyring.ts'
 import { createPool, type Pool } from '../../src/upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../../src/upstream/pool-memory.ts'
 import type { Target } from '../../src/upstream/target.ts'
@@ -25,6 +26,7 @@ import type { UpstreamListener, UpstreamRequest } from '../../src/upstream/upstr
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { modelOf } from '../native/models.ts'
 import { asks } from '../support/native.ts'
+import { upstreamAt } from '../support/upstream.ts'
 import { turn } from '../support/waiting.ts'
 
 /** One request as it was sent, and the hand that answers it. */
@@ -130,13 +132,7 @@ export function startRig(options: RigOptions = {}): Rig {
   const sent: Sent[] = []
   const waiting: { resolve: () => void; reject: (error: Error) => void }[] = []
   const accounts = options.accounts ?? [{ name: 'a', key: new Secret('upstream-key-1'), isEnabled: true }]
-  const upstream: Upstream = {
-    name: 'sim',
-    baseUrl: 'http://sim',
-    accounts,
-    messagesHeaders: 'anthropic',
-    headers: new Map(),
-  }
+  const upstream = upstreamAt('http://sim', { accounts })
   const config = {
     catalog: createCatalog([model], 0, 'triwire'),
     upstreams: new Map([upstream, ...(options.upstreams ?? [])].map((one) => [one.name, { ...upstream, ...one }])),
@@ -159,6 +155,7 @@ export function startRig(options: RigOptions = {}): Rig {
             () => 0.5,
           ),
       ),
+    keyOf: fixedKey,
     upstreams: {
       send(target, request, listener) {
         const one: Sent = { ...request, target, listener, isAborted: false, isPaused: false, bug: undefined }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import test from 'node:test'
 import { listen } from '../support/listen.ts'
@@ -24,10 +24,11 @@ test('F-P18 a port in use: a message that says what to do, and exit code 1', asy
   }
 })
 
-test('F-P13 F-P2 X4 SIGHUP takes a good file and keeps the old one for a bad one; SIGTERM exits 0', async () => {
+test('F-P13 F-P2 X4 N-F3 N-F4 SIGHUP takes a good file and keeps the old one for a bad one; SIGTERM exits 0', async () => {
   const folder = newFolder()
   const path = configFile(folder, model('first'))
-  const running = serve(['--config', path], folder)
+  const env = { HTTPS_PROXY: 'http://ann:hidden-word@proxy.example:3128', NO_PROXY: '', https_proxy: '' }
+  const running = serve(['--config', path], folder, { env })
   await running.saw('"listening"')
   const port = /"listening","address":"127\.0\.0\.1:(\d+)"/.exec(running.stderr())![1]!
   const list = async () => {
@@ -35,9 +36,16 @@ test('F-P13 F-P2 X4 SIGHUP takes a good file and keeps the old one for a bad one
     return answer.data.map(({ id }) => id)
   }
   assert.deepEqual(await list(), ['first'])
-  configFile(folder, `${model('first')}\n${model('second')}`)
+  configFile(folder, `${model('first')}\n${model('second')}`, { upstreams: { sim: 'https://far.example' } })
+  // The reload waits for the command, takes the proxy, and says what it leaves as it was.
+  const changed = readFileSync(path, 'utf8')
+    .replace('listen: 127.0.0.1:0', 'listen: 127.0.0.1:1')
+    .replace('key: k', 'key_command: [/bin/sh, -c, echo hidden-token]')
+  writeFileSync(path, changed)
   running.child.kill('SIGHUP')
   await running.saw('"config_reloaded"')
+  await running.saw('"restart_needed","keys":["listen"]')
+  await running.saw('"upstream_proxy","upstream":"sim","proxy":"http://proxy.example:3128","source":"HTTPS_PROXY"')
   assert.deepEqual(await list(), ['first', 'second'])
   writeFileSync(path, 'catalog: [', { mode: 0o600 })
   running.child.kill('SIGHUP')
@@ -46,6 +54,7 @@ test('F-P13 F-P2 X4 SIGHUP takes a good file and keeps the old one for a bad one
   running.child.kill('SIGTERM')
   assert.equal(await running.exited, 0)
   await running.saw('"stopped"')
+  assert.doesNotMatch(running.stderr(), /hidden-|key_failed/)
   // What the log says goes to stderr, what a person asked for to stdout (ruling X4).
   assert.doesNotMatch(running.stdout(), /"event"/)
 })

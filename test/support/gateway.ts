@@ -5,7 +5,6 @@ import { stringify } from 'yaml'
 import { parseCredits } from '../../src/accounts/credit.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { tick } from '../../src/gateway/gateway.ts'
 import { createLog } from '../../src/process/log.ts'
 import { createRecents } from '../../src/process/recents.ts'
 import { startServer } from '../../src/process/server.ts'
@@ -78,6 +77,8 @@ export type TestOptions = {
   cools?: boolean
   /** The bytes of request bodies that may be held at once. */
   bodiesBytesMax?: number
+  /** How long its start waits for commands that tell keys. */
+  keysMs?: number
   /** How often the store is looked at for what others changed in it. */
   pollMs?: number
   /** How many requests that are over it keeps in memory. */
@@ -157,10 +158,10 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     return leapingMs
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
-  const { bodiesBytesMax, requestsKept } = options
+  const { bodiesBytesMax, requestsKept, keysMs } = options
   const load = { isShedding: false, isStrained: false, stop() {} }
   const recents = createRecents({ requestsMax: requestsKept, namelessMax: requestsKept })
-  const own = { log, nowMs, clockMs, load, memory, recents, bodiesBytesMax }
+  const own = { log, nowMs, clockMs, load, memory, recents, bodiesBytesMax, keysMs }
   const server = await startServer({ config, ledger, ...own })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
@@ -172,7 +173,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     tap.close()
     assert.deepEqual(tap.takeViolations(), [], 'every answer is as the types of its wire say')
   })
-  const url = `http://127.0.0.1:${server.address.port}`
+  const url = `${config.tls ? 'https' : 'http'}://127.0.0.1:${server.address.port}`
 
   const logLines = async () => {
     await log.flush()
@@ -192,7 +193,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     nowMs,
     advance(ms) {
       turnedMs += ms
-      tick(server.gateway, clockMs())
+      server.tick()
     },
     jump(ms) {
       jumpedMs += ms

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { connect as connectSecurely } from 'node:tls'
 import { atEnd } from './at-end.ts'
 import { within } from './waiting.ts'
 
@@ -44,8 +45,12 @@ export type RawConnection = {
 }
 
 export async function openRaw(url: string): Promise<RawConnection> {
-  const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
+  const { protocol, hostname, port } = new URL(url)
+  const isSecured = protocol === 'https:'
+  // Whose certificate it is, is another test's.
+  const socket = isSecured
+    ? connectSecurely({ port: Number(port), host: hostname, rejectUnauthorized: false })
+    : connect(Number(port), hostname)
   atEnd(() => socket.destroy())
   let text = ''
   let isClosed = false
@@ -57,7 +62,8 @@ export async function openRaw(url: string): Promise<RawConnection> {
   socket.on('error', () => {})
   socket.on('end', end)
   socket.on('close', end)
-  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
+  const isOpen = isSecured ? 'secureConnect' : 'connect'
+  await new Promise((resolve, reject) => socket.once(isOpen, resolve).once('error', reject))
   return {
     socket,
     write: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),

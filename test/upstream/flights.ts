@@ -1,5 +1,7 @@
 import { Secret, type Upstream } from '../../src/config/config.ts'
-import { createUpstreams, type SendLimits } from '../../src/upstream/send.ts'
+import type { ConnectionLimits } from '../../src/upstream/connections.ts'
+import { fixedKey } from '../../src/upstream/keyring.ts'
+import { createUpstreams } from '../../src/upstream/send.ts'
 import type { Target } from '../../src/upstream/target.ts'
 import type {
   Flight,
@@ -11,6 +13,7 @@ import type {
 } from '../../src/upstream/upstreams.ts'
 import { modelOf } from '../native/models.ts'
 import { atEnd } from '../support/at-end.ts'
+import { upstreamAt } from '../support/upstream.ts'
 import { until } from '../support/waiting.ts'
 
 /** One upstream's connections as the gateway opens them, and what is sent on them. */
@@ -18,7 +21,7 @@ export type Way = {
   upstreams: Upstreams
   target: Target
   /** Sends a request and notes what its listener hears. */
-  send(request?: Partial<UpstreamRequest>, listener?: Partial<UpstreamListener>): Heard
+  send(request?: Partial<UpstreamRequest & Pick<Target, 'path'>>, listener?: Partial<UpstreamListener>): Heard
 }
 
 /** What a listener heard of one request. */
@@ -34,25 +37,26 @@ export type Heard = {
   untilOver(): Promise<void>
 }
 
-const limits: SendLimits = { connectMs: 5_000, headerBytesMax: 16_384 }
+const limits: ConnectionLimits = { connectMs: 5_000, headerBytesMax: 16_384 }
 
 /** @param baseUrl of an upstream that the test plays */
-export function openWay(baseUrl: string, more: Partial<Upstream> = {}, changed: Partial<SendLimits> = {}): Way {
-  const upstream: Upstream = {
-    name: 'sim',
-    baseUrl,
+export function openWay(baseUrl: string, more: Partial<Upstream> = {}, changed: Partial<ConnectionLimits> = {}): Way {
+  const upstream = upstreamAt(baseUrl, {
     accounts: [{ name: 'a', key: new Secret('upstream-key-1'), isEnabled: true }],
-    messagesHeaders: 'anthropic',
-    headers: new Map(),
     ...more,
-  }
+  })
   const upstreams = createUpstreams(new Map([[upstream.name, upstream]]), { ...limits, ...changed })
   atEnd(() => upstreams.close())
   const headers = [...upstream.headers].flat()
-  const target: Target = { upstream, account: upstream.accounts[0], model: modelOf('chat'), headers }
+  const account = upstream.accounts[0]
+  const key = account && fixedKey(account)
+  const target: Target = { upstream, account, key, model: modelOf('chat'), path: '/v1/x', headers }
   return { upstreams, target, send }
 
-  function send(request: Partial<UpstreamRequest> = {}, listener: Partial<UpstreamListener> = {}): Heard {
+  function send(
+    { path, ...request }: Parameters<Way['send']>[0] = {},
+    listener: Partial<UpstreamListener> = {},
+  ): Heard {
     const heard: Omit<Heard, 'flight'> = {
       head: undefined,
       heads: 0,
@@ -62,8 +66,8 @@ export function openWay(baseUrl: string, more: Partial<Upstream> = {}, changed: 
       untilOver: () => until(() => heard.ends + heard.faults.length > 0, 'the answer is over'),
     }
     const flight = upstreams.send(
-      target,
-      { path: '/v1/x', headers: [], credential: 'bearer', body: Buffer.from('{}'), ...request },
+      path === undefined ? target : { ...target, path },
+      { headers: [], credential: 'bearer', body: Buffer.from('{}'), ...request },
       {
         onHead(status, contentType, headers) {
           heard.heads++

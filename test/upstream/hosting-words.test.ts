@@ -4,6 +4,7 @@ import { createCatalog } from '../../src/catalog/catalog.ts'
 import { Secret, type Upstream } from '../../src/config/config.ts'
 import { hostingWords } from '../../src/upstream/hosting-words.ts'
 import { modelOf, routeOf } from '../native/models.ts'
+import { upstreamAt } from '../support/upstream.ts'
 
 /** @param models what each client calls a model, at which upstream, and what that calls it */
 function wordsOf(upstream: Partial<Upstream>, models: [id: string, upstream: string, upstreamModel: string][] = []) {
@@ -12,15 +13,7 @@ function wordsOf(upstream: Partial<Upstream>, models: [id: string, upstream: str
     return { ...model, routes: [routeOf(model, { upstream: name })] }
   })
   const catalog = createCatalog(entries, 0, 'triwire')
-  const whole: Upstream = {
-    name: 'sim',
-    baseUrl: 'http://sim',
-    accounts: [],
-    messagesHeaders: 'anthropic',
-    headers: new Map(),
-    ...upstream,
-  }
-  return hostingWords({ catalog }, whole)
+  return hostingWords({ catalog }, upstreamAt(upstream.baseUrl ?? 'http://sim', upstream))
 }
 
 test('U11 the keys of all accounts of an upstream are words that nobody reads', () => {

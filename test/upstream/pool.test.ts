@@ -7,6 +7,7 @@ import { createPoolMemory, type PoolMemory } from '../../src/upstream/pool-memor
 import type { Target } from '../../src/upstream/target.ts'
 import type { Verdict } from '../../src/upstream/verdict.ts'
 import { modelOf, routeOf } from '../native/models.ts'
+import { upstreamAt } from '../support/upstream.ts'
 
 const full: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'now' }
 const barred: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
@@ -23,15 +24,14 @@ function start(layout: Layout, memory?: PoolMemory) {
   const upstreams = new Map<string, Upstream>()
   const routes: Route[] = []
   for (const [name, { accounts, off = [], keys = '', ...route }] of Object.entries(layout)) {
-    upstreams.set(name, {
+    const more = {
       name,
-      baseUrl: `http://${name}`,
       accounts: accounts.map((account) => {
         return { name: account, key: new Secret(`key-${account}${keys}`), isEnabled: !off.includes(account) }
       }),
-      messagesHeaders: 'anthropic',
       headers: new Map([['x-of', name]]),
-    })
+    }
+    upstreams.set(name, upstreamAt(`http://${name}`, more))
     routes.push(routeOf(base, { upstream: name, ...route }))
   }
   const model = { ...base, routes: routes.sort((a, b) => a.priority - b.priority) }

@@ -14,11 +14,16 @@ test('P4 U14 decision 13 a request has our headers, the upstream’s, the creden
   const upstream = await startRawUpstream()
   upstream.play(whole('{}'))
   const headers = new Map([['x-of-upstream', 'one']])
-  const { send } = openWay(`${upstream.url}/behind/here`, { headers })
+  const { send } = openWay(upstream.url, { headers })
   const body = Buffer.from('{"a":"é"}')
-  await send({ path: '/v1/messages', headers: [['x-of-wire', 'two']], credential: 'x-api-key', body }).untilOver()
+  await send({
+    path: '/behind/here/v1/messages?v=1',
+    headers: [['x-of-wire', 'two']],
+    credential: 'x-api-key',
+    body,
+  }).untilOver()
   const [request] = upstream.requests
-  assert.deepEqual([request!.method, request!.path], ['POST', '/behind/here/v1/messages'])
+  assert.deepEqual([request!.method, request!.path], ['POST', '/behind/here/v1/messages?v=1'])
   assert.deepEqual(request!.headers.filter(([name]) => name !== 'connection').sort(), [
     ['accept-encoding', 'identity'],
     ['content-length', '10'],

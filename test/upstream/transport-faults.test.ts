@@ -17,7 +17,10 @@ function failing(code: string | undefined, message = 'it failed'): Answer {
   return (socket) => void gatewayEnd(socket).destroy(error)
 }
 
-const causes: Record<Exclude<TransportFault['cause'], 'upstream_oversize'>, [fault: string, answer: Answer][]> = {
+const causes: Record<
+  Exclude<TransportFault['cause'], 'upstream_oversize' | 'upstream_proxy'>,
+  [fault: string, answer: Answer][]
+> = {
   upstream_connect: [
     ['F-U1 ECONNREFUSED', failing('ECONNREFUSED')],
     ['F-U1 EHOSTUNREACH', failing('EHOSTUNREACH')],

@@ -53,9 +53,9 @@ function needKey(key: string | undefined, command: Command): string {
 
 async function findOrigin(command: Command): Promise<string> {
   const { loadConfig } = await import('../../config/load.ts')
-  const { listen } = loadConfig(command.optsWithGlobals())
+  const { listen, tls } = loadConfig({ ...command.optsWithGlobals(), isWithoutFiles: true })
   if (listen.port === 0) throw new Error('The configuration lets the gateway choose its port: name it with --base-url')
-  return originOf(listen)
+  return originOf(listen, tls ? 'https' : 'http')
 }
 
 function addModel(id: string, before: string[]): string[] {

@@ -64,7 +64,7 @@ function chooseWire(name: string, program: Program, modelWire: WireName, asked: 
 
 async function readAccess(options: Options, command: Command): Promise<{ access: Access; modelWire: WireName }> {
   const { loadConfig } = await import('../../config/load.ts')
-  const { listen, catalog } = loadConfig(command.optsWithGlobals())
+  const { listen, tls, catalog } = loadConfig({ ...command.optsWithGlobals(), isWithoutFiles: true })
   const id = options.model ?? catalog.models.keys().next().value
   if (id === undefined) throw new Error('The catalog has no model: name one in the configuration')
   const smallModel = options.smallModel ?? id
@@ -72,7 +72,7 @@ async function readAccess(options: Options, command: Command): Promise<{ access:
     if (!catalog.models.has(named)) throw new Error(`There is no model "${named}" in the catalog: see triwire models`)
   }
   const model = catalog.models.get(id)!
-  const origin = options.url ? options.url.replace(/\/+(v1\/*)?$/, '') : originOf(listen)
+  const origin = options.url ? options.url.replace(/\/+(v1\/*)?$/, '') : originOf(listen, tls ? 'https' : 'http')
   const access = { origin, key: options.key, model: id, smallModel, outputTokensMax: model.outputTokensMax }
   return { access, modelWire: model.wire }
 }

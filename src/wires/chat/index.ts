@@ -1,3 +1,4 @@
+import { wirePlaces } from '../../catalog/model.ts'
 import { plainEnvelope } from '../answers/envelope.ts'
 import type { Wire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
@@ -13,7 +14,7 @@ import { ChatNativeStream } from './native-stream.ts'
 /** The chat wire (spec 4.3). */
 export const chat: Wire = {
   name: 'chat',
-  path: '/v1/chat/completions',
+  path: wirePlaces.chat.path,
   request: {
     conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
     caps: ['max_tokens', 'max_completion_tokens'],

@@ -40,6 +40,7 @@ export function readTools(body: Body, changes: readonly ToolChange[], losses: Lo
     const words = readObject(entry, at)
     // By type, never by name: a client's own function may be called web_search (R-HOSTED).
     const known = findClientTool(words['type'])
+    if (!known && isOfAnotherWire(words)) refuse(at, refusals.messagesTool)
     if (!known && !isAbsent(words['type']) && words['type'] !== 'custom') refuse(at, refusals.hostedTool)
     const isDeferred = isLate || optional(readBoolean, words['defer_loading'], `${at}.defer_loading`) === true
     const schema = known?.schema ?? optionalRawObject(body, words['input_schema'], `${at}.input_schema`)
@@ -49,6 +50,11 @@ export function readTools(body: Body, changes: readonly ToolChange[], losses: Lo
     else losses.add('tools.defer_loading', 'dropped', 'a placeholder')
     return tool.name
   }
+}
+
+function isOfAnotherWire({ type, parameters, function: nested, input_schema: schema }: Json): boolean {
+  if (!isAbsent(type)) return type === 'function'
+  return isAbsent(schema) && (!isAbsent(parameters) || !isAbsent(nested))
 }
 
 function readTool(words: Json, schema: Tool['schema'], at: string): Tool {
@@ -70,6 +76,7 @@ const choiceModes = new Map<unknown, ToolChoice['mode']>([
 
 export function readToolChoice(value: unknown): ToolChoice {
   if (isAbsent(value)) return { mode: 'default' }
+  if (typeof value === 'string') refuse('tool_choice', refusals.messagesChoice)
   const choice = readObject(value, 'tool_choice')
   const mode = choiceModes.get(choice['type'])
   if (!mode) throw wrongType('tool_choice.type', 'one of auto, any, none, tool')

@@ -1,3 +1,4 @@
+import { wirePlaces } from '../../catalog/model.ts'
 import type { Wire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { countTokens } from './count-tokens.ts'
@@ -15,7 +16,7 @@ import { refuseThread } from './thread.ts'
 /** The messages wire (spec 4.1, 4.2). */
 export const messages: Wire = {
   name: 'messages',
-  path: '/v1/messages',
+  path: wirePlaces.messages.path,
   request: {
     conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
     caps: ['max_tokens'],

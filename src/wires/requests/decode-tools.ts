@@ -28,6 +28,7 @@ function wordsOf(object: Json, kind: string, at: string, nesting: Nesting): [wor
 }
 
 export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): Tool {
+  if (isOfAnotherWire(tool, nesting)) refuse(at, nesting === 'nested' ? refusals.chatTool : refusals.responsesTool)
   // By type, never by name: a client's own function may be called web_search (R-HOSTED). Wherever it stands, the tools
   // are what has to change (spec 7.3).
   if (!isAbsent(tool['type']) && tool['type'] !== 'function') refuse(at, refusals.hostedTool, 'tools')
@@ -41,11 +42,24 @@ export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): 
   }
 }
 
+/** Each wire has its own shape, and people take one for another: what would be read of such a tool is its name at best. */
+function isOfAnotherWire(
+  { type, name, parameters, function: nested, input_schema: schema }: Json,
+  nesting: Nesting,
+): boolean {
+  if (!isAbsent(type) && type !== 'function') return !isAbsent(schema) && type === 'custom'
+  if (!isAbsent(schema) && isAbsent(parameters) && isAbsent(nested)) return true
+  return nesting === 'nested' ? isAbsent(nested) && !isAbsent(name) : !isAbsent(nested) && isAbsent(name)
+}
+
 const choiceWords = new Map<unknown, ToolChoice['mode']>([
   ['auto', 'auto'],
   ['none', 'none'],
   ['required', 'required'],
 ])
+
+/** What the messages wire says in an object. */
+const wordsOfMessages: ReadonlySet<unknown> = new Set(['auto', 'any', 'none', 'tool'])
 
 export function readToolChoice(value: unknown, nesting: Nesting): ToolChoice {
   const field = 'tool_choice'
@@ -54,6 +68,7 @@ export function readToolChoice(value: unknown, nesting: Nesting): ToolChoice {
   if (word) return { mode: word }
   if (typeof value === 'string') throw wrongType(field, 'auto, none, required or an object')
   const choice = readObject(value, field)
+  if (wordsOfMessages.has(choice['type'])) refuse(field, refusals.wordChoice)
   if (choice['type'] !== 'allowed_tools') return { mode: 'named', name: readName(choice, field) }
   const [words, at] = wordsOf(choice, 'allowed_tools', field, nesting)
   const mode = choiceWords.get(words['mode'] ?? 'auto')

@@ -35,6 +35,15 @@ function topLevel(path: string): string {
 export const refusals = {
   hostedTool:
     'this tool is not offered on this model: send function tools only. An agent that adds web search by itself has a setting for it, e.g. web_search = "disabled".',
+  messagesTool:
+    'this is a tool in the shape of another wire: here it is {"name": …, "description": …, "input_schema": {…}}.',
+  chatTool:
+    'this is a tool in the shape of another wire: here it is {"type": "function", "function": {"name": …, "description": …, "parameters": {…}}}.',
+  responsesTool:
+    'this is a tool in the shape of another wire: here it is {"type": "function", "name": …, "description": …, "parameters": {…}}.',
+  messagesChoice:
+    'must be an object here: {"type": "auto"}, {"type": "any"}, {"type": "none"} or {"type": "tool", "name": …}.',
+  wordChoice: 'must be "auto", "none" or "required" here, or an object that names a function tool.',
   hostedChoice: 'the choice must name a function tool: this model has no other tools.',
   remoteFile: 'files and images are not fetched: send the data itself, in base64.',
   storedFile: 'this model is not given what its provider stores: send the data itself.',

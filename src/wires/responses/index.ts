@@ -1,3 +1,4 @@
+import { wirePlaces } from '../../catalog/model.ts'
 import { plainEnvelope } from '../answers/envelope.ts'
 import type { Wire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
@@ -15,7 +16,7 @@ import { checkStateless } from './stateless.ts'
 /** The responses wire (spec 4.4). */
 export const responses: Wire = {
   name: 'responses',
-  path: '/v1/responses',
+  path: wirePlaces.responses.path,
   request: {
     conversation: { field: 'input', kinds: 'a string or an array of items', mayBeText: true },
     caps: ['max_output_tokens'],

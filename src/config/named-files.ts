@@ -1,0 +1,95 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { createSecureContext } from 'node:tls'
+import type { Path } from './document.ts'
+import type { ConfigFile } from './schema.ts'
+import { keyMistake } from './values.ts'
+
+/** The text of each file that the configuration names, by its absolute path. */
+export type NamedFiles = ReadonlyMap<string, string>
+
+/** No key, certificate or chain is larger, in bytes. */
+const fileBytesMax = 1_048_576
+
+type Report = (path: Path, message: string) => void
+
+/** Reads the files that a configuration names, and tells what they lack: what cannot work is told before it is in force. */
+export function readNamedFiles(file: ConfigFile, folder: string, report: Report): NamedFiles {
+  const texts = new Map<string, string>()
+  for (const [name, { accounts, ca_file: ca }] of Object.entries(file.upstreams)) {
+    for (const [index, { key_file: key }] of accounts.entries()) {
+      check(['upstreams', name, 'accounts', index, 'key_file'], key, (text) => keyMistake(text.trim()))
+    }
+    check(['upstreams', name, 'ca_file'], ca, certificatesMistake)
+  }
+  if (file.tls) {
+    const cert = check(['tls', 'cert'], file.tls.cert, certificatesMistake)
+    const key = check(['tls', 'key'], file.tls.key, privateKeyMistake)
+    if (cert !== undefined && key !== undefined) checkPair(cert, key)
+  }
+  return texts
+
+  /** @returns its text, where nothing is wrong with it */
+  function check(path: Path, named: string | undefined, find: (text: string) => string | undefined) {
+    if (named === undefined) return undefined
+    const absolute = resolve(folder, named)
+    try {
+      const text = texts.get(absolute) ?? readText(absolute)
+      texts.set(absolute, text)
+      const mistake = find(text)
+      if (mistake === undefined) return text
+      report(path, mistake)
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      report(path, `names a file that cannot be read (${code ?? message}); relative paths begin at the configuration`)
+    }
+    return undefined
+  }
+
+  function checkPair(cert: string, key: string): void {
+    if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
+      report(
+        ['tls', 'key'],
+        "is not the key of the first certificate in `tls.cert`; there the server's own comes first, and those of its authorities behind it",
+      )
+      return
+    }
+    try {
+      createSecureContext({ cert, key })
+    } catch (error) {
+      report(['tls', 'cert'], `is not taken for TLS (${(error as NodeJS.ErrnoException).code})`)
+    }
+  }
+}
+
+function readText(path: string): string {
+  const stat = statSync(path)
+  // A pipe would be waited for, and can be read once.
+  if (!stat.isFile()) throw new Error('no regular file')
+  if (stat.size > fileBytesMax) throw new Error('too large')
+  return readFileSync(path, 'utf8')
+}
+
+const certificate = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
+
+function certificatesMistake(text: string): string | undefined {
+  const found = text.match(certificate) ?? []
+  const areRead = found.every((pem) => {
+    try {
+      return new X509Certificate(pem)
+    } catch {
+      return false
+    }
+  })
+  return found.length > 0 && areRead ? undefined : 'must hold certificates in PEM (-----BEGIN CERTIFICATE-----)'
+}
+
+function privateKeyMistake(text: string): string | undefined {
+  try {
+    createPrivateKey(text)
+    return undefined
+  } catch {
+    return 'must hold a private key in PEM (-----BEGIN PRIVATE KEY-----) without a passphrase'
+  }
+}

@@ -1,0 +1,64 @@
+import { createServer, type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { listen } from './listen.ts'
+
+export type EgressProxy = {
+  /** Without credentials. */
+  url: string
+  /** What it was asked for, in order: `CONNECT host:port` or `POST http://…`. */
+  asked: string[]
+  /** The `proxy-authorization` of each. */
+  credentials: (string | undefined)[]
+  /** From now on it answers like this instead; undefined: it does its work. `silent`: it says nothing at all. */
+  refuse(status: number | 'silent' | undefined): void
+}
+
+/** A company's proxy, as far as a gateway sees one: tunnels, and requests in absolute form. */
+export async function startEgressProxy(): Promise<EgressProxy> {
+  let refusal: number | 'silent' | undefined
+  const note = ({ method, url, headers }: IncomingMessage) => {
+    proxy.asked.push(`${method} ${url}`)
+    proxy.credentials.push(headers['proxy-authorization'])
+  }
+  const server = createServer((asked, answer) => {
+    note(asked)
+    if (refusal === 'silent') return
+    if (refusal !== undefined) {
+      answer.writeHead(refusal).end()
+      return
+    }
+    const { 'proxy-authorization': _, ...headers } = asked.headers
+    const onward = request(asked.url!, { method: asked.method, headers }, (got) => {
+      answer.writeHead(got.statusCode!, got.headers)
+      got.pipe(answer)
+    })
+    onward.on('error', () => answer.destroy())
+    asked.pipe(onward)
+  })
+  server.on('connect', (asked: IncomingMessage, socket: Duplex) => {
+    note(asked)
+    socket.on('error', () => {})
+    if (refusal === 'silent') return
+    if (refusal !== undefined) {
+      socket.end(`HTTP/1.1 ${refusal} Said\r\n\r\n`)
+      return
+    }
+    const [, host, port] = /^(.*):(\d+)$/.exec(asked.url!)!
+    const onward = connect(Number(port), host, () => {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
+      socket.pipe(onward).pipe(socket)
+    })
+    onward.on('error', () => socket.destroy())
+    socket.on('close', () => onward.destroy())
+  })
+  const proxy: EgressProxy = {
+    url: `http://127.0.0.1:${await listen(server)}`,
+    asked: [],
+    credentials: [],
+    refuse(status) {
+      refusal = status
+    },
+  }
+  return proxy
+}

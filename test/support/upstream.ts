@@ -1,0 +1,18 @@
+import type { Upstream } from '../../src/config/config.ts'
+import { endpointsOf } from '../../src/config/endpoints.ts'
+
+/** An upstream as the configuration has it when it says no more than where it is. */
+export function upstreamAt(baseUrl: string, more: Partial<Upstream> = {}): Upstream {
+  return {
+    name: 'sim',
+    baseUrl,
+    endpoints: endpointsOf({ baseUrl }),
+    keyHeader: undefined,
+    proxy: undefined,
+    ca: undefined,
+    accounts: [],
+    messagesHeaders: 'anthropic',
+    headers: new Map(),
+    ...more,
+  }
+}

@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { type KeyRenewal, Secret, type UpstreamAccount } from '../../src/config/config.ts'
+import { createKeyring, fixedKey } from '../../src/upstream/keyring.ts'
+import { atEnd } from '../support/at-end.ts'
+import { testFolder } from '../support/folder.ts'
+import { upstreamAt } from '../support/upstream.ts'
+import { turn, until } from '../support/waiting.ts'
+
+/* Keys that change while the process runs (N-F3). Time is the test's; files and processes are real. */
+
+const sh = (script: string, lifetimeMs = 60_000): KeyRenewal => ({ command: ['/bin/sh', '-c', script], lifetimeMs })
+
+function start() {
+  let nowMs = 0
+  const told: string[] = []
+  const keyring = createKeyring(
+    () => nowMs,
+    (level, event, fields) => void told.push(`${level} ${event} ${JSON.stringify(fields)}`),
+  )
+  atEnd(keyring.close)
+  const account = (renewal: KeyRenewal, key = ''): UpstreamAccount => ({
+    name: 'a',
+    key: new Secret(key),
+    renewal,
+    isEnabled: true,
+  })
+  const upstream = (...accounts: UpstreamAccount[]) => [upstreamAt('http://far', { name: 'far', accounts })]
+  return {
+    told,
+    keyring,
+    account,
+    /** Puts these in force, and begins with them. */
+    use: (...accounts: UpstreamAccount[]) => {
+      keyring.adopt(upstream(...accounts))
+      return keyring.prepare(upstream(...accounts))
+    },
+    pass(ms: number) {
+      nowMs += ms
+      keyring.tick()
+    },
+  }
+}
+
+const failed = (why: string, in_use: boolean) => `error key_failed ${JSON.stringify({ account: 'far/a', why, in_use })}`
+const renewed = 'info key_renewed {"account":"far/a"}'
+
+test('a key of the configuration never changes, and one of an account that is off is not known', () => {
+  const key = fixedKey({ name: 'a', key: new Secret('k-1'), isEnabled: true })
+  key.doubt()
+  assert.deepEqual([key.value, key.version, key.known], ['k-1', 0, ['k-1']])
+  const { keyring, account } = start()
+  const off = keyring.keyOf({ ...account(sh('echo k-2')), isEnabled: false })
+  keyring.tick()
+  assert.deepEqual([off.value, off.known], [undefined, []])
+})
+
+test('N-F3 a key file is read again when it changes; while it cannot be read, or holds no key, the one before goes on', async () => {
+  const { keyring, account, use, pass, told } = start()
+  const file = join(testFolder('keys'), 'key')
+  writeFileSync(file, 'key-one\n')
+  const one = account({ file }, 'key-one')
+  await use(one)
+  const key = keyring.keyOf(one)
+  assert.deepEqual([key.value, key.version], ['key-one', 1])
+  const becomes = async (value: string, said?: string) => {
+    await until(() => {
+      pass(1_000)
+      return key.value === value && (said === undefined || told.at(-1) === said)
+    })
+  }
+  writeFileSync(file, '  key-two \n')
+  await becomes('key-two', renewed)
+  assert.deepEqual(key.known, ['key-two', 'key-one'])
+  writeFileSync(`${file}.next`, 'key-three')
+  renameSync(`${file}.next`, file)
+  await becomes('key-three', renewed)
+  rmSync(file)
+  await becomes('key-three', failed('ENOENT', true))
+  writeFileSync(file, '')
+  await becomes('key-three', failed('holds no key: it is empty', true))
+  writeFileSync(file, 'key four')
+  await becomes('key-three', failed('must hold one key and nothing else: a single word', true))
+  writeFileSync(file, 'key-five')
+  await becomes('key-five', renewed)
+  assert.equal(told.length, 6, 'trouble is told once')
+  assert.doesNotMatch(told.join(), /key-|key four/)
+})
+
+test('U14 a reload takes what it has read of a key file at once, and an older configuration does not bring it back', async () => {
+  const { keyring, account, use } = start()
+  const file = join(testFolder('keys'), 'key')
+  writeFileSync(file, 'key-two')
+  await use(account({ file }, 'key-one'))
+  const key = keyring.keyOf(account({ file }, 'key-one'))
+  await use(account({ file }, 'key-two'))
+  assert.equal(keyring.keyOf(account({ file }, 'key-one')), key)
+  assert.deepEqual([key.value, key.known], ['key-two', ['key-two', 'key-one']])
+})
+
+/** A script that counts its runs, and what it prints. */
+function counting(rest: string) {
+  const runs = join(testFolder('keys'), 'runs')
+  return {
+    script: `echo x >> ${runs}; ${rest}`,
+    runs: () => (existsSync(runs) ? readFileSync(runs, 'utf8').length / 2 : 0),
+  }
+}
+
+test('N-F3 a command is run at the start and when its key’s lifetime is over, and once for all who name it', async () => {
+  const { keyring, account, use, pass } = start()
+  const { script, runs } = counting('echo "  token-$(wc -l < RUNS)  "')
+  const whole = script.replace('RUNS', /\S+runs/.exec(script)![0].replace(/;$/, ''))
+  const one = account(sh(whole))
+  await use(one, { ...one, name: 'b' })
+  const key = keyring.keyOf(one)
+  assert.deepEqual([key.value, runs()], ['token-1', 1])
+  pass(59_999)
+  await use(one)
+  assert.equal(runs(), 1)
+  pass(1)
+  await until(() => key.value === 'token-2')
+  assert.deepEqual([key.known, key.version], [['token-2', 'token-1'], 2])
+})
+
+const bad: [name: string, script: string, why: string][] = [
+  ['exits with another code', 'echo token-x; exit 3', 'exit 3'],
+  ['is killed', 'kill -9 $$', 'SIGKILL'],
+  ['prints nothing', 'true', 'holds no key: it is empty'],
+  ['prints its key on the wrong output', 'echo token-x >&2', 'holds no key: it is empty'],
+  ['prints two lines', 'echo token-x; echo token-y', 'must hold one key and nothing else: a single word'],
+  ['prints without an end', 'yes token-x', 'it prints too much'],
+]
+for (const [name, script, why] of bad) {
+  test(`N-F3 a command that ${name} is told in the log without what it printed, and run again after 5 s, then 10 s`, async () => {
+    const { keyring, account, use, pass, told } = start()
+    const { script: whole, runs } = counting(script)
+    const one = account(sh(whole))
+    await use(one)
+    assert.deepEqual([keyring.keyOf(one).value, told], [undefined, [failed(why, false)]])
+    pass(4_999)
+    assert.equal(runs(), 1)
+    pass(1)
+    await until(() => runs() === 2)
+    // When its end is known nobody tells: the wait that is counted here is longer by that.
+    let waitedMs = 0
+    await until(async () => {
+      if (runs() > 2) return true
+      pass(500)
+      waitedMs += 500
+      await turn()
+      return false
+    })
+    assert.ok(waitedMs >= 10_000, `${waitedMs}`)
+    assert.equal(told.length, 1)
+    assert.doesNotMatch(told.join(), /token/)
+  })
+}
+
+test('N-F3 a command that is not there is told', async () => {
+  const { keyring, account, use, told } = start()
+  const one = account({ command: ['/nowhere/token'], lifetimeMs: 60_000 })
+  await use(one)
+  assert.deepEqual([keyring.keyOf(one).value, told], [undefined, [failed('ENOENT', false)]])
+})
+
+test('N-F3 a command that hangs is ended after 30 s with all that it started, and its key goes on', async () => {
+  const { keyring, account, use, pass, told } = start()
+  const pids = join(testFolder('keys'), 'pids')
+  const { script, runs } = counting(`[ -e ${pids} ] && exec sleep 1000; sleep 1000 & echo $! > ${pids}; wait`)
+  const one = account(sh(script))
+  void use(one)
+  await until(() => runs() === 1 && existsSync(pids) && readFileSync(pids, 'utf8').endsWith('\n'))
+  const pid = Number(readFileSync(pids, 'utf8'))
+  assert.ok(isAlive(pid))
+  pass(29_999)
+  assert.deepEqual(told, [])
+  pass(1)
+  assert.deepEqual(told, [failed('it takes too long', false)])
+  await until(() => !isAlive(pid))
+  pass(5_000)
+  await until(() => runs() === 2)
+  // Who goes, goes with all that he started.
+  keyring.close()
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    // One that nobody has waited for yet is dead all the same.
+    return !/^\d+ \([^)]*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+test('N-F3 a refused key’s command is run before its time, five seconds after the last run at the earliest', async () => {
+  const { keyring, account, use, pass } = start()
+  const { script, runs } = counting('echo token')
+  const one = account(sh(script))
+  await use(one)
+  const key = keyring.keyOf(one)
+  pass(1_000)
+  key.doubt()
+  pass(3_999)
+  assert.equal(runs(), 1)
+  pass(1)
+  await until(() => runs() === 2)
+})
+
+test('U14 what no configuration names any more is run no more, and its key stays for those who have it', async () => {
+  const { keyring, account, use, pass } = start()
+  const { script, runs } = counting('echo token')
+  const one = account(sh(script, 1_000))
+  await use(one)
+  const key = keyring.keyOf(one)
+  keyring.adopt([])
+  pass(10_000)
+  await turn()
+  assert.deepEqual([runs(), key.value], [1, 'token'])
+})
