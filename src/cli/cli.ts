@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
 import { addAccountCommands } from './account.ts'
+import { addCatalogCommands } from './catalog/index.ts'
 import { addConfigCommands } from './config.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
 import { addExplainCommand } from './explain.ts'
@@ -48,6 +49,7 @@ addAccountCommands(program)
 addKeyCommands(program)
 addLedgerCommands(program)
 addConfigCommands(program)
+addCatalogCommands(program)
 addSetupCommand(program)
 addDoctorCommand(program)
 addExplainCommand(program)

@@ -76,6 +76,26 @@ export function reloadConfig(
   return load(found, options, env, cwd)
 }
 
+/**
+ * What is wrong with a text, were it this file. A variable that it refers to may be set elsewhere, so it is no mistake that it
+ * is not set here.
+ */
+export function findProblems(file: string, text: string, env: NodeJS.ProcessEnv = process.env): readonly Problem[] {
+  const named = [...text.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)/g)].map(([, name]) => [name!, env[name!] ?? 'unset'])
+  try {
+    load({ text, name: file, file }, { isWithoutFiles: true }, Object.fromEntries(named), dirname(file))
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+/** The file that `loadConfig` reads, or would read if it were there. */
+export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): string {
+  return findSource(options, env, cwd)?.file ?? resolve(cwd, 'triwire.yaml')
+}
+
 function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
   const { file, name } = source ?? {}
   const document = source ? readDocument(source.text, env) : emptyDocument

@@ -237,6 +237,7 @@ test('A2 T5 U12 check tells of cache marks without a price for writing, and of p
       ['catalog.models[0].prices', 5],
       ['catalog.models[3]', 8],
       ['catalog.models[4]', 9],
+      ['catalog.models[0]', 5],
     ],
   )
   assert.match(checked.stderr, /warning: line 5: catalog\.models\[0\]\.prices has no `cache_write`/)
