@@ -4,7 +4,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { commandLine, likelyShell, setLine } from '../../src/cli/setup/shells.ts'
 
-// scripts/setup-trials.ts runs the lines in fish; here they are read by the rules of each shell's manual.
+// Tried in fish 3.6 too; here they are read by the rules of each shell's manual.
 const nasty = ["it's", '$HOME `x` "y" \\', "\\'", '’‘‚‛', '%PATH% !x ; & | # *', ' ', '-x.y', 'a:b,c@d', 'é日本']
 
 test('lines for a POSIX shell mean what they should: sh reads them back', () => {
