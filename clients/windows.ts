@@ -28,7 +28,7 @@ type Tools = {
 
 /** The first number behind a word of a text. */
 function behind(text: string, pattern: RegExp): string {
-  return pattern.exec(text)?.[1] ?? 'not said'
+  return pattern.exec(text)?.[1] ?? 'not reported'
 }
 
 const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
@@ -79,28 +79,28 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
     wire: 'chat',
     async look({ start, asked }) {
       const { stdout } = await start(['-p', '/context'])
-      await start(['--yolo', 'hello'])
+      await start(['--yolo', 'say hello'])
       const first = await asked()
-      return { window: behind(stdout, /\/\s*([\d.,]+[km]?)\b/i), output: first.output, names: first.models }
+      return { window: behind(stdout, /Context window: ([\d.,]+[km]?)/i), output: first.output, names: first.models }
     },
   },
   copilot: {
     wire: 'chat',
     async look({ start, asked, read }) {
-      await start(['-p', 'hello', '--allow-all', '--log-level', 'all', '--log-dir', 'logs'])
-      const log = read('../work/logs/*')
+      await start(['-p', 'hello', '--allow-all'])
+      const log = read('.copilot/session-state/*/events.jsonl')
       const first = await asked()
-      const window = behind(log, /max_?prompt_?tokens"?:\s*(\d+)/i)
-      return { window, output: behind(log, /max_?output_?tokens"?:\s*(\d+)/i), names: first.models }
+      const window = `${behind(log, /"maxPromptTokens":(\d+)/)} for the prompt`
+      return { window, output: behind(log, /"maxOutputTokens":(\d+)/), names: first.models }
     },
   },
   droid: {
     wire: 'chat',
-    async look({ start, asked, read }) {
+    async look({ start, asked }) {
       await start(['exec', '-m', 'custom:triwire-0', 'hello'])
       const first = await asked()
       return {
-        window: behind(read('.factory/**/*.{log,json,jsonl}'), /"maxContext(?:Limit|Tokens)":(\d+)/),
+        window: 'not reported',
         output: first.output,
         names: first.models,
       }
@@ -108,11 +108,11 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
   },
   'kimi-code': {
     wire: 'chat',
-    async look({ start, asked, read }) {
+    async look({ start, asked }) {
       await start(['-p', 'hello'])
       const first = await asked()
       return {
-        window: behind(read('.kimi-code/**/*'), /max_?context_?(?:size|tokens)"?\s*[:=]\s*(\d+)/i),
+        window: 'not reported',
         output: first.output,
         names: first.models,
       }
@@ -120,11 +120,11 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
   },
   cn: {
     wire: 'chat',
-    async look({ start, asked, read }) {
+    async look({ start, asked }) {
       await start(['--auto', '-p', 'hello'])
       const first = await asked()
       return {
-        window: behind(read('.continue/logs/*'), /contextL(?:imit|ength)"?:\s*(\d+)/),
+        window: 'not reported',
         output: first.output,
         names: first.models,
       }
@@ -132,11 +132,11 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
   },
   cline: {
     wire: 'chat',
-    async look({ start, asked, read }) {
-      await start(['--yolo', 'hello'])
+    async look({ start, asked }) {
+      await start(['--yolo', 'say hello'])
       const first = await asked()
       return {
-        window: behind(read('.cline/**/*.{json,jsonl,log}'), /context_?window"?:\s*(\d+)/i),
+        window: 'not reported',
         output: first.output,
         names: first.models,
       }
@@ -189,8 +189,8 @@ async function lookAtOpencode({ start, asked }: Tools): Promise<Seen> {
   await start(['run', '--auto', 'hello'])
   const { models } = await asked()
   return {
-    window: behind(entry, /"context":\s*(\d+)/),
-    output: behind(entry, /"output":\s*(\d+)/),
+    window: behind(entry, /"limit":\s*\{[^}]*"context":\s*(\d+)/),
+    output: behind(entry, /"limit":\s*\{[^}]*"output":\s*(\d+)/),
     names: models,
   }
 }
