@@ -668,8 +668,8 @@ type Ending = (usage: Usage) => () => void
 
 const toNobody: Ending = () => () => {}
 
-function evidenceOf(answer: { readonly report: UsageReport; estimateOutput(): number }) {
-  return { report: answer.report, estimateOutput: () => answer.estimateOutput() }
+function evidenceOf(answer: { readonly report: UsageReport; estimateOutput(enough?: number): number }) {
+  return { report: answer.report, estimateOutput: (enough?: number) => answer.estimateOutput(enough) }
 }
 
 const nothingYet = { report: {}, estimateOutput: () => 0 }

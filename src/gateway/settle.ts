@@ -18,8 +18,8 @@ export type Evidence = {
   report: UsageReport
   /** It ended by the model's own word, so that the report is final. */
   isComplete: boolean
-  /** Of all that was produced, in tokens. */
-  estimateOutput: () => number
+  /** Of all that was produced, in tokens; as of `UsageEvidence`. */
+  estimateOutput: (enough?: number) => number
   /** Of reasoning that was not shown, in tokens; for an answer that ended early for its client (ruling C12). */
   estimateHidden?: () => number
   outcome: Outcome

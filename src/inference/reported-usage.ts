@@ -26,7 +26,8 @@ export function createCountReader(): CountReader {
     },
     report(counters) {
       const report: UsageReport = {}
-      for (const [name, count] of Object.entries(counters) as [keyof Counters, number | undefined][]) {
+      for (const name of Object.keys(counters) as (keyof Counters)[]) {
+        const count = counters[name]
         if (count !== undefined) report[name] = count
       }
       if (flags.size > 0) report.flags = [...flags]

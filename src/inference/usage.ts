@@ -84,8 +84,11 @@ export type UsageEvidence = {
   isComplete: boolean
   /** Our estimates, asked for only when the model is silent or not believed. */
   estimateInput: () => number
-  /** Of all that was produced so far, reasoning and hidden text included. */
-  estimateOutput: () => number
+  /**
+   * Of all that was produced so far, reasoning and hidden text included.
+   * @param enough where it cannot be more than that, it need not be counted: any number up to it will do
+   */
+  estimateOutput: (enough?: number) => number
   /** Of reasoning that nothing was told of, by its time; asked for where the report is not final (ruling C12). */
   estimateHidden?: () => number
   /** The output cap that was sent to the model, in tokens; of all choices together. */
@@ -173,7 +176,7 @@ function believable({ report, isComplete, estimateOutput, bounds }: UsageEvidenc
     return { outputTokens, reasoningTokens: report.reasoningTokens, isOutputPartial: report.isOutputPartial }
   }
   const isZero = inputTokens === 0 && inputAll === 0 && outputTokens === 0
-  if (isZero && (!isComplete || estimateOutput() > shortAnswerTokens)) {
+  if (isZero && (!isComplete || estimateOutput(shortAnswerTokens) > shortAnswerTokens)) {
     flags.push('usage_zero')
     return {}
   }
@@ -182,8 +185,8 @@ function believable({ report, isComplete, estimateOutput, bounds }: UsageEvidenc
 
 /** Below a quarter of what was shown: whoever counted so did not count all of it. */
 function isTooLow(outputTokens: number, { estimateOutput }: UsageEvidence): boolean {
-  const shown = estimateOutput()
-  return shown > shortAnswerTokens && outputTokens < shown / 4
+  const believedUpTo = Math.max(shortAnswerTokens, 4 * outputTokens)
+  return estimateOutput(believedUpTo) > believedUpTo
 }
 
 /** More calls of one kind than any answer makes; a report of more is not believed (ruling C6). */

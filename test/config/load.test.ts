@@ -3,7 +3,7 @@ import assert from 'node:assert'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { loadConfig, withSimulator } from '../../src/config/load.ts'
+import { loadConfig, reloadConfig, withSimulator } from '../../src/config/load.ts'
 import { ConfigError, type Problem } from '../../src/config/problem.ts'
 import { testFolder } from '../support/folder.ts'
 
@@ -142,6 +142,33 @@ test('X4 a flag beats the environment, and that the file', () => {
   assert.deepStrictEqual(both.adminListen, { host: '::1', port: 12 })
   assert.strictEqual(both.store, join(folder, 'from-file.db'))
   assert.strictEqual(loadConfig({}, { ...variables, TRIWIRE_LISTEN: '' }, folder).listen.port, 1)
+})
+
+test('X13 the file’s text may stand in a variable, with references and the lines of its mistakes', () => {
+  const place = join(folder, 'x13')
+  mkdirSync(place, { recursive: true })
+  writeFileSync(join(place, 'triwire.yaml'), 'listen: 127.0.0.1:1')
+  writeFileSync(join(place, 'b.yaml'), 'listen: 127.0.0.1:2')
+  const sealKey = Buffer.alloc(32, 'canary').toString('base64')
+  const variables = { ...env, TRIWIRE_CONFIG_YAML: `${whole}store: x/y.db\n`, TRIWIRE_SEAL_KEY: sealKey }
+  const config = loadConfig({}, variables, place)
+  assert.deepStrictEqual([...config.catalog.models.keys()], ['claude-x', 'm2'])
+  assert.strictEqual(config.upstreams.get('up1')?.accounts[0]?.key.reveal(), 'canary-upstream-key')
+  assert.deepStrictEqual([config.file, config.store], [undefined, join(place, 'x/y.db')])
+  assert.strictEqual(config.sealKey?.reveal(), sealKey)
+  assert.strictEqual(loadConfig({ config: 'b.yaml' }, variables, place).listen.port, 2)
+  assert.strictEqual(reloadConfig(config, {}, variables, place).listen.port, 8080)
+  const messageOf = (more: NodeJS.ProcessEnv) => {
+    try {
+      loadConfig({}, { ...variables, ...more }, place)
+      return ''
+    } catch (error) {
+      return (error as ConfigError).message
+    }
+  }
+  assert.match(messageOf({ TRIWIRE_CONFIG_YAML: 'log: {}\nlimitz: {}' }), /^TRIWIRE_CONFIG_YAML:2: limitz is not a/)
+  assert.match(messageOf({ TRIWIRE_CONFIG: 'b.yaml' }), /^TRIWIRE_CONFIG and TRIWIRE_CONFIG_YAML are both set/)
+  assert.strictEqual(loadConfig({}, { ...variables, TRIWIRE_CONFIG_YAML: '' }, place).listen.port, 1)
 })
 
 test('X4 paths in the file are relative to it, those in flags and variables to the working folder', () => {

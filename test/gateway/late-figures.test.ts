@@ -36,8 +36,9 @@ test('C12: a model that has told its input, or what of it was cached, has told w
 
 test('C11 C12: a cached share may be cheaper in a step alone, and calls that have a price are told at the end', () => {
   const { prices } = modelOf('chat')
-  const capped = { mayHideReasoning: false, bounds: { inputTokensMax: 1, isOutputCapped: true } } as Exchange
-  const open = { ...capped, bounds: { inputTokensMax: 1, isOutputCapped: false } }
+  const [capped, open] = [true, false].map(
+    (isOutputCapped) => ({ mayHideReasoning: false, bounds: { inputTokensMax: 1, isOutputCapped } }) as Exchange,
+  ) as [Exchange, Exchange]
   const stepped = { ...prices, steps: [{ ...prices, above: 5, cacheReadNanos: 1n }] }
   assert.equal(tellsLate({}, capped, modelOf('chat', { prices: stepped })), true)
   assert.equal(tellsLate({ inputTokens: 3 }, capped, modelOf('chat', { prices: stepped })), false)

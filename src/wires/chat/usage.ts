@@ -39,10 +39,10 @@ export function encodeUsage(usage: Usage): ChatUsage {
     prompt_tokens: prompt,
     completion_tokens: usage.outputTokens,
     total_tokens: prompt + usage.outputTokens,
-    prompt_tokens_details: {
-      cached_tokens: usage.cacheReadTokens,
-      ...(usage.cacheWriteTokens > 0 && { cache_write_tokens: usage.cacheWriteTokens }),
-    },
+    prompt_tokens_details:
+      usage.cacheWriteTokens > 0
+        ? { cached_tokens: usage.cacheReadTokens, cache_write_tokens: usage.cacheWriteTokens }
+        : { cached_tokens: usage.cacheReadTokens },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
   }
 }
@@ -68,11 +68,13 @@ export function tellUsage(told: Record<string, unknown>, billed: ChatUsage, isBe
 
 /** Whether something in it is no counter of tokens, so that it cannot be shown as it came. */
 export function holdsMoreThanTokens(usage: Record<string, unknown>): boolean {
-  return Object.entries(usage).some(([name, value]) => {
-    if (value === null) return false
+  for (const name of Object.keys(usage)) {
+    const value = usage[name]
+    if (value === null) continue
     const inner = detailsIn(name, value)
-    return inner ? holdsMoreThanTokens(inner) : !isTokenCounter(name, value)
-  })
+    if (inner ? holdsMoreThanTokens(inner) : !isTokenCounter(name, value)) return true
+  }
+  return false
 }
 
 function tokenCounters(usage: Record<string, unknown>): Counters {

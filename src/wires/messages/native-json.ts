@@ -1,5 +1,6 @@
 import { asObject, parseKeeping } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
+import { mostTokensOf } from '../../inference/estimate.ts'
 import type { Calls } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
 import { countSeen } from '../answers/hosted-calls.ts'
@@ -30,7 +31,9 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   return {
     state: 'finished',
     report,
-    estimateOutput: () => estimateTexts(textsOf(body)),
+    // Every text stands in the body as it is counted.
+    estimateOutput: (enough = 0) =>
+      mostTokensOf(body.length) <= enough ? enough : estimateTexts(textsOf(answer, body), enough),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'msg_', mintedMessageId))
       patch.setMissing(['usage'], encodeUsage(billed), isBelieved(report, billed))
@@ -52,10 +55,11 @@ export function calledBy(block: Record<string, unknown>): string | undefined {
 }
 
 /** All that a message says (ruling C10), a tool's input as the model wrote it. */
-function textsOf(body: Buffer): string[] {
+function textsOf(answer: Record<string, unknown>, body: Buffer): string[] {
+  const blocks = objectsOf(answer['content'])
+  if (!blocks.some((block) => 'input' in block)) return blocks.flatMap((block) => producedTexts(block, String))
   const { value, raw } = parseKeeping(body.toString('utf8'), ['input'])
-  const blocks = objectsOf(asObject(value)?.['content'])
-  return blocks.flatMap((block) => producedTexts(block, (input) => raw(input).source))
+  return objectsOf(asObject(value)?.['content']).flatMap((block) => producedTexts(block, (input) => raw(input).source))
 }
 
 /** What a block has produced: its text, or the name of a call (a hosted tool's too) and its input. */

@@ -32,7 +32,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   return {
     state: 'finished',
     report,
-    estimateOutput: () => estimateTexts(producedTexts(answer['output'])),
+    estimateOutput: (enough) => estimateTexts(producedTexts(answer['output']), enough),
     encode: (billed) => {
       patch.set([], responseValues(head, answer))
       patch.setMissing(['usage'], wantedUsage(encodeUsage(billed), usage), isBelieved(report, billed))
