@@ -305,6 +305,7 @@ function rowOf(debit: Debit): DebitRow {
     usage: debit.usage,
     usageSource: debit.usageSource,
     pricedCalls: debit.pricedCalls,
+    calls: debit.calls,
     priceVersion: debit.priceVersion,
     prices: debit.prices,
     outcome: debit.outcome,
