@@ -2,10 +2,11 @@
  * The program. Each command loads what it needs when it runs, so that `--help` and `key create` are quick.
  * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
  */
+import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
-import pkg from '../../package.json' with { type: 'json' }
 import { addAccountCommands } from './account.ts'
+import { addCatalogCommands } from './catalog/index.ts'
 import { addConfigCommands } from './config.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
 import { addExplainCommand } from './explain.ts'
@@ -14,11 +15,14 @@ import { addLedgerCommands } from './ledger.ts'
 import { addSetupCommand } from './setup/setup.ts'
 import { addUpstreamsCommand } from './upstreams.ts'
 
+// No import: what is compiled for the package lies one folder below its manifest as the sources do, and copies nothing.
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
 const program = new Command('triwire')
   .description(
     'An HTTP gateway in front of many language models: three wires, any model on any of them, prepaid credit.',
   )
-  .version(pkg.version)
+  .version(version)
   .option('--config <file>', 'configuration file (TRIWIRE_CONFIG; default: triwire.yaml where there is one)')
   .option('--store <file>', 'SQLite file of accounts and ledger (TRIWIRE_STORE)')
   .option('--json', 'print data as JSON')
@@ -29,22 +33,23 @@ const program = new Command('triwire')
     if (action.name() !== 'serve') releaseSignals()
   })
 
-program
+const serve = program
   .command('serve')
-  .description('run the gateway')
+  .description('run the gateway; what happens without a command too')
   .option('--listen <address>', 'host:port of the public listener')
   .option('--admin-listen <address>', 'host:port of health, readiness and what operators ask')
   .action(async (_options, command: Command) => {
     const { config, store, listen, adminListen } = command.optsWithGlobals()
-    const { serve } = await import('../process/main.ts')
+    const main = await import('../process/main.ts')
     // A server lives on when nobody reads what its start printed.
     process.stdout.off('error', endWithReader)
-    await serve({ config, store, listen, adminListen })
+    await main.serve({ config, store, listen, adminListen })
   })
 addAccountCommands(program)
 addKeyCommands(program)
 addLedgerCommands(program)
 addConfigCommands(program)
+addCatalogCommands(program)
 addSetupCommand(program)
 addDoctorCommand(program)
 addExplainCommand(program)
@@ -64,13 +69,22 @@ program
 process.stdout.on('error', endWithReader)
 
 try {
-  await program.parseAsync()
+  await program.parseAsync(withCommand(process.argv.slice(2)), { from: 'user' })
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
   else {
     console.error(`triwire: ${error instanceof Error ? error.message : error}`)
     process.exitCode = 1
   }
+}
+
+/** `npx triwire` runs the gateway. Asked like this, and not as a default of commander's, a typing error is still told as one. */
+function withCommand(args: string[]): string[] {
+  const probe = new Command()
+  const options = [...program.options, ...serve.options].filter(({ long }) => long !== '--version')
+  for (const option of options) probe.addOption(option)
+  const { operands, unknown } = probe.parseOptions(args)
+  return operands.length + unknown.length > 0 ? args : ['serve', ...args]
 }
 
 /** `ledger export | head` is no failure. */

@@ -13,7 +13,7 @@ export function addConfigCommands(program: Command): void {
       try {
         const { formatWarning } = await import('../config/warnings.ts')
         const { catalog, upstreams, store, warnings } = loadConfig(command.optsWithGlobals())
-        const data = { ok: true, models: catalog.models.size, upstreams: upstreams.size, store, warnings }
+        const data = { ok: true, models: catalog.entries.length, upstreams: upstreams.size, store, warnings }
         const { showProxy } = await import('../config/egress.ts')
         for (const { name, proxy } of upstreams.values())
           if (proxy) console.error(`note: ${name} is asked through the proxy ${showProxy(proxy)} (${proxy.source})`)
@@ -35,8 +35,9 @@ export function addConfigCommands(program: Command): void {
     .action(async (_options, command: Command) => {
       const { loadConfig } = await import('../config/load.ts')
       const { catalog } = loadConfig({ ...command.optsWithGlobals(), isWithoutFiles: true })
-      const rows = [...catalog.models.values()].map((model) => ({
+      const rows = catalog.entries.map((model) => ({
         id: model.id,
+        also: model.aliases,
         wire: model.wire,
         upstream: model.routes[0]!.upstream,
         upstream_model: model.upstreamModel,
@@ -47,6 +48,7 @@ export function addConfigCommands(program: Command): void {
           upstream_model: serving.upstreamModel,
         })),
         max_output_tokens: model.outputTokensMax,
+        context_window: model.contextWindow ?? null,
         prices: formatPrices(model.prices),
         price_version: model.priceVersion,
       }))

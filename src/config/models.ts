@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../bytes/json.ts'
-import { type Model, type Prices, type Route, type WireName, wireNames } from '../catalog/model.ts'
+import type { Model, Prices, Rates, Route } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
-import { findProfileMistake, type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
+import { type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
 import { snakeCase } from './document.ts'
 import type { ModelEntry, ProfileMap, RouteEntry } from './schema.ts'
 
@@ -12,10 +12,13 @@ export function readModel(entry: ModelEntry): Model {
   const routes = readRoutes(entry)
   return {
     id: entry.id,
+    entryId: entry.id,
+    aliases: entry.also,
     wire: entry.wire,
     routes,
     ...routes[0]!.serving,
     outputTokensMax: entry.max_output_tokens,
+    contextWindow: entry.context_window,
     prices,
     priceVersion: hashPrices(prices),
     allowedFields: new Set(entry.allow),
@@ -58,101 +61,36 @@ export function readHeaders(headers: Readonly<Record<string, string>>): Readonly
   return new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-/** The defaults of ruling C1. */
-export function readPrices(prices: ModelEntry['prices']): Prices {
-  const cacheWriteNanos = prices.cache_write ?? prices.input
+/** The defaults of ruling C1; steps and calls only where there are some (C11). */
+export function readPrices({ steps = [], calls = {}, ...rates }: ModelEntry['prices']): Prices {
   return {
-    inputNanos: prices.input,
-    cacheReadNanos: prices.cache_read ?? prices.input,
+    ...readRates(rates),
+    ...(steps.length > 0 && { steps: steps.map(({ above, ...own }) => ({ above, ...readRates(own) })) }),
+    ...(Object.keys(calls).length > 0 && { calls }),
+  }
+}
+
+function readRates(rates: Omit<ModelEntry['prices'], 'steps' | 'calls'>): Rates {
+  const cacheWriteNanos = rates.cache_write ?? rates.input
+  return {
+    inputNanos: rates.input,
+    cacheReadNanos: rates.cache_read ?? rates.input,
     cacheWriteNanos,
-    cacheWrite1hNanos: prices.cache_write_1h ?? cacheWriteNanos,
-    outputNanos: prices.output,
+    cacheWrite1hNanos: rates.cache_write_1h ?? cacheWriteNanos,
+    outputNanos: rates.output,
   }
 }
 
-/** Twelve hex digits that change when a price does. */
+/** Twelve hex digits that change when a price does. Prices without steps and calls keep the digits they always had. */
 export function hashPrices(prices: Prices): string {
-  const amounts = [
-    prices.inputNanos,
-    prices.cacheReadNanos,
-    prices.cacheWriteNanos,
-    prices.cacheWrite1hNanos,
-    prices.outputNanos,
-  ]
-  return createHash('sha256').update(amounts.join(' ')).digest('hex').slice(0, 12)
+  const words = amountsOf(prices).map(String)
+  for (const step of prices.steps ?? []) words.push(`above ${step.above}`, ...amountsOf(step).map(String))
+  for (const kind of Object.keys(prices.calls ?? {}).sort()) words.push(`${kind} ${prices.calls![kind]}`)
+  return createHash('sha256').update(words.join(' ')).digest('hex').slice(0, 12)
 }
 
-/**
- * What only shows across keys: ids given twice, upstreams that are not there or twice, profiles of another wire. Reads
- * the file as it is written, so that these are told together with what the schema finds.
- */
-export function* modelMistakes(raw: unknown): Mistakes {
-  const { catalog, upstreams } = raw as { catalog?: { models?: unknown }; upstreams?: object }
-  const models = catalog?.models
-  if (!Array.isArray(models)) return
-  const names = Object.keys(upstreams ?? {})
-  const seen = new Map<unknown, number>()
-  for (const [index, model] of models.entries()) {
-    const path = ['catalog', 'models', index]
-    const { id, upstream, upstream_model: upstreamName, wire, profile } = (model ?? {}) as Record<string, unknown>
-    const isWire = wireNames.includes(wire as WireName)
-    const first = seen.get(id)
-    if (typeof id === 'string' && first !== undefined) {
-      yield { path: [...path, 'id'], message: `is also the id of catalog.models[${first}]; give each model its own` }
-    }
-    if (first === undefined) seen.set(id, index)
-    if (typeof upstream === 'string') yield* upstreamMistakes(upstream, names, [...path, 'upstream'])
-    if (isWire) yield* profileMistakes(wire as WireName, profile, [...path, 'profile'])
-    if (!Array.isArray(upstream)) continue
-    yield* repeatedRoutes(upstream, upstreamName ?? id, [...path, 'upstream'])
-    for (const [place, route] of upstream.entries()) {
-      const at = [...path, 'upstream', place]
-      if (typeof route === 'string') yield* upstreamMistakes(route, names, at)
-      const { name, profile: own, headers } = asObject(route) ?? {}
-      if (typeof name === 'string') {
-        yield* upstreamMistakes(name, names, [...at, 'name'])
-        yield* keyHeaderMistakes(asObject(asObject(upstreams)?.[name])?.['key_header'], headers, [...at, 'headers'])
-      }
-      if (isWire) yield* profileMistakes(wire as WireName, own, [...at, 'profile'])
-    }
-  }
-}
-
-type Mistakes = Iterable<{ path: PropertyKey[]; message: string }>
-
-function* upstreamMistakes(name: string, names: readonly string[], path: PropertyKey[]): Mistakes {
-  if (names.includes(name)) return
-  const known = names.length > 0 ? `: ${names.join(', ')}` : '; there is none yet'
-  yield { path, message: `must name an entry of upstreams${known}` }
-}
-
-/** A credential that is there twice is the wrong one half of the time. */
-function* keyHeaderMistakes(keyHeader: unknown, headers: unknown, path: PropertyKey[]): Mistakes {
-  for (const name of Object.keys(asObject(headers) ?? {})) {
-    const isKey = typeof keyHeader === 'string' && name.toLowerCase() === keyHeader.toLowerCase()
-    if (isKey) yield { path: [...path, name], message: 'is the `key_header` of its upstream; leave it out' }
-  }
-}
-
-/** An account that is in the pool twice would be asked again as if it were another (ruling U1). */
-function* repeatedRoutes(routes: readonly unknown[], upstreamName: unknown, path: PropertyKey[]): Mistakes {
-  const seen = new Map<string, number>()
-  for (const [place, route] of routes.entries()) {
-    const { name, upstream_model: own = upstreamName } = asObject(route) ?? { name: route }
-    const served = JSON.stringify([name, own])
-    const first = seen.get(served)
-    if (first === undefined) seen.set(served, place)
-    else {
-      const message = `is listed already, as upstream[${first}]; name it once, or give each its own \`upstream_model\``
-      yield { path: [...path, place, ...(name === route ? [] : ['name'])], message }
-    }
-  }
-}
-
-function* profileMistakes(wire: WireName, profile: unknown, path: PropertyKey[]): Mistakes {
-  const name = typeof profile === 'string' ? profile : asObject(profile)?.['extends']
-  const mistake = typeof name === 'string' ? findProfileMistake(wire, name) : undefined
-  if (mistake) yield { path: [...path, ...(name === profile ? [] : ['extends'])], message: mistake }
+function amountsOf(rates: Rates): bigint[] {
+  return [rates.inputNanos, rates.cacheReadNanos, rates.cacheWriteNanos, rates.cacheWrite1hNanos, rates.outputNanos]
 }
 
 /**

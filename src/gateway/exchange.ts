@@ -50,6 +50,11 @@ export type Exchange = Outgoing & {
   readRefusal(status: number, bodyText: string): Fault
 }
 
+/** Whether the provider may run tools of its own for it: it reaches beyond its body (ruling C14). */
+export function mayCallTools({ bounds }: Pick<Exchange, 'bounds'>): boolean {
+  return !bounds.isOutputCapped
+}
+
 /** The half of an exchange that weighs: the request, for as long as it may have to be sent. */
 export class Outgoing {
   #body: Buffer | undefined

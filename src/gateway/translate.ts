@@ -22,7 +22,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   const { sealer } = gateway
   const request = client.decodeRequest(body.text(), {
     cacheKey: scopedKey,
-    unseal: openLast(body.bytes, (envelope) => sealer.unseal(envelope, accountId, model.id)),
+    unseal: openLast(body.bytes, (envelope) => sealer.unseal(envelope, accountId, model.entryId)),
   })
   const encoded = source.encodeRequest(request, model)
   const { isShown, wantsSealed } = request.reasoning
@@ -35,7 +35,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
     nowSeconds: () => Math.floor(gateway.nowMs() / 1000),
     inputTokensEstimate,
     echo: theirs.request.echo ? theirs.request.echo.write(body.values(theirs.request.echo.fields)) : '',
-    ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.id) }),
+    ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.entryId) }),
   }
   const { names, stops, localStops } = encoded
   const { callIdPrefix } = theirs

@@ -8,7 +8,9 @@ export type CountReader = {
   flag(name: string): void
 }
 
-type Counters = { [K in Exclude<keyof UsageReport, 'flags' | 'isOutputPartial'>]: number | undefined }
+type Counters = {
+  [K in Exclude<keyof UsageReport, 'flags' | 'isOutputPartial' | 'calls' | 'callsSeen'>]: number | undefined
+}
 
 export function createCountReader(): CountReader {
   const flags = new Set<string>()

@@ -170,7 +170,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     const { limits } = snapshots.current.config
     keyring.adopt(next.upstreams.values())
     snapshots.replace(openSnapshot(next, memory, keyring))
-    snapshots.current.pool.adopt(next.catalog.models.values())
+    snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
     // Another limit starts new windows; the same limit goes on counting.
     if (next.limits.requestsPerMinute !== limits.requestsPerMinute) windows = openWindows(next, clockMs)

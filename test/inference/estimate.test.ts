@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { estimateTextTokens, mostTokensOf } from '../../src/inference/estimate.ts'
 import { estimateBytesTokens } from '../../src/inference/estimate-bytes.ts'
+import { characters } from '../support/characters.ts'
 import { otherLanguages, readSamples, type Sample } from './samples.ts'
 
 const samples = readSamples().filter((sample) => sample.half === 'report')
@@ -45,7 +46,7 @@ test('spec 4.2 the rule is deterministic: these texts count what they counted be
 })
 
 const anyText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 300 }),
+  fc.string({ unit: characters, maxLength: 300 }),
   fc
     .array(fc.constantFrom(' ', '\n', '\t', 'word', 'Title', 'UPPER', '42', '{', '"', '//', '漢字', 'é', '😀'), {
       maxLength: 200,

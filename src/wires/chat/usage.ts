@@ -2,6 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { splitInclusive } from '../../inference/reported-usage.ts'
 import { readCount, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { withCalls } from '../answers/hosted-calls.ts'
 
 /**
  * On this wire `prompt_tokens` includes the cached ones; the gateway's counters are disjoint. Cache hits stand in one
@@ -12,7 +13,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
   if (!usage) return {}
   const promptDetails = asObject(usage['prompt_tokens_details'])
   const completionDetails = asObject(usage['completion_tokens_details'])
-  return splitInclusive({
+  const report = splitInclusive({
     prompt: usage['prompt_tokens'],
     cached: promptDetails?.['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens'],
     written: promptDetails?.['cache_write_tokens'],
@@ -21,6 +22,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
     total: usage['total_tokens'],
     excludesReasoning: quirk === 'excl_reasoning',
   })
+  return withCalls(report, usage)
 }
 
 export type ChatUsage = {

@@ -1,7 +1,9 @@
 import { asObject, parseKeeping } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
 import { mostTokensOf } from '../../inference/estimate.ts'
+import type { Calls } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
+import { countSeen } from '../answers/hosted-calls.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
@@ -23,7 +25,9 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     return { state: 'failed', fault: brokenFault('the answer is not a message') }
   }
   const usage = asObject(answer['usage'])
-  const report = decodeUsage(usage, head.model.profile.usageQuirk)
+  const counted = decodeUsage(usage, head.model.profile.usageQuirk)
+  const callsSeen = head.model.prices.calls && callsOf(objectsOf(answer['content']))
+  const report = callsSeen ? { ...counted, callsSeen } : counted
   return {
     state: 'finished',
     report,
@@ -36,6 +40,18 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
       return patch.result()
     },
   }
+}
+
+/** The calls of hosted tools among blocks of an answer, for where their provider does not count them (ruling C11). */
+function callsOf(blocks: readonly Record<string, unknown>[]): Calls | undefined {
+  return blocks
+    .map(calledBy)
+    .reduce<Calls | undefined>((seen, kind) => (kind ? countSeen(seen, kind) : seen), undefined)
+}
+
+/** The hosted tool that a block calls. */
+export function calledBy(block: Record<string, unknown>): string | undefined {
+  return block['type'] === 'server_tool_use' ? stringOf(block['name']) : undefined
 }
 
 /** All that a message says (ruling C10), a tool's input as the model wrote it. */

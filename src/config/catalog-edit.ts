@@ -1,0 +1,102 @@
+import { isMap, isSeq, parseDocument, stringify, type YAMLSeq } from 'yaml'
+import { flowOf, indented, TextEdits } from './text-edits.ts'
+
+/** Amounts as decimal strings: prices, steps (a list) and calls (a map), in the words of the file. */
+export type PriceEntry = Readonly<Record<string, unknown>>
+
+/** A model as it is written into the file. */
+export type CatalogEntry = {
+  id: string
+  wire: string
+  upstream: string
+  max_output_tokens: number
+  context_window?: number
+  profile?: string
+  prices: PriceEntry
+}
+
+type Figures = Partial<Pick<CatalogEntry, 'max_output_tokens' | 'context_window' | 'prices'>>
+
+export type CatalogChange = {
+  /** The day the list is pinned by this: `created` of every row (spec 9.4). */
+  pinned: string
+  /** Is added where no upstream has its name. */
+  upstream?: { name: string; baseUrl: string; keyVariable: string }
+  /** Behind those that are there, each below a comment. */
+  added: readonly { entry: CatalogEntry; comment: string }[]
+  /** Models that are there, by their place, and what is new of them. */
+  updated: readonly { place: number; figures: Figures }[]
+}
+
+/** The models that a text lists, as they are written. */
+export function listEntries(source: string): Record<string, unknown>[] {
+  const value = parseDocument(source).toJS() as { catalog?: { models?: unknown } } | null
+  const models = value?.catalog?.models
+  return Array.isArray(models) ? models.map((model) => model ?? {}) : []
+}
+
+/**
+ * The text of the file with the change in it. It is put in where it belongs: no other character moves, comments and blank
+ * lines included. @throws Error for a text that is no YAML, or that has something else in these places.
+ */
+export function editCatalog(source: string, { pinned, upstream, added, updated }: CatalogChange): string {
+  const document = parseDocument(source)
+  if (document.errors.length > 0) throw new Error('The file is not valid YAML: triwire check tells where')
+  const root = document.contents
+  if (root !== null && !(isMap(root) && !root.flow))
+    throw new Error('The file must be a map of keys: change it by hand')
+  const edits = new TextEdits(source)
+  const entries = added.map(({ entry, comment }) => blockOf(entry, comment))
+  const catalog = root?.get('catalog', true)
+  if (catalog === undefined || catalog === null) {
+    edits.append(`catalog:\n  pinned: ${pinned}\n  models:\n${indented(entries.join(''), 4)}`)
+  } else {
+    const models = isMap(catalog) ? catalog.get('models', true) : undefined
+    if (!isMap(catalog) || !isSeq(models)) throw new Error('`catalog` has no list of models: change it by hand')
+    if (catalog.flow) throw new Error('`catalog` is written in one line: change it by hand')
+    for (const { place, figures } of updated) update(edits, models, place, figures)
+    if (entries.length > 0) edits.addItems(models, entries)
+    // Behind what is put into its models, where it is not there yet.
+    edits.setIn(catalog, 'pinned', pinned)
+  }
+  if (upstream) {
+    const upstreams = root?.get('upstreams', true)
+    const { name, baseUrl, keyVariable } = upstream
+    const account = flowOf({ name: 'main', key: `\${${keyVariable}}` })
+    const text = `${plain(name)}:\n  base_url: ${baseUrl}\n  accounts:\n    - ${account}\n`
+    if (upstreams === undefined || upstreams === null) edits.append(`upstreams:\n${indented(text, 2)}`)
+    else if (!isMap(upstreams)) throw new Error('`upstreams` is no map: change it by hand')
+    else if (!upstreams.has(name))
+      edits.addLines(upstreams, text, {
+        [name]: { base_url: baseUrl, accounts: [{ name: 'main', key: `\${${keyVariable}}` }] },
+      })
+  }
+  return edits.apply()
+}
+
+function update(edits: TextEdits, models: YAMLSeq, place: number, { prices, ...figures }: Figures): void {
+  const model = models.items[place]
+  if (!isMap(model)) throw new Error(`catalog.models[${place}] stands elsewhere in the file: change it by hand`)
+  for (const [key, value] of Object.entries(figures)) edits.setIn(model, key, String(value))
+  const own = model.get('prices', true)
+  if (!prices) return
+  if (!isMap(own)) throw new Error(`catalog.models[${place}].prices stands elsewhere in the file: change it by hand`)
+  for (const [kind, value] of Object.entries(prices)) edits.setIn(own, kind, flowOf(value))
+}
+
+/** One item of a block list, as people write it. */
+function blockOf({ prices, ...entry }: CatalogEntry, comment: string): string {
+  const lines = Object.entries(entry).map(([key, value]) => `${key}: ${plain(value)}`)
+  const { steps, ...rates } = prices
+  if (!Array.isArray(steps)) lines.push(`prices: ${flowOf(rates)}`)
+  else {
+    lines.push('prices:', ...Object.entries(rates).map(([kind, value]) => `  ${kind}: ${flowOf(value)}`), '  steps:')
+    lines.push(...steps.map((step) => `    - ${flowOf(step)}`))
+  }
+  const [first, ...rest] = lines
+  return [`# ${comment}`, `- ${first}`, ...rest.map((line) => `  ${line}`), ''].join('\n')
+}
+
+function plain(value: unknown): string {
+  return stringify(value).trim()
+}
