@@ -4,7 +4,7 @@ import { BookError, type BookErrorCode } from '../../src/accounts/book-error.ts'
 import { explainBookError } from '../../src/cli/book-errors.ts'
 import { createPath } from '../store/fixtures.ts'
 import { openStore } from '../support/operator.ts'
-import { run } from './run.ts'
+import { runWarm } from './run.ts'
 
 test('each rule of the books is told at the command line in a sentence with its cure', () => {
   const told: [code: BookErrorCode, subject: string, sentence: string][] = [
@@ -50,7 +50,7 @@ test('a refusal of the books is one line on stderr and exit code 1', async (t) =
       ['account', 'show', 'two'],
       ['key', 'list', 'two'],
       ['key', 'rotate', id],
-    ].map((args) => run([...args, '--store', path])),
+    ].map((args) => runWarm([...args, '--store', path])),
   )
   assert.deepEqual(
     asked.map(({ code, stdout, stderr }) => [code, stdout, stderr]),

@@ -6,7 +6,7 @@ import { digestKey } from '../../src/accounts/keys.ts'
 import { createDebitRow, createPath, open, until } from '../store/fixtures.ts'
 import { testFolder } from '../support/folder.ts'
 import { openStore } from '../support/operator.ts'
-import { run } from './run.ts'
+import { run, runWarm } from './run.ts'
 
 test('an account from its making to its suspension, as data', async (t) => {
   const store = ['--store', createPath(t), '--json']
@@ -56,12 +56,12 @@ test('C8 two processes racing with one reference give one credit', async (t) => 
 test('F-C45 what the command line changes counts in a running server', async (t) => {
   const path = createPath(t)
   const { directory, balances } = await open(t, path, { pollMs: 200 })
-  const { id } = (await run(['account', 'create', 'one', '--credit', '1', '--store', path, '--json'])).json
-  const { key, id: keyId } = (await run(['key', 'create', 'one', '--store', path, '--json'])).json
+  const { id } = (await runWarm(['account', 'create', 'one', '--credit', '1', '--store', path, '--json'])).json
+  const { key, id: keyId } = (await runWarm(['key', 'create', 'one', '--store', path, '--json'])).json
   const digest = digestKey(key!)
   await until(() => directory.findKnownKey(digest) !== undefined)
   assert.equal(balances.get(id!)?.balanceNanos, 1_000_000_000n)
-  await run(['key', 'revoke', keyId!, '--store', path])
+  await runWarm(['key', 'revoke', keyId!, '--store', path])
   await until(() => directory.findKnownKey(digest) === undefined)
 })
 
@@ -109,9 +109,9 @@ test('the ledger is shown, exported and compared with the access log', async (t)
   )
   const log = join(dirname(path), 'access.log')
   writeFileSync(log, '{"id":"req_1","cost":"0.00063","outcome":"ok"}\n{"id":"req_0","outcome":"refused"}\ntorn {')
-  assert.equal((await run(['ledger', 'verify', '--log', log, '--store', path])).code, 0)
+  assert.equal((await runWarm(['ledger', 'verify', '--log', log, '--store', path])).code, 0)
   writeFileSync(log, '{"id":"req_1","cost":"0.0006","outcome":"ok"}\n')
-  const wrong = await run(['ledger', 'verify', '--log', log, '--store', path])
+  const wrong = await runWarm(['ledger', 'verify', '--log', log, '--store', path])
   assert.deepEqual(wrong, {
     code: 1,
     stdout: 'request req_1: the log says 600000 ok, the ledger 630000 ok\n',
@@ -131,10 +131,10 @@ test('exit codes: 1 for what failed, 2 for what was asked wrongly, one line on s
     [['frobnicate'], 2, /unknown command 'frobnicate'/],
     [['setup', 'telnet'], 2, /name one of openai-node/],
   ]
-  const runs = await Promise.all(wrong.map(([args]) => run(args)))
-  for (const [index, { code, stderr, stdout }] of runs.entries()) {
-    assert.deepEqual([code, stdout], [wrong[index]![1], ''], stderr)
-    assert.match(stderr, wrong[index]![2])
+  for (const [index, [args, exit, words]] of wrong.entries()) {
+    const { code, stderr, stdout } = await (index < 2 ? run : runWarm)(args)
+    assert.deepEqual([code, stdout], [exit, ''], stderr)
+    assert.match(stderr, words)
   }
   const help = await run(['--help'])
   assert.deepEqual([help.code, help.stderr], [0, ''])
@@ -143,10 +143,10 @@ test('exit codes: 1 for what failed, 2 for what was asked wrongly, one line on s
 test('X4 the flag beats the variable', async (t) => {
   const [flag, variable] = [createPath(t), createPath(t)]
   const env = { TRIWIRE_STORE: variable }
-  await run(['account', 'create', 'one', '--store', flag], { env })
-  await run(['account', 'create', 'two'], { env })
+  await runWarm(['account', 'create', 'one', '--store', flag], { env })
+  await runWarm(['account', 'create', 'two'], { env })
   assert.match(readFileSync(flag, 'latin1'), /one/)
-  const listed = await run(['account', 'list', '--json'], { env })
+  const listed = await runWarm(['account', 'list', '--json'], { env })
   assert.deepEqual(
     listed.json.map(({ name }) => name),
     ['two'],
@@ -155,25 +155,24 @@ test('X4 the flag beats the variable', async (t) => {
 
 test('setup prints the settings each client needs, with what must be switched off', async () => {
   const cwd = testFolder('cli')
-  const setup = async (...args: string[]) => (await run(['setup', ...args, '--key', 'sk-tri-k'], { cwd })).stdout
-  const [codex, aiSdk, claude, node] = await Promise.all([
-    setup('codex', '--url', 'https://gateway.example/v1/'),
-    setup('vercel-ai-sdk', '--model', 'sim-responses'),
-    setup('claude-code', '--model', 'sim-chat'),
-    setup('openai-node'),
-  ])
-  assert.match(codex!, /^base_url = "https:\/\/gateway\.example\/v1"$/m)
-  assert.match(codex!, /^web_search = "disabled"$/m)
-  assert.match(aiSdk!, /providerOptions: \{ openai: \{ store: false \} \}/)
-  assert.match(claude!, /^ {4}"ANTHROPIC_BASE_URL": "http:\/\/127\.0\.0\.1:8080",$/m)
-  assert.match(claude!, /^ {4}"ANTHROPIC_MODEL": "sim-chat",$/m)
-  assert.match(claude!, /^export ANTHROPIC_AUTH_TOKEN='sk-tri-k'$/m)
-  assert.match(node!, /baseURL: 'http:\/\/127\.0\.0\.1:8080\/v1', apiKey: 'sk-tri-k'/)
+  const setup = async (how: typeof run, ...args: string[]) =>
+    (await how(['setup', ...args, '--key', 'sk-tri-k'], { cwd })).stdout
+  const codex = await setup(run, 'codex', '--url', 'https://gateway.example/v1/')
+  const aiSdk = await setup(runWarm, 'vercel-ai-sdk', '--model', 'sim-responses')
+  const claude = await setup(runWarm, 'claude-code', '--model', 'sim-chat')
+  const node = await setup(runWarm, 'openai-node')
+  assert.match(codex, /^base_url = "https:\/\/gateway\.example\/v1"$/m)
+  assert.match(codex, /^web_search = "disabled"$/m)
+  assert.match(aiSdk, /providerOptions: \{ openai: \{ store: false \} \}/)
+  assert.match(claude, /^ {4}"ANTHROPIC_BASE_URL": "http:\/\/127\.0\.0\.1:8080",$/m)
+  assert.match(claude, /^ {4}"ANTHROPIC_MODEL": "sim-chat",$/m)
+  assert.match(claude, /^export ANTHROPIC_AUTH_TOKEN='sk-tri-k'$/m)
+  assert.match(node, /baseURL: 'http:\/\/127\.0\.0\.1:8080\/v1', apiKey: 'sk-tri-k'/)
 })
 
 test('setup --write merges into a JSON file, keeps the old one and does not change one unasked', async () => {
   const cwd = testFolder('cli')
-  const setup = (...args: string[]) => run(['setup', ...args, '--write'], { cwd, env: { HOME: cwd } })
+  const setup = (...args: string[]) => runWarm(['setup', ...args, '--write'], { cwd, env: { HOME: cwd } })
   const file = join(cwd, '.claude', 'settings.json')
   const read = (path = file) => JSON.parse(readFileSync(path, 'utf8'))
 
@@ -202,7 +201,7 @@ test('setup --write merges into a JSON file, keeps the old one and does not chan
 
 test('setup refuses a wire that the client does not speak, and takes the one of the model where it does', async () => {
   const cwd = testFolder('cli')
-  const setup = (...args: string[]) => run(['setup', ...args, '--json'], { cwd })
+  const setup = (...args: string[]) => runWarm(['setup', ...args, '--json'], { cwd })
   assert.match((await setup('codex', '--wire', 'chat')).stderr, /codex speaks responses and not chat/)
   assert.equal((await setup('pi', '--model', 'sim-messages')).json['wire'], 'messages')
   assert.equal((await setup('pi', '--model', 'sim-messages', '--wire', 'chat')).json['wire'], 'chat')
@@ -246,8 +245,8 @@ test('A2 T5 U12 check tells of cache marks without a price for writing, and of p
 test('a mistake in the configuration is told line by line, and does not stand in the way of the store', async () => {
   const cwd = testFolder('cli')
   writeFileSync(join(cwd, 'triwire.yaml'), 'listen: 127.0.0.1:8080\nunknown_key: 1\n')
-  const checked = await run(['check'], { cwd })
+  const checked = await runWarm(['check'], { cwd })
   assert.equal(checked.code, 1)
   assert.match(checked.stderr, /:2: .*unknown_key/)
-  assert.equal((await run(['account', 'create', 'one', '--store', 'a.db'], { cwd })).code, 0)
+  assert.equal((await runWarm(['account', 'create', 'one', '--store', 'a.db'], { cwd })).code, 0)
 })

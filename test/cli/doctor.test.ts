@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import test, { after, before } from 'node:test'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { listen } from '../support/listen.ts'
-import { run } from './run.ts'
+import { run, runWarm } from './run.ts'
 
 type Row = { model: string | null; wire: string | null; probe: string; result: string; tokens: number; note: string }
 
@@ -24,7 +24,7 @@ after(() => gateway.close())
 
 async function doctor(model: string, baseUrl = gateway.url) {
   const args = ['doctor', '--key', gateway.key, '--model', model, '--base-url', baseUrl, '--json']
-  const { code, stdout, stderr } = await run(args)
+  const { code, stdout, stderr } = await runWarm(args)
   const findings: Row[] = stdout ? JSON.parse(stdout).findings : []
   const of = (result: string) =>
     findings.filter((row) => row.result === result).map(({ wire, probe }) => `${wire} ${probe}`)
@@ -86,9 +86,9 @@ test('doctor without a model asks all that are listed, up to --models-max, and p
 test('doctor counts as tokens what the ledger billed', async () => {
   const { key } = gateway.store.createKey(gateway.store.createAccount('doctor-cost', 10_000_000_000n).id)
   const args = ['doctor', '--key', key, '--model', 'well-messages', '--model', 'well-chat', '--base-url', gateway.url]
-  const { json } = await run([...args, '--json'])
+  const { json } = await runWarm([...args, '--json'])
   const { tokens, models } = json as unknown as { tokens: number; models: string[] }
-  const { json: entries } = await run([
+  const { json: entries } = await runWarm([
     '--store',
     gateway.storePath,
     'ledger',
@@ -115,7 +115,7 @@ test('doctor names a failing gateway answer, its cure and its request id', async
 
 test('doctor finds what a broken server does wrong, and never prints the key that it echoes', async () => {
   const url = await startBrokenServer()
-  const { code, stdout, stderr } = await run(['doctor', '--key', 'sk-secret-1', '--base-url', url, '--json'])
+  const { code, stdout, stderr } = await runWarm(['doctor', '--key', 'sk-secret-1', '--base-url', url, '--json'])
   assert.equal(code, 1)
   const findings: Row[] = JSON.parse(stdout).findings
   const notes = Object.fromEntries(findings.map(({ wire, probe, note }) => [`${wire} ${probe}`, note]))
@@ -139,13 +139,13 @@ test('doctor finds what a broken server does wrong, and never prints the key tha
 })
 
 test('doctor says that nobody listens, in one line', async () => {
-  const { code, stderr } = await run(['doctor', '--key', 'sk', '--base-url', 'http://127.0.0.1:1'])
+  const { code, stderr } = await runWarm(['doctor', '--key', 'sk', '--base-url', 'http://127.0.0.1:1'])
   assert.equal(code, 1)
   assert.match(stderr, /^triwire: http:\/\/127\.0\.0\.1:1 cannot be reached: .*--base-url\n$/)
 })
 
 test('doctor with a wrong key stops at once and says how to get a right one', async () => {
-  const { code, stdout, stderr } = await run(['doctor', '--key', 'sk-wrong', '--base-url', gateway.url])
+  const { code, stdout, stderr } = await runWarm(['doctor', '--key', 'sk-wrong', '--base-url', gateway.url])
   assert.deepEqual([code, stdout], [1, ''])
   assert.match(
     stderr,
@@ -169,7 +169,7 @@ for (const [what, args, message] of [
   ['no models', ['--key', 'sk', '--models-max', '0'], /a number from 1 on/],
 ] as const) {
   test(`doctor with ${what} exits 2`, async () => {
-    const { code, stderr } = await run(['doctor', ...args], { env: { TRIWIRE_KEY: '' } })
+    const { code, stderr } = await runWarm(['doctor', ...args], { env: { TRIWIRE_KEY: '' } })
     assert.equal(code, 2)
     assert.match(stderr, message)
     assert.doesNotMatch(stderr, /cret/)

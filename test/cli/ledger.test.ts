@@ -7,7 +7,7 @@ import { createFirstRelease } from '../store/first-release.ts'
 import { costNanos, createDebitRow, createPath } from '../store/fixtures.ts'
 import { forge, redigest } from '../store/forge.ts'
 import { type Operator, openStore } from '../support/operator.ts'
-import { run } from './run.ts'
+import { run, runWarm } from './run.ts'
 
 const day = (text: string) => Date.parse(`${text}T00:00:00Z`)
 
@@ -85,7 +85,7 @@ test('ledger list takes account, key, model and times, the newest first', async 
     ],
     [['--account', 'one', '--until', '2026-11-18'], [`create:${a}`]],
   ]
-  const runs = await Promise.all(cases.map(([args]) => run(['ledger', 'list', ...args, '--store', path, '--json'])))
+  const runs = await Promise.all(cases.map(([args]) => runWarm(['ledger', 'list', ...args, '--store', path, '--json'])))
   for (const [index, { json, stderr }] of runs.entries()) {
     const [args, ids] = cases[index]!
     assert.deepEqual(
@@ -113,7 +113,7 @@ test('a filter that names nothing is an error with its option and the cure', asy
     [['--by', 'week'], 2, /Write any of day, model, account, key/],
   ]
   const runs = await Promise.all(
-    cases.map(([args]) => run(['ledger', args[0] === '--by' ? 'totals' : 'list', ...args, '--store', path])),
+    cases.map(([args]) => runWarm(['ledger', args[0] === '--by' ? 'totals' : 'list', ...args, '--store', path])),
   )
   for (const [index, { code, stdout, stderr }] of runs.entries()) {
     assert.deepEqual([code, stdout], [cases[index]![1], ''], stderr)
@@ -125,7 +125,7 @@ test('C9 entries name key, wires and upstream in JSON', async (t) => {
   const { path, a, laptop, prefix } = createBooks(t)
   const [[listed], shown] = await Promise.all([
     run(['ledger', 'list', '--key', 'laptop', '--limit', '1', '--store', path, '--json']).then(({ json }) => json),
-    run(['ledger', 'show', 'req_5', '--store', path, '--json']).then(({ json }) => json),
+    runWarm(['ledger', 'show', 'req_5', '--store', path, '--json']).then(({ json }) => json),
   ])
   const origin = {
     key_id: laptop,
@@ -149,13 +149,13 @@ test('C9 entries name key, wires and upstream in JSON', async (t) => {
 test('C13 a return is listed as a credit that is waived, with the key and model of its debit, and leaves the totals', async (t) => {
   const { path, store, laptop } = createBooks(t)
   store.postReturns(['req_5'])
-  const { json } = await run(['ledger', 'list', '--key', 'laptop', '--limit', '1', '--store', path, '--json'])
+  const { json } = await runWarm(['ledger', 'list', '--key', 'laptop', '--limit', '1', '--store', path, '--json'])
   const [row] = json
   assert.deepEqual(
     [row!['kind'], row!['reference'], row!['usage_source'], row!['key_id'], row!['model'], row!['request_id']],
     ['credit', 'return:req_5', 'waived', laptop, 'm-large', null],
   )
-  const totals = await run(['ledger', 'totals', '--key', 'laptop', '--model', 'm-large', '--store', path, '--json'])
+  const totals = await runWarm(['ledger', 'totals', '--key', 'laptop', '--model', 'm-large', '--store', path, '--json'])
   assert.deepEqual(
     [totals.json[0]!['requests'], totals.json[0]!['billed'], totals.json[0]!['credited']],
     [1, '0.00063', '0'],
@@ -165,7 +165,10 @@ test('C13 a return is listed as a credit that is waived, with the key and model 
 test('ledger totals sums by any of day, model, account and key, with the same filters', async (t) => {
   const { path, a, b, laptop, ci } = createBooks(t)
   const totals = async (...args: string[]) =>
-    (await run(['ledger', 'totals', ...args, '--store', path, '--json'])).json as unknown as Record<string, unknown>[]
+    (await runWarm(['ledger', 'totals', ...args, '--store', path, '--json'])).json as unknown as Record<
+      string,
+      unknown
+    >[]
   const pick = (rows: Record<string, unknown>[], ...names: string[]) =>
     rows.map((row) => names.map((name) => row[name]))
   const [all, days, models, pairs, keys] = await Promise.all([
@@ -230,7 +233,8 @@ test('ledger export has names beside ids, takes the filters, and no cell of text
   const { id: keyId, prefix } = store.createKey(id, { label: '@home, "mine"' })
   for (const reference of ['+1', '-2', '\t3', '\r4', '=5', "it's 6"]) store.credit(id, -1_000_000_000n, reference)
   store.postDebits([{ ...createDebitRow('req_1', id), keyId, model: '-m' }])
-  const csv = async (...args: string[]) => (await run(['ledger', 'export', '--csv', ...args, '--store', path])).stdout
+  const csv = async (...args: string[]) =>
+    (await runWarm(['ledger', 'export', '--csv', ...args, '--store', path])).stdout
   const text = await csv()
   const rows = text.split('\r\n')
   assert.equal(
@@ -259,7 +263,7 @@ test('ledger export: what a spreadsheet takes away before it looks for a formula
   const hidden = [' =1', '   @2', '\t=3', ' \t+4', '\n=5', '\u00a0-6', '\u200b=7', '\ufeff=8', '\uff1d9', '\n10']
   const plain = ['a =11', ' 12', '(=13)']
   for (const reference of [...hidden, ...plain]) store.credit(id, 1n, reference)
-  const { stdout } = await run(['ledger', 'export', '--csv', '--store', path])
+  const { stdout } = await runWarm(['ledger', 'export', '--csv', '--store', path])
   const told = [...stdout.matchAll(/,credit,[^,]*,[^,]*,("[^"]*"|[^,]*),/g)].map(([, cell = '']) =>
     cell.replaceAll('"', ''),
   )
@@ -268,7 +272,7 @@ test('ledger export: what a spreadsheet takes away before it looks for a formula
 
 test('C15 ledger verify prints a head, and proves a grown ledger against it', async (t) => {
   const { path, store, a } = createBooks(t)
-  const verify = (...args: string[]) => run(['ledger', 'verify', ...args, '--store', path])
+  const verify = (...args: string[]) => runWarm(['ledger', 'verify', ...args, '--store', path])
   const { stdout } = await verify()
   const [, head = ''] = /^the ledger is right\nhead (1\/\S+)\n$/.exec(stdout) ?? []
   store.postDebits([createDebitRow('req_7', a)])
@@ -318,26 +322,26 @@ test('C15 ledger verify --log compares account, key, upstream, tokens and amount
   assert.equal(store.findEntry('req_1')?.amountNanos, costNanos)
   for (const [change, finding] of cases) {
     writeFileSync(file, [{ ...line, ...change }, ...others].map((one) => `${JSON.stringify(one)}\n`).join(''))
-    const { stdout, stderr } = await run(['ledger', 'verify', '--log', file, '--store', path, '--json'])
+    const { stdout, stderr } = await runWarm(['ledger', 'verify', '--log', file, '--store', path, '--json'])
     assert.deepEqual(JSON.parse(stdout).findings, finding ? [`request req_1: ${finding}`] : [], stderr)
   }
 })
 
 test('key create --label is shown by key list, kept by rotate, and never a key', async (t) => {
   const store = ['--store', createPath(t), '--json']
-  await run(['account', 'create', 'one', ...store])
-  const made = await run(['key', 'create', 'one', '--label', 'CI of team A', ...store])
-  await run(['key', 'rotate', String(made.json['id']), ...store])
-  await run(['key', 'create', 'one', ...store])
-  const listed = await run(['key', 'list', ...store])
+  await runWarm(['account', 'create', 'one', ...store])
+  const made = await runWarm(['key', 'create', 'one', '--label', 'CI of team A', ...store])
+  await runWarm(['key', 'rotate', String(made.json['id']), ...store])
+  await runWarm(['key', 'create', 'one', ...store])
+  const listed = await runWarm(['key', 'list', ...store])
   assert.deepEqual(listed.json.map(({ label }) => label).sort(), ['CI of team A', 'CI of team A', null])
-  const table = await run(['key', 'list', ...store.slice(0, 2)])
+  const table = await runWarm(['key', 'list', ...store.slice(0, 2)])
   assert.match(table.stdout, /^id +prefix +label +account/)
   for (const label of ['', ' x', 'a\nb', 'x'.repeat(101)]) {
-    const wrong = await run(['key', 'create', 'one', '--label', label, ...store])
+    const wrong = await runWarm(['key', 'create', 'one', '--label', label, ...store])
     assert.match(wrong.stderr, /A label has 1 to 100 characters and no blanks around/)
   }
-  const secret = await run(['key', 'create', 'one', '--label', made.json['key']!, ...store])
+  const secret = await runWarm(['key', 'create', 'one', '--label', made.json['key']!, ...store])
   assert.match(secret.stderr, /A label is not secret: it must not hold a key/)
   assert.equal(secret.stderr.includes(made.json['key']!), false)
 })
@@ -346,14 +350,14 @@ test('C9 a command says which server to restart where the store is older than it
   const path = createPath(t)
   createFirstRelease(path, { acct_a: 'one' }, [])
   const unlock = lockStore(path)
-  const refused = await run(['account', 'list', '--store', path])
+  const refused = await runWarm(['account', 'list', '--store', path])
   assert.deepEqual([refused.code, refused.stdout], [1, ''])
   assert.match(
     refused.stderr,
     /^triwire: \S+ is of an older triwire, and a server runs on it: restart that server, .*try again\n$/,
   )
   unlock()
-  assert.equal((await run(['account', 'list', '--store', path])).code, 0)
+  assert.equal((await runWarm(['account', 'list', '--store', path])).code, 0)
 })
 
 test('B23 verify finds a damaged page, and a file that cannot be opened, and says the cure, as JSON too', async (t) => {
@@ -369,11 +373,11 @@ test('B23 verify finds a damaged page, and a file that cannot be opened, and say
   ]
   for (const [what, at] of damages) {
     writeFileSync(path, Buffer.from(whole).fill(0xff, at, at + 64), { mode: 0o600 })
-    const { code, stdout } = await run(['ledger', 'verify', '--store', path, '--json'])
+    const { code, stdout } = await runWarm(['ledger', 'verify', '--store', path, '--json'])
     const { ok, findings, head } = JSON.parse(stdout) as { ok: boolean; findings: string[]; head: unknown }
     assert.deepEqual([code, ok, head], [1, false, null], what)
     assert.match(findings.at(-1)!, /restore a backup/, what)
-    const said = await run(['ledger', 'verify', '--store', path])
+    const said = await runWarm(['ledger', 'verify', '--store', path])
     assert.deepEqual([said.code, said.stdout.trim()], [1, findings.join('\n')])
   }
 })

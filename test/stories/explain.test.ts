@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { StoreSilent } from '../../src/accounts/account.ts'
 import type { Explanation } from '../../src/process/explanation.ts'
-import { run } from '../cli/run.ts'
+import { run, runWarm } from '../cli/run.ts'
 import type { TestGateway, TestOptions } from '../support/gateway.ts'
 import { createHeld } from '../support/held.ts'
 import { answers, asks, frames, type Native, paths, startNative } from '../support/native.ts'
@@ -38,7 +38,7 @@ function adminOf({ adminUrl }: TestGateway): string[] {
 
 /** What the command line prints for a program, asked of the server. */
 async function explain({ gateway }: Native, id: string): Promise<Explanation> {
-  const { stdout, stderr, code } = await run(['explain', id, '--json', ...ofServer(gateway)])
+  const { stdout, stderr, code } = await runWarm(['explain', id, '--json', ...ofServer(gateway)])
   assert.deepEqual([code, stderr], [0, ''])
   return JSON.parse(stdout)
 }
@@ -117,7 +117,7 @@ test('T9 U5 explain tells what a translation lost by the names of the fields', a
   assert.deepEqual(told.wire, { client: 'chat', model: 'messages' })
   assert.ok(told.losses!.some(({ field, what }) => field === 'seed' && what === 'dropped'))
   assert.doesNotMatch(JSON.stringify(told), /canary|Hé/)
-  const { stdout } = await run(['explain', id, ...ofServer(native.gateway)])
+  const { stdout } = await runWarm(['explain', id, ...ofServer(native.gateway)])
   assert.match(stdout, /^losses\n {2}field +what +why\n( {2}.*\n)* {2}seed +dropped +/m)
 })
 
@@ -198,11 +198,11 @@ test('explain has a request that is older than memory from the ledger, without i
     losses: null,
     settlement: { ...settlement, status: null, code: null, cause: null },
   })
-  const { stdout } = await run(['explain', billed.id, ...ofServer(gateway)])
+  const { stdout } = await runWarm(['explain', billed.id, ...ofServer(gateway)])
   const unknown =
     'not known: this is from the ledger, which has neither attempts nor losses (who answered: triwire ledger show)'
   assert.ok(stdout.includes(`attempts\n  ${unknown}\n\nlosses\n  ${unknown}\n`), stdout)
-  const gone = await run(['explain', refused.id, ...ofServer(gateway)])
+  const gone = await runWarm(['explain', refused.id, ...ofServer(gateway)])
   assert.deepEqual([gone.code, gone.stdout], [1, ''])
   assert.match(gone.stderr, /^triwire: There is no request req_\w+: .*refused and failed requests have none\n$/)
 })
@@ -214,19 +214,19 @@ test('explain without a server reads the ledger and says so; what it does not ha
   const { id } = await native.ask('chat')
   const before = await explain(native, id)
   const nowhere = ['--config', gateway.configPath, '--admin-listen', '127.0.0.1:1']
-  const { code, stdout, stderr } = await run(['explain', id, '--json', ...nowhere])
+  const { code, stdout, stderr } = await runWarm(['explain', id, '--json', ...nowhere])
   assert.equal(code, 0)
   const cure = '--admin-listen, TRIWIRE_ADMIN_LISTEN or admin_listen in the configuration'
   assert.match(stderr, new RegExp(`^triwire: no server answers on http://127.0.0.1:1 \\(.+\\): .*${cure}\n`))
   const told = JSON.parse(stdout) as Explanation
   assert.deepEqual([told.attempts, told.losses, told.usage], [null, null, before.usage])
   assert.deepEqual([told.price, told.settlement.amount], [before.price, '0.0000612'])
-  const gone = await run(['explain', 'req_none', ...nowhere])
+  const gone = await runWarm(['explain', 'req_none', ...nowhere])
   assert.deepEqual([gone.code, gone.stdout], [1, ''])
   assert.match(gone.stderr, /The ledger has no debit of request req_none, and no server could be asked/)
-  const chosen = await run(['upstreams', '--config', gateway.configPath])
+  const chosen = await runWarm(['upstreams', '--config', gateway.configPath])
   assert.match(chosen.stderr, /the configuration lets the server choose its admin port: name it with --admin-listen/)
-  const mistyped = await run(['explain', `../${gateway.key}`, ...nowhere])
+  const mistyped = await runWarm(['explain', `../${gateway.key}`, ...nowhere])
   assert.deepEqual([mistyped.code, mistyped.stderr.includes(gateway.key)], [1, false])
 })
 
@@ -269,7 +269,15 @@ test('C3 C13 explain follows a debit that is spooled, then in the ledger, and gi
   assert.equal((await settlementOf(native, id)).state, 'in the ledger')
   gateway.store.postReturns([id])
   assert.equal((await settlementOf(native, id)).state, 'returned')
-  const { json } = await run(['explain', id, '--json', '--config', gateway.configPath, '--admin-listen', '127.0.0.1:1'])
+  const { json } = await runWarm([
+    'explain',
+    id,
+    '--json',
+    '--config',
+    gateway.configPath,
+    '--admin-listen',
+    '127.0.0.1:1',
+  ])
   assert.equal((json as unknown as Explanation).settlement.state, 'returned')
 })
 
@@ -349,7 +357,7 @@ test('R16 F-P7 explain of a server whose ledger is silent reads it itself; a bug
     const response = await fetch(`${gateway.adminUrl}/api/v1/requests/${id}/explain`)
     const { type } = (await response.json()) as { type: string }
     assert.deepEqual([response.status, type], [status, `urn:triwire:problem:${name}`])
-    const { code, stderr, json } = await run(['explain', id, '--json', ...ofServer(gateway)])
+    const { code, stderr, json } = await runWarm(['explain', id, '--json', ...ofServer(gateway)])
     assert.equal(code, 0)
     assert.match(stderr, says)
     assert.equal((json as unknown as Explanation).settlement.state, 'in the ledger')
@@ -383,18 +391,18 @@ test('U1 upstreams tells each account’s state, cause and countdown', async () 
     { ...ready, model: 'native-responses' },
     { ...off, model: 'native-responses' },
   ])
-  const { stdout } = await run(['upstreams', ...adminOf(gateway)])
+  const { stdout } = await runWarm(['upstreams', ...adminOf(gateway)])
   assert.match(stdout, /^native-chat +sim +a +1 +cooling +upstream_429 +12 s +1 +10$/m)
   assert.match(stdout, /^native-chat +sim +b +1 +off +- +- +0 +10$/m)
   assert.doesNotMatch(stdout, /key-of/)
   gateway.advance(12_000)
-  const later = await run(['upstreams', ...adminOf(gateway)])
+  const later = await runWarm(['upstreams', ...adminOf(gateway)])
   assert.match(later.stdout, /^native-chat +sim +a +1 +trial +upstream_429 +- +1 +10$/m)
 })
 
 test('upstreams without a server is an error with its cure, also where something else listens', async () => {
   const { upstream, gateway } = await startNative()
-  const none = await run(['upstreams', '--admin-listen', '127.0.0.1:1'])
+  const none = await runWarm(['upstreams', '--admin-listen', '127.0.0.1:1'])
   assert.deepEqual([none.code, none.stdout], [1, ''])
   assert.match(
     none.stderr,
@@ -403,7 +411,7 @@ test('upstreams without a server is an error with its cure, also where something
   assert.match(none.stderr, /--admin-listen, TRIWIRE_ADMIN_LISTEN or admin_listen in the configuration\n$/)
   upstream.play(whole('no triwire'))
   for (const address of [new URL(upstream.url).host, new URL(gateway.url).host]) {
-    const other = await run(['upstreams'], { env: { TRIWIRE_ADMIN_LISTEN: address } })
+    const other = await runWarm(['upstreams'], { env: { TRIWIRE_ADMIN_LISTEN: address } })
     assert.deepEqual([other.code, other.stdout], [1, ''])
     assert.match(other.stderr, /is no triwire of this version: name its admin listener with --admin-listen\n$/)
   }

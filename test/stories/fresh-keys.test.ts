@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
 import { StoreSilent } from '../../src/accounts/account.ts'
 import { createKey } from '../../src/accounts/keys.ts'
-import { run } from '../cli/run.ts'
+import { runWarm } from '../cli/run.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { closeQuietly } from '../support/quiet.ts'
 import { raw } from '../support/raw.ts'
@@ -54,7 +54,7 @@ test('R16 of 40 keys that were just made, of new accounts too, the first call of
 })
 
 test('R16 a key that the command line made works from the first request after it returned', async () => {
-  const { key } = (await run(['key', 'create', 'tester', '--store', gateway.storePath, '--json'])).json
+  const { key } = (await runWarm(['key', 'create', 'tester', '--store', gateway.storePath, '--json'])).json
   assert.equal(await statusOf(ask(key!, '203.0.113.2')), 200)
 })
 
