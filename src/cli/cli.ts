@@ -2,26 +2,45 @@
  * The program. Each command loads what it needs when it runs, so that `--help` and `key create` are quick.
  * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
  */
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
 import pkg from '../../package.json' with { type: 'json' }
+import { withoutKeys } from '../accounts/keys.ts'
+import type { Problem } from '../config/problem.ts'
 import { addAccountCommands } from './account.ts'
+import { addCompletionCommand } from './completion/completion.ts'
 import { addConfigCommands } from './config.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
 import { addExplainCommand } from './explain.ts'
 import { addKeyCommands } from './key.ts'
 import { addLedgerCommands } from './ledger.ts'
+import { explainLoss, printError } from './print.ts'
+import { addReloadCommand } from './reload.ts'
 import { addSetupCommand } from './setup/setup.ts'
+import { addSimulatorCommand } from './simulator.ts'
 import { addUpstreamsCommand } from './upstreams.ts'
+
+/** Errors of the options themselves are told before any of them is read. */
+const isJson = process.argv.includes('--json')
 
 const program = new Command('triwire')
   .description(
     'An HTTP gateway in front of many language models: three wires, any model on any of them, prepaid credit.',
   )
-  .version(pkg.version)
+  .version(pkg.version, '-v, --version')
+  .addOption(new Option('-V', 'the version, as it was called before').hideHelp())
+  .on('option:V', () => {
+    console.log(pkg.version)
+    process.exit()
+  })
   .option('--config <file>', 'configuration file (TRIWIRE_CONFIG; default: triwire.yaml where there is one)')
   .option('--store <file>', 'SQLite file of accounts and ledger (TRIWIRE_STORE)')
   .option('--json', 'print data as JSON')
+  .configureHelp({ showGlobalOptions: true })
+  .configureOutput({
+    // What was typed may be a key, and is quoted.
+    writeErr: (text) => void (isJson || process.stderr.write(withoutKeys(text))),
+  })
   .showHelpAfterError('Run with --help to see what there is.')
   .exitOverride()
   // Only a server has an answer to them, and takes them over when it has started.
@@ -35,11 +54,11 @@ program
   .option('--listen <address>', 'host:port of the public listener')
   .option('--admin-listen <address>', 'host:port of health, readiness and what operators ask')
   .action(async (_options, command: Command) => {
-    const { config, store, listen, adminListen } = command.optsWithGlobals()
+    const { config, store, json, listen, adminListen } = command.optsWithGlobals()
     const { serve } = await import('../process/main.ts')
     // A server lives on when nobody reads what its start printed.
     process.stdout.off('error', endWithReader)
-    await serve({ config, store, listen, adminListen })
+    await serve({ config, store, json, listen, adminListen })
   })
 addAccountCommands(program)
 addKeyCommands(program)
@@ -49,38 +68,41 @@ addSetupCommand(program)
 addDoctorCommand(program)
 addExplainCommand(program)
 addUpstreamsCommand(program)
-program
-  .command('simulator')
-  .description('run the simulated upstream on all three wires')
-  .option('--port <number>', 'any free one when 0', readPort, 0)
-  .option('--host <address>', 'address to listen on', '127.0.0.1')
-  .option('--scripts <file>', 'YAML file of scripted answers')
-  .action(async (options: { port: number; host: string; scripts?: string }) => {
-    const { startSimulator } = await import('../simulator/simulator.ts')
-    const { url } = await startSimulator(options)
-    console.log(url)
-  })
+addReloadCommand(program)
+addSimulatorCommand(program)
+addCompletionCommand(program)
 
 process.stdout.on('error', endWithReader)
 
 try {
   await program.parseAsync()
 } catch (error) {
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
-  else {
-    console.error(`triwire: ${error instanceof Error ? error.message : error}`)
-    process.exitCode = 1
+  process.exitCode = tell(error)
+}
+
+/** @returns the exit code */
+function tell(error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0
+    // Commander has told its own in words already.
+    const isTold = error.code.startsWith('commander.') && !isJson
+    const message =
+      error.code === 'commander.help' ? 'name a command: --help lists them' : error.message.replace(/^error: /, '')
+    if (!isTold) printError({ code: 'usage', message: isJson ? message : error.message }, isJson)
+    return 2
   }
+  const problems = (error as { problems?: readonly Problem[] }).problems
+  // A flag that was given a wrong value was asked wrongly, whoever finds out.
+  const isUsage = problems?.every(({ path }) => path.startsWith('--')) ?? false
+  const text = error instanceof Error ? error.message : `${error}`
+  const message = isJson ? text : `triwire: ${text}`
+  printError({ code: isUsage ? 'usage' : 'failed', message, ...(problems && { problems }) }, isJson)
+  return isUsage ? 2 : 1
 }
 
 /** `ledger export | head` is no failure. */
 function endWithReader(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error
-  process.exit()
-}
-
-function readPort(text: string): number {
-  const port = Number(text)
-  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It is a number from 0 to 65535.')
-  return port
+  if (error.code === 'EPIPE') process.exit()
+  printError({ code: 'failed', message: `${isJson ? '' : 'triwire: '}${explainLoss(error)}` }, isJson)
+  process.exit(1)
 }

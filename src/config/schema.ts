@@ -10,6 +10,7 @@ import {
   headerMistake,
   isLoopback,
   keyHeaderMistake,
+  keyMistake,
   networkMistake,
   parseAddress,
   parseBaseUrl,
@@ -247,6 +248,7 @@ const account = z
   .strictObject({
     name: filled('must not be empty').describe('For logs and metrics.'),
     key: filled('must not be empty; where the upstream asks for none, write any text')
+      .superRefine((value, context) => complain(context, value === '' ? undefined : keyMistake(value)))
       .optional()
       .describe('The API key at the provider. Or `key_file`, or `key_command`.'),
     key_file: filePath
@@ -396,7 +398,9 @@ export const configSchema = z.strictObject({
     .transform(parseAddress)
     .prefault('127.0.0.1:8081')
     .describe('Health and readiness; metrics later. Loopback only.'),
-  store: filled('must be the path of a file').prefault('./data/triwire.db').describe('The SQLite file.'),
+  store: filled('must be the path of a file')
+    .prefault('./data/triwire.db')
+    .describe('The SQLite file. The default is relative to the working folder.'),
   catalog: catalog.optional().describe('The models. Default: the built-in ones, answered by the built-in simulator.'),
   upstreams: z
     .record(

@@ -80,7 +80,7 @@ test('doctor without a model asks all that are listed, up to --models-max, and p
   assert.match(stdout, /^well-chat +chat +tool call +ok .*\{"ok":true\}$/m)
   assert.doesNotMatch(stdout, /well-responses/)
   assert.match(stdout, /^all is well; the probes took \d+ tokens, billed to the key's account$/m)
-  assert.equal(stderr, '4 more models are listed: --models-max or --model asks them too\n')
+  assert.equal(stderr, 'note: 4 more models are listed: --models-max or --model asks them too\n')
 })
 
 test('doctor counts as tokens what the ledger billed', async () => {
@@ -157,7 +157,7 @@ test('doctor with a wrong key stops at once and says how to get a right one', as
 test('doctor with a model that is not listed names some that are', async () => {
   const { code, stderr } = await doctor('no-such')
   assert.equal(code, 1)
-  assert.match(stderr, /^triwire: .* lists no model "no-such"\. Name one of well-messages, well-chat, .*\n$/)
+  assert.match(stderr, /lists no model \\"no-such\\"\. Name one of well-messages, well-chat, .*\n$/)
 })
 
 for (const [what, args, message] of [

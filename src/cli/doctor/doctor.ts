@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { originOf } from '../origin.ts'
-import { formatTable, print } from '../print.ts'
+import { formatTable, note, print } from '../print.ts'
 import type { Finding, Probe } from './probe.ts'
 
 type Options = { key?: string; model: string[]; modelsMax: number; baseUrl?: string; timeout: number }
@@ -11,17 +11,25 @@ export function addDoctorCommand(program: Command): void {
     .command('doctor')
     .description('ask a running gateway as clients do, on every wire, and say what they would stumble over')
     .addOption(new Option('--key <key>', 'API key of an account with credit: the probes are billed').env('TRIWIRE_KEY'))
-    .option('--model <id>', 'may be given several times (default: the first that the gateway lists)', addModel, [])
+    .addOption(
+      new Option('--model <id>', 'may be given several times')
+        .argParser(addModel)
+        .default([], 'the first that the gateway lists'),
+    )
     .option('--models-max <number>', 'how many of the listed models are asked', readCount, 10)
     .option('--base-url <url>', 'of any gateway (default: where the configured one listens)', readOrigin)
-    .option('--timeout <time>', 'of one request, such as 500ms, 60s or 2m', readTime, 60_000)
+    .addOption(
+      new Option('--timeout <time>', 'of one request, such as 500ms, 60s or 2m')
+        .argParser(readTime)
+        .default(60_000, '60s'),
+    )
     .action(async (options: Options, command: Command) => {
       const key = needKey(options.key, command)
       const origin = options.baseUrl ?? (await findOrigin(command))
       const { modelsMax, timeout: timeoutMs } = options
       const { chooseModels } = await import('./choose-models.ts')
       const { models, skipped } = await chooseModels({ origin, named: options.model, modelsMax, timeoutMs })
-      if (skipped > 0) console.error(`${skipped} more models are listed: --models-max or --model asks them too`)
+      if (skipped > 0) note(command, `${skipped} more models are listed: --models-max or --model asks them too`)
       const { planProbes } = await import('./plan-probes.ts')
       const { runProbe } = await import('./run-probe.ts')
       const probes = planProbes(models)
