@@ -25,9 +25,12 @@ function measure(name: string, wire: WireName, texts: readonly string[], events:
   const pieces = texts.map((text) => Buffer.from(text))
   const model = {
     id: 'm',
+    entryId: 'm',
+    aliases: [],
     wire,
     routes: [],
     upstreamModel: 'upstream-model',
+    contextWindow: undefined,
     outputTokensMax: 8192,
     prices: { inputNanos: 3n, cacheReadNanos: 3n, cacheWriteNanos: 3n, cacheWrite1hNanos: 3n, outputNanos: 15n },
     priceVersion: 'v1',

@@ -3,14 +3,21 @@ import { spawn } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import module from 'node:module'
 import os from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { releaseSignals, takeSignals } from './signals.mjs'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 
-/** The oldest Node that runs our sources as they are, without a warning. */
-const nodeMin = [24, 12]
+/** A package is compiled and has no sources; a checkout runs them as they are (rulings X1, X8). */
+const isPackage = !existsSync(join(root, 'src'))
+
+/**
+ * The oldest release of each line of Node that runs us; lines that are newer than all of them do. SQLite decides: before
+ * 3.51 it did not notice a log that another process cut (B15). Sources want a Node that strips types without a warning.
+ */
+export const oldestNode = { checkout: ['24.13.1', '26.0.0'], package: ['22.22.1', '24.13.1', '26.0.0'] }
+const oldest = isPackage ? oldestNode.package : oldestNode.checkout
 
 /** Where the lockfile puts the pinned Node of each platform. npm 10 does not link it, so it is called by path. */
 const pinnedNode = {
@@ -22,45 +29,67 @@ const pinnedNode = {
 }
 
 /**
- * Runs a script of this package: in this process where Node is new enough, else in the pinned Node.
+ * Runs a script of ours: in this process where Node is new enough, else a checkout's in its pinned Node.
+ * @param script from the root, in `src` or `scripts`; in a package, what it was compiled to.
  * @param isProgram it is triwire itself, which takes the signals over and has secrets in its memory.
  */
 export async function launch(script, args, { isProgram = false } = {}) {
-  const entry = resolve(root, script)
+  if (!isPackage && root.split(sep).includes('node_modules')) return refuse(packedWithoutScripts)
+  const entry = resolve(root, isPackage ? script.replace(/^src(.*)\.ts$/, 'lib$1.js') : script)
   if (isProgram) emptyCoreDumps()
-  if (isNewEnough(process.versions.node)) {
+  if (isNewEnough(process.versions.node, oldest)) {
     if (!isProgram) releaseSignals()
     return runHere(entry, args)
   }
-  const pinned = findPinnedNode()
-  if (pinned) {
-    if (isProgram) return runIn(pinned, join(root, 'bin', 'triwire.mjs'), args)
-    return runIn(pinned, join(root, 'bin', 'node.mjs'), [entry, ...args])
-  }
-  console.error(
-    `triwire needs Node ${nodeMin.join('.')} or newer; this is Node ${process.versions.node}, and the Node that comes ` +
-      `with the package is not installed for ${os.platform()}-${os.arch()}. Run 'npm ci' (without --omit=optional), or use a newer Node.`,
+  const pinned = isPackage ? undefined : findPinnedNode()
+  if (!pinned) return refuse(tooOld())
+  if (isProgram) return runIn(pinned, join(root, 'bin', 'triwire.mjs'), args)
+  return runIn(pinned, join(root, 'bin', 'node.mjs'), [entry, ...args])
+}
+
+const packedWithoutScripts =
+  'This package of triwire was packed without its scripts, so it holds sources, which Node does not run below node_modules. ' +
+  "Pack it again in the checkout, with 'npm run package' or 'npm pack --ignore-scripts=false'."
+
+/** A file that is there, and is said not to be: its loader is missing. */
+const foreign = `\nIt is made for glibc, which this system does not seem to have: use a Node of the system's, ${oldest.join(', ')} or newer.`
+
+function tooOld() {
+  const needs = `triwire needs Node ${oldest.join(', ')} or newer; this is Node ${process.versions.node}`
+  if (isPackage) return `${needs}. Install one of them, and triwire again with its npm.`
+  return (
+    `${needs}, and the Node that comes with the checkout is not installed for ${os.platform()}-${os.arch()}. ` +
+    "Run 'npm ci' (without --omit=optional), or use a newer Node."
   )
+}
+
+function refuse(why) {
+  console.error(why)
   process.exitCode = 1
 }
 
-function isNewEnough(version) {
-  const [major, minor] = version.split('.').map(Number)
-  return major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1])
+/** A release is new enough when it is of one of the lines and not older than its oldest, or of a newer line. */
+export function isNewEnough(version, oldest) {
+  const release = parse(version)
+  const floors = oldest.map(parse)
+  const floor = floors.find(([major]) => major === release[0])
+  if (!floor) return release[0] > floors.at(-1)[0]
+  return release[1] > floor[1] || (release[1] === floor[1] && release[2] >= floor[2])
+}
+
+function parse(version) {
+  return version.split('.').map((part) => Number.parseInt(part, 10))
 }
 
 function findPinnedNode() {
   const file = pinnedNode[`${os.platform()}-${os.arch()}`]
   if (!file) return undefined
-  // As a checkout the modules are ours; installed as a dependency they may be hoisted above us.
-  for (let dir = root; ; dir = dirname(dir)) {
-    const path = join(dir, 'node_modules', file)
-    if (existsSync(path)) return path
-    if (dir === dirname(dir)) return undefined
-  }
+  const path = join(root, 'node_modules', file)
+  return existsSync(path) ? path : undefined
 }
 
 async function runHere(entry, args) {
+  hushSqlite()
   module.enableCompileCache?.()
   process.argv = [process.argv[0], entry, ...args]
   await import(pathToFileURL(entry).href)
@@ -79,7 +108,7 @@ function runIn(node, relay, args) {
   // Before it listens a signal would only end it.
   child.once('message', () => takeSignals(pass))
   child.on('error', (error) => {
-    console.error(`cannot start ${node}: ${error.message}`)
+    console.error(`cannot start ${node}: ${error.message}${error.code === 'ENOENT' ? foreign : ''}`)
     process.exit(1)
   })
   child.on('exit', (code, signal) => {
@@ -88,6 +117,17 @@ function runIn(node, relay, args) {
       process.kill(process.pid, signal)
     } else process.exit(code ?? 1)
   })
+}
+
+/** Nodes before 26 say with every command that their SQLite may change; what we need of it is tested there (decision 21). */
+function hushSqlite() {
+  if (parse(process.versions.node)[0] >= 26) return
+  // The ledger's thread has a process object of its own, and reads this.
+  process.env.NODE_NO_WARNINGS ??= '1'
+  const { emitWarning } = process
+  process.emitWarning = (warning, ...rest) => {
+    if (!String(warning).startsWith('SQLite is an experimental')) emitWarning.call(process, warning, ...rest)
+  }
 }
 
 /** A dump of this process, or of one it starts, has none of its memory, whatever the limit says: see man 5 core. */

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 // npm test [folder or file …] [--option of node …]
 //
@@ -17,9 +18,10 @@ const named = args.filter((arg) => !arg.startsWith('--'))
 /** No test comes near it, on the busiest machine; a file has ten minutes, and says what it was doing (test/support/watch.ts). */
 const testLimitMs = 120_000
 
-// Every file is a process, and many start the gateway or the command line as more: they share one run's compiled code
-// instead of stripping and compiling the same sources hundreds of times.
-const compiled = mkdtempSync(join(tmpdir(), 'triwire-compiled-'))
+// Every file is a process, and many start the gateway or the command line as more: they share compiled code, also that of
+// the runs before, instead of stripping and compiling the same sources hundreds of times. Node compares the sources, and
+// keeps one of each file.
+const compiled = fileURLToPath(new URL('../node_modules/.cache/triwire/compiled', import.meta.url))
 
 const { status } = spawnSync(
   process.execPath,
@@ -39,7 +41,6 @@ const { status } = spawnSync(
     env: { ...process.env, TRIWIRE_TEST_DIR: folder, NODE_COMPILE_CACHE: compiled },
   },
 )
-rmSync(compiled, { recursive: true })
 
 const left = readdirSync(folder, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile())

@@ -9,6 +9,8 @@ export class Unobtainable extends Error {}
 export type Unpacked = {
   /** Package versions by name, as the archive has them. */
   versions: ReadonlyMap<string, string>
+  /** The packages' files, by name. */
+  archives: ReadonlyMap<string, string>
   /** @returns the words that start a program, its libraries looked for in these folders below the root's own. */
   command(program: string, ...libraryFolders: string[]): string[]
   path(below: string): string
@@ -18,13 +20,18 @@ const triple = 'x86_64-linux-gnu'
 const limitMs = 180_000
 
 /**
- * Packages of Debian's unstable release, from the mirror that this machine takes its own packages from. Nothing is
+ * Packages of a Debian release, unstable where none is named, from the mirror that this machine takes its own packages from. Nothing is
  * installed: apt gets lists and a cache of its own, and its signatures are checked as always.
  * @param folder what is unpacked stays there; a second call takes it as it is.
  * @param mirror instead of the machine's own.
  * @throws Unobtainable
  */
-export function unpackDebian(folder: string, packages: readonly string[], mirror = findMirror()): Unpacked {
+export function unpackDebian(
+  folder: string,
+  packages: readonly string[],
+  mirror = findMirror(),
+  release = 'sid',
+): Unpacked {
   const root = join(folder, 'root')
   const archives = join(folder, 'archives')
   if (!existsSync(root)) {
@@ -34,7 +41,7 @@ export function unpackDebian(folder: string, packages: readonly string[], mirror
     for (const path of ['lists/partial', 'cache/archives/partial', 'archives']) {
       mkdirSync(join(folder, path), { recursive: true })
     }
-    writeFileSync(join(folder, 'sources.list'), `deb ${mirror} sid main\n`)
+    writeFileSync(join(folder, 'sources.list'), `deb ${mirror} ${release} main\n`)
     const own = {
       'Dir::Etc::sourcelist': join(folder, 'sources.list'),
       'Dir::Etc::sourceparts': '/dev/null',
@@ -57,6 +64,7 @@ export function unpackDebian(folder: string, packages: readonly string[], mirror
   const libraries = join(root, 'usr/lib', triple)
   return {
     versions: versionsOf(archives),
+    archives: new Map(readdirSync(archives).map((name) => [name.split('_')[0]!, join(archives, name)])),
     path: (below) => join(root, below),
     command: (program, ...folders) => [
       join(libraries, 'ld-linux-x86-64.so.2'),

@@ -12,8 +12,10 @@ import { createHash, hash } from 'node:crypto'
  * Integers are written in decimal. No field can run into the next one, since each begins with its length.
  */
 
-/** The form of entry digests that are made today. A later form adds columns; what is digested in an older form stays so. */
-const form = 1
+/*
+ * A later form adds columns; what is digested in an older form stays so. Form 2 is form 1 and `calls` (ruling C11), and
+ * is that of the entries which have some: all others are what they were.
+ */
 
 /** What form 1 covers, by the names of the columns, in this order. */
 export const chainedColumns = [
@@ -44,21 +46,26 @@ export const chainedColumns = [
   'posted_ms',
 ] as const
 
-export type ChainedRow = { readonly [Column in (typeof chainedColumns)[number]]: unknown }
+export type ChainedRow = { readonly [Column in (typeof chainedColumns)[number]]: unknown } & {
+  readonly calls?: unknown
+}
 
 /**
- * `1:` and the SHA-256, in base 64, of field('1'), field(previous), and a field for each of the columns.
+ * The form, a colon and the SHA-256, in base 64, of field(form), field(previous), and a field for each of its columns.
  * @param previous the digest of the entry before it in the account, null for the first one.
  */
 export function digestEntry(row: ChainedRow, previous: string | null): string {
-  let text = field(`${form}`) + field(previous)
+  const { calls = null } = row
+  const form = calls === null ? '1' : '2'
+  let text = field(form) + field(previous)
   for (const column of chainedColumns) text += field(row[column])
+  if (calls !== null) text += field(calls)
   return `${form}:${hash('sha256', text, 'base64')}`
 }
 
 /** Whether the digest can be checked here: it is of a form that this triwire knows. */
 export function isKnownForm(digest: string): boolean {
-  return digest.startsWith(`${form}:`)
+  return digest.startsWith('1:') || digest.startsWith('2:')
 }
 
 function field(value: unknown): string {

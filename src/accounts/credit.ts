@@ -1,4 +1,4 @@
-import type { Prices } from '../catalog/model.ts'
+import type { Prices, Rates } from '../catalog/model.ts'
 
 const nanosPerCredit = 1_000_000_000n
 /** What a 64-bit integer holds: some nine thousand million credits. */
@@ -26,13 +26,33 @@ export function formatCredits(nanos: bigint): string {
   return sign + amount / nanosPerCredit + (fraction && `.${fraction}`)
 }
 
-/** Credits per million tokens as decimal strings, in the words of the configuration. */
-export function formatPrices(prices: Prices) {
+/**
+ * Credits per million tokens as decimal strings, in the words of the configuration; calls are credits each. Steps and calls
+ * only where there are some.
+ */
+export function formatPrices({ steps, calls, ...rates }: Prices): FormattedPrices {
   return {
-    input: formatCredits(prices.inputNanos),
-    cache_read: formatCredits(prices.cacheReadNanos),
-    cache_write: formatCredits(prices.cacheWriteNanos),
-    cache_write_1h: formatCredits(prices.cacheWrite1hNanos),
-    output: formatCredits(prices.outputNanos),
+    ...formatRates(rates),
+    ...(steps && { steps: steps.map(({ above, ...own }) => ({ above, ...formatRates(own) })) }),
+    ...(calls && {
+      calls: Object.fromEntries(Object.entries(calls).map(([kind, nanos]) => [kind, formatCredits(nanos)])),
+    }),
+  }
+}
+
+export type FormattedPrices = FormattedRates & {
+  steps?: (FormattedRates & { above: number })[]
+  calls?: Record<string, string>
+}
+
+type FormattedRates = ReturnType<typeof formatRates>
+
+function formatRates(rates: Rates) {
+  return {
+    input: formatCredits(rates.inputNanos),
+    cache_read: formatCredits(rates.cacheReadNanos),
+    cache_write: formatCredits(rates.cacheWriteNanos),
+    cache_write_1h: formatCredits(rates.cacheWrite1hNanos),
+    output: formatCredits(rates.outputNanos),
   }
 }

@@ -1,4 +1,5 @@
 import { counters } from '../inference/usage.ts'
+import { formatCalls } from './calls.ts'
 import type { Head } from './chain.ts'
 import type { Debit, Origin } from './ledger.ts'
 import type { DebitRow } from './poster.ts'
@@ -89,8 +90,8 @@ export type LogLine = {
 }
 
 export type VerifyOptions = {
-  /** What tokens cost. */
-  priceNanos: (prices: Debit['prices'], usage: Debit['usage']) => bigint
+  /** What tokens and calls cost. */
+  priceNanos: (prices: Debit['prices'], usage: Debit['usage'], calls: Debit['calls']) => bigint
   /** Requests of the access log, where it is to be compared: it must reach as far back as the ledger. */
   log?: Iterable<LogLine> | undefined
   /** What an earlier audit said of the same store: all that it covered must still be there (ruling C15). */
@@ -126,7 +127,8 @@ export function isSame({ accountId, amountNanos, bill }: Entry, debit: DebitRow)
     amountNanos === debit.amountNanos &&
     facts.every((fact) => bill[fact] === debit[fact]) &&
     origins.every((name) => debit[name] === undefined || bill[name] === debit[name]) &&
-    counters.every((counter) => bill.usage[counter] === debit.usage[counter])
+    counters.every((counter) => bill.usage[counter] === debit.usage[counter]) &&
+    formatCalls(bill.calls) === formatCalls(debit.calls)
   )
 }
 

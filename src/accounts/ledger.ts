@@ -1,5 +1,5 @@
 import type { Prices, WireName } from '../catalog/model.ts'
-import type { Usage, UsageSource } from '../inference/usage.ts'
+import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
 import type { Account } from './account.ts'
 
 /** How a request ended. The value of `outcome` in the ledger and in the log. */
@@ -39,6 +39,8 @@ export type Debit = Origin & {
   usageSource: UsageSource
   /** Calls of hosted tools that have a price (ruling C9). */
   pricedCalls: number
+  /** The same by their kinds (ruling C11); absent where there is none. */
+  calls?: Calls
   priceVersion: string
   /** What `priceVersion` stands for. Kept once per version, so that every amount can be computed again. */
   prices: Prices

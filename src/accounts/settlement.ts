@@ -72,8 +72,8 @@ export class Settlement implements Ledger {
     this.#opening = undefined
   }
 
-  debit({ account, ...rest }: Debit): Promise<'posted' | 'exists' | 'spooled'> {
-    const row: DebitRow = { ...rest, accountId: account.id }
+  debit(debit: Debit): Promise<'posted' | 'exists' | 'spooled'> {
+    const row = rowOf(debit)
     const { clockMs, settleDeadlineMs } = this.#options
     return new Promise((resolve, reject) => {
       if (this.#isUnsettled(row.requestId)) {
@@ -288,5 +288,27 @@ export class Settlement implements Ledger {
     this.#options.spool
       .clear(() => this.#hasCaughtUp())
       .catch((error: Error) => this.#options.log('error', 'spool_not_cleared', { error: error.message }))
+  }
+}
+
+/** Name by name: to copy all but one takes twenty times as long. */
+function rowOf(debit: Debit): DebitRow {
+  return {
+    requestId: debit.requestId,
+    keyId: debit.keyId,
+    clientWire: debit.clientWire,
+    model: debit.model,
+    modelWire: debit.modelWire,
+    upstream: debit.upstream,
+    upstreamAccount: debit.upstreamAccount,
+    amountNanos: debit.amountNanos,
+    usage: debit.usage,
+    usageSource: debit.usageSource,
+    pricedCalls: debit.pricedCalls,
+    priceVersion: debit.priceVersion,
+    prices: debit.prices,
+    outcome: debit.outcome,
+    createdMs: debit.createdMs,
+    accountId: debit.account.id,
   }
 }

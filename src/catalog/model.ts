@@ -1,4 +1,4 @@
-import type { Usage } from '../inference/usage.ts'
+import type { Calls, Usage } from '../inference/usage.ts'
 import type { Profile } from './profile.ts'
 
 /** The dialects, by the names the code uses for them (ruling N1); what each of them is stands in its folder in `wires/`. */
@@ -16,13 +16,26 @@ export const wirePlaces: Readonly<Record<WireName, { path: string; keepsVersion:
 }
 
 /** Nano-credits per million tokens, one price for each kind of token (ruling C1). */
-export type Prices = {
+export type Rates = {
   inputNanos: bigint
   cacheReadNanos: bigint
   cacheWriteNanos: bigint
   /** For cache entries kept an hour. */
   cacheWrite1hNanos: bigint
   outputNanos: bigint
+}
+
+/** What an answer is billed by (ruling C11). Most models have neither steps nor calls: then the keys are not there. */
+export type Prices = Rates & {
+  /** By rising `above`: the last one that the input exceeds prices the whole request. */
+  steps?: readonly Step[]
+  /** Nano-credits for a call of a hosted tool, by its kind. */
+  calls?: Readonly<Record<string, bigint>>
+}
+
+export type Step = Rates & {
+  /** Tokens of input, whether fresh, read from a cache or written to one. */
+  above: number
 }
 
 /** What a model is to the upstream that serves it. */
@@ -50,13 +63,19 @@ export type Route = {
 
 /** One entry of the catalog, checked and with every default filled in. Frozen: a reload makes a new one. */
 export type Model = Serving & {
-  /** What clients name. */
+  /** What clients name, and what answers name: of an alias the alias (ruling R14). */
   id: string
+  /** The id of its entry, by which it is billed and remembered, whatever it was called. */
+  entryId: string
+  /** Its further names; each is an id of the list. */
+  aliases: readonly string[]
   /** The one wire that all its upstreams speak. */
   wire: WireName
   /** Who serves it, the first to be asked first; what the model itself says of its serving is the first one's. */
   routes: readonly Route[]
   outputTokensMax: number
+  /** Tokens of input and output together; undefined where nobody said. Never enforced (spec 8): agents are told. */
+  contextWindow: number | undefined
   prices: Prices
   /** Identifies the prices a bill was made with; part of the ledger entry. */
   priceVersion: string
@@ -82,13 +101,30 @@ export type CostField = (typeof costFieldNames)[number]
 
 const tokensPerPrice = 1_000_000n
 
-/** What an answer costs, in nano-credits: one rounding, up, per request (ruling C1). */
-export function priceNanos(prices: Prices, usage: Usage): bigint {
-  const sum =
-    BigInt(usage.inputTokens) * prices.inputNanos +
-    BigInt(usage.cacheReadTokens) * prices.cacheReadNanos +
-    BigInt(usage.cacheWriteTokens - usage.cacheWrite1hTokens) * prices.cacheWriteNanos +
-    BigInt(usage.cacheWrite1hTokens) * prices.cacheWrite1hNanos +
-    BigInt(usage.outputTokens) * prices.outputNanos
+/** What an answer costs, in nano-credits: one rounding, up, per request (rulings C1, C11). */
+export function priceNanos(prices: Prices, usage: Usage, calls?: Calls): bigint {
+  const rates = prices.steps === undefined ? prices : ratesFor(prices, usage)
+  let sum =
+    BigInt(usage.inputTokens) * rates.inputNanos +
+    BigInt(usage.cacheReadTokens) * rates.cacheReadNanos +
+    BigInt(usage.cacheWriteTokens - usage.cacheWrite1hTokens) * rates.cacheWriteNanos +
+    BigInt(usage.cacheWrite1hTokens) * rates.cacheWrite1hNanos +
+    BigInt(usage.outputTokens) * rates.outputNanos
+  if (calls !== undefined) {
+    for (const [kind, count] of Object.entries(calls)) {
+      sum += BigInt(count) * (prices.calls?.[kind] ?? 0n) * tokensPerPrice
+    }
+  }
   return (sum + tokensPerPrice - 1n) / tokensPerPrice
+}
+
+/** The prices of all of a request: those of the last step that its input exceeds (ruling C11). */
+function ratesFor(prices: Prices, { inputTokens, cacheReadTokens, cacheWriteTokens }: Usage): Rates {
+  const input = inputTokens + cacheReadTokens + cacheWriteTokens
+  return prices.steps!.findLast(({ above }) => input > above) ?? prices
+}
+
+/** The dearest call that has a price: what a hold assumes of a request that may make some (ruling C11). */
+export function dearestCallNanos({ calls = {} }: Prices): bigint {
+  return Object.values(calls).reduce((most, nanos) => (nanos > most ? nanos : most), 0n)
 }

@@ -68,6 +68,8 @@ export type Profile = {
   /** What of a same-wire request may make the provider fetch an address, or look up what it stores (ruling U12). */
   remoteMedia: 'pass' | 'refuse'
   storedFiles: 'pass' | 'refuse'
+  /** What its provider charges for beside plain input and output (ruling C11): said where an entry has no price for it. */
+  charges: readonly Charge[]
   /** messages: betas of the client's that raise the price, an asterisk for any ending (ruling C7). */
   costlyBetas: readonly string[]
   /** Parts of a 400's text that tell of the provider account's own trouble, e.g. an empty balance (ruling U2). */
@@ -77,3 +79,7 @@ export type Profile = {
   /** Ask for a stream even when the client wants JSON, and fold it. */
   preferStream: boolean
 }
+
+/** Writes into its cache, the same for an hour, and calls of its own tools, by the names of their prices. */
+export const chargeNames = ['cache_write', 'cache_write_1h', 'calls'] as const
+export type Charge = (typeof chargeNames)[number]

@@ -75,6 +75,8 @@ const plainest: Profile = {
   oneSamplingField: false,
   remoteMedia: 'pass',
   storedFiles: 'pass',
+  // Nobody knows of it that it has no tools of its own.
+  charges: ['calls'],
   costlyBetas: ['context-1m-*'],
   accountFaults: [],
   requestFaults: [],
@@ -161,11 +163,13 @@ const anthropic: ProfileSetting = {
   strictFields: true,
   // Current models refuse `temperature` beside `top_p`.
   oneSamplingField: true,
+  // 1.25 times the input for five minutes, twice for an hour; clients may ask for either.
+  charges: ['cache_write', 'cache_write_1h', 'calls'],
   accountFaults: ['credit balance is too low'],
 }
 
-/** It would fetch what a client names from inside the operator's network (B13). */
-const selfHosted: ProfileSetting = { remoteMedia: 'refuse' }
+/** It would fetch what a client names from inside the operator's network (B13), and sends no bill. */
+const selfHosted: ProfileSetting = { remoteMedia: 'refuse', charges: [] }
 
 /** What model servers on one's own machines take of a reasoning wish, each in the words of the wire. */
 const switchable: Profile['reasoning'] = { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true }
@@ -192,6 +196,7 @@ const unsupportedInput = ['input is not supported']
 const simulated: ProfileSetting = {
   reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
   hiddenReasoning: 'asked',
+  charges: [],
   accepts: new Set(['top_k', 'verbosity', 'prompt_cache_key', 'safety_identifier', 'allowed_tools', 'strict']),
   developerRole: true,
   files: true,

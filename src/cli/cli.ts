@@ -2,12 +2,13 @@
  * The program. Each command loads what it needs when it runs, so that `--help` and `key create` are quick.
  * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
  */
+import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
-import pkg from '../../package.json' with { type: 'json' }
 import { withoutKeys } from '../accounts/keys.ts'
 import type { Problem } from '../config/problem.ts'
 import { addAccountCommands } from './account.ts'
+import { addCatalogCommands } from './catalog/index.ts'
 import { addCompletionCommand } from './completion/completion.ts'
 import { addConfigCommands } from './config.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
@@ -23,14 +24,17 @@ import { addUpstreamsCommand } from './upstreams.ts'
 /** Errors of the options themselves are told before any of them is read. */
 const isJson = process.argv.includes('--json')
 
+// No import: what is compiled for the package lies one folder below its manifest as the sources do, and copies nothing.
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
 const program = new Command('triwire')
   .description(
     'An HTTP gateway in front of many language models: three wires, any model on any of them, prepaid credit.',
   )
-  .version(pkg.version, '-v, --version')
+  .version(version, '-v, --version')
   .addOption(new Option('-V', 'the version, as it was called before').hideHelp())
   .on('option:V', () => {
-    console.log(pkg.version)
+    console.log(version)
     process.exit()
   })
   .option('--config <file>', 'configuration file (TRIWIRE_CONFIG; default: triwire.yaml where there is one)')
@@ -48,22 +52,23 @@ const program = new Command('triwire')
     if (action.name() !== 'serve') releaseSignals()
   })
 
-program
+const serve = program
   .command('serve')
-  .description('run the gateway')
+  .description('run the gateway; what happens without a command too')
   .option('--listen <address>', 'host:port of the public listener')
   .option('--admin-listen <address>', 'host:port of health, readiness and what operators ask')
   .action(async (_options, command: Command) => {
     const { config, store, json, listen, adminListen } = command.optsWithGlobals()
-    const { serve } = await import('../process/main.ts')
+    const main = await import('../process/main.ts')
     // A server lives on when nobody reads what its start printed.
     process.stdout.off('error', endWithReader)
-    await serve({ config, store, json, listen, adminListen })
+    await main.serve({ config, store, json, listen, adminListen })
   })
 addAccountCommands(program)
 addKeyCommands(program)
 addLedgerCommands(program)
 addConfigCommands(program)
+addCatalogCommands(program)
 addSetupCommand(program)
 addDoctorCommand(program)
 addExplainCommand(program)
@@ -75,7 +80,7 @@ addCompletionCommand(program)
 process.stdout.on('error', endWithReader)
 
 try {
-  await program.parseAsync()
+  await program.parseAsync(withCommand(process.argv.slice(2)), { from: 'user' })
 } catch (error) {
   process.exitCode = tell(error)
 }
@@ -98,6 +103,15 @@ function tell(error: unknown): number {
   const message = isJson ? text : `triwire: ${text}`
   printError({ code: isUsage ? 'usage' : 'failed', message, ...(problems && { problems }) }, isJson)
   return isUsage ? 2 : 1
+}
+
+/** `npx triwire` runs the gateway. Asked like this, and not as a default of commander's, a typing error is still told as one. */
+function withCommand(args: string[]): string[] {
+  const probe = new Command()
+  const options = [...program.options, ...serve.options].filter(({ long }) => long && long !== '--version')
+  for (const option of options) probe.addOption(option)
+  const { operands, unknown } = probe.parseOptions(args)
+  return operands.length + unknown.length > 0 ? args : ['serve', ...args]
 }
 
 /** `ledger export | head` is no failure. */

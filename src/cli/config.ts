@@ -12,8 +12,9 @@ export function addConfigCommands(program: Command): void {
     .action(async (_options, command: Command) => {
       const { loadConfig } = await import('../config/load.ts')
       const { catalog } = loadConfig({ ...command.optsWithGlobals(), isWithoutFiles: true })
-      const rows = [...catalog.models.values()].map((model) => ({
+      const rows = catalog.entries.map((model) => ({
         id: model.id,
+        also: model.aliases,
         wire: model.wire,
         upstream: model.routes[0]!.upstream,
         upstream_model: model.upstreamModel,
@@ -24,6 +25,7 @@ export function addConfigCommands(program: Command): void {
           upstream_model: serving.upstreamModel,
         })),
         max_output_tokens: model.outputTokensMax,
+        context_window: model.contextWindow ?? null,
         prices: formatPrices(model.prices),
         price_version: model.priceVersion,
       }))

@@ -1,3 +1,4 @@
+import { formatCalls } from '../accounts/calls.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import type { ListedEntry, Total } from '../accounts/entries.ts'
 import { formatCsvRow, formatTable, formatTime } from './print.ts'
@@ -13,6 +14,7 @@ export function toDebit(entry: ListedEntry) {
     amount: formatCredits(entry.amountNanos),
     usage: toTokens(usage),
     priced_calls: entry.bill!.pricedCalls,
+    ...(entry.bill!.calls && { calls: entry.bill!.calls }),
     usage_source: usageSource,
     outcome,
     created: formatTime(entry.createdMs),
@@ -41,6 +43,7 @@ export function toLine(entry: ListedEntry) {
     created: formatTime(entry.createdMs),
     posted: formatTime(entry.postedMs),
     digest: entry.digest,
+    calls: formatCalls(bill?.calls) ?? null,
   }
 }
 
@@ -129,6 +132,7 @@ const csvColumns = {
   created: 'text',
   posted: 'text',
   digest: 'text',
+  calls: 'text',
 } as const satisfies Record<keyof Line, 'text' | 'number'>
 
 export async function* formatCsv(entries: AsyncIterable<ListedEntry>): AsyncIterable<string> {

@@ -44,13 +44,14 @@ const fromLedger =
   'not known: this is from the ledger, which has neither attempts nor losses (who answered: triwire ledger show)'
 
 function describe(explanation: Explanation): string {
-  const { request_id, account, key, model, wire, attempts, stopped, losses, usage, price, settlement } = explanation
+  const { request_id, account, key, model, alias, wire, attempts, stopped, losses, usage, price, settlement } =
+    explanation
   const wires = [wire.client && `asked in ${wire.client}`, wire.model && `answered in ${wire.model}`]
   const head = {
     request: request_id,
     account: named(account?.name, account?.id),
     key: named(key?.prefix, key?.id),
-    model: model ?? '-',
+    model: model === null ? '-' : alias === null ? model : `${model} (asked for as ${alias})`,
     wires: wires.filter(Boolean).join(', ') || '-',
   }
   return [

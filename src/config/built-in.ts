@@ -12,6 +12,7 @@ export function builtInCatalog(entries: readonly BuiltInEntry[] = builtInScripts
   const models = entries.map((entry) =>
     readModel({
       id: entry.id,
+      also: [],
       wire: entry.wire,
       upstream: 'simulator',
       upstream_model: entry.upstreamModel,

@@ -25,21 +25,36 @@ export type ConfigOptions = {
   isWithoutFiles?: boolean
 }
 
+/** What a configuration is read from, how messages call it, and the file where it is one. */
+type Source = { text: string; name: string; file?: string }
+
+/** A file's text in the environment, for where there is no file (ruling X13). */
+const textVariable = 'TRIWIRE_CONFIG_YAML'
+
 /** What can be set without a file, by the key of the file it stands in for. */
-const overrides = [
+const overrides: readonly Override[] = [
   { key: 'listen', flag: 'listen', flagName: '--listen', variable: 'TRIWIRE_LISTEN' },
   { key: 'admin_listen', flag: 'adminListen', flagName: '--admin-listen', variable: 'TRIWIRE_ADMIN_LISTEN' },
   { key: 'store', flag: 'store', flagName: '--store', variable: 'TRIWIRE_STORE' },
-] as const
+  { key: 'seal_key', variable: 'TRIWIRE_SEAL_KEY' },
+]
+
+type Override = { key: string; flag?: 'listen' | 'adminListen' | 'store'; flagName?: string; variable: string }
 
 /**
  * The configuration: flags, environment, file, defaults, in this order (ruling X4). The file is `--config`, else
- * `TRIWIRE_CONFIG`, else `./triwire.yaml` where it exists. Paths in the file are relative to it; paths in flags and
- * variables, and the default of the store, to the working folder (ruling X8).
+ * `TRIWIRE_CONFIG`, else the text in `TRIWIRE_CONFIG_YAML`, else `./triwire.yaml` where it exists. Paths in the file are
+ * relative to it; paths in flags and variables, that text included, and the default of the store, to the working folder
+ * (ruling X8).
  * @throws ConfigError with everything that is wrong.
  */
 export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): Config {
-  return load(findFile(options, env, cwd), options, env, cwd)
+  return load(findSource(options, env, cwd), options, env, cwd)
+}
+
+/** The configuration that a text says, as a file would that lies in the working folder. @throws ConfigError */
+export function loadText(text: string, name: string, options: ConfigOptions, env = process.env): Config {
+  return load({ text, name }, options, env, process.cwd())
 }
 
 /**
@@ -53,28 +68,51 @@ export function reloadConfig(
   env: NodeJS.ProcessEnv = process.env,
   cwd = process.cwd(),
 ): Config {
-  const found = file === undefined ? findFile(options, env, cwd) : undefined
-  if (found !== undefined) {
-    const message = `${found} was not there when the server started: restart it, and that file is read`
+  if (file !== undefined) return load(readFile(file), options, env, cwd)
+  const found = findSource(options, env, cwd)
+  if (found?.file !== undefined) {
+    const message = `${found.file} was not there when the server started: restart it, and that file is read`
     throw new ConfigError([{ path: '', message }])
   }
-  return load(file, options, env, cwd)
+  return load(found, options, env, cwd)
 }
 
-function load(file: string | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
-  const document = file === undefined ? emptyDocument : readDocument(readFile(file), env)
+/**
+ * What is wrong with a text, were it this file. A variable that it refers to may be set elsewhere, so it is no mistake that it
+ * is not set here.
+ */
+export function findProblems(file: string, text: string, env: NodeJS.ProcessEnv = process.env): readonly Problem[] {
+  const named = [...text.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)/g)].map(([, name]) => [name!, env[name!] ?? 'unset'])
+  try {
+    load({ text, name: file, file }, { isWithoutFiles: true }, Object.fromEntries(named), dirname(file))
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+/** The file that `loadConfig` reads, or would read if it were there. */
+export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): string {
+  return findSource(options, env, cwd)?.file ?? resolve(cwd, 'triwire.yaml')
+}
+
+function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
+  const { file, name } = source ?? {}
+  const document = source ? readDocument(source.text, env) : emptyDocument
   // A file that is no YAML, or no map, has nothing to check.
   if (!isRecord(document.value)) {
     const message = 'the file must be a map of keys, such as `listen: 127.0.0.1:8080`'
-    throw new ConfigError(document.problems.length > 0 ? document.problems : [{ path: '', line: 1, message }], file)
+    throw new ConfigError(document.problems.length > 0 ? document.problems : [{ path: '', line: 1, message }], name)
   }
   const raw: Record<string, unknown> = { ...document.value }
   const sources = new Map<string, string>()
   for (const { key, flag, flagName, variable } of overrides) {
-    const value = options[flag] ?? (env[variable] || undefined)
+    const said = flag && options[flag]
+    const value = said ?? (env[variable] || undefined)
     if (value === undefined) continue
     raw[key] = key === 'store' && value ? resolve(cwd, value) : value
-    sources.set(key, options[flag] === undefined ? variable : flagName)
+    sources.set(key, said === undefined ? variable : (flagName ?? ''))
   }
 
   const spelled = spellProfiles(raw)
@@ -99,7 +137,7 @@ function load(file: string | undefined, options: ConfigOptions, env: NodeJS.Proc
   if (!parsed.data || problems.length > 0) {
     throw new ConfigError(
       problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0)),
-      file,
+      name,
     )
   }
   const warnings = findWarnings(parsed.data, files.get(resolve(folder, parsed.data.tls?.cert ?? ''))).map(
@@ -111,7 +149,7 @@ function load(file: string | undefined, options: ConfigOptions, env: NodeJS.Proc
   const isStoreNamed = raw['store'] !== undefined
   return build(parsed.data, {
     ...{ file, folder, files, proxies },
-    warnings: [...(file === undefined ? warnOfNames(cwd) : []), ...warnings],
+    warnings: [...(source === undefined ? warnOfNames(cwd) : []), ...warnings],
     storeFolder: isStoreNamed ? folder : cwd,
     earlierStore: isStoreNamed || folder === cwd ? undefined : resolve(folder, parsed.data.store),
   })
@@ -159,16 +197,21 @@ export function withSimulator(config: Config, url: string): Config {
 
 const emptyDocument: Document = { value: {}, problems: [], lineOf: () => 1 }
 
-function findFile(options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): string | undefined {
+function findSource(options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Source | undefined {
   const named = options.config ?? (env['TRIWIRE_CONFIG'] || undefined)
-  if (named !== undefined) return resolve(cwd, named)
+  const text = env[textVariable]
+  if (text && options.config === undefined) {
+    if (named === undefined) return { text, name: textVariable }
+    throw new ConfigError([{ path: '', message: `TRIWIRE_CONFIG and ${textVariable} are both set: set one of them` }])
+  }
+  if (named !== undefined) return readFile(resolve(cwd, named))
   const usual = resolve(cwd, 'triwire.yaml')
-  return existsSync(usual) ? usual : undefined
+  return existsSync(usual) ? readFile(usual) : undefined
 }
 
-function readFile(file: string): string {
+function readFile(file: string): Source {
   try {
-    return readFileSync(file, 'utf8')
+    return { text: readFileSync(file, 'utf8'), name: file, file }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new ConfigError([

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../bytes/json.ts'
-import { type Model, type Prices, type Route, type WireName, wireNames } from '../catalog/model.ts'
+import { type Model, type Prices, type Rates, type Route, type WireName, wireNames } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
 import { findProfileMistake, type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
-import { snakeCase } from './document.ts'
+import { formatPath, snakeCase } from './document.ts'
 import type { ModelEntry, ProfileMap, RouteEntry } from './schema.ts'
 
 /** One model of the file, with every default filled in. */
@@ -12,10 +12,13 @@ export function readModel(entry: ModelEntry): Model {
   const routes = readRoutes(entry)
   return {
     id: entry.id,
+    entryId: entry.id,
+    aliases: entry.also,
     wire: entry.wire,
     routes,
     ...routes[0]!.serving,
     outputTokensMax: entry.max_output_tokens,
+    contextWindow: entry.context_window,
     prices,
     priceVersion: hashPrices(prices),
     allowedFields: new Set(entry.allow),
@@ -58,28 +61,36 @@ export function readHeaders(headers: Readonly<Record<string, string>>): Readonly
   return new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-/** The defaults of ruling C1. */
-export function readPrices(prices: ModelEntry['prices']): Prices {
-  const cacheWriteNanos = prices.cache_write ?? prices.input
+/** The defaults of ruling C1; steps and calls only where there are some (C11). */
+export function readPrices({ steps = [], calls = {}, ...rates }: ModelEntry['prices']): Prices {
   return {
-    inputNanos: prices.input,
-    cacheReadNanos: prices.cache_read ?? prices.input,
-    cacheWriteNanos,
-    cacheWrite1hNanos: prices.cache_write_1h ?? cacheWriteNanos,
-    outputNanos: prices.output,
+    ...readRates(rates),
+    ...(steps.length > 0 && { steps: steps.map(({ above, ...own }) => ({ above, ...readRates(own) })) }),
+    ...(Object.keys(calls).length > 0 && { calls }),
   }
 }
 
-/** Twelve hex digits that change when a price does. */
+function readRates(rates: Omit<ModelEntry['prices'], 'steps' | 'calls'>): Rates {
+  const cacheWriteNanos = rates.cache_write ?? rates.input
+  return {
+    inputNanos: rates.input,
+    cacheReadNanos: rates.cache_read ?? rates.input,
+    cacheWriteNanos,
+    cacheWrite1hNanos: rates.cache_write_1h ?? cacheWriteNanos,
+    outputNanos: rates.output,
+  }
+}
+
+/** Twelve hex digits that change when a price does. Prices without steps and calls keep the digits they always had. */
 export function hashPrices(prices: Prices): string {
-  const amounts = [
-    prices.inputNanos,
-    prices.cacheReadNanos,
-    prices.cacheWriteNanos,
-    prices.cacheWrite1hNanos,
-    prices.outputNanos,
-  ]
-  return createHash('sha256').update(amounts.join(' ')).digest('hex').slice(0, 12)
+  const words = amountsOf(prices).map(String)
+  for (const step of prices.steps ?? []) words.push(`above ${step.above}`, ...amountsOf(step).map(String))
+  for (const kind of Object.keys(prices.calls ?? {}).sort()) words.push(`${kind} ${prices.calls![kind]}`)
+  return createHash('sha256').update(words.join(' ')).digest('hex').slice(0, 12)
+}
+
+function amountsOf(rates: Rates): bigint[] {
+  return [rates.inputNanos, rates.cacheReadNanos, rates.cacheWriteNanos, rates.cacheWrite1hNanos, rates.outputNanos]
 }
 
 /**
@@ -91,16 +102,12 @@ export function* modelMistakes(raw: unknown): Mistakes {
   const models = catalog?.models
   if (!Array.isArray(models)) return
   const names = Object.keys(upstreams ?? {})
-  const seen = new Map<unknown, number>()
+  yield* repeatedIds(models)
   for (const [index, model] of models.entries()) {
     const path = ['catalog', 'models', index]
-    const { id, upstream, upstream_model: upstreamName, wire, profile } = (model ?? {}) as Record<string, unknown>
+    const { upstream, upstream_model: upstreamName, wire, profile, id } = (model ?? {}) as Record<string, unknown>
     const isWire = wireNames.includes(wire as WireName)
-    const first = seen.get(id)
-    if (typeof id === 'string' && first !== undefined) {
-      yield { path: [...path, 'id'], message: `is also the id of catalog.models[${first}]; give each model its own` }
-    }
-    if (first === undefined) seen.set(id, index)
+    yield* figureMistakes(model, path)
     if (typeof upstream === 'string') yield* upstreamMistakes(upstream, names, [...path, 'upstream'])
     if (isWire) yield* profileMistakes(wire as WireName, profile, [...path, 'profile'])
     if (!Array.isArray(upstream)) continue
@@ -119,6 +126,53 @@ export function* modelMistakes(raw: unknown): Mistakes {
 }
 
 type Mistakes = Iterable<{ path: PropertyKey[]; message: string }>
+
+/** Of ids and aliases together each is there once: it is one row of the list, and one model (ruling R14). */
+function* repeatedIds(models: readonly unknown[]): Mistakes {
+  const seen = new Map<string, string>()
+  for (const [index, model] of models.entries()) {
+    const id = asObject(model)?.['id']
+    const first = seen.get(id as string)
+    const path = ['catalog', 'models', index, 'id']
+    if (first !== undefined) yield { path, message: `is also the id of ${first}; give each model its own` }
+    else if (typeof id === 'string') seen.set(id, `catalog.models[${index}]`)
+  }
+  for (const [index, model] of models.entries()) {
+    const also = asObject(model)?.['also']
+    if (!Array.isArray(also)) continue
+    for (const [place, id] of also.entries()) {
+      const first = seen.get(id)
+      const path = ['catalog', 'models', index, 'also', place]
+      if (first !== undefined) yield { path, message: `is also the id of ${first}; name each id once` }
+      else if (typeof id === 'string') seen.set(id, formatPath(path))
+    }
+  }
+}
+
+const kinds = ['cache_read', 'cache_write', 'cache_write_1h']
+
+/** Steps that do not rise, or are silent of what has a price below them; a window that is smaller than an answer. */
+function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
+  const { prices, max_output_tokens: output, context_window: window } = asObject(model) ?? {}
+  if (typeof output === 'number' && typeof window === 'number' && window < output) {
+    yield { path: [...path, 'context_window'], message: 'must be at least `max_output_tokens`, which is a part of it' }
+  }
+  const { steps, ...base } = asObject(prices) ?? {}
+  if (!Array.isArray(steps)) return
+  let last = 0
+  for (const [place, step] of steps.map((one) => asObject(one) ?? {}).entries()) {
+    const at = [...path, 'prices', 'steps', place]
+    const above = step['above']
+    if (typeof above === 'number' && above <= last && place > 0) {
+      yield { path: [...at, 'above'], message: 'must be more than the `above` of the step before it' }
+    }
+    if (typeof above === 'number') last = above
+    for (const kind of kinds) {
+      if (base[kind] === undefined || step[kind] !== undefined) continue
+      yield { path: [...at, kind], message: 'is missing: what has a price has one in every step' }
+    }
+  }
+}
 
 function* upstreamMistakes(name: string, names: readonly string[], path: PropertyKey[]): Mistakes {
   if (names.includes(name)) return

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { callKind } from '../accounts/calls.ts'
 import { parseCredits } from '../accounts/credit.ts'
 import { costFieldNames, wireNames } from '../catalog/model.ts'
-import { reasoningLevels } from '../catalog/profile.ts'
+import { chargeNames, reasoningLevels } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import { noProxy, proxyMistake } from './egress.ts'
 import {
@@ -48,24 +49,41 @@ const address = text('must be host:port, such as 127.0.0.1:8080 or [::1]:8080').
 )
 
 const priceCure = 'must be a decimal of at most 9 places in quotes, such as "0.25": credits per million tokens'
-const price = z
-  .union(
-    [
-      z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, { error: priceCure }),
-      z.number().max(999_999_999, { error: priceCure }),
-    ],
-    { error: priceCure },
-  )
-  // A number with an exponent is a rounding waiting to happen.
-  .refine((value) => /^\d+(\.\d{1,9})?$/.test(String(value)), { error: priceCure })
-  .transform((value) => parseCredits(String(value)))
+const decimal = (error: string) =>
+  z
+    .union([z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, { error }), z.number().max(999_999_999, { error })], { error })
+    // A number with an exponent is a rounding waiting to happen.
+    .refine((value) => /^\d+(\.\d{1,9})?$/.test(String(value)), { error })
+    .transform((value) => parseCredits(String(value)))
+const price = decimal(priceCure)
 
-const prices = z.strictObject({
+const rates = {
   input: price.describe('Input tokens that are neither read from nor written to a cache.'),
   cache_read: price.optional().describe('Input tokens read from a cache. Default: `input`.'),
   cache_write: price.optional().describe('Input tokens written to a cache. Default: `input`.'),
   cache_write_1h: price.optional().describe('Input tokens written to a cache for an hour. Default: `cache_write`.'),
   output: price.describe('Output tokens, reasoning included.'),
+}
+
+const step = z.strictObject({
+  above: count(1).describe('Tokens of input, whether fresh, read from a cache or written to one.'),
+  ...rates,
+})
+
+const callCure = 'must be a decimal of at most 9 places in quotes, such as "0.01": credits per call'
+
+const prices = z.strictObject({
+  ...rates,
+  steps: z
+    .array(step, { error: 'must be a list of maps, each with `above` and its prices' })
+    .optional()
+    .describe('Prices of long requests: the last step that the input exceeds prices the whole request.'),
+  calls: z
+    .record(z.string().regex(callKind, { error: 'must be a kind of call, such as web_search' }), decimal(callCure), {
+      error: 'must be a map of credits per call, such as { web_search: "0.01" }',
+    })
+    .optional()
+    .describe("Credits for a call of the provider's own tools, by kind: `web_search`."),
 })
 
 const level = oneOf(reasoningLevels)
@@ -143,6 +161,9 @@ export const profileMap = z
     one_sampling_field: flag.describe('messages: at most one of `temperature` and `top_p`.'),
     remote_media: passage.describe('What becomes of addresses of media in same-wire requests.'),
     stored_files: passage.describe('What becomes of ids of files and prompts that the provider stores.'),
+    charges: z
+      .array(oneOf(chargeNames))
+      .describe('What its provider charges for beside plain input and output; `check` tells where it has no price.'),
     costly_betas: z
       .array(filled('must name a beta'))
       .describe('messages: betas of the client that raise the price and are dropped; `*` is any ending.'),
@@ -180,11 +201,16 @@ const route = z.strictObject({
   headers: headers.prefault({}).describe("Headers sent with this model's requests here; they win over the upstream's."),
 })
 
+const modelId = filled('must not be empty')
+  .max(256, { error: 'must have at most 256 characters' })
+  .regex(/^[^\p{Cc}\p{Cf}]*$/u, { error: 'must have no control characters' })
+
 const model = z.strictObject({
-  id: filled('must not be empty')
-    .max(256, { error: 'must have at most 256 characters' })
-    .regex(/^[^\p{Cc}\p{Cf}]*$/u, { error: 'must have no control characters' })
-    .describe('What clients name. Unique.'),
+  id: modelId.describe('What clients name. Unique.'),
+  also: z
+    .array(modelId, { error: 'must be a list of ids' })
+    .prefault([])
+    .describe('Further ids of the same model. Each is in the models list; all are billed as `id`.'),
   wire: oneOf(wireNames).describe('The wire its upstreams speak, all of them.'),
   upstream: z
     .union(
@@ -199,6 +225,9 @@ const model = z.strictObject({
     .describe('Who serves it: the name of an entry of `upstreams`, or a list of them.'),
   upstream_model: upstreamModel.optional().describe('What the upstream calls it. Default: `id`.'),
   max_output_tokens: count(1).describe('The most output tokens; a larger wish is lowered to it without a word.'),
+  context_window: count(1)
+    .optional()
+    .describe('Tokens that input and output have together. Not enforced; `triwire setup` tells it to agents.'),
   prices: prices.describe('Credits per million tokens: decimals in quotes, at most 9 places.'),
   profile: profile
     .optional()

@@ -19,14 +19,20 @@ export function findWarnings(file: ConfigFile, tlsCertificate: string | undefine
   const models = file.catalog?.models ?? []
   const ofModels = models.flatMap((entry, index) => {
     const model = readModel(entry)
-    const warnings = [
-      ...warnOfMarks(entry, model),
+    const found = [
+      ...warnOfWrites(entry, model),
       ...warnOfMedia(entry, model, file.upstreams),
       ...warnOfProfiles(entry),
     ]
-    return warnings.map(({ path, message }) => ({ path: ['catalog', 'models', index, ...path], message }))
+    return found.map(({ path, message }) => ({ path: ['catalog', 'models', index, ...path], message }))
   })
-  return [...warnOfCertificate(tlsCertificate), ...ofModels, ...warnOfBases(file), ...warnOfUnused(file)]
+  return [
+    ...warnOfCertificate(tlsCertificate),
+    ...ofModels,
+    ...warnOfBases(file),
+    ...warnOfCalls(models),
+    ...warnOfUnused(file),
+  ]
 }
 
 function warnOfUnused({ catalog, upstreams }: ConfigFile): Warning[] {
@@ -116,10 +122,39 @@ function isPrivate(hostname: string): boolean {
   return !host.includes('.') || /\.(?:local|internal|lan|home\.arpa)$/.test(host)
 }
 
-function warnOfMarks(entry: ModelEntry, { routes }: Model): Warning[] {
+/** What a provider charges for its cache is sold as plain input where it has no price. */
+function warnOfWrites({ prices }: ModelEntry, { routes }: Model): Warning[] {
   const isMarked = routes.some(({ serving }) => serving.profile.autoCache !== 'off')
-  if (!isMarked || entry.prices.cache_write !== undefined) return []
+  const charges = new Set(routes.flatMap(({ serving }) => serving.profile.charges))
+  if (prices.cache_write === undefined && (isMarked || charges.has('cache_write'))) {
+    const message = isMarked
+      ? 'has no `cache_write`: requests to this model get cache marks, and what a provider charges for writing its cache (often 1.25 times the input) is sold as plain input; set it, or `profile.auto_cache: off`'
+      : 'has no `cache_write`: clients may set cache marks themselves, and what the provider charges for writing its cache is sold as plain input; set it'
+    return [{ path: ['prices'], message }]
+  }
+  if (prices.cache_write_1h !== undefined || !charges.has('cache_write_1h')) return []
   const message =
-    'has no `cache_write`: requests to this model get cache marks, and what a provider charges for writing its cache (often 1.25 times the input) is sold as plain input; set it, or `profile.auto_cache: off`'
+    'has no `cache_write_1h`: clients may ask for a cache of an hour, for which the provider charges more (often twice the input); set it'
   return [{ path: ['prices'], message }]
+}
+
+/** The provider's own tools run on native models whether or not they have a price (ruling C11). One warning for all. */
+function warnOfCalls(models: readonly ModelEntry[]): Warning[] {
+  const silent = models.flatMap((entry, index) => (isSilentOfCalls(entry) ? [{ id: entry.id, index }] : []))
+  if (silent.length === 0) return []
+  const ids = silent.slice(0, idsMax).map(({ id }) => id)
+  const rest = silent.length > idsMax ? ` and ${silent.length - idsMax} more` : ''
+  const message = `lets calls of the provider's own tools (web search and others) pass without a price for ${ids.join(', ')}${rest}: give them one by \`prices.calls\`, or set \`hosted_tools: refuse\``
+  return [{ path: ['catalog', 'models', silent[0]!.index], message }]
+}
+
+const idsMax = 5
+
+function isSilentOfCalls(entry: ModelEntry): boolean {
+  const { routes, hostedTools, prices } = readModel(entry)
+  return (
+    hostedTools === 'pass' &&
+    prices.calls === undefined &&
+    routes.some(({ serving }) => serving.profile.charges.includes('calls'))
+  )
 }

@@ -2,10 +2,10 @@ import type { ApiKey } from '../accounts/account.ts'
 import type { Admission, Entered, Refused } from '../accounts/admission.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import { type Eventual, whenThere } from '../accounts/eventual.ts'
-import { type Model, priceNanos } from '../catalog/model.ts'
+import { dearestCallNanos, type Model, priceNanos } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
-import type { Exchange } from './exchange.ts'
+import { type Exchange, mayCallTools } from './exchange.ts'
 
 /** Credit and the window, as far as the store decides them before the body is read. @throws GatewayError 402, 429, 500. */
 export function enter(admission: Admission, key: ApiKey): Eventual<Entered> {
@@ -34,7 +34,10 @@ export function takeHold(
     reasoningTokens: 0,
     estimated: true,
   }
-  return whenThere(entered.admit(priceNanos(model.prices, usage)), (answer) => {
+  const { prices } = model
+  // How often a tool will be called nobody knows: once, where one may be (ruling C11).
+  const callNanos = prices.calls && mayCallTools(exchange) ? dearestCallNanos(prices) : 0n
+  return whenThere(entered.admit(priceNanos(prices, usage) + callNanos), (answer) => {
     if (answer.ok) return answer.release
     throw explain(answer, key)
   })

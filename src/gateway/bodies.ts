@@ -7,56 +7,68 @@ const shareOfAccount = 0.25
  * The bytes of request bodies that the process holds: those that are still being read, and those that may have to be sent
  * once more (ruling R18). Without a bound slow senders could fill the memory with bodies that never end.
  */
-export type Bodies = {
+export class Bodies {
   /** In bytes, of all requests. */
-  readonly held: number
+  held = 0
+  readonly #bytesMax: number
+  readonly #ofAccount = new Tally()
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
   /** For one request of an account. */
-  enter(accountId: string): BodyShare
+  enter(accountId: string): BodyShare {
+    return new BodyShare(this, accountId)
+  }
+
+  /** @returns false where there is no room for so many more. */
+  take(accountId: string, bytes: number): boolean {
+    const own = this.#ofAccount.of(accountId) + bytes
+    if (this.held + bytes > this.#bytesMax || own > this.#bytesMax * shareOfAccount) return false
+    this.held += bytes
+    this.#ofAccount.add(accountId, bytes)
+    return true
+  }
+
+  giveBack(accountId: string, bytes: number): void {
+    this.held -= bytes
+    this.#ofAccount.add(accountId, -bytes)
+  }
 }
 
 /** The bytes of one request's body. Given back at the end of its scope, unless it was handed on. */
-export type BodyShare = Disposable & {
-  /** @returns false where there is no room for so many more. */
-  take(bytes: number): boolean
-  /** The body is let go. Again it does nothing. */
-  release(): void
-  /** Whoever gets it gives it back: the scope no longer does. */
-  handOn(): BodyShare
-}
+export class BodyShare implements Disposable {
+  readonly #bodies: Bodies
+  readonly #accountId: string
+  #taken = 0
+  #isHandedOn = false
 
-export function createBodies(bytesMax: number): Bodies {
-  let held = 0
-  const ofAccount = new Tally()
-  return {
-    get held() {
-      return held
-    },
-    enter(accountId) {
-      let taken = 0
-      let isHandedOn = false
-      const share: BodyShare = {
-        take(bytes) {
-          const own = ofAccount.of(accountId) + bytes
-          if (held + bytes > bytesMax || own > bytesMax * shareOfAccount) return false
-          taken += bytes
-          held += bytes
-          ofAccount.add(accountId, bytes)
-          return true
-        },
-        release() {
-          held -= taken
-          ofAccount.add(accountId, -taken)
-          taken = 0
-        },
-        handOn() {
-          isHandedOn = true
-          return share
-        },
-        [Symbol.dispose]() {
-          if (!isHandedOn) share.release()
-        },
-      }
-      return share
-    },
+  constructor(bodies: Bodies, accountId: string) {
+    this.#bodies = bodies
+    this.#accountId = accountId
+  }
+
+  /** @returns false where there is no room for so many more. */
+  take(bytes: number): boolean {
+    const isTaken = this.#bodies.take(this.#accountId, bytes)
+    if (isTaken) this.#taken += bytes
+    return isTaken
+  }
+
+  /** The body is let go. Again it does nothing. */
+  release(): void {
+    if (this.#taken > 0) this.#bodies.giveBack(this.#accountId, this.#taken)
+    this.#taken = 0
+  }
+
+  /** Whoever gets it gives it back: the scope no longer does. */
+  handOn(): BodyShare {
+    this.#isHandedOn = true
+    return this
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.#isHandedOn) this.release()
   }
 }

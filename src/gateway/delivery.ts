@@ -612,7 +612,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     )
   }
 
-  #note({ usage, usageSource, amountNanos, outcome, flags }: Bill): void {
+  #note({ usage, usageSource, calls, amountNanos, outcome, flags }: Bill): void {
     const record = this.#record
     record.usage = usage
     record.usageSource = usageSource
@@ -621,6 +621,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     record.priceVersion = this.#parts.model.priceVersion
     record.settled = 'waiting'
     record.outcome = outcome
+    if (calls) record.calls = calls
     if (flags.length > 0) record.flags = flags
   }
 
@@ -667,8 +668,8 @@ type Ending = (usage: Usage) => () => void
 
 const toNobody: Ending = () => () => {}
 
-function evidenceOf(answer: { readonly report: UsageReport; estimateOutput(): number }) {
-  return { report: answer.report, estimateOutput: () => answer.estimateOutput() }
+function evidenceOf(answer: { readonly report: UsageReport; estimateOutput(enough?: number): number }) {
+  return { report: answer.report, estimateOutput: (enough?: number) => answer.estimateOutput(enough) }
 }
 
 const nothingYet = { report: {}, estimateOutput: () => 0 }

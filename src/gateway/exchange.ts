@@ -50,54 +50,62 @@ export type Exchange = Outgoing & {
   readRefusal(status: number, bodyText: string): Fault
 }
 
-/** The half of an exchange that weighs: the request, for as long as it may have to be sent. */
-export type Outgoing = {
-  /** @throws when the request was let go. */
-  bodyFor(target: Target): Buffer
-  /** Takes out what only one provider account can open (ruling U13). @returns false where there was nothing of it */
-  unseal(): boolean
-  /** Something was taken out so. */
-  readonly isUnsealed: boolean
-  /** Whether a text stands in it as a whole JSON string; false when the request was let go (ruling U9). */
-  holds(text: string): boolean
-  /** No other attempt can follow: the request is let go, however long the answer takes. */
-  forget(): void
+/** Whether the provider may run tools of its own for it: it reaches beyond its body (ruling C14). */
+export function mayCallTools({ bounds }: Pick<Exchange, 'bounds'>): boolean {
+  return !bounds.isOutputCapped
 }
 
-/**
- * @param body made for the model as its entry in the catalog, or a target, names it.
- * @param removeSealed takes out of a body what one account of its wire sealed; undefined where nothing is
- */
-export function createOutgoing(
-  body: Buffer,
-  { upstreamModel }: Model,
-  removeSealed?: (body: Buffer) => Buffer | undefined,
-): Outgoing {
-  let bytes: Buffer | undefined = body
-  let isUnsealed = false
-  return {
-    bodyFor({ model }) {
-      if (bytes === undefined) throw new Error('the request was let go: it cannot be sent again')
-      return model.upstreamModel === upstreamModel ? bytes : renameModel(bytes, model.upstreamModel)
-    },
-    unseal() {
-      const rest = bytes && removeSealed?.(bytes)
-      if (rest === undefined) return false
-      bytes = rest
-      isUnsealed = true
-      return true
-    },
-    get isUnsealed() {
-      return isUnsealed
-    },
-    holds(text) {
-      return bytes?.includes(`"${text}"`) ?? false
-    },
-    forget() {
-      bytes = undefined
-    },
+/** The half of an exchange that weighs: the request, for as long as it may have to be sent. */
+export class Outgoing {
+  #body: Buffer | undefined
+  readonly #upstreamModel: string
+  readonly #removeSealed: SealRemover | undefined
+  #isUnsealed = false
+
+  /**
+   * @param body made for the model as its entry in the catalog, or a target, names it.
+   * @param removeSealed undefined where nothing is sealed
+   */
+  constructor(body: Buffer, { upstreamModel }: Model, removeSealed?: SealRemover) {
+    this.#body = body
+    this.#upstreamModel = upstreamModel
+    this.#removeSealed = removeSealed
+  }
+
+  /** @throws when the request was let go. */
+  bodyFor({ model }: Target): Buffer {
+    if (this.#body === undefined) throw new Error('the request was let go: it cannot be sent again')
+    const isItsName = model.upstreamModel === this.#upstreamModel
+    return isItsName ? this.#body : renameModel(this.#body, model.upstreamModel)
+  }
+
+  /** Takes out what only one provider account can open (ruling U13). @returns false where there was nothing of it */
+  unseal(): boolean {
+    const rest = this.#body && this.#removeSealed?.(this.#body)
+    if (rest === undefined) return false
+    this.#body = rest
+    this.#isUnsealed = true
+    return true
+  }
+
+  /** Something was taken out so. */
+  get isUnsealed(): boolean {
+    return this.#isUnsealed
+  }
+
+  /** Whether a text stands in it as a whole JSON string; false when the request was let go (ruling U9). */
+  holds(text: string): boolean {
+    return this.#body?.includes(`"${text}"`) ?? false
+  }
+
+  /** No other attempt can follow: the request is let go, however long the answer takes. */
+  forget(): void {
+    this.#body = undefined
   }
 }
+
+/** Takes out of a body what one account of its wire sealed. @returns undefined where there is nothing of it */
+type SealRemover = (body: Buffer) => Buffer | undefined
 
 /** The same body for a target that calls the model by another name; all else keeps its bytes. */
 function renameModel(bytes: Buffer, name: string): Buffer {

@@ -15,7 +15,8 @@ export function findModel(config: Config, body: ClientBody, record: CallRecord):
       param: 'model',
     })
   }
-  record.model = model.id
+  record.model = model.entryId
+  if (model.id !== model.entryId) record.alias = model.id
   record.modelWire = model.wire
   return model
 }

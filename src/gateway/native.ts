@@ -1,40 +1,65 @@
+import type { Profile } from '../catalog/profile.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
+import type { Loss } from '../inference/request.ts'
 import { boundsOf, type UsageBounds } from '../inference/usage.ts'
+import type { CredentialScheme } from '../upstream/credential.ts'
 import { decodeRefusal } from '../wires/answers/error-body.ts'
 import type { NativeHead } from '../wires/answers/native-answer.ts'
+import type { StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
+import type { AdaptedRequest } from '../wires/requests/adapt-bytes.ts'
+import type { Native } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
-import { type Asked, createOutgoing, type Exchange } from './exchange.ts'
+import { type Asked, type Exchange, Outgoing } from './exchange.ts'
 import { upstreamHeaders } from './upstream-headers.ts'
 
 /** The provider's own tools, and what it fetches or has stored, add to input and output (ruling C14). */
 const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
 
 /** The exchange within one wire: the body's bytes with the edits of ruling P1, the answer's with those of P2. */
-export function exchangeNatively({ gateway, call, model, body, scopedKey }: Asked): Exchange {
-  const { native, credential } = wires[model.wire]
-  const { sealer } = gateway
-  const isOurSeal = (text: string) => sealer.isOurs(text)
-  const adapted = native.adaptRequest(body, model, { scopedKey, isOurSeal })
-  const inputTokensEstimate = estimateBytesTokens(body.bytes)
-  const head: NativeHead = {
-    requestId: call.requestId,
-    model,
-    createdSeconds: Math.floor(gateway.nowMs() / 1000),
+export function exchangeNatively(asked: Asked): Exchange {
+  const { gateway, model, body, scopedKey } = asked
+  const isOurSeal = (text: string) => gateway.sealer.isOurs(text)
+  const adapted = wires[model.wire].native.adaptRequest(body, model, { scopedKey, isOurSeal })
+  return new NativeExchange(asked, adapted)
+}
+
+/** It lives as long as the answer, and keeps nothing of what it was asked with but the body, until that is let go. */
+class NativeExchange extends Outgoing implements Exchange {
+  readonly profile: Profile
+  readonly credential: CredentialScheme
+  readonly headersFor: Exchange['headersFor']
+  readonly stream: boolean
+  readonly outputTokensCap: number
+  readonly mayHideReasoning: boolean
+  readonly losses: readonly Loss[]
+  readonly inputTokensEstimate: number
+  readonly bounds: UsageBounds
+  readonly openFold = undefined
+  readonly readRefusal = decodeRefusal
+  readonly #native: Native
+  readonly #head: NativeHead
+
+  constructor({ gateway, call, model, body }: Asked, adapted: AdaptedRequest) {
+    const { native, credential } = wires[model.wire]
+    super(adapted.body, model, native.removeSealed)
+    this.profile = model.profile
+    this.credential = credential
+    this.headersFor = upstreamHeaders(call, model)
+    this.stream = adapted.stream
+    this.outputTokensCap = adapted.outputTokensCap
+    this.mayHideReasoning = adapted.mayHideReasoning
+    this.losses = adapted.dropped.map((field) => ({ field, what: 'dropped', why: 'not taken by the model' }))
+    this.inputTokensEstimate = estimateBytesTokens(body.bytes)
+    this.bounds = adapted.isSelfContained ? boundsOf(adapted.body.length, this.inputTokensEstimate) : unbounded
+    this.#native = native
+    this.#head = { requestId: call.requestId, model, createdSeconds: Math.floor(gateway.nowMs() / 1000) }
   }
-  return {
-    ...createOutgoing(adapted.body, model, native.removeSealed),
-    profile: model.profile,
-    credential,
-    headersFor: upstreamHeaders(call, model),
-    stream: adapted.stream,
-    outputTokensCap: adapted.outputTokensCap,
-    mayHideReasoning: adapted.mayHideReasoning,
-    losses: adapted.dropped.map((field) => ({ field, what: 'dropped', why: 'not taken by the model' })),
-    inputTokensEstimate,
-    bounds: adapted.isSelfContained ? boundsOf(adapted.body.length, inputTokensEstimate) : unbounded,
-    openStream: () => native.openStream(head),
-    readWhole: (answer) => native.readAnswer(answer, head),
-    openFold: undefined,
-    readRefusal: decodeRefusal,
+
+  openStream(): StreamRelay {
+    return this.#native.openStream(this.#head)
+  }
+
+  readWhole(body: Buffer): WholeAnswer {
+    return this.#native.readAnswer(body, this.#head)
   }
 }

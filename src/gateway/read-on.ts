@@ -1,6 +1,6 @@
 import type { Model } from '../catalog/model.ts'
 import type { UsageReport } from '../inference/usage.ts'
-import type { Exchange } from './exchange.ts'
+import { type Exchange, mayCallTools } from './exchange.ts'
 
 /** How long the end of an answer waits for its figures at a stop sequence of ours, in ms (ruling C12). */
 export const stopReadMs = 3_000
@@ -16,12 +16,14 @@ export type Reading = {
 }
 
 /**
- * Whether figures that decide the bill come only at the end of the stream (ruling C12): reasoning that is not shown, or
- * a cached share that is cheaper. A model that has told its input has told what of it was cached.
+ * Whether figures that decide the bill come only at the end of the stream (ruling C12): reasoning that is not shown, a
+ * cached share that is cheaper, calls of hosted tools that have a price (C11). A model that has told its input has told
+ * what of it was cached.
  */
-export function tellsLate(report: UsageReport, { mayHideReasoning }: Exchange, { prices }: Model): boolean {
+export function tellsLate(report: UsageReport, exchange: Exchange, { prices }: Model): boolean {
+  if (exchange.mayHideReasoning || (prices.calls && mayCallTools(exchange))) return true
   const isInputTold = report.inputTokens !== undefined || report.cacheReadTokens !== undefined
-  return mayHideReasoning || (!isInputTold && prices.cacheReadNanos < prices.inputNanos)
+  return !isInputTold && [prices, ...(prices.steps ?? [])].some((rates) => rates.cacheReadNanos < rates.inputNanos)
 }
 
 /** A report that is not final, as evidence: what it says of the input, and of the output what was told for the client. */

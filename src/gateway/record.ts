@@ -1,7 +1,7 @@
 import type { Outcome } from '../accounts/ledger.ts'
 import type { Prices, WireName } from '../catalog/model.ts'
 import type { Loss } from '../inference/request.ts'
-import type { Usage, UsageSource } from '../inference/usage.ts'
+import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
 import type { ChoiceReason } from '../upstream/pool.ts'
 
 /** One try at one upstream account, as it is told: names, fixed words and times. */
@@ -49,7 +49,9 @@ export type CallRecord = {
   /** The visible first characters of the key. */
   keyPrefix?: string
   wire?: WireName
+  /** The id of the model's entry; what it was asked for by, where that is another (ruling R14). */
   model?: string
+  alias?: string
   modelWire?: WireName
   stream?: boolean
   /** The upstream that was tried last, and the account there, by their names in the configuration. */
@@ -72,6 +74,8 @@ export type CallRecord = {
   endMs?: number
   usage?: Usage
   usageSource?: UsageSource
+  /** Calls of hosted tools that were billed. */
+  calls?: Calls
   costNanos?: bigint | undefined
   /** By which `costNanos` was made of `usage`. */
   prices?: Prices

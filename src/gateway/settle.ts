@@ -1,7 +1,15 @@
 import type { ApiKey } from '../accounts/account.ts'
+import { countCalls } from '../accounts/calls.ts'
 import type { Debit, Outcome } from '../accounts/ledger.ts'
 import { type Model, priceNanos, type WireName } from '../catalog/model.ts'
-import { type Usage, type UsageReport, type UsageSource, weighUsage } from '../inference/usage.ts'
+import {
+  type Calls,
+  type Usage,
+  type UsageReport,
+  type UsageSource,
+  weighCalls,
+  weighUsage,
+} from '../inference/usage.ts'
 import type { Target } from '../upstream/target.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -10,8 +18,8 @@ export type Evidence = {
   report: UsageReport
   /** It ended by the model's own word, so that the report is final. */
   isComplete: boolean
-  /** Of all that was produced, in tokens. */
-  estimateOutput: () => number
+  /** Of all that was produced, in tokens; as of `UsageEvidence`. */
+  estimateOutput: (enough?: number) => number
   /** Of reasoning that was not shown, in tokens; for an answer that ended early for its client (ruling C12). */
   estimateHidden?: () => number
   outcome: Outcome
@@ -23,6 +31,8 @@ export type Evidence = {
 export type Bill = {
   usage: Usage
   usageSource: UsageSource
+  /** Those of hosted tools that have a price (ruling C11). */
+  calls: Calls | undefined
   amountNanos: bigint
   outcome: Outcome
   /** What was wrong with the model's figures (ruling C6); for the log. */
@@ -41,10 +51,14 @@ export function weigh(evidence: Evidence, exchange: Exchange, model: Model): Bil
     outputTokensCap: exchange.outputTokensCap,
     bounds: exchange.bounds,
   })
+  const { prices } = model
+  const called = prices.calls && weighCalls(report, isComplete, (kind) => Object.hasOwn(prices.calls!, kind))
+  if (called) flags.push(...called.flags)
   return {
     usage,
     usageSource: isWaived ? 'waived' : source,
-    amountNanos: isWaived ? 0n : priceNanos(model.prices, usage),
+    calls: called?.calls,
+    amountNanos: isWaived ? 0n : priceNanos(prices, usage, called?.calls),
     outcome,
     flags,
   }
@@ -64,20 +78,21 @@ export type Billed = {
 
 /** From bill to debit. The request id makes it repeatable: however often it is posted, it is one entry (ruling R5). */
 export function debitOf({ requestId, key, clientWire, model, target, bill, createdMs }: Billed): Debit {
-  const { usage, usageSource, amountNanos, outcome } = bill
+  const { usage, usageSource, calls, amountNanos, outcome } = bill
   return {
     requestId,
     account: key.account,
     keyId: key.id,
     clientWire,
-    model: model.id,
+    model: model.entryId,
     modelWire: model.wire,
     upstream: target.upstream.name,
     upstreamAccount: target.account?.name,
     amountNanos,
     usage,
     usageSource,
-    pricedCalls: 0,
+    pricedCalls: calls === undefined ? 0 : countCalls(calls),
+    ...(calls && { calls }),
     priceVersion: model.priceVersion,
     prices: model.prices,
     outcome,

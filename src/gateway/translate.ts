@@ -5,7 +5,7 @@ import { decodeRefusal } from '../wires/answers/error-body.ts'
 import type { AnswerHead, DecodeContext } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import type { AnswerPlan } from './answer-run.ts'
-import { type Asked, createOutgoing, type Exchange } from './exchange.ts'
+import { type Asked, type Exchange, Outgoing } from './exchange.ts'
 import { TranslatedStream } from './translated-stream.ts'
 import { TranslatedWhole } from './translated-whole.ts'
 import { upstreamHeaders } from './upstream-headers.ts'
@@ -22,7 +22,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   const { sealer } = gateway
   const request = client.decodeRequest(body.text(), {
     cacheKey: scopedKey,
-    unseal: openLast(body.bytes, (envelope) => sealer.unseal(envelope, accountId, model.id)),
+    unseal: openLast(body.bytes, (envelope) => sealer.unseal(envelope, accountId, model.entryId)),
   })
   const encoded = source.encodeRequest(request, model)
   const { isShown, wantsSealed } = request.reasoning
@@ -35,7 +35,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
     nowSeconds: () => Math.floor(gateway.nowMs() / 1000),
     inputTokensEstimate,
     echo: theirs.request.echo ? theirs.request.echo.write(body.values(theirs.request.echo.fields)) : '',
-    ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.id) }),
+    ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.entryId) }),
   }
   const { names, stops, localStops } = encoded
   const { callIdPrefix } = theirs
@@ -43,8 +43,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   const filters = { ...shown, requestId: call.requestId, callIdPrefix }
   const plan: AnswerPlan = { source, profile: model.profile, filters }
   const bytes = Buffer.from(encoded.body)
-  return {
-    ...createOutgoing(bytes, model),
+  return Object.assign(new Outgoing(bytes, model), {
     profile: model.profile,
     credential,
     headersFor: upstreamHeaders(call, model),
@@ -55,14 +54,14 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
     losses: encoded.losses,
     inputTokensEstimate,
     openStream: () => new TranslatedStream(plan, client, head),
-    readWhole(answer) {
+    readWhole(answer: Buffer) {
       const whole = new TranslatedWhole(plan, client, head)
       whole.pushWhole(answer)
       return whole.whole()
     },
     openFold: () => new TranslatedWhole(plan, client, head),
     readRefusal: decodeRefusal,
-  }
+  })
 }
 
 /**

@@ -50,12 +50,18 @@ export function readBody(
     if (request.headers.expect !== undefined && request.httpVersionMinor > 0) response.writeContinue()
     const chunks: Buffer[] = []
     let bytes = 0
-    const deadline = setTimeout(late, limits.bodyMs)
-    const gap = setTimeout(late, limits.bodyGapMs)
+    let isOver = false
+    let deadline: NodeJS.Timeout | undefined
+    let gap: NodeJS.Timeout | undefined
     request.on('data', take)
     request.on('end', done)
     request.on('error', broken)
     request.on('close', gone)
+    watchLater(() => {
+      if (isOver) return
+      deadline = setTimeout(late, limits.bodyMs)
+      gap = setTimeout(late, limits.bodyGapMs)
+    })
 
     function take(chunk: Buffer): void {
       bytes += chunk.length
@@ -63,7 +69,7 @@ export function readBody(
       else if (!share.take(chunk.length)) fail(new NoRoom())
       else {
         chunks.push(chunk)
-        gap.refresh()
+        gap?.refresh()
       }
     }
     function done(): void {
@@ -86,14 +92,28 @@ export function readBody(
       reject(error)
     }
     function stop(): void {
-      clearTimeout(deadline)
-      clearTimeout(gap)
+      isOver = true
+      if (deadline) clearTimeout(deadline)
+      if (gap) clearTimeout(gap)
       request.off('data', take)
       request.off('end', done)
       request.off('error', broken)
       request.off('close', gone)
     }
   })
+}
+
+let begun: (() => void)[] = []
+
+/** Most bodies come with their heads. Those that have not come in this turn of the event loop are watched from its end on. */
+function watchLater(watch: () => void): void {
+  if (begun.push(watch) === 1) setImmediate(watchBegun)
+}
+
+function watchBegun(): void {
+  const watches = begun
+  begun = []
+  for (const watch of watches) watch()
 }
 
 /** The process holds as many bytes of bodies as it can (ruling R18). */

@@ -80,6 +80,14 @@ export function estimateTextTokens(text: string): number {
   return text === '' ? 0 : tokensOfWeight(sumWeights(text, pieceWeights, scriptWeights))
 }
 
+/**
+ * More tokens than this no text of so many UTF-16 units is estimated at. Capitals and signs of other scripts in turn come to
+ * the most, 1.32 a unit; whatever stands at its ends adds less than one.
+ */
+export function mostTokensOf(characters: number): number {
+  return 1.35 * characters + 1
+}
+
 /** What a weight comes to: no text is so short that it is no token. */
 export function tokensOfWeight(weight: number): number {
   return Math.max(1, Math.round(weight / weightUnit))

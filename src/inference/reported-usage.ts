@@ -8,7 +8,9 @@ export type CountReader = {
   flag(name: string): void
 }
 
-type Counters = { [K in Exclude<keyof UsageReport, 'flags' | 'isOutputPartial'>]: number | undefined }
+type Counters = {
+  [K in Exclude<keyof UsageReport, 'flags' | 'isOutputPartial' | 'calls' | 'callsSeen'>]: number | undefined
+}
 
 export function createCountReader(): CountReader {
   const flags = new Set<string>()
@@ -24,7 +26,8 @@ export function createCountReader(): CountReader {
     },
     report(counters) {
       const report: UsageReport = {}
-      for (const [name, count] of Object.entries(counters) as [keyof Counters, number | undefined][]) {
+      for (const name of Object.keys(counters) as (keyof Counters)[]) {
+        const count = counters[name]
         if (count !== undefined) report[name] = count
       }
       if (flags.size > 0) report.flags = [...flags]

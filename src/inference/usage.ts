@@ -14,6 +14,9 @@ export type Usage = {
   estimated: boolean
 }
 
+/** Calls of the provider's own tools in one answer, by their kind: `web_search`. */
+export type Calls = Readonly<Record<string, number>>
+
 /** What a model has reported so far, in the same disjoint counters. `undefined` means it never said. */
 export type UsageReport = {
   inputTokens?: number
@@ -24,6 +27,9 @@ export type UsageReport = {
   reasoningTokens?: number
   /** The output is a count from under way, not the one of the whole answer. */
   isOutputPartial?: boolean
+  /** Calls of hosted tools as it counts them, and as they were seen to come by (ruling C11). */
+  calls?: Calls
+  callsSeen?: Calls
   /** What was wrong with the figures (ruling C6): names for the log, never a reason to refuse. */
   flags?: string[]
 }
@@ -50,8 +56,9 @@ export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageRepor
   const isSilent = counters.every((counter) => !later[counter])
   const wasReal = counters.some((counter) => (earlier[counter] ?? 0) > 0)
   const isIgnored = isSilent && wasReal
-  if (isIgnored && !later.flags) return earlier
+  if (isIgnored && !later.flags && !later.calls) return earlier
   const merged: UsageReport = { ...earlier }
+  if (later.calls) merged.calls = { ...earlier.calls, ...later.calls }
   if (!isIgnored) for (const counter of counters) if (later[counter] !== undefined) merged[counter] = later[counter]
   const isPartial = later.outputTokens === undefined ? earlier.isOutputPartial || later.flags : later.isOutputPartial
   if (isPartial) merged.isOutputPartial = true
@@ -77,8 +84,11 @@ export type UsageEvidence = {
   isComplete: boolean
   /** Our estimates, asked for only when the model is silent or not believed. */
   estimateInput: () => number
-  /** Of all that was produced so far, reasoning and hidden text included. */
-  estimateOutput: () => number
+  /**
+   * Of all that was produced so far, reasoning and hidden text included.
+   * @param enough where it cannot be more than that, it need not be counted: any number up to it will do
+   */
+  estimateOutput: (enough?: number) => number
   /** Of reasoning that nothing was told of, by its time; asked for where the report is not final (ruling C12). */
   estimateHidden?: () => number
   /** The output cap that was sent to the model, in tokens; of all choices together. */
@@ -166,7 +176,7 @@ function believable({ report, isComplete, estimateOutput, bounds }: UsageEvidenc
     return { outputTokens, reasoningTokens: report.reasoningTokens, isOutputPartial: report.isOutputPartial }
   }
   const isZero = inputTokens === 0 && inputAll === 0 && outputTokens === 0
-  if (isZero && (!isComplete || estimateOutput() > shortAnswerTokens)) {
+  if (isZero && (!isComplete || estimateOutput(shortAnswerTokens) > shortAnswerTokens)) {
     flags.push('usage_zero')
     return {}
   }
@@ -175,6 +185,35 @@ function believable({ report, isComplete, estimateOutput, bounds }: UsageEvidenc
 
 /** Below a quarter of what was shown: whoever counted so did not count all of it. */
 function isTooLow(outputTokens: number, { estimateOutput }: UsageEvidence): boolean {
-  const shown = estimateOutput()
-  return shown > shortAnswerTokens && outputTokens < shown / 4
+  const believedUpTo = Math.max(shortAnswerTokens, 4 * outputTokens)
+  return estimateOutput(believedUpTo) > believedUpTo
+}
+
+/** More calls of one kind than any answer makes; a report of more is not believed (ruling C6). */
+const callsMax = 1_000
+
+/**
+ * The calls that are billed (ruling C11): those of a final report; else, and where it is not to be believed, those that were
+ * seen. Of an answer that was cut whichever is more, since what it had told may be from before the last one.
+ * @returns none that is not priced, none of 0
+ */
+export function weighCalls(
+  { calls = {}, callsSeen = {} }: UsageReport,
+  isComplete: boolean,
+  isPriced: (kind: string) => boolean,
+): { calls: Calls | undefined; flags: string[] } {
+  const billed: Record<string, number> = {}
+  const flags: string[] = []
+  for (const kind of new Set([...Object.keys(calls), ...Object.keys(callsSeen)])) {
+    if (!isPriced(kind)) continue
+    const seen = Math.min(callsSeen[kind] ?? 0, callsMax)
+    let count = calls[kind]
+    if (count !== undefined && count > callsMax) {
+      flags.push('calls_absurd')
+      count = undefined
+    }
+    const due = count === undefined ? seen : isComplete ? count : Math.max(count, seen)
+    if (due > 0) billed[kind] = due
+  }
+  return { calls: Object.keys(billed).length > 0 ? billed : undefined, flags: [...new Set(flags)] }
 }

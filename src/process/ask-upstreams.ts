@@ -86,7 +86,7 @@ function findTargets(
     keyOf,
   )
   const seen = new Set<string>()
-  return [...new Set(catalog.models.values())].flatMap((model) =>
+  return catalog.entries.flatMap((model) =>
     pool.listTargets(model).filter(({ upstream, account, model: { upstreamModel, wire } }) => {
       const id = JSON.stringify([upstream.name, account?.name, ...(everyModel ? [wire, upstreamModel] : [])])
       if (seen.has(id)) return false

@@ -51,9 +51,10 @@ export async function createDemo(storePath: string): Promise<Demo> {
 export function sayDemo({ key, account }: Demo, base: string): string {
   const models = 'the built-in simulator answers for sim-messages, sim-chat, sim-responses and more (GET /v1/models).'
   if (key === undefined) {
+    const program = programName()
     return [
       `No configuration names a model: ${models}`,
-      `Make a key: npm exec -- triwire key create ${account}   (accounts: npm exec -- triwire account list)`,
+      `Make a key: ${program} key create ${account}   (accounts: ${program} account list)`,
     ].join('\n')
   }
   const question = [{ role: 'user', content: 'Hello!' }]
@@ -69,6 +70,11 @@ export function sayDemo({ key, account }: Demo, base: string): string {
     curl(`${base}/v1/chat/completions`, key, { model: 'sim-chat', messages: question }),
     curl(`${base}/v1/responses`, key, { model: 'sim-responses', input: 'Hello!' }),
   ].join('\n')
+}
+
+/** What people type to reach this program: npm says so to those it runs. */
+function programName(): string {
+  return process.env['npm_command'] === undefined ? 'triwire' : 'npx triwire'
 }
 
 function curl(url: string, key: string, body: object): string {

@@ -1,8 +1,8 @@
-import { formatCredits, formatPrices } from '../accounts/credit.ts'
+import { type FormattedPrices, formatCredits, formatPrices } from '../accounts/credit.ts'
 import type { FoundDebit } from '../accounts/entries.ts'
 import type { Prices } from '../catalog/model.ts'
 import type { StopReason, Try } from '../gateway/record.ts'
-import type { Usage } from '../inference/usage.ts'
+import type { Calls, Usage } from '../inference/usage.ts'
 import { loggable } from './loggable.ts'
 import type { Recent } from './recents.ts'
 
@@ -14,7 +14,9 @@ export type Explanation = {
   request_id: string
   account: { id: string | null; name: string | null } | null
   key: { id: string | null; prefix: string | null } | null
+  /** By which it is billed; and by which other id it was asked for, null also where only the ledger knows of it. */
   model: string | null
+  alias: string | null
   wire: { client: string | null; model: string | null }
   /** In their order; null where only the ledger knows of the request. */
   attempts: ExplainedAttempt[] | null
@@ -56,17 +58,12 @@ type ExplainedUsage = {
   cache_write_1h_tokens: number
   output_tokens: number
   reasoning_tokens: number
+  /** Of hosted tools, by kind, where some were billed. */
+  calls?: Calls
 }
 
 /** Credits per million tokens. */
-type ExplainedPrice = {
-  version: string
-  input: string
-  cache_read: string
-  cache_write: string
-  cache_write_1h: string
-  output: string
-}
+type ExplainedPrice = { version: string } & FormattedPrices
 
 /** What became of the debit, in the words of docs/ledger.md; `pending`: the answer is not over, `none`: it costs nothing. */
 export type SettlementState = 'pending' | 'waiting' | 'in the ledger' | 'spooled' | 'refused' | 'returned' | 'none'
@@ -83,11 +80,12 @@ export function explainRecord(record: Recent, clockMs: number, debit?: FoundDebi
     account: pair(record.accountId, record.account, (id, name) => ({ id, name })),
     key: pair(record.keyId, record.keyPrefix, (id, prefix) => ({ id, prefix })),
     model: record.model ?? null,
+    alias: record.alias ?? null,
     wire: { client: record.wire ?? null, model: record.modelWire ?? null },
     attempts: (record.tries ?? []).map((one) => explainTry(one, clockMs)),
     stopped: record.stopped ?? null,
     losses: (record.losses ?? []).slice(0, 50).map(({ field, what, why }) => ({ field: loggable(field), what, why })),
-    usage: usage ? explainUsage(usage) : null,
+    usage: usage ? explainUsage(usage, record.calls) : null,
     price: prices && priceVersion !== undefined ? explainPrice(prices, priceVersion) : null,
     settlement: {
       state: debit ? stateOfDebit(debit.isReturned) : stateOf(record),
@@ -110,11 +108,12 @@ export function explainDebit({ entry, prices, isReturned }: FoundDebit): Explana
     account: { id: entry.accountId, name: entry.accountName ?? null },
     key: pair(bill.keyId, entry.keyPrefix, (id, prefix) => ({ id, prefix })),
     model: bill.model,
+    alias: null,
     wire: { client: bill.clientWire ?? null, model: bill.modelWire ?? null },
     attempts: null,
     stopped: null,
     losses: null,
-    usage: explainUsage(bill.usage),
+    usage: explainUsage(bill.usage, bill.calls),
     price: prices ? explainPrice(prices, bill.priceVersion) : null,
     settlement: {
       state: stateOfDebit(isReturned),
@@ -143,7 +142,7 @@ function explainTry({ upstream, account, why, status, cause, startedMs, endMs }:
   return { upstream, account: account ?? null, why, status: status ?? null, cause: cause ?? null, ms }
 }
 
-function explainUsage(usage: Omit<Usage, 'estimated'>): ExplainedUsage {
+function explainUsage(usage: Omit<Usage, 'estimated'>, calls: Calls | undefined): ExplainedUsage {
   return {
     input_tokens: usage.inputTokens,
     cache_read_tokens: usage.cacheReadTokens,
@@ -151,6 +150,7 @@ function explainUsage(usage: Omit<Usage, 'estimated'>): ExplainedUsage {
     cache_write_1h_tokens: usage.cacheWrite1hTokens,
     output_tokens: usage.outputTokens,
     reasoning_tokens: usage.reasoningTokens,
+    ...(calls && { calls }),
   }
 }
 

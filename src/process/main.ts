@@ -145,7 +145,7 @@ async function run(options: ServeOptions): Promise<void> {
       server?.reload(next)
       const restart = needsRestart(config, next)
       config = next
-      log.event('info', 'config_reloaded', { models: next.catalog.models.size, ...together })
+      log.event('info', 'config_reloaded', { models: next.catalog.entries.length, ...together })
       if (restart.length > 0) log.event('info', 'restart_needed', { keys: restart })
       warn(next, log)
     } catch (error) {

@@ -66,7 +66,7 @@ export function createOperations({ gateway, recents, ledger, reportBug }: Parts)
   /** In the order of models, then of upstreams; an upstream's accounts as they are configured. */
   function listUpstreams(): UpstreamState[] {
     const { pool, config } = gateway.snapshots.current
-    const rows = pool.list(config.catalog.models.values())
+    const rows = pool.list(config.catalog.entries)
     return rows.sort((a, b) => compare(a.model, b.model) || compare(a.upstream, b.upstream)).map(tellRow)
   }
 }

@@ -14,12 +14,14 @@ export type Recent = Pick<
   | 'keyPrefix'
   | 'wire'
   | 'model'
+  | 'alias'
   | 'modelWire'
   | 'tries'
   | 'stopped'
   | 'losses'
   | 'usage'
   | 'usageSource'
+  | 'calls'
   | 'costNanos'
   | 'prices'
   | 'priceVersion'
@@ -113,12 +115,14 @@ function keep(record: CallRecord): Recent {
     keyPrefix: record.keyPrefix,
     wire: record.wire,
     model: record.model,
+    alias: record.alias,
     modelWire: record.modelWire,
     tries: record.tries,
     stopped: record.stopped,
     losses: record.losses && cutLosses(record.losses),
     usage: record.usage,
     usageSource: record.usageSource,
+    calls: record.calls,
     costNanos: record.costNanos,
     prices: record.prices,
     priceVersion: record.priceVersion,

@@ -20,7 +20,7 @@ export function sayStart(started: Started, accounts: number): string {
   const facts = [
     `configuration ${config.file ?? 'none'}`,
     `store ${config.store}${isStoreNew ? ' (new)' : ''}`,
-    `models ${config.catalog.models.size}`,
+    `models ${config.catalog.entries.length}`,
     `accounts ${accounts}`,
   ]
   return [
@@ -42,7 +42,7 @@ export function startData({ base, admin, config, isStoreNew, demo }: Started, ac
     config: config.file ?? null,
     store: config.store,
     store_is_new: isStoreNew,
-    models: config.catalog.models.size,
+    models: config.catalog.entries.length,
     accounts,
     demo_key: demo?.key ?? null,
   })

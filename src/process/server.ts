@@ -5,7 +5,7 @@ import { createAdmission } from '../accounts/admission.ts'
 import { createThrottle, createWindows, type LocalThrottle, type LocalWindows } from '../accounts/limits.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { Address, Config } from '../config/config.ts'
-import { createBodies } from '../gateway/bodies.ts'
+import { Bodies } from '../gateway/bodies.ts'
 import { createCounting } from '../gateway/counting.ts'
 import { createFlow } from '../gateway/flow.ts'
 import { type Gateway, tick } from '../gateway/gateway.ts'
@@ -124,7 +124,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     turns: createTurns(ownTime),
     isShedding: () => load.isShedding,
     isStrained: () => load.isStrained,
-    bodies: createBodies(parts.bodiesBytesMax ?? bodiesBytesMax),
+    bodies: new Bodies(parts.bodiesBytesMax ?? bodiesBytesMax),
     flow: createFlow(),
     counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer,
@@ -173,7 +173,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     const { limits } = snapshots.current.config
     keyring.adopt(next.upstreams.values())
     snapshots.replace(openSnapshot(next, memory, keyring))
-    snapshots.current.pool.adopt(next.catalog.models.values())
+    snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
     // Another limit starts new windows; the same limit goes on counting.
     if (next.limits.requestsPerMinute !== limits.requestsPerMinute) windows = openWindows(next, clockMs)

@@ -13,10 +13,8 @@ export function hostingWords(
   upstream: Upstream,
   keyOf: KeyFinder = fixedKey,
 ): readonly string[] {
-  const { models } = catalog
-  const routes = [...models.values()]
-    .flatMap((model) => model.routes)
-    .filter((route) => route.upstream === upstream.name)
+  const { models, entries } = catalog
+  const routes = entries.flatMap((model) => model.routes).filter((route) => route.upstream === upstream.name)
   const names = routes.map(({ serving }) => serving.upstreamModel).filter((name) => !models.has(name))
   const keys = upstream.accounts.flatMap((account) => keyOf(account).known)
   const headers = [upstream, ...routes].flatMap((one) => [...one.headers.values()])

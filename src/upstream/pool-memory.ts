@@ -45,5 +45,12 @@ function findOrMake<Value>(map: Map<string, Value>, key: string, make: () => Val
 export function placeOf(model: Model, upstream: Upstream, route: Route, account: UpstreamAccount | undefined): string {
   const { key: secret, renewal } = account ?? {}
   const key = hash('sha256', renewal ? JSON.stringify(renewal) : (secret?.reveal() ?? ''), 'hex').slice(0, 16)
-  return JSON.stringify([model.id, upstream.name, upstream.baseUrl, route.serving.upstreamModel, account?.name, key])
+  return JSON.stringify([
+    model.entryId,
+    upstream.name,
+    upstream.baseUrl,
+    route.serving.upstreamModel,
+    account?.name,
+    key,
+  ])
 }

@@ -141,7 +141,7 @@ export function createPool(
     },
   }
 
-  function conversationOf({ id }: Model, { affinity }: Pick<Search, 'affinity'>): string | undefined {
+  function conversationOf({ entryId: id }: Model, { affinity }: Pick<Search, 'affinity'>): string | undefined {
     return affinity === undefined ? undefined : `${id} ${affinity}`
   }
 

@@ -48,7 +48,17 @@ test('C15 a digest begins with its form and is the SHA-256 of length-prefixed fi
   assert.equal(digestEntry(debit, '1:first'), `1:${createHash('sha256').update(text).digest('base64')}`)
   assert.equal(digestEntry(debit, '1:first'), '1:xxrPpjC5gABmeAGTrolJHAun/u5zAy+jM+AH9mwyiEo=')
   assert.notEqual(digestEntry(debit, null), digestEntry(debit, ''))
-  assert.deepEqual([isKnownForm(digestEntry(debit, null)), isKnownForm('2:x')], [true, false])
+  assert.deepEqual([isKnownForm(digestEntry(debit, null)), isKnownForm('3:x')], [true, false])
+})
+
+test('C11 C15 an entry with priced calls is digested in form 2, which is form 1 and the calls; all others stay in form 1', () => {
+  const called = digestEntry({ ...debit, calls: 'web_search:2' }, '1:first')
+  const text =
+    '1:27:1:first6:acct_11:25:debit6:6300006:-30000-5:req_15:key_14:chat7:größe8:messages1:u3:one3:1002:101:61:22:201:51:0' +
+    '5:final2:v12:ok13:170000000000013:170000000000112:web_search:2'
+  assert.equal(called, `2:${createHash('sha256').update(text).digest('base64')}`)
+  assert.ok(isKnownForm(called))
+  assert.equal(digestEntry({ ...debit, calls: null }, null), digestEntry(debit, null))
 })
 
 test('C15 every field and the digest before change the digest, and numbers of any type are one text', () => {

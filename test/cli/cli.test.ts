@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import test from 'node:test'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { createDebitRow, createPath, open, until } from '../store/fixtures.ts'
+import { runTriwire } from '../support/child.ts'
 import { testFolder } from '../support/folder.ts'
 import { openStore } from '../support/operator.ts'
 import { run, runWarm } from './run.ts'
@@ -233,6 +234,7 @@ test('A2 T5 U12 check tells of cache marks without a price for writing, and of p
       ['catalog.models[0].prices', 5],
       ['catalog.models[3]', 8],
       ['catalog.models[4]', 9],
+      ['catalog.models[0]', 5],
     ],
   )
   assert.match(said.stderr, /warning: line 5: catalog\.models\[0\]\.prices has no `cache_write`/)
@@ -246,4 +248,14 @@ test('a mistake in the configuration is told line by line, and does not stand in
   assert.equal(checked.code, 1)
   assert.match(checked.stderr, /:2: .*unknown_key/)
   assert.equal((await runWarm(['account', 'create', 'one', '--store', 'a.db'], { cwd })).code, 0)
+})
+
+test('X8 no command is the gateway, whatever options stand there; a word that is none is told as a typing error', async (t) => {
+  const flags = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
+  const gateway = runTriwire(t, ['--store', createPath(t), ...flags], testFolder('no-command'))
+  await gateway.said(/triwire listens on http.*\n(?:.*\n)+\s+sk-tri-/)
+  assert.equal(await gateway.stop('SIGINT'), 0)
+  const mistyped = await run(['acount'])
+  assert.deepEqual([mistyped.code, mistyped.stdout], [2, ''])
+  assert.match(mistyped.stderr, /unknown command 'acount'\n\(Did you mean account\?\)/)
 })

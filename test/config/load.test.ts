@@ -3,7 +3,7 @@ import assert from 'node:assert'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { loadConfig, withSimulator } from '../../src/config/load.ts'
+import { loadConfig, reloadConfig, withSimulator } from '../../src/config/load.ts'
 import { ConfigError, type Problem } from '../../src/config/problem.ts'
 import { testFolder } from '../support/folder.ts'
 
@@ -144,6 +144,33 @@ test('X4 a flag beats the environment, and that the file', () => {
   assert.strictEqual(loadConfig({}, { ...variables, TRIWIRE_LISTEN: '' }, folder).listen.port, 1)
 })
 
+test('X13 the file’s text may stand in a variable, with references and the lines of its mistakes', () => {
+  const place = join(folder, 'x13')
+  mkdirSync(place, { recursive: true })
+  writeFileSync(join(place, 'triwire.yaml'), 'listen: 127.0.0.1:1')
+  writeFileSync(join(place, 'b.yaml'), 'listen: 127.0.0.1:2')
+  const sealKey = Buffer.alloc(32, 'canary').toString('base64')
+  const variables = { ...env, TRIWIRE_CONFIG_YAML: `${whole}store: x/y.db\n`, TRIWIRE_SEAL_KEY: sealKey }
+  const config = loadConfig({}, variables, place)
+  assert.deepStrictEqual([...config.catalog.models.keys()], ['claude-x', 'm2'])
+  assert.strictEqual(config.upstreams.get('up1')?.accounts[0]?.key.reveal(), 'canary-upstream-key')
+  assert.deepStrictEqual([config.file, config.store], [undefined, join(place, 'x/y.db')])
+  assert.strictEqual(config.sealKey?.reveal(), sealKey)
+  assert.strictEqual(loadConfig({ config: 'b.yaml' }, variables, place).listen.port, 2)
+  assert.strictEqual(reloadConfig(config, {}, variables, place).listen.port, 8080)
+  const messageOf = (more: NodeJS.ProcessEnv) => {
+    try {
+      loadConfig({}, { ...variables, ...more }, place)
+      return ''
+    } catch (error) {
+      return (error as ConfigError).message
+    }
+  }
+  assert.match(messageOf({ TRIWIRE_CONFIG_YAML: 'log: {}\nlimitz: {}' }), /^TRIWIRE_CONFIG_YAML:2: limitz is not a/)
+  assert.match(messageOf({ TRIWIRE_CONFIG: 'b.yaml' }), /^TRIWIRE_CONFIG and TRIWIRE_CONFIG_YAML are both set/)
+  assert.strictEqual(loadConfig({}, { ...variables, TRIWIRE_CONFIG_YAML: '' }, place).listen.port, 1)
+})
+
 test('X4 paths in the file are relative to it, those in flags and variables to the working folder', () => {
   const below = join(folder, 'below')
   mkdirSync(below, { recursive: true })
@@ -239,7 +266,13 @@ const goodAccounts = 'accounts: [{ name: a, key: k }]'
 const refusals: [string, string, string, number, RegExp][] = [
   ['an unknown key', 'log: {}\nlisen: x', 'lisen', 2, /is not a known key; known here: listen, /],
   ['an unknown key of a map', 'log:\n  levle: info', 'log.levle', 2, /known here: level, format/],
-  ['an unknown key of a model', catalog(`${model}, ${prices}, x: 1`), 'catalog.models[0].x', 5, /known here: id, wire/],
+  [
+    'an unknown key of a model',
+    catalog(`${model}, ${prices}, x: 1`),
+    'catalog.models[0].x',
+    5,
+    /known here: id, also, wire/,
+  ],
   [
     'an unknown profile field',
     catalog(`${model}, ${prices}, profile: { dorps: [] }`),
@@ -286,6 +319,64 @@ const refusals: [string, string, string, number, RegExp][] = [
     'catalog.models[0].id',
     5,
     /control characters/,
+  ],
+  [
+    'an alias that is another model',
+    catalog(`${model}, ${prices}, also: [n]`, `${model.replace('id: m', 'id: n')}, ${prices}`),
+    'catalog.models[0].also[0]',
+    5,
+    /is also the id of catalog\.models\[1\]; name each id once/,
+  ],
+  [
+    'an alias given twice',
+    catalog(`${model}, ${prices}, also: [n]`, `${model.replace('id: m', 'id: o')}, ${prices}, also: [n]`),
+    'catalog.models[1].also[0]',
+    6,
+    /is also the id of catalog\.models\[0\]\.also\[0\]/,
+  ],
+  [
+    'an alias that is the model itself',
+    catalog(`${model}, ${prices}, also: [m]`),
+    'catalog.models[0].also[0]',
+    5,
+    /is also the id of catalog\.models\[0\];/,
+  ],
+  [
+    'a context window smaller than an answer',
+    catalog(`${model}, ${prices}, context_window: 4`),
+    'catalog.models[0].context_window',
+    5,
+    /must be at least `max_output_tokens`/,
+  ],
+  [
+    'steps that do not rise',
+    catalog(
+      `${model}, prices: { input: 1, output: 1, steps: [{ above: 5, input: 1, output: 1 }, { above: 5, input: 1, output: 1 }] }`,
+    ),
+    'catalog.models[0].prices.steps[1].above',
+    5,
+    /must be more than the `above` of the step before it/,
+  ],
+  [
+    'a step that is silent of what has a price',
+    catalog(`${model}, prices: { input: 1, cache_read: 1, output: 1, steps: [{ above: 5, input: 1, output: 1 }] }`),
+    'catalog.models[0].prices.steps[0].cache_read',
+    5,
+    /is missing: what has a price has one in every step/,
+  ],
+  [
+    'a call without a price',
+    catalog(`${model}, prices: { input: 1, output: 1, calls: { web_search: free } }`),
+    'catalog.models[0].prices.calls.web_search',
+    5,
+    /credits per call/,
+  ],
+  [
+    'a kind of call that is none',
+    catalog(`${model}, prices: { input: 1, output: 1, calls: { Web-Search: 1 } }`),
+    'catalog.models[0].prices.calls.Web-Search',
+    5,
+    /must be a kind of call/,
   ],
   [
     'an id given twice',

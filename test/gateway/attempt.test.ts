@@ -189,7 +189,7 @@ test('m22 an upstream that lingers is let go at once when it closes or breaks of
 
 test('H-F4 an upstream that lingers keeps nothing of the answer it gave, nor of the request', async () => {
   const rig = startRig({ stream: true })
-  const { openStream } = rig.exchange
+  const openStream = rig.exchange.openStream.bind(rig.exchange)
   let relay: WeakRef<object> | undefined
   rig.exchange.openStream = () => {
     const opened = openStream()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createBodies } from '../../src/gateway/bodies.ts'
+import { Bodies } from '../../src/gateway/bodies.ts'
 import type { Call } from '../../src/gateway/call.ts'
 import { createCounting } from '../../src/gateway/counting.ts'
 import { createFlow } from '../../src/gateway/flow.ts'
@@ -12,7 +12,7 @@ import { asks, chunk, frames } from '../support/native.ts'
 import { startRig } from './rig.ts'
 
 test('R18 B6 bodies have so many bytes in all, and an account a quarter of them; what is let go is free again', () => {
-  const bodies = createBodies(1_000)
+  const bodies = new Bodies(1_000)
   const one = bodies.enter('acct_1')
   assert.ok(one.take(200))
   assert.ok(one.take(50))
@@ -32,7 +32,7 @@ test('R18 B6 bodies have so many bytes in all, and an account a quarter of them;
 })
 
 test('R18 a share is given back at the end of its scope, unless it was handed on', () => {
-  const bodies = createBodies(1_000)
+  const bodies = new Bodies(1_000)
   const keep = (isHandedOn: boolean) => {
     using share = bodies.enter('acct_1')
     share.take(100)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createOutgoing } from '../../src/gateway/exchange.ts'
+import { Outgoing } from '../../src/gateway/exchange.ts'
 import { modelOf } from '../native/models.ts'
 import { upstreamAt } from '../support/upstream.ts'
 
@@ -16,7 +16,7 @@ const target = (upstreamModel: string) => ({
 
 test('a target that calls the model by another name gets a body of its own; all else keeps its bytes', () => {
   const body = Buffer.from('{"x":1.0,"model":"up","n":"mod\\u0065l","model":"up" }')
-  const outgoing = createOutgoing(body, modelOf('chat'))
+  const outgoing = new Outgoing(body, modelOf('chat'))
   assert.equal(outgoing.bodyFor(target('up')), body)
   assert.equal(
     outgoing.bodyFor(target('my "deployment"')).toString(),

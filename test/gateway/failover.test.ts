@@ -334,6 +334,16 @@ test('U13 invalid_encrypted_content is asked once more of the same account, with
   }
 })
 
+test('U13 what was answered without its sealed history is known for it: the next request goes without at once', () => {
+  const memory = createPoolMemory(() => 0)
+  const first = startRig(ofResponses({ memory }))
+  refuse(first, 400, {}, unreadable)
+  answerWhole(first, answers.responses)
+  const second = startRig(ofResponses({ memory }))
+  assert.equal(names(second)[0], names(first)[1])
+  assert.deepEqual(bodyOf(second, 0).input, unsealed)
+})
+
 test('U13 a request without anything sealed is refused as it is, and keeps its bytes elsewhere', async () => {
   const rig = startRig(ofResponses({ ask: { input: unsealed } }))
   refuse(rig, 400, {}, unreadable)

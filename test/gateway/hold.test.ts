@@ -33,3 +33,30 @@ test('B19 C16 hold_output_tokens: cap holds what the cap can cost', () => {
   assert.equal(held('cap', 50), 200_000n + 500_000n)
   assert.equal(held('cap', 128_000), 200_000n + 1_280_000_000n)
 })
+
+test('C11 a hold is made at the step that its input reaches, and assumes one call where the provider may run tools', () => {
+  let heldNanos = 0n
+  const entered = {
+    admit: (nanos: bigint) => {
+      heldNanos = nanos
+      return { ok: true, release() {} }
+    },
+  } as unknown as Entered
+  const base = modelOf('chat').prices
+  const prices = {
+    ...base,
+    inputNanos: 1_000_000n,
+    outputNanos: 1_000_000n,
+    steps: [{ ...base, above: 50, inputNanos: 2_000_000n, outputNanos: 2_000_000n }],
+    calls: { web_search: 7_000n, file_search: 9_000n },
+  }
+  const hold = (inputTokensEstimate: number, isOutputCapped: boolean) => {
+    const bounds = { inputTokensMax: 1, isOutputCapped }
+    const exchange = { outputTokensCap: 100, inputTokensEstimate, bounds } as Exchange
+    const config = { billing: { holdOutputTokens: 1_024 } } as Config
+    takeHold(config, key, entered, modelOf('chat', { prices }), exchange)
+    return heldNanos
+  }
+  assert.deepEqual([hold(50, true), hold(51, true)], [150n, 302n])
+  assert.deepEqual([hold(50, false), hold(51, false)], [9_150n, 9_302n])
+})

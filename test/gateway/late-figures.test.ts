@@ -34,6 +34,22 @@ test('C12: a model that has told its input, or what of it was cached, has told w
   assert.deepEqual([isLate({ inputTokens: 3 }), isLate({ cacheReadTokens: 3 })], [false, false])
 })
 
+test('C11 C12: a cached share may be cheaper in a step alone, and calls that have a price are told at the end', () => {
+  const { prices } = modelOf('chat')
+  const [capped, open] = [true, false].map(
+    (isOutputCapped) => ({ mayHideReasoning: false, bounds: { inputTokensMax: 1, isOutputCapped } }) as Exchange,
+  ) as [Exchange, Exchange]
+  const stepped = { ...prices, steps: [{ ...prices, above: 5, cacheReadNanos: 1n }] }
+  assert.equal(tellsLate({}, capped, modelOf('chat', { prices: stepped })), true)
+  assert.equal(tellsLate({ inputTokens: 3 }, capped, modelOf('chat', { prices: stepped })), false)
+  const called = modelOf('chat', { prices: { ...prices, calls: { web_search: 1n } } })
+  assert.deepEqual(
+    [tellsLate({ inputTokens: 3 }, open, called), tellsLate({ inputTokens: 3 }, capped, called)],
+    [true, false],
+  )
+  assert.equal(tellsLate({ inputTokens: 3 }, open, modelOf('chat')), false)
+})
+
 test('C12: of a report that came later, output is evidence as far as it was told for the client', () => {
   const later = { inputTokens: 9, cacheReadTokens: 4, outputTokens: 700, reasoningTokens: 300, isOutputPartial: true }
   const input = { inputTokens: 9, cacheReadTokens: 4 }

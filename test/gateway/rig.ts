@@ -5,7 +5,7 @@ import { createCatalog } from '../../src/catalog/catalog.ts'
 import type { Model, WireName } from '../../src/catalog/model.ts'
 import type { Config, Upstream } from '../../src/config/config.ts'
 import { Secret } from '../../src/config/config.ts'
-import { createBodies } from '../../src/gateway/bodies.ts'
+import { Bodies } from '../../src/gateway/bodies.ts'
 import type { Call, CallListener } from '../../src/gateway/call.ts'
 import { Delivery } from '../../src/gateway/delivery.ts'
 import type { Exchange } from '../../src/gateway/exchange.ts'
@@ -282,7 +282,7 @@ export function startRig(options: RigOptions = {}): Rig {
     rig.released++
     if (rig.releaseBug) throw rig.releaseBug
   }
-  const share = createBodies(1_000_000).enter(account.id)
+  const share = new Bodies(1_000_000).enter(account.id)
   const parts = { gateway, snapshot, call, record, key, model, affinity: options.affinity, release, share }
   new Delivery(parts, { exchange, exchangeFor: options.isServedAlike === false ? exchangeFor : undefined }).run().then(
     () => {

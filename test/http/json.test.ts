@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { JsonError, scanObject } from '../../src/bytes/json.ts'
+import { JsonError, type NotedWord, scanObject } from '../../src/bytes/json.ts'
 
 // biome-ignore format: cases in rows
 const values = [
@@ -202,4 +202,28 @@ test('F-C35 reliability §3 more than 10,000 fields in one object are refused be
   const object = (fields: number) => Buffer.from(`{${Array.from({ length: fields }, (_, i) => `"k${i}":0`).join(',')}}`)
   assert.equal(scanObject(object(10_000)).length, 10_000)
   assert.throws(() => scanObject(object(10_001)), new JsonError('has more than 10000 fields in one object'))
+})
+
+test('a scan tells which noted words stand in a body as a whole string, and only those', () => {
+  const noted = (text: string) => {
+    const words = new Set<NotedWord>()
+    scanObject(Buffer.from(text), undefined, { words })
+    return [...words].sort()
+  }
+  assert.deepEqual(noted('{"a":[{"role":"developer"},{"signature":""}],"type":"reasoning"}'), [
+    'developer',
+    'reasoning',
+    'signature',
+  ])
+  assert.deepEqual(noted('{"signature":1}'), ['signature'])
+  assert.deepEqual(noted('{"a":{"b":["x","developer"]}}'), ['developer'])
+  for (const text of [
+    '"developers"',
+    '"a developer"',
+    '"Developer"',
+    '"\\u0064eveloper"',
+    '"say \\"developer\\""',
+    '"assistant"',
+  ])
+    assert.deepEqual(noted(`{"a":${text}}`), [], text)
 })

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { estimateTextTokens } from '../../src/inference/estimate.ts'
+import { estimateTextTokens, mostTokensOf } from '../../src/inference/estimate.ts'
 import { estimateBytesTokens } from '../../src/inference/estimate-bytes.ts'
+import { characters } from '../support/characters.ts'
 import { otherLanguages, readSamples, type Sample } from './samples.ts'
 
 const samples = readSamples().filter((sample) => sample.half === 'report')
@@ -45,7 +46,7 @@ test('spec 4.2 the rule is deterministic: these texts count what they counted be
 })
 
 const anyText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 300 }),
+  fc.string({ unit: characters, maxLength: 300 }),
   fc
     .array(fc.constantFrom(' ', '\n', '\t', 'word', 'Title', 'UPPER', '42', '{', '"', '//', '漢字', 'é', '😀'), {
       maxLength: 200,
@@ -139,4 +140,13 @@ test('C2 any bytes have an estimate, and a range is its bytes alone', () => {
       assert.equal(tokens, estimateBytesTokens(bytes.slice(start, end)))
     }),
   )
+})
+
+test('C14 no text is estimated at more tokens than its length allows: a look at that spares the count', () => {
+  const within = (text: string) => estimateTextTokens(text) <= mostTokensOf(text.length)
+  for (const text of ['', '1', 'A', '1A'.repeat(5_000), '1.'.repeat(5_000), 'A.1 é\n漢A'.repeat(1_000)])
+    assert.ok(within(text), text)
+  const letters = fc.constantFrom(...'aA1. \n\t-éяא漢かカ한…😀')
+  fc.assert(fc.property(fc.string({ unit: letters, minLength: 1, maxLength: 60 }), (text) => within(text.repeat(9))))
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), within))
 })

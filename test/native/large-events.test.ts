@@ -5,6 +5,7 @@ import { FrameCutter } from '../../src/bytes/frame-cutter.ts'
 import { asObject } from '../../src/bytes/json.ts'
 import { JsonPatch } from '../../src/wires/answers/json-patch.ts'
 import { wires } from '../../src/wires/wires.ts'
+import { characters } from '../support/characters.ts'
 import { answers, frames, named } from '../support/native.ts'
 import { modelOf } from './models.ts'
 
@@ -28,7 +29,7 @@ function jsonText(): fc.Arbitrary<string> {
   )
   const scalar = fc.oneof(
     fc.constantFrom('null', 'true', '1', '-0', '1e300', '12345678901234567890', '"logprobs"', '"{\\"logprobs\\":[1]}"'),
-    fc.string({ unit: 'binary', maxLength: 8 }).map((text) => JSON.stringify(text)),
+    fc.string({ unit: characters, maxLength: 8 }).map((text) => JSON.stringify(text)),
   )
   const { value } = fc.letrec<{ value: string; object: string }>((tie) => ({
     value: fc.oneof(

@@ -12,10 +12,13 @@ export function modelOf(wire: WireName, more: Partial<Model> = {}, setting: Prof
   }
   return {
     id: 'm',
+    entryId: more.id ?? 'm',
+    aliases: [],
     wire,
     ...serving,
     routes: [routeOf(serving)],
     outputTokensMax: 8192,
+    contextWindow: undefined,
     prices: { inputNanos: 3n, cacheReadNanos: 3n, cacheWriteNanos: 3n, cacheWrite1hNanos: 3n, outputNanos: 15n },
     priceVersion: 'v1',
     allowedFields: new Set(),

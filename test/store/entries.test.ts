@@ -171,7 +171,7 @@ test('C15 INSERT OR REPLACE changes no entry: a booked request id is left as it 
       taken,
     )
   }
-  db.exec("INSERT OR REPLACE INTO prices VALUES ('v1', 0, 0, 0, 0, 0)")
+  db.exec("INSERT OR REPLACE INTO prices VALUES ('v1', 0, 0, 0, 0, 0, NULL)")
   assert.equal(db.prepare('SELECT output FROM prices').get()!.output, 15_000_000_000)
   assert.deepEqual([...store.eachEntry()], before)
   assert.deepEqual(store.verify(verifyOptions), [])

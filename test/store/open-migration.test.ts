@@ -3,9 +3,9 @@ import { hash } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
-import { type ChainedRow, digestEntry } from '../../src/accounts/chain.ts'
+import { type ChainedRow, chainedColumns, digestEntry } from '../../src/accounts/chain.ts'
 import { lockStore } from '../../src/store/sqlite/lock.ts'
-import { StoreError } from '../../src/store/sqlite/open.ts'
+import { migrate, StoreError } from '../../src/store/sqlite/open.ts'
 import { migrations } from '../../src/store/sqlite/schema.ts'
 import { spoolPath } from '../../src/store/sqlite/spool.ts'
 import { openStore } from '../support/operator.ts'
@@ -199,4 +199,36 @@ test('C15 the migrated file has the same tables and triggers as a new one', (t) 
     return rows
   })
   assert.deepEqual(schemas[1], schemas[0])
+})
+
+test('C11 a store of version 2 gets columns for steps and calls, and every digest stays', (t) => {
+  const path = createPath(t)
+  writeFileSync(path, '', { mode: 0o600 })
+  const old = new DatabaseSync(path, { readBigInts: true })
+  migrate(old, path, migrations.slice(0, 2))
+  old.exec("INSERT INTO accounts (id, name, state, revision, created_ms) VALUES ('acct_a', 'one', 'active', 1, 0)")
+  const row = {
+    account_id: 'acct_a',
+    seq: 1,
+    kind: 'credit',
+    amount: 5,
+    balance_after: 5,
+    reference: 'r',
+    priced_calls: 0,
+  }
+  const chained = {
+    ...Object.fromEntries(chainedColumns.map((column) => [column, null])),
+    ...row,
+    created_ms: 1,
+    posted_ms: 1,
+  }
+  const digest = digestEntry(chained as unknown as ChainedRow, null)
+  old.exec(`INSERT INTO entries (account_id, seq, kind, amount, balance_after, reference, created_ms, posted_ms, digest)
+    VALUES ('acct_a', 1, 'credit', 5, 5, 'r', 1, 1, '${digest}'); UPDATE accounts SET seq = 1, balance = 5`)
+  old.close()
+  const store = openStore(path)
+  t.after(() => store.close())
+  assert.equal([...store.eachEntry()][0]!.digest, digest)
+  store.postDebits([createDebitRow('req_1', 'acct_a')])
+  assert.deepEqual(store.verify(verifyOptions), [])
 })

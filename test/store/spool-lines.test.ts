@@ -194,3 +194,18 @@ test('B7 C13 a note that a debit is to be given back is read as that, and its de
   await spool.close()
   assert.deepEqual(readSpool(path), { debits: [two], returns: ['req_1', 'req_9'], unreadable: 0 })
 })
+
+test('C11 a debit with steps and calls comes back from the spool as it was, and is posted', async () => {
+  const path = newPath()
+  const { prices } = one
+  const called = {
+    ...one,
+    calls: { web_search: 2 },
+    pricedCalls: 2,
+    prices: { ...prices, steps: [{ ...prices, above: 5 }], calls: { web_search: 10_000_000n } },
+  }
+  const spool = createSpool(path)
+  await spool.append([called, two])
+  await spool.close()
+  assert.deepEqual(readSpool(path).debits, [called, two])
+})

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { parseHead } from '../../src/accounts/chain.ts'
 import { openStore } from '../support/operator.ts'
-import { costNanos, createDebitRow, createPath, verifyOptions } from './fixtures.ts'
+import { costNanos, createDebitRow, createPath, prices, verifyOptions } from './fixtures.ts'
 import { forge, redigest } from './forge.ts'
 
 test('C15 the moments of heads do not go back with the clock, so that what is posted in between is behind the first', (t) => {
@@ -38,7 +38,7 @@ test('C15 verify does not pass a digest of a form it does not know', (t) => {
   const store = openStore(path)
   t.after(() => store.close())
   const { id } = store.createAccount('one', 5n)
-  forge(path, (db) => db.exec("UPDATE entries SET digest = '2' || substr(digest, 2)"))
+  forge(path, (db) => db.exec("UPDATE entries SET digest = '3' || substr(digest, 2)"))
   assert.deepEqual(store.verify(verifyOptions), [
     `account ${id}, entry 1: has a digest of a form that is not known here`,
   ])
@@ -136,4 +136,39 @@ test('C9 verify with the log says none for what an entry does not have and its l
   store.postDebits([createDebitRow('req_1', id)])
   const log = [{ requestId: 'req_1', outcome: 'ok', amountNanos: costNanos, keyId: 'key_1' }]
   assert.deepEqual(store.verify({ ...verifyOptions, log }), ['request req_1: the log says key key_1, the ledger none'])
+})
+
+test('C11 verify does the sum of steps and calls again, and finds a call that was taken away or made up', (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 5n)
+  const steps = [{ ...prices, above: 100, outputNanos: 30_000_000_000n }]
+  const stepped = { ...prices, steps, calls: { web_search: 10_000_000n } }
+  const calls = { web_search: 2 }
+  const debit = { ...createDebitRow('req_1', id), prices: stepped, priceVersion: 'v2', calls, pricedCalls: 2 }
+  // 116 tokens of input are above the step: 20 of output cost twice as much.
+  const amountNanos = costNanos + 300_000n + 20_000_000n
+  assert.deepEqual(store.postDebits([{ ...debit, amountNanos }, createDebitRow('req_2', id)]), ['posted', 'posted'])
+  assert.deepEqual(
+    store.postDebits([
+      { ...debit, amountNanos },
+      { ...debit, amountNanos, calls: { x: 2 } },
+    ]),
+    ['exists', 'conflict'],
+  )
+  assert.deepEqual(store.verify(verifyOptions), [])
+  assert.deepEqual(store.findDebit('req_1')!.prices, stepped)
+  assert.deepEqual(store.findEntry('req_1')!.bill!.calls, calls)
+  assert.match(store.findEntry('req_1')!.digest, /^2:/)
+  assert.match(store.findEntry('req_2')!.digest, /^1:/)
+  const entry = `account ${id}, entry 2`
+  forge(path, (db) => db.exec("UPDATE entries SET calls = 'web_search:1' WHERE seq = 2"))
+  assert.deepEqual(store.verify(verifyOptions), [
+    `${entry}: is not what its digest was made of`,
+    `request req_1: billed ${amountNanos}, its tokens and calls cost ${amountNanos - 10_000_000n}`,
+    'request req_1: priced calls 2, of all kinds 1',
+  ])
+  forge(path, (db) => db.exec('UPDATE entries SET calls = NULL WHERE seq = 2'))
+  assert.ok(store.verify(verifyOptions).includes(`${entry}: is not what its digest was made of`))
 })

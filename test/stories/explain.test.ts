@@ -73,6 +73,7 @@ test('U1 U5 explain tells both attempts of a failover, with account, why, status
     account: { id: gateway.store.findAccount('tester').id, name: 'tester' },
     key: { id: gateway.store.listKeys('tester')[0]!.id, prefix: gateway.key.slice(0, 15) },
     model: 'native-chat',
+    alias: null,
     wire: { client: 'chat', model: 'chat' },
     attempts: [
       { upstream: 'sim', account: first!.account, why: 'hashed', status: 429, cause: 'upstream_429', ms: 12 },

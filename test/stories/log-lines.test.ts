@@ -6,6 +6,7 @@ import test, { after, before } from 'node:test'
 import fc from 'fast-check'
 import type { CallRecord } from '../../src/gateway/record.ts'
 import { createLog, type Log } from '../../src/process/log.ts'
+import { characters } from '../support/characters.ts'
 import { testFolder } from '../support/folder.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
@@ -74,7 +75,7 @@ function logTo(isPretty: boolean): { log: Log; lines(): Promise<string[]> } {
 const key = `sk-tri-${'Ab1'.repeat(16).slice(0, 46)}`
 const hostile = fc.array(
   fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 20 }),
+    fc.string({ unit: characters, maxLength: 20 }),
     fc.constantFrom(key, '\u001b]0;x\u0007', '\u009b31m', '\n', '\r', '\u202e', '/', `sk-ant-${'a'.repeat(30)}`, 'é😀'),
     fc.integer({ min: 0, max: 9_000 }).map((length) => 'long '.repeat(length / 5)),
   ),

@@ -5,6 +5,7 @@ import type { AnswerBlock, AnswerEvent, StopReason } from '../../src/inference/a
 import { encodeUsage as chatUsage, decodeUsage as decodeChat } from '../../src/wires/chat/usage.ts'
 import { decodeUsage as decodeMessages, encodeUsage as messagesUsage } from '../../src/wires/messages/usage.ts'
 import { decodeUsage as decodeResponses, encodeUsage as responsesUsage } from '../../src/wires/responses/usage.ts'
+import { characters } from '../support/characters.ts'
 import { accumulate } from './clients.ts'
 import { pump, pumpEvents, type WireName, wires } from './pump.ts'
 import { streamSeeds } from './seeds.ts'
@@ -110,7 +111,7 @@ function anyAnswer(): fc.Arbitrary<AnswerEvent[]> {
   const step = fc.record({
     act: fc.constantFrom('text', 'refusal', 'reasoning', 'call', 'delta', 'delta', 'delta', 'stop', 'usage', 'alive'),
     which: fc.nat(20),
-    text: fc.string({ minLength: 1, maxLength: 12, unit: 'binary' }),
+    text: fc.string({ minLength: 1, maxLength: 12, unit: characters }),
   })
   return fc
     .record({

@@ -55,10 +55,13 @@ function answerOf(client: WireName, told: Told): Block {
 export function modelOf(wire: WireName, setting: ProfileSetting | undefined): Model {
   return {
     id: 'catalog/model',
+    entryId: 'catalog/model',
+    aliases: [],
     wire,
     routes: [],
     upstreamModel: 'name-upstream',
     outputTokensMax: 4096,
+    contextWindow: undefined,
     prices: { inputNanos: 0n, cacheReadNanos: 0n, cacheWriteNanos: 0n, cacheWrite1hNanos: 0n, outputNanos: 0n },
     priceVersion: '1',
     profile: resolveProfile(wire, setting),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { Catalog } from '../../src/catalog/catalog.ts'
+import { createCatalog } from '../../src/catalog/catalog.ts'
 import { Secret, type Upstream } from '../../src/config/config.ts'
 import { hostingWords } from '../../src/upstream/hosting-words.ts'
 import { modelOf, routeOf } from '../native/models.ts'
@@ -8,14 +8,11 @@ import { upstreamAt } from '../support/upstream.ts'
 
 /** @param models what each client calls a model, at which upstream, and what that calls it */
 function wordsOf(upstream: Partial<Upstream>, models: [id: string, upstream: string, upstreamModel: string][] = []) {
-  const catalog = {
-    models: new Map(
-      models.map(([id, name, upstreamModel]) => {
-        const model = modelOf('chat', { id, upstreamModel })
-        return [id, { ...model, routes: [routeOf(model, { upstream: name })] }]
-      }),
-    ),
-  } as unknown as Catalog
+  const entries = models.map(([id, name, upstreamModel]) => {
+    const model = modelOf('chat', { id, upstreamModel })
+    return { ...model, routes: [routeOf(model, { upstream: name })] }
+  })
+  const catalog = createCatalog(entries, 0, 'triwire')
   return hostingWords({ catalog }, upstreamAt(upstream.baseUrl ?? 'http://sim', upstream))
 }
 

@@ -282,7 +282,7 @@ test('a route has its own name for the model, its own quirks and its own headers
 
 test('P6 accounts never share a conversation: the key is scoped before it is bound, and models have their own', () => {
   const { pool, model } = start(eight)
-  const other = { ...model, id: 'n' }
+  const other = { ...model, id: 'n', entryId: 'n' }
   const places = new Set<string>()
   for (let i = 0; i < 20; i++) {
     places.add(`${nameOf(ask(pool, model, { affinity: `${i}` }))} ${nameOf(ask(pool, other, { affinity: `${i}` }))}`)

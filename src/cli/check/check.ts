@@ -35,7 +35,7 @@ export function addCheckCommand(program: Command): void {
         for (const warning of warnings) console.error(`warning: ${formatWarning(warning)}`)
       }
       const failed = asked?.filter(({ ok }) => !ok) ?? []
-      const counts = { models: catalog.models.size, upstreams: upstreams.size, store }
+      const counts = { models: catalog.entries.length, upstreams: upstreams.size, store }
       const data = { ok: failed.length === 0, ...counts, warnings, proxies, ...(asked && { online: asked }) }
       print(command, data, () =>
         [

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { digestEntry, postedMs } from '../../accounts/chain.ts'
 import type { DebitRow } from '../../accounts/poster.ts'
-import { insertEntrySql, type UnplacedRow, valuesOf } from './entry.ts'
+import { formatTerms, insertEntrySql, type UnplacedRow, valuesOf } from './entry.ts'
 import { transact } from './open.ts'
 
 /** Where an account's chain ends, and its balance there. */
@@ -27,8 +27,8 @@ const knownMax = 10_000
 export function createAppender(db: DatabaseSync, nowMs: () => number) {
   const insertEntry = db.prepare(insertEntrySql)
   const insertPrices = db.prepare(
-    `INSERT INTO prices (version, input, cache_read, cache_write, cache_write_1h, output)
-     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
+    `INSERT INTO prices (version, input, cache_read, cache_write, cache_write_1h, output, terms)
+     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
   )
   const readHead = db.prepare('SELECT moment_ms FROM head')
   const readTail = db.prepare(
@@ -120,6 +120,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number) {
       prices.cacheWriteNanos,
       prices.cacheWrite1hNanos,
       prices.outputNanos,
+      formatTerms(prices),
     )
     versions.add(priceVersion)
   }

@@ -1,3 +1,4 @@
+import { formatCalls, parseCalls } from '../../accounts/calls.ts'
 import { type ChainedRow, chainedColumns } from '../../accounts/chain.ts'
 import { type Entry, readReturnReference } from '../../accounts/entries.ts'
 import type { Debit, Origin } from '../../accounts/ledger.ts'
@@ -14,23 +15,26 @@ export type Reading = {
 /** An entry as it stands in the table. */
 export type EntryRow = ChainedRow & { digest: string }
 
+/** All columns of an entry but its id and digest. */
+const fieldColumns = [...chainedColumns, 'calls'] as const
+
 type Value = null | number | bigint | string
 
-const columns = ['id', ...chainedColumns, 'digest'] as const
+const columns = ['id', ...fieldColumns, 'digest'] as const
 
 export const insertEntrySql = `INSERT INTO entries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
 
 /** In the order of `insertEntrySql`. Without an id the database gives it the next one. */
 export function valuesOf(row: ChainedRow & { id?: unknown }, digest: string): Value[] {
   const values: Value[] = [(row.id ?? null) as Value]
-  for (const column of chainedColumns) values.push((row[column] ?? null) as Value)
+  for (const column of fieldColumns) values.push((row[column] ?? null) as Value)
   values.push(digest)
   return values
 }
 
 /** What all entries have in common, with empty fields for what only some have. */
-const blankRow = Object.fromEntries(chainedColumns.map((column) => [column, null])) as Record<
-  (typeof chainedColumns)[number],
+const blankRow = Object.fromEntries(fieldColumns.map((column) => [column, null])) as Record<
+  (typeof fieldColumns)[number],
   Value
 >
 
@@ -76,6 +80,7 @@ export function debitRow(debit: DebitRow): UnplacedRow {
     output_tokens: usage.outputTokens,
     reasoning_tokens: usage.reasoningTokens,
     priced_calls: debit.pricedCalls,
+    calls: formatCalls(debit.calls) ?? null,
     usage_source: debit.usageSource,
     price_version: debit.priceVersion,
     outcome: debit.outcome,
@@ -95,7 +100,7 @@ const integers = [
   'created_ms',
 ] as const
 const place = ['seq', 'balance_after', 'posted_ms'] as const
-const texts = chainedColumns.filter((column) => ![...integers, ...place].some((other) => other === column))
+const texts = fieldColumns.filter((column) => ![...integers, ...place].some((other) => other === column))
 
 /** Whether the database will keep each value as it is: what it converts would not be what the digest was made of. */
 export function isWellTyped(row: UnplacedRow): boolean {
@@ -144,6 +149,7 @@ function readBill(row: Record<string, unknown>): Entry['bill'] {
     },
     usageSource,
     pricedCalls: Number(row.priced_calls),
+    ...(row.calls !== null && row.calls !== undefined && { calls: parseCalls(row.calls as string)! }),
     priceVersion: row.price_version as string,
     outcome: row.outcome as DebitRow['outcome'],
   }
@@ -156,7 +162,22 @@ export function readPrices(row: Record<string, unknown>): Debit['prices'] {
     cacheWriteNanos: row.cache_write as bigint,
     cacheWrite1hNanos: row.cache_write_1h as bigint,
     outputNanos: row.output as bigint,
+    ...(row.terms ? parseTerms(row.terms as string) : undefined),
   }
+}
+
+/**
+ * What of prices is no column, as one text (ruling C11): steps and calls. Amounts as decimal digits, since JSON numbers
+ * do not hold them.
+ */
+export function formatTerms({ steps, calls }: Debit['prices']): string | null {
+  if (steps === undefined && calls === undefined) return null
+  return JSON.stringify({ steps, calls }, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
+}
+
+/** The inverse. */
+export function parseTerms(text: string): Pick<Debit['prices'], 'steps' | 'calls'> {
+  return JSON.parse(text, (_, value) => (typeof value === 'string' ? BigInt(value) : value))
 }
 
 function readOrigin(row: Record<string, unknown>): Origin {

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { digestEntry } from '../../accounts/chain.ts'
-import { type EntryRow, insertEntrySql, valuesOf } from './entry.ts'
+import { type ChainedRow, chainedColumns, digestEntry } from '../../accounts/chain.ts'
 
 /**
  * From 1 to 2: what an entry names (ruling C9), the chain (C15), returns (C13), labels of keys. Entries are written anew,
@@ -14,14 +13,15 @@ export function nameAndChainEntries(db: DatabaseSync): void {
 
 /** An old entry is taken to have been posted when it was made, but not before the one before it. */
 function chainOldEntries(db: DatabaseSync): void {
-  const insert = db.prepare(insertEntrySql)
+  const columns = ['id', ...chainedColumns, 'digest']
+  const insert = db.prepare(`INSERT INTO entries (${columns}) VALUES (${columns.map(() => '?')})`)
   let last: { account_id: unknown; posted_ms: number; digest: string } | undefined
   for (const old of db.prepare('SELECT * FROM old_entries ORDER BY account_id, seq').iterate()) {
     const previous = last?.account_id === old.account_id ? last : undefined
     const posted_ms = Math.max(Number(old.created_ms), previous?.posted_ms ?? 0)
-    const row = { ...unnamed, ...old, posted_ms } as Omit<EntryRow, 'digest'>
+    const row = { ...unnamed, ...old, posted_ms } as ChainedRow
     const digest = digestEntry(row, previous?.digest ?? null)
-    insert.run(...valuesOf(row, digest))
+    insert.run(old.id as bigint, ...chainedColumns.map((column) => row[column] as null), digest)
     last = { account_id: row.account_id, posted_ms, digest }
   }
 }

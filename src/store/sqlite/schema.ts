@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { nameAndChainEntries } from './migration-2.ts'
+import { addSteppedPrices } from './migration-3.ts'
 
 /** SQL, or what SQL alone cannot do. Each runs in the one transaction of `migrate`. */
 export type Migration = string | ((db: DatabaseSync) => void)
@@ -80,4 +81,5 @@ export const migrations: readonly Migration[] = [
     BEGIN SELECT RAISE(ABORT, 'prices of the ledger are never deleted'); END;
   `,
   nameAndChainEntries,
+  addSteppedPrices,
 ]

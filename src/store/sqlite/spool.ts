@@ -2,6 +2,7 @@ import { constants, existsSync, readFileSync, renameSync, rmSync } from 'node:fs
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { DebitRow, Spool } from '../../accounts/poster.ts'
+import { parseTerms } from './entry.ts'
 import { syncFolderAside } from './sync-folder.ts'
 
 /**
@@ -180,9 +181,11 @@ function encodeReturn(requestId: string): string {
 /** A line of the first release has no origin but the model: the rest stays undefined (ruling C9). */
 // biome-ignore lint/suspicious/noExplicitAny: what it is not shows below
 function decodeDebit(debit: any): DebitRow {
-  const prices = Object.fromEntries(
-    Object.entries(debit.prices).map(([name, nanos]) => [name, BigInt(nanos as string)]),
-  )
+  const { steps, calls, ...rates } = debit.prices
+  const prices = {
+    ...Object.fromEntries(Object.entries(rates).map(([name, nanos]) => [name, BigInt(nanos as string)])),
+    ...(steps || calls ? parseTerms(JSON.stringify({ steps, calls })) : undefined),
+  }
   if (typeof debit.requestId !== 'string' || !debit.usage) throw new SyntaxError('not a debit')
   return { pricedCalls: 0, ...debit, amountNanos: BigInt(debit.amountNanos), prices: prices as DebitRow['prices'] }
 }

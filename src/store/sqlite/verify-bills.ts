@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { countCalls } from '../../accounts/calls.ts'
 import { type Entry, returnReference, type VerifyOptions } from '../../accounts/entries.ts'
 import { type Reading, readEntry, readPrices } from './entry.ts'
 
@@ -21,9 +22,15 @@ export function createBillCheck(db: DatabaseSync, priceNanos: VerifyOptions['pri
     const price = prices.get(priceVersion)
     if (!price) findings.push(`request ${requestId}: its prices ${priceVersion} are not known`)
     else {
-      const due = bill.usageSource === 'waived' ? 0n : priceNanos(price, bill.usage)
-      if (amountNanos !== due) findings.push(`request ${requestId}: billed ${amountNanos}, its tokens cost ${due}`)
+      const due = bill.usageSource === 'waived' ? 0n : priceNanos(price, bill.usage, bill.calls)
+      if (amountNanos !== due)
+        findings.push(
+          `request ${requestId}: billed ${amountNanos}, its tokens${bill.calls ? ' and calls' : ''} cost ${due}`,
+        )
     }
+    const counted = bill.calls ? countCalls(bill.calls) : bill.pricedCalls
+    if (bill.pricedCalls !== counted)
+      findings.push(`request ${requestId}: priced calls ${bill.pricedCalls}, of all kinds ${counted}`)
     const given = returns.get(requestId)
     if (!given) return
     unpaired.delete(requestId)

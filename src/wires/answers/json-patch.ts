@@ -26,10 +26,8 @@ export class JsonPatch {
     this.bytes = bytes
     const found: Range[] = []
     this.#members = scanObject(bytes, noLimits, { inside, key: unread, found })
-    const read = splice(
-      bytes,
-      found.map(({ start, end }) => ({ start, end, text: 'null' })),
-    )
+    const unreads = found.map(({ start, end }) => ({ start, end, text: 'null' }))
+    const read = unreads.length === 0 ? bytes : splice(bytes, unreads)
     this.value = JSON.parse(read.toString('utf8')) as Record<string, unknown>
   }
 
@@ -51,16 +49,20 @@ export class JsonPatch {
    * @param isBelieved false: what is there is replaced too; figures that are not billed are not shown (ruling C6).
    */
   setMissing(path: readonly string[], wanted: Wanted, isBelieved = true): void {
-    const there = path.reduce<Record<string, unknown> | undefined>((value, key) => asObject(value?.[key]), this.value)
+    let there: Record<string, unknown> | undefined = this.value
+    for (const key of path) there = asObject(there?.[key])
+    if (there === undefined) {
+      this.set(path.slice(0, -1), new Map([[path.at(-1)!, JSON.stringify(wanted)]]))
+      return
+    }
     const missing = new Map<string, string>()
-    for (const [name, want] of Object.entries(wanted)) {
-      if (typeof want === 'object' && asObject(there?.[name])) this.setMissing([...path, name], want, isBelieved)
-      else if (!isBelieved || typeof want === 'object' || readCount(there?.[name]) === undefined)
+    for (const name of Object.keys(wanted)) {
+      const want = wanted[name]!
+      if (typeof want === 'object' && asObject(there[name])) this.setMissing([...path, name], want, isBelieved)
+      else if (!isBelieved || typeof want === 'object' || readCount(there[name]) === undefined)
         missing.set(name, JSON.stringify(want))
     }
-    const outer = path.slice(0, -1)
-    if (there === undefined) this.set(outer, new Map([[path.at(-1)!, JSON.stringify(wanted)]]))
-    else this.set(path, missing)
+    this.set(path, missing)
   }
 
   get isEdited(): boolean {

@@ -19,7 +19,7 @@ export function headValues(
   prefix: string,
   mint: (requestId: string) => string,
 ): Map<string, string | undefined> {
-  const values = new Map<string, string | undefined>(withoutTelling(answer))
+  const values = withoutTelling(answer)
   if (answer['model'] !== head.model.id) values.set('model', JSON.stringify(head.model.id))
   if (typeof answer['id'] !== 'string' || !answer['id'].startsWith(prefix))
     values.set('id', JSON.stringify(mint(head.requestId)))

@@ -5,6 +5,7 @@ import { mergeUsage, type Usage, type UsageReport } from '../../inference/usage.
 import type { ErrorFacts } from './envelope.ts'
 import { readErrorBody } from './error-body.ts'
 import { brokenFault } from './faults.ts'
+import { countSeen } from './hosted-calls.ts'
 import { JsonPatch } from './json-patch.ts'
 import type { NativeHead } from './native-answer.ts'
 import { ProducedText } from './produced-text.ts'
@@ -145,6 +146,12 @@ export abstract class NativeStream implements StreamRelay {
 
   protected learn(usage: UsageReport): void {
     this.report = mergeUsage(this.report, usage)
+  }
+
+  /** A call of a hosted tool came by; it counts where it has a price (ruling C11). */
+  protected see(kind: string): void {
+    if (this.head.model.prices.calls === undefined) return
+    this.report = { ...this.report, callsSeen: countSeen(this.report.callsSeen, kind) }
   }
 
   /** What the model has said so far, as counters; what it has not said is 0. */

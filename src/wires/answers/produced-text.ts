@@ -1,4 +1,5 @@
 import { decodeUtf8 } from '../../bytes/frame-cutter.ts'
+import { mostTokensOf } from '../../inference/estimate.ts'
 import { createTextMeter, type Spoken, splitTokens } from '../../inference/meter.ts'
 
 /** Escaped text is decoded by the batch: most answers are never estimated, and none may keep its whole text. */
@@ -66,8 +67,15 @@ export function decodeString(raw: string): string {
   }
 }
 
-/** The tokens of texts that are there as a whole. */
-export function estimateTexts(texts: Iterable<string>): number {
+/**
+ * The tokens of texts that are there as a whole.
+ * @param enough as of `UsageEvidence`: a look at the lengths is a tenth of the count
+ */
+export function estimateTexts(texts: readonly string[], enough = 0): number {
+  let characters = 0
+  for (const text of texts) characters += text.length
+  const most = mostTokensOf(characters)
+  if (most <= enough) return most
   const meter = createTextMeter()
   for (const text of texts) meter.write(text)
   return meter.estimateTokens()

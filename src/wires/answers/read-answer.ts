@@ -49,5 +49,11 @@ export function stringOf(value: unknown): string | undefined {
 
 /** The elements that are objects; nothing for what is no array. */
 export function objectsOf(value: unknown): Record<string, unknown>[] {
-  return Array.isArray(value) ? value.map(asObject).filter((item) => item !== undefined) : []
+  const objects: Record<string, unknown>[] = []
+  if (!Array.isArray(value)) return objects
+  for (const item of value) {
+    const object = asObject(item)
+    if (object) objects.push(object)
+  }
+  return objects
 }

@@ -68,7 +68,8 @@ export type WholeAnswer =
 
 type ReadAnswer = {
   report: UsageReport
-  estimateOutput: () => number
+  /** As of `UsageEvidence`. */
+  estimateOutput: (enough?: number) => number
   /** The client's body, with the counters that were billed. */
   encode: (usage: Usage) => string | Uint8Array
 }

@@ -19,9 +19,11 @@ export const tellingNames: readonly string[] = [
   'runtime',
 ]
 
+const telling = new Set(tellingNames)
+
 /** What takes those of them out that tell something; a null does not. */
-export function withoutTelling(answer: Record<string, unknown>): Map<string, undefined> {
-  const values = new Map<string, undefined>()
-  for (const name of tellingNames) if (answer[name] != null) values.set(name, undefined)
+export function withoutTelling(answer: Record<string, unknown>): Map<string, string | undefined> {
+  const values = new Map<string, string | undefined>()
+  for (const name of Object.keys(answer)) if (telling.has(name) && answer[name] != null) values.set(name, undefined)
   return values
 }

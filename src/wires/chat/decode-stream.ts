@@ -121,19 +121,22 @@ export class AnswerReader implements FrameReader {
 /** Text of the one field that has some: mirrored fields must not double it. */
 export function reasoningOf(delta: Members, field: Profile['reasoningField']): string {
   const own = field === 'auto' || field === 'details' ? undefined : stringOf(delta[field])
-  const details = () =>
-    objectsOf(delta['reasoning_details'])
-      .map((detail) => stringOf(detail['text']) ?? stringOf(detail['summary']) ?? '')
-      .join('')
   return (
     own ||
-    (field === 'details' ? details() : '') ||
+    (field === 'details' ? detailsOf(delta) : '') ||
     stringOf(delta['reasoning_content']) ||
     stringOf(delta['reasoning']) ||
-    details() ||
+    detailsOf(delta) ||
     stringOf(delta['thinking']) ||
     ''
   )
+}
+
+function detailsOf(delta: Members): string {
+  let text = ''
+  for (const detail of objectsOf(delta['reasoning_details']))
+    text += stringOf(detail['text']) ?? stringOf(detail['summary']) ?? ''
+  return text
 }
 
 /** Content is a text, or parts of which some are reasoning. */

@@ -1,4 +1,5 @@
 import { asObject } from '../../bytes/json.ts'
+import type { Profile } from '../../catalog/profile.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
 import { brokenFault } from '../answers/faults.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
@@ -29,10 +30,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   return {
     state: 'finished',
     report,
-    estimateOutput() {
-      const named: NamedCalls = new Set()
-      return estimateTexts(objectsOf(choices).flatMap((choice) => producedTexts(choice, reasoningField, named)))
-    },
+    estimateOutput: (enough) => estimateTexts(textsOf(choices, reasoningField), enough),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'chatcmpl-', mintedCompletionId))
       const counters = encodeUsage(billed)
@@ -43,4 +41,11 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
       return patch.result()
     },
   }
+}
+
+function textsOf(choices: readonly unknown[], reasoningField: Profile['reasoningField']): string[] {
+  const named: NamedCalls = new Set()
+  const texts: string[] = []
+  for (const choice of objectsOf(choices)) texts.push(...producedTexts(choice, reasoningField, named))
+  return texts
 }

@@ -96,7 +96,7 @@ function setCap(body: ClientBody, model: Model, values: MemberValues): number {
 /** An upstream that does not know the role `developer` is told `system`. */
 function renameDevelopers(body: ClientBody): Edit[] {
   const { bytes } = body
-  if (bytes.indexOf('"developer"') < 0) return []
+  if (!body.holdsString('developer')) return []
   const edits: Edit[] = []
   for (const message of elementsOf(bytes, body.member('messages')!)) {
     if (bytes[message.start] !== 0x7b) continue

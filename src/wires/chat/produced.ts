@@ -24,7 +24,8 @@ export function producedTexts(
     const id = `${choice['index']}/${call['index'] ?? position}/${call['id']}`
     texts.push(...callTexts(asObject(call['function']), id, named))
   }
-  texts.push(...callTexts(asObject(delta['function_call']), `${choice['index']}/legacy`, named))
+  const legacy = asObject(delta['function_call'])
+  if (legacy) texts.push(...callTexts(legacy, `${choice['index']}/legacy`, named))
   return texts.filter((text) => text !== '')
 }
 

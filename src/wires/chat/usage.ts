@@ -2,6 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { splitInclusive } from '../../inference/reported-usage.ts'
 import { readCount, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { withCalls } from '../answers/hosted-calls.ts'
 
 /**
  * On this wire `prompt_tokens` includes the cached ones; the gateway's counters are disjoint. Cache hits stand in one
@@ -12,7 +13,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
   if (!usage) return {}
   const promptDetails = asObject(usage['prompt_tokens_details'])
   const completionDetails = asObject(usage['completion_tokens_details'])
-  return splitInclusive({
+  const report = splitInclusive({
     prompt: usage['prompt_tokens'],
     cached: promptDetails?.['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens'],
     written: promptDetails?.['cache_write_tokens'],
@@ -21,6 +22,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
     total: usage['total_tokens'],
     excludesReasoning: quirk === 'excl_reasoning',
   })
+  return withCalls(report, usage)
 }
 
 export type ChatUsage = {
@@ -37,10 +39,10 @@ export function encodeUsage(usage: Usage): ChatUsage {
     prompt_tokens: prompt,
     completion_tokens: usage.outputTokens,
     total_tokens: prompt + usage.outputTokens,
-    prompt_tokens_details: {
-      cached_tokens: usage.cacheReadTokens,
-      ...(usage.cacheWriteTokens > 0 && { cache_write_tokens: usage.cacheWriteTokens }),
-    },
+    prompt_tokens_details:
+      usage.cacheWriteTokens > 0
+        ? { cached_tokens: usage.cacheReadTokens, cache_write_tokens: usage.cacheWriteTokens }
+        : { cached_tokens: usage.cacheReadTokens },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
   }
 }
@@ -66,11 +68,13 @@ export function tellUsage(told: Record<string, unknown>, billed: ChatUsage, isBe
 
 /** Whether something in it is no counter of tokens, so that it cannot be shown as it came. */
 export function holdsMoreThanTokens(usage: Record<string, unknown>): boolean {
-  return Object.entries(usage).some(([name, value]) => {
-    if (value === null) return false
+  for (const name of Object.keys(usage)) {
+    const value = usage[name]
+    if (value === null) continue
     const inner = detailsIn(name, value)
-    return inner ? holdsMoreThanTokens(inner) : !isTokenCounter(name, value)
-  })
+    if (inner ? holdsMoreThanTokens(inner) : !isTokenCounter(name, value)) return true
+  }
+  return false
 }
 
 function tokenCounters(usage: Record<string, unknown>): Counters {

@@ -1,6 +1,9 @@
 import { asObject, parseKeeping } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
+import { mostTokensOf } from '../../inference/estimate.ts'
+import type { Calls } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
+import { countSeen } from '../answers/hosted-calls.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
@@ -22,11 +25,15 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     return { state: 'failed', fault: brokenFault('the answer is not a message') }
   }
   const usage = asObject(answer['usage'])
-  const report = decodeUsage(usage, head.model.profile.usageQuirk)
+  const counted = decodeUsage(usage, head.model.profile.usageQuirk)
+  const callsSeen = head.model.prices.calls && callsOf(objectsOf(answer['content']))
+  const report = callsSeen ? { ...counted, callsSeen } : counted
   return {
     state: 'finished',
     report,
-    estimateOutput: () => estimateTexts(textsOf(body)),
+    // Every text stands in the body as it is counted.
+    estimateOutput: (enough = 0) =>
+      mostTokensOf(body.length) <= enough ? enough : estimateTexts(textsOf(answer, body), enough),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'msg_', mintedMessageId))
       patch.setMissing(['usage'], encodeUsage(billed), isBelieved(report, billed))
@@ -35,11 +42,24 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
 }
 
+/** The calls of hosted tools among blocks of an answer, for where their provider does not count them (ruling C11). */
+function callsOf(blocks: readonly Record<string, unknown>[]): Calls | undefined {
+  return blocks
+    .map(calledBy)
+    .reduce<Calls | undefined>((seen, kind) => (kind ? countSeen(seen, kind) : seen), undefined)
+}
+
+/** The hosted tool that a block calls. */
+export function calledBy(block: Record<string, unknown>): string | undefined {
+  return block['type'] === 'server_tool_use' ? stringOf(block['name']) : undefined
+}
+
 /** All that a message says (ruling C10), a tool's input as the model wrote it. */
-function textsOf(body: Buffer): string[] {
+function textsOf(answer: Record<string, unknown>, body: Buffer): string[] {
+  const blocks = objectsOf(answer['content'])
+  if (!blocks.some((block) => 'input' in block)) return blocks.flatMap((block) => producedTexts(block, String))
   const { value, raw } = parseKeeping(body.toString('utf8'), ['input'])
-  const blocks = objectsOf(asObject(value)?.['content'])
-  return blocks.flatMap((block) => producedTexts(block, (input) => raw(input).source))
+  return objectsOf(asObject(value)?.['content']).flatMap((block) => producedTexts(block, (input) => raw(input).source))
 }
 
 /** What a block has produced: its text, or the name of a call (a hosted tool's too) and its input. */

@@ -73,7 +73,7 @@ function moveUser(body: ClientBody, values: MemberValues): Edit[] {
  */
 function removeUnsignedThinking(body: ClientBody): Edit[] {
   const { bytes } = body
-  if (bytes.indexOf('"signature"') < 0 || !/"signature"\s*:\s*""/.test(bytes.toString('latin1'))) return []
+  if (!body.holdsString('signature') || !/"signature"\s*:\s*""/.test(bytes.toString('latin1'))) return []
   const messages = elementsOf(bytes, body.member('messages')!)
   const emptied = new Set<number>()
   const edits: Edit[] = []

@@ -17,7 +17,7 @@ import { NativeStream } from '../answers/native-stream.ts'
 import { withoutTelling } from '../answers/telling-members.ts'
 import { BlockOrder } from './block-order.ts'
 import { envelope } from './envelope.ts'
-import { mintedMessageId, producedTexts, zeroUsage } from './native-json.ts'
+import { calledBy, mintedMessageId, producedTexts, zeroUsage } from './native-json.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage } from './usage.ts'
 
 /**
@@ -133,6 +133,8 @@ export class MessagesNativeStream extends NativeStream {
 
   #countStart(block: Record<string, unknown>): void {
     this.#countInput()
+    const kind = calledBy(block)
+    if (kind !== undefined) this.see(kind)
     const [first = '', input = ''] = producedTexts(block, JSON.stringify)
     this.produced.add(first)
     this.#input = input

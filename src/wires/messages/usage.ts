@@ -2,6 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { createCountReader } from '../../inference/reported-usage.ts'
 import { tokenCountMax, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { withCalls } from '../answers/hosted-calls.ts'
 
 /**
  * On this wire the counters are disjoint already. What was written into the cache is also told by its lifetime, and
@@ -33,7 +34,7 @@ export function decodeUsage(raw: unknown, _quirk?: Profile['usageQuirk']): Usage
   const hour = sum(parts.map((part) => part.hour))
   const output = sum(parts.map((part) => part.output))
   const isUncounted = !input && !cached && !written
-  return report({
+  const counted = report({
     inputTokens: isUncounted ? undefined : input,
     cacheReadTokens: isUncounted ? undefined : cached,
     cacheWriteTokens: isUncounted ? undefined : written,
@@ -42,6 +43,7 @@ export function decodeUsage(raw: unknown, _quirk?: Profile['usageQuirk']): Usage
     outputTokens: isUncounted && input === 0 && output === 0 ? undefined : output,
     reasoningTokens: sum(parts.map((part) => part.reasoning)),
   })
+  return withCalls(counted, usage)
 }
 
 /** The report of `message_start`: its output is what the model had said when it had hardly begun. */

@@ -1,4 +1,4 @@
-import { escapedLetters, JsonError, type JsonMember, memberText, scanObject } from '../../bytes/json.ts'
+import { escapedLetters, JsonError, type JsonMember, memberText, type NotedWord, scanObject } from '../../bytes/json.ts'
 import { membersOf, type Range } from '../../bytes/json-edit.ts'
 import { GatewayError } from '../../errors.ts'
 
@@ -12,12 +12,13 @@ export class ClientBody {
   /** A letter, digit or sign of ASCII is written as `\\u00…` somewhere, which nobody does who has nothing to hide. */
   readonly hasEscapedLetters: boolean
   readonly #last = new Map<string, JsonMember>()
+  readonly #words = new Set<NotedWord>()
 
   /** @throws GatewayError 400 `invalid_body` when the bytes are not one JSON object (spec 7.3). */
   constructor(bytes: Buffer) {
     this.bytes = bytes
     const before = escapedLetters()
-    this.members = readMembers(() => scanObject(bytes))
+    this.members = readMembers(() => scanObject(bytes, undefined, { words: this.#words }))
     this.hasEscapedLetters = escapedLetters() !== before
     for (const member of this.members) this.#last.set(member.key, member)
   }
@@ -35,6 +36,11 @@ export class ClientBody {
 
   has(key: string): boolean {
     return this.member(key) !== undefined
+  }
+
+  /** Whether this stands anywhere in it as a whole string, key or value, written without escapes. */
+  holdsString(word: NotedWord): boolean {
+    return this.#words.has(word)
   }
 
   /** First byte of the value, which tells its type; undefined when absent or null. */

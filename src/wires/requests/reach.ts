@@ -36,10 +36,24 @@ export function isSelfContained(body: ClientBody, hostedWords: readonly string[]
   if (body.hasEscapedLetters || body.has('prompt')) return false
   for (const field of hostedFields) if (body.has(field)) return false
   for (const field of compactingFields) if (body.has(field)) return false
-  if (hostedWords.some((word) => bytes.indexOf(word) >= 0) || bytes.indexOf('file_id') >= 0) return false
+  if (hostedWords.some((word) => holdsWord(bytes, word)) || holdsWord(bytes, 'file_id')) return false
   // Addresses, with their slashes escaped or not, in the fields that hold them.
   if (bytes.indexOf('//') < 0 && bytes.indexOf('/\\') < 0) return true
   return bytes.indexOf('_url"') < 0 && bytes.indexOf('"url"') < 0
+}
+
+/**
+ * Native search leaps from one first byte to the next for up to seven bytes, and goes step by step for more. So of a word it
+ * looks for the part from its underscore on, which is rare in texts and in base64, and for seven bytes of that at most.
+ */
+function holdsWord(bytes: Buffer, word: string): boolean {
+  const from = Math.max(0, word.indexOf('_'))
+  const part = word.slice(from, from + 7)
+  for (let at = bytes.indexOf(part); at >= 0; at = bytes.indexOf(part, at + 1)) {
+    const start = at - from
+    if (start >= 0 && bytes.toString('latin1', start, start + word.length) === word) return true
+  }
+  return false
 }
 
 /**

@@ -1,9 +1,12 @@
 import { asObject } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
+import type { Calls } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
+import { countSeen } from '../answers/hosted-calls.ts'
 import type { Wanted } from '../answers/json-patch.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
+import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { producedTexts } from './produced.ts'
 import { decodeUsage, encodeUsage, type ResponsesUsage } from './usage.ts'
@@ -23,11 +26,13 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     return { state: 'failed', fault: brokenFault('the answer is not an ended response') }
   }
   const usage = asObject(answer['usage'])
-  const report = decodeUsage(usage, head.model.profile.usageQuirk)
+  const counted = decodeUsage(usage, head.model.profile.usageQuirk)
+  const callsSeen = head.model.prices.calls && callsOf(answer['output'])
+  const report = callsSeen ? { ...counted, callsSeen } : counted
   return {
     state: 'finished',
     report,
-    estimateOutput: () => estimateTexts(producedTexts(answer['output'])),
+    estimateOutput: (enough) => estimateTexts(producedTexts(answer['output']), enough),
     encode: (billed) => {
       patch.set([], responseValues(head, answer))
       patch.setMissing(['usage'], wantedUsage(encodeUsage(billed), usage), isBelieved(report, billed))
@@ -58,4 +63,32 @@ export function wantedUsage(counters: ResponsesUsage, reported: Record<string, u
 
 function isEnded(status: unknown): boolean {
   return status === undefined || status === 'completed' || status === 'incomplete'
+}
+
+/** The calls of hosted tools among the items of an output: on this wire nobody else counts them (ruling C11). */
+export function callsOf(output: unknown): Calls | undefined {
+  return objectsOf(output)
+    .map(calledBy)
+    .reduce<Calls | undefined>((seen, kind) => (kind ? countSeen(seen, kind) : seen), undefined)
+}
+
+/** Calls that the client carries out, which cost nothing there. */
+const clientCalls = new Set([
+  'function',
+  'custom_tool',
+  'computer',
+  'local_shell',
+  'shell',
+  'apply_patch',
+  'tool_search',
+])
+
+/** What a web search does with what it found: of its actions only the search itself is a call. */
+const readingActions = new Set(['open_page', 'find_in_page', 'find'])
+
+/** The hosted tool that an item is a call of: `web_search_call` calls `web_search`. */
+export function calledBy(item: Record<string, unknown>): string | undefined {
+  const kind = /^([a-z][a-z0-9_]*)_call$/.exec(stringOf(item['type']) ?? '')?.[1]
+  if (kind === undefined || clientCalls.has(kind) || item['status'] === 'failed') return undefined
+  return readingActions.has(stringOf(asObject(item['action'])?.['type']) ?? '') ? undefined : kind
 }

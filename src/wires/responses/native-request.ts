@@ -50,7 +50,7 @@ function checkItems(body: ClientBody, context: AdaptContext): Edit[] {
   if (!body.isArray('input')) return []
   const { bytes } = body
   // A reference has an id; without any id there is none, and without the word there is no reasoning.
-  const hasReasoning = bytes.indexOf('"reasoning"') >= 0
+  const hasReasoning = body.holdsString('reasoning')
   if (!hasReasoning && bytes.indexOf('"id"') < 0 && bytes.indexOf('item_reference') < 0) return []
   const items = elementsOf(bytes, body.member('input')!)
   const foreign = new Set<number>()

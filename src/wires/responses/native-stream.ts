@@ -19,7 +19,7 @@ import { parseAnswer } from '../answers/read-answer.ts'
 import { withoutTelling } from '../answers/telling-members.ts'
 import { failedCode } from './failed-code.ts'
 import { MissingMembers } from './missing-members.ts'
-import { mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
+import { calledBy, callsOf, mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
 import { partBreak, producedTexts } from './produced.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
@@ -168,7 +168,14 @@ export class ResponsesNativeStream extends NativeStream {
       for (const text of texts) this.produced.add(text)
       if (!this.#item.hasText) this.#item = { hasName: false, hasText: false }
       this.enter('speaking')
+      if (this.head.model.prices.calls && frame.includes('_call"')) this.#seeCall(frame)
     }
+  }
+
+  #seeCall(frame: RawFrame): void {
+    const item = asObject(parseAnswer(decodeUtf8(dataOf(frame) ?? ''))?.['item'])
+    const kind = item && calledBy(item)
+    if (kind !== undefined) this.see(kind)
   }
 
   #takeLifecycle(frame: RawFrame): string {
@@ -196,6 +203,9 @@ export class ResponsesNativeStream extends NativeStream {
       return ''
     }
     this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
+    // The last event repeats all items, unless its provider leaves them out there.
+    const callsSeen = this.head.model.prices.calls && callsOf(response['output'])
+    if (callsSeen) this.report = { ...this.report, callsSeen }
     this.#terminal = { frame, patch, response }
     this.complete()
     return ''

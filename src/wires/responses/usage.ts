@@ -2,6 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { splitInclusive } from '../../inference/reported-usage.ts'
 import type { Usage, UsageReport } from '../../inference/usage.ts'
+import { withCalls } from '../answers/hosted-calls.ts'
 
 /** On this wire `input_tokens` includes the cached ones; the gateway's counters are disjoint. */
 export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageReport {
@@ -9,7 +10,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
   if (!usage) return {}
   const inputDetails = asObject(usage['input_tokens_details'])
   const outputDetails = asObject(usage['output_tokens_details'])
-  return splitInclusive({
+  const report = splitInclusive({
     prompt: usage['input_tokens'],
     cached: inputDetails?.['cached_tokens'] ?? usage['cached_tokens'],
     written: inputDetails?.['cache_write_tokens'],
@@ -20,6 +21,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
     // A real continuation of a programmatic call reports them.
     zerosCount: true,
   })
+  return withCalls(report, usage)
 }
 
 export type ResponsesUsage = {

@@ -37,6 +37,7 @@ const plainProfile: Profile = {
   assistantFirst: false,
   remoteMedia: 'pass',
   storedFiles: 'pass',
+  charges: [],
   costlyBetas: [],
   usageQuirk: 'none',
   strictFields: false,
@@ -58,10 +59,13 @@ export function modelOf(wire: WireName, setting: Setting = {}): Model {
     wire === 'messages' ? { operatorInPlace: 'message_rule', toolNameMax: 128, maxStops: 64, prefill: 'native' } : {}
   return {
     id: 'm-large',
+    entryId: 'm-large',
+    aliases: [],
     wire,
     routes: [],
     upstreamModel: 'upstream-model',
     outputTokensMax: setting.outputTokensMax ?? 8192,
+    contextWindow: undefined,
     prices: { inputNanos: 1n, cacheReadNanos: 1n, cacheWriteNanos: 1n, cacheWrite1hNanos: 1n, outputNanos: 1n },
     priceVersion: '1',
     profile: { ...plainProfile, ...ofWire, ...setting.profile },

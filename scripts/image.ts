@@ -1,0 +1,20 @@
+import { buildImage } from './image/build.ts'
+import { tryImage } from './image/try.ts'
+import { pack } from './install/packed.ts'
+import { must } from './install/tools.ts'
+
+// npm run image [-- --tag NAME] [--archive FILE] [--try]
+//
+// Builds a container image from npm's registry and Debian's archive, without pulling one: the package, its dependencies, the
+// pinned Node (whose sum is compared) and four of Debian's libraries. It takes buildah and skopeo, --try podman and runc too.
+// --archive writes a file for `docker load`.
+
+const args = process.argv.slice(2)
+const optionOf = (flag: string) => (args.includes(flag) ? args[args.indexOf(flag) + 1] : undefined)
+const name = optionOf('--tag') ?? 'localhost/triwire:latest'
+
+pack()
+for (const line of buildImage(name)) console.log(line)
+const archive = optionOf('--archive')
+if (archive) must(['skopeo', 'copy', '--quiet', `containers-storage:${name}`, `docker-archive:${archive}:${name}`])
+if (args.includes('--try')) for (const line of await tryImage(name)) console.log(line)

@@ -1,0 +1,28 @@
+import { Unobtainable } from './install/tools.ts'
+import { trials } from './install/trials.ts'
+
+// npm run test:install [-- name …]
+//
+// Installs and runs triwire as people do, each time in an empty folder: from a checkout, as a package, as a dependency, by
+// npx, as another user, in a path with blanks, on musl, in a container. It needs npm's registry and some minutes; what a
+// machine cannot do (no root, no podman) is told as not made. Releases of Node stay in .install (TRIWIRE_INSTALL_DIR).
+
+const named = process.argv.slice(2)
+const unknown = named.filter((name) => !(name in trials))
+if (unknown.length > 0) throw new Error(`there is no trial ${unknown.join(', ')}: ${Object.keys(trials).join(', ')}`)
+
+for (const [name, make] of Object.entries(trials)) {
+  if (named.length > 0 && !named.includes(name)) continue
+  const started = performance.now()
+  const seconds = () => `${((performance.now() - started) / 1_000).toFixed(0)} s`
+  try {
+    for (const line of await make()) console.log(`ok      ${name}: ${line}`)
+    console.log(`        ${seconds()}`)
+  } catch (error) {
+    if (error instanceof Unobtainable) console.log(`NOT MADE ${name}: ${error.message}`)
+    else {
+      process.exitCode = 1
+      console.log(`FAILED  ${name}, ${seconds()}: ${error instanceof Error ? error.message : error}`)
+    }
+  }
+}

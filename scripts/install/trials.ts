@@ -1,0 +1,22 @@
+import { fromCheckout } from './checkout.ts'
+import { inContainer } from './container.ts'
+import { asDependency } from './dependency.ts'
+import { asAnotherUser, asService, onMusl } from './elsewhere.ts'
+import { byNpx, fromRegistry } from './npx.ts'
+import { globally, refused, sameTarball, withoutScripts } from './packed.ts'
+
+/** By name: what was seen, a line each. @throws what went wrong, or Unobtainable */
+export const trials: Readonly<Record<string, () => Promise<string[]>>> = {
+  checkout: fromCheckout,
+  tarball: sameTarball,
+  'without-scripts': withoutScripts,
+  global: globally,
+  'old-node': refused,
+  dependency: asDependency,
+  npx: byNpx,
+  registry: fromRegistry,
+  user: asAnotherUser,
+  musl: onMusl,
+  unit: asService,
+  image: inContainer,
+}

@@ -1,0 +1,257 @@
+import type { WireName } from './model.ts'
+
+/**
+ * What `triwire catalog add` writes: providers, and models of theirs with figures that somebody can look up. One credit
+ * stands for one US dollar.
+ *
+ * Each price has a day on which its source was read, and the source. What no dated source says is not here: a model without
+ * `prices` is left for the operator to price, and calls of hosted tools have none at all, which `triwire check` tells. Where
+ * a price depends on the time of day the dearer one stands. `triwire catalog import` reads newer ones from a file.
+ */
+export type Preset = {
+  /** Where it is, and the variable that holds its key. */
+  upstream: { baseUrl: string; keyVariable: string }
+  /** What its models speak, and their profile: of those that reason, and that take no sampling settings, where it is another. */
+  wire: WireName
+  profile: string
+  reasoningProfile?: string
+  fixedSamplingProfile?: string
+  /** What it is called in price files of others. */
+  listedAs: readonly string[]
+  models: readonly PresetModel[]
+}
+
+export type PresetModel = {
+  id: string
+  maxOutputTokens: number
+  contextWindow: number
+  /** Default: the preset's. */
+  profile?: string
+  prices?: DatedPrices
+}
+
+/** Credits per million tokens, as decimal strings, in the words of the configuration. */
+export type RateTexts = {
+  input: string
+  output: string
+  cache_read?: string
+  cache_write?: string
+  cache_write_1h?: string
+}
+
+export type PriceTexts = RateTexts & { steps?: readonly StepTexts[]; calls?: Readonly<Record<string, string>> }
+export type StepTexts = { above: number } & RateTexts
+
+export type DatedPrices = {
+  /** The day it was read, and where the provider says it. */
+  asOf: string
+  source: string
+  /** What else there is to know: for the person who adds it. */
+  note?: string
+  texts: PriceTexts
+}
+
+const anthropicPricing = 'https://platform.claude.com/docs/en/about-claude/pricing'
+const deepseekPricing = 'https://api-docs.deepseek.com/quick_start/pricing'
+const deepseekPeak = 'the price of peak hours; the provider takes half of it at other times'
+
+export const presets: Readonly<Record<string, Preset>> = {
+  anthropic: {
+    upstream: { baseUrl: 'https://api.anthropic.com', keyVariable: 'ANTHROPIC_API_KEY' },
+    wire: 'messages',
+    profile: 'anthropic',
+    fixedSamplingProfile: 'anthropic-fixed-sampling',
+    listedAs: ['anthropic'],
+    models: [
+      {
+        id: 'claude-opus-5-5',
+        profile: 'anthropic-fixed-sampling',
+        maxOutputTokens: 128_000,
+        contextWindow: 1_000_000,
+        prices: {
+          asOf: '2026-10-24',
+          source: anthropicPricing,
+          texts: { input: '4', cache_read: '0.2', cache_write: '5', cache_write_1h: '8', output: '20' },
+        },
+      },
+      {
+        id: 'claude-sonnet-5-5',
+        profile: 'anthropic-fixed-sampling',
+        maxOutputTokens: 128_000,
+        contextWindow: 1_000_000,
+        prices: {
+          asOf: '2026-10-24',
+          source: anthropicPricing,
+          texts: { input: '2', cache_read: '0.1', cache_write: '2.5', cache_write_1h: '4', output: '10' },
+        },
+      },
+      {
+        id: 'claude-haiku-5-5',
+        profile: 'anthropic-fixed-sampling',
+        maxOutputTokens: 128_000,
+        contextWindow: 1_000_000,
+        prices: {
+          asOf: '2026-10-24',
+          source: anthropicPricing,
+          texts: {
+            input: '0.1',
+            cache_read: '0.01',
+            cache_write: '0.125',
+            cache_write_1h: '0.2',
+            output: '0.5',
+            steps: [
+              {
+                above: 100_000,
+                input: '0.5',
+                cache_read: '0.05',
+                cache_write: '0.625',
+                cache_write_1h: '1',
+                output: '2.5',
+              },
+            ],
+          },
+        },
+      },
+      {
+        id: 'claude-opus-5',
+        profile: 'anthropic-fixed-sampling',
+        maxOutputTokens: 128_000,
+        contextWindow: 1_000_000,
+        prices: {
+          asOf: '2026-10-24',
+          source: anthropicPricing,
+          texts: { input: '5', cache_read: '0.5', cache_write: '6.25', cache_write_1h: '10', output: '25' },
+        },
+      },
+    ],
+  },
+  openai: {
+    upstream: { baseUrl: 'https://api.openai.com', keyVariable: 'OPENAI_API_KEY' },
+    wire: 'responses',
+    profile: 'openai',
+    reasoningProfile: 'openai-reasoning',
+    listedAs: ['openai'],
+    models: [
+      {
+        id: 'gpt-6.2-sol',
+        profile: 'openai-reasoning',
+        maxOutputTokens: 128_000,
+        contextWindow: 1_050_000,
+        prices: {
+          asOf: '2026-11-18',
+          source: 'https://developers.openai.com/api/docs/models/gpt-6.2-sol',
+          texts: {
+            input: '2',
+            cache_read: '0.1',
+            cache_write: '2.5',
+            output: '10',
+            steps: [{ above: 272_000, input: '4', cache_read: '0.2', cache_write: '5', output: '15' }],
+          },
+        },
+      },
+      {
+        id: 'gpt-6-luna',
+        profile: 'openai-reasoning',
+        maxOutputTokens: 128_000,
+        contextWindow: 1_050_000,
+        prices: {
+          asOf: '2026-09-23',
+          source: 'https://developers.openai.com/api/docs/models/gpt-6-luna',
+          texts: {
+            input: '0.1',
+            cache_read: '0.01',
+            cache_write: '0.125',
+            output: '0.5',
+            steps: [{ above: 272_000, input: '0.2', cache_read: '0.02', cache_write: '0.25', output: '0.75' }],
+          },
+        },
+      },
+      // Only its input and output were found with a day.
+      { id: 'gpt-6.2-astra', profile: 'openai-reasoning', maxOutputTokens: 128_000, contextWindow: 1_050_000 },
+    ],
+  },
+  gemini: {
+    upstream: {
+      baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+      keyVariable: 'GEMINI_API_KEY',
+    },
+    wire: 'chat',
+    profile: 'gemini',
+    listedAs: ['gemini', 'google'],
+    models: [
+      {
+        id: 'gemini-3.8-flash',
+        maxOutputTokens: 65_536,
+        contextWindow: 1_048_576,
+        prices: {
+          asOf: '2026-10-07',
+          source: 'https://ai.google.dev/gemini-api/docs/pricing',
+          note: 'until 2026-12-31; from then on the provider takes twice as much',
+          texts: { input: '0.75', cache_read: '0.075', output: '3.75' },
+        },
+      },
+    ],
+  },
+  deepseek: {
+    upstream: { baseUrl: 'https://api.deepseek.com', keyVariable: 'DEEPSEEK_API_KEY' },
+    wire: 'chat',
+    profile: 'deepseek',
+    listedAs: ['deepseek'],
+    models: [
+      {
+        id: 'deepseek-flash',
+        maxOutputTokens: 384_000,
+        contextWindow: 1_000_000,
+        prices: {
+          asOf: '2026-10-16',
+          source: deepseekPricing,
+          note: deepseekPeak,
+          texts: { input: '0.3', cache_read: '0.006', output: '1.2' },
+        },
+      },
+      {
+        id: 'deepseek-v4-pro',
+        maxOutputTokens: 384_000,
+        contextWindow: 1_000_000,
+        prices: {
+          asOf: '2026-10-16',
+          source: deepseekPricing,
+          note: deepseekPeak,
+          texts: { input: '1.32', cache_read: '0.044', output: '3.96' },
+        },
+      },
+    ],
+  },
+  moonshot: {
+    upstream: { baseUrl: 'https://api.moonshot.ai', keyVariable: 'MOONSHOT_API_KEY' },
+    wire: 'chat',
+    profile: 'moonshot',
+    listedAs: ['moonshot', 'moonshotai'],
+    models: [
+      {
+        id: 'kimi-k3',
+        maxOutputTokens: 131_072,
+        contextWindow: 1_048_576,
+        prices: {
+          asOf: '2026-07-18',
+          source: 'https://platform.kimi.ai/docs/pricing/chat-k3',
+          texts: { input: '3', cache_read: '0.3', output: '15' },
+        },
+      },
+    ],
+  },
+  mistral: {
+    upstream: { baseUrl: 'https://api.mistral.ai', keyVariable: 'MISTRAL_API_KEY' },
+    wire: 'chat',
+    profile: 'mistral',
+    listedAs: ['mistral'],
+    models: [],
+  },
+  xai: {
+    upstream: { baseUrl: 'https://api.x.ai', keyVariable: 'XAI_API_KEY' },
+    wire: 'chat',
+    profile: 'xai',
+    listedAs: ['xai'],
+    models: [],
+  },
+}

@@ -1,0 +1,127 @@
+import type { Command } from 'commander'
+import { type DatedPrices, type Preset, type PresetModel, type PriceTexts, presets } from '../../catalog/presets.ts'
+import { type CatalogChange, type CatalogEntry, listEntries } from '../../config/catalog-edit.ts'
+import { configFile } from '../../config/load.ts'
+import { formatTable, print } from '../print.ts'
+import { type ProposeOptions, propose, readSource, today } from './propose.ts'
+
+type AddOptions = ProposeOptions & { upstream?: string; price: Record<string, string> }
+
+/** `catalog add`: a provider's models with their figures, as triwire knows them. */
+export async function addPreset(
+  name: string | undefined,
+  ids: readonly string[],
+  options: AddOptions,
+  command: Command,
+): Promise<void> {
+  if (name === undefined) return listPresets(command)
+  const preset = Object.hasOwn(presets, name) ? presets[name]! : undefined
+  if (!preset) throw new Error(`There is no preset "${name}": name one of ${Object.keys(presets).join(', ')}`)
+  if (preset.models.length === 0) throw new Error(nothingKnown(name))
+  const file = configFile(command.optsWithGlobals())
+  const upstream = options.upstream ?? name
+  const chosen = choose(name, preset, ids)
+  if (Object.keys(options.price).length > 0 && chosen.length !== 1)
+    throw new Error('--price says what one model costs: name that model')
+  const there = new Set(
+    listEntries(readSource(file)).flatMap(({ id, also }) => [id, ...(Array.isArray(also) ? also : [])]),
+  )
+  const left: { id: string; why: string }[] = []
+  const notes: string[] = []
+  const added: CatalogChange['added'][number][] = []
+  for (const model of chosen) {
+    const { id, prices } = model
+    const texts = withPrices(prices, options.price)
+    if (there.has(id)) left.push({ id, why: 'is in the file already; triwire catalog import brings newer figures' })
+    else if (!texts) left.push({ id, why: unpriced })
+    else {
+      added.push({ entry: entryOf(preset, model, upstream, texts), comment: commentOf(prices, options.price) })
+      if (prices?.note) notes.push(`${id}: ${prices.note}.`)
+    }
+  }
+  if (added.length > 0)
+    notes.push(`The key is read from ${preset.upstream.keyVariable}. One credit is one US dollar here.`)
+  const change = { pinned: today(), upstream: { name: upstream, ...preset.upstream }, added, updated: [] }
+  await propose({ file, change, left, notes }, options, command)
+}
+
+const unpriced =
+  'its price is not known here with a day and a source; give it with --price input=… --price output=… (and cache_read=…, cache_write=… where its provider has them), or take it from a price file by triwire catalog import'
+
+function nothingKnown(name: string): string {
+  return `Of ${name} no model is known here with a dated price: take its models from a price file by triwire catalog import`
+}
+
+function choose(name: string, { models }: Preset, ids: readonly string[]): readonly PresetModel[] {
+  const unknown = ids.find((id) => !models.some((model) => model.id === id))
+  if (unknown !== undefined) {
+    const known = models.map(({ id }) => id).join(', ')
+    throw new Error(
+      `The preset ${name} has no model "${unknown}": it has ${known}; triwire catalog import takes others`,
+    )
+  }
+  return ids.length > 0 ? models.filter(({ id }) => ids.includes(id)) : models
+}
+
+function withPrices(dated: DatedPrices | undefined, given: Record<string, string>): PriceTexts | undefined {
+  const { input, output, ...rest } = { ...dated?.texts, ...given }
+  return input === undefined || output === undefined ? undefined : { input, ...rest, output }
+}
+
+function entryOf(preset: Preset, model: PresetModel, upstream: string, prices: PriceTexts): CatalogEntry {
+  return {
+    id: model.id,
+    wire: preset.wire,
+    upstream,
+    max_output_tokens: model.maxOutputTokens,
+    context_window: model.contextWindow,
+    profile: model.profile ?? preset.profile,
+    prices,
+  }
+}
+
+function commentOf(dated: DatedPrices | undefined, given: Record<string, string>): string {
+  if (!dated) return 'prices as given when it was added'
+  const own = Object.keys(given).length > 0 ? `, but ${Object.keys(given).join(', ')}` : ''
+  return `prices of ${dated.asOf}, ${dated.source}${own}${dated.note ? `; ${dated.note}` : ''}`
+}
+
+function listPresets(command: Command): void {
+  const rows = Object.entries(presets).flatMap(([preset, { wire, models }]) =>
+    models.map(({ id, maxOutputTokens, contextWindow, prices }) => ({
+      preset,
+      id,
+      wire,
+      max_output_tokens: maxOutputTokens,
+      context_window: contextWindow,
+      prices: prices?.texts ?? null,
+      as_of: prices?.asOf ?? null,
+      source: prices?.source ?? null,
+    })),
+  )
+  print(command, rows, () =>
+    formatTable(
+      ['preset', 'id', 'window', 'input / 1M', 'output / 1M', 'as of'],
+      rows.map((row) => [
+        row.preset,
+        row.id,
+        String(row.context_window),
+        row.prices?.input ?? '-',
+        row.prices?.output ?? '-',
+        row.as_of ?? 'not known: give it with --price',
+      ]),
+    ),
+  )
+}
+
+/** `--price input=3`, once for each kind. @throws Error for what is none. */
+export function readPrices(texts: readonly string[]): Record<string, string> {
+  const kinds = /^(input|output|cache_read|cache_write|cache_write_1h)=(\d{1,9}(?:\.\d{1,9})?)$/
+  const pairs = texts.map((text) => {
+    const [, kind, amount] = kinds.exec(text) ?? []
+    if (kind === undefined || amount === undefined)
+      throw new Error(`--price ${text}: write a kind and credits per million tokens, such as input=3 or cache_read=0.3`)
+    return [kind, amount]
+  })
+  return Object.fromEntries(pairs)
+}

@@ -1,0 +1,180 @@
+import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import type { Command } from 'commander'
+import type { WireName } from '../../catalog/model.ts'
+import { type Preset, presets } from '../../catalog/presets.ts'
+import { type CatalogChange, type CatalogEntry, listEntries } from '../../config/catalog-edit.ts'
+import { configFile } from '../../config/load.ts'
+import { type ListedModel, readPriceFile } from './price-files.ts'
+import { type Proposal, type ProposeOptions, propose, readSource, today } from './propose.ts'
+
+type ImportOptions = ProposeOptions & { upstream?: string; wire?: WireName; profile?: string }
+
+/**
+ * `catalog import`: figures from a published price file. The named models are added, or brought up to date where they are in
+ * the catalog; without names, all of the catalog that the file knows.
+ */
+export async function importPrices(
+  priceFile: string,
+  ids: readonly string[],
+  options: ImportOptions,
+  command: Command,
+): Promise<void> {
+  const listed = readPriceFile(readJson(priceFile))
+  if (!listed)
+    throw new Error(
+      `${priceFile} is neither LiteLLM's price file (model_prices_and_context_window.json) nor models.dev's (api.json)`,
+    )
+  const file = configFile(command.optsWithGlobals())
+  const source = readSource(file)
+  const known = listEntries(source).map((entry, place) => ({ entry, place }))
+  const plan: Plan = { added: [], updated: [], left: [], notes: [] }
+  if (ids.length > 0) {
+    for (const id of ids) takeNamed(id, listed, known, options, plan)
+  } else {
+    for (const { entry, place } of known.filter((one) => isOf(one, options.upstream))) {
+      const name = String(entry['upstream_model'] ?? entry['id'])
+      takeUpdate(String(entry['id']), find(name, listed, upstreamOf(entry)), { entry, place }, plan)
+    }
+  }
+  const { left, notes, ...change } = plan
+  await propose({ file, change: { pinned: today(), ...change }, left, notes }, options, command)
+}
+
+type Known = { entry: Record<string, unknown>; place: number }
+type Plan = {
+  added: CatalogChange['added'][number][]
+  updated: CatalogChange['updated'][number][]
+  left: Proposal['left'][number][]
+  notes: string[]
+}
+type Found = { model: ListedModel } | { why: string }
+
+function takeNamed(
+  id: string,
+  listed: readonly ListedModel[],
+  known: readonly Known[],
+  options: ImportOptions,
+  plan: Plan,
+) {
+  const names = [id, id.slice(id.indexOf('/') + 1)]
+  const there = known.find((one) => names.some((name) => [one.entry['id'], one.entry['upstream_model']].includes(name)))
+  const found = find(id, listed, there ? upstreamOf(there.entry) : options.upstream)
+  if (there) return takeUpdate(id, found, there, plan)
+  const bare = 'model' in found ? found.model.id : id
+  if ('why' in found) return void plan.left.push({ id, why: found.why })
+  const { model } = found
+  if (options.upstream === undefined)
+    throw new Error(`${bare} is not in the catalog yet: name the upstream that serves it with --upstream`)
+  if (!model.prices) return void plan.left.push({ id, why: 'has no price in the file' })
+  if (model.maxOutputTokens === undefined)
+    return void plan.left.push({ id, why: 'has no maximum output in the file: add it by hand' })
+  note(bare, model, plan)
+  const { wire, profile } = waysOf(model, options)
+  const entry: CatalogEntry = {
+    id: bare,
+    wire,
+    upstream: options.upstream,
+    ...figuresOf(model),
+    max_output_tokens: model.maxOutputTokens,
+    ...(profile !== undefined && { profile }),
+    prices: model.prices,
+  }
+  plan.added.push({ entry, comment: `figures of ${model.provider}, imported ${today()}` })
+}
+
+function takeUpdate(id: string, found: Found, { entry, place }: Known, plan: Plan): void {
+  if ('why' in found) return void plan.left.push({ id, why: found.why })
+  const { max_output_tokens: most, ...rest } = figuresOf(found.model)
+  // A smaller maximum than the provider's is somebody's choice.
+  const own = entry['max_output_tokens']
+  const isChosen = typeof own === 'number' && most !== undefined && own < most
+  if (isChosen) plan.notes.push(`${id}: its maximum output stays ${own}; the file has ${most}.`)
+  const figures = { ...rest, ...(!isChosen && most !== undefined && { max_output_tokens: most }) }
+  const changed = Object.fromEntries(
+    Object.entries(figures).filter(([key, value]) => !isSameFigure(entry[key], value)),
+  ) as typeof figures
+  if (Object.keys(changed).length === 0) return
+  note(id, found.model, plan)
+  plan.updated.push({ place, figures: changed })
+}
+
+/** What the file says is compared as text: 3 and "3" and "3.0" are one price. */
+function isSameFigure(there: unknown, told: unknown): boolean {
+  if (typeof told !== 'object' || told === null) return plain(there) === plain(told)
+  if (Array.isArray(told)) {
+    return Array.isArray(there) && there.length === told.length && told.every((one, at) => isSameFigure(there[at], one))
+  }
+  return Object.entries(told).every(([key, value]) => isSameFigure((there as Record<string, unknown>)?.[key], value))
+}
+
+function plain(value: unknown): string {
+  const text = String(value)
+  return /^\d+\.\d+$/.test(text) ? text.replace(/\.?0+$/, '') : text
+}
+
+function note(id: string, { gaps }: ListedModel, { notes }: Plan): void {
+  if (gaps.length > 0) notes.push(`${id}: the file does not tell ${gaps.join(', ')}.`)
+}
+
+/** What is not told stays as it is; a window that is smaller than an answer is none. */
+function figuresOf({ maxOutputTokens, contextWindow, prices }: ListedModel) {
+  const hasWindow = contextWindow !== undefined && contextWindow >= (maxOutputTokens ?? 0)
+  return {
+    ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
+    ...(hasWindow && { context_window: contextWindow }),
+    ...(prices && { prices }),
+  }
+}
+
+/** By its id, with its provider before it or not; of several the upstream's own provider, or any where all say the same. */
+function find(name: string, listed: readonly ListedModel[], upstream: string | undefined): Found {
+  const named = listed.filter(({ id, provider }) => id === name || `${provider}/${id}` === name)
+  const preset = upstream === undefined ? undefined : presetOf(upstream)
+  const own = named.filter(({ provider }) => provider === upstream || preset?.listedAs.includes(provider))
+  const [first, ...others] = own.length > 0 ? own : named
+  if (!first) return { why: 'is not in the file' }
+  if (others.every((other) => isDeepStrictEqual(figuresOf(other), figuresOf(first)))) return { model: first }
+  const providers = [...new Set(named.map(({ provider }) => provider))].slice(0, 5).join(', ')
+  return { why: `several providers of the file have it at different prices (${providers}): name it as provider/id` }
+}
+
+function waysOf({ provider, reasons, samples }: ListedModel, { wire, profile }: ImportOptions) {
+  const preset = Object.values(presets).find(({ listedAs }) => listedAs.includes(provider))
+  const own = preset && wire === undefined ? profileOf(preset, reasons, samples) : undefined
+  const chosen = profile ?? own
+  return { wire: wire ?? preset?.wire ?? 'chat', profile: chosen }
+}
+
+function profileOf(preset: Preset, reasons: boolean, samples: boolean): string {
+  if (!samples && preset.fixedSamplingProfile) return preset.fixedSamplingProfile
+  return (reasons && preset.reasoningProfile) || preset.profile
+}
+
+function presetOf(upstream: string): Preset | undefined {
+  return Object.hasOwn(presets, upstream) ? presets[upstream] : undefined
+}
+
+function isOf({ entry }: Known, upstream: string | undefined): boolean {
+  return upstream === undefined || upstreamOf(entry) === upstream
+}
+
+/** The first of them. */
+function upstreamOf({ upstream }: Record<string, unknown>): string | undefined {
+  const first = Array.isArray(upstream) ? upstream[0] : upstream
+  return typeof first === 'string' ? first : (first as { name?: string } | undefined)?.name
+}
+
+function readJson(file: string): unknown {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new Error(`Cannot read ${file} (${(error as NodeJS.ErrnoException).code})`)
+  }
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Error(`${file} is not JSON`)
+  }
+}

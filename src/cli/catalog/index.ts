@@ -1,0 +1,42 @@
+import { type Command, Option } from 'commander'
+import { wireNames } from '../../catalog/model.ts'
+
+/** The commands that write models into the configuration file: both show, ask, and take `--yes` and `--dry-run` (ruling X15). */
+export function addCatalogCommands(program: Command): void {
+  const catalog = program.command('catalog').description('put models and their figures into the configuration file')
+  withConsent(
+    catalog
+      .command('add [preset] [id...]')
+      .description("add a provider's models, with limits and dated prices; without a preset, list them")
+      .option('--upstream <name>', "what the provider's entry of upstreams is called (default: as the preset)")
+      .option('--price <kind=credits>', 'what one model costs, where it is not known or yours differs', collect, []),
+  ).action(async (preset: string | undefined, ids: string[], options, command: Command) => {
+    const { addPreset, readPrices } = await import('./add.ts')
+    await addPreset(preset, ids, { ...options, price: readPrices(options.price) }, command)
+  })
+  withConsent(
+    catalog
+      .command('import <file> [id...]')
+      .description(
+        "take figures from LiteLLM's or models.dev's price file: add the models named, or update all known ones",
+      )
+      .option('--upstream <name>', 'the entry of upstreams that serves what is added, or whose models are updated')
+      .addOption(
+        new Option('--wire <wire>', "what its upstream speaks (default: the provider's own)").choices(wireNames),
+      )
+      .option('--profile <name>', "its upstream's quirks (default: the provider's own)"),
+  ).action(async (file: string, ids: string[], options, command: Command) => {
+    const { importPrices } = await import('./import.ts')
+    await importPrices(file, ids, options, command)
+  })
+}
+
+function withConsent(command: Command): Command {
+  return command
+    .option('--yes', 'write without asking')
+    .option('--dry-run', 'show what would change, and write nothing')
+}
+
+function collect(text: string, before: string[]): string[] {
+  return [...before, text]
+}

@@ -1,0 +1,181 @@
+import { asObject } from '../../bytes/json.ts'
+import type { PriceTexts, RateTexts, StepTexts } from '../../catalog/presets.ts'
+
+/** What a published price file says of one model, in the words of the configuration. */
+export type ListedModel = {
+  /** As its provider calls it, and the provider, as the file does. */
+  id: string
+  provider: string
+  maxOutputTokens: number | undefined
+  contextWindow: number | undefined
+  /** Undefined where it has no price, or one of nothing. */
+  prices: PriceTexts | undefined
+  reasons: boolean
+  /** False: it takes no sampling settings. */
+  samples: boolean
+  /** What the file leaves open. */
+  gaps: readonly string[]
+}
+
+/** Undefined for a file that is neither LiteLLM's nor models.dev's. @param value the parsed JSON */
+export function readPriceFile(value: unknown): ListedModel[] | undefined {
+  const entries = Object.entries(asObject(value) ?? {})
+  if (entries.some(([, entry]) => asObject(asObject(entry)?.['models']))) return entries.flatMap(readModelsDev)
+  if (entries.some(([, entry]) => asObject(entry)?.['litellm_provider'] !== undefined))
+    return entries.flatMap(readLitellm)
+  return undefined
+}
+
+/** `providers.<provider>.models.<id>`: dollars per million tokens. */
+function readModelsDev([provider, entry]: [string, unknown]): ListedModel[] {
+  return Object.entries(asObject(asObject(entry)?.['models']) ?? {}).map(([id, value]) => {
+    const model = asObject(value) ?? {}
+    const limit = asObject(model['limit']) ?? {}
+    const cost = asObject(model['cost']) ?? {}
+    const tiers = Array.isArray(cost['tiers']) ? cost['tiers'].map((tier) => asObject(tier) ?? {}) : []
+    const stepped = tiers.map((tier) => ({
+      above: asObject(tier['tier'])?.['size'],
+      rates: readRates(tier, modelsDevKeys, 0),
+    }))
+    const long = asObject(cost['context_over_200k'])
+    if (stepped.length === 0 && long) stepped.push({ above: 200_000, rates: readRates(long, modelsDevKeys, 0) })
+    return {
+      id,
+      provider,
+      maxOutputTokens: countOf(limit['output']),
+      contextWindow: countOf(limit['context']),
+      ...priced(readRates(cost, modelsDevKeys, 0), stepped, {}),
+      reasons: model['reasoning'] === true,
+      samples: model['temperature'] !== false,
+    }
+  })
+}
+
+const modelsDevKeys: Record<keyof RateTexts, string> = {
+  input: 'input',
+  output: 'output',
+  cache_read: 'cache_read',
+  cache_write: 'cache_write',
+  cache_write_1h: 'cache_write_1h',
+}
+
+/** `<provider>/<id>` or `<id>`: dollars per token, steps in the names of their keys. Only models that answer in text. */
+function readLitellm([key, value]: [string, unknown]): ListedModel[] {
+  const entry = asObject(value) ?? {}
+  const provider = entry['litellm_provider']
+  if (typeof provider !== 'string' || !/^(chat|responses|completion)$/.test(String(entry['mode']))) return []
+  const sizes = Object.keys(entry).flatMap((name) => /_above_(\d+)k_tokens$/.exec(name)?.[1] ?? [])
+  const stepped = [...new Set(sizes.map(Number))]
+    .sort((a, b) => a - b)
+    .map((size) => ({
+      above: size * 1_000,
+      rates: readRates(
+        entry,
+        mapKeys((name) => `${litellmKeys[name]}_above_${size}k_tokens`),
+        perMillion,
+      ),
+    }))
+    .filter(({ rates }) => Object.keys(rates).length > 0)
+  return [
+    {
+      id: key.startsWith(`${provider}/`) ? key.slice(provider.length + 1) : key,
+      provider,
+      maxOutputTokens: countOf(entry['max_output_tokens']),
+      contextWindow: countOf(entry['max_input_tokens']),
+      ...priced(readRates(entry, litellmKeys, perMillion), stepped, readLitellmCalls(entry)),
+      reasons: entry['supports_reasoning'] === true,
+      samples: entry['supports_sampling_params'] !== false,
+    },
+  ]
+}
+
+const litellmKeys: Record<keyof RateTexts, string> = {
+  input: 'input_cost_per_token',
+  output: 'output_cost_per_token',
+  cache_read: 'cache_read_input_token_cost',
+  cache_write: 'cache_creation_input_token_cost',
+  cache_write_1h: 'cache_creation_input_token_cost_above_1hr',
+}
+
+const perMillion = 6
+
+/** A web search has a price for each size of what it finds: where they differ nobody knows which one it will be. */
+function readLitellmCalls(entry: Record<string, unknown>): Record<string, string> {
+  const searches = new Set(Object.values(asObject(entry['search_context_cost_per_query']) ?? {}))
+  const [search] = searches.size === 1 ? searches : []
+  const files = entry['file_search_cost_per_1k_calls']
+  return {
+    ...(isPrice(search) && { web_search: toDecimal(search, 0) }),
+    ...(isPrice(files) && { file_search: toDecimal(files, -3) }),
+  }
+}
+
+type Stepped = { above: unknown; rates: Partial<RateTexts> }
+
+/** What a step leaves out costs there what it costs below, which is said. */
+function priced(
+  rates: Partial<RateTexts>,
+  stepped: readonly Stepped[],
+  calls: Record<string, string>,
+): Pick<ListedModel, 'prices' | 'gaps'> {
+  const { input, output } = rates
+  if (input === undefined || output === undefined) return { prices: undefined, gaps: ['a price'] }
+  const base: RateTexts = { ...rates, input, output }
+  const gaps: string[] = []
+  const steps = stepped.flatMap(({ above, rates: own }): StepTexts[] => {
+    const from = countOf(above)
+    if (from === undefined) return []
+    const silent = kinds.filter((kind) => base[kind] !== undefined && own[kind] === undefined)
+    gaps.push(...silent.map((kind) => `${kind} above ${from} (the price below is taken)`))
+    return [{ above: from, ...base, ...own }]
+  })
+  const hasCalls = Object.keys(calls).length > 0
+  return { prices: { ...base, ...(steps.length > 0 && { steps }), ...(hasCalls && { calls }) }, gaps }
+}
+
+const kinds = Object.keys(litellmKeys) as (keyof RateTexts)[]
+
+function mapKeys(name: (kind: keyof RateTexts) => string): Record<keyof RateTexts, string> {
+  return Object.fromEntries(kinds.map((kind) => [kind, name(kind)])) as Record<keyof RateTexts, string>
+}
+
+/** Prices of nothing are how such files say that they know none. */
+function readRates(
+  from: Record<string, unknown>,
+  keys: Record<keyof RateTexts, string>,
+  shift: number,
+): Partial<RateTexts> {
+  const rates: Partial<RateTexts> = {}
+  for (const kind of kinds) {
+    const value = from[keys[kind]]
+    if (isPrice(value)) rates[kind] = toDecimal(value, shift)
+  }
+  return rates
+}
+
+function isPrice(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0
+}
+
+/** A count of tokens that means something. */
+function countOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined
+}
+
+/**
+ * A number as it was written, with its point moved: 1.25e-7 by 6 is 0.125, with no rounding in between. What is finer than
+ * prices can be (9 places) is rounded up.
+ */
+export function toDecimal(value: number, shift: number): string {
+  const [digits = '', exponent = '0'] = String(value).split('e')
+  const [whole = '', fraction = ''] = digits.split('.')
+  const places = fraction.length - Number(exponent) - shift
+  const all = BigInt(whole + fraction)
+  const scaled = places <= 9 ? all * 10n ** BigInt(9 - places) : roundUp(all, 10n ** BigInt(places - 9))
+  const text = scaled.toString().padStart(10, '0')
+  return `${text.slice(0, -9)}.${text.slice(-9)}`.replace(/\.?0+$/, '')
+}
+
+function roundUp(value: bigint, by: bigint): bigint {
+  return (value + by - 1n) / by
+}

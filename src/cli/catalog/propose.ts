@@ -1,0 +1,92 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline/promises'
+import type { Command } from 'commander'
+import { type CatalogChange, editCatalog, listEntries } from '../../config/catalog-edit.ts'
+import { findProblems } from '../../config/load.ts'
+import { print } from '../print.ts'
+import { diffLines } from './diff.ts'
+
+export type ProposeOptions = { yes?: boolean; dryRun?: boolean }
+
+/** What a command wants to do with the file, and what it has to say of it. */
+export type Proposal = {
+  file: string
+  change: CatalogChange
+  /** By id: models that could not be taken, and what may be done. */
+  left: readonly { id: string; why: string }[]
+  /** Sentences behind the change. */
+  notes: readonly string[]
+}
+
+/** The text of the file, empty where there is none yet. */
+export function readSource(file: string): string {
+  return existsSync(file) ? readFileSync(file, 'utf8') : ''
+}
+
+/**
+ * Shows what would change, asks, and writes (ruling X15). Nothing is written that `check` would refuse.
+ * @throws Error when the person says no, or cannot be asked.
+ */
+export async function propose(proposal: Proposal, options: ProposeOptions, command: Command): Promise<void> {
+  const { file, change, left, notes } = proposal
+  const isChange = change.added.length > 0 || change.updated.length > 0
+  const before = readSource(file)
+  const after = isChange ? editCatalog(before, change) : before
+  if (isChange) refuseMistakes(file, before, after)
+  const { json } = command.optsWithGlobals<{ json?: boolean }>()
+  if (!json) tell(proposal, before, after)
+  const isWritten = isChange && !options.dryRun
+  if (isWritten) {
+    if (!options.yes) await ask(file)
+    writeFileSync(file, after, { mode: 0o600 })
+  }
+  const ids = listEntries(before).map(({ id }) => id)
+  const data = {
+    file,
+    written: isWritten,
+    pinned: isChange ? change.pinned : null,
+    added: change.added.map(({ entry }) => entry.id),
+    updated: change.updated.map(({ place }) => ids[place]),
+    left,
+    notes,
+  }
+  print(command, data, () => conclude(file, isChange, isWritten))
+  if (!isChange && left.length > 0) process.exitCode = 1
+}
+
+function tell({ file, change, left, notes }: Proposal, before: string, after: string): void {
+  const lines = diffLines(before, after)
+  if (lines.length > 0) console.log(`${before === '' ? 'A new file' : 'Changes of'} ${file}:\n\n${lines.join('\n')}\n`)
+  for (const { id, why } of left) console.log(`${id}: ${why}`)
+  for (const note of notes) console.log(note)
+  if (change.added.length > 0 && before !== '' && !/^catalog\s*:/m.test(before))
+    console.log('With a catalog of its own the server no longer serves the built-in models of the simulator.')
+}
+
+function conclude(file: string, isChange: boolean, isWritten: boolean): string {
+  if (!isChange) return `${file} was left as it is.`
+  return isWritten
+    ? `Wrote ${file}: triwire check tells what else it needs.`
+    : 'Nothing was written: this was a dry run.'
+}
+
+/** Mistakes that were there before are another matter, which check tells. */
+function refuseMistakes(file: string, before: string, after: string): void {
+  const known = new Set(findProblems(file, before).map(({ message }) => message))
+  const mistake = findProblems(file, after).find(({ message }) => !known.has(message))
+  if (mistake) throw new Error(`${file} would not be right with it, and was left as it is: ${mistake.message}`)
+}
+
+async function ask(file: string): Promise<void> {
+  const refusal = new Error(`${file} was left as it is: run with --yes to write it`)
+  if (!process.stdin.isTTY) throw refusal
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await terminal.question(`Write ${file}? [y/N] `)
+  terminal.close()
+  if (!/^y(es)?$/i.test(answer.trim())) throw refusal
+}
+
+/** Today in UTC, as `catalog.pinned` has it. */
+export function today(): string {
+  return new Date().toISOString().slice(0, 10)
+}

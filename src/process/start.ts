@@ -1,0 +1,125 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { stringify } from 'yaml'
+import { createBooks } from '../accounts/books.ts'
+import { parseCredits } from '../accounts/credit.ts'
+import type { Address, Config } from '../config/config.ts'
+import { loadConfig, loadText, withSimulator } from '../config/load.ts'
+import { startSimulator } from '../simulator/simulator.ts'
+import { openLedger } from '../store/sqlite/ledger-client.ts'
+import { openStore } from '../store/sqlite/store.ts'
+import { createDemo } from './demo.ts'
+import { createLog } from './log.ts'
+import { type RunningServer, startServer } from './server.ts'
+
+/** How a gateway is to run in somebody's process. The package exports this file (docs/embedding.md). */
+export type GatewayOptions = {
+  /** The SQLite file of accounts and ledger; it is made, with its folder, where there is none. */
+  store: string
+  /** The path of a configuration file, or what such a file holds, as an object. None: the built-in simulator answers. */
+  config?: string | Readonly<Record<string, unknown>>
+  /** Where clients reach it; default `127.0.0.1:0`, which is any free port. What the configuration says is not heard. */
+  listen?: string
+  /** Where health and readiness are; default `127.0.0.1:0`. */
+  adminListen?: string
+  /** Which lines go to stderr: `info` has one for each request; default `error`. */
+  log?: 'info' | 'error'
+  /** The store is lost (its file was taken away, its thread died twice): the gateway closes itself. */
+  onLost?: (error: Error) => void
+}
+
+/** A gateway that listens, until `close`. */
+export type StartedGateway = {
+  /** For clients, e.g. `http://127.0.0.1:41234`. */
+  url: string
+  /** For health and readiness. */
+  adminUrl: string
+  /** A key with credit, where the built-in simulator answers and the store had no account yet. */
+  demoKey: string | undefined
+  /**
+   * Makes an account and a key for it, which works from the first request on.
+   * @param credit credits, as a decimal text such as `12.5`; default none.
+   * @throws an error with the code `name_taken` where there is one of that name.
+   */
+  createAccount(name: string, credit?: string): Promise<{ id: string; key: string }>
+  /** Takes no more requests, gives running answers so long, then cuts and bills them. Again it is the same promise. */
+  close(graceMs?: number): Promise<void>
+}
+
+/**
+ * Starts a gateway in this process: the whole one, with listeners, ledger and a thread for it. It takes no signals, and
+ * of the environment only what `${NAME}` in the configuration asks for, and a proxy that it names.
+ * @throws ConfigError, StoreError, and what listening throws; then nothing is left running.
+ */
+export async function startGateway(options: GatewayOptions): Promise<StartedGateway> {
+  let config = readConfig(options)
+  const isPretty = config.log.format === 'pretty' || (config.log.format === 'auto' && process.stderr.isTTY === true)
+  const log = createLog({ level: options.log ?? 'error', isPretty, nowMs: Date.now })
+  mkdirSync(dirname(config.store), { recursive: true, mode: 0o700 })
+  const demo = config.isBuiltIn ? await createDemo(config.store) : undefined
+  const ledger = await openLedger({
+    path: config.store,
+    settleDeadlineMs: config.timeouts.settleDeadlineMs,
+    clockMs: () => performance.now(),
+    onFatal(error) {
+      log.event('error', 'ledger_lost', { error: error.message })
+      void close(0).finally(() => options.onLost?.(error))
+    },
+    log: log.event,
+  })
+  const opened: (() => Promise<unknown>)[] = [() => ledger.close()]
+  let closing: Promise<void> | undefined
+  let server: RunningServer | undefined
+  try {
+    if (config.isBuiltIn) {
+      const simulator = await startSimulator()
+      opened.push(simulator.close)
+      config = withSimulator(config, simulator.url)
+    }
+    server = await startServer({ config, ledger, log })
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    url: `${config.tls ? 'https' : 'http'}://${show(server.address)}`,
+    adminUrl: `http://${show(server.adminAddress)}`,
+    demoKey: demo?.key,
+    createAccount: (name, credit) => createAccount(config.store, name, credit),
+    close,
+  }
+
+  function close(graceMs = 0): Promise<void> {
+    closing ??= closeAll(graceMs)
+    return closing
+  }
+
+  async function closeAll(graceMs: number): Promise<void> {
+    await server?.drain(0, graceMs)
+    for (const end of opened.splice(0).reverse()) await end()
+    await log.flush()
+  }
+}
+
+/** What the process was started with for another gateway, or for its own ends, says nothing about this one. */
+function readConfig({ config, store, listen = '127.0.0.1:0', adminListen = '127.0.0.1:0' }: GatewayOptions): Config {
+  const { TRIWIRE_SEAL_KEY: _, ...env } = process.env
+  const flags = { listen, adminListen, store }
+  if (typeof config === 'string') return loadConfig({ ...flags, config }, env)
+  return loadText(stringify(config ?? {}), 'config', flags, env)
+}
+
+async function createAccount(storePath: string, name: string, credit?: string): Promise<{ id: string; key: string }> {
+  const store = openStore(storePath)
+  try {
+    const books = createBooks(store, Date.now)
+    const { id } = await books.createAccount(name, credit === undefined ? undefined : parseCredits(credit))
+    return { id, key: (await books.createKey(id)).key }
+  } finally {
+    store.close()
+  }
+}
+
+function show({ host, port }: Address): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}

@@ -1,0 +1,118 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the configuration look like placeholders
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { parse } from 'yaml'
+import { testFolder } from '../support/folder.ts'
+import { run } from './run.ts'
+
+test('X15 catalog add shows what it will write, asks, and writes a file that check takes as soon as the key is set', async () => {
+  const cwd = testFolder('cli')
+  const path = join(cwd, 'triwire.yaml')
+  const unasked = await run(['catalog', 'add', 'anthropic'], { cwd })
+  assert.equal(unasked.code, 1)
+  assert.match(
+    unasked.stdout,
+    /^\+ {5}# prices of 2026-10-24, https:\/\/platform\.claude\.com.*\n\+ {5}- id: claude-opus-5-5$/m,
+  )
+  assert.match(unasked.stderr, /was left as it is: run with --yes/)
+  assert.throws(() => readFileSync(path))
+
+  const added = await run(['catalog', 'add', 'anthropic', 'claude-haiku-5-5', '--yes', '--json'], { cwd })
+  assert.deepEqual(added.json.added as unknown, ['claude-haiku-5-5'])
+  const { catalog, upstreams } = parse(readFileSync(path, 'utf8'))
+  assert.match(catalog.pinned, /^\d{4}-\d\d-\d\d$/)
+  assert.deepEqual(catalog.models[0].prices.steps[0].above, 100_000)
+  assert.equal(upstreams.anthropic.accounts[0].key, '${ANTHROPIC_API_KEY}')
+  const checked = await run(['check', '--json'], { cwd, env: { ANTHROPIC_API_KEY: 'canary-key' } })
+  const warnings = checked.json.warnings as unknown as { message: string }[]
+  assert.deepEqual(
+    warnings.map(({ message }) => message.slice(0, 60)),
+    ["catalog.models[0] lets calls of the provider's own tools (we"],
+  )
+})
+
+test('X15 what is there already, or has no price with a day, is left and told; --price gives it', async () => {
+  const cwd = testFolder('cli')
+  assert.equal((await run(['catalog', 'add', 'openai', 'gpt-6-luna', '--yes'], { cwd })).code, 0)
+  const [again, priced, unknown] = await Promise.all([
+    run(['catalog', 'add', 'openai', 'gpt-6-luna', 'gpt-6.2-astra', '--yes'], { cwd }),
+    run(['catalog', 'add', 'openai', 'gpt-6.2-astra', '--price', 'input=8', '--price', 'output=40', '--dry-run'], {
+      cwd,
+    }),
+    run(['catalog', 'add', 'nobody'], { cwd }),
+  ])
+  assert.equal(again.code, 1)
+  assert.match(again.stdout, /gpt-6-luna: is in the file already/)
+  assert.match(
+    again.stdout,
+    /gpt-6\.2-astra: its price is not known here with a day and a source; give it with --price/,
+  )
+  assert.match(priced.stdout, /\+ {7}prices: \{ input: "8", output: "40" \}/)
+  assert.match(unknown.stderr, /no preset "nobody": name one of anthropic, openai, gemini, deepseek/)
+})
+
+const file = `catalog:
+  pinned: 2026-01-01
+  models:
+    - id: haiku # small
+      wire: messages
+      upstream: anthropic
+      upstream_model: small-1
+      max_output_tokens: 50 # ours
+      prices: { input: "9", output: 9.0 }
+    - { id: plain, wire: chat, upstream: far, max_output_tokens: 9000, prices: { input: "3.0", output: 15 } }
+upstreams:
+  anthropic: { base_url: "https://a.example", accounts: [{ name: a, key: "\${A_KEY}" }] }
+  far: { base_url: "https://b.example", accounts: [{ name: a, key: k }] }
+`
+
+const model = (provider: string, input: number, output: number, more: object = {}) => ({
+  litellm_provider: provider,
+  mode: 'chat',
+  input_cost_per_token: input,
+  output_cost_per_token: output,
+  max_output_tokens: 100,
+  ...more,
+})
+const priceFile = {
+  'small-1': model('anthropic', 1e-6, 5e-6, { cache_creation_input_token_cost: 1.25e-6, max_input_tokens: 200_000 }),
+  'far/small-1': model('far', 2e-6, 5e-6),
+  'far/plain': model('far', 3e-6, 1.5e-5, { max_output_tokens: 9000 }),
+  'other/plain': model('other', 4e-6, 1.5e-5),
+  'far/new-1': model('far', 3e-6, 1.5e-5, { max_input_tokens: 64_000 }),
+}
+
+test('catalog import brings the known models up to date by their own provider, keeps a smaller maximum, and adds the named', async () => {
+  const cwd = testFolder('cli')
+  const path = join(cwd, 'triwire.yaml')
+  writeFileSync(path, file)
+  writeFileSync(join(cwd, 'prices.json'), JSON.stringify(priceFile))
+  const updated = await run(['catalog', 'import', 'prices.json', '--yes', '--json'], { cwd })
+  const { updated: ids, notes } = updated.json as unknown as { updated: string[]; notes: string[] }
+  assert.deepEqual([ids, notes], [['haiku'], ['haiku: its maximum output stays 50; the file has 100.']])
+  const pinned = parse(readFileSync(path, 'utf8')).catalog.pinned
+  assert.equal(
+    readFileSync(path, 'utf8'),
+    file
+      .replace('2026-01-01', pinned)
+      .replace(
+        '{ input: "9", output: 9.0 }\n',
+        '{ input: "1", output: "5", cache_write: "1.25" }\n      context_window: 200000\n',
+      ),
+  )
+  assert.notEqual(pinned, '2026-01-01')
+  const [again, unnamed, added] = await Promise.all([
+    run(['catalog', 'import', 'prices.json', '--yes'], { cwd }),
+    run(['catalog', 'import', 'prices.json', 'new-1'], { cwd }),
+    run(['catalog', 'import', 'prices.json', 'new-1', 'small-1', 'nope', '--upstream', 'far', '--dry-run'], { cwd }),
+  ])
+  assert.match(again.stdout, /was left as it is/)
+  assert.match(unnamed.stderr, /name the upstream that serves it with --upstream/)
+  assert.match(
+    added.stdout,
+    /\+ {5}- id: new-1\n\+ {7}wire: chat\n\+ {7}upstream: far\n\+ {7}max_output_tokens: 100\n\+ {7}context_window: 64000/,
+  )
+  assert.match(added.stdout, /nope: is not in the file/)
+})

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { diffLines } from '../../src/cli/catalog/diff.ts'
+import { readPriceFile, toDecimal } from '../../src/cli/catalog/price-files.ts'
+
+test('C1 a price per token becomes one per million with no rounding in between, and what is too fine is rounded up', () => {
+  const told: [number, number, string][] = [
+    [3e-6, 6, '3'],
+    [1.25e-7, 6, '0.125'],
+    [0.00000006, 6, '0.06'],
+    [1e-5, 6, '10'],
+    [0.1 + 0.2, 0, '0.300000001'],
+    [1.6666666667e-8, 6, '0.016666667'],
+    [2.5, -3, '0.0025'],
+    [1234.5, 0, '1234.5'],
+    [1e21, 0, '1000000000000000000000'],
+  ]
+  for (const [value, shift, text] of told) assert.equal(toDecimal(value, shift), text, `${value}`)
+})
+
+/** In the shape of LiteLLM's file, 1.109. */
+const litellm = {
+  sample_spec: { litellm_provider: 'one of …', mode: 'one of: chat, embedding', input_cost_per_token: 0 },
+  'small-1': {
+    litellm_provider: 'anthropic',
+    mode: 'chat',
+    input_cost_per_token: 1e-7,
+    output_cost_per_token: 5e-7,
+    cache_read_input_token_cost: 1e-8,
+    cache_creation_input_token_cost: 1.25e-7,
+    cache_creation_input_token_cost_above_1hr: 2e-7,
+    cache_creation_input_token_cost_above_1hr_above_100k_tokens: 1e-6,
+    input_cost_per_token_above_100k_tokens: 5e-7,
+    input_cost_per_token_above_100k_tokens_batches: 2.5e-7,
+    output_cost_per_token_above_100k_tokens: 2.5e-6,
+    cache_read_input_token_cost_above_100k_tokens: 5e-8,
+    max_input_tokens: 1_000_000,
+    max_output_tokens: 128_000,
+    search_context_cost_per_query: { search_context_size_low: 0.01, search_context_size_high: 0.01 },
+    supports_reasoning: true,
+    supports_sampling_params: false,
+  },
+  'far/plain': {
+    litellm_provider: 'far',
+    mode: 'chat',
+    input_cost_per_token: 3e-6,
+    output_cost_per_token: 1.5e-5,
+    cache_creation_input_token_cost: 0,
+    file_search_cost_per_1k_calls: 2.5,
+    search_context_cost_per_query: { search_context_size_low: 0.01, search_context_size_high: 0.02 },
+    max_output_tokens: 'unknown',
+  },
+  'far/free': { litellm_provider: 'far', mode: 'chat', input_cost_per_token: 0, output_cost_per_token: 0 },
+  'far/embed': { litellm_provider: 'far', mode: 'embedding', input_cost_per_token: 1e-6 },
+}
+
+test("LiteLLM's price file: steps in the names of keys, batches left out, nothings that are no prices", () => {
+  const [small, plain, free, ...rest] = readPriceFile(litellm)!
+  assert.deepEqual(small, {
+    id: 'small-1',
+    provider: 'anthropic',
+    maxOutputTokens: 128_000,
+    contextWindow: 1_000_000,
+    prices: {
+      input: '0.1',
+      output: '0.5',
+      cache_read: '0.01',
+      cache_write: '0.125',
+      cache_write_1h: '0.2',
+      steps: [
+        { above: 100_000, input: '0.5', output: '2.5', cache_read: '0.05', cache_write: '0.125', cache_write_1h: '1' },
+      ],
+      calls: { web_search: '0.01' },
+    },
+    gaps: ['cache_write above 100000 (the price below is taken)'],
+    reasons: true,
+    samples: false,
+  })
+  assert.deepEqual([plain!.id, plain!.maxOutputTokens, plain!.contextWindow], ['plain', undefined, undefined])
+  assert.deepEqual(plain!.prices, { input: '3', output: '15', calls: { file_search: '0.0025' } })
+  assert.deepEqual([free!.prices, free!.gaps], [undefined, ['a price']])
+  assert.deepEqual(rest, [])
+})
+
+test("models.dev's price file: tiers win over what is above 200k", () => {
+  const cost = { input: 2, output: 10, cache_read: 0.1, context_over_200k: { input: 9, output: 9 } }
+  const tier = { input: 4, output: 15, cache_read: 0.2, tier: { type: 'context', size: 272_000 } }
+  const model = (more: object) => ({ reasoning: true, limit: { context: 1000, output: 100 }, cost, ...more })
+  const [tiered, long, bare] = readPriceFile({
+    openai: {
+      models: { tiered: model({ cost: { ...cost, tiers: [tier] } }), long: model({}), bare: { temperature: false } },
+    },
+  })!
+  assert.deepEqual(tiered!.prices!.steps, [{ above: 272_000, input: '4', output: '15', cache_read: '0.2' }])
+  assert.deepEqual(long!.prices!.steps, [{ above: 200_000, input: '9', output: '9', cache_read: '0.1' }])
+  assert.deepEqual([long!.contextWindow, long!.maxOutputTokens, long!.reasons, long!.samples], [1000, 100, true, true])
+  assert.deepEqual([bare!.prices, bare!.samples], [undefined, false])
+})
+
+test('a file of another kind is none', () => {
+  for (const value of [[], {}, 'x', { a: { b: 1 } }]) assert.equal(readPriceFile(value), undefined)
+})
+
+test('lines that differ are told in the order of the new text, the others are not', () => {
+  assert.deepEqual(diffLines('', 'a\nb\n'), ['+ a', '+ b'])
+  assert.deepEqual(diffLines('a\nb\nc\nd\n', 'a\nB\nc\nx\nd\n'), ['- b', '+ B', '+ x'])
+  assert.deepEqual(diffLines('a\n', 'a\n'), [])
+})

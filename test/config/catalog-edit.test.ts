@@ -1,0 +1,144 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the configuration look like placeholders
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { parse } from 'yaml'
+import { type CatalogChange, type CatalogEntry, editCatalog } from '../../src/config/catalog-edit.ts'
+
+const entry: CatalogEntry = {
+  id: 'new',
+  wire: 'chat',
+  upstream: 'up',
+  max_output_tokens: 100,
+  context_window: 1000,
+  profile: 'deepseek',
+  prices: { input: '1', output: '2.50' },
+}
+const pinned = '2026-11-22'
+const none: CatalogChange = { pinned, added: [], updated: [] }
+const added = [{ entry, comment: 'prices of today' }]
+
+const file = `# Ours. Ask before you change it.
+listen: 127.0.0.1:9000   # behind nginx
+
+catalog:
+    pinned: 2026-01-01 # the day of the contract
+    models:
+    # the big one
+    - id: opus
+      wire: messages
+      upstream: anthropic   # paid by card
+      max_output_tokens: 64000
+      prices: {input: "5", cache_read: "0.5", output: 25}   # with margin?
+
+    - {id: fast, wire: chat, upstream: b, max_output_tokens: 9, prices: {input: "9", output: "9"}}  # in one line
+    - id: steps
+      prices:
+        input: "1" # fresh
+        output: "2"
+        steps:
+          - { above: 5, input: "2", output: "3" }
+
+upstreams:
+    anthropic:
+        base_url: https://api.anthropic.com
+        accounts:
+        - {name: a, key: "\${A_KEY}"}
+# the end
+`
+
+test('X15 a change of the catalog is put where it belongs, and no other character of the file moves', () => {
+  const steps = [{ above: 200, input: '4', output: '6' }]
+  const after = editCatalog(file, {
+    pinned,
+    upstream: { name: 'up', baseUrl: 'https://up.example', keyVariable: 'UP_KEY' },
+    added,
+    updated: [
+      { place: 0, figures: { context_window: 500, prices: { input: '4', cache_write: '6', output: '25' } } },
+      { place: 1, figures: { max_output_tokens: 90, prices: { input: '8', calls: { web_search: '0.01' } } } },
+      { place: 2, figures: { prices: { input: '2', cache_read: '0.2', steps } } },
+    ],
+  })
+  const expected = file
+    .replace('2026-01-01', pinned)
+    .replace(
+      '{input: "5", cache_read: "0.5", output: 25}',
+      '{input: "4", cache_read: "0.5", output: "25", cache_write: "6"}',
+    )
+    .replace('# with margin?\n', '# with margin?\n      context_window: 500\n')
+    .replace(
+      'max_output_tokens: 9, prices: {input: "9", output: "9"}',
+      'max_output_tokens: 90, prices: {input: "8", output: "9", calls: { web_search: "0.01" }}',
+    )
+    .replace('"1" # fresh', '"2" # fresh')
+    .replace(
+      '- { above: 5, input: "2", output: "3" }\n',
+      `[{ above: 200, input: "4", output: "6" }]
+        cache_read: "0.2"
+    # prices of today
+    - id: new
+      wire: chat
+      upstream: up
+      max_output_tokens: 100
+      context_window: 1000
+      profile: deepseek
+      prices: { input: "1", output: "2.50" }
+`,
+    )
+    .replace(
+      '"${A_KEY}"}\n',
+      `"\${A_KEY}"}
+    up:
+      base_url: https://up.example
+      accounts:
+        - { name: "main", key: "\${UP_KEY}" }
+`,
+    )
+  assert.equal(after, expected)
+  assert.deepEqual(parse(after).catalog.models[2].prices, { input: '2', output: '2', steps, cache_read: '0.2' })
+})
+
+test('X15 an empty file, one without a catalog, one without a last line end and one of Windows get a catalog', () => {
+  const upstream = { name: 'up', baseUrl: 'https://up.example', keyVariable: 'UP_KEY' }
+  const catalog = { pinned, models: [entry] }
+  const upstreams = { up: { base_url: 'https://up.example', accounts: [{ name: 'main', key: '${UP_KEY}' }] } }
+  for (const [source, rest] of [
+    ['', {}],
+    ['# only this\n', {}],
+    ['listen: x', { listen: 'x' }],
+    ['listen: x\nupstreams: {}\n', { listen: 'x' }],
+  ] as const) {
+    const after = editCatalog(source, { ...none, upstream, added })
+    assert.deepEqual(parse(after), { ...rest, catalog, upstreams }, source)
+    assert.ok(after.startsWith(source.replace('{}\n', '')), source)
+  }
+  const windows = editCatalog(file.replaceAll('\n', '\r\n'), { ...none, upstream, added })
+  assert.equal(windows.replaceAll('\r\n', ''), editCatalog(file, { ...none, upstream, added }).replaceAll('\n', ''))
+  assert.doesNotMatch(windows, /[^\r]\n/)
+})
+
+test('X15 steps are written one to a line, and an upstream that is there is left as it is', () => {
+  const steps = [{ above: 100, input: '2', output: '4' }]
+  const long = { ...entry, prices: { input: '1', output: '2', steps } }
+  const source = 'upstreams: { up: { base_url: x } }\ncatalog:\n  pinned: x\n  models: []\n'
+  const after = editCatalog(source, {
+    ...none,
+    upstream: { name: 'up', baseUrl: 'https://other', keyVariable: 'K' },
+    added: [{ entry: long, comment: 'c' }],
+  })
+  assert.match(after, /^ {10}- \{ above: 100, input: "2", output: "4" \}$/m)
+  assert.deepEqual(parse(after), { upstreams: { up: { base_url: 'x' } }, catalog: { pinned, models: [long] } })
+})
+
+test('X15 what cannot be changed in its place is refused, with nothing written', () => {
+  const refused: [string, RegExp][] = [
+    ['catalog: [', /not valid YAML/],
+    ['- 1', /must be a map of keys/],
+    ['catalog: { pinned: x, models: [] }', /written in one line/],
+    ['catalog:\n  pinned: x\n', /has no list of models/],
+    ['catalog:\n  models: [{ id: a }]\n', /written in one line/],
+  ]
+  for (const [source, text] of refused) assert.throws(() => editCatalog(source, { ...none, added }), text, source)
+  const alias = 'x: &m { id: a }\ncatalog:\n  models:\n    - *m\n'
+  const updated = [{ place: 0, figures: { context_window: 5 } }]
+  assert.throws(() => editCatalog(alias, { ...none, updated }), /stands elsewhere in the file/)
+})
