@@ -65,8 +65,9 @@ export function keyMistake(text: string): string | undefined {
   if (text.startsWith('$')) {
     return `must not begin with \`$\`; for an environment variable write "\${NAME}", with the braces`
   }
+  if (text !== text.trim()) return 'must not begin or end with a blank or a line break'
   if (/^[!-~]{1,8192}$/.test(text)) return undefined
-  return 'must hold one key and nothing else: a single word without blanks, line breaks or other such characters (what a variable is set from a file often ends in one)'
+  return 'must hold one key and nothing else: a single word'
 }
 
 /** Headers that the gateway writes itself, whatever the account. */

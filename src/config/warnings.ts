@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
 import { asObject } from '../bytes/json.ts'
-import type { Model, WireName } from '../catalog/model.ts'
+import type { Model } from '../catalog/model.ts'
+import { wiresOfProfileKey } from '../catalog/profiles.ts'
 import { endpointsOf, isTakenAsItStands, pathOf } from './endpoints.ts'
 import { readModel } from './models.ts'
 import type { Problem } from './problem.ts'
@@ -41,33 +42,14 @@ function warnOfUnused({ catalog, upstreams }: ConfigFile): Warning[] {
   return [{ path: ['upstreams'], message }]
 }
 
-/** Keys of a profile that say something of some wires only. */
-const profileKeyWires: Readonly<Record<string, readonly WireName[]>> = {
-  max_field: ['chat'],
-  reasoning_field: ['chat'],
-  replay_thought: ['chat'],
-  tool_images: ['chat'],
-  prefill: ['chat'],
-  null_content: ['chat'],
-  string_only: ['chat'],
-  max_stops: ['chat', 'messages'],
-  operator_in_place: ['chat', 'messages'],
-  developer_role: ['chat', 'responses'],
-  auto_cache: ['messages'],
-  auto_cache_same_wire: ['messages'],
-  assistant_first: ['messages'],
-  one_sampling_field: ['messages'],
-  costly_betas: ['messages'],
-}
-
 /** What is said of another wire is not heard. */
 function warnOfProfiles({ wire, profile, upstream }: ModelEntry): Warning[] {
   const routes = Array.isArray(upstream) ? upstream : []
   const own = routes.map((route, at) => [['upstream', at, 'profile'], asObject(asObject(route)?.['profile'])] as const)
   return [[['profile'], asObject(profile)] as const, ...own].flatMap(([path, said]) =>
     Object.keys(said ?? {}).flatMap((key) => {
-      const wires = profileKeyWires[key]
-      if (!wires || wires.includes(wire)) return []
+      const wires = wiresOfProfileKey(key)
+      if (wires.includes(wire)) return []
       const message = `is for models of the wire ${wires.join(' or ')} and says nothing of this one, which is ${wire}; take it out`
       return [{ path: [...path, key], message }]
     }),
