@@ -61,7 +61,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
       return whole.whole()
     },
     openFold: () => new TranslatedWhole(plan, client, head),
-    inClientWords: (text) => inClientWords(text, wires[model.wire], theirs),
+    inClientWords: (text: string) => inClientWords(text, wires[model.wire], theirs),
     readRefusal: decodeRefusal,
   })
 }

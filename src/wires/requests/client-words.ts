@@ -52,11 +52,11 @@ function partsOf({ request: theirs }: Speaker, { request: ours }: Speaker): Part
   }
   const words = Object.entries(theirs.words) as [keyof RequestWords, string][]
   return [
-    { pattern: escape(theirs.conversation.field) + placeEnd, told: field, param: field },
-    ...theirs.caps.map((name) => ({ pattern: escape(name), told: ours.caps.includes(name) ? name : cap, param: cap })),
+    { pattern: escaped(theirs.conversation.field) + placeEnd, told: field, param: field },
+    ...theirs.caps.map((name) => ({ pattern: escaped(name), told: ours.caps.includes(name) ? name : cap, param: cap })),
     ...words
       .sort(([, a], [, b]) => b.length - a.length)
-      .map(([kind, word]) => ({ pattern: escape(word), told: ours.words[kind], param: about[kind] })),
+      .map(([kind, word]) => ({ pattern: escaped(word), told: ours.words[kind], param: about[kind] })),
   ]
 }
 
@@ -64,6 +64,6 @@ function topOf(path: string): string {
   return path.split('.')[0]!
 }
 
-function escape(word: string): string {
+function escaped(word: string): string {
   return word.replaceAll('.', '\\.')
 }
