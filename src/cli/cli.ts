@@ -3,7 +3,7 @@
  * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
  */
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError, Option } from 'commander'
+import { Command, CommanderError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
 import { withoutKeys } from '../accounts/keys.ts'
 import type { Problem } from '../config/problem.ts'
@@ -32,11 +32,6 @@ const program = new Command('triwire')
     'An HTTP gateway in front of many language models: three wires, any model on any of them, prepaid credit.',
   )
   .version(version, '-v, --version')
-  .addOption(new Option('-V', 'the version, as it was called before').hideHelp())
-  .on('option:V', () => {
-    console.log(version)
-    process.exit()
-  })
   .option('--config <file>', 'configuration file (TRIWIRE_CONFIG; default: triwire.yaml where there is one)')
   .option('--store <file>', 'SQLite file of accounts and ledger (TRIWIRE_STORE)')
   .option('--json', 'print data as JSON')
@@ -107,11 +102,18 @@ function tell(error: unknown): number {
 
 /** `npx triwire` runs the gateway. Asked like this, and not as a default of commander's, a typing error is still told as one. */
 function withCommand(args: string[]): string[] {
-  const probe = new Command()
-  const options = [...program.options, ...serve.options].filter(({ long }) => long && long !== '--version')
+  // As it was called before.
+  if (args[0] === '-V') return ['-v']
+  const probe = new Command().exitOverride().configureOutput({ writeErr: () => {} })
+  const options = [...program.options, ...serve.options].filter(({ long }) => long !== '--version')
   for (const option of options) probe.addOption(option)
-  const { operands, unknown } = probe.parseOptions(args)
-  return operands.length + unknown.length > 0 ? args : ['serve', ...args]
+  try {
+    const { operands, unknown } = probe.parseOptions(args)
+    return operands.length + unknown.length > 0 ? args : ['serve', ...args]
+  } catch {
+    // What is wrong with them the program itself tells.
+    return args
+  }
 }
 
 /** `ledger export | head` is no failure. */

@@ -205,6 +205,8 @@ const modelId = filled('must not be empty')
   .max(256, { error: 'must have at most 256 characters' })
   .regex(/^[^\p{Cc}\p{Cf}]*$/u, { error: 'must have no control characters' })
 
+const allowCure = `must be one of ${costFieldNames.join(', ')}, or a beta with its day`
+
 const model = z.strictObject({
   id: modelId.describe('What clients name. Unique.'),
   also: z
@@ -234,9 +236,10 @@ const model = z.strictObject({
     .describe("The upstream's quirks: a named profile, or a map of them. Default: the plain profile of its wire."),
   allow: z
     .array(
-      z.union([z.enum(costFieldNames), z.string().regex(/^[a-z][a-z0-9-]*-\d{4}-\d{2}-\d{2}$/)], {
-        error: `must be one of ${costFieldNames.join(', ')}, or a beta with its day`,
+      z.union([z.enum(costFieldNames), z.string().regex(/^[a-z][a-z0-9-]*-\d{4}-\d{2}-\d{2}$/, { error: allowCure })], {
+        error: allowCure,
       }),
+      { error: 'must be a list of fields and betas' },
     )
     .prefault([])
     .describe(

@@ -38,9 +38,10 @@ export async function serve(options: ServeOptions): Promise<void> {
   try {
     await run(options)
   } catch (error) {
+    if (error instanceof ConfigError) throw error
     // What was opened before the failure must not keep the process alive.
     setTimeout(() => process.exit(process.exitCode || 1), 100).unref()
-    throw error instanceof ConfigError ? error : new Error(explainStart(error), { cause: error })
+    throw new Error(explainStart(error), { cause: error })
   }
 }
 

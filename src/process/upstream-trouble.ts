@@ -76,11 +76,6 @@ export function judgeAnswer(came: Came, target: Target): Verdict {
       'permission',
       `the provider refuses this key the model or the address that it asks from (status 403)${said}: check what the key may use there`,
     )
-  if (status === 407)
-    return bad(
-      'proxy',
-      'the proxy wants credentials (status 407): write them into `proxy` as http://user:password@host:port',
-    )
   if (status === 429)
     return bad(
       'rate',

@@ -52,7 +52,7 @@ function partsOf({ request: theirs }: Speaker, { request: ours }: Speaker): Part
   }
   const words = Object.entries(theirs.words) as [keyof RequestWords, string][]
   return [
-    { pattern: escaped(theirs.conversation.field) + placeEnd, told: field, param: field },
+    { pattern: `${escaped(theirs.conversation.field)}(?:${placeEnd}|(?=:))`, told: field, param: field },
     ...theirs.caps.map((name) => ({ pattern: escaped(name), told: ours.caps.includes(name) ? name : cap, param: cap })),
     ...words
       .sort(([, a], [, b]) => b.length - a.length)
