@@ -4,6 +4,7 @@ import type { Command, Option } from 'commander'
 export type Place = {
   /** The commands that lead there, with blanks between; empty: the program itself. */
   path: string
+  /** And the words of an argument that has a fixed set of them. */
   commands: readonly { name: string; about: string }[]
   /** Also those that may stand at any place. */
   options: readonly { name: string; about: string; value: 'none' | 'file' | 'text'; choices: readonly string[] }[]
@@ -18,7 +19,12 @@ export function placesOf(program: Command): Place[] {
     const { commands } = command
     const here: Place = {
       path,
-      commands: commands.map((one) => ({ name: one.name(), about: one.description() })),
+      commands: [
+        ...commands.map((one) => ({ name: one.name(), about: one.description() })),
+        ...command.registeredArguments.flatMap(({ argChoices = [], description }) =>
+          argChoices.map((name) => ({ name, about: description })),
+        ),
+      ],
       options: path === '' ? global : [...optionsOf(command), ...global],
     }
     return [here, ...commands.flatMap((one) => visit(one, `${path} ${one.name()}`.trim()))]
