@@ -32,7 +32,7 @@ async function check(upstreams: Record<string, Record<string, unknown>>, args: s
     ...(model as object),
   }))
   const entries = Object.entries(upstreams).map(([name, { model: _, ...upstream }]) => {
-    return [name, { accounts: [{ name: 'a', key: 'canary-key' }], ...upstream }]
+    return [name, { accounts: [{ name: 'a', key: 'hidden-key' }], ...upstream }]
   })
   const file = join(folder, 'triwire.yaml')
   const timeouts = { connect: '2s' }
@@ -127,7 +127,7 @@ test('N-F14 check --online asks each account once, by the paths of production, a
       'wrong-key',
       {
         base_url: await refusing(401, {
-          message: 'Incorrect API key provided: sk-canar************cdef.',
+          message: 'Incorrect API key provided: sk-hidde************cdef.',
           code: 'invalid_api_key',
         }),
       },
@@ -252,7 +252,7 @@ test('N-F14 check --online asks each account once, by the paths of production, a
     rows.map(([name, , trouble]) => [name, trouble]),
   )
   for (const [index, [name, , , note]] of rows.entries()) assert.match(told[index]!.note, note, name)
-  assert.doesNotMatch(done.stdout + done.stderr, /canary/)
+  assert.doesNotMatch(done.stdout + done.stderr, /hidden/)
   // What was asked is cheap, and made for the model as any client's request is.
   const [body] = simulator.requests.map(({ json }) => json as Record<string, unknown>)
   assert.deepEqual([body!['model'], body!['max_completion_tokens']], ['sim', 16])
@@ -261,7 +261,7 @@ test('N-F14 check --online asks each account once, by the paths of production, a
 test('check --online prints a table, asks each account of an upstream, and with --every-model each of its models', async () => {
   const simulator = await startSimulator({ record: true })
   atEnd(simulator.close)
-  const accounts = ['a', 'b', 'off'].map((name) => ({ name, key: 'canary-key', enabled: name !== 'off' }))
+  const accounts = ['a', 'b', 'off'].map((name) => ({ name, key: 'hidden-key', enabled: name !== 'off' }))
   const file = join(folder, 'accounts.yaml')
   const models = ['one', 'two'].map((id) => ({
     id,
@@ -337,7 +337,7 @@ test('P8 N-F3 every preset of the catalog is asked where its provider is, and fi
       const more = mistake === 'path' ? '/wrong' : base.pathname.replace(/\/$/, '')
       upstreams[`${name}-${mistake}`] = {
         base_url: at + more,
-        accounts: [{ name: 'a', key: keys[mistake] ?? 'canary-good' }],
+        accounts: [{ name: 'a', key: keys[mistake] ?? 'hidden-good' }],
         model: { wire, profile },
       }
     }
