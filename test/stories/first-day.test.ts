@@ -4,10 +4,12 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import test from 'node:test'
+import { loadConfig } from '../../src/config/load.ts'
 import { explainStart } from '../../src/process/explain-start.ts'
+import { sayStart } from '../../src/process/say-start.ts'
 import { holderPathOf } from '../../src/store/sqlite/holder.ts'
 import { openDatabase } from '../../src/store/sqlite/open.ts'
-import { run, runWarm } from '../cli/run.ts'
+import { runWarm } from '../cli/run.ts'
 import { testFolder } from '../support/folder.ts'
 import { listen } from '../support/listen.ts'
 import { openStore } from '../support/operator.ts'
@@ -71,23 +73,36 @@ test('N-F12 N-F8 the demo account is refused where real models are served, until
   store.close()
 })
 
-test('N-F8 a start says in one line what it runs on, and what is missing; a command that makes a store says so', async () => {
-  const folder = newFolder()
-  const running = serve(['--config', configFile(folder, model('only'))], folder)
-  await running.saw('"listening"')
-  await until(() => running.stdout().includes('triwire key create'), 'it has said all')
-  assert.match(
-    running.stdout(),
-    /\nconfiguration \S+triwire\.yaml, store \S+triwire\.db \(new\), models 1, accounts 0\nNo account yet: triwire account create NAME --credit 10, then triwire key create NAME\.\n$/,
+test('N-F8 a start says in one line what it runs on, and what is missing', () => {
+  const cwd = testFolder('said')
+  const config = loadConfig({ config: configFile(cwd, model('only')) }, {}, cwd)
+  const started = {
+    base: 'http://h:1',
+    admin: 'http://h:2',
+    config,
+    isStoreNew: true,
+    demo: undefined,
+    isDemoBarred: false,
+  }
+  assert.equal(
+    sayStart(started, 0),
+    `triwire listens on http://h:1 (health and readiness on http://h:2)
+configuration ${cwd}/triwire.yaml, store ${cwd}/triwire.db (new), models 1, accounts 0
+No account yet: triwire account create NAME --credit 10, then triwire key create NAME.`,
   )
-  running.child.kill('SIGINT')
+  assert.match(
+    sayStart({ ...started, isStoreNew: false, isDemoBarred: true }, 1),
+    /triwire\.db, models 1, accounts 1\nThe account "demo" is refused here: .* triwire account credit demo 5 --reference …, then triwire reload\.$/,
+  )
+})
+
+test('N-F8 a command that makes a store says so', async () => {
   const cwd = testFolder('new-store')
   const made = await runWarm(['account', 'create', 'one'], { cwd })
   assert.equal(made.stderr, `note: a new store was made at ${join(cwd, 'data/triwire.db')}\n`)
   assert.equal((await runWarm(['account', 'create', 'two', '--json'], { cwd })).stderr, '')
   const other = await runWarm(['account', 'create', 'one', '--store', 'x.db', '--json'], { cwd })
   assert.equal(other.stderr, `{"note":"a new store was made at ${join(cwd, 'x.db')}"}\n`)
-  assert.equal(await running.exited, 0)
 })
 
 test('X8 a store of an earlier release beside the file, and none in the working folder: start, check and commands name both', async () => {
@@ -103,9 +118,9 @@ test('X8 a store of an earlier release beside the file, and none in the working 
     assert.deepEqual([code, stdout], [1, ''], line)
     assert.match(stderr, both, line)
   }
-  const start = serve(['--config', 'etc/triwire.yaml', ...anyPorts], cwd)
+  const start = serve(['--config', 'etc/triwire.yaml', '--json', ...anyPorts], cwd)
   assert.equal(await start.exited, 1)
-  assert.match(start.stderr(), both)
+  assert.match(start.stderr(), /^\{"ok":false,"error":\{"code":"failed","message":"There is a store at/)
   assert.doesNotMatch(start.stderr(), /\n\s+at /)
   const named = await runWarm(['account', 'list', '--config', 'etc/triwire.yaml', '--store', 'etc/data/triwire.db'], {
     cwd,
@@ -177,16 +192,4 @@ test('N-F18 what keeps a server from listening, or its store from being made, is
     assert.doesNotMatch(text, /\n/)
   }
   assert.match(explainStart(new Error('a bug')), /a bug\n\s+at /)
-})
-
-test('N-F18 a server that cannot listen exits with 1 and one line, in JSON where that was asked for', async () => {
-  const { code, stdout, stderr } = await run(
-    ['serve', '--listen', '192.0.2.1:8080', '--admin-listen', '127.0.0.1:0', '--json'],
-    { cwd: testFolder('start') },
-  )
-  assert.deepEqual([code, stdout], [1, ''])
-  assert.match(
-    stderr,
-    /^\{"ok":false,"error":\{"code":"failed","message":"192\.0\.2\.1:8080 is no address of this machine/,
-  )
 })

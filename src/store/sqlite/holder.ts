@@ -6,11 +6,18 @@ export function holderPathOf(storePath: string): string {
   return `${storePath}.pid`
 }
 
-/** Writes down that this process holds the store's lock. @returns takes it away again, when the lock goes */
+/**
+ * Writes down that this process holds the store's lock. Where it cannot, as on a full disk, only `triwire reload` misses it.
+ * @returns takes it away again, when the lock goes
+ */
 export function noteHolder(path: string): () => void {
   const file = holderPathOf(path)
   const text = `${JSON.stringify({ pid: process.pid, begun: begunOf(process.pid) })}\n`
-  writeFileSync(file, text, { mode: 0o600 })
+  try {
+    writeFileSync(file, text, { mode: 0o600 })
+  } catch {
+    return () => {}
+  }
   return () => {
     try {
       if (readFileSync(file, 'utf8') === text) rmSync(file)
@@ -39,7 +46,11 @@ export function findHolder(storePath: string): number | undefined {
 /** When a process began, in ticks of the system's clock since its boot; null where the system does not tell (man 5 proc). */
 function begunOf(pid: number): string | null {
   if (process.platform !== 'linux') return null
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The second field is a name in parentheses, which may have blanks in it.
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The second field is a name in parentheses, which may have blanks in it.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null
+  } catch {
+    return null
+  }
 }
