@@ -347,7 +347,7 @@ const rows: Row[] = [
     { model: 'claude-sonnet', response_format: { type: 'yaml' } },
     '400 invalid_body (response_format) The field response_format.type must be one of text, json_object, json_schema.',
   ],
-  ['c', { model: 'claude-sonnet', stop: 7 }, '400 invalid_body (stop) The field stop must be an array.'],
+  ['c', { model: 'claude-sonnet', stop: 7 }, '400 invalid_body (stop) The field stop must be a string or an array.'],
   [
     'c',
     { model: 'claude-sonnet', stop: Array(65).fill('x') },
