@@ -17,6 +17,7 @@ const allowed: Record<string, string> = {
   'catalog/presets.ts': 'what providers speak, as data',
   'cli/doctor/plan-probes.ts': 'asks the gateway as a client does, which has to speak some wire',
   'cli/doctor/run-probe.ts': 'the same',
+  'process/ask-upstreams.ts': 'asks as a client does, which has to speak some wire',
   'wires/chat/fields.ts': 'what becomes of its fields on each other wire',
   'wires/messages/fields.ts': 'what becomes of its fields on each other wire',
   'wires/responses/fields.ts': 'what becomes of its fields on each other wire',

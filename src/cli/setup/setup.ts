@@ -1,7 +1,7 @@
 import { type Command, CommanderError, Option } from 'commander'
 import { type WireName, wireNames } from '../../catalog/model.ts'
 import { originOf } from '../origin.ts'
-import { print } from '../print.ts'
+import { note, print } from '../print.ts'
 import type { Access, Program } from './program.ts'
 import { programs } from './programs/index.ts'
 import type { Settings } from './settings.ts'
@@ -48,7 +48,7 @@ export function addSetupCommand(root: Command): void {
       if (options.write) {
         if (!settings.file) throw usage(`${name} has no configuration file: run without --write`)
         const written = await writeSettings(settings.file, options.yes === true)
-        console.error(written)
+        note(command, written)
       }
       const text = describe(settings, options.write === true)
       const { origin, key, model } = access
@@ -90,6 +90,5 @@ function describe({ file, env, run, code }: Settings, isWritten: boolean): strin
 }
 
 function usage(message: string): CommanderError {
-  console.error(`error: ${message}`)
-  return new CommanderError(2, 'triwire.setup', message)
+  return new CommanderError(2, 'triwire.setup', `error: ${message}`)
 }
