@@ -84,6 +84,7 @@ async function measure(name: string, atOnce: number, count: number): Promise<voi
         usage,
         usageSource: 'final',
         pricedCalls: 0,
+        calls: undefined,
         priceVersion: 'v1',
         prices,
         outcome: 'ok',

@@ -112,5 +112,6 @@ function billOf(accountId: string) {
     upstream: 'some-upstream',
     upstreamAccount: 'some-upstream-one',
     pricedCalls: 0,
+    calls: undefined,
   } as const
 }

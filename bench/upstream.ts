@@ -16,6 +16,8 @@ const prepared = new Map<string, Buffer | Pieces>()
 for (const [wire, path] of [
   ['messages', '/v1/messages'],
   ['chat', '/v1/chat/completions'],
+  // To a base URL with a path comes what is behind `/v1`; releases before 0.2.0 added it.
+  ['chat', '/chat/completions'],
 ] as const) {
   prepared.set(`/json${path}`, wholeResponse(wholeAnswers[wire]!))
   for (const size of [1, 8]) prepared.set(`/stream-${size}${path}`, streamResponse(wire, size))

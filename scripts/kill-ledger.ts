@@ -78,6 +78,7 @@ async function postUntilKilled(path: string): Promise<void> {
       const bill = {
         ...origin,
         pricedCalls: 0,
+        calls: undefined,
         usage,
         usageSource: 'final',
         priceVersion: 'v1',

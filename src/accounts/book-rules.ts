@@ -33,6 +33,7 @@ export type Facts = {
 export type Write =
   | { kind: 'insert_account'; account: AccountRow }
   | { kind: 'set_state'; accountId: string; state: AccountRow['state'] }
+  | { kind: 'set_name'; accountId: string; name: string }
   | { kind: 'post_credit'; accountId: string; amountNanos: bigint; reference: string }
   | { kind: 'insert_key'; accountId: string; key: KeyRow }
   | { kind: 'expire_key'; accountId: string; keyId: string; expiresMs: number }
@@ -51,7 +52,7 @@ export function createAccount(name: string, creditNanos: bigint, nowMs: number):
   return {
     about: { accountName: name },
     decide({ accountNamed }) {
-      if (!/^\S(.{0,98}\S)?$/u.test(name)) throw new BookError('name_invalid', name)
+      checkName(name)
       if (accountNamed) throw new BookError('name_taken', name)
       const id = `acct_${randomText(16)}`
       const account: AccountRow = { id, name, state: 'active', balanceNanos: 0n, createdMs: nowMs }
@@ -68,6 +69,19 @@ export function setAccountState(idOrName: string, state: AccountRow['state']): C
     decide(facts) {
       const account = theAccount(facts, idOrName)
       return { writes: [{ kind: 'set_state', accountId: account.id, state }], result: { ...account, state } }
+    },
+  }
+}
+
+export function renameAccount(idOrName: string, name: string): Change<AccountRow> {
+  return {
+    about: { account: idOrName, accountName: name },
+    decide(facts) {
+      checkName(name)
+      const account = theAccount(facts, idOrName)
+      const { accountNamed } = facts
+      if (accountNamed && accountNamed.id !== account.id) throw new BookError('name_taken', name)
+      return { writes: [{ kind: 'set_name', accountId: account.id, name }], result: { ...account, name } }
     },
   }
 }
@@ -143,6 +157,10 @@ function postCredit(account: AccountRow, amountNanos: bigint, reference: string)
   const sum = account.balanceNanos + amountNanos
   if (sum > nanosMax || sum < -nanosMax - 1n) throw new BookError('overflow', account.id)
   return { kind: 'post_credit', accountId: account.id, amountNanos, reference }
+}
+
+function checkName(name: string): void {
+  if (!/^\S(.{0,98}\S)?$/u.test(name)) throw new BookError('name_invalid', name)
 }
 
 /** What people say of it is refused by the account it is for: it may be a key. */

@@ -1,6 +1,15 @@
 import { BookError } from './book-error.ts'
 import type { AccountRow, IssuedKey, KeyRow } from './book-rows.ts'
-import { type Change, createAccount, createKey, credit, revokeKey, rotateKey, setAccountState } from './book-rules.ts'
+import {
+  type Change,
+  createAccount,
+  createKey,
+  credit,
+  renameAccount,
+  revokeKey,
+  rotateKey,
+  setAccountState,
+} from './book-rules.ts'
 import type { EntryFilter, FoundDebit, Grouping, ListedEntry, Total, Verdict, VerifyOptions } from './entries.ts'
 import type { Eventual } from './eventual.ts'
 
@@ -15,6 +24,8 @@ export interface Books {
   listAccounts(): Promise<AccountRow[]>
   findAccount(account: string): Promise<AccountRow>
   setAccountState(account: string, state: AccountRow['state']): Promise<AccountRow>
+  /** Its id, keys and entries stay what they are. */
+  renameAccount(account: string, name: string): Promise<AccountRow>
   /**
    * A top-up, or a correction when negative. The same reference with the same account and amount is the same top-up, however
    * often it is asked for (ruling C8).
@@ -76,6 +87,7 @@ export function createBooks(store: BookStore, nowMs: () => number): Books {
     listAccounts: async () => store.listAccounts(),
     findAccount,
     setAccountState: async (account, state) => store.change(setAccountState(account, state)),
+    renameAccount: async (account, name) => store.change(renameAccount(account, name)),
     credit: async (account, amountNanos, reference) => store.change(credit(account, amountNanos, reference)),
     createKey: async (account, { label } = {}) => store.change(createKey(account, label, nowMs())),
     listKeys: async (account) => store.listKeys(account === undefined ? undefined : (await findAccount(account)).id),

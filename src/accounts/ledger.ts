@@ -39,8 +39,8 @@ export type Debit = Origin & {
   usageSource: UsageSource
   /** Calls of hosted tools that have a price (ruling C9). */
   pricedCalls: number
-  /** The same by their kinds (ruling C11); absent where there is none. */
-  calls?: Calls
+  /** The same by their kinds (ruling C11); undefined where there is none. */
+  calls: Calls | undefined
   priceVersion: string
   /** What `priceVersion` stands for. Kept once per version, so that every amount can be computed again. */
   prices: Prices

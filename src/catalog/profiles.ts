@@ -27,6 +27,38 @@ export function findProfileMistake(wire: WireName, name: string): string | undef
   return wires.includes(wire) ? undefined : `${name} is for ${wires.join(', ')}; this model's wire is ${wire}`
 }
 
+/** Keys of a profile, as they are written, that are not heard on every wire: by wire those that are. */
+const wireKeys: Readonly<Record<WireName, readonly string[]>> = {
+  chat: [
+    'max_field',
+    'reasoning_field',
+    'replay_thought',
+    'tool_images',
+    'prefill',
+    'null_content',
+    'string_only',
+    'max_stops',
+    'operator_in_place',
+    'developer_role',
+  ],
+  messages: [
+    'max_stops',
+    'operator_in_place',
+    'auto_cache',
+    'auto_cache_same_wire',
+    'assistant_first',
+    'one_sampling_field',
+    'costly_betas',
+  ],
+  responses: ['developer_role'],
+}
+
+/** Which wires a key of a profile says something of. */
+export function wiresOfProfileKey(key: string): readonly WireName[] {
+  const found = wireNames.filter((wire) => wireKeys[wire].includes(key))
+  return found.length > 0 ? found : wireNames
+}
+
 function layOver(base: Profile, { extends: _, ...setting }: ProfileSetting): Profile {
   return Object.freeze({
     ...base,

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { AccountRow } from '../accounts/book-rows.ts'
 import { formatCredits, parseCredits } from '../accounts/credit.ts'
-import { formatFields, formatTable, print } from './print.ts'
+import { formatFields, formatTable, note, print } from './print.ts'
 import { withStore } from './store.ts'
 
 export function addAccountCommands(program: Command): void {
@@ -42,6 +42,12 @@ export function addAccountCommands(program: Command): void {
       show(command, await withStore(command, (books) => books.setAccountState(name, 'active')))
     })
   account
+    .command('rename <account> <name>')
+    .description('give it another name; its id, keys and entries stay')
+    .action(async (account: string, name: string, _options, command: Command) => {
+      show(command, await withStore(command, (books) => books.renameAccount(account, name)))
+    })
+  account
     .command('credit')
     .description('add credit, or correct it by a negative amount')
     .argument('<account>', 'name or id')
@@ -49,7 +55,8 @@ export function addAccountCommands(program: Command): void {
     .requiredOption('--reference <text>', 'number of the payment: the same one again is not booked again')
     .action(async (name: string, credits: bigint, { reference }: { reference: string }, command: Command) => {
       const row = await withStore(command, async (books) => {
-        await books.credit(name, credits, reference)
+        const booked = await books.credit(name, credits, reference)
+        if (booked === 'exists') note(command, 'it was booked before with this reference: nothing was added now')
         return books.findAccount(name)
       })
       show(command, row)

@@ -3,17 +3,26 @@
  * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
  */
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Command, CommanderError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
+import { withoutKeys } from '../accounts/keys.ts'
+import type { Problem } from '../config/problem.ts'
 import { addAccountCommands } from './account.ts'
 import { addCatalogCommands } from './catalog/index.ts'
+import { addCompletionCommand } from './completion/completion.ts'
 import { addConfigCommands } from './config.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
 import { addExplainCommand } from './explain.ts'
 import { addKeyCommands } from './key.ts'
 import { addLedgerCommands } from './ledger.ts'
+import { explainLoss, printError } from './print.ts'
+import { addReloadCommand } from './reload.ts'
 import { addSetupCommand } from './setup/setup.ts'
+import { addSimulatorCommand } from './simulator.ts'
 import { addUpstreamsCommand } from './upstreams.ts'
+
+/** Errors of the options themselves are told before any of them is read. */
+const isJson = process.argv.includes('--json')
 
 // No import: what is compiled for the package lies one folder below its manifest as the sources do, and copies nothing.
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -22,10 +31,15 @@ const program = new Command('triwire')
   .description(
     'An HTTP gateway in front of many language models: three wires, any model on any of them, prepaid credit.',
   )
-  .version(version)
+  .version(version, '-v, --version')
   .option('--config <file>', 'configuration file (TRIWIRE_CONFIG; default: triwire.yaml where there is one)')
   .option('--store <file>', 'SQLite file of accounts and ledger (TRIWIRE_STORE)')
   .option('--json', 'print data as JSON')
+  .configureHelp({ showGlobalOptions: true })
+  .configureOutput({
+    // What was typed may be a key, and is quoted.
+    writeErr: (text) => void (isJson || process.stderr.write(withoutKeys(text))),
+  })
   .showHelpAfterError('Run with --help to see what there is.')
   .exitOverride()
   // Only a server has an answer to them, and takes them over when it has started.
@@ -39,11 +53,11 @@ const serve = program
   .option('--listen <address>', 'host:port of the public listener')
   .option('--admin-listen <address>', 'host:port of health, readiness and what operators ask')
   .action(async (_options, command: Command) => {
-    const { config, store, listen, adminListen } = command.optsWithGlobals()
+    const { config, store, json, listen, adminListen } = command.optsWithGlobals()
     const main = await import('../process/main.ts')
     // A server lives on when nobody reads what its start printed.
     process.stdout.off('error', endWithReader)
-    await main.serve({ config, store, listen, adminListen })
+    await main.serve({ config, store, json, listen, adminListen })
   })
 addAccountCommands(program)
 addKeyCommands(program)
@@ -54,47 +68,57 @@ addSetupCommand(program)
 addDoctorCommand(program)
 addExplainCommand(program)
 addUpstreamsCommand(program)
-program
-  .command('simulator')
-  .description('run the simulated upstream on all three wires')
-  .option('--port <number>', 'any free one when 0', readPort, 0)
-  .option('--host <address>', 'address to listen on', '127.0.0.1')
-  .option('--scripts <file>', 'YAML file of scripted answers')
-  .action(async (options: { port: number; host: string; scripts?: string }) => {
-    const { startSimulator } = await import('../simulator/simulator.ts')
-    const { url } = await startSimulator(options)
-    console.log(url)
-  })
+addReloadCommand(program)
+addSimulatorCommand(program)
+addCompletionCommand(program)
 
 process.stdout.on('error', endWithReader)
 
 try {
   await program.parseAsync(withCommand(process.argv.slice(2)), { from: 'user' })
 } catch (error) {
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
-  else {
-    console.error(`triwire: ${error instanceof Error ? error.message : error}`)
-    process.exitCode = 1
+  process.exitCode = tell(error)
+}
+
+/** @returns the exit code */
+function tell(error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0
+    // Commander has told its own in words already.
+    const isTold = error.code.startsWith('commander.') && !isJson
+    const message =
+      error.code === 'commander.help' ? 'name a command: --help lists them' : error.message.replace(/^error: /, '')
+    if (!isTold) printError({ code: 'usage', message: isJson ? message : error.message }, isJson)
+    return 2
   }
+  const problems = (error as { problems?: readonly Problem[] }).problems
+  // A flag that was given a wrong value was asked wrongly, whoever finds out.
+  const isUsage = problems?.every(({ path }) => path.startsWith('--')) ?? false
+  const text = error instanceof Error ? error.message : `${error}`
+  const message = isJson ? text : `triwire: ${text}`
+  printError({ code: isUsage ? 'usage' : 'failed', message, ...(problems && { problems }) }, isJson)
+  return isUsage ? 2 : 1
 }
 
 /** `npx triwire` runs the gateway. Asked like this, and not as a default of commander's, a typing error is still told as one. */
 function withCommand(args: string[]): string[] {
-  const probe = new Command()
+  // As it was called before.
+  if (args[0] === '-V') return ['-v']
+  const probe = new Command().exitOverride().configureOutput({ writeErr: () => {} })
   const options = [...program.options, ...serve.options].filter(({ long }) => long !== '--version')
   for (const option of options) probe.addOption(option)
-  const { operands, unknown } = probe.parseOptions(args)
-  return operands.length + unknown.length > 0 ? args : ['serve', ...args]
+  try {
+    const { operands, unknown } = probe.parseOptions(args)
+    return operands.length + unknown.length > 0 ? args : ['serve', ...args]
+  } catch {
+    // What is wrong with them the program itself tells.
+    return args
+  }
 }
 
 /** `ledger export | head` is no failure. */
 function endWithReader(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error
-  process.exit()
-}
-
-function readPort(text: string): number {
-  const port = Number(text)
-  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It is a number from 0 to 65535.')
-  return port
+  if (error.code === 'EPIPE') process.exit()
+  printError({ code: 'failed', message: `${isJson ? '' : 'triwire: '}${explainLoss(error)}` }, isJson)
+  process.exit(1)
 }

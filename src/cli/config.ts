@@ -1,34 +1,11 @@
 import type { Command } from 'commander'
 import { formatPrices } from '../accounts/credit.ts'
+import { addCheckCommand } from './check/check.ts'
 import { formatTable, print } from './print.ts'
 
 /** The commands about the configuration and what it names. */
 export function addConfigCommands(program: Command): void {
-  program
-    .command('check')
-    .description('check the configuration without running it')
-    .action(async (_options, command: Command) => {
-      const { loadConfig } = await import('../config/load.ts')
-      const { ConfigError } = await import('../config/problem.ts')
-      try {
-        const { formatWarning } = await import('../config/warnings.ts')
-        const { catalog, upstreams, store, warnings } = loadConfig(command.optsWithGlobals())
-        const data = { ok: true, models: catalog.entries.length, upstreams: upstreams.size, store, warnings }
-        const { showProxy } = await import('../config/egress.ts')
-        for (const { name, proxy } of upstreams.values())
-          if (proxy) console.error(`note: ${name} is asked through the proxy ${showProxy(proxy)} (${proxy.source})`)
-        for (const warning of warnings) console.error(`warning: ${formatWarning(warning)}`)
-        print(
-          command,
-          data,
-          () => `the configuration is right: models ${data.models}, upstreams ${data.upstreams}, store ${store}`,
-        )
-      } catch (error) {
-        const { json } = command.optsWithGlobals()
-        if (json && error instanceof ConfigError) console.log(JSON.stringify({ ok: false, problems: error.problems }))
-        throw error
-      }
-    })
+  addCheckCommand(program)
   program
     .command('models')
     .description('list the models that clients can name')

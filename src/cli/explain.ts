@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { withoutKeys } from '../accounts/keys.ts'
 import type { Explanation } from '../process/explanation.ts'
 import { adminOption, askServer } from './admin.ts'
-import { formatFields, formatTable, print } from './print.ts'
+import { formatFields, formatTable, note, print } from './print.ts'
 import { withStore } from './store.ts'
 
 /** `explain`: why a request was answered as it was. The running server knows most; the ledger knows what was billed. */
@@ -30,7 +30,7 @@ async function find(requestId: string, command: Command): Promise<Explanation> {
       `There is no request ${shown}: it is not among the last ones that the server remembers, and has no debit; refused and failed requests have none`,
     )
   const trouble = 'trouble' in told ? told.trouble : `the server says: ${(told.body as { detail?: string }).detail}`
-  console.error(`triwire: ${trouble}`)
+  note(command, trouble)
   const debit = await withStore(command, (books) => books.findDebit(requestId))
   if (!debit)
     throw new Error(

@@ -1,5 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander'
-import type { KeyRow } from '../accounts/book-rows.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { IssuedKey, KeyRow } from '../accounts/book-rows.ts'
 import { formatTable, formatTime, print } from './print.ts'
 import { withStore } from './store.ts'
 
@@ -13,7 +13,7 @@ export function addKeyCommands(program: Command): void {
     .option('--label <text>', 'what people call it; its successors keep it')
     .action(async (account: string, { label }: { label?: string }, command: Command) => {
       const made = await withStore(command, (books) => books.createKey(account, { label }))
-      print(command, made, () => made.key)
+      print(command, made, () => made.key, lost(made))
     })
   key
     .command('list [account]')
@@ -38,11 +38,20 @@ export function addKeyCommands(program: Command): void {
   key
     .command('rotate <key>')
     .description('make a new key for the same account; the old one ends after a grace')
-    .option('--grace <time>', 'how long the old key lives on, such as 90s, 30m, 24h or 7d', readTime, readTime('24h'))
+    .addOption(
+      new Option('--grace <time>', 'how long the old key lives on, such as 90s, 30m, 24h or 7d')
+        .argParser(readTime)
+        .default(readTime('24h'), '24h'),
+    )
     .action(async (name: string, { grace }: { grace: number }, command: Command) => {
       const made = await withStore(command, (books) => books.rotateKey(name, grace))
-      print(command, made, () => made.key)
+      print(command, made, () => made.key, lost(made))
     })
+}
+
+/** A key that nobody has seen is of no use, and lives. */
+function lost({ id }: IssuedKey): string {
+  return `The new key was not shown: revoke it with triwire key revoke ${id}`
 }
 
 /** @returns milliseconds */

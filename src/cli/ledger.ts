@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Head, parseHead } from '../accounts/chain.ts'
-import { type Grouping, groupings, type Verdict, type VerifyOptions } from '../accounts/entries.ts'
+import { type Grouping, groupings, type ListedEntry, type Verdict, type VerifyOptions } from '../accounts/entries.ts'
 import { readLogs } from './access-log.ts'
 import { formatCsv, formatLines, formatTotals, toDebit, toLine, toTotal } from './entry-lines.ts'
 import { addFilters, type FilterOptions, readFilter } from './filters.ts'
 import { formatFields, print } from './print.ts'
-import { withStore } from './store.ts'
+import { type GlobalOptions, withStore } from './store.ts'
 
 export function addLedgerCommands(program: Command): void {
   const ledger = program
@@ -32,7 +32,11 @@ export function addLedgerCommands(program: Command): void {
       print(command, data, () => formatFields(data))
     })
   addFilters(ledger.command('totals').description('sum entries: what was billed and credited, for how many tokens'))
-    .option('--by <columns>', `any of ${groupings.join(', ')}, with commas between them`, readGroupings, [])
+    .addOption(
+      new Option('--by <columns>', `any of ${groupings.join(', ')}, with commas between them`)
+        .argParser(readGroupings)
+        .default([], 'one row in all'),
+    )
     .action(async ({ by, ...options }: FilterOptions & { by: Grouping[] }, command: Command) => {
       const totals = await withStore(command, async (books) => books.sumEntries(await readFilter(books, options), by))
       const rows = totals.map(toTotal)
@@ -54,13 +58,22 @@ export function addLedgerCommands(program: Command): void {
       if (!ok) process.exitCode = 1
     })
   addFilters(ledger.command('export').description('write entries, the oldest first'))
-    .requiredOption('--csv', 'as comma-separated values')
-    .action((options: FilterOptions, command: Command) =>
-      withStore(command, async (books) => {
+    .option('--csv', 'as comma-separated values; with --json instead one entry of JSON on each line')
+    .action((options: FilterOptions & { csv?: true }, command: Command) => {
+      const { json } = command.optsWithGlobals<GlobalOptions>()
+      if ((json === true) === (options.csv === true))
+        command.error('error: say how: with --csv, or with --json (one entry on each line)')
+      return withStore(command, async (books) => {
         const entries = books.eachEntry(await readFilter(books, options))
-        await pipeline(Readable.from(formatCsv(entries)), process.stdout, { end: false })
-      }),
-    )
+        await pipeline(Readable.from(json ? formatJsonLines(entries) : formatCsv(entries)), process.stdout, {
+          end: false,
+        })
+      })
+    })
+}
+
+async function* formatJsonLines(entries: AsyncIterable<ListedEntry>): AsyncGenerator<string> {
+  for await (const entry of entries) yield `${JSON.stringify(toLine(entry))}\n`
 }
 
 /** A file that is too damaged to be opened is found by verify too. */

@@ -1,10 +1,47 @@
 import type { Command } from 'commander'
-import type { GlobalOptions } from './store.ts'
+import { withoutKeys } from '../accounts/keys.ts'
+import type { Problem } from '../config/problem.ts'
+import type { GlobalOptions } from './options.ts'
 
-/** Data for programs with `--json`, else for people. */
-export function print(command: Command, data: unknown, text: () => string): void {
+/** What is to be said where the last that was printed could not be written. */
+let ifLost = ''
+
+/**
+ * Data for programs with `--json`, else for people.
+ * @param unwritten what to do where it cannot be written: a sentence, for what is shown this once
+ */
+export function print(command: Command, data: unknown, text: () => string, unwritten = ''): void {
   const { json } = command.optsWithGlobals<GlobalOptions>()
+  ifLost = unwritten
   console.log(json ? JSON.stringify(data) : text())
+}
+
+/** Why stdout cannot be written, as a disk that is full, in words. */
+export function explainLoss({ code, message }: NodeJS.ErrnoException): string {
+  const why = code === 'ENOSPC' ? 'the disk is full' : message
+  return `what was asked for cannot be written (${why}); what the command has done stays done. ${ifLost}`.trim()
+}
+
+/** What a person should know besides, on stderr; with `--json` a line of JSON too. */
+export function note(command: Command, text: string): void {
+  const { json } = command.optsWithGlobals<GlobalOptions>()
+  console.error(json ? JSON.stringify({ note: text }) : `note: ${text}`)
+}
+
+/** An error on stderr: a line for people, or one of JSON. Keys that were typed are never told (ruling U5). */
+export function printError(error: Failure, isJson: boolean): void {
+  const { code, problems } = error
+  const message = withoutKeys(error.message)
+  console.error(
+    isJson ? JSON.stringify({ ok: false, error: { code, message, ...(problems && { problems }) } }) : message,
+  )
+}
+
+export type Failure = {
+  /** `usage`: it was asked wrongly. */
+  code: 'failed' | 'usage'
+  message: string
+  problems?: readonly Problem[]
 }
 
 /** Columns under their names, as wide as they must be. */

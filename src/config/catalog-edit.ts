@@ -1,4 +1,5 @@
-import { isMap, isScalar, isSeq, type Pair, parseDocument, stringify, type YAMLMap, type YAMLSeq } from 'yaml'
+import { isMap, isSeq, parseDocument, stringify, type YAMLSeq } from 'yaml'
+import { flowOf, indented, TextEdits } from './text-edits.ts'
 
 /** Amounts as decimal strings: prices, steps (a list) and calls (a map), in the words of the file. */
 export type PriceEntry = Readonly<Record<string, unknown>>
@@ -44,7 +45,7 @@ export function editCatalog(source: string, { pinned, upstream, added, updated }
   const root = document.contents
   if (root !== null && !(isMap(root) && !root.flow))
     throw new Error('The file must be a map of keys: change it by hand')
-  const edits = new Edits(source)
+  const edits = new TextEdits(source)
   const entries = added.map(({ entry, comment }) => blockOf(entry, comment))
   const catalog = root?.get('catalog', true)
   if (catalog === undefined || catalog === null) {
@@ -53,9 +54,10 @@ export function editCatalog(source: string, { pinned, upstream, added, updated }
     const models = isMap(catalog) ? catalog.get('models', true) : undefined
     if (!isMap(catalog) || !isSeq(models)) throw new Error('`catalog` has no list of models: change it by hand')
     if (catalog.flow) throw new Error('`catalog` is written in one line: change it by hand')
-    edits.setIn(catalog, 'pinned', pinned)
     for (const { place, figures } of updated) update(edits, models, place, figures)
     if (entries.length > 0) edits.addItems(models, entries)
+    // Behind what is put into its models, where it is not there yet.
+    edits.setIn(catalog, 'pinned', pinned)
   }
   if (upstream) {
     const upstreams = root?.get('upstreams', true)
@@ -72,7 +74,7 @@ export function editCatalog(source: string, { pinned, upstream, added, updated }
   return edits.apply()
 }
 
-function update(edits: Edits, models: YAMLSeq, place: number, { prices, ...figures }: Figures): void {
+function update(edits: TextEdits, models: YAMLSeq, place: number, { prices, ...figures }: Figures): void {
   const model = models.items[place]
   if (!isMap(model)) throw new Error(`catalog.models[${place}] stands elsewhere in the file: change it by hand`)
   for (const [key, value] of Object.entries(figures)) edits.setIn(model, key, String(value))
@@ -97,118 +99,4 @@ function blockOf({ prices, ...entry }: CatalogEntry, comment: string): string {
 
 function plain(value: unknown): string {
   return stringify(value).trim()
-}
-
-/** In one line, text in quotes: a decimal that is no number is rounded by nobody. */
-function flowOf(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(flowOf).join(', ')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  return `{ ${Object.entries(value)
-    .map(([key, one]) => `${key}: ${flowOf(one)}`)
-    .join(', ')} }`
-}
-
-function indented(text: string, width: number): string {
-  return text.replace(/^(?=.)/gm, ' '.repeat(width))
-}
-
-/** Changes of a text, by their places in it. */
-class Edits {
-  readonly #source: string
-  readonly #lineEnd: string
-  readonly #edits: { start: number; end: number; text: string }[] = []
-  #tail = ''
-
-  constructor(source: string) {
-    this.#source = source
-    this.#lineEnd = source.includes('\r\n') ? '\r\n' : '\n'
-  }
-
-  /** The value of a key, or a new key behind the last one. @param text in one line */
-  setIn(map: YAMLMap, key: string, text: string): void {
-    const pair = map.items.find((one) => isScalar(one.key) && String(one.key.value) === key)
-    const [start] = rangeOf(pair?.value) ?? []
-    if (start !== undefined) this.#put(start, lastOf(pair!.value), text)
-    else if (map.flow) this.#putIntoFlow(map, `${key}: ${text}`)
-    else this.#putBehind(map, indented(`${key}: ${text}\n`, this.#columnOf(map)))
-  }
-
-  /** Keys behind the last one of a map. @param value the same, for a map that is written in one line */
-  addLines(map: YAMLMap, text: string, value: Record<string, unknown>): void {
-    if (!map.flow && map.items.length > 0) this.#putBehind(map, indented(text, this.#columnOf(map)))
-    else if (map.items.length > 0) this.#putIntoFlow(map, flowOf(value).slice(2, -2))
-    else this.#replaceEmpty(map, text)
-  }
-
-  /** Items behind the last one of a list. @param items each with its dash, of no indentation */
-  addItems(list: YAMLSeq, items: readonly string[]): void {
-    if (list.items.length === 0) this.#replaceEmpty(list, items.join(''))
-    else if (list.flow) throw new Error('The list of models is written in one line: change it by hand')
-    else this.#putBehind(list, indented(items.join(''), this.#columnOf(list)))
-  }
-
-  /** Behind everything. */
-  append(text: string): void {
-    this.#tail += text
-  }
-
-  apply(): string {
-    let text = this.#source
-    // Of several at one place the first that was asked for stands first.
-    const order = this.#edits.map((edit, at) => ({ ...edit, at })).sort((a, b) => b.start - a.start || b.at - a.at)
-    for (const { start, end, text: put } of order) text = text.slice(0, start) + this.#native(put) + text.slice(end)
-    if (this.#tail === '') return text
-    const isOpen = text !== '' && !text.endsWith('\n')
-    return text + (isOpen ? this.#lineEnd : '') + this.#native(this.#tail)
-  }
-
-  #put(start: number, end: number, text: string): void {
-    this.#edits.push({ start, end, text })
-  }
-
-  /** On lines of its own, behind the line in which the collection ends, its comment included. */
-  #putBehind(collection: YAMLMap | YAMLSeq, text: string): void {
-    const at = this.#source.indexOf('\n', lastOf(collection))
-    if (at >= 0) this.#put(at + 1, at + 1, text)
-    else this.#put(this.#source.length, this.#source.length, `\n${text}`)
-  }
-
-  #putIntoFlow(map: YAMLMap, text: string): void {
-    const [, end = 0] = rangeOf(map) ?? []
-    const inside = this.#source.slice(0, end - 1).trimEnd().length
-    const separator = map.items.length === 0 || this.#source[inside - 1] === ',' ? ' ' : ', '
-    this.#put(inside, inside, separator + text)
-  }
-
-  /** `[]` or `{}` becomes lines below its key. */
-  #replaceEmpty(collection: YAMLMap | YAMLSeq, text: string): void {
-    const [start = 0, end = 0] = rangeOf(collection) ?? []
-    const line = this.#source.slice(this.#source.lastIndexOf('\n', start - 1) + 1, start)
-    const column = line.length - line.trimStart().length
-    this.#put(start, end, `\n${indented(text, column + 2).trimEnd()}`)
-  }
-
-  /** Where the first key stands, or the first dash. */
-  #columnOf(collection: YAMLMap | YAMLSeq): number {
-    const [start = 0] = rangeOf(collection) ?? []
-    return start - (this.#source.lastIndexOf('\n', start - 1) + 1)
-  }
-
-  #native(text: string): string {
-    return this.#lineEnd === '\n' ? text : text.replace(/\n/g, this.#lineEnd)
-  }
-}
-
-function rangeOf(node: unknown): readonly number[] | undefined {
-  return (node as { range?: readonly number[] | null } | null | undefined)?.range ?? undefined
-}
-
-/** Where the last value in it ends, before what stands behind. */
-function lastOf(node: unknown): number {
-  if ((isMap(node) || isSeq(node)) && !node.flow && node.items.length > 0) {
-    const last = node.items.at(-1) as Pair | unknown
-    const value = isMap(node) ? ((last as Pair).value ?? (last as Pair).key) : last
-    return lastOf(value)
-  }
-  return rangeOf(node)?.[1] ?? 0
 }

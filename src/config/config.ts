@@ -59,8 +59,10 @@ export type Config = {
   /** What the public listener proves itself with; undefined: it speaks plain HTTP. */
   tls: TlsPair | undefined
   adminListen: Address
-  /** Absolute path of the SQLite file. */
+  /** Absolute path of the SQLite file; the default is relative to the working folder (ruling X8). */
   store: string
+  /** Where releases before 0.2.0 had it, where that is another place: beside the file (ruling X8). */
+  earlierStore: string | undefined
   catalog: Catalog
   upstreams: ReadonlyMap<string, Upstream>
   /** True while the built-in catalog is served by the built-in simulator: no configuration names a model. */

@@ -1,4 +1,16 @@
-import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseDocument, Scalar, visit } from 'yaml'
+import {
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  Scalar,
+  visit,
+  type YAMLParseError,
+} from 'yaml'
 import type { Problem } from './problem.ts'
 
 export type Path = readonly PropertyKey[]
@@ -14,18 +26,22 @@ export type Document = {
 
 /** Reads YAML 1.2 and fills in `${NAME}` and `${NAME:-default}` inside values, never in keys. `$${` stands for `${`. */
 export function readDocument(source: string, env: NodeJS.ProcessEnv): Document {
+  if (source.includes('\0')) return unreadable(1, 'is not UTF-8: it looks like UTF-16; save it as UTF-8')
   const lines = new LineCounter()
   const document = parseDocument(source, { lineCounter: lines })
   const lineAt = (offset: number) => lines.linePos(offset).line
   const [mistake] = document.errors
   if (mistake) {
-    // The first one only: the others follow from it. Without its quotes of the file, which may be keys.
-    const text = mistake.message.split('\n')[0]!.replace(/(: ".*| at line \d+, column \d+:)$/, '')
-    return unreadable(lineAt(mistake.pos[0]), `is not valid YAML: ${text}`)
+    const line = lineAt(mistake.pos[0])
+    return unreadable(line, explainSyntax(mistake, source.split('\n')[line - 1] ?? ''))
   }
 
   const problems: Problem[] = []
+  let lost: number | undefined
   visit(document, {
+    Alias(_, alias) {
+      if (alias.resolve(document) === undefined) lost ??= alias.range?.[0] ?? 0
+    },
     Scalar(place, scalar, ancestors) {
       if (place === 'key' || typeof scalar.value !== 'string' || !scalar.value.includes('${')) return
       const path = formatPath(pathOf(ancestors, scalar))
@@ -34,6 +50,11 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv): Document {
       )
     },
   })
+  if (lost !== undefined)
+    return unreadable(
+      lineAt(lost),
+      'refers to an anchor that is not set before it; text that begins with `*` needs quotes',
+    )
   try {
     return { value: document.toJS() ?? {}, problems, lineOf }
   } catch {
@@ -61,6 +82,17 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv): Document {
     }
     return lineAt(offset ?? 0)
   }
+}
+
+/** A reference without quotes, within braces or brackets, where its own mean something else. */
+const bareReference = /[{[,].*:\s*\$\{|[[,]\s*\$\{/
+
+/** What YAML says, as the end of a sentence: of several mistakes the first, as the others follow from it. It quotes nothing of the file, which may be keys. */
+function explainSyntax({ code, message }: YAMLParseError, line: string): string {
+  if (code === 'MULTIPLE_DOCS') return 'holds more than one document here: take out the line `---`, or what follows it'
+  const text = message.split('\n')[0]!.replace(/(: ".*| at line \d+, column \d+:)$/, '')
+  const cure = bareReference.test(line) ? `; within braces and brackets a reference needs quotes: "\${NAME}"` : ''
+  return `is not valid YAML: ${text}${cure}`
 }
 
 function unreadable(line: number, message: string): Document {

@@ -8,7 +8,8 @@ import { type Document, formatPath, readDocument } from './document.ts'
 import { environmentProxy, noProxy, parseProxy, proxyMistake } from './egress.ts'
 import { type EndpointSettings, endpointsOf } from './endpoints.ts'
 import { explain } from './explain.ts'
-import { modelMistakes, readHeaders, readModel, spellProfiles } from './models.ts'
+import { modelMistakes } from './model-mistakes.ts'
+import { readHeaders, readModel, spellProfiles } from './models.ts'
 import { type NamedFiles, readNamedFiles } from './named-files.ts'
 import { ConfigError, type Problem } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
@@ -43,8 +44,9 @@ type Override = { key: string; flag?: 'listen' | 'adminListen' | 'store'; flagNa
 
 /**
  * The configuration: flags, environment, file, defaults, in this order (ruling X4). The file is `--config`, else
- * `TRIWIRE_CONFIG`, else the text in `TRIWIRE_CONFIG_YAML`, else `./triwire.yaml` where it exists. Paths in the file, and
- * the default ones, are relative to the file; paths in flags and variables, that text included, to the working folder.
+ * `TRIWIRE_CONFIG`, else the text in `TRIWIRE_CONFIG_YAML`, else `./triwire.yaml` where it exists. Paths in the file are
+ * relative to it; paths in flags and variables, that text included, and the default of the store, to the working folder
+ * (ruling X8).
  * @throws ConfigError with everything that is wrong.
  */
 export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): Config {
@@ -145,7 +147,23 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
       return { path: key, line: document.lineOf(path), message: `${key} ${message}` }
     },
   )
-  return build(parsed.data, { file, folder, files, proxies, warnings })
+  const isStoreNamed = raw['store'] !== undefined
+  return build(parsed.data, {
+    ...{ file, folder, files, proxies },
+    warnings: [...(source === undefined ? warnOfNames(cwd) : []), ...warnings],
+    storeFolder: isStoreNamed ? folder : cwd,
+    earlierStore: isStoreNamed || folder === cwd ? undefined : resolve(folder, parsed.data.store),
+  })
+}
+
+/** Names that people give the file, and that nobody looks for. */
+const nearNames = ['triwire.yml', 'triwire.json']
+
+/** Where no configuration was found, though one seems to be there. */
+function warnOfNames(cwd: string): Problem[] {
+  const found = nearNames.filter((name) => existsSync(resolve(cwd, name)))
+  const message = 'lies in the working folder and is not read: call it triwire.yaml, or name it with --config'
+  return found.map((name) => ({ path: name, message: `${name} ${message}` }))
 }
 
 /** By upstream; the file says it, or else the environment, whose mistakes are told where they would matter. */
@@ -213,6 +231,8 @@ type Origin = {
   files: NamedFiles
   proxies: ReadonlyMap<string, EgressProxy>
   warnings: Config['warnings']
+  storeFolder: string
+  earlierStore: string | undefined
 }
 
 function build(file: ConfigFile, origin: Origin): Config {
@@ -226,7 +246,8 @@ function build(file: ConfigFile, origin: Origin): Config {
       key: new Secret(files.get(resolve(folder, file.tls.key)) ?? ''),
     },
     adminListen: file.admin_listen,
-    store: resolve(folder, file.store),
+    store: resolve(origin.storeFolder, file.store),
+    earlierStore: origin.earlierStore,
     catalog: file.catalog ? readCatalog(file.catalog) : builtInCatalog(),
     upstreams: new Map(
       Object.entries(file.upstreams).map(([name, entry]) => [name, readUpstream(name, entry, origin)]),

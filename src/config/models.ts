@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../bytes/json.ts'
-import { type Model, type Prices, type Rates, type Route, type WireName, wireNames } from '../catalog/model.ts'
+import type { Model, Prices, Rates, Route } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
-import { findProfileMistake, type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
-import { formatPath, snakeCase } from './document.ts'
+import { type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
+import { snakeCase } from './document.ts'
 import type { ModelEntry, ProfileMap, RouteEntry } from './schema.ts'
 
 /** One model of the file, with every default filled in. */
@@ -91,122 +91,6 @@ export function hashPrices(prices: Prices): string {
 
 function amountsOf(rates: Rates): bigint[] {
   return [rates.inputNanos, rates.cacheReadNanos, rates.cacheWriteNanos, rates.cacheWrite1hNanos, rates.outputNanos]
-}
-
-/**
- * What only shows across keys: ids given twice, upstreams that are not there or twice, profiles of another wire. Reads
- * the file as it is written, so that these are told together with what the schema finds.
- */
-export function* modelMistakes(raw: unknown): Mistakes {
-  const { catalog, upstreams } = raw as { catalog?: { models?: unknown }; upstreams?: object }
-  const models = catalog?.models
-  if (!Array.isArray(models)) return
-  const names = Object.keys(upstreams ?? {})
-  yield* repeatedIds(models)
-  for (const [index, model] of models.entries()) {
-    const path = ['catalog', 'models', index]
-    const { upstream, upstream_model: upstreamName, wire, profile, id } = (model ?? {}) as Record<string, unknown>
-    const isWire = wireNames.includes(wire as WireName)
-    yield* figureMistakes(model, path)
-    if (typeof upstream === 'string') yield* upstreamMistakes(upstream, names, [...path, 'upstream'])
-    if (isWire) yield* profileMistakes(wire as WireName, profile, [...path, 'profile'])
-    if (!Array.isArray(upstream)) continue
-    yield* repeatedRoutes(upstream, upstreamName ?? id, [...path, 'upstream'])
-    for (const [place, route] of upstream.entries()) {
-      const at = [...path, 'upstream', place]
-      if (typeof route === 'string') yield* upstreamMistakes(route, names, at)
-      const { name, profile: own, headers } = asObject(route) ?? {}
-      if (typeof name === 'string') {
-        yield* upstreamMistakes(name, names, [...at, 'name'])
-        yield* keyHeaderMistakes(asObject(asObject(upstreams)?.[name])?.['key_header'], headers, [...at, 'headers'])
-      }
-      if (isWire) yield* profileMistakes(wire as WireName, own, [...at, 'profile'])
-    }
-  }
-}
-
-type Mistakes = Iterable<{ path: PropertyKey[]; message: string }>
-
-/** Of ids and aliases together each is there once: it is one row of the list, and one model (ruling R14). */
-function* repeatedIds(models: readonly unknown[]): Mistakes {
-  const seen = new Map<string, string>()
-  for (const [index, model] of models.entries()) {
-    const id = asObject(model)?.['id']
-    const first = seen.get(id as string)
-    const path = ['catalog', 'models', index, 'id']
-    if (first !== undefined) yield { path, message: `is also the id of ${first}; give each model its own` }
-    else if (typeof id === 'string') seen.set(id, `catalog.models[${index}]`)
-  }
-  for (const [index, model] of models.entries()) {
-    const also = asObject(model)?.['also']
-    if (!Array.isArray(also)) continue
-    for (const [place, id] of also.entries()) {
-      const first = seen.get(id)
-      const path = ['catalog', 'models', index, 'also', place]
-      if (first !== undefined) yield { path, message: `is also the id of ${first}; name each id once` }
-      else if (typeof id === 'string') seen.set(id, formatPath(path))
-    }
-  }
-}
-
-const kinds = ['cache_read', 'cache_write', 'cache_write_1h']
-
-/** Steps that do not rise, or are silent of what has a price below them; a window that is smaller than an answer. */
-function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
-  const { prices, max_output_tokens: output, context_window: window } = asObject(model) ?? {}
-  if (typeof output === 'number' && typeof window === 'number' && window < output) {
-    yield { path: [...path, 'context_window'], message: 'must be at least `max_output_tokens`, which is a part of it' }
-  }
-  const { steps, ...base } = asObject(prices) ?? {}
-  if (!Array.isArray(steps)) return
-  let last = 0
-  for (const [place, step] of steps.map((one) => asObject(one) ?? {}).entries()) {
-    const at = [...path, 'prices', 'steps', place]
-    const above = step['above']
-    if (typeof above === 'number' && above <= last && place > 0) {
-      yield { path: [...at, 'above'], message: 'must be more than the `above` of the step before it' }
-    }
-    if (typeof above === 'number') last = above
-    for (const kind of kinds) {
-      if (base[kind] === undefined || step[kind] !== undefined) continue
-      yield { path: [...at, kind], message: 'is missing: what has a price has one in every step' }
-    }
-  }
-}
-
-function* upstreamMistakes(name: string, names: readonly string[], path: PropertyKey[]): Mistakes {
-  if (names.includes(name)) return
-  const known = names.length > 0 ? `: ${names.join(', ')}` : '; there is none yet'
-  yield { path, message: `must name an entry of upstreams${known}` }
-}
-
-/** A credential that is there twice is the wrong one half of the time. */
-function* keyHeaderMistakes(keyHeader: unknown, headers: unknown, path: PropertyKey[]): Mistakes {
-  for (const name of Object.keys(asObject(headers) ?? {})) {
-    const isKey = typeof keyHeader === 'string' && name.toLowerCase() === keyHeader.toLowerCase()
-    if (isKey) yield { path: [...path, name], message: 'is the `key_header` of its upstream; leave it out' }
-  }
-}
-
-/** An account that is in the pool twice would be asked again as if it were another (ruling U1). */
-function* repeatedRoutes(routes: readonly unknown[], upstreamName: unknown, path: PropertyKey[]): Mistakes {
-  const seen = new Map<string, number>()
-  for (const [place, route] of routes.entries()) {
-    const { name, upstream_model: own = upstreamName } = asObject(route) ?? { name: route }
-    const served = JSON.stringify([name, own])
-    const first = seen.get(served)
-    if (first === undefined) seen.set(served, place)
-    else {
-      const message = `is listed already, as upstream[${first}]; name it once, or give each its own \`upstream_model\``
-      yield { path: [...path, place, ...(name === route ? [] : ['name'])], message }
-    }
-  }
-}
-
-function* profileMistakes(wire: WireName, profile: unknown, path: PropertyKey[]): Mistakes {
-  const name = typeof profile === 'string' ? profile : asObject(profile)?.['extends']
-  const mistake = typeof name === 'string' ? findProfileMistake(wire, name) : undefined
-  if (mistake) yield { path: [...path, ...(name === profile ? [] : ['extends'])], message: mistake }
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   headerMistake,
   isLoopback,
   keyHeaderMistake,
+  keyMistake,
   networkMistake,
   parseAddress,
   parseBaseUrl,
@@ -204,6 +205,8 @@ const modelId = filled('must not be empty')
   .max(256, { error: 'must have at most 256 characters' })
   .regex(/^[^\p{Cc}\p{Cf}]*$/u, { error: 'must have no control characters' })
 
+const allowCure = `must be one of ${costFieldNames.join(', ')}, or a beta with its day`
+
 const model = z.strictObject({
   id: modelId.describe('What clients name. Unique.'),
   also: z
@@ -233,9 +236,10 @@ const model = z.strictObject({
     .describe("The upstream's quirks: a named profile, or a map of them. Default: the plain profile of its wire."),
   allow: z
     .array(
-      z.union([z.enum(costFieldNames), z.string().regex(/^[a-z][a-z0-9-]*-\d{4}-\d{2}-\d{2}$/)], {
-        error: `must be one of ${costFieldNames.join(', ')}, or a beta with its day`,
+      z.union([z.enum(costFieldNames), z.string().regex(/^[a-z][a-z0-9-]*-\d{4}-\d{2}-\d{2}$/, { error: allowCure })], {
+        error: allowCure,
       }),
+      { error: 'must be a list of fields and betas' },
     )
     .prefault([])
     .describe(
@@ -276,6 +280,7 @@ const account = z
   .strictObject({
     name: filled('must not be empty').describe('For logs and metrics.'),
     key: filled('must not be empty; where the upstream asks for none, write any text')
+      .superRefine((value, context) => complain(context, value === '' ? undefined : keyMistake(value)))
       .optional()
       .describe('The API key at the provider. Or `key_file`, or `key_command`.'),
     key_file: filePath
@@ -425,7 +430,9 @@ export const configSchema = z.strictObject({
     .transform(parseAddress)
     .prefault('127.0.0.1:8081')
     .describe('Health and readiness; metrics later. Loopback only.'),
-  store: filled('must be the path of a file').prefault('./data/triwire.db').describe('The SQLite file.'),
+  store: filled('must be the path of a file')
+    .prefault('./data/triwire.db')
+    .describe('The SQLite file. The default is relative to the working folder.'),
   catalog: catalog.optional().describe('The models. Default: the built-in ones, answered by the built-in simulator.'),
   upstreams: z
     .record(

@@ -62,7 +62,12 @@ export function pathMistake(value: string): string | undefined {
 /** What no key of a provider has; quotes of a key that is none are never told. */
 export function keyMistake(text: string): string | undefined {
   if (text === '') return 'holds no key: it is empty'
-  return /^[!-~]{1,8192}$/.test(text) ? undefined : 'must hold one key and nothing else: a single word'
+  if (text.startsWith('$')) {
+    return `must not begin with \`$\`; for an environment variable write "\${NAME}", with the braces`
+  }
+  if (text !== text.trim()) return 'must not begin or end with a blank or a line break'
+  if (/^[!-~]{1,8192}$/.test(text)) return undefined
+  return 'must hold one key and nothing else: a single word'
 }
 
 /** Headers that the gateway writes itself, whatever the account. */

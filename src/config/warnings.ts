@@ -1,6 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
+import { asObject } from '../bytes/json.ts'
 import type { Model } from '../catalog/model.ts'
+import { wiresOfProfileKey } from '../catalog/profiles.ts'
 import { endpointsOf, isTakenAsItStands, pathOf } from './endpoints.ts'
 import { readModel } from './models.ts'
 import type { Problem } from './problem.ts'
@@ -18,10 +20,40 @@ export function findWarnings(file: ConfigFile, tlsCertificate: string | undefine
   const models = file.catalog?.models ?? []
   const ofModels = models.flatMap((entry, index) => {
     const model = readModel(entry)
-    const found = [...warnOfWrites(entry, model), ...warnOfMedia(entry, model, file.upstreams)]
+    const found = [
+      ...warnOfWrites(entry, model),
+      ...warnOfMedia(entry, model, file.upstreams),
+      ...warnOfProfiles(entry),
+    ]
     return found.map(({ path, message }) => ({ path: ['catalog', 'models', index, ...path], message }))
   })
-  return [...warnOfCertificate(tlsCertificate), ...ofModels, ...warnOfBases(file), ...warnOfCalls(models)]
+  return [
+    ...warnOfCertificate(tlsCertificate),
+    ...ofModels,
+    ...warnOfBases(file),
+    ...warnOfCalls(models),
+    ...warnOfUnused(file),
+  ]
+}
+
+function warnOfUnused({ catalog, upstreams }: ConfigFile): Warning[] {
+  if (catalog || Object.keys(upstreams).length === 0) return []
+  const message = 'is not used: without a `catalog` the built-in simulator answers; list the models under `catalog`'
+  return [{ path: ['upstreams'], message }]
+}
+
+/** What is said of another wire is not heard. */
+function warnOfProfiles({ wire, profile, upstream }: ModelEntry): Warning[] {
+  const routes = Array.isArray(upstream) ? upstream : []
+  const own = routes.map((route, at) => [['upstream', at, 'profile'], asObject(asObject(route)?.['profile'])] as const)
+  return [[['profile'], asObject(profile)] as const, ...own].flatMap(([path, said]) =>
+    Object.keys(said ?? {}).flatMap((key) => {
+      const wires = wiresOfProfileKey(key)
+      if (wires.includes(wire)) return []
+      const message = `is for models of the wire ${wires.join(' or ')} and says nothing of this one, which is ${wire}; take it out`
+      return [{ path: [...path, key], message }]
+    }),
+  )
 }
 
 function warnOfCertificate(pem: string | undefined): Warning[] {

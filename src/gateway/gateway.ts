@@ -16,6 +16,8 @@ export type Gateway = {
   /** The configuration in force and what was built from it. */
   snapshots: Snapshots
   directory: Directory
+  /** Accounts that count as suspended here, by id, whatever the store says of them. */
+  barred: ReadonlySet<string>
   ledger: Ledger
   admission: Admission
   throttle: Throttle

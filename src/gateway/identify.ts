@@ -31,7 +31,8 @@ function welcome(gateway: Gateway, record: CallRecord, key: ApiKey): ApiKey {
   record.accountId = key.account.id
   record.keyId = key.id
   record.keyPrefix = key.prefix
-  if (key.account.state !== 'active') throw new GatewayError('account_suspended', texts.suspended)
+  if (key.account.state !== 'active' || gateway.barred.has(key.account.id))
+    throw new GatewayError('account_suspended', texts.suspended)
   gateway.directory.touch(key)
   return key
 }

@@ -21,11 +21,12 @@ export function refuse(
   failure: Failure,
   verdict: Verdict,
 ): GatewayError {
-  return refusalOf(verdict.tell, failure, () => ({
+  const context = () => ({
     modelId: model.id,
     upstreamModels: [...new Set([model.upstreamModel, target?.model.upstreamModel ?? model.upstreamModel])],
     hidden: target ? hostingWords(snapshot.config, target.upstream, snapshot.keyOf) : [],
     ownPaths,
-    isSent: (id) => exchange.holds(id),
-  }))
+    isSent: (id: string) => exchange.holds(id),
+  })
+  return refusalOf(verdict.tell, failure, context, exchange.inClientWords)
 }

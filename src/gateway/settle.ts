@@ -92,7 +92,7 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
     usage,
     usageSource,
     pricedCalls: calls === undefined ? 0 : countCalls(calls),
-    ...(calls && { calls }),
+    calls,
     priceVersion: model.priceVersion,
     prices: model.prices,
     outcome,

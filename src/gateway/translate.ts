@@ -2,6 +2,7 @@ import { envelopePrefix } from '../accounts/seal.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
 import { boundsOf } from '../inference/usage.ts'
 import { decodeRefusal } from '../wires/answers/error-body.ts'
+import { inClientWords } from '../wires/requests/client-words.ts'
 import type { AnswerHead, DecodeContext } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import type { AnswerPlan } from './answer-run.ts'
@@ -60,6 +61,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
       return whole.whole()
     },
     openFold: () => new TranslatedWhole(plan, client, head),
+    inClientWords: (text: string) => inClientWords(text, wires[model.wire], theirs),
     readRefusal: decodeRefusal,
   })
 }

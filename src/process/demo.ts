@@ -2,34 +2,59 @@ import { createBooks } from '../accounts/books.ts'
 import { parseCredits } from '../accounts/credit.ts'
 import { openStore } from '../store/sqlite/store.ts'
 
-const demoAccount = 'demo'
+export const demoAccount = 'demo'
 const demoCredit = '10'
 
 /** What a start with the built-in catalog found or made: the demo account's new key, or none where there are accounts. */
-export type Demo = { key: string | undefined }
+export type Demo = {
+  key: string | undefined
+  /** An account that is there: the demo's, else the first. */
+  account: string
+}
+
+/** What somebody does who wants the demo account to ask real models. */
+export const demoCure = `The account "${demoAccount}" is refused here: its ${demoCredit} credits were for the simulator. To let it pay for real models: triwire account credit ${demoAccount} 5 --reference …, then triwire reload.`
+
+/**
+ * Whether an account has no other credit than what a first start gives: nobody has meant it to spend real money (N-F12).
+ * @throws StoreError
+ */
+export async function hasGiftOnly(storePath: string, accountId: string): Promise<boolean> {
+  const store = openStore(storePath)
+  try {
+    const [total] = await createBooks(store, Date.now).sumEntries({ accountId }, [])
+    return total?.creditedNanos === parseCredits(demoCredit)
+  } finally {
+    store.close()
+  }
+}
 
 /** Makes the demo account in a store that has no account yet; only ever on a first start. @throws StoreError */
 export async function createDemo(storePath: string): Promise<Demo> {
   const store = openStore(storePath)
   const books = createBooks(store, Date.now)
   try {
-    if ((await books.listAccounts()).length > 0) return { key: undefined }
+    const accounts = await books.listAccounts()
+    if (accounts[0]) {
+      const { name } = accounts.find(({ name }) => name === demoAccount) ?? accounts[0]
+      return { key: undefined, account: name }
+    }
     await books.createAccount(demoAccount, parseCredits(demoCredit))
     const { key } = await books.createKey(demoAccount)
-    return { key }
+    return { key, account: demoAccount }
   } finally {
     store.close()
   }
 }
 
 /** What the start says on stdout: the key, shown this once, with a call on each wire that works when pasted. */
-export function sayDemo({ key }: Demo, base: string): string {
+export function sayDemo({ key, account }: Demo, base: string): string {
   const models = 'the built-in simulator answers for sim-messages, sim-chat, sim-responses and more (GET /v1/models).'
   if (key === undefined) {
     const program = programName()
     return [
       `No configuration names a model: ${models}`,
-      `Make a key: ${program} key create ${demoAccount}   (accounts: ${program} account list)`,
+      `Make a key: ${program} key create ${account}   (accounts: ${program} account list)`,
     ].join('\n')
   }
   const question = [{ role: 'user', content: 'Hello!' }]

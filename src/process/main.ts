@@ -1,18 +1,21 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { takeSignals } from '../../bin/signals.mjs'
 import type { Address, Config } from '../config/config.ts'
+import { earlierStoreMistake } from '../config/earlier-store.ts'
 import { showProxy } from '../config/egress.ts'
 import { type ConfigOptions, loadConfig, reloadConfig, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { formatWarning } from '../config/warnings.ts'
 import type { Simulator } from '../simulator/simulator.ts'
-import { openLedger } from '../store/sqlite/ledger-client.ts'
+import { type OpenLedger, openLedger } from '../store/sqlite/ledger-client.ts'
 import { StoreError } from '../store/sqlite/open.ts'
-import { createDemo, sayDemo } from './demo.ts'
+import { createDemo, demoAccount, demoCure, hasGiftOnly } from './demo.ts'
 import { missingDescriptors, watchDescriptors } from './descriptors.ts'
-import { createLog } from './log.ts'
+import { explainStart } from './explain-start.ts'
+import { createLog, type Log } from './log.ts'
 import { createReloads } from './reloads.ts'
+import { sayStart, startData } from './say-start.ts'
 import { type RunningServer, startServer } from './server.ts'
 
 /** Signals this close together are one that came two ways. */
@@ -21,24 +24,35 @@ const oneSignalMs = 50
 /** What is left to running answers by a bug that nobody has caught: nothing can be relied on any more (ruling X10). */
 const uncaughtDrainMs = 3_000
 
-/** Runs the gateway until it is told to stop: SIGTERM and SIGINT drain, SIGHUP reloads the configuration. */
-export async function serve(options: ConfigOptions): Promise<void> {
+export type ServeOptions = ConfigOptions & {
+  /** What the start says on stdout is one line of JSON. */
+  json?: boolean
+}
+
+/**
+ * Runs the gateway until it is told to stop: SIGTERM and SIGINT drain, SIGHUP reloads the configuration.
+ * @throws what keeps it from starting: mistakes of the configuration as they are, all else with its cure.
+ */
+export async function serve(options: ServeOptions): Promise<void> {
   ignoreClosedOutput()
   try {
     await run(options)
   } catch (error) {
-    console.error(explain(error))
-    process.exitCode = 1
+    if (error instanceof ConfigError) throw error
     // What was opened before the failure must not keep the process alive.
-    setTimeout(() => process.exit(1), 100).unref()
+    setTimeout(() => process.exit(process.exitCode || 1), 100).unref()
+    throw new Error(explainStart(error), { cause: error })
   }
 }
 
-async function run(options: ConfigOptions): Promise<void> {
+async function run(options: ServeOptions): Promise<void> {
   let config = loadConfig(options)
+  const earlier = earlierStoreMistake(config)
+  if (earlier) throw new StoreError(earlier)
   const isPretty = config.log.format === 'pretty' || (config.log.format === 'auto' && process.stderr.isTTY === true)
   const log = createLog({ level: config.log.level, isPretty, nowMs: Date.now })
 
+  const isStoreNew = !existsSync(config.store)
   mkdirSync(dirname(config.store), { recursive: true, mode: 0o700 })
   // Before the ledger is opened, so that the key it prints is known from the first request on.
   const demo = config.isBuiltIn ? await createDemo(config.store) : undefined
@@ -56,10 +70,12 @@ async function run(options: ConfigOptions): Promise<void> {
     },
     log: log.event,
   })
+  const barred = new Set<string>()
   const simulator = config.isBuiltIn ? await startBuiltIn() : undefined
   if (simulator) config = withSimulator(config, simulator.url)
   try {
-    server = await startServer({ config, ledger, log })
+    await barDemo(config, ledger, barred, log)
+    server = await startServer({ config, ledger, log, barred })
   } catch (error) {
     await ledger.close()
     await simulator?.close()
@@ -75,11 +91,18 @@ async function run(options: ConfigOptions): Promise<void> {
   const missing = missingDescriptors(config.limits.connectionsMax)
   if (missing) log.event('info', 'descriptors_few', { ...missing, connections_max: config.limits.connectionsMax })
 
-  warn(config)
+  warn(config, log)
   log.event('info', 'listening', { address: show(server.address), admin: show(server.adminAddress) })
   const base = `${config.tls ? 'https' : 'http'}://${show(server.address)}`
-  console.log(`triwire listens on ${base} (health and readiness on http://${show(server.adminAddress)})`)
-  if (demo) console.log(sayDemo(demo, base))
+  const started = {
+    base,
+    admin: `http://${show(server.adminAddress)}`,
+    config,
+    isStoreNew,
+    demo,
+    isDemoBarred: barred.size > 0,
+  }
+  console.log(options.json ? startData(started, ledger.accounts.size) : sayStart(started, ledger.accounts.size))
   let reloading = Promise.resolve()
   const askReload = createReloads({
     // One after the other: the last that was asked for is the last to be in force.
@@ -112,12 +135,6 @@ async function run(options: ConfigOptions): Promise<void> {
     process.exit(process.exitCode ?? 0)
   }
 
-  function warn({ warnings, upstreams }: Config): void {
-    for (const { name, proxy } of upstreams.values())
-      if (proxy) log.event('info', 'upstream_proxy', { upstream: name, proxy: showProxy(proxy), source: proxy.source })
-    for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
-  }
-
   async function reload(asked: number): Promise<void> {
     // Nobody misses a line for a signal that was answered together with others.
     const together = asked > 1 ? { signals: asked } : {}
@@ -125,17 +142,40 @@ async function run(options: ConfigOptions): Promise<void> {
       let next = reloadConfig(config, options)
       if (next.isBuiltIn && simulator) next = withSimulator(next, simulator.url)
       await server?.prepare(next)
+      await barDemo(next, ledger, barred, log)
       server?.reload(next)
       const restart = needsRestart(config, next)
       config = next
       log.event('info', 'config_reloaded', { models: next.catalog.entries.length, ...together })
       if (restart.length > 0) log.event('info', 'restart_needed', { keys: restart })
-      warn(next)
+      warn(next, log)
     } catch (error) {
       // What is in force stays in force.
       log.event('error', 'config_rejected', { error: explain(error), ...together })
     }
   }
+}
+
+/** What a configuration does that its operator may not expect. */
+function warn({ warnings, upstreams }: Config, log: Log): void {
+  for (const { name, proxy } of upstreams.values())
+    if (proxy) log.event('info', 'upstream_proxy', { upstream: name, proxy: showProxy(proxy), source: proxy.source })
+  for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
+}
+
+/** The credit of the demo account was for the simulator (N-F12). */
+async function barDemo(
+  { isBuiltIn, store }: Config,
+  { accounts }: OpenLedger,
+  barred: Set<string>,
+  log: Log,
+): Promise<void> {
+  const demo = isBuiltIn ? undefined : accounts.values().find(({ name }) => name === demoAccount)
+  const isGift = demo !== undefined && (await hasGiftOnly(store, demo.id))
+  barred.clear()
+  if (!isGift) return
+  barred.add(demo.id)
+  log.event('info', 'demo_refused', { account: demo.name, cure: demoCure })
 }
 
 /** What stays as it was at the start, though the file says otherwise by now. */
@@ -160,12 +200,7 @@ async function startBuiltIn(): Promise<Simulator> {
 }
 
 function explain(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof StoreError) return error.message
-  const { code, message, stack } = error as NodeJS.ErrnoException & { address?: string; port?: number }
-  if (code === 'EADDRINUSE')
-    return `${message}: stop what listens there, or choose another address with --listen or --admin-listen.`
-  if (code === 'EACCES') return `${message}: choose a port above 1023, or a folder that can be written.`
-  return stack ?? message
+  return error instanceof ConfigError ? error.message : explainStart(error)
 }
 
 function show({ host, port }: Address): string {

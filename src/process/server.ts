@@ -56,6 +56,8 @@ export type ServerParts = {
   recents?: Recents
   /** The bytes of request bodies that may be held; a test has its own limit. */
   bodiesBytesMax?: number | undefined
+  /** Accounts that count as suspended, by id: the demo's, where real models are served. Its owner may change it. */
+  barred?: ReadonlySet<string> | undefined
   /** How long commands that tell keys are waited for, in ms; a test's may hang. */
   keysMs?: number | undefined
 }
@@ -105,6 +107,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const gateway: Gateway = {
     snapshots,
     directory: ledger.directory,
+    barred: parts.barred ?? new Set(),
     ledger: ledger.ledger,
     admission: createAdmission({
       balances: ledger.balances,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Counts, Prompt } from './prompt.ts'
+import type { Counts, Prompt, Segment } from './prompt.ts'
 import { countTokens } from './tokens.ts'
 
 /** A shorter prefix is not cached. Vendors ask for 1,024 tokens and more; tests should not have to. */
@@ -74,6 +74,10 @@ export function createPrefixCache(entriesMax = 1_000) {
   }
 }
 
+export function tokensOf({ text, extraTokens = 0 }: Segment): number {
+  return countTokens(text) + extraTokens + segmentOverheadTokens
+}
+
 /** The end of a segment: a hash of everything up to it, and how many tokens that is. */
 type Border = { hash: string; tokens: number }
 
@@ -82,7 +86,7 @@ function bordersOf(prompt: Prompt, scope: string): Border[] {
   let tokens = 0
   return prompt.segments.map((segment) => {
     hash = createHash('sha256').update(hash).update('\0').update(segment.text).digest('base64')
-    tokens += countTokens(segment.text) + (segment.extraTokens ?? 0) + segmentOverheadTokens
+    tokens += tokensOf(segment)
     return { hash, tokens }
   })
 }

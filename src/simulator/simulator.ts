@@ -6,7 +6,7 @@ import { chat } from './chat/format.ts'
 import { messages } from './messages/format.ts'
 import { planReply } from './plan-reply.ts'
 import { type Outlet, pause, playBody, playFrames } from './play.ts'
-import { createPrefixCache } from './prefix-cache.ts'
+import { createPrefixCache, tokensOf } from './prefix-cache.ts'
 import { type Head, Rejection, type SimulatorWire, type Turn, type WireFormat } from './prompt.ts'
 import { createRecord, keyOf, parseOrNothing, type RecordedRequest, readText } from './recorded-request.ts'
 import { responses } from './responses/format.ts'
@@ -18,6 +18,19 @@ export { type BuiltInScript, builtInScripts } from './built-in-scripts.ts'
 export type { RecordedRequest } from './recorded-request.ts'
 export { loadScripts, parseScript, parseScripts, type Script, ScriptError } from './script.ts'
 
+/** One line of a log: names, counts and times, and nothing of what was said. */
+export type AnsweredRequest = {
+  method: string
+  path: string
+  /** As it was asked for; undefined where none was named. */
+  model?: string
+  /** 0 where none was sent. */
+  status: number
+  ms: number
+  /** The client left before the answer was whole. */
+  isCut: boolean
+}
+
 export type SimulatorOptions = {
   host?: string
   /** 0: any free port. */
@@ -26,6 +39,8 @@ export type SimulatorOptions = {
   scripts?: ReadonlyMap<string, Script> | Readonly<Record<string, Script>> | string
   /** Keep every request in `requests`. Unbounded: for tests. */
   record?: boolean
+  /** Told of each request when its answer is over. */
+  onAnswered?: (request: AnsweredRequest) => void
   /** False: the structure of conversations is not checked. */
   strict?: boolean
   /** Where it is served, by path, instead of the wires' own: as a provider whose paths are others. */
@@ -84,21 +99,27 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     const path = (request.url ?? '/').split('?')[0]!
     const recorded = createRecord(request, path)
     if (record) requests.push(recorded)
+    const startedMs = performance.now()
     response.on('close', () => {
       if (!response.writableFinished && !outlet.isReset) {
         recorded.closedEarly = true
         recorded.closedAt = clock()
       }
       gone.abort()
+      options.onAnswered?.(lineOf(recorded, response, startedMs))
     })
+    for (const [name, value] of Object.entries(corsHeaders)) response.setHeader(name, value)
+    if (request.method === 'OPTIONS') return answerPreflight(request, response)
     const found = findWire(path)
-    const format = found ? wires[found] : chat
+    const format = found ? wires[found] : path === countPath ? messages : chat
     try {
       recorded.body = await readText(request)
       recorded.json = parseOrNothing(recorded.body)
       const key = keyOf(request)
       if (key === '') throw new Rejection({ status: 401, message: 'No API key was sent.', code: 'invalid_api_key' })
-      if (path === '/v1/models' && request.method === 'GET') listModels(response)
+      if (path === '/v1/models' && request.method === 'GET') write(response, chat, listModels(scripts.keys()))
+      else if (path === countPath && request.method === 'POST')
+        write(response, messages, countInput(recorded.json, strict))
       else if (!found || request.method !== 'POST') throw unknownPath(`${request.method} ${path}`)
       else await answer(outlet, found, format, recorded.json, key)
     } catch (error) {
@@ -121,10 +142,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     json: unknown,
     key: string,
   ): Promise<void> {
-    const body = asObject(json)
-    if (!body) throw new Rejection({ status: 400, message: 'The body is not a JSON object.' })
-    if (typeof body['model'] !== 'string')
-      throw new Rejection({ status: 400, message: 'model: is required', param: 'model' })
+    const body = bodyOf(json)
     if (strict) format.check(body)
     const prompt = format.read(body)
     const step = selectStep(scripts, prompt.model, wire, countAssistantTurns(prompt.turns))
@@ -163,16 +181,67 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     response.end(JSON.stringify(format.writeError(problem, own[format.requestIdHeader]!)))
   }
 
+  function write(response: ServerResponse, format: WireFormat, body: object): void {
+    response.writeHead(200, { ...ownHeaders(format), 'content-type': 'application/json' })
+    response.end(JSON.stringify(body))
+  }
+
   function ownHeaders(format: WireFormat): Record<string, string> {
     return { [format.requestIdHeader]: newId('req_') }
   }
+}
 
-  function listModels(response: ServerResponse): void {
-    const ids = ['sim', ...[...scripts.keys()].map((name) => `script:${name}`)]
-    const data = ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'simulator' }))
-    response.writeHead(200, { 'content-type': 'application/json', 'x-request-id': newId('req_') })
-    response.end(JSON.stringify({ object: 'list', data }))
+/** @param startedMs by the monotonic clock */
+function lineOf(recorded: RecordedRequest, response: ServerResponse, startedMs: number): AnsweredRequest {
+  const { method, path, json, closedEarly } = recorded
+  const model = asObject(json)?.['model']
+  return {
+    method,
+    path,
+    ...(typeof model === 'string' && { model }),
+    status: response.headersSent ? response.statusCode : 0,
+    ms: Math.round(performance.now() - startedMs),
+    isCut: closedEarly,
   }
+}
+
+function bodyOf(json: unknown): Record<string, unknown> & { model: string } {
+  const body = asObject(json)
+  if (!body) throw new Rejection({ status: 400, message: 'The body is not a JSON object.' })
+  if (typeof body['model'] !== 'string')
+    throw new Rejection({ status: 400, message: 'model: is required', param: 'model' })
+  return body as Record<string, unknown> & { model: string }
+}
+
+function listModels(scripts: Iterable<string>): object {
+  const ids = ['sim', ...Array.from(scripts, (name) => `script:${name}`)]
+  return { object: 'list', data: ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'simulator' })) }
+}
+
+/** As the messages vendor counts: the request that would be asked, whatever cap it has. */
+function countInput(json: unknown, strict: boolean): object {
+  const body = { max_tokens: 1, ...bodyOf(json) }
+  if (strict) messages.check(body)
+  return { input_tokens: messages.read(body).segments.reduce((sum, segment) => sum + tokensOf(segment), 0) }
+}
+
+const countPath = '/v1/messages/count_tokens'
+
+/** Pages of any origin may ask it, and read of the answers what the SDKs of the wires look at. */
+const corsHeaders = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'x-request-id, request-id, retry-after',
+}
+
+function answerPreflight(request: IncomingMessage, response: ServerResponse): void {
+  request.resume()
+  const asked = request.headers['access-control-request-headers']
+  response.writeHead(204, {
+    'access-control-allow-methods': 'GET, POST',
+    'access-control-max-age': '600',
+    ...(asked && { 'access-control-allow-headers': asked }),
+  })
+  response.end()
 }
 
 async function readScripts(given: SimulatorOptions['scripts']): Promise<Map<string, Script>> {

@@ -54,6 +54,8 @@ export interface Pool {
   /** How many accounts of the model are not switched off. */
   sizeOf(model: Model): number
   outlook(model: Model): Outlook
+  /** Every target of the model that is switched on, whatever is known of its health. */
+  listTargets(model: Model): Target[]
   /** Every account of every model, as people see it. */
   list(models: Iterable<Model>): PoolRow[]
   /** This configuration is in force now: what is remembered of accounts and upstreams that it does not have is forgotten. */
@@ -131,6 +133,7 @@ export function createPool(
       return size
     },
     outlook: (model) => outlookOf(placesOf(model)),
+    listTargets: (model) => placesOf(model).flatMap(({ target, isEnabled }) => (isEnabled ? [target] : [])),
     list: (models) => [...models].flatMap((model) => placesOf(model).map((place) => rowOf(model, place))),
     adopt(models) {
       const places = [...models].flatMap((model) => placesOf(model).map(({ id }) => id))

@@ -17,19 +17,22 @@ const connectionCauses = new Set([
 /**
  * What a client is told of a failed request (ruling U2). The request's own fault is relayed in the model's scrubbed
  * words; whatever is wrong on our side of the bill is never told.
+ * @param inClientWords puts the words of the model's wire into those of the client's, and tells the client's field
  */
 export function refusalOf(
   tell: Verdict['tell'],
   { fault, cause, retryAfterSeconds }: Failure,
   context: () => Omit<ScrubContext, 'generic'>,
+  inClientWords: (text: string) => { text: string; param?: string } = (text) => ({ text }),
 ): GatewayError {
   switch (tell) {
     case 'rejected': {
       const status = fault.status === 404 || fault.status === 422 ? fault.status : 400
       const code = fault.code === undefined ? {} : { code: fault.code }
-      const message = scrub(fault.text, { ...context(), ...code, generic: rejected })
+      const said = scrub(fault.text, { ...context(), ...code, generic: rejected })
+      const { text: message, ...about } = inClientWords(said)
       const details = fault.threadCode && { details: { error_code: fault.threadCode } }
-      return new GatewayError('invalid_request', message, { status, shouldRetry: false, ...details })
+      return new GatewayError('invalid_request', message, { status, shouldRetry: false, ...about, ...details })
     }
     case 'capacity': {
       const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }

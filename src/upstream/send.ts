@@ -153,7 +153,7 @@ function judgeError(error: Error, { socket, bytesRead }: Line, { isProxied }: Co
   const cause = isProxys && (socket === undefined || code === 'UND_ERR_INVALID_ARG') ? 'upstream_proxy' : own
   // A connection that had brought an earlier answer, and nothing of this one.
   const isReuseRace = cause === 'upstream_reset' && bytesRead > 0 && socket?.bytesRead === bytesRead
-  return { cause, isReuseRace }
+  return { cause, isReuseRace, ...(cause === 'upstream_tls' && { reason: code }) }
 }
 
 function isTls(code: string, error: Error): boolean {

@@ -25,6 +25,8 @@ export type TransportFault = {
     | 'no_descriptors'
   /** A reused connection was reset before any byte came: nothing was processed, once more is safe (ruling U1). */
   isReuseRace: boolean
+  /** What TLS stumbled over, by the code that Node or OpenSSL gives it; with `upstream_tls` only. */
+  reason?: string
 }
 
 /** Who is told. Exactly one of `onEnd` and `onError` comes last, unless the flight was aborted. */

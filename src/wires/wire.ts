@@ -9,6 +9,7 @@ import type { NativeHead } from './answers/native-answer.ts'
 import type { StreamRelay, WholeAnswer } from './answers/relay.ts'
 import type { AdaptContext, AdaptedRequest } from './requests/adapt-bytes.ts'
 import type { ClientBody } from './requests/client-body.ts'
+import type { RequestWords } from './requests/client-words.ts'
 import type { FieldTable } from './requests/field-table.ts'
 
 /** Everything that a wire is. Its folder makes one, `wires.ts` lists them, and nobody else asks for a wire by its name. */
@@ -45,6 +46,7 @@ export type RequestFacts = {
   /** Fields that cap the output. */
   caps: readonly string[]
   isCapRequired: boolean
+  words: RequestWords
   /** The field that names the conversation, where the wire has one (spec 4.1). */
   cacheKey?: string
   /** What of a request its answers repeat, where they do (ruling T12). */

@@ -106,7 +106,22 @@ test('catalog import brings the known models up to date by their own provider, k
   const [again, unnamed, added] = await Promise.all([
     run(['catalog', 'import', 'prices.json', '--yes'], { cwd }),
     run(['catalog', 'import', 'prices.json', 'new-1'], { cwd }),
-    run(['catalog', 'import', 'prices.json', 'new-1', 'small-1', 'nope', '--upstream', 'far', '--dry-run'], { cwd }),
+    run(
+      [
+        'catalog',
+        'import',
+        'prices.json',
+        'new-1',
+        'small-1',
+        'nope',
+        '--upstream',
+        'far',
+        '--wire',
+        'chat',
+        '--dry-run',
+      ],
+      { cwd },
+    ),
   ])
   assert.match(again.stdout, /was left as it is/)
   assert.match(unnamed.stderr, /name the upstream that serves it with --upstream/)

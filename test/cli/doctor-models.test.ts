@@ -8,7 +8,7 @@ import { listen } from '../support/listen.ts'
 async function choose(ids: readonly string[], named: readonly string[] = [], modelsMax = 10) {
   const server = createServer((_request, response) => response.end(JSON.stringify({ data: ids.map((id) => ({ id })) })))
   const origin = `http://127.0.0.1:${await listen(server)}`
-  return chooseModels({ origin, named, modelsMax, timeoutMs: 60_000 })
+  return chooseModels({ origin, key: 'sk', named, modelsMax, timeoutMs: 60_000 })
 }
 
 test('doctor asks the models of the built-in catalog that behave', async () => {
@@ -18,11 +18,11 @@ test('doctor asks the models of the built-in catalog that behave', async () => {
 })
 
 test('doctor asks the first of a long list and says how many are left', async () => {
-  assert.deepEqual(await choose(['a', 'b', 'c'], [], 2), { models: ['a', 'b'], skipped: 1 })
+  assert.deepEqual(await choose(['a', 'b', 'c'], [], 2), { models: ['a', 'b'], skipped: 1, isPeer: true })
 })
 
 test('doctor asks each named model once, however many there may be', async () => {
-  assert.deepEqual(await choose(['a', 'b', 'c'], ['c', 'b', 'c'], 1), { models: ['c', 'b'], skipped: 0 })
+  assert.deepEqual(await choose(['a', 'b', 'c'], ['c', 'b', 'c'], 1), { models: ['c', 'b'], skipped: 0, isPeer: true })
 })
 
 test('doctor passes over ids that would move the cursor of a terminal', async () => {
@@ -36,6 +36,6 @@ test('doctor without any model to ask says which option names one', async () => 
 test('doctor waits no longer than --timeout for a server that is silent', async () => {
   const server = createServer(() => {})
   const origin = `http://127.0.0.1:${await listen(server)}`
-  const asked = chooseModels({ origin, named: [], modelsMax: 1, timeoutMs: 20 })
+  const asked = chooseModels({ origin, key: 'sk', named: [], modelsMax: 1, timeoutMs: 20 })
   await assert.rejects(asked, /cannot be reached: no whole answer within 0\.02 s: allow more with --timeout/)
 })

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import test, { after, before } from 'node:test'
+import { startSimulator } from '../../src/simulator/simulator.ts'
+import { atEnd } from '../support/at-end.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { listen } from '../support/listen.ts'
 import { run, runWarm } from './run.ts'
@@ -65,7 +67,8 @@ test('doctor works against any base URL, and tells a server that is no gateway',
   const server = createServer((_request, response) => response.end('hello'))
   const strange = await doctor('any', `http://127.0.0.1:${await listen(server)}/v1/`)
   assert.equal(strange.code, 1)
-  assert.equal(strange.failed.length, 26)
+  // What only triwire promises is asked of nobody else.
+  assert.deepEqual([strange.failed.length, strange.none.length], [15, 11])
   assert.match(strange.findings[0]!.note, /not a JSON object: is this base URL a gateway/)
 })
 
@@ -80,7 +83,7 @@ test('doctor without a model asks all that are listed, up to --models-max, and p
   assert.match(stdout, /^well-chat +chat +tool call +ok .*\{"ok":true\}$/m)
   assert.doesNotMatch(stdout, /well-responses/)
   assert.match(stdout, /^all is well; the probes took \d+ tokens, billed to the key's account$/m)
-  assert.equal(stderr, '4 more models are listed: --models-max or --model asks them too\n')
+  assert.equal(stderr, 'note: 4 more models are listed: --models-max or --model asks them too\n')
 })
 
 test('doctor counts as tokens what the ledger billed', async () => {
@@ -154,10 +157,60 @@ test('doctor with a wrong key stops at once and says how to get a right one', as
   assert.doesNotMatch(stderr, /sk-wrong/)
 })
 
+test('N-F15 doctor asks the list with the key, and our own simulator and a vendor of one wire pass', async () => {
+  const { code, failed, findings } = await doctor('sim', gateway.simulator.url)
+  assert.deepEqual([code, failed], [0, []])
+  assert.match(findings.find(({ probe }) => probe === 'count tokens')!.note, /^\d+ tokens$/)
+  assert.match(findings.find(({ probe }) => probe === 'wrong key')!.note, /^unlike triwire: status 200 and not 401/)
+
+  const vendor = await startSimulator({ paths: { '/v1/messages': 'messages' } })
+  atEnd(vendor.close)
+  const one = await doctor('sim', vendor.url)
+  assert.deepEqual([one.code, one.failed], [0, []])
+  const others = one.findings.filter(
+    ({ wire, probe }) => wire === 'chat' && probe !== 'text' && !/key|body|unknown/.test(probe),
+  )
+  assert.deepEqual(others, [])
+  assert.match(
+    one.findings.find(({ wire, probe }) => wire === 'chat' && probe === 'text')!.note,
+    /^not served on this wire/,
+  )
+})
+
+test('N-F15 doctor of a server that takes its key in x-api-key only', async () => {
+  const server = createServer((request, response) => {
+    const isKnown = request.headers['x-api-key'] === 'sk' && request.headers['anthropic-version'] !== undefined
+    response.statusCode = isKnown ? 200 : 401
+    response.end(isKnown ? '{"data":[{"id":"one"}]}' : '{"error":{"message":"Who are you?"}}')
+  })
+  const url = `http://127.0.0.1:${await listen(server)}`
+  const { stderr } = await runWarm(['doctor', '--key', 'sk', '--model', 'two', '--base-url', url])
+  assert.match(stderr, /lists no model "two"\. Name one of one/)
+  const wrong = await runWarm(['doctor', '--key', 'sk-wrong', '--base-url', url])
+  assert.deepEqual([wrong.code, wrong.stdout], [1, ''])
+  assert.match(wrong.stderr, /^triwire: the gateway refuses the key: Who are you\?/)
+})
+
+test('N-F15 doctor says in one line that an account has no credit, and that TLS is not spoken where https:// was written', async () => {
+  const { key } = gateway.store.createKey(gateway.store.createAccount('doctor-poor').id)
+  await gateway.untilKnown(key)
+  const poor = await runWarm(['doctor', '--key', key, '--base-url', gateway.url])
+  assert.deepEqual([poor.code, poor.stdout], [1, ''])
+  assert.match(
+    poor.stderr,
+    /^triwire: the account cannot pay for the probes: .* Give it credit with triwire account credit, .*\n$/,
+  )
+  const { stderr } = await runWarm(['doctor', '--key', 'sk', '--base-url', gateway.url.replace('http', 'https')])
+  assert.match(
+    stderr,
+    /cannot be reached: it speaks plain HTTP there: write http:\/\/ for https:\/\/ \(ERR_SSL_\w+\)\./,
+  )
+})
+
 test('doctor with a model that is not listed names some that are', async () => {
   const { code, stderr } = await doctor('no-such')
   assert.equal(code, 1)
-  assert.match(stderr, /^triwire: .* lists no model "no-such"\. Name one of well-messages, well-chat, .*\n$/)
+  assert.match(stderr, /lists no model \\"no-such\\"\. Name one of well-messages, well-chat, .*\n$/)
 })
 
 for (const [what, args, message] of [
@@ -216,6 +269,8 @@ async function startBrokenServer() {
       return
     }
     const stream = text.includes('"stream":true') ? streams[path] : undefined
+    // It looks like one of ours, so that all is asked of it.
+    if (path === '/v1/models') response.setHeader('x-request-id', 'req_01a202cd54d277b98208c5372dfbc82c')
     response.setHeader('content-type', stream ? 'text/event-stream' : 'application/json')
     if (path === '/v1/responses' && !text.includes('"stream":true')) {
       response.statusCode = 500

@@ -72,5 +72,11 @@ function startWarm(): ChildProcess {
 }
 
 function toRun(args: readonly string[], { code, stdout, stderr }: Told): Run {
-  return { code, stdout, stderr, json: args.includes('--json') && code === 0 ? JSON.parse(stdout) : [] }
+  return { code, stdout, stderr, json: args.includes('--json') && code === 0 ? parse(stdout) : ([] as unknown as Json) }
+}
+
+/** One value, or one on each line. */
+function parse(text: string): Json {
+  const lines = text.trim().split('\n')
+  return lines.length === 1 ? JSON.parse(text) : (lines.map((line) => JSON.parse(line)) as Json)
 }

@@ -30,7 +30,7 @@ const setup = (...args: string[]) => runWarm(['setup', ...args], { cwd: laptop, 
 test('N-F6: with --url the gateway is asked for its models, and no file is needed', async () => {
   const first = await setup('codex', ...there, '--json')
   assert.deepEqual([first.json['model'], first.json['base_url']], ['large', gateway.url])
-  assert.match(first.stderr, /note: large is the first of 4 models/)
+  assert.match(first.stderr, /large is the first of 4 models/)
   const alias = await setup('codex', ...there, '--model', 'large-2', '--json')
   assert.equal(alias.json['model'], 'large-2')
   const none = await setup('codex', ...there, '--model', 'Large_2')

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the configuration look like placeholders
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
 import test from 'node:test'
 import { parse } from 'yaml'
 import { type CatalogChange, type CatalogEntry, editCatalog } from '../../src/config/catalog-edit.ts'
@@ -141,4 +142,33 @@ test('X15 what cannot be changed in its place is refused, with nothing written',
   const alias = 'x: &m { id: a }\ncatalog:\n  models:\n    - *m\n'
   const updated = [{ place: 0, figures: { context_window: 5 } }]
   assert.throws(() => editCatalog(alias, { ...none, updated }), /stands elsewhere in the file/)
+})
+
+test('X15 each example takes a model, an upstream and new figures, with every line of it where it was', () => {
+  const folder = new URL('../../examples/', import.meta.url)
+  for (const name of readdirSync(folder).filter((one) => one.endsWith('.yaml'))) {
+    const source = readFileSync(new URL(name, folder), 'utf8')
+    const upstream = { name: 'new', baseUrl: 'https://up.example', keyVariable: 'UP_KEY' }
+    const updated = [{ place: 0, figures: { context_window: 123_456, prices: { input: '77', cache_write: '88' } } }]
+    const after = editCatalog(source, { pinned, upstream, added, updated })
+    const before = parse(source)
+    const expected = structuredClone(before)
+    expected.catalog.pinned = pinned
+    expected.catalog.models[0].context_window = 123_456
+    Object.assign(expected.catalog.models[0].prices, { input: '77', cache_write: '88' })
+    expected.catalog.models.push(entry)
+    expected.upstreams.new = { base_url: 'https://up.example', accounts: [{ name: 'main', key: '${UP_KEY}' }] }
+    assert.deepEqual(parse(after), expected, name)
+    const kept = source.split('\n').filter((line) => after.split('\n').includes(line))
+    assert.ok(source.split('\n').length - kept.length <= 2, name)
+  }
+})
+
+test('X15 behind a text of several lines a key stands on the next line', () => {
+  const source = 'catalog:\n  models:\n    - id: a\n      note: |\n        one\n        two\nlisten: x\n'
+  const after = editCatalog(source, { ...none, updated: [{ place: 0, figures: { context_window: 5 } }] })
+  assert.deepEqual(parse(after), {
+    catalog: { models: [{ id: 'a', note: 'one\ntwo\n', context_window: 5 }], pinned },
+    listen: 'x',
+  })
 })

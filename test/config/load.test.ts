@@ -216,9 +216,9 @@ limits:
   requests_per_minute: \${RPM}
   failed_auth_per_minute: \${NONE:-7}
 catalog: { pinned: 2026-11-01, owner: "$\${RPM}", models: [{ id: "m-\${RPM}", wire: chat, upstream: up1, max_output_tokens: 5, prices: { input: "1", output: "1" } }] }
-upstreams: { up1: { base_url: "http://\${HOST}:1", accounts: [{ name: a, key: "\${UP1_KEY}" }] } }
+upstreams: { up1: { base_url: "http://\${HOST}:1", headers: { x: "\${NOTE}" }, accounts: [{ name: a, key: "\${UP1_KEY}" }] } }
 `
-  const config = load(source, { RPM: '42', HOST: 'h', LEVEL: '', UP1_KEY: 'a"\n  b: c' })
+  const config = load(source, { RPM: '42', HOST: 'h', LEVEL: '', UP1_KEY: 'canary-k', NOTE: 'a", b: {c: d}, #' })
   assert.strictEqual(config.limits.requestsPerMinute, 42)
   assert.strictEqual(config.limits.failedAuthPerMinute, 7)
   assert.strictEqual(config.log.level, 'error')
@@ -226,7 +226,7 @@ upstreams: { up1: { base_url: "http://\${HOST}:1", accounts: [{ name: a, key: "\
   assert.match(config.catalog.listBody, /"owned_by":"\$\{RPM\}"/)
   assert.strictEqual(config.upstreams.get('up1')?.baseUrl, 'http://h:1')
   // What a variable holds cannot add keys to the file.
-  assert.strictEqual(config.upstreams.get('up1')?.accounts[0]?.key.reveal(), 'a"\n  b: c')
+  assert.strictEqual(config.upstreams.get('up1')?.headers.get('x'), 'a", b: {c: d}, #')
 })
 
 test('a missing variable is named, with its key and line, and nothing else is said of that value', () => {

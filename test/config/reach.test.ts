@@ -29,7 +29,7 @@ function load(
     wire,
     upstream: 'up',
     max_output_tokens: 9,
-    profile: { auto_cache: 'off' },
+    ...(wire === 'messages' && { profile: { auto_cache: 'off' } }),
     prices: { input: '1', output: '1' },
   }))
   const catalog = models.length > 0 ? { catalog: { pinned: '2026-11-01', models } } : {}

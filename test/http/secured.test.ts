@@ -116,6 +116,8 @@ test('R11 F-C1 F-C2 F-C30 over TLS: headers or a body that do not come are 408, 
   slow.write('POST /v1/messages HTTP/1.1\r\nhost: x\r\n')
   const stops = raw(gateway.url, `${head('/v1/messages', ['content-length: 100'])}{"model":`)
   assert.deepEqual([told(await slow.read()), told(await stops)], [['408 invalid_body'], ['408 api_error']])
+  // Seven megabytes take their time on a busy machine.
+  gateway.reload({ timeouts: { body: 30_000, body_gap: 30_000 } })
   const piece = `100000\r\n${' '.repeat(1_048_576)}\r\n`
   const long = await raw(gateway.url, head(chat, ['transfer-encoding: chunked']) + piece.repeat(7))
   assert.deepEqual([told(long), long.isClosed], [['413 request_too_large'], true])

@@ -34,6 +34,7 @@ test('spec 1.4 C9 a debit is recorded under its request id with its tokens and p
       usage,
       usageSource: 'final',
       pricedCalls: 0,
+      calls: undefined,
       priceVersion: 'v1',
       outcome: 'ok',
     },

@@ -56,6 +56,7 @@ export function createDebit(requestId: string, account: Account): Debit {
     usage,
     usageSource: 'final',
     pricedCalls: 0,
+    calls: undefined,
     priceVersion: 'v1',
     prices,
     outcome: 'ok',

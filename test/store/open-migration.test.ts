@@ -84,6 +84,7 @@ test('C9 what the first release did not know is empty, and everything else as it
       usage,
       usageSource: 'final',
       pricedCalls: 0,
+      calls: undefined,
       priceVersion: 'v1',
       outcome: 'ok',
     },

@@ -218,7 +218,7 @@ test('explain without a server reads the ledger and says so; what it does not ha
   const { code, stdout, stderr } = await runWarm(['explain', id, '--json', ...nowhere])
   assert.equal(code, 0)
   const cure = '--admin-listen, TRIWIRE_ADMIN_LISTEN or admin_listen in the configuration'
-  assert.match(stderr, new RegExp(`^triwire: no server answers on http://127.0.0.1:1 \\(.+\\): .*${cure}\n`))
+  assert.match(stderr, new RegExp(`^{"note":"no server answers on http://127.0.0.1:1 \\(.+\\): .*${cure}"}\n`))
   const told = JSON.parse(stdout) as Explanation
   assert.deepEqual([told.attempts, told.losses, told.usage], [null, null, before.usage])
   assert.deepEqual([told.price, told.settlement.amount], [before.price, '0.0000612'])
@@ -345,13 +345,8 @@ test('R16 F-P7 explain of a server whose ledger is silent reads it itself; a bug
   const { id } = await native.ask('chat')
   await native.ask('chat')
   const failures: [error: Error, status: number, name: string, stderr: RegExp][] = [
-    [
-      new StoreSilent('no answer'),
-      503,
-      'store_unavailable',
-      /^triwire: the server says: The ledger cannot be read now/,
-    ],
-    [new Error('a bug'), 500, 'internal', /^triwire: the server says: A bug of ours: the log has it/],
+    [new StoreSilent('no answer'), 503, 'store_unavailable', /"note":"the server says: The ledger cannot be read now/],
+    [new Error('a bug'), 500, 'internal', /"note":"the server says: A bug of ours: the log has it/],
   ]
   for (const [error, status, name, says] of failures) {
     gateway.ledger.findDebit = () => Promise.reject(error)

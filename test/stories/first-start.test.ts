@@ -17,11 +17,14 @@ test('X4 the first start prints a key once, with a call on each wire that works;
     assert.equal(answer.status, 200, await answer.text())
   }
   const [, admin] = await first.said(/readiness on (\S+)\)/)
+  // N-F8: which file, store, models and accounts.
+  await first.said(/\nconfiguration none, store \S+data\/triwire\.db \(new\), models 14, accounts 1\n/)
   assert.equal((await fetch(`${admin}/readyz`)).status, 200)
   assert.equal(await first.stop(), 0)
 
   const second = runTriwire(t, start, folder)
-  await second.said(/triwire key create/)
+  await second.said(/triwire key create demo /)
+  assert.match(second.stdout(), /store \S+data\/triwire\.db, models 14, accounts 1\n/)
   assert.doesNotMatch(second.stdout(), /sk-tri-/)
   assert.equal(await second.stop('SIGINT'), 0)
 })

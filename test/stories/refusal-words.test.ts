@@ -228,3 +228,62 @@ async function tell(wire: WireName, said: string, more: Record<string, unknown> 
   assert.equal(status, 400, text)
   return JSON.parse(text).error.message
 }
+
+/** What a model of one wire says, and what the client of another is told of it: text and `param`. */
+const foreign: [
+  model: WireName,
+  said: string,
+  told: Partial<Record<WireName, [text: string, param: string | null]>>,
+][] = [
+  [
+    'chat',
+    "messages[0]: the tool message 'call_a1' must follow an assistant message with 'tool_calls'",
+    {
+      responses: [
+        "input: the function_call_output 'call_a1' must follow an assistant message with 'function_call'",
+        'input',
+      ],
+      messages: ["messages: the tool_result 'call_a1' must follow an assistant message with 'tool_use'", null],
+    },
+  ],
+  [
+    'messages',
+    'messages.2.content.0: unexpected `tool_use_id` found in `tool_result` blocks',
+    {
+      chat: ['messages: unexpected `tool_call_id` found in `tool message` blocks', 'messages'],
+      responses: ['input: unexpected `call_id` found in `function_call_output` blocks', 'input'],
+    },
+  ],
+  [
+    'responses',
+    "Invalid value for input[3].content[1].image_url: 'x'. Lower max_output_tokens.",
+    {
+      chat: ["Invalid value for messages: 'x'. Lower max_tokens.", 'messages'],
+      messages: ["Invalid value for messages: 'x'. Lower max_tokens.", null],
+    },
+  ],
+  [
+    'messages',
+    'max_tokens: must be at most 64000',
+    {
+      chat: ['max_tokens: must be at most 64000', 'max_tokens'],
+      responses: ['max_output_tokens: must be at most 64000', 'max_output_tokens'],
+    },
+  ],
+  [
+    'chat',
+    'The messages are 9000 tokens long; response_format is not supported',
+    { responses: ['The messages are 9000 tokens long; text.format is not supported', 'text'] },
+  ],
+]
+
+test("N-F16 U2 a refusal that is relayed between wires names the fields of the client, and no place of the model's", async () => {
+  for (const [model, said, told] of foreign) {
+    for (const [wire, [text, param]] of Object.entries(told) as [WireName, [string, string | null]][]) {
+      native.upstream.play(whole(JSON.stringify({ error: { type: 'invalid_request_error', message: said } }), 400))
+      const asked = await native.ask(wire, { model: `native-${model}` })
+      const { error } = JSON.parse(asked.text)
+      assert.deepEqual([asked.status, error.message, error.param ?? null], [400, text, param], `${model} to ${wire}`)
+    }
+  }
+})

@@ -72,7 +72,9 @@ for (const [cause, faults] of Object.entries(causes)) {
       const heard = send()
       await heard.untilOver()
       await upstreams.close()
-      assert.deepEqual([heard.heads, heard.ends, heard.faults], [0, 0, [{ cause, isReuseRace: false }]])
+      const { reason, ...fault } = heard.faults[0]!
+      assert.deepEqual([heard.heads, heard.ends, heard.faults.length, fault], [0, 0, 1, { cause, isReuseRace: false }])
+      assert.equal(reason !== undefined, cause === 'upstream_tls')
     })
   }
 }
@@ -97,7 +99,7 @@ test('F-U4 a certificate that nobody vouches for is upstream_tls, and no request
   server.on('tlsClientError', () => {})
   const heard = openWay(`https://localhost:${await listen(server)}`).send()
   await heard.untilOver()
-  assert.deepEqual(heard.faults, [{ cause: 'upstream_tls', isReuseRace: false }])
+  assert.deepEqual(heard.faults, [{ cause: 'upstream_tls', isReuseRace: false, reason: 'DEPTH_ZERO_SELF_SIGNED_CERT' }])
   assert.equal(bytes, 0)
 })
 
@@ -112,7 +114,9 @@ test('F-U4 an upstream that speaks no TLS where TLS is configured is upstream_tl
   })
   const heard = openWay(`https://127.0.0.1:${await listen(server)}`).send()
   await heard.untilOver()
-  assert.deepEqual(heard.faults, [{ cause: 'upstream_tls', isReuseRace: false }])
+  assert.deepEqual(heard.faults, [
+    { cause: 'upstream_tls', isReuseRace: false, reason: 'ERR_SSL_WRONG_VERSION_NUMBER' },
+  ])
   assert.ok(hello.includes('\x08http/1.1'))
   assert.ok(!hello.includes('\x02h2'))
 })

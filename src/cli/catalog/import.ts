@@ -69,8 +69,13 @@ function takeNamed(
   if (!model.prices) return void plan.left.push({ id, why: 'has no price in the file' })
   if (model.maxOutputTokens === undefined)
     return void plan.left.push({ id, why: 'has no maximum output in the file: add it by hand' })
-  note(bare, model, plan)
   const { wire, profile } = waysOf(model, options)
+  if (wire === undefined)
+    return void plan.left.push({
+      id,
+      why: `${model.provider} is not known here: say with --wire what its upstream speaks`,
+    })
+  note(bare, model, plan)
   const entry: CatalogEntry = {
     id: bare,
     wire,
@@ -143,7 +148,7 @@ function waysOf({ provider, reasons, samples }: ListedModel, { wire, profile }: 
   const preset = Object.values(presets).find(({ listedAs }) => listedAs.includes(provider))
   const own = preset && wire === undefined ? profileOf(preset, reasons, samples) : undefined
   const chosen = profile ?? own
-  return { wire: wire ?? preset?.wire ?? 'chat', profile: chosen }
+  return { wire: wire ?? preset?.wire, profile: chosen }
 }
 
 function profileOf(preset: Preset, reasons: boolean, samples: boolean): string {

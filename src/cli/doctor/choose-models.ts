@@ -1,27 +1,35 @@
 import { asObject } from '../../bytes/json.ts'
 import { builtInScripts } from '../../simulator/built-in-scripts.ts'
-import { send } from './send.ts'
+import { needKey } from './read-answer.ts'
+import { type Seen, send } from './send.ts'
+import { clientWires } from './wires/index.ts'
 
 /** @param named what the person asked for, in place of what the gateway lists. */
-export type Choice = { origin: string; named: readonly string[]; modelsMax: number; timeoutMs: number }
+export type Choice = { origin: string; key: string; named: readonly string[]; modelsMax: number; timeoutMs: number }
+
+/** @param skipped how many the list has beyond */
+export type Chosen = { models: string[]; skipped: number; isPeer: boolean }
 
 /**
  * Which models are asked: those named, else the first of the gateway's list. Of the built-in catalog only those that
- * behave, since the others are there to misbehave. `skipped` counts what the list has beyond.
- * @throws Error in words for the person at the terminal when the gateway is not there, or lists no such model.
+ * behave, since the others are there to misbehave.
+ * @throws Error in words for the person at the terminal when the gateway is not there, refuses the key, or lists no such
+ *   model.
  */
-export async function chooseModels(choice: Choice): Promise<{ models: string[]; skipped: number }> {
-  const { origin, named, modelsMax, timeoutMs } = choice
-  const seen = await send({ url: `${origin}/v1/models`, headers: {}, timeoutMs }).catch((error: Error) => {
+export async function chooseModels(choice: Choice): Promise<Chosen> {
+  const { origin, named, modelsMax } = choice
+  const seen = await askList(choice).catch((error: Error) => {
     throw new Error(
       `${origin} cannot be reached: ${error.message}. Start the gateway, or name its address with --base-url`,
     )
   })
+  needKey(seen)
+  const isPeer = !ownRequestId.test(seen.headers.get('x-request-id') ?? '')
   const listed = seen.status === 200 ? readIds(seen.text) : []
   if (named.length > 0) {
     // What shows no list is found out by the probes; what shows one is taken at its word.
     const unknown = listed.length > 0 ? named.find((id) => !listed.includes(id)) : undefined
-    if (unknown === undefined) return { models: [...new Set(named)], skipped: 0 }
+    if (unknown === undefined) return { models: [...new Set(named)], skipped: 0, isPeer }
     const some = listed.slice(0, 5).join(', ') + (listed.length > 5 ? ', …' : '')
     throw new Error(`${origin} lists no model "${unknown}". Name one of ${some} (GET /v1/models has all)`)
   }
@@ -31,7 +39,19 @@ export async function chooseModels(choice: Choice): Promise<{ models: string[]; 
     )
   }
   const wanted = isBuiltIn(listed) ? plainIds : listed
-  return { models: wanted.slice(0, modelsMax), skipped: Math.max(0, wanted.length - modelsMax) }
+  return { models: wanted.slice(0, modelsMax), skipped: Math.max(0, wanted.length - modelsMax), isPeer }
+}
+
+/** What only triwire makes (ruling R5): `req_` and a UUIDv7 without its dashes. */
+const ownRequestId = /^req_[0-9a-f]{12}7[0-9a-f]{19}$/
+
+/** With the key, as servers of others want it: in the header of most, and where that is refused in that of the messages wire. */
+async function askList({ origin, key, timeoutMs }: Choice): Promise<Seen> {
+  const url = `${origin}/v1/models`
+  const first = await send({ url, headers: { authorization: `Bearer ${key}` }, timeoutMs })
+  if (first.status !== 401 && first.status !== 403) return first
+  const second = await send({ url, headers: clientWires.messages.keyHeaders(key), timeoutMs })
+  return second.status === 200 ? second : first
 }
 
 const plainIds = builtInScripts.filter(({ upstreamModel }) => upstreamModel === 'sim').map(({ id }) => id)

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { originOf } from '../origin.ts'
-import { formatTable, print } from '../print.ts'
-import type { Finding, Probe } from './probe.ts'
+import { formatTable, note, print } from '../print.ts'
+import type { Finding, Probe, Target } from './probe.ts'
 
 type Options = { key?: string; model: string[]; modelsMax: number; baseUrl?: string; timeout: number }
 
@@ -11,29 +11,27 @@ export function addDoctorCommand(program: Command): void {
     .command('doctor')
     .description('ask a running gateway as clients do, on every wire, and say what they would stumble over')
     .addOption(new Option('--key <key>', 'API key of an account with credit: the probes are billed').env('TRIWIRE_KEY'))
-    .option('--model <id>', 'may be given several times (default: the first that the gateway lists)', addModel, [])
+    .addOption(
+      new Option('--model <id>', 'may be given several times')
+        .argParser(addModel)
+        .default([], 'the first that the gateway lists'),
+    )
     .option('--models-max <number>', 'how many of the listed models are asked', readCount, 10)
     .option('--base-url <url>', 'of any gateway (default: where the configured one listens)', readOrigin)
-    .option('--timeout <time>', 'of one request, such as 500ms, 60s or 2m', readTime, 60_000)
+    .addOption(
+      new Option('--timeout <time>', 'of one request, such as 500ms, 60s or 2m')
+        .argParser(readTime)
+        .default(60_000, '60s'),
+    )
     .action(async (options: Options, command: Command) => {
       const key = needKey(options.key, command)
       const origin = options.baseUrl ?? (await findOrigin(command))
       const { modelsMax, timeout: timeoutMs } = options
       const { chooseModels } = await import('./choose-models.ts')
-      const { models, skipped } = await chooseModels({ origin, named: options.model, modelsMax, timeoutMs })
-      if (skipped > 0) console.error(`${skipped} more models are listed: --models-max or --model asks them too`)
-      const { planProbes } = await import('./plan-probes.ts')
-      const { runProbe } = await import('./run-probe.ts')
-      const probes = planProbes(models)
-      const findings: Finding[] = []
-      try {
-        for (const [at, probe] of probes.entries()) {
-          showProgress(at, probes.length, probe)
-          findings.push(await runProbe(probe, { origin, key, timeoutMs }))
-        }
-      } finally {
-        clearProgress()
-      }
+      const chosen = await chooseModels({ origin, key, named: options.model, modelsMax, timeoutMs })
+      const { models, skipped, isPeer } = chosen
+      if (skipped > 0) note(command, `${skipped} more models are listed: --models-max or --model asks them too`)
+      const findings = await probeAll(models, { origin, key, timeoutMs, isPeer })
       const isHealthy = findings.every(({ result }) => result !== 'failed')
       const tokens = findings.reduce((sum, finding) => sum + finding.tokens, 0)
       print(command, { ok: isHealthy, base_url: origin, models, tokens, findings: findings.map(toRow) }, () =>
@@ -42,6 +40,33 @@ export function addDoctorCommand(program: Command): void {
       if (!isHealthy) process.exitCode = 1
     })
 }
+
+async function probeAll(models: readonly string[], target: Target): Promise<Finding[]> {
+  const { planProbes } = await import('./plan-probes.ts')
+  const { runProbe } = await import('./run-probe.ts')
+  const probes = planProbes(models)
+  const findings: Finding[] = []
+  const unserved = new Set<string>()
+  try {
+    for (const [at, probe] of probes.entries()) {
+      const place = `${probe.wire} ${probe.model}`
+      if (unserved.has(place)) continue
+      showProgress(at, probes.length, probe)
+      const finding = await runProbe(probe, target)
+      const isUnserved = target.isPeer && probe.name === 'text' && unservedStatuses.includes(finding.status ?? 0)
+      if (isUnserved) unserved.add(place)
+      findings.push(
+        isUnserved ? { ...finding, result: 'none', note: `not served on this wire: ${finding.note}` } : finding,
+      )
+    }
+  } finally {
+    clearProgress()
+  }
+  return findings
+}
+
+/** What servers of one wire say where they have nothing at the path of another. */
+const unservedStatuses = [404, 405, 501]
 
 /** Its characters are checked here because `fetch`, and the parser of options, would quote a wrong one. */
 function needKey(key: string | undefined, command: Command): string {

@@ -11,8 +11,10 @@ const wireNames = Object.keys(clientWires) as WireName[]
 /** All that is asked about the models: the gateway's own answers, each model on each wire, then the refusals of each wire. */
 export function planProbes(models: readonly string[]): Probe[] {
   return [
-    { model: null, wire: null, name: 'models', run: probeList },
-    ...models.map((model): Probe => ({ model, wire: 'messages', name: 'count tokens', run: probeCount(model) })),
+    { model: null, wire: null, name: 'models', isOurs: true, run: probeList },
+    ...models.map((model): Probe => {
+      return { model, wire: 'messages', name: 'count tokens', isOurs: true, run: probeCount(model) }
+    }),
     ...models.flatMap((model) =>
       wireNames.flatMap((wire) =>
         Object.entries(modelProbes).map(
@@ -26,6 +28,7 @@ export function planProbes(models: readonly string[]): Probe[] {
           model: null,
           wire,
           name,
+          isOurs: true,
           run: (asker) => probeRefusal(clientWires[wire], refusal, models[0] ?? noSuchModel, asker),
         }
       }),
@@ -33,8 +36,8 @@ export function planProbes(models: readonly string[]): Probe[] {
   ]
 }
 
-async function probeList({ request }: Asker): Promise<Verdict> {
-  const seen = await request('/v1/models', {})
+async function probeList({ request, keyHeaders }: Asker): Promise<Verdict> {
+  const seen = await request('/v1/models', keyHeaders())
   const body = bodyOf(seen)
   const rows = Array.isArray(body['data']) ? body['data'].map(asObject) : []
   if (body['object'] !== 'list' || rows.length === 0) throw new Error('it is not a list of models')

@@ -3,7 +3,13 @@ import type { Question, Reply } from './client-wire.ts'
 import type { Seen } from './send.ts'
 
 /** @param origin of a gateway, without a path. */
-export type Target = { origin: string; key: string; timeoutMs: number }
+export type Target = {
+  origin: string
+  key: string
+  timeoutMs: number
+  /** It is no triwire: what only triwire promises is not asked of it. */
+  isPeer: boolean
+}
 
 export type Finding = {
   /** Null for what holds for every model. */
@@ -18,6 +24,8 @@ export type Finding = {
   /** Of all its requests, in and out. */
   tokens: number
   note: string
+  /** Of the last answer; null where none came. */
+  status: number | null
 }
 
 /** One row of the table: what is asked, and what must hold of the answer. */
@@ -25,11 +33,13 @@ export type Probe = {
   model: string | null
   wire: WireName | null
   name: string
+  /** What no vendor promises: where another server does otherwise, that is no failure. */
+  isOurs?: true
   /** @throws Error that says what a client would stumble over. */
   run(asker: Asker): Promise<Verdict>
 }
 
-/** The gateway refuses the key itself: nothing else can be found out. */
+/** The gateway refuses the key itself, or its account cannot pay: nothing else can be found out. */
 export class KeyRefused extends Error {}
 
 export type Verdict = { result: 'ok' | 'none'; note: string }

@@ -41,6 +41,11 @@ export function bodyOf(seen: Seen): Json {
 
 /** @throws KeyRefused */
 export function needKey({ status, text }: Seen): void {
+  if (status === 402) {
+    throw new KeyRefused(
+      `the account cannot pay for the probes: ${messageOf(text).slice(0, 160)} Give it credit with triwire account credit, or use the key of another`,
+    )
+  }
   if (status !== 401) return
   throw new KeyRefused(
     `the gateway refuses the key: ${messageOf(text).slice(0, 160)} Check --key or TRIWIRE_KEY; triwire key create makes a key`,

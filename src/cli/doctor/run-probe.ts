@@ -6,7 +6,7 @@ import { clientWires } from './wires/index.ts'
 const noteLengthMax = 240
 
 /** Asks, and judges what came back. @throws KeyRefused */
-export async function runProbe({ model, wire, name, run }: Probe, target: Target): Promise<Finding> {
+export async function runProbe({ model, wire, name, isOurs, run }: Probe, target: Target): Promise<Finding> {
   let last: Seen | undefined
   let tokens = 0
   const clientWire = clientWires[wire ?? 'chat']
@@ -27,8 +27,8 @@ export async function runProbe({ model, wire, name, run }: Probe, target: Target
     return reply
   }
   const finish = (result: Finding['result'], note: string): Finding => {
-    const { firstByteMs = null, totalMs = null } = last ?? {}
-    return { model, wire, probe: name, result, firstByteMs, totalMs, tokens, note: tidy(note, target.key) }
+    const { firstByteMs = null, totalMs = null, status = null } = last ?? {}
+    return { model, wire, probe: name, result, firstByteMs, totalMs, tokens, note: tidy(note, target.key), status }
   }
   try {
     const { result, note } = await run({ ask, request, keyHeaders })
@@ -36,7 +36,7 @@ export async function runProbe({ model, wire, name, run }: Probe, target: Target
   } catch (error) {
     const { message } = error as Error
     if (error instanceof KeyRefused) throw new KeyRefused(tidy(message, target.key))
-    return finish('failed', message)
+    return isOurs && target.isPeer && last ? finish('none', `unlike triwire: ${message}`) : finish('failed', message)
   }
 }
 

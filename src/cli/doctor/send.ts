@@ -41,5 +41,25 @@ export async function send({ url, headers, body, timeoutMs }: Sending): Promise<
 function explain({ name, message, cause }: Error, timeoutMs: number): string {
   if (name === 'TimeoutError') return `no whole answer within ${timeoutMs / 1_000} s: allow more with --timeout`
   if (!(cause instanceof Error)) return message
-  return `${message}: ${cause.message || (cause as NodeJS.ErrnoException).code}`
+  const { code = '' } = cause as NodeJS.ErrnoException
+  const known = reasons.find(([pattern]) => pattern.test(code))
+  return known ? `${known[1]} (${code})` : `${message}: ${cause.message || code}`
 }
+
+/** What the codes of the system, of TLS and of the client mean to a person. */
+const reasons: readonly [code: RegExp, meaning: string][] = [
+  [/^ECONNREFUSED$/, 'nothing listens there'],
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'there is no such host'],
+  [/^(EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'no way leads there'],
+  [
+    /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|RECORD_LAYER/,
+    'it speaks plain HTTP there: write http:// for https://',
+  ],
+  [/^CERT_HAS_EXPIRED$/, 'its certificate has expired'],
+  [/ALTNAME_INVALID/, 'its certificate is for another host'],
+  [
+    /CERT|UNABLE_TO_VERIFY|^ERR_SSL|^ERR_TLS/,
+    'its certificate is not trusted: name its authority in NODE_EXTRA_CA_CERTS',
+  ],
+  [/^(HPE_|UND_ERR_SOCKET|ECONNRESET)/, 'it closed the connection or speaks no HTTP there: does it want https://?'],
+]

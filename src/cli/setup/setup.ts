@@ -1,6 +1,6 @@
 import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { type WireName, wireNames } from '../../catalog/model.ts'
-import { print } from '../print.ts'
+import { note, print } from '../print.ts'
 import { type AccessOptions, findAccess } from './access.ts'
 import type { Program } from './program.ts'
 import { programs } from './programs/index.ts'
@@ -69,7 +69,7 @@ async function setUp(asked: string, options: Options, command: Command): Promise
   const shell = options.shell ?? likelyShell(process.platform, process.env['SHELL'])
   const text = describe(settings, shell, isWriting)
   const window = describeWindow(program, name, found)
-  for (const note of [...notes, ...(window ? [window] : [])]) console.error(`note: ${note}`)
+  for (const text of [...notes, ...(window ? [window] : [])]) note(command, text)
   const colleague = isOperator ? colleagueLine(name, wire, found, options.url) : undefined
   const { origin, key, model, small } = access
   const data = {
@@ -82,17 +82,23 @@ async function setUp(asked: string, options: Options, command: Command): Promise
     text,
   }
   print(command, data, () => text)
-  if (colleague) console.error(`\nfor a colleague, who needs no file:\n${colleague}`)
+  if (colleague && !isJson(command)) console.error(`\nfor a colleague, who needs no file:\n${colleague}`)
 }
 
 async function write(name: string, { files }: Settings, options: Options, command: Command): Promise<void> {
   if (!files) throw usage(`${name} has no configuration file: run without --write`)
   const { describePlan, planSettings, writePlans } = await import('./write-settings.ts')
   const plans = planSettings(files)
-  if (!command.optsWithGlobals<{ json?: boolean }>().json || !options.yes)
-    for (const plan of plans) console.error(describePlan(plan))
-  if (options.dryRun) console.error('Nothing was written: this was a dry run.')
-  else for (const done of await writePlans(plans, options.yes === true)) console.error(done)
+  for (const plan of plans) {
+    if (isJson(command)) note(command, describePlan(plan))
+    else console.error(describePlan(plan))
+  }
+  if (options.dryRun) note(command, 'Nothing was written: this was a dry run.')
+  else for (const done of await writePlans(plans, options.yes === true)) note(command, done)
+}
+
+function isJson(command: Command): boolean {
+  return command.optsWithGlobals<{ json?: boolean }>().json === true
 }
 
 function chooseWire(name: string, program: Program, modelWire: WireName | undefined, asked: WireName | undefined) {
@@ -126,6 +132,5 @@ function readTokens(text: string): number {
 }
 
 function usage(message: string): CommanderError {
-  console.error(`error: ${message}`)
-  return new CommanderError(2, 'triwire.setup', message)
+  return new CommanderError(2, 'triwire.setup', `error: ${message}`)
 }

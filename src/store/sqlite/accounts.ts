@@ -81,6 +81,7 @@ function createWriter(db: DatabaseSync, { postCredit }: Pick<Entries, 'postCredi
      VALUES (?, ?, ?, (SELECT ifnull(max(revision), 0) + 1 FROM accounts), ?)`,
   )
   const setState = db.prepare('UPDATE accounts SET state = ? WHERE id = ?')
+  const setName = db.prepare('UPDATE accounts SET name = ? WHERE id = ?')
   const countUp = db.prepare('UPDATE accounts SET revision = (SELECT max(revision) + 1 FROM accounts) WHERE id = ?')
   const insertKey = db.prepare(
     'INSERT INTO keys (id, account_id, digest, prefix, label, created_ms) VALUES (?, ?, ?, ?, ?, ?)',
@@ -94,6 +95,7 @@ function createWriter(db: DatabaseSync, { postCredit }: Pick<Entries, 'postCredi
       return
     }
     if (write.kind === 'set_state') setState.run(write.state, write.accountId)
+    else if (write.kind === 'set_name') setName.run(write.name, write.accountId)
     else if (write.kind === 'post_credit') postCredit(write)
     else if (write.kind === 'expire_key') setExpiry.run(write.expiresMs, write.keyId)
     else if (write.kind === 'revoke_key') setRevoked.run(write.revokedMs, write.keyId)

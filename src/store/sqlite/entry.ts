@@ -149,7 +149,7 @@ function readBill(row: Record<string, unknown>): Entry['bill'] {
     },
     usageSource,
     pricedCalls: Number(row.priced_calls),
-    ...(row.calls !== null && row.calls !== undefined && { calls: parseCalls(row.calls as string)! }),
+    calls: parseCalls(row.calls as string | null),
     priceVersion: row.price_version as string,
     outcome: row.outcome as DebitRow['outcome'],
   }

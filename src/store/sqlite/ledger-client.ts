@@ -5,9 +5,10 @@ import type { Ledger } from '../../accounts/ledger.ts'
 import { Settlement } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
 import { createDirectory, type LiveDirectory } from './directory.ts'
+import { noteHolder } from './holder.ts'
 import { LedgerThread, type Told } from './ledger-thread.ts'
 import { lockStore } from './lock.ts'
-import { StoreError } from './open.ts'
+import { refuseNoFile, StoreError } from './open.ts'
 import { bringSpool, realPath } from './place.ts'
 import { createSpool, spoolPath } from './spool.ts'
 
@@ -53,7 +54,8 @@ export type OpenLedger = {
 export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   // Before the store is opened, so that a newer server does not migrate it under an older one.
   const path = realPath(options.path)
-  const unlock = lockStore(path)
+  refuseNoFile(path)
+  const unlock = lockAsHolder(path)
   const client = new LedgerClient({ ...options, path })
   const { settlement, directory, balances } = client
   const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, options.settleDeadlineMs / 10)))
@@ -79,6 +81,15 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
       clearInterval(touches)
       unlock()
     },
+  }
+}
+
+function lockAsHolder(path: string): () => void {
+  const unlock = lockStore(path)
+  const forget = noteHolder(path)
+  return () => {
+    forget()
+    unlock()
   }
 }
 

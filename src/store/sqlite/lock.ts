@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { resultCode, StoreError } from './open.ts'
@@ -29,4 +29,16 @@ export function lockStore(path: string): () => void {
     )
   }
   return () => db.close()
+}
+
+/** Whether a server runs on the store. Whoever asks holds the lock for a moment, where nobody does. */
+export function isLocked(path: string): boolean {
+  if (!existsSync(lockPathOf(realPath(path)))) return false
+  try {
+    lockStore(path)()
+    return false
+  } catch (error) {
+    if (error instanceof StoreError) return true
+    throw error
+  }
 }

@@ -1,5 +1,5 @@
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Migration, migrations } from './schema.ts'
 
@@ -28,6 +28,7 @@ export function openDatabase(path: string, { busyMs = 2_000, create = true, lock
       throw new StoreError(`There is no store at ${path}: name the right one with --store, or create an account`)
     createFile(path)
   }
+  refuseNoFile(path)
   refuseWideMode([path, `${path}-wal`, `${path}-shm`])
   refuseSecondName(path)
   return explainErrors(path, () => {
@@ -113,6 +114,17 @@ export function transact<T>(db: DatabaseSync, work: () => T): T {
 function createFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   closeSync(openSync(path, 'a', 0o600))
+}
+
+/** @throws StoreError for a folder, a device and the like; of what is not there nothing is said. */
+export function refuseNoFile(path: string): void {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (!stat || stat.isFile()) return
+  throw new StoreError(
+    stat.isDirectory()
+      ? `${path} is a folder: name a file in it with --store, such as ${join(path, 'triwire.db')}`
+      : `${path} is no regular file: name another one with --store`,
+  )
 }
 
 /** Of files that are not there nothing is said. @throws StoreError naming one that other users may read. */

@@ -187,5 +187,11 @@ function decodeDebit(debit: any): DebitRow {
     ...(steps || calls ? parseTerms(JSON.stringify({ steps, calls })) : undefined),
   }
   if (typeof debit.requestId !== 'string' || !debit.usage) throw new SyntaxError('not a debit')
-  return { pricedCalls: 0, ...debit, amountNanos: BigInt(debit.amountNanos), prices: prices as DebitRow['prices'] }
+  return {
+    pricedCalls: 0,
+    calls: undefined,
+    ...debit,
+    amountNanos: BigInt(debit.amountNanos),
+    prices: prices as DebitRow['prices'],
+  }
 }

@@ -15,7 +15,7 @@ import {
   readPositiveInteger,
   readString,
 } from '../requests/read-value.ts'
-import { refuse } from '../requests/refusals.ts'
+import { refuse, wrongType } from '../requests/refusals.ts'
 import { checkStop, readStops } from '../requests/stops.ts'
 import type { DecodeContext } from '../wire.ts'
 import { readTurns } from './decode-turns.ts'
@@ -85,5 +85,6 @@ function readCap(fields: Json): number | undefined {
 function readStop(value: unknown): string[] {
   if (isAbsent(value)) return []
   if (typeof value === 'string') return [checkStop(value, 'stop')]
+  if (!Array.isArray(value)) throw wrongType('stop', 'a string or an array')
   return readStops(value, 'stop')
 }

@@ -19,6 +19,13 @@ export const chat: Wire = {
     conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
     caps: ['max_tokens', 'max_completion_tokens'],
     isCapRequired: false,
+    words: {
+      callId: 'tool_call_id',
+      call: 'tool_calls',
+      result: 'tool message',
+      format: 'response_format',
+      effort: 'reasoning_effort',
+    },
     cacheKey: 'prompt_cache_key',
   },
   fields: chatFields,

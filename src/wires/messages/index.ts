@@ -21,6 +21,13 @@ export const messages: Wire = {
     conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
     caps: ['max_tokens'],
     isCapRequired: true,
+    words: {
+      callId: 'tool_use_id',
+      call: 'tool_use',
+      result: 'tool_result',
+      format: 'output_config.format',
+      effort: 'output_config.effort',
+    },
     check: refuseThread,
   },
   fields: messagesFields,

@@ -21,6 +21,13 @@ export const responses: Wire = {
     conversation: { field: 'input', kinds: 'a string or an array of items', mayBeText: true },
     caps: ['max_output_tokens'],
     isCapRequired: false,
+    words: {
+      callId: 'call_id',
+      call: 'function_call',
+      result: 'function_call_output',
+      format: 'text.format',
+      effort: 'reasoning.effort',
+    },
     cacheKey: 'prompt_cache_key',
     echo,
     check: checkStateless,

@@ -18,6 +18,8 @@ export const chat: ClientWire = {
       ...(called ? called.calls.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: result })) : []),
     ],
     stream,
+    // The gateway tells the usage unasked; others want to be asked.
+    ...(stream ? { stream_options: { include_usage: true } } : {}),
     ...(isCall || called
       ? { tools: [{ type: 'function', function: { name: 'report', description, parameters } }] }
       : {}),

@@ -1,0 +1,104 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Config } from '../../config/config.ts'
+import type { Asked } from '../../process/ask-upstreams.ts'
+import { formatTable, print } from '../print.ts'
+import type { GlobalOptions } from '../store.ts'
+
+type Options = GlobalOptions & { online?: true; everyModel?: true; timeout: number }
+
+/** `check`: what is wrong with the configuration; with `--online` also what is wrong with the upstreams that it names. */
+export function addCheckCommand(program: Command): void {
+  program
+    .command('check')
+    .description('check the configuration without running it')
+    .option('--online', 'ask each upstream account one cheap question, which its provider bills')
+    .option('--every-model', 'with --online: ask each account for each of its models')
+    .addOption(
+      new Option('--timeout <time>', 'with --online: of one answer, such as 500ms, 30s or 2m')
+        .argParser(readTime)
+        .default(30_000, '30s'),
+    )
+    .action(async (_options, command: Command) => {
+      const options = command.optsWithGlobals<Options>()
+      if (options.everyModel && !options.online) command.error('error: --every-model is for --online')
+      const config = await load(options)
+      const asked = options.online ? await askAll(config, options) : undefined
+      const { showProxy } = await import('../../config/egress.ts')
+      const { catalog, upstreams, store, warnings } = config
+      const proxies = [...upstreams.values()].flatMap(({ name, proxy }) =>
+        proxy ? [{ upstream: name, proxy: showProxy(proxy), source: proxy.source }] : [],
+      )
+      if (!options.json) {
+        for (const { upstream, proxy, source } of proxies)
+          console.error(`note: ${upstream} is asked through the proxy ${proxy} (${source})`)
+        const { formatWarning } = await import('../../config/warnings.ts')
+        for (const warning of warnings) console.error(`warning: ${formatWarning(warning)}`)
+      }
+      const failed = asked?.filter(({ ok }) => !ok) ?? []
+      const counts = { models: catalog.entries.length, upstreams: upstreams.size, store }
+      const data = { ok: failed.length === 0, ...counts, warnings, proxies, ...(asked && { online: asked }) }
+      print(command, data, () =>
+        [
+          `the configuration is right: models ${counts.models}, upstreams ${counts.upstreams}, store ${store}`,
+          ...(asked ? ['', describe(asked)] : []),
+        ].join('\n'),
+      )
+      if (failed.length > 0) process.exitCode = 1
+    })
+}
+
+/** @throws ConfigError, whose problems are also the data of `--json`. */
+async function load(options: Options): Promise<Config> {
+  const { loadConfig } = await import('../../config/load.ts')
+  const { ConfigError } = await import('../../config/problem.ts')
+  const { earlierStoreMistake } = await import('../../config/earlier-store.ts')
+  try {
+    const config = loadConfig(options)
+    const message = earlierStoreMistake(config)
+    if (message) throw new ConfigError([{ path: 'store', message }])
+    return config
+  } catch (error) {
+    if (options.json && error instanceof ConfigError)
+      console.log(JSON.stringify({ ok: false, problems: error.problems }))
+    throw error
+  }
+}
+
+async function askAll(config: Config, { everyModel, timeout }: Options): Promise<Asked[]> {
+  // The simulator is part of a server that runs.
+  if (config.isBuiltIn) return []
+  const { askUpstreams } = await import('../../process/ask-upstreams.ts')
+  const isWatched = process.stderr.isTTY === true
+  try {
+    return await askUpstreams(config, {
+      ...(everyModel && { everyModel }),
+      timeoutMs: timeout,
+      onNext({ upstream, account }) {
+        if (isWatched) process.stderr.write(`\r\u001b[2Kasking ${upstream.name}${account ? ` as ${account.name}` : ''}`)
+      },
+    })
+  } finally {
+    if (isWatched) process.stderr.write('\r\u001b[2K')
+  }
+}
+
+const columns = ['upstream', 'account', 'model', 'wire', 'result', 'ms', 'note']
+
+function describe(asked: readonly Asked[]): string {
+  if (asked.length === 0) return 'there is no upstream to ask: no model of a catalog names one'
+  const rows = asked.map(({ upstream, account, model, wire, ok, ms, note }) => {
+    return [upstream, account ?? '-', model, wire, ok ? 'ok' : 'failed', `${ms}`, note]
+  })
+  const failed = asked.filter(({ ok }) => !ok).length
+  const verdict = failed === 0 ? 'every account answers' : `${failed} of ${asked.length} questions failed`
+  return `${formatTable(columns, rows)}\n\n${verdict}`
+}
+
+const unitsMs: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 }
+
+/** @returns milliseconds */
+function readTime(text: string): number {
+  const [, count, unit] = /^([1-9]\d{0,5})(ms|s|m)$/.exec(text) ?? []
+  if (!count || !unit) throw new InvalidArgumentError('Write it like 500ms, 30s or 2m.')
+  return Number(count) * unitsMs[unit]!
+}

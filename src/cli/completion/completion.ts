@@ -1,0 +1,16 @@
+import { Argument, type Command } from 'commander'
+import { print } from '../print.ts'
+import { type Shell, shells } from './scripts.ts'
+import { placesOf } from './tree.ts'
+
+/** `completion`: a script with which a shell completes commands and options. */
+export function addCompletionCommand(program: Command): void {
+  program
+    .command('completion')
+    .description('print a script with which a shell completes commands and options')
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(shells)))
+    .action((shell: Shell, _options, command: Command) => {
+      const script = shells[shell](placesOf(program))
+      print(command, { shell, script }, () => script)
+    })
+}

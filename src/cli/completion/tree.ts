@@ -1,0 +1,45 @@
+import type { Command, Option } from 'commander'
+
+/** What may be typed at one place of the command line. */
+export type Place = {
+  /** The commands that lead there, with blanks between; empty: the program itself. */
+  path: string
+  /** And the words of an argument that has a fixed set of them. */
+  commands: readonly { name: string; about: string }[]
+  /** Also those that may stand at any place. */
+  options: readonly { name: string; about: string; value: 'none' | 'file' | 'text'; choices: readonly string[] }[]
+}
+
+/** Every place of a program, each before those below it. */
+export function placesOf(program: Command): Place[] {
+  const global = optionsOf(program)
+  return visit(program, '')
+
+  function visit(command: Command, path: string): Place[] {
+    const { commands } = command
+    const here: Place = {
+      path,
+      commands: [
+        ...commands.map((one) => ({ name: one.name(), about: one.description() })),
+        ...command.registeredArguments.flatMap(({ argChoices = [], description }) =>
+          argChoices.map((name) => ({ name, about: description })),
+        ),
+      ],
+      options: path === '' ? global : [...optionsOf(command), ...global],
+    }
+    return [here, ...commands.flatMap((one) => visit(one, `${path} ${one.name()}`.trim()))]
+  }
+}
+
+function optionsOf(command: Command): Place['options'] {
+  const help = { name: '--help', about: 'show what there is', value: 'none' as const, choices: [] }
+  return [
+    ...command.options.filter(({ hidden, long }) => !hidden && long).map(readOption),
+    ...(command.parent ? [] : [help]),
+  ]
+}
+
+function readOption({ long, flags, description, required, argChoices }: Option): Place['options'][number] {
+  const value = !required ? 'none' : /<file|<path/.test(flags) ? 'file' : 'text'
+  return { name: long!, about: description, value, choices: argChoices ?? [] }
+}

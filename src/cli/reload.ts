@@ -1,0 +1,39 @@
+import type { Command } from 'commander'
+import { print } from './print.ts'
+import { findStore } from './store.ts'
+
+/** `reload`: the server that runs on the store reads its configuration again, as with SIGHUP. */
+export function addReloadCommand(program: Command): void {
+  program
+    .command('reload')
+    .description('make the running server read its configuration again')
+    .action(async (_options, command: Command) => {
+      // Windows has no such signal: sent there, it ends the process.
+      if (process.platform === 'win32')
+        throw new Error('a running server cannot be told to reload on Windows: restart it')
+      const store = await findStore(command.optsWithGlobals())
+      const pid = await findServer(store)
+      process.kill(pid, 'SIGHUP')
+      print(
+        command,
+        { pid, store },
+        () => `told process ${pid} to read its configuration again; its log says what came of it`,
+      )
+    })
+}
+
+/** @throws Error where no server runs on the store, or none that can be signalled from here. */
+async function findServer(store: string): Promise<number> {
+  const { isLocked } = await import('../store/sqlite/lock.ts')
+  if (!isLocked(store))
+    throw new Error(
+      `no server runs on the store ${store}: name its store with --store, or its configuration with --config`,
+    )
+  const { findHolder } = await import('../store/sqlite/holder.ts')
+  const pid = findHolder(store)
+  if (pid === undefined)
+    throw new Error(
+      `the server on the store ${store} is not to be found from here: it may run in a container of its own, or is of an older triwire; send it SIGHUP there`,
+    )
+  return pid
+}

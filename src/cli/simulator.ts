@@ -1,0 +1,52 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import type { AnsweredRequest } from '../simulator/simulator.ts'
+import { print } from './print.ts'
+import type { GlobalOptions } from './store.ts'
+
+type Options = { port: number; host: string; scripts?: string; quiet?: true }
+
+/** `simulator`: the simulated upstream alone, until it is stopped. */
+export function addSimulatorCommand(program: Command): void {
+  program
+    .command('simulator')
+    .description('run the simulated upstream on all three wires')
+    .option('--port <number>', 'any free one when 0', readPort, 0)
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--scripts <file>', 'YAML file of scripted answers')
+    .option('--quiet', 'write no line for each request to stderr')
+    .action(async ({ quiet, ...options }: Options, command: Command) => {
+      const { startSimulator } = await import('../simulator/simulator.ts')
+      const { json } = command.optsWithGlobals<GlobalOptions>()
+      const onAnswered = (request: AnsweredRequest) => console.error(json ? JSON.stringify(request) : describe(request))
+      const started = startSimulator({ ...options, ...(!quiet && { onAnswered }) })
+      const { url } = await started.catch((error) => {
+        throw explain(error, options)
+      })
+      print(command, { url }, () => url)
+    })
+}
+
+/** `POST /v1/messages sim 200 3 ms` */
+function describe({ method, path, model, status, ms, isCut }: AnsweredRequest): string {
+  const what = [method, path, model ?? '-', isCut ? `${status || '-'} client left` : status, `${ms} ms`].join(' ')
+  // Whoever asks can put anything there, and a terminal would act upon it.
+  return what.replace(/[\p{Cc}\p{Cf}]/gu, '').slice(0, 300)
+}
+
+const cures: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'something listens there already: stop it, or choose another --port (0: any free one)',
+  EADDRNOTAVAIL: 'it is no address of this machine: choose another --host',
+  ENOTFOUND: 'there is no such host: choose another --host',
+  EACCES: 'this user may not: choose a --port above 1023',
+}
+
+function explain(error: NodeJS.ErrnoException, { host, port }: Options): unknown {
+  const cure = cures[error.code ?? '']
+  return cure && error.syscall !== 'open' ? new Error(`cannot listen on ${host}:${port}: ${cure}`) : error
+}
+
+function readPort(text: string): number {
+  const port = Number(text)
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It is a number from 0 to 65535.')
+  return port
+}

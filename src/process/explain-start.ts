@@ -1,0 +1,44 @@
+import { StoreError } from '../store/sqlite/open.ts'
+
+type SystemError = NodeJS.ErrnoException & { address?: string; port?: number }
+
+/** By the system's code, where nothing could be listened on: what is the matter, and the cure. */
+const listenCures: Readonly<Record<string, (where: string) => string>> = {
+  EADDRINUSE: (where) =>
+    `address already in use ${where}: stop what listens there, or choose another address with --listen or --admin-listen`,
+  EADDRNOTAVAIL: (where) =>
+    `${where} is no address of this machine: choose 127.0.0.1, 0.0.0.0 (all of them) or one of its own with --listen or --admin-listen`,
+  EACCES: (where) =>
+    `${where} may not be listened on: ports below 1024 are the system's, choose a higher one with --listen`,
+}
+
+const noSuchHost = (where: string) =>
+  `${where} is the name of no address: check --listen and --admin-listen, or write the address itself`
+
+/** By the system's code, where a file or folder could not be made. */
+const fileCures: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'nothing can be written there',
+  ENOTDIR: 'a part of it is a file',
+  EEXIST: 'a part of it is a file',
+  ENOSPC: 'the disk is full',
+  ENOENT: 'a part of it leads nowhere',
+}
+
+/** Why a start failed, in words for whoever started it. What nobody knows is told with its stack: it is a bug. */
+export function explainStart(error: unknown): string {
+  if (error instanceof StoreError) return error.message
+  const { code = '', syscall = '', message, stack, address, port, path } = error as SystemError
+  if (/^E(NOTFOUND|AI_)/.test(code)) return noSuchHost((error as { hostname?: string }).hostname ?? message)
+  if (syscall === 'listen' || syscall === 'bind') {
+    const where = `${address?.includes(':') ? `[${address}]` : address}:${port}`
+    return (
+      listenCures[code]?.(where) ?? `${where} cannot be listened on (${code}): choose another address with --listen`
+    )
+  }
+  const why = fileCures[code]
+  return why && path
+    ? `${path} cannot be made (${code}): ${why}; choose another place with --store`
+    : (stack ?? message)
+}

@@ -1,0 +1,49 @@
+import type { Config } from '../config/config.ts'
+import { type Demo, demoCure, sayDemo } from './demo.ts'
+
+export type Started = {
+  /** Where clients reach it. */
+  base: string
+  admin: string
+  config: Config
+  /** This start has made the store. */
+  isStoreNew: boolean
+  /** With the built-in catalog only. */
+  demo: Demo | undefined
+  /** The demo account is refused. */
+  isDemoBarred: boolean
+}
+
+/** What a start says on stdout: where it listens, what it serves from and for whom, and what there is to do first. */
+export function sayStart(started: Started, accounts: number): string {
+  const { base, admin, config, isStoreNew, demo, isDemoBarred } = started
+  const facts = [
+    `configuration ${config.file ?? 'none'}`,
+    `store ${config.store}${isStoreNew ? ' (new)' : ''}`,
+    `models ${config.catalog.entries.length}`,
+    `accounts ${accounts}`,
+  ]
+  return [
+    `triwire listens on ${base} (health and readiness on ${admin})`,
+    facts.join(', '),
+    ...(accounts === 0
+      ? ['No account yet: triwire account create NAME --credit 10, then triwire key create NAME.']
+      : []),
+    ...(isDemoBarred ? [demoCure] : []),
+    ...(demo ? [sayDemo(demo, base)] : []),
+  ].join('\n')
+}
+
+/** The same for programs, as one line of JSON. */
+export function startData({ base, admin, config, isStoreNew, demo }: Started, accounts: number): string {
+  return JSON.stringify({
+    url: base,
+    admin_url: admin,
+    config: config.file ?? null,
+    store: config.store,
+    store_is_new: isStoreNew,
+    models: config.catalog.entries.length,
+    accounts,
+    demo_key: demo?.key ?? null,
+  })
+}

@@ -1,0 +1,184 @@
+import type { Target } from '../upstream/target.ts'
+import type { ResponseHeaders, TransportFault } from '../upstream/upstreams.ts'
+import { judge } from '../upstream/verdict.ts'
+import { decodeRefusal, readErrorBody } from '../wires/answers/error-body.ts'
+
+/** What an operator has to mend. */
+export type Trouble =
+  | 'host'
+  | 'connection'
+  | 'tls'
+  | 'proxy'
+  | 'protocol'
+  | 'timeout'
+  | 'no_key'
+  | 'key'
+  | 'permission'
+  | 'credit'
+  | 'rate'
+  | 'path'
+  | 'redirect'
+  | 'model'
+  | 'question'
+  | 'server'
+
+/** What came of a question: a status with as much of the body as is looked at, or what the connection died of. */
+export type Came =
+  | { status: number; type: string; headers: ResponseHeaders; text: string }
+  | { fault: TransportFault }
+  | { fault: 'timeout' }
+
+type Verdict = { trouble: Trouble | null; note: string }
+
+/** Words by which providers say, under whatever status, that nobody has paid them. */
+const creditWords =
+  /insufficient[_ ](?:quota|balance|credits?|funds)|credit balance|billing|payment required|exceeded your current quota|out of credits?/
+
+const modelWords = /model|deployment/
+
+/** What OpenSSL finds where plain HTTP answers. */
+const plainHttp = /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNEXPECTED_MESSAGE|RECORD_LAYER/
+
+/** What came of the question, in the words of who keeps the configuration: what is wrong, and which key of it to change. */
+export function judgeAnswer(came: Came, target: Target): Verdict {
+  if ('fault' in came) return came.fault === 'timeout' ? silent : judgeFault(came.fault, target)
+  const { status, type, text, headers } = came
+  const { upstream, model, path } = target
+  if (status >= 200 && status < 300) return judgeSuccess(came, target)
+  if (status >= 300 && status < 400) {
+    const to = hostOf(headers['location'], upstream.baseUrl)
+    return bad(
+      'redirect',
+      `redirects${to ? ` to ${to}` : ''} (status ${status}), which is not followed: name the right address as base_url`,
+    )
+  }
+  const fault = decodeRefusal(status, text)
+  const said = quote(fault.text, target)
+  const words = `${fault.code ?? ''} ${fault.text}`.toLowerCase()
+  const { tell } = judge({ fault, cause: `upstream_${status}` }, model)
+  if (creditWords.test(words) || status === 402 || (tell === 'account' && status === 400))
+    return bad(
+      'credit',
+      `the account has no credit left at the provider (status ${status})${said}: top it up there, or set \`enabled: false\``,
+    )
+  if (status === 401)
+    return bad(
+      'key',
+      `the provider refuses the key (status 401)${said}: check where the account's key comes from, and key_header`,
+    )
+  if (status === 403 && isPage(type))
+    return bad(
+      'permission',
+      'something before the provider refuses (status 403, a web page): check base_url, and proxies and firewalls on the way',
+    )
+  if (status === 403)
+    return bad(
+      'permission',
+      `the provider refuses this key the model or the address that it asks from (status 403)${said}: check what the key may use there`,
+    )
+  if (status === 429)
+    return bad(
+      'rate',
+      `the key works, but the account is at its limit now (status 429)${said}: raise the limit there, or ask again later`,
+    )
+  const isAboutModel =
+    fault.code === 'model_not_found' ||
+    words.includes(model.upstreamModel.toLowerCase()) ||
+    (status === 404 && modelWords.test(words))
+  if (isAboutModel && (status === 404 || status === 400))
+    return bad(
+      'model',
+      `the provider does not know the model \`${model.upstreamModel}\` (status ${status})${said}: check upstream_model`,
+    )
+  if (status === 404 || status === 405)
+    return bad(
+      'path',
+      `there is nothing at \`${path}\` (status ${status})${said}: check the path of base_url, or set \`paths\``,
+    )
+  if (status < 500)
+    return bad('question', `the provider refuses a plain question (status ${status})${said}: check the model's profile`)
+  return bad('server', `the provider fails (status ${status})${said}: try again later, and look at its status page`)
+}
+
+const silent = bad(
+  'timeout',
+  'there is no whole answer in time: check base_url, and firewalls on the way; a model that loads may need longer (--timeout)',
+)
+
+function judgeSuccess({ type, text }: Extract<Came, { status: number }>, { path }: Target): Verdict {
+  if (isPage(type) || !/^\s*(?:[{[]|data:|event:|:)/.test(text))
+    return bad('path', `what answers at \`${path}\` is no model (${type || 'no content type'}): check base_url`)
+  const error = readErrorBody(Buffer.from(text))
+  if (error) return bad('server', `answers with an error under status 200: ${error.code ?? 'no code'}`)
+  return { trouble: null, note: 'answers' }
+}
+
+function judgeFault({ cause, reason = '' }: TransportFault, target: Target): Verdict {
+  const { upstream } = target
+  const { host, hostname, protocol } = new URL(upstream.baseUrl)
+  switch (cause) {
+    case 'upstream_dns':
+      return bad(
+        'host',
+        `there is no host \`${hostname}\`: check base_url for typing errors, and this machine's DNS; behind a company's proxy set \`proxy\``,
+      )
+    case 'upstream_connect':
+      return bad(
+        'connection',
+        `nothing answers at ${host}: check host and port of base_url, that the server runs, and firewalls on the way`,
+      )
+    case 'upstream_proxy':
+      return bad(
+        'proxy',
+        `the proxy of ${upstream.proxy?.source ?? 'the environment'} cannot be reached, refuses, or does not reach ${host}: check its address and credentials, or ask directly with \`proxy: none\``,
+      )
+    case 'upstream_tls':
+      return bad('tls', explainTls(reason, hostname))
+    case 'upstream_reset':
+      return bad(
+        'protocol',
+        `the connection to ${host} was cut${protocol === 'http:' ? ': a server that wants https:// does so, check base_url' : ': check base_url, and proxies and firewalls on the way'}`,
+      )
+    case 'no_descriptors':
+      return bad('connection', 'this process may open no more connections: raise its limit of open files')
+    default:
+      return bad(
+        'protocol',
+        `what answers at ${host} speaks no HTTP${protocol === 'http:' ? ': if the server wants https://, write that in base_url' : ': check base_url'}`,
+      )
+  }
+}
+
+/** By Node's and OpenSSL's codes. */
+function explainTls(reason: string, hostname: string): string {
+  if (plainHttp.test(reason)) return 'the server speaks plain HTTP there: write http:// in base_url, or check its port'
+  if (reason === 'CERT_HAS_EXPIRED')
+    return `the certificate of ${hostname} has expired: whoever runs it has to renew it`
+  if (reason === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `the certificate is not for ${hostname}: check the host of base_url, or whether a proxy answers in its place`
+  return `the certificate of ${hostname} is not trusted (${reason || 'TLS failed'}): name the authority that signed it, as a company's proxy has one, with ca_file`
+}
+
+function bad(trouble: Trouble, note: string): Verdict {
+  return { trouble, note }
+}
+
+function isPage(type: string): boolean {
+  return type === 'text/html' || type === 'application/xhtml+xml'
+}
+
+const quotedCharactersMax = 160
+
+/** The provider's own words for its customer, on one line, without the key, whatever part of it was echoed. */
+function quote(text: string, { key }: Target): string {
+  let line = text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()
+  for (const secret of key?.known ?? []) line = line.replaceAll(secret, '…')
+  // Some tell the ends of a key that they refuse.
+  line = line.replace(/\b(?:sk|key|gsk|AIza)[-_]?[\w*.…-]{6,}/g, '…')
+  const cut = line.length > quotedCharactersMax ? `${line.slice(0, quotedCharactersMax)}…` : line
+  return cut ? `, in its words "${cut}"` : ''
+}
+
+function hostOf(location: string | string[] | undefined, base: string): string | undefined {
+  return typeof location === 'string' ? URL.parse(location, base)?.origin : undefined
+}

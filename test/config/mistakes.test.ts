@@ -1,0 +1,297 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the configuration look like placeholders
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { earlierStoreMistake } from '../../src/config/earlier-store.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { ConfigError } from '../../src/config/problem.ts'
+import { testFolder } from '../support/folder.ts'
+
+/*
+ * What people get wrong in a configuration, and the whole text that they read (N-F14, N-F18). More of it, by key and line, is in
+ * load.test.ts, and what is wrong with ways to an upstream in reach.test.ts.
+ */
+
+const folder = testFolder('mistakes')
+
+const model = (more = '') =>
+  `{ id: m, wire: chat, upstream: up, max_output_tokens: 9, prices: { input: "1", output: "1" }${more} }`
+const upstream = (more = '', key = 'k') =>
+  `upstreams: { up: { base_url: "https://h.example", accounts: [{ name: a, key: ${key} }]${more} } }`
+const file = (models: string, more = upstream()) => `${more}\ncatalog: { pinned: 2026-11-01, models: [${models}] }`
+
+function textsOf(source: string | Uint8Array, env: NodeJS.ProcessEnv = {}): string[] {
+  writeFileSync(join(folder, 'a.yaml'), source)
+  try {
+    return loadConfig({ config: 'a.yaml' }, env, folder).warnings.map(({ message }) => `warning: ${message}`)
+  } catch (error) {
+    assert.ok(error instanceof ConfigError, `${error}`)
+    return error.problems.map(({ line, message }) => (line === undefined ? message : `${line}: ${message}`))
+  }
+}
+
+const key = 'upstreams.up.accounts[0].key'
+const dollar = `1: ${key} must not begin with \`$\`; for an environment variable write "\${NAME}", with the braces`
+const blank = `1: ${key} must not begin or end with a blank or a line break`
+const word = `1: ${key} must hold one key and nothing else: a single word`
+const price = 'must be a decimal of at most 9 places in quotes, such as "0.25": credits per million tokens'
+
+/** A name, the file, and all that is said of it. */
+const mistakes: [name: string, source: string | Uint8Array, told: string | RegExp, env?: NodeJS.ProcessEnv][] = [
+  ['a key as a shell writes it', upstream('', '"$OPENAI_API_KEY"'), dollar],
+  ['a key with a stray dollar', upstream('', '"$sk-1"'), dollar],
+  ['a key from a variable with a line break', upstream('', '"${KEY}"'), blank, { KEY: 'sk-canary\n' }],
+  ['a key with a blank before it', upstream('', '" sk-1"'), blank],
+  ['a key of two words', upstream('', '"Bearer sk-1"'), word],
+  ['a key with a tab', upstream('', '"sk\\t1"'), word],
+  ['a key with a control character', upstream('', '"sk\\e1"'), word],
+  ['a key with quotes of a word processor', upstream('', '"“sk-1”"'), word],
+  ['a key of more than 8 KB', upstream('', `"${'k'.repeat(8_193)}"`), word],
+  [
+    'an alias without an anchor',
+    'log: {}\nlisten: *public',
+    '2: the file refers to an anchor that is not set before it; text that begins with `*` needs quotes',
+  ],
+  [
+    'two documents',
+    'log: {}\n---\nlog: {}',
+    /^\d: the file holds more than one document here: take out the line `---`, or what follows it$/,
+  ],
+  [
+    'UTF-16',
+    Buffer.from('\ufefflog: {}', 'utf16le'),
+    '1: the file is not UTF-8: it looks like UTF-16; save it as UTF-8',
+  ],
+  [
+    'a reference without quotes in braces',
+    'upstreams: { up: { base_url: "https://h.example", accounts: [{ name: a, key: ${KEY} }] } }',
+    /^1: the file is not valid YAML: .*; within braces and brackets a reference needs quotes: "\$\{NAME\}"$/,
+  ],
+  [
+    'a tab for an indent',
+    'log:\n\tlevel: info',
+    /^2: the file is not valid YAML: Tabs are not allowed as indentation$/,
+  ],
+  ['a quote that does not end', 'store: "a', /^1: the file is not valid YAML: Missing closing "quote$/],
+  [
+    'a colon too many',
+    'store: a: b',
+    /^1: the file is not valid YAML: Nested mappings are not allowed in compact mappings$/,
+  ],
+  ['a key without a value where a map is wanted', 'log:', '1: log must be a map of keys'],
+  ['a number for the file', '7', '1: the file must be a map of keys, such as `listen: 127.0.0.1:8080`'],
+  ['JSON that is a list', '["a"]', '1: the file must be a map of keys, such as `listen: 127.0.0.1:8080`'],
+  ['a port alone', 'listen: 8080', '1: listen must be host:port, such as 127.0.0.1:8080 or [::1]:8080'],
+  [
+    'an address with a scheme',
+    'listen: http://127.0.0.1:8080',
+    '1: listen must be host:port, such as 127.0.0.1:8080 or [::1]:8080',
+  ],
+  ['IPv6 without brackets', 'listen: ::1:8080', /^1: listen must be host:port/],
+  ['an empty store', 'store: ""', '1: store must be the path of a file'],
+  ['yes for true', 'headers: { balance: yes }', '1: headers.balance must be true or false'],
+  [
+    'a limit with a fraction',
+    'limits: { requests_per_minute: 1.5 }',
+    '1: limits.requests_per_minute must be a whole number of at least 1',
+  ],
+  [
+    'a limit in quotes',
+    'limits: { connections_max: "10" }',
+    '1: limits.connections_max must be a whole number of at least 1',
+  ],
+  [
+    'a body of a few bytes',
+    'limits: { body_bytes_max: 10 }',
+    '1: limits.body_bytes_max must be a whole number of at least 1024',
+  ],
+  [
+    'a duration with a blank',
+    'timeouts: { idle: "5 s" }',
+    /^1: timeouts\.idle must be a duration of 1 ms to 24 h, such as 500ms/,
+  ],
+  ['a duration in days', 'timeouts: { total: 2d }', /^1: timeouts\.total must be a duration of 1 ms to 24 h/],
+  [
+    'a duration below zero',
+    'timeouts: { drain_delay: -1 }',
+    /^1: timeouts\.drain_delay must be a duration of 0 ms to 24 h/,
+  ],
+  [
+    'a hold that is a word',
+    'billing: { hold_output_tokens: all }',
+    '1: billing.hold_output_tokens must be a whole number of tokens, or cap',
+  ],
+  ['a choice in capitals', 'billing: { cut_answers: Bill }', '1: billing.cut_answers must be one of: bill, waive'],
+  [
+    'one proxy that is no list',
+    'trusted_proxies: 10.0.0.1',
+    '1: trusted_proxies must be a list of addresses or CIDR ranges',
+  ],
+  [
+    'a trusted proxy by name',
+    'trusted_proxies: [nginx]',
+    /^1: trusted_proxies\[0\] must be an address or a CIDR range/,
+  ],
+  [
+    'a seal key in hex',
+    `seal_key: ${'ab'.repeat(32)}`,
+    '1: seal_key must be 32 bytes in base64; `openssl rand -base64 32` makes one',
+  ],
+  ['upstreams as a list', 'upstreams: [{ name: up }]', '1: upstreams must be a map of keys'],
+  [
+    'an upstream with a blank in its name',
+    'upstreams: { "my up": {} }',
+    /^1: upstreams\.my up must be letters, digits, and \. _ -/,
+  ],
+  [
+    'an upstream without an address',
+    'upstreams: { up: { accounts: [{ name: a, key: k }] } }',
+    '1: upstreams.up.base_url is missing: it must be text; a value that looks like a number needs quotes',
+  ],
+  [
+    'an address without a scheme',
+    'upstreams: { up: { base_url: h.example, accounts: [{ name: a, key: k }] } }',
+    '1: upstreams.up.base_url must be an http:// or https:// URL, such as https://api.example.com',
+  ],
+  [
+    'an upstream without accounts',
+    'upstreams: { up: { base_url: "https://h.example" } }',
+    '1: upstreams.up.accounts is missing: it must be a list of accounts',
+  ],
+  [
+    'an account without a name',
+    'upstreams: { up: { base_url: "https://h.example", accounts: [{ key: k }] } }',
+    /^1: upstreams\.up\.accounts\[0\]\.name is missing/,
+  ],
+  [
+    'the old word for a key',
+    'upstreams: { up: { base_url: "https://h.example", accounts: [{ name: a, key: k, api_key: k }] } }',
+    /accounts\[0\]\.api_key is not a known key; known here: name, key, key_file, key_command, key_lifetime, enabled/,
+  ],
+  [
+    'a model without a wire',
+    file(model().replace('wire: chat, ', '')),
+    '2: catalog.models[0].wire is missing: it must be one of: messages, chat, responses',
+  ],
+  [
+    'a vendor for a wire',
+    file(model().replace('chat', 'openai')),
+    '2: catalog.models[0].wire must be one of: messages, chat, responses',
+  ],
+  ['a price as a sum of money', file(model().replace('"1"', '"$3"')), `2: catalog.models[0].prices.input ${price}`],
+  ['a price with a comma', file(model().replace('"1"', '"0,25"')), `2: catalog.models[0].prices.input ${price}`],
+  ['a price with an exponent', file(model().replace('"1"', '1e-7')), `2: catalog.models[0].prices.input ${price}`],
+  [
+    'no price of output',
+    file(model().replace(', output: "1"', '')),
+    /^2: catalog\.models\[0\]\.prices\.output is missing/,
+  ],
+  [
+    'a maximum of zero',
+    file(model().replace('tokens: 9', 'tokens: 0')),
+    '2: catalog.models[0].max_output_tokens must be a whole number of at least 1',
+  ],
+  [
+    'a maximum with a unit',
+    file(model().replace('tokens: 9', 'tokens: 8k')),
+    '2: catalog.models[0].max_output_tokens must be a whole number of at least 1',
+  ],
+  [
+    'a model without a day',
+    `${upstream()}\ncatalog: { models: [${model()}] }`,
+    '2: catalog.pinned is missing: it must be a day such as 2026-11-01',
+  ],
+  [
+    'models by name',
+    `${upstream()}\ncatalog: { pinned: 2026-11-01, models: { m: {} } }`,
+    '2: catalog.models must be a list of models',
+  ],
+  [
+    'no upstreams at all',
+    `catalog: { pinned: 2026-11-01, models: [${model()}] }`,
+    '1: catalog.models[0].upstream must name an entry of upstreams; there is none yet',
+  ],
+  [
+    'a field that costs and is none',
+    file(model(', allow: [turbo]')),
+    /^2: catalog\.models\[0\]\.allow\[0\] must be one of .*, or a beta with its day$/,
+  ],
+  [
+    'a switch that is no word of it',
+    file(model(', hosted_tools: no')),
+    '2: catalog.models[0].hosted_tools must be one of: pass, refuse',
+  ],
+  [
+    'upstreams without a catalog',
+    upstream(),
+    'warning: upstreams is not used: without a `catalog` the built-in simulator answers; list the models under `catalog`',
+  ],
+  [
+    'a key of a profile for another wire',
+    file(model(', hosted_tools: refuse, profile: { assistant_first: true }')),
+    'warning: catalog.models[0].profile.assistant_first is for models of the wire messages and says nothing of this one, which is chat; take it out',
+  ],
+  [
+    'the same in another spelling, of an upstream of its own',
+    file(
+      model(', hosted_tools: refuse')
+        .replace('upstream: up', 'upstream: [{ name: up, profile: { maxField: max_tokens } }]')
+        .replace('chat', 'responses'),
+    ),
+    'warning: catalog.models[0].upstream[0].profile.max_field is for models of the wire chat and says nothing of this one, which is responses; take it out',
+  ],
+]
+
+for (const [name, source, told, env] of mistakes) {
+  test(`N-F14 N-F18 ${name} is told in one text, with its cure`, () => {
+    const texts = textsOf(source, env)
+    assert.equal(texts.length, 1, texts.join('\n'))
+    if (typeof told === 'string') assert.equal(texts[0], told)
+    else assert.match(texts[0]!, told)
+    assert.doesNotMatch(texts[0]!, /canary/)
+  })
+}
+
+test('what looks like these mistakes and is none is taken', () => {
+  assert.deepEqual(textsOf(`${upstream('', '"a$b"')}\nlog: {}`).length, 1)
+  assert.deepEqual(textsOf('a: &x info\nlog: { level: *x }'.replace('a: &x info\n', 'store: &x error\n')), [])
+  assert.deepEqual(textsOf('\ufefflog: {}'), [])
+  assert.deepEqual(textsOf('%YAML 1.2\n---\nlog: {}\n'), [])
+})
+
+test('N-F14 a configuration under a near name is told, where none is found', () => {
+  const cwd = testFolder('near')
+  writeFileSync(join(cwd, 'triwire.yml'), 'log: {}')
+  const told = () => loadConfig({}, {}, cwd).warnings.map(({ message }) => message)
+  assert.deepEqual(told(), [
+    'triwire.yml lies in the working folder and is not read: call it triwire.yaml, or name it with --config',
+  ])
+  assert.deepEqual(loadConfig({ config: 'triwire.yml' }, {}, cwd).warnings, [])
+  writeFileSync(join(cwd, 'triwire.yaml'), 'log: {}')
+  assert.deepEqual(told(), [])
+})
+
+test('X8 N-F8 the default store is in the working folder, wherever the file lies; one that is named is where the file says', () => {
+  const cwd = testFolder('store-place')
+  const below = join(cwd, 'examples')
+  mkdirSync(below)
+  writeFileSync(join(below, 'a.yaml'), 'log: {}')
+  writeFileSync(join(below, 'b.yaml'), 'store: ./b.db')
+  const load = (config: string, options = {}) => loadConfig({ config, ...options }, {}, cwd)
+  assert.equal(load('examples/a.yaml').store, join(cwd, 'data/triwire.db'))
+  assert.equal(load('examples/b.yaml').store, join(below, 'b.db'))
+  // What an upgrade finds: a store beside the file, and none in the working folder.
+  assert.equal(earlierStoreMistake(load('examples/a.yaml')), undefined)
+  mkdirSync(join(below, 'data'))
+  writeFileSync(join(below, 'data/triwire.db'), '')
+  assert.equal(
+    earlierStoreMistake(load('examples/a.yaml')),
+    `There is a store at ${join(below, 'data/triwire.db')}, beside the configuration, where triwire kept it before 0.2.0; now the default is ${join(cwd, 'data/triwire.db')}, in the working folder, and there is none: name the one that is meant with --store, TRIWIRE_STORE, or \`store\` in the configuration`,
+  )
+  assert.equal(earlierStoreMistake(load('examples/b.yaml')), undefined)
+  assert.equal(earlierStoreMistake(load('examples/a.yaml', { store: 'x.db' })), undefined)
+  mkdirSync(join(cwd, 'data'))
+  writeFileSync(join(cwd, 'data/triwire.db'), '')
+  assert.equal(earlierStoreMistake(load('examples/a.yaml')), undefined)
+})

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { stringify } from 'yaml'
+import { loadConfig } from '../../src/config/load.ts'
+import { testFolder } from '../support/folder.ts'
+
+const path = join(testFolder('config'), 'triwire.yaml')
+
+/** What is said of a model with this in its entry: the key, and the beginning of the sentence. */
+function told(wire: string, prices: object, more: object = {}): string[] {
+  const models = ['m', 'n'].map((id) => ({
+    id,
+    wire,
+    upstream: 'up',
+    max_output_tokens: 9,
+    prices: { input: '1', output: '1', ...prices },
+    ...more,
+  }))
+  const upstreams = { up: { base_url: 'https://up.example', accounts: [{ name: 'a', key: 'k' }] } }
+  writeFileSync(path, stringify({ catalog: { pinned: '2026-11-01', models }, upstreams }))
+  return loadConfig({ config: path }, {}).warnings.map(({ message }) => message.replace(/:.*$/, ''))
+}
+
+const calls = { calls: { web_search: '0' } }
+const at = (place: number) => `catalog.models[${place}].prices`
+const unmarked = { profile: { extends: 'anthropic', auto_cache: 'off' } }
+
+test('N-F17 C11 a price that the provider takes and the entry lacks is told: writes into the cache, for an hour too', () => {
+  const [first, second] = [0, 1].map((place) => `${at(place)} has no \`cache_write\``)
+  const hour = (place: number) => `${at(place)} has no \`cache_write_1h\``
+  assert.deepEqual(told('messages', calls, unmarked), [first, second])
+  assert.deepEqual(told('messages', { cache_write: '1', ...calls }, { profile: 'anthropic' }), [hour(0), hour(1)])
+  assert.deepEqual(told('messages', { cache_write: '1', cache_write_1h: '2', ...calls }, { profile: 'anthropic' }), [])
+  assert.deepEqual(told('messages', { cache_write: '1', ...calls }), [])
+})
+
+test('N-F17 C11 hosted tools that pass without a price are told once for all models, unless refused or free of charge', () => {
+  const [message, ...others] = told('responses', {})
+  assert.deepEqual(others, [])
+  assert.match(message!, /^catalog\.models\[0\] lets calls of the provider's own tools .* without a price for m, n$/)
+  assert.deepEqual(told('responses', calls), [])
+  assert.deepEqual(told('responses', {}, { hosted_tools: 'refuse' }), [])
+  assert.deepEqual(told('chat', {}, { profile: 'vllm' }), [])
+  assert.deepEqual(told('chat', {}, { profile: { charges: [] } }), [])
+})
