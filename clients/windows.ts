@@ -7,7 +7,7 @@ import type { Agent } from './agents/agent.ts'
 import { npmAgents } from './agents/npm.ts'
 import { pythonAgents } from './agents/python.ts'
 import { programOf, versionOf } from './installs.ts'
-import { figures, modelOf, openPlace, type Place, type Ran, run, setUp } from './place.ts'
+import { figures, modelOf, openPlace, type Place, type Ran, run, scripted, setUp } from './place.ts'
 
 // node clients/windows.ts [client]
 //
@@ -26,6 +26,8 @@ type Tools = {
   read(pattern: string): string
 }
 
+const agent = { description: 'x', prompt: 'Say hello.', subagent_type: 'general-purpose' }
+
 /** The first number behind a word of a text. */
 function behind(text: string, pattern: RegExp): string {
   return pattern.exec(text)?.[1] ?? 'not reported'
@@ -34,7 +36,7 @@ function behind(text: string, pattern: RegExp): string {
 const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
   'claude-code': {
     wire: 'messages',
-    async look({ start, asked }) {
+    async look({ start, asked, place }) {
       const context = await start(['-p', '/context'])
       await asked()
       const names: string[] = []
@@ -42,6 +44,15 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
         await start(['-p', 'hello', '--model', name])
         names.push(`${name} → ${(await asked()).models}`)
       }
+      const script = (model: string) => ({
+        turns: [{ tool_calls: [{ name: 'Agent', arguments: { ...agent, model } }] }, { reply: 'Done.' }],
+      })
+      for (const model of ['sonnet', 'haiku']) {
+        place.gateway.simulator.script(scripted, script(model))
+        await start(['-p', 'hello', '--allowedTools', 'Agent'])
+        names.push(`a subagent of ${model} → ${(await asked()).models}`)
+      }
+      place.gateway.simulator.script(scripted, { reply: 'hello' })
       await start(['-p', 'hello'])
       const first = await asked()
       return {
