@@ -146,7 +146,8 @@ const terminal: readonly Agent[] = [
   {
     client: 'cn',
     source: { from: 'npm', package: '@continuedev/cli', bin: 'cn' },
-    args: (task) => ['--auto', '-p', task],
+    // From the working folder, as its setup says it from the home folder.
+    args: (task) => ['--config', '../home/.continue/triwire.yaml', '--auto', '-p', task],
     env: { CONTINUE_TELEMETRY_ENABLED: '0' },
     wires: ['chat', 'messages'],
     tools: {
