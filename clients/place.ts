@@ -24,6 +24,9 @@ export function modelOf(wire: WireName): string {
   return `large-${wire}`
 }
 
+/** What is said of it: no agent that the suite runs takes these for itself. */
+export const figures = { contextWindow: 400_000, outputTokensMax: 31_000 }
+
 /** The one for titles and other small work: it answers by itself, so that scripts are for the task alone. */
 export const smallModel = 'small'
 
@@ -49,7 +52,8 @@ export async function openPlace(autoCache?: 'on_key'): Promise<Place> {
     ...wires.map((wire) =>
       testModel(modelOf(wire), wire, {
         upstream_model: scripted,
-        max_output_tokens: 32_000,
+        max_output_tokens: figures.outputTokensMax,
+        context_window: figures.contextWindow,
         profile: autoCache && wire === 'messages' ? { extends: 'simulator', auto_cache: autoCache } : 'simulator',
       }),
     ),

@@ -58,7 +58,7 @@ const arrows: Record<string, Arrow> = {
   simulator: { may: ['bytes'], outside: ['node:*', 'yaml', 'zod'] },
   cli: {
     may: ['process', 'accounts', 'catalog', 'config', 'simulator', 'store/sqlite', 'bytes'],
-    outside: ['node:*', 'commander', '../../bin/signals.mjs'],
+    outside: ['node:*', 'commander', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
   },
 }
 

@@ -17,6 +17,7 @@ export function builtInCatalog(entries: readonly BuiltInEntry[] = builtInScripts
       upstream: 'simulator',
       upstream_model: entry.upstreamModel,
       max_output_tokens: 8192,
+      context_window: 128_000,
       // As much as a real model, so that a debit of a few words can be seen.
       prices: {
         input: parseCredits('3'),

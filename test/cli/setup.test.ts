@@ -1,8 +1,9 @@
-import test from 'node:test'
+import test, { before } from 'node:test'
 import { Command } from 'commander'
 import { programs } from '../../src/cli/setup/programs/index.ts'
 import { addSetupCommand } from '../../src/cli/setup/setup.ts'
 import { testFolder } from '../support/folder.ts'
+import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 
 /*
  * What `triwire setup NAME` prints, to the byte: people paste it. The texts stand in setup.test.ts.snapshot. After a
@@ -13,20 +14,36 @@ import { testFolder } from '../support/folder.ts'
 process.chdir(testFolder('setup'))
 delete process.env['TRIWIRE_CONFIG']
 
+let gateway: TestGateway
+before(async () => {
+  gateway = await startTestGateway({ models: [testModel('large', 'messages')] })
+})
+process.env['SHELL'] = '/bin/bash'
+
 for (const [name, { wires }] of Object.entries(programs)) {
   test(`setup ${name} prints`, async (t) => {
     for (const wire of wires) {
       const printed = await setup(t, name, '--wire', wire, '--model', 'sim-chat', '--small-model', 'sim-messages')
       t.assert.snapshot(`${wire}\n\n${printed}`, { serializers: [String] })
     }
-    t.assert.snapshot(await setup(t, name, '--url', 'https://gateway.example/v1/', '--key', 'k', '--json'), {
-      serializers: [String],
-    })
+    const options = ['--url', `${gateway.url}/v1/`, '--key', 'k', '--context-window', '200k', '--max-output', '16000']
+    const json = await setup(t, name, ...options, '--json')
+    t.assert.snapshot(json.replaceAll(gateway.url, 'https://gateway.example'), { serializers: [String] })
   })
 }
 
 test('setup knows the shorter names, and its help has all', async (t) => {
-  for (const alias of ['openai', 'anthropic', 'claude', 'vercel-ai-sdk', 'vercel']) {
+  for (const alias of [
+    'openai',
+    'anthropic',
+    'claude',
+    'vercel-ai-sdk',
+    'vercel',
+    'continue',
+    'kimi',
+    'qwen',
+    'code',
+  ]) {
     const printed = JSON.parse(await setup(t, alias, '--json'))
     t.assert.snapshot(`${alias}: ${printed.client}`, { serializers: [String] })
   }
@@ -42,7 +59,9 @@ function createRoot(): Command {
 
 async function setup(t: test.TestContext, ...args: string[]): Promise<string> {
   const log = t.mock.method(console, 'log', () => {})
+  const note = t.mock.method(console, 'error', () => {})
   await createRoot().parseAsync(['setup', ...args], { from: 'user' })
   log.mock.restore()
+  note.mock.restore()
   return log.mock.calls.map(({ arguments: [text] }) => String(text)).join('\n')
 }

@@ -67,7 +67,14 @@ test('N-F1 N-F2 X8 a package has compiled exports, says which Node it needs and 
       './package.json': './package.json',
     },
   })
-  assert.deepEqual(Object.keys(dependencies as object), ['commander', 'undici', 'yaml', 'zod'])
+  assert.deepEqual(Object.keys(dependencies as object), [
+    'commander',
+    'jsonc-parser',
+    'toml-eslint-parser',
+    'undici',
+    'yaml',
+    'zod',
+  ])
   assert.deepEqual(files, [
     'bin/triwire.mjs',
     'bin/launch.mjs',

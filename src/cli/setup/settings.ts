@@ -1,13 +1,33 @@
+import type { Word } from './shells.ts'
+
 /** What an agent or SDK has to be told, in the forms that it reads. */
 export type Settings = {
-  /** A file of its own. `~/` is the home folder; keys stay out of it where it can read them elsewhere. */
-  file?: { path: string; text: string }
+  /** Files of its own; the first is what people know it by. */
+  files?: readonly SettingsFile[]
   /** Variables of the shell. */
   env?: Readonly<Record<string, string>>
-  /** How it is started then. */
-  run?: string
+  /** How it is started then, one command after the other. */
+  commands?: readonly (readonly Word[])[]
   /** A source text that uses it. */
   code?: string
+  /** What a person does in its windows, where no file is read. */
+  steps?: readonly string[]
+}
+
+/** A file of the program's. Keys stay out of it where it can read them elsewhere. */
+export type SettingsFile = {
+  /** `~/` is the home folder. */
+  path: string
+  /** Other places of the same settings, which it reads too: the one that is there is edited. */
+  elsewhere?: readonly string[]
+  /** The file as it is where there was none. */
+  text: string
+  /** Whether people have settings of their own in it, which stay; `own` is ours alone, and replaced. */
+  format: 'json' | 'toml' | 'own'
+  /** Lists, by their place (`a.b`, empty for the whole file): the key that tells their entries apart. */
+  lists?: Readonly<Record<string, string>>
+  /** Places of what an earlier setup may have said: taken out where `text` does not say it. */
+  without?: readonly (readonly string[])[]
 }
 
 /** Where those that let one choose are to look for the key. */
@@ -20,10 +40,13 @@ export const keyVariable = 'TRIWIRE_API_KEY'
  */
 export const sessionHeader = 'x-session-id'
 
-/** Agents want to know when to compact. The catalog has no context windows (spec 2.9): this many nearly all have. */
+/** For programs whose settings cannot be read without a window, where none is known: nearly all models have as much. */
 export const contextTokens = 128_000
 
-/** The text of a JSON file. */
+/** The same, of an answer. */
+export const outputTokens = 8_192
+
+/** The text of a JSON file; what is undefined is left out. */
 export function json(value: object): string {
   return `${JSON.stringify(value, null, 2)}\n`
 }

@@ -1,19 +1,17 @@
-import { type Command, CommanderError, Option } from 'commander'
+import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { type WireName, wireNames } from '../../catalog/model.ts'
-import { originOf } from '../origin.ts'
 import { note, print } from '../print.ts'
-import type { Access, Program } from './program.ts'
+import { type AccessOptions, findAccess } from './access.ts'
+import type { Program } from './program.ts'
 import { programs } from './programs/index.ts'
 import type { Settings } from './settings.ts'
-import { writeSettings } from './write-settings.ts'
+import { likelyShell, type ShellName, shellNames } from './shells.ts'
 
-type Options = {
-  url?: string
-  key: string
-  model?: string
-  smallModel?: string
+type Options = AccessOptions & {
   wire?: WireName
+  shell?: ShellName
   write?: boolean
+  dryRun?: boolean
   yes?: boolean
 }
 
@@ -24,69 +22,107 @@ const aliases = new Map([
   ['claude', 'claude-code'],
   ['vercel-ai-sdk', 'ai-sdk'],
   ['vercel', 'ai-sdk'],
+  ['continue', 'cn'],
+  ['kimi', 'kimi-code'],
+  ['qwen', 'qwen-code'],
+  ['code', 'vscode'],
 ])
 
-/** `setup`: what to set in an agent or SDK so that it uses the gateway. People call either a client, so the texts do. */
+/** `setup`: what to set in an agent, editor or SDK so that it uses the gateway. People call all of them clients, so the texts do. */
 export function addSetupCommand(root: Command): void {
   root
     .command('setup <client>')
     .description(`print what to set in a client: ${Object.keys(programs).join(', ')}`)
-    .option('--url <origin>', 'where clients reach the gateway (default: the address it listens on)')
-    .option('--key <key>', 'API key, from triwire key create', 'sk-tri-YOUR-KEY')
-    .option('--model <id>', 'default: the first of the catalog')
+    .option(
+      '--url <origin>',
+      'where clients reach the gateway: it is asked for its models, and no file is needed',
+      readUrl,
+    )
+    .option('--key <key>', 'API key, from triwire key create', readKey)
+    .option('--model <id>', 'default: the first of the list')
     .option('--small-model <id>', 'for titles and other small work, where a client has such work (default: the model)')
+    .option('--context-window <tokens>', 'of the model, such as 400000 or 400k (default: as it is known)', readTokens)
+    .option('--max-output <tokens>', 'of an answer of the model (default: as it is known)', readTokens)
     .addOption(new Option('--wire <wire>', "default: the model's own where the client speaks it").choices(wireNames))
-    .option('--write', "put the settings into the client's configuration file, keeping a backup")
+    .addOption(new Option('--shell <shell>', 'whose lines are printed (default: yours)').choices(shellNames))
+    .option('--write', "put the settings into the client's own file, keeping all else in it and a backup")
+    .option('--dry-run', 'show what --write would change, and write nothing')
     .option('--yes', 'do not ask before a file is changed')
-    .action(async (asked: string, options: Options, command: Command) => {
-      const name = aliases.get(asked) ?? asked
-      const program = new Map(Object.entries(programs)).get(name)
-      if (!program) throw usage(`there is no client '${asked}': name one of ${Object.keys(programs).join(', ')}`)
-      const { access, modelWire } = await readAccess(options, command)
-      const wire = chooseWire(name, program, modelWire, options.wire)
-      const settings = program.settings(access, wire)
-      if (options.write) {
-        if (!settings.file) throw usage(`${name} has no configuration file: run without --write`)
-        const written = await writeSettings(settings.file, options.yes === true)
-        note(command, written)
-      }
-      const text = describe(settings, options.write === true)
-      const { origin, key, model } = access
-      print(command, { client: name, wire, base_url: origin, key, model, ...settings, text }, () => text)
-    })
+    .action(setUp)
 }
 
-function chooseWire(name: string, program: Program, modelWire: WireName, asked: WireName | undefined): WireName {
+async function setUp(asked: string, options: Options, command: Command): Promise<void> {
+  const name = aliases.get(asked) ?? asked
+  const program = new Map(Object.entries(programs)).get(name)
+  if (!program) throw usage(`there is no client '${asked}': name one of ${Object.keys(programs).join(', ')}`)
+  const { contextWindow = Infinity, maxOutput = 0 } = options
+  if (contextWindow < maxOutput) throw usage('--max-output is a part of --context-window, and cannot be more')
+  const found = await findAccess(options, command)
+  const { access, figures, isOperator, notes } = found
+  const wire = chooseWire(name, program, found.modelWire, options.wire)
+  const isWriting = options.write === true || options.dryRun === true
+  const told = isWriting ? await program.asks?.hear() : undefined
+  if (program.asks && told === undefined) notes.push(isWriting ? program.asks.otherwise : program.asks.ifPrinted)
+  const settings = program.settings({ ...access, told }, wire)
+  if (isWriting) await write(name, settings, options, command)
+  const { colleagueLine, describe, describeWindow, toData } = await import('./describe.ts')
+  const shell = options.shell ?? likelyShell(process.platform, process.env['SHELL'])
+  const text = describe(settings, shell, isWriting)
+  const window = describeWindow(program, name, found)
+  for (const text of [...notes, ...(window ? [window] : [])]) note(command, text)
+  const colleague = isOperator ? colleagueLine(name, wire, found, options.url) : undefined
+  const { origin, key, model, small } = access
+  const data = {
+    ...{ client: name, wire, base_url: origin, key, model, small_model: small.model },
+    context_window: figures.contextWindow ?? null,
+    max_output_tokens: figures.outputTokensMax ?? null,
+    window_from: figures.windowFrom ?? null,
+    ...toData(settings),
+    ...(colleague && { colleague }),
+    text,
+  }
+  print(command, data, () => text)
+  if (colleague) console.error(`\nfor a colleague, who needs no file:\n${colleague}`)
+}
+
+async function write(name: string, { files }: Settings, options: Options, command: Command): Promise<void> {
+  if (!files) throw usage(`${name} has no configuration file: run without --write`)
+  const { describePlan, planSettings, writePlans } = await import('./write-settings.ts')
+  const plans = planSettings(files)
+  if (!command.optsWithGlobals<{ json?: boolean }>().json || !options.yes)
+    for (const plan of plans) console.error(describePlan(plan))
+  if (options.dryRun) console.error('Nothing was written: this was a dry run.')
+  else for (const done of await writePlans(plans, options.yes === true)) console.error(done)
+}
+
+function chooseWire(name: string, program: Program, modelWire: WireName | undefined, asked: WireName | undefined) {
   if (asked && !program.wires.includes(asked))
     throw usage(`${name} speaks ${program.wires.join(', ')} and not ${asked}`)
   return asked ?? program.wires.find((wire) => wire === modelWire) ?? program.wires[0]!
 }
 
-async function readAccess(options: Options, command: Command): Promise<{ access: Access; modelWire: WireName }> {
-  const { loadConfig } = await import('../../config/load.ts')
-  const { listen, tls, catalog } = loadConfig({ ...command.optsWithGlobals(), isWithoutFiles: true })
-  const id = options.model ?? catalog.models.keys().next().value
-  if (id === undefined) throw new Error('The catalog has no model: name one in the configuration')
-  const smallModel = options.smallModel ?? id
-  for (const named of [id, smallModel]) {
-    if (!catalog.models.has(named)) throw new Error(`There is no model "${named}" in the catalog: see triwire models`)
-  }
-  const model = catalog.models.get(id)!
-  const origin = options.url ? options.url.replace(/\/+(v1\/*)?$/, '') : originOf(listen, tls ? 'https' : 'http')
-  const access = { origin, key: options.key, model: id, smallModel, outputTokensMax: model.outputTokensMax }
-  return { access, modelWire: model.wire }
+/** Without a final `/v1`, which settings have or have not as the program wants it. */
+function readUrl(text: string): string {
+  const url = URL.parse(text)
+  const isWeb = url && ['http:', 'https:'].includes(url.protocol) && url.hostname !== ''
+  if (!isWeb || url.username !== '' || url.password !== '' || /[?#'"`\\\s]/.test(text))
+    throw new InvalidArgumentError('It must be the address of a gateway, such as https://gateway.example.')
+  return url.origin + url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
 }
 
-/** What a person copies: the file unless it was written, the variables, the command. */
-function describe({ file, env, run, code }: Settings, isWritten: boolean): string {
-  const variables = Object.entries(env ?? {}).map(([name, value]) => `export ${name}='${value}'`)
-  return [
-    ...(file && !isWritten ? [`# ${file.path}`, file.text] : []),
-    ...(file && variables.length > 0 ? ['# in the shell'] : []),
-    ...variables,
-    ...(run ? [run] : []),
-    ...(code ? [code] : []),
-  ].join('\n')
+/** Its characters are checked since it goes into files, programs and headers. */
+function readKey(text: string): string {
+  if (/^[!-~]+$/.test(text) && !/['"`\\]/.test(text)) return text
+  // Without the key itself, which the parser of options would quote.
+  throw usage('the key of --key has characters that no key has')
+}
+
+const tokenUnits: Readonly<Record<string, number>> = { '': 1, k: 1_000, m: 1_000_000 }
+
+function readTokens(text: string): number {
+  const [, digits, unit = ''] = /^([1-9]\d{0,8})([km]?)$/i.exec(text) ?? []
+  if (digits === undefined) throw new InvalidArgumentError('It must be a number of tokens, such as 400000 or 400k.')
+  return Number(digits) * tokenUnits[unit.toLowerCase()]!
 }
 
 function usage(message: string): CommanderError {

@@ -2,56 +2,93 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
-import { asObject } from '../../bytes/json.ts'
+import { diffLines } from '../catalog/diff.ts'
+import { editSettings } from './edit/edit.ts'
+import type { SettingsFile } from './settings.ts'
+
+/** What is to become of a file. `before` is undefined where there is none. */
+export type Plan = { path: string; before: string | undefined; after: string }
+
+/** Variables by which programs move their folder away from the home folder. */
+const movable: readonly (readonly [string, string])[] = [
+  ['~/.claude/', 'CLAUDE_CONFIG_DIR'],
+  ['~/.codex/', 'CODEX_HOME'],
+  ['~/.config/', 'XDG_CONFIG_HOME'],
+]
+
+/** @throws Error that says what in a file cannot be edited, and that nothing was written */
+export function planSettings(files: readonly SettingsFile[], env: NodeJS.ProcessEnv = process.env): Plan[] {
+  return files.map((file) => {
+    const places = [file.path, ...(file.elsewhere ?? [])].map((path) => placeOf(path, env))
+    const path = places.find((one) => existsSync(one)) ?? places[0]!
+    if (!existsSync(path)) return { path, before: undefined, after: file.text }
+    const before = readFileSync(path, 'utf8')
+    try {
+      return { path, before, after: editSettings(before, file) }
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      throw new Error(`${path} was left as it is: ${why}; run without --write, and put the printed settings into it`)
+    }
+  })
+}
+
+function placeOf(path: string, env: NodeJS.ProcessEnv): string {
+  const [prefix, variable] = movable.find(([start, name]) => path.startsWith(start) && env[name]) ?? []
+  if (prefix !== undefined && variable !== undefined) return join(env[variable]!, path.slice(prefix.length))
+  return path.startsWith('~/') ? join(homedir(), path.slice(2)) : path
+}
+
+/** What would change, line by line; of keys only the start. */
+export function describePlan({ path, before, after }: Plan): string {
+  if (before === after) return `${path} has these settings already.`
+  const lines = diffLines(before ?? '', after)
+    .map(hideKeys)
+    .map(shorten)
+  return `${before === undefined ? 'A new file' : 'Changes of'} ${path}:\n\n${lines.join('\n')}\n`
+}
+
+const lineCharactersMax = 200
+
+function shorten(line: string): string {
+  if (line.length <= lineCharactersMax) return line
+  return `${line.slice(0, lineCharactersMax)}… (${line.length - lineCharactersMax} more characters)`
+}
+
+/** A name that says key, and behind it what may be one: not a variable's name, and no reference to one. */
+const keyValue = /((?:key|token|secret|password)["']?\s*[:=]\s*["']?)(?![A-Z0-9_]+["']?(?:$|,))([^\s"',{}$]{8,})/gi
+
+function hideKeys(line: string): string {
+  return line.replace(keyValue, (_, name: string, value: string) => `${name}${value.slice(0, 7)}…`)
+}
 
 /**
- * Puts settings into a program's own file, and says what was done. A JSON file keeps what else is in it; another is
- * replaced. The old file stays beside it. @throws Error when the person says no, or cannot be asked.
+ * Writes what was planned; what was there before stays beside it. @returns what was done, a sentence a file.
+ * @throws Error when the person says no, or cannot be asked
  */
-export async function writeSettings(file: { path: string; text: string }, isSure: boolean): Promise<string> {
-  const path = file.path.replace(/^~\//, `${homedir()}/`)
-  mkdirSync(dirname(path), { recursive: true })
-  if (!existsSync(path)) {
-    writeFileSync(path, file.text, { mode: 0o600 })
-    return `Wrote ${path}.`
-  }
-  const before = readFileSync(path, 'utf8')
-  const after = path.endsWith('.json') ? mergeJson(path, before, file.text) : file.text
-  if (after === before) return `${path} has these settings already.`
-  if (!isSure) await ask(path)
-  const backup = freeName(path)
-  copyFileSync(path, backup)
-  writeFileSync(path, after)
-  return `Wrote ${path}; what it was is in ${backup}.`
+export async function writePlans(plans: readonly Plan[], isSure: boolean): Promise<string[]> {
+  const changed = plans.filter(({ before, after }) => before !== after)
+  const existing = changed.filter(({ before }) => before !== undefined).map(({ path }) => path)
+  if (existing.length > 0 && !isSure) await ask(existing.join(' and '))
+  return changed.map(({ path, before, after }) => {
+    mkdirSync(dirname(path), { recursive: true })
+    if (before === undefined) {
+      writeFileSync(path, after, { mode: 0o600 })
+      return `Wrote ${path}.`
+    }
+    const backup = freeName(path)
+    copyFileSync(path, backup)
+    writeFileSync(path, after)
+    return `Wrote ${path}; what it was is in ${backup}.`
+  })
 }
 
-async function ask(path: string): Promise<void> {
-  const refusal = new Error(`${path} was left as it is: run with --yes to change it`)
+async function ask(paths: string): Promise<void> {
+  const refusal = new Error(`${paths} was left as it is: run with --yes to change it`)
   if (!process.stdin.isTTY) throw refusal
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await terminal.question(`${path} exists. Change it (a backup is kept)? [y/N] `)
+  const answer = await terminal.question(`Change ${paths} like this (a backup is kept)? [y/N] `)
   terminal.close()
   if (!/^y(es)?$/i.test(answer.trim())) throw refusal
-}
-
-/** Ours over theirs, key by key; lists are replaced. @throws Error when theirs is not a JSON object. */
-function mergeJson(path: string, before: string, ours: string): string {
-  let theirs: unknown
-  try {
-    theirs = JSON.parse(before)
-  } catch {
-    // Comments, most likely: merging would lose them.
-  }
-  if (!asObject(theirs)) throw new Error(`${path} is not plain JSON: put the printed settings into it by hand`)
-  return `${JSON.stringify(merge(theirs, JSON.parse(ours)), null, 2)}\n`
-}
-
-function merge(theirs: unknown, ours: unknown): unknown {
-  const [left, right] = [asObject(theirs), asObject(ours)]
-  if (!left || !right) return ours
-  const merged: Record<string, unknown> = { ...left }
-  for (const [key, value] of Object.entries(right)) merged[key] = merge(left[key], value)
-  return merged
 }
 
 /** A backup never overwrites an older one. */

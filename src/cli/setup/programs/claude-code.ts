@@ -1,23 +1,46 @@
 import type { Program } from '../program.ts'
 import { json } from '../settings.ts'
 
+const windowVariable = 'CLAUDE_CODE_MAX_CONTEXT_TOKENS'
+const outputVariable = 'CLAUDE_CODE_MAX_OUTPUT_TOKENS'
+
 export const claudeCode: Program = {
   wires: ['messages'],
-  settings: ({ origin, key, model, smallModel }) => ({
-    file: {
-      path: '~/.claude/settings.json',
-      text: json({
-        env: {
-          // Without /v1: this client adds it.
-          ANTHROPIC_BASE_URL: origin,
-          ANTHROPIC_MODEL: model,
-          // For titles and other small work.
-          ANTHROPIC_DEFAULT_HAIKU_MODEL: smallModel,
-          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-        },
-      }),
-    },
+  assumes: '1,000,000 tokens, and compacts too late',
+  settings: ({ origin, key, model, small, contextWindow, outputTokensMax }) => ({
+    files: [
+      {
+        path: '~/.claude/settings.json',
+        format: 'json',
+        text: json({
+          env: {
+            // Without /v1: this client adds it.
+            ANTHROPIC_BASE_URL: origin,
+            ANTHROPIC_MODEL: model,
+            // What `--model opus`, `/model` and agents of the user's mean by these names.
+            ANTHROPIC_DEFAULT_OPUS_MODEL: model,
+            ANTHROPIC_DEFAULT_SONNET_MODEL: model,
+            ANTHROPIC_DEFAULT_FABLE_MODEL: model,
+            // Also for titles and other small work.
+            ANTHROPIC_DEFAULT_HAIKU_MODEL: small.model,
+            // Agents that name a model of the vendor's by its whole id.
+            CLAUDE_CODE_SUBAGENT_MODEL: model,
+            [windowVariable]: textOf(contextWindow),
+            [outputVariable]: textOf(outputTokensMax),
+            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+          },
+        }),
+        without: [
+          ['env', windowVariable],
+          ['env', outputVariable],
+        ],
+      },
+    ],
     env: { ANTHROPIC_AUTH_TOKEN: key },
-    run: 'claude',
+    commands: [['claude']],
   }),
+}
+
+function textOf(tokens: number | undefined): string | undefined {
+  return tokens === undefined ? undefined : String(tokens)
 }

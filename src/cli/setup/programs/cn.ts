@@ -1,31 +1,42 @@
 import type { Program } from '../program.ts'
-import { contextTokens, sessionHeader } from '../settings.ts'
+import { sessionHeader } from '../settings.ts'
 
-/** Continue's agent for the terminal. */
+const path = '.continue/triwire.yaml'
+
+/** Continue's agent for the terminal. It takes one file whole, so that the user's own stays as it is. */
 export const cn: Program = {
   wires: ['chat', 'messages'],
-  settings: ({ origin, key, model, outputTokensMax }, wire) => ({
-    file: {
-      path: '~/.continue/config.yaml',
-      text: `name: triwire
+  assumes: '200,000 tokens',
+  settings: ({ origin, key, model, contextWindow, outputTokensMax }, wire) => ({
+    files: [
+      {
+        path: `~/${path}`,
+        format: 'own',
+        text: `name: triwire
 version: 1.0.0
 schema: v1
 models:
-  - name: ${model}
+  - name: ${JSON.stringify(model)}
     provider: ${wire === 'messages' ? 'anthropic' : 'openai'}
-    model: ${model}
-    apiBase: ${origin}/v1${wire === 'messages' ? '/' : ''}
-    apiKey: ${key}
+    model: ${JSON.stringify(model)}
+    apiBase: ${JSON.stringify(`${origin}/v1${wire === 'messages' ? '/' : ''}`)}
+    apiKey: ${JSON.stringify(key)}
     roles: [chat, edit, apply]
     capabilities: [tool_use]
     requestOptions:
       headers:
         ${sessionHeader}: cn
-    defaultCompletionOptions:
-      contextLength: ${contextTokens}
-      maxTokens: ${outputTokensMax}
-`,
-    },
-    run: 'cn --config ~/.continue/config.yaml',
+${completionOptions(contextWindow, outputTokensMax)}`,
+      },
+    ],
+    commands: [['cn', '--config', { home: path }]],
   }),
+}
+
+function completionOptions(contextWindow: number | undefined, outputTokensMax: number | undefined): string {
+  const lines = [
+    ...(contextWindow === undefined ? [] : [`      contextLength: ${contextWindow}\n`]),
+    ...(outputTokensMax === undefined ? [] : [`      maxTokens: ${outputTokensMax}\n`]),
+  ]
+  return lines.length === 0 ? '' : `    defaultCompletionOptions:\n${lines.join('')}`
 }

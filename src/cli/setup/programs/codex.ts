@@ -1,24 +1,75 @@
-import type { Program } from '../program.ts'
-import { keyVariable } from '../settings.ts'
+import type { Access, Program } from '../program.ts'
+import { json, keyVariable, type SettingsFile } from '../settings.ts'
+import { hearInstructions } from './codex-instructions.ts'
 
+const catalogFile = 'triwire-models.json'
+const efforts = ['low', 'medium', 'high']
+
+/**
+ * It takes a window of more than 272,000 tokens, and leaves out its warning, only of a model that stands in a catalog of
+ * its own kind. An entry must have the agent's instructions: they are what the installed one tells unknown models anyway.
+ */
 export const codex: Program = {
   wires: ['responses'],
-  settings: ({ origin, key, model }) => ({
-    file: {
-      path: '~/.codex/config.toml',
-      text: `model = "${model}"
+  assumes: '272,000 tokens',
+  asks: {
+    hear: hearInstructions,
+    otherwise:
+      'codex is not on this machine, or too old: it will warn that it has no metadata of the model, and take 272,000 tokens at most for its window; run this again where it is',
+    ifPrinted:
+      'with --write Codex gets an entry of the model too: without it it warns that it has no metadata, and takes 272,000 tokens at most for the window',
+  },
+  settings(access) {
+    const catalog = catalogOf(access)
+    return {
+      files: [configOf(access, catalog !== undefined), ...(catalog ? [catalog] : [])],
+      env: { [keyVariable]: access.key },
+      commands: [['codex']],
+    }
+  },
+}
+
+function configOf({ origin, model, contextWindow }: Access, hasCatalog: boolean): SettingsFile {
+  const text = `model = ${JSON.stringify(model)}
 model_provider = "triwire"
-# Hosted web search runs at the model's provider: a model that is translated for cannot have it.
+${contextWindow === undefined ? '' : `model_context_window = ${contextWindow}\n`}${hasCatalog ? `model_catalog_json = "./${catalogFile}"\n` : ''}# Hosted web search runs at the model's provider: a model that is translated for cannot have it.
 web_search = "disabled"
 
 [model_providers.triwire]
 name = "triwire"
-base_url = "${origin}/v1"
+base_url = ${JSON.stringify(`${origin}/v1`)}
 env_key = "${keyVariable}"
 wire_api = "responses"
-`,
-    },
-    env: { [keyVariable]: key },
-    run: 'codex',
-  }),
+`
+  // Another one's entries would not have this model.
+  return {
+    path: '~/.codex/config.toml',
+    format: 'toml',
+    text,
+    without: [['model_context_window'], ['model_catalog_json']],
+  }
+}
+
+/** An entry that says what the agent takes an unknown model for, but for its window and the efforts one may choose. */
+function catalogOf({ told, model, contextWindow }: Access): SettingsFile | undefined {
+  if (told === undefined) return undefined
+  const entry = {
+    slug: model,
+    display_name: model,
+    description: 'By triwire',
+    context_window: contextWindow,
+    max_context_window: contextWindow,
+    supported_reasoning_levels: efforts.map((effort) => ({ effort, description: effort })),
+    shell_type: 'unified_exec',
+    truncation_policy: { mode: 'tokens', limit: 10_000 },
+    visibility: 'list',
+    supported_in_api: true,
+    priority: 0,
+    support_verbosity: false,
+    supports_parallel_tool_calls: true,
+    experimental_supported_tools: [],
+    input_modalities: ['text', 'image'],
+    base_instructions: told,
+  }
+  return { path: `~/.codex/${catalogFile}`, format: 'own', text: json({ models: [entry] }) }
 }

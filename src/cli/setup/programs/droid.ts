@@ -1,24 +1,35 @@
 import type { Program } from '../program.ts'
-import { json } from '../settings.ts'
+import { json, keyVariable } from '../settings.ts'
+
+/** What `-m` names; without it a model is named by its place among the user's. */
+const id = 'custom:triwire-0'
 
 export const droid: Program = {
   wires: ['chat', 'messages', 'responses'],
-  settings: ({ origin, key, model, outputTokensMax }, wire) => ({
-    file: {
-      path: '~/.factory/settings.json',
-      text: json({
-        customModels: [
-          {
-            model,
-            displayName: 'triwire',
-            baseUrl: wire === 'messages' ? origin : `${origin}/v1`,
-            apiKey: key,
-            provider: { messages: 'anthropic', chat: 'generic-chat-completion-api', responses: 'openai' }[wire],
-            maxOutputTokens: outputTokensMax,
-          },
-        ],
-      }),
-    },
-    run: 'droid exec -m custom:triwire-0 "…"',
+  assumes: 'the window of a model that it knows',
+  settings: ({ origin, key, model, contextWindow, outputTokensMax }, wire) => ({
+    files: [
+      {
+        path: '~/.factory/settings.json',
+        format: 'json',
+        text: json({
+          customModels: [
+            {
+              id,
+              model,
+              displayName: 'triwire',
+              baseUrl: wire === 'messages' ? origin : `${origin}/v1`,
+              apiKey: `\${${keyVariable}}`,
+              provider: { messages: 'anthropic', chat: 'generic-chat-completion-api', responses: 'openai' }[wire],
+              maxContextLimit: contextWindow,
+              maxOutputTokens: outputTokensMax,
+            },
+          ],
+        }),
+        lists: { customModels: 'displayName' },
+      },
+    ],
+    env: { [keyVariable]: key },
+    commands: [['droid', 'exec', '-m', id, '…']],
   }),
 }

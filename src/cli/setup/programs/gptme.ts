@@ -5,6 +5,6 @@ export const gptme: Program = {
   wires: ['responses', 'messages'],
   settings: (access, wire) => ({
     env: litellmEnv(access, wire),
-    run: `gptme -m ${litellmModel(access, wire)}`,
+    commands: [['gptme', '-m', litellmModel(access, wire)]],
   }),
 }

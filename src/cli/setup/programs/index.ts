@@ -8,6 +8,7 @@ import { cline } from './cline.ts'
 import { cn } from './cn.ts'
 import { codex } from './codex.ts'
 import { copilot } from './copilot.ts'
+import { cursor } from './cursor.ts'
 import { droid } from './droid.ts'
 import { gptme } from './gptme.ts'
 import { kilo } from './kilo.ts'
@@ -20,8 +21,10 @@ import { openaiPython } from './openai-python.ts'
 import { opencode } from './opencode.ts'
 import { pi } from './pi.ts'
 import { qwenCode } from './qwen-code.ts'
+import { vscode } from './vscode.ts'
+import { zed } from './zed.ts'
 
-/** Every agent and SDK that `setup` knows, by the name that people type, as the suite has run them (docs/clients.md). */
+/** Every agent, editor and SDK that `setup` knows, by the name that people type. */
 export const programs: Readonly<Record<string, Program>> = {
   'openai-node': openaiNode,
   'openai-python': openaiPython,
@@ -41,6 +44,9 @@ export const programs: Readonly<Record<string, Program>> = {
   'mini-swe-agent': miniSweAgent,
   aider,
   gptme,
+  vscode,
+  zed,
+  cursor,
   'ai-sdk': aiSdk,
   langchain,
   'openai-agents': openaiAgents,

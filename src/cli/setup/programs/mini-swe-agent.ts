@@ -1,6 +1,9 @@
 import type { Program } from '../program.ts'
 import { litellmEnv, litellmModel } from './litellm.ts'
 
+const responsesModel = ['-c', 'mini.yaml', '-c', 'model.model_class=litellm_response']
+
+/** It sends its whole history each time, and asks for no window. */
 export const miniSweAgent: Program = {
   wires: ['chat', 'messages', 'responses'],
   settings: (access, wire) => ({
@@ -11,6 +14,6 @@ export const miniSweAgent: Program = {
       // It asks what a model costs, and knows none of ours.
       MSWEA_COST_TRACKING: 'ignore_errors',
     },
-    run: `mini${wire === 'responses' ? ' -c mini.yaml -c model.model_class=litellm_response' : ''}`,
+    commands: [['mini', ...(wire === 'responses' ? responsesModel : [])]],
   }),
 }

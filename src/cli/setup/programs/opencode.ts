@@ -1,33 +1,39 @@
-import type { Program } from '../program.ts'
-import { contextTokens, json, keyVariable } from '../settings.ts'
+import type { Figures, Program } from '../program.ts'
+import { json, keyVariable } from '../settings.ts'
 
 export const opencode: Program = {
   wires: ['chat', 'messages', 'responses'],
-  settings: ({ origin, key, model, smallModel, outputTokensMax }, wire) => ({
-    file: {
-      path: '~/.config/opencode/opencode.json',
-      text: json({
-        $schema: 'https://opencode.ai/config.json',
-        model: `triwire/${model}`,
-        small_model: `triwire/${smallModel}`,
-        provider: {
-          triwire: {
-            npm: { messages: '@ai-sdk/anthropic', chat: '@ai-sdk/openai-compatible', responses: '@ai-sdk/openai' }[
-              wire
-            ],
-            name: 'triwire',
-            options: { baseURL: `${origin}/v1`, apiKey: `{env:${keyVariable}}` },
-            models: Object.fromEntries(
-              [...new Set([model, smallModel])].map((id) => [
-                id,
-                { name: id, reasoning: true, limit: { context: contextTokens, output: outputTokensMax } },
-              ]),
-            ),
+  assumes: 'nothing, and compacts when a model has refused',
+  settings: ({ origin, key, model, small, ...figures }, wire) => ({
+    files: [
+      {
+        path: '~/.config/opencode/opencode.json',
+        elsewhere: ['~/.config/opencode/opencode.jsonc'],
+        format: 'json',
+        text: json({
+          $schema: 'https://opencode.ai/config.json',
+          model: `triwire/${model}`,
+          small_model: `triwire/${small.model}`,
+          provider: {
+            triwire: {
+              npm: { messages: '@ai-sdk/anthropic', chat: '@ai-sdk/openai-compatible', responses: '@ai-sdk/openai' }[
+                wire
+              ],
+              name: 'triwire',
+              options: { baseURL: `${origin}/v1`, apiKey: `{env:${keyVariable}}` },
+              models: { [small.model]: modelEntry(small.model, small), [model]: modelEntry(model, figures) },
+            },
           },
-        },
-      }),
-    },
+        }),
+        without: [model, small.model].map((id) => ['provider', 'triwire', 'models', id, 'limit']),
+      },
+    ],
     env: { [keyVariable]: key },
-    run: 'opencode',
+    commands: [['opencode']],
   }),
+}
+
+function modelEntry(id: string, { contextWindow, outputTokensMax }: Figures) {
+  const limit = contextWindow && outputTokensMax ? { context: contextWindow, output: outputTokensMax } : undefined
+  return { name: id, reasoning: true, limit }
 }

@@ -1,9 +1,11 @@
-import type { Program } from '../program.ts'
+import type { Access, Program } from '../program.ts'
 import { json, keyVariable, sessionHeader } from '../settings.ts'
 
 export const qwenCode: Program = {
   wires: ['chat', 'messages', 'responses'],
-  settings: ({ origin, key, model, outputTokensMax }, wire) => {
+  assumes: '131,072 tokens for a name it does not know',
+  settings: (access, wire) => {
+    const { origin, key, model, contextWindow } = access
     const protocol = wire === 'messages' ? 'anthropic' : 'openai'
     const entry = {
       id: model,
@@ -12,28 +14,34 @@ export const qwenCode: Program = {
       baseUrl: wire === 'messages' ? origin : `${origin}/v1`,
       ...(wire === 'responses' ? { wireApi: 'responses' } : {}),
       generationConfig: {
+        contextWindowSize: contextWindow,
         // Its own session id would go out only after a switch that holds for every provider of the user.
         customHeaders: { [sessionHeader]: 'qwen-code' },
-        // By itself it would think as much as it may say in all, which this wire refuses.
-        ...(wire === 'messages'
-          ? {
-              samplingParams: { max_tokens: outputTokensMax },
-              reasoning: { effort: 'medium', budget_tokens: Math.max(1_024, Math.floor(outputTokensMax / 4)) },
-            }
-          : {}),
+        ...(wire === 'messages' ? thinkingOf(access) : {}),
       },
     }
     return {
-      file: {
-        path: '~/.qwen/settings.json',
-        text: json({
-          modelProviders: { [protocol]: [entry] },
-          security: { auth: { selectedType: protocol } },
-          model: { name: model },
-        }),
-      },
+      files: [
+        {
+          path: '~/.qwen/settings.json',
+          format: 'json',
+          text: json({
+            modelProviders: { [protocol]: [entry] },
+            security: { auth: { selectedType: protocol } },
+            model: { name: model },
+          }),
+          lists: { [`modelProviders.${protocol}`]: 'id' },
+        },
+      ],
       env: { [keyVariable]: key },
-      run: 'qwen',
+      commands: [['qwen']],
     }
   },
+}
+
+/** By itself it would think as much as it may say in all, which this wire refuses. */
+function thinkingOf({ outputTokensMax }: Access) {
+  if (outputTokensMax === undefined) return { reasoning: { effort: 'medium', budget_tokens: 4_096 } }
+  const budget = Math.max(1_024, Math.floor(outputTokensMax / 4))
+  return { samplingParams: { max_tokens: outputTokensMax }, reasoning: { effort: 'medium', budget_tokens: budget } }
 }

@@ -1,0 +1,265 @@
+import { spawnSync } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { WireName } from '../src/catalog/model.ts'
+import type { RecordedRequest } from '../src/simulator/simulator.ts'
+import type { Agent } from './agents/agent.ts'
+import { npmAgents } from './agents/npm.ts'
+import { pythonAgents } from './agents/python.ts'
+import { programOf, versionOf } from './installs.ts'
+import { figures, modelOf, openPlace, type Place, type Ran, run, setUp } from './place.ts'
+
+// node clients/windows.ts [client]
+//
+// What each agent of `triwire setup` takes the model's window and names for, as it says itself: its own report where it has
+// one, else what it was seen to do. The table is that of docs/setup.md. Agents that are not installed here are left out.
+
+type Seen = { window: string; output: string; names: string }
+type Look = (tools: Tools) => Promise<Seen>
+type Tools = {
+  place: Place
+  /** Runs the agent; what it does by default is to answer a word. */
+  start(args: readonly string[], more?: { input?: string }): Promise<Ran>
+  /** What was asked since the last time: the ids that the gateway was asked for, and the longest answer of the first request. */
+  asked(): Promise<{ models: string; output: string }>
+  /** The text of files below the home folder. */
+  read(pattern: string): string
+}
+
+/** The first number behind a word of a text. */
+function behind(text: string, pattern: RegExp): string {
+  return pattern.exec(text)?.[1] ?? 'not said'
+}
+
+const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
+  'claude-code': {
+    wire: 'messages',
+    async look({ start, asked }) {
+      const context = await start(['-p', '/context'])
+      await asked()
+      const names: string[] = []
+      for (const name of ['opus', 'sonnet', 'haiku', 'fable']) {
+        await start(['-p', 'hello', '--model', name])
+        names.push(`${name} → ${(await asked()).models}`)
+      }
+      await start(['-p', 'hello'])
+      const first = await asked()
+      return {
+        window: behind(context.stdout, /\/\s*([\d.,]+[km]?)\b/i),
+        output: first.output,
+        names: names.join('; '),
+      }
+    },
+  },
+  codex: {
+    wire: 'responses',
+    async look({ start, read, asked }) {
+      const ran = await start(['exec', '--skip-git-repo-check', 'hello'])
+      const warns = /metadata for .* not found/i.test(ran.stderr + ran.stdout)
+      const window = behind(read('.codex/sessions/**/*.jsonl'), /"model_context_window":(\d+)/)
+      return {
+        window: `${window} (95 % of it)`,
+        output: 'sends none',
+        names: `${(await asked()).models}; ${warns ? 'warns of missing metadata' : 'no warning'}`,
+      }
+    },
+  },
+  opencode: { wire: 'chat', look: lookAtOpencode },
+  kilo: { wire: 'chat', look: lookAtOpencode },
+  pi: {
+    wire: 'chat',
+    async look({ start }) {
+      const { stdout, stderr } = await start(['--list-models', 'triwire'])
+      const row = (stdout + stderr).split('\n').find((line) => line.startsWith('triwire')) ?? ''
+      const [, model = 'not listed', window = '', output = ''] = row.trim().split(/\s+/)
+      return { window, output, names: model }
+    },
+  },
+  'qwen-code': {
+    wire: 'chat',
+    async look({ start, asked }) {
+      const { stdout } = await start(['-p', '/context'])
+      await start(['--yolo', 'hello'])
+      const first = await asked()
+      return { window: behind(stdout, /\/\s*([\d.,]+[km]?)\b/i), output: first.output, names: first.models }
+    },
+  },
+  copilot: {
+    wire: 'chat',
+    async look({ start, asked, read }) {
+      await start(['-p', 'hello', '--allow-all', '--log-level', 'all', '--log-dir', 'logs'])
+      const log = read('../work/logs/*')
+      const first = await asked()
+      const window = behind(log, /max_?prompt_?tokens"?:\s*(\d+)/i)
+      return { window, output: behind(log, /max_?output_?tokens"?:\s*(\d+)/i), names: first.models }
+    },
+  },
+  droid: {
+    wire: 'chat',
+    async look({ start, asked, read }) {
+      await start(['exec', '-m', 'custom:triwire-0', 'hello'])
+      const first = await asked()
+      return {
+        window: behind(read('.factory/**/*.{log,json,jsonl}'), /"maxContext(?:Limit|Tokens)":(\d+)/),
+        output: first.output,
+        names: first.models,
+      }
+    },
+  },
+  'kimi-code': {
+    wire: 'chat',
+    async look({ start, asked, read }) {
+      await start(['-p', 'hello'])
+      const first = await asked()
+      return {
+        window: behind(read('.kimi-code/**/*'), /max_?context_?(?:size|tokens)"?\s*[:=]\s*(\d+)/i),
+        output: first.output,
+        names: first.models,
+      }
+    },
+  },
+  cn: {
+    wire: 'chat',
+    async look({ start, asked, read }) {
+      await start(['--auto', '-p', 'hello'])
+      const first = await asked()
+      return {
+        window: behind(read('.continue/logs/*'), /contextL(?:imit|ength)"?:\s*(\d+)/),
+        output: first.output,
+        names: first.models,
+      }
+    },
+  },
+  cline: {
+    wire: 'chat',
+    async look({ start, asked, read }) {
+      await start(['--yolo', 'hello'])
+      const first = await asked()
+      return {
+        window: behind(read('.cline/**/*.{json,jsonl,log}'), /context_?window"?:\s*(\d+)/i),
+        output: first.output,
+        names: first.models,
+      }
+    },
+  },
+  aider: {
+    wire: 'chat',
+    async look({ start }) {
+      const quiet = ['--yes-always', '--no-git', '--no-check-update', '--no-show-release-notes', '--analytics-disable']
+      const { stdout } = await start([...quiet, '-m', '/tokens'])
+      return {
+        window: behind(stdout, /([\d,]+) tokens max context window size/),
+        output: 'sends none',
+        names: behind(stdout, /Model: (\S+)/),
+      }
+    },
+  },
+  gptme: {
+    wire: 'responses',
+    async look({ start, asked }) {
+      await start(['--non-interactive', '-m', `openai/${modelOf('responses')}`, 'hello'])
+      const first = await asked()
+      return { window: 'takes none', output: first.output, names: first.models }
+    },
+  },
+  'mini-swe-agent': {
+    wire: 'chat',
+    async look({ start, asked }) {
+      await start([
+        '-c',
+        'mini.yaml',
+        '-y',
+        '--exit-immediately',
+        '-t',
+        'hello',
+        '-o',
+        'trajectory.json',
+        '-c',
+        'agent.step_limit=1',
+      ])
+      const first = await asked()
+      return { window: 'takes none', output: first.output, names: first.models }
+    },
+  },
+}
+
+async function lookAtOpencode({ start, asked }: Tools): Promise<Seen> {
+  const { stdout } = await start(['models', 'triwire', '--verbose'])
+  const entry = stdout.slice(stdout.indexOf(`triwire/${modelOf('chat')}\n`))
+  await start(['run', '--auto', 'hello'])
+  const { models } = await asked()
+  return {
+    window: behind(entry, /"context":\s*(\d+)/),
+    output: behind(entry, /"output":\s*(\d+)/),
+    names: models,
+  }
+}
+
+const [only] = process.argv.slice(2)
+const rows: string[] = []
+for (const agent of [...npmAgents, ...pythonAgents]) {
+  const entry = looks[agent.client]
+  if (!entry || (only !== undefined && only !== agent.client)) continue
+  try {
+    programOf(agent.source)
+  } catch {
+    console.error(`${agent.client} is not installed here`)
+    continue
+  }
+  const seen = await look(agent, entry.wire, entry.look)
+  rows.push(`| ${agent.client} ${versionOf(agent.source)} | ${seen.window} | ${seen.output} | ${seen.names} |`)
+  console.error(rows.at(-1))
+}
+console.log(
+  `| Agent | Window (told: ${figures.contextWindow}) | Longest answer (told: ${figures.outputTokensMax}) | Names |\n|---|---|---|---|\n${rows.join('\n')}`,
+)
+
+async function look(agent: Agent, wire: WireName, by: Look): Promise<Seen> {
+  const place = await openPlace()
+  try {
+    const settings = await setUp(place, agent.client, wire, modelOf(wire))
+    const env = { ...place.env, ...agent.env, ...settings.env }
+    if (agent.before) spawnSync('/bin/sh', ['-c', agent.before(settings)], { cwd: place.work, env: env })
+    let [from, lines] = [0, 0]
+    return await by({
+      place,
+      start: (args) =>
+        run(programOf(agent.source), withConfig(agent, args, place), { cwd: place.work, env: env, limitMs: 120_000 }),
+      async asked() {
+        const [first] = place.gateway.simulator.requests.slice(from)
+        from = place.gateway.simulator.requests.length
+        const log = (await place.gateway.logLines()).filter((line) => line['model'] !== undefined)
+        const models = [
+          ...new Set(
+            log.slice(lines).map((line) => `${line['model']}${line['status'] === 200 ? '' : ` (${line['status']})`}`),
+          ),
+        ]
+        lines = log.length
+        return { models: models.join(', '), output: first ? outputOf(first) : 'asked nothing' }
+      },
+      read: (pattern) =>
+        globSync(pattern, { cwd: place.home })
+          .map((path) => readText(join(place.home, path)))
+          .join('\n'),
+    })
+  } finally {
+    await place.close()
+  }
+}
+
+function withConfig(agent: Agent, args: readonly string[], place: Place): string[] {
+  return agent.client === 'cn' ? ['--config', join(place.home, '.continue/triwire.yaml'), ...args] : [...args]
+}
+
+function outputOf({ json }: RecordedRequest): string {
+  const body = json as Record<string, unknown>
+  return String(body['max_tokens'] ?? body['max_completion_tokens'] ?? body['max_output_tokens'] ?? 'sends none')
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,118 @@
+import type { Command } from 'commander'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { WireName } from '../../catalog/model.ts'
+import { findNearIds } from '../../catalog/near-ids.ts'
+import { originOf } from '../origin.ts'
+import { findFigures, type Known } from './figures.ts'
+import { askModels } from './gateway-models.ts'
+import type { Access } from './program.ts'
+
+/** What was asked for, checked in itself. */
+export type AccessOptions = {
+  /** Without `/v1`. */
+  url?: string
+  key?: string
+  model?: string
+  smallModel?: string
+  contextWindow?: number
+  maxOutput?: number
+}
+
+export type Found = {
+  access: Access
+  figures: Known
+  /** Its own, where the operator's file says it; a list does not (spec 2.9). */
+  modelWire: WireName | undefined
+  /** Whether it is run beside the operator's file. */
+  isOperator: boolean
+  /** Sentences for the person. */
+  notes: string[]
+}
+
+const keyPlaceholder = 'sk-tri-YOUR-KEY'
+
+/**
+ * Where the gateway is, and what is known of the model to name there: from the gateway itself with `url`, which needs no
+ * file, else from the configuration. @throws Error for a model that there is not
+ */
+export async function findAccess(options: AccessOptions, command: Command): Promise<Found> {
+  const { loadConfig } = await import('../../config/load.ts')
+  const notes: string[] = []
+  const config = () => loadConfig({ ...command.optsWithGlobals(), isWithoutFiles: true })
+  // Somebody else's file in this folder does not concern a gateway that is named.
+  const own = options.url === undefined ? config() : ifReadable(config)
+  const isOperator = own !== undefined && !own.isBuiltIn
+  const catalog = options.url === undefined || isOperator ? own?.catalog : undefined
+  const ids = options.url === undefined ? listOf(catalog) : await askOr(options.url, options, catalog, notes)
+  const model = choose(options.model, ids, notes)
+  const smallModel = choose(options.smallModel ?? model, ids, notes)
+  const asked = { contextWindow: options.contextWindow, outputTokensMax: options.maxOutput }
+  const figures = findFigures(model, asked, catalog?.models.get(model))
+  const small = smallModel === model ? figures : findFigures(smallModel, {}, catalog?.models.get(smallModel))
+  const origin = options.url ?? originOf(own!.listen, own!.tls ? 'https' : 'http')
+  const { contextWindow, outputTokensMax } = figures
+  const access: Access = {
+    origin,
+    key: options.key ?? keyPlaceholder,
+    model,
+    contextWindow,
+    outputTokensMax,
+    small: { model: smallModel, contextWindow: small.contextWindow, outputTokensMax: small.outputTokensMax },
+  }
+  return { access, figures, modelWire: catalog?.models.get(model)?.wire, isOperator, notes }
+}
+
+function ifReadable<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+function listOf(catalog: Catalog | undefined): string[] {
+  return [...(catalog?.models.keys() ?? [])]
+}
+
+/** An operator may name an address that this machine does not reach, and anybody a model that they know. */
+async function askOr(
+  url: string,
+  { key, model, smallModel }: AccessOptions,
+  own: Catalog | undefined,
+  notes: string[],
+) {
+  try {
+    return await askModels(url, key)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    if (model === undefined) throw new Error(`${why}; with --model the model is taken on trust`)
+    const named = [model, smallModel ?? model]
+    const isOwn = named.every((id) => own?.models.has(id))
+    notes.push(`${why}; ${isOwn ? 'the model is in the configuration' : 'the model is taken on trust'}`)
+    return named
+  }
+}
+
+function choose(asked: string | undefined, ids: readonly string[], notes: string[]): string {
+  const [first] = ids
+  if (asked === undefined) {
+    if (first === undefined) throw new Error('The catalog has no model: name one in the configuration')
+    if (ids.length > 1) notes.push(`${first} is the first of ${ids.length} models; --model names another`)
+    return writable(first)
+  }
+  if (ids.includes(asked)) return writable(asked)
+  const near = findNearIds(asked, ids)
+  const hint = near.length > 0 ? `did you mean ${near.join(' or ')}?` : `there are ${some(ids)}`
+  throw new Error(`There is no model "${asked}": ${hint}`)
+}
+
+function some(ids: readonly string[]): string {
+  return ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ')
+}
+
+/** Settings of a dozen kinds have the id in them, programs too: one that would end a text in them is refused. */
+function writable(id: string): string {
+  if (/[\p{C}'"`\\]/u.test(id))
+    throw new Error('The id of the model has quotes or control characters: give it an alias')
+  return id
+}

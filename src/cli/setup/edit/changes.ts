@@ -1,0 +1,69 @@
+import { isDeepStrictEqual } from 'node:util'
+import { asObject } from '../../../bytes/json.ts'
+
+/** Where a value stands: keys of objects, places in lists. */
+export type Place = readonly (string | number)[]
+
+/** One value that is put in, replaced or, where it is undefined, taken out. A place at the end of a list adds to it. */
+export type Change = { place: Place; value: unknown }
+
+export type Wishes = {
+  /** Lists, by their place (`a.b`): the key that tells their entries apart. Other lists are one value. */
+  lists?: Readonly<Record<string, string>>
+  /** Places that are taken out unless the wanted values have them. */
+  without?: readonly (readonly string[])[]
+}
+
+/** What to change in `theirs` so that all of `ours` holds in it, and nothing else moves. */
+export function findChanges(theirs: unknown, ours: unknown, { lists = {}, without = [] }: Wishes): Change[] {
+  return [
+    ...without
+      .filter((place) => valueAt(ours, place) === undefined && valueAt(theirs, place) !== undefined)
+      .map((place) => ({ place, value: undefined })),
+    ...walk(theirs, ours, [], lists),
+  ]
+}
+
+function walk(theirs: unknown, ours: unknown, place: Place, lists: Readonly<Record<string, string>>): Change[] {
+  const identity = lists[place.join('.')]
+  if (identity !== undefined && Array.isArray(ours)) {
+    const own = Array.isArray(theirs) ? theirs : []
+    if (!Array.isArray(theirs)) return [{ place, value: ours }]
+    let end = own.length
+    return ours.flatMap((entry) => {
+      const at = own.findIndex((one) => asObject(one)?.[identity] === entry[identity])
+      if (at >= 0 && isDeepStrictEqual(own[at], entry)) return []
+      return [{ place: [...place, at >= 0 ? at : end++], value: entry }]
+    })
+  }
+  const [left, right] = [asObject(theirs), asObject(ours)]
+  if (right && (left || theirs === undefined)) {
+    return Object.entries(right).flatMap(([key, value]) => walk(left?.[key], value, [...place, key], lists))
+  }
+  return isDeepStrictEqual(theirs, ours) ? [] : [{ place, value: ours }]
+}
+
+export function valueAt(value: unknown, place: Place): unknown {
+  return place.reduce<unknown>(
+    (inner, key) => (Array.isArray(inner) ? inner[Number(key)] : asObject(inner)?.[key]),
+    value,
+  )
+}
+
+/** The values with the changes in them, as the edited text must say them. */
+export function applyChanges(value: unknown, changes: readonly Change[]): unknown {
+  const copy = structuredClone(value) ?? {}
+  const root = { root: copy } as Record<string, unknown>
+  for (const change of changes) {
+    const place: Place = ['root', ...change.place]
+    let inner = root as Record<string | number, unknown>
+    place.slice(0, -1).forEach((key, at) => {
+      inner[key] ??= typeof place[at + 1] === 'number' ? [] : {}
+      inner = inner[key] as Record<string | number, unknown>
+    })
+    const last = place.at(-1)!
+    if (change.value === undefined) delete inner[last]
+    else inner[last] = change.value
+  }
+  return root['root']
+}

@@ -1,0 +1,44 @@
+import { isDeepStrictEqual } from 'node:util'
+import { asObject } from '../../../bytes/json.ts'
+import type { SettingsFile } from '../settings.ts'
+import { applyChanges, findChanges } from './changes.ts'
+import { editJsonc, readJsonc } from './jsonc.ts'
+import { editToml, readToml } from './toml.ts'
+
+const formats = {
+  json: { read: readJsonc, edit: editJsonc },
+  toml: { read: readToml, edit: editToml },
+}
+
+const byteOrderMark = '\ufeff'
+
+/**
+ * The text of a person's file with our settings in it. All else stays as it is, to the character. What comes out is read
+ * again and held against what was meant.
+ * @throws Error that says what stands against it; then the settings are to be put in by hand
+ */
+export function editSettings(before: string, file: SettingsFile): string {
+  if (file.format === 'own') return file.text
+  const { read, edit } = formats[file.format]
+  const mark = before.startsWith(byteOrderMark) ? byteOrderMark : ''
+  const text = before.slice(mark.length)
+  if (text.trim() === '') return mark + file.text
+  const theirs = read(text)
+  const ours = read(file.text)
+  if (Array.isArray(ours) ? !Array.isArray(theirs) : !asObject(theirs))
+    throw new Error(`it is no ${Array.isArray(ours) ? 'list' : 'map'} of settings`)
+  const changes = findChanges(theirs, ours, file)
+  if (changes.length === 0) return before
+  const after = edit(text, changes)
+  if (!isDeepStrictEqual(plain(read(after)), plain(applyChanges(theirs, changes))))
+    throw new Error('it is written in a way that is not safely edited')
+  return mark + after
+}
+
+/** TOML's tables have no prototype, JSON's objects have one. Dates and infinite numbers keep what they are. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain)
+  const object = asObject(value)
+  if (!object || value instanceof Date) return value
+  return Object.fromEntries(Object.entries(object).map(([key, inner]) => [key, plain(inner)]))
+}

@@ -1,0 +1,45 @@
+import { asObject } from '../../bytes/json.ts'
+
+const timeoutMs = 10_000
+
+/**
+ * The ids that a gateway lists, in its order; a key goes with the question where there is one.
+ * @throws Error that says why there is no list, for a person
+ */
+export async function askModels(origin: string, key: string | undefined): Promise<string[]> {
+  const url = `${origin}/v1/models`
+  const headers: Record<string, string> = { accept: 'application/json' }
+  // Gateways and vendors that want a key look for it in one of the two.
+  if (key !== undefined) Object.assign(headers, { authorization: `Bearer ${key}`, 'x-api-key': key })
+  let response: Response
+  try {
+    response = await fetch(url, { headers, signal: AbortSignal.timeout(timeoutMs) })
+  } catch (error) {
+    throw new Error(`${url} cannot be reached (${reasonOf(error)})`)
+  }
+  const text = await response.text().catch(() => '')
+  if ([401, 403].includes(response.status))
+    throw new Error(`${url} wants ${key === undefined ? 'a key: give it with --key' : 'another key'}`)
+  if (!response.ok) throw new Error(`${url} answers ${response.status}: is this the address of the gateway?`)
+  const ids = readIds(text)
+  if (!ids || ids.length === 0) throw new Error(`${url} lists no models: is this the address of the gateway?`)
+  return ids
+}
+
+function readIds(text: string): string[] | undefined {
+  try {
+    const data = asObject(JSON.parse(text))?.['data']
+    if (!Array.isArray(data)) return undefined
+    return data.map((row) => asObject(row)?.['id']).filter((id) => typeof id === 'string')
+  } catch {
+    return undefined
+  }
+}
+
+/** `fetch` says little itself, and has the reason as the cause. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error.name === 'TimeoutError') return `no answer within ${timeoutMs / 1_000} s`
+  const { cause } = error as { cause?: { code?: string; message?: string } }
+  return cause?.code ?? cause?.message ?? error.message
+}

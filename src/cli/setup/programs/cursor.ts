@@ -1,0 +1,16 @@
+import type { Program } from '../program.ts'
+
+/** The editor. It reads no file for this, and its makers' servers ask the gateway; it could not be run here. */
+export const cursor: Program = {
+  wires: ['chat'],
+  assumes: 'a window of its own',
+  settings: ({ origin, key, model }) => ({
+    steps: [
+      'Cursor Settings > Models > API Keys:',
+      `  OpenAI API Key: ${key}`,
+      `  Override OpenAI Base URL: ${origin}/v1`,
+      `Cursor Settings > Models > Add model: ${model}`,
+      "Its makers' servers ask the gateway, not this machine: the address must be one that the internet reaches.",
+    ],
+  }),
+}

@@ -1,0 +1,45 @@
+import type { Program } from '../program.ts'
+import { contextTokens, json, outputTokens } from '../settings.ts'
+import { promptOf } from './copilot.ts'
+
+const folders: Partial<Record<NodeJS.Platform, string>> = {
+  darwin: '~/Library/Application Support/Code/User',
+  win32: '~/AppData/Roaming/Code/User',
+}
+
+const paths = { chat: 'chat/completions', messages: 'messages', responses: 'responses' }
+const types = { chat: 'chat-completions', messages: 'messages', responses: 'responses' }
+
+/**
+ * The chat of VS Code, with a custom endpoint (1.122 and later). Its keys are those that the makers' own test plan has
+ * (microsoft/vscode#316916); it could not be run here.
+ */
+export const vscode: Program = {
+  wires: ['chat', 'messages', 'responses'],
+  assumes: `what the settings must say: ${contextTokens.toLocaleString('en')} tokens are written`,
+  settings: (access, wire) => {
+    const { origin, key, model, outputTokensMax = outputTokens } = access
+    const entry = {
+      id: model,
+      name: model,
+      url: `${origin}/v1/${paths[wire]}`,
+      toolCalling: true,
+      vision: true,
+      maxInputTokens: promptOf(access) ?? contextTokens - outputTokensMax,
+      maxOutputTokens: outputTokensMax,
+    }
+    return {
+      files: [
+        {
+          path: `${folders[process.platform] ?? '~/.config/Code/User'}/chatLanguageModels.json`,
+          format: 'json',
+          text: json([
+            { name: 'triwire', vendor: 'customendpoint', apiKey: key, apiType: types[wire], models: [entry] },
+          ]),
+          lists: { '': 'name' },
+        },
+      ],
+      steps: ['In VS Code: the model picker of the chat, then the model of triwire.'],
+    }
+  },
+}

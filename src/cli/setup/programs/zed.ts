@@ -1,0 +1,49 @@
+import type { Program } from '../program.ts'
+import { contextTokens, json, keyVariable } from '../settings.ts'
+
+/** The provider's name: Zed reads its key from this name in capitals, with `_API_KEY` behind, or from its own store. */
+const provider = 'triwire'
+
+/** The editor. Its keys are those of Zed's own types (crates/settings_content); it could not be run here. */
+export const zed: Program = {
+  wires: ['chat', 'responses'],
+  assumes: `what the settings must say: ${contextTokens.toLocaleString('en')} tokens are written`,
+  settings: ({ origin, key, model, contextWindow, outputTokensMax }, wire) => ({
+    files: [
+      {
+        path: '~/.config/zed/settings.json',
+        format: 'json',
+        text: json({
+          agent: { default_model: { provider, model } },
+          language_models: {
+            openai_compatible: {
+              [provider]: {
+                api_url: `${origin}/v1`,
+                available_models: [
+                  {
+                    name: model,
+                    display_name: model,
+                    max_tokens: contextWindow ?? contextTokens,
+                    max_output_tokens: outputTokensMax,
+                    max_completion_tokens: outputTokensMax,
+                    capabilities: {
+                      tools: true,
+                      images: true,
+                      parallel_tool_calls: true,
+                      prompt_cache_key: true,
+                      // Else it asks on the responses wire.
+                      chat_completions: wire === 'chat',
+                    },
+                  },
+                ],
+              },
+            },
+          },
+        }),
+        lists: { [`language_models.openai_compatible.${provider}.available_models`]: 'name' },
+      },
+    ],
+    env: { [keyVariable]: key },
+    commands: [['zed']],
+  }),
+}
