@@ -7,7 +7,7 @@ import type { Agent } from './agents/agent.ts'
 import { npmAgents } from './agents/npm.ts'
 import { pythonAgents } from './agents/python.ts'
 import { programOf, versionOf } from './installs.ts'
-import { figures, modelOf, openPlace, type Place, type Ran, run, setUp } from './place.ts'
+import { figures, modelOf, openPlace, type Place, type Ran, run, scripted, setUp } from './place.ts'
 
 // node clients/windows.ts [client]
 //
@@ -26,15 +26,17 @@ type Tools = {
   read(pattern: string): string
 }
 
+const agent = { description: 'x', prompt: 'Say hello.', subagent_type: 'general-purpose' }
+
 /** The first number behind a word of a text. */
 function behind(text: string, pattern: RegExp): string {
-  return pattern.exec(text)?.[1] ?? 'not said'
+  return pattern.exec(text)?.[1] ?? 'not reported'
 }
 
 const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
   'claude-code': {
     wire: 'messages',
-    async look({ start, asked }) {
+    async look({ start, asked, place }) {
       const context = await start(['-p', '/context'])
       await asked()
       const names: string[] = []
@@ -42,6 +44,15 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
         await start(['-p', 'hello', '--model', name])
         names.push(`${name} → ${(await asked()).models}`)
       }
+      const script = (model: string) => ({
+        turns: [{ tool_calls: [{ name: 'Agent', arguments: { ...agent, model } }] }, { reply: 'Done.' }],
+      })
+      for (const model of ['sonnet', 'haiku']) {
+        place.gateway.simulator.script(scripted, script(model))
+        await start(['-p', 'hello', '--allowedTools', 'Agent'])
+        names.push(`a subagent of ${model} → ${(await asked()).models}`)
+      }
+      place.gateway.simulator.script(scripted, { reply: 'hello' })
       await start(['-p', 'hello'])
       const first = await asked()
       return {
@@ -79,28 +90,28 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
     wire: 'chat',
     async look({ start, asked }) {
       const { stdout } = await start(['-p', '/context'])
-      await start(['--yolo', 'hello'])
+      await start(['--yolo', 'say hello'])
       const first = await asked()
-      return { window: behind(stdout, /\/\s*([\d.,]+[km]?)\b/i), output: first.output, names: first.models }
+      return { window: behind(stdout, /Context window: ([\d.,]+[km]?)/i), output: first.output, names: first.models }
     },
   },
   copilot: {
     wire: 'chat',
     async look({ start, asked, read }) {
-      await start(['-p', 'hello', '--allow-all', '--log-level', 'all', '--log-dir', 'logs'])
-      const log = read('../work/logs/*')
+      await start(['-p', 'hello', '--allow-all'])
+      const log = read('.copilot/session-state/*/events.jsonl')
       const first = await asked()
-      const window = behind(log, /max_?prompt_?tokens"?:\s*(\d+)/i)
-      return { window, output: behind(log, /max_?output_?tokens"?:\s*(\d+)/i), names: first.models }
+      const window = `${behind(log, /"maxPromptTokens":(\d+)/)} for the prompt`
+      return { window, output: behind(log, /"maxOutputTokens":(\d+)/), names: first.models }
     },
   },
   droid: {
     wire: 'chat',
-    async look({ start, asked, read }) {
+    async look({ start, asked }) {
       await start(['exec', '-m', 'custom:triwire-0', 'hello'])
       const first = await asked()
       return {
-        window: behind(read('.factory/**/*.{log,json,jsonl}'), /"maxContext(?:Limit|Tokens)":(\d+)/),
+        window: 'not reported',
         output: first.output,
         names: first.models,
       }
@@ -108,11 +119,11 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
   },
   'kimi-code': {
     wire: 'chat',
-    async look({ start, asked, read }) {
+    async look({ start, asked }) {
       await start(['-p', 'hello'])
       const first = await asked()
       return {
-        window: behind(read('.kimi-code/**/*'), /max_?context_?(?:size|tokens)"?\s*[:=]\s*(\d+)/i),
+        window: 'not reported',
         output: first.output,
         names: first.models,
       }
@@ -120,11 +131,11 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
   },
   cn: {
     wire: 'chat',
-    async look({ start, asked, read }) {
+    async look({ start, asked }) {
       await start(['--auto', '-p', 'hello'])
       const first = await asked()
       return {
-        window: behind(read('.continue/logs/*'), /contextL(?:imit|ength)"?:\s*(\d+)/),
+        window: 'not reported',
         output: first.output,
         names: first.models,
       }
@@ -132,11 +143,11 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
   },
   cline: {
     wire: 'chat',
-    async look({ start, asked, read }) {
-      await start(['--yolo', 'hello'])
+    async look({ start, asked }) {
+      await start(['--yolo', 'say hello'])
       const first = await asked()
       return {
-        window: behind(read('.cline/**/*.{json,jsonl,log}'), /context_?window"?:\s*(\d+)/i),
+        window: 'not reported',
         output: first.output,
         names: first.models,
       }
@@ -189,8 +200,8 @@ async function lookAtOpencode({ start, asked }: Tools): Promise<Seen> {
   await start(['run', '--auto', 'hello'])
   const { models } = await asked()
   return {
-    window: behind(entry, /"context":\s*(\d+)/),
-    output: behind(entry, /"output":\s*(\d+)/),
+    window: behind(entry, /"limit":\s*\{[^}]*"context":\s*(\d+)/),
+    output: behind(entry, /"limit":\s*\{[^}]*"output":\s*(\d+)/),
     names: models,
   }
 }

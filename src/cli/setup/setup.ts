@@ -82,17 +82,23 @@ async function setUp(asked: string, options: Options, command: Command): Promise
     text,
   }
   print(command, data, () => text)
-  if (colleague) console.error(`\nfor a colleague, who needs no file:\n${colleague}`)
+  if (colleague && !isJson(command)) console.error(`\nfor a colleague, who needs no file:\n${colleague}`)
 }
 
 async function write(name: string, { files }: Settings, options: Options, command: Command): Promise<void> {
   if (!files) throw usage(`${name} has no configuration file: run without --write`)
   const { describePlan, planSettings, writePlans } = await import('./write-settings.ts')
   const plans = planSettings(files)
-  if (!command.optsWithGlobals<{ json?: boolean }>().json || !options.yes)
-    for (const plan of plans) console.error(describePlan(plan))
-  if (options.dryRun) console.error('Nothing was written: this was a dry run.')
-  else for (const done of await writePlans(plans, options.yes === true)) console.error(done)
+  for (const plan of plans) {
+    if (isJson(command)) note(command, describePlan(plan))
+    else console.error(describePlan(plan))
+  }
+  if (options.dryRun) note(command, 'Nothing was written: this was a dry run.')
+  else for (const done of await writePlans(plans, options.yes === true)) note(command, done)
+}
+
+function isJson(command: Command): boolean {
+  return command.optsWithGlobals<{ json?: boolean }>().json === true
 }
 
 function chooseWire(name: string, program: Program, modelWire: WireName | undefined, asked: WireName | undefined) {

@@ -4,7 +4,7 @@ import { litellmEnv, litellmModel } from './litellm.ts'
 
 export const aider: Program = {
   wires: ['chat', 'messages'],
-  assumes: 'nothing, and does not shorten the chat in time',
+  assumes: 'no limit',
   settings: (access, wire) => {
     const { contextWindow, outputTokensMax } = access
     const [provider] = litellmModel(access, wire).split('/')

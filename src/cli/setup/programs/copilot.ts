@@ -3,7 +3,7 @@ import { sessionHeader } from '../settings.ts'
 
 export const copilot: Program = {
   wires: ['chat', 'messages', 'responses'],
-  assumes: 'the window of a model that it knows',
+  assumes: '128,000 tokens for the prompt',
   settings: (access, wire) => {
     const { origin, key, model, outputTokensMax } = access
     const promptTokensMax = promptOf(access)

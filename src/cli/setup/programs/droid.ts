@@ -6,7 +6,7 @@ const id = 'custom:triwire-0'
 
 export const droid: Program = {
   wires: ['chat', 'messages', 'responses'],
-  assumes: 'the window of a model that it knows',
+  assumes: 'a window of its own',
   settings: ({ origin, key, model, contextWindow, outputTokensMax }, wire) => ({
     files: [
       {

@@ -3,7 +3,7 @@ import { json, keyVariable } from '../settings.ts'
 
 export const opencode: Program = {
   wires: ['chat', 'messages', 'responses'],
-  assumes: 'nothing, and compacts when a model has refused',
+  assumes: 'no limit',
   settings: ({ origin, key, model, small, ...figures }, wire) => ({
     files: [
       {

@@ -3,7 +3,7 @@ import { json, keyVariable, sessionHeader } from '../settings.ts'
 
 export const qwenCode: Program = {
   wires: ['chat', 'messages', 'responses'],
-  assumes: '131,072 tokens for a name it does not know',
+  assumes: '200,000 tokens',
   settings: (access, wire) => {
     const { origin, key, model, contextWindow } = access
     const protocol = wire === 'messages' ? 'anthropic' : 'openai'
