@@ -47,7 +47,7 @@ export type Exchange = Outgoing & {
   /** An event stream for a client that wants JSON; undefined where only translation can fold one (ruling P2). */
   openFold: (() => StreamFold) | undefined
   /** A model's refusal in the client's words, where it speaks in those of another wire. */
-  inClientWords?: (text: string) => { text: string; param?: string }
+  inClientWords?: (text: string) => string
   /** A refusal in the model's wire. */
   readRefusal(status: number, bodyText: string): Fault
 }

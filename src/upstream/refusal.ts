@@ -1,5 +1,5 @@
 import { failureTexts, GatewayError } from '../errors.ts'
-import { type ScrubContext, scrub } from './scrub.ts'
+import { keepCharacters, relayedCharactersMax, type ScrubContext, scrub } from './scrub.ts'
 import type { Failure, Verdict } from './verdict.ts'
 
 const rejected = 'The model rejected the request.'
@@ -17,22 +17,22 @@ const connectionCauses = new Set([
 /**
  * What a client is told of a failed request (ruling U2). The request's own fault is relayed in the model's scrubbed
  * words; whatever is wrong on our side of the bill is never told.
- * @param inClientWords puts the words of the model's wire into those of the client's, and tells the client's field
+ * @param inClientWords puts the words of the model's wire into those of the client's
  */
 export function refusalOf(
   tell: Verdict['tell'],
   { fault, cause, retryAfterSeconds }: Failure,
   context: () => Omit<ScrubContext, 'generic'>,
-  inClientWords: (text: string) => { text: string; param?: string } = (text) => ({ text }),
+  inClientWords: (text: string) => string = (text) => text,
 ): GatewayError {
   switch (tell) {
     case 'rejected': {
       const status = fault.status === 404 || fault.status === 422 ? fault.status : 400
       const code = fault.code === undefined ? {} : { code: fault.code }
       const said = scrub(fault.text, { ...context(), ...code, generic: rejected })
-      const { text: message, ...about } = inClientWords(said)
+      const message = keepCharacters(inClientWords(said), relayedCharactersMax)
       const details = fault.threadCode && { details: { error_code: fault.threadCode } }
-      return new GatewayError('invalid_request', message, { status, shouldRetry: false, ...about, ...details })
+      return new GatewayError('invalid_request', message, { status, shouldRetry: false, ...details })
     }
     case 'capacity': {
       const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }

@@ -4,7 +4,7 @@ import { isKeyLike, revealing } from './revealing.ts'
 import { findWhole, replaceAt } from './whole-words.ts'
 
 /** The longest text of a model's that is relayed, and so much of it is looked at, in characters (rulings U3, U11). */
-const relayedCharactersMax = 400
+export const relayedCharactersMax = 400
 const searchedCharactersMax = 1_000
 
 /** How many ids of one text are looked for in the request: for one of 5 MB a search may take 20 ms. */

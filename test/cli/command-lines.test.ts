@@ -89,7 +89,7 @@ const done: Row[] = [
   ],
   ['models C', 0, /^id +wire +upstream +input \/ 1M +output \/ 1M\nm +chat +up +1 +2\n$/],
   ['models C --json', 0, /^\[\{"id":"m",/],
-  ['setup codex --url https://g.example --key sk-tri-k', 0, /base_url = "https:\/\/g\.example\/v1"/],
+  ['setup codex --url https://g.example --model m --key sk-tri-k', 0, /base_url = "https:\/\/g\.example\/v1"/],
   ['setup openai', 0, /new OpenAI\(/],
   ['completion bash', 0, /^# triwire completion for bash/],
   ['completion zsh', 0, /^#compdef triwire/],

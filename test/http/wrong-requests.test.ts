@@ -359,11 +359,7 @@ const rows: Row[] = [
     { prompt_cache_key: 'k'.repeat(257) },
     '400 invalid_cache_key (prompt_cache_key) The conversation key in prompt_cache_key is longer than 256 characters: send a shorter one.',
   ],
-  [
-    'c',
-    { model: 'claude-sonnet', messages: [] },
-    '400 invalid_request (messages) messages: must hold at least one message',
-  ],
+  ['c', { model: 'claude-sonnet', messages: [] }, '400 invalid_request messages: must hold at least one message'],
   [
     'r',
     { previous_response_id: 'resp_1' },
@@ -407,7 +403,7 @@ const rows: Row[] = [
     { input: [{ type: 'function_call_output', output: 'x' }], model: 'claude-sonnet' },
     '400 invalid_body (input) The field input[0].call_id must be a string.',
   ],
-  ['r', { input: [], model: 'claude-sonnet' }, '400 invalid_request (input) input: must hold at least one message'],
+  ['r', { input: [], model: 'claude-sonnet' }, '400 invalid_request input: must hold at least one message'],
   [
     'r',
     { tools: [{ type: 'web_search' }], model: 'claude-sonnet' },

@@ -229,61 +229,54 @@ async function tell(wire: WireName, said: string, more: Record<string, unknown> 
   return JSON.parse(text).error.message
 }
 
-/** What a model of one wire says, and what the client of another is told of it: text and `param`. */
-const foreign: [
-  model: WireName,
-  said: string,
-  told: Partial<Record<WireName, [text: string, param: string | null]>>,
-][] = [
+/** What a model of one wire says, and what the client of another is told of it. */
+const foreign: [model: WireName, said: string, told: Partial<Record<WireName, string>>][] = [
   [
     'chat',
     "messages[0]: the tool message 'call_a1' must follow an assistant message with 'tool_calls'",
     {
-      responses: [
-        "input: the function_call_output 'call_a1' must follow an assistant message with 'function_call'",
-        'input',
-      ],
-      messages: ["messages: the tool_result 'call_a1' must follow an assistant message with 'tool_use'", null],
+      responses: "input: the function_call_output 'call_a1' must follow an assistant message with 'function_call'",
+      messages: "messages: the tool_result 'call_a1' must follow an assistant message with 'tool_use'",
     },
   ],
   [
     'messages',
     'messages.2.content.0: unexpected `tool_use_id` found in `tool_result` blocks',
     {
-      chat: ['messages: unexpected `tool_call_id` found in `tool message` blocks', 'messages'],
-      responses: ['input: unexpected `call_id` found in `function_call_output` blocks', 'input'],
+      chat: 'messages: unexpected `tool_call_id` found in `tool message` blocks',
+      responses: 'input: unexpected `call_id` found in `function_call_output` blocks',
     },
   ],
   [
     'responses',
     "Invalid value for input[3].content[1].image_url: 'x'. Lower max_output_tokens.",
     {
-      chat: ["Invalid value for messages: 'x'. Lower max_tokens.", 'messages'],
-      messages: ["Invalid value for messages: 'x'. Lower max_tokens.", null],
+      chat: "Invalid value for messages: 'x'. Lower max_tokens.",
+      messages: "Invalid value for messages: 'x'. Lower max_tokens.",
     },
   ],
   [
     'messages',
     'max_tokens: must be at most 64000',
     {
-      chat: ['max_tokens: must be at most 64000', 'max_tokens'],
-      responses: ['max_output_tokens: must be at most 64000', 'max_output_tokens'],
+      chat: 'max_tokens: must be at most 64000',
+      responses: 'max_output_tokens: must be at most 64000',
     },
   ],
   [
     'chat',
     'The messages are 9000 tokens long; response_format is not supported',
-    { responses: ['The messages are 9000 tokens long; text.format is not supported', 'text'] },
+    { responses: 'The messages are 9000 tokens long; text.format is not supported' },
   ],
 ]
 
-test("N-F16 U2 a refusal that is relayed between wires names the fields of the client, and no place of the model's", async () => {
+test("N-F16 U2 spec 7.3 a refusal that is relayed between wires names the fields of the client, and no place of the model's", async () => {
   for (const [model, said, told] of foreign) {
-    for (const [wire, [text, param]] of Object.entries(told) as [WireName, [string, string | null]][]) {
+    for (const [wire, text] of Object.entries(told) as [WireName, string][]) {
       native.upstream.play(whole(JSON.stringify({ error: { type: 'invalid_request_error', message: said } }), 400))
       const asked = await native.ask(wire, { model: `native-${model}` })
       const { error } = JSON.parse(asked.text)
-      assert.deepEqual([asked.status, error.message, error.param ?? null], [400, text, param], `${model} to ${wire}`)
+      assert.deepEqual([asked.status, error.message, error.param ?? null], [400, text, null], `${model} to ${wire}`)
     }
   }
 })
