@@ -192,7 +192,7 @@ test('setup --write merges into a JSON file, keeps the old one and does not chan
   assert.deepEqual(read(`${file}.before-triwire`), theirs)
 
   writeFileSync(file, '{ // mine\n}')
-  assert.match((await setup('claude-code', '--yes')).stderr, /^Wrote /m)
+  assert.match((await setup('claude-code', '--yes')).stderr, /^note: Wrote /m)
   assert.match(readFileSync(file, 'utf8'), /\/\/ mine\n\}/)
   assert.equal((await setup('copilot', '--yes')).code, 2)
 })

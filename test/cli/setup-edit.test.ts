@@ -139,6 +139,11 @@ const jsonCases: [name: string, before: string, after: string][] = [
 `,
   ],
   [
+    'a comment in the line of the last member',
+    '{\n  "theme": "dark", // why\n  "env": {\n    "B": "2" // two\n  } // of env\n}\n',
+    '{\n  "theme": "dark", // why\n  "env": {\n    "B": "2", // two\n    "A": "1"\n  }, // of env\n  "models": [\n    {\n      "name": "triwire",\n      "id": "big"\n    }\n  ]\n}\n',
+  ],
+  [
     'tabs, and CRLF',
     '{\r\n\t"env": {\r\n\t\t"OLD": "1",\r\n\t\t"A": "0"\r\n\t}\r\n}\r\n',
     '{\r\n\t"env": {\r\n\t\t"A": "1"\r\n\t},\r\n\t"models": [\r\n\t\t{\r\n\t\t\t"name": "triwire",\r\n\t\t\t"id": "big"\r\n\t\t}\r\n\t]\r\n}\r\n',

@@ -1,5 +1,13 @@
-import { applyEdits, modify, type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
-import type { Change } from './changes.ts'
+import {
+  applyEdits,
+  findNodeAtLocation,
+  modify,
+  type ParseError,
+  parse,
+  parseTree,
+  printParseErrorCode,
+} from 'jsonc-parser'
+import type { Change, Place } from './changes.ts'
 
 /** @throws Error for what is neither JSON nor JSON with comments, with the line */
 export function readJsonc(text: string): unknown {
@@ -24,7 +32,26 @@ export function editJsonc(text: string, changes: readonly Change[]): string {
   for (const { place, value } of changes) {
     // A key whose value is undefined would be written as nothing at all.
     const plain: unknown = value === undefined ? undefined : JSON.parse(JSON.stringify(value))
-    edited = applyEdits(edited, modify(edited, [...place], plain, { formattingOptions }))
+    const put = (into: string) => applyEdits(into, modify(into, [...place], plain, { formattingOptions }))
+    edited = putBehindComment(edited, place, put) ?? put(edited)
   }
   return edited
+}
+
+/**
+ * The library puts a new member right behind the last one, before the comment that stands in that one's line. So the
+ * comment is taken out meanwhile. Undefined where there is none, or no new member.
+ */
+function putBehindComment(text: string, place: Place, put: (text: string) => string): string | undefined {
+  const root = parseTree(text, [], { allowTrailingComma: true })
+  const parent = root && findNodeAtLocation(root, place.slice(0, -1))
+  const last = parent?.children?.at(-1)
+  if (!root || !last || findNodeAtLocation(root, [...place])) return undefined
+  const end = last.offset + last.length
+  const behind = text[end] === ',' ? end + 1 : end
+  const [comment] = /^[ \t]*(?:\/\/[^\r\n]*|\/\*[^\r\n]*?\*\/)(?=[ \t]*[\r\n])/.exec(text.slice(behind)) ?? []
+  if (comment === undefined) return undefined
+  const edited = put(text.slice(0, behind) + text.slice(behind + comment.length))
+  if (!edited.startsWith(`${text.slice(0, end)},`)) return undefined
+  return `${text.slice(0, end)},${comment}${edited.slice(end + 1)}`
 }
