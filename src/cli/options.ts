@@ -1,2 +1,16 @@
+import { InvalidArgumentError, Option } from 'commander'
+
 /** What is typed before or after any command. */
 export type GlobalOptions = { config?: string; store?: string; json?: boolean }
+
+const unitsMs: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 }
+
+/** `--timeout`, in ms. @param usual the default, as it would be typed */
+export function timeoutOption(description: string, usual: string): Option {
+  const read = (text: string) => {
+    const [, count, unit] = /^([1-9]\d{0,5})(ms|s|m)$/.exec(text) ?? []
+    if (!count || !unit) throw new InvalidArgumentError(`Write it like 500ms, ${usual} or 2m.`)
+    return Number(count) * unitsMs[unit]!
+  }
+  return new Option('--timeout <time>', description).argParser(read).default(read(usual), usual)
+}

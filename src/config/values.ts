@@ -17,6 +17,11 @@ export function parseAddress(value: string): Address {
   return { host: match?.[1] ?? match?.[2] ?? '', port: match ? Number(match[3]) : Number.NaN }
 }
 
+/** The inverse of `parseAddress`. */
+export function formatAddress({ host, port }: Address): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')

@@ -8,6 +8,7 @@ import type { Target } from '../upstream/target.ts'
 import type { ResponseHeaders, UpstreamRequest, Upstreams } from '../upstream/upstreams.ts'
 import { wires } from '../wires/wires.ts'
 import { type Came, judgeAnswer, type Trouble } from './upstream-trouble.ts'
+import { within } from './within.ts'
 
 /** What an upstream account made of one cheap question. */
 export type Asked = {
@@ -61,7 +62,7 @@ export async function askUpstreams(config: Config, { everyModel, timeoutMs, onNe
   const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
   const upstreams = createUpstreams(config.upstreams, limits)
   try {
-    await withinTime(keyring.prepare(config.upstreams.values()), timeoutMs)
+    await within(keyring.prepare(config.upstreams.values()), timeoutMs)
     const found: Asked[] = []
     for (const target of findTargets(config, keyring.keyOf, everyModel === true)) {
       onNext?.(target)
@@ -158,13 +159,4 @@ function requestFor(target: Target): UpstreamRequest {
     credential,
     headers: versionHeaders ? [[`${messagesHeaders}-version`, versionHeaders.versionDefault]] : [],
   }
-}
-
-async function withinTime(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work, late])
-  clearTimeout(timer)
 }

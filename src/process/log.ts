@@ -1,4 +1,5 @@
 import { formatCredits } from '../accounts/credit.ts'
+import type { Config } from '../config/config.ts'
 import type { CallRecord } from '../gateway/record.ts'
 import { createLogSink } from './log-sink.ts'
 import { jsonLine, jsonLineOfNames, loggablePath, replaceBigint, textLine } from './loggable.ts'
@@ -22,6 +23,11 @@ export type LogOptions = {
   /** The file descriptor; stderr (ruling X4). */
   descriptor?: number
   nowMs: () => number
+}
+
+/** Whether lines are for people: as it is asked for, else where a person watches stderr. */
+export function isPrettyOn(format: Config['log']['format']): boolean {
+  return format === 'pretty' || (format === 'auto' && process.stderr.isTTY === true)
 }
 
 /**

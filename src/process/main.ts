@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { takeSignals } from '../../bin/signals.mjs'
-import type { Address, Config } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { earlierStoreMistake } from '../config/earlier-store.ts'
 import { showProxy } from '../config/egress.ts'
 import { type ConfigOptions, loadConfig, reloadConfig, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
+import { formatAddress } from '../config/values.ts'
 import { formatWarning } from '../config/warnings.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 import { type OpenLedger, openLedger } from '../store/sqlite/ledger-client.ts'
@@ -13,7 +14,7 @@ import { StoreError } from '../store/sqlite/open.ts'
 import { createDemo, demoAccount, demoCure, hasGiftOnly } from './demo.ts'
 import { missingDescriptors, watchDescriptors } from './descriptors.ts'
 import { explainStart } from './explain-start.ts'
-import { createLog, type Log } from './log.ts'
+import { createLog, isPrettyOn, type Log } from './log.ts'
 import { createReloads } from './reloads.ts'
 import { sayStart, startData } from './say-start.ts'
 import { type RunningServer, startServer } from './server.ts'
@@ -49,8 +50,7 @@ async function run(options: ServeOptions): Promise<void> {
   let config = loadConfig(options)
   const earlier = earlierStoreMistake(config)
   if (earlier) throw new StoreError(earlier)
-  const isPretty = config.log.format === 'pretty' || (config.log.format === 'auto' && process.stderr.isTTY === true)
-  const log = createLog({ level: config.log.level, isPretty, nowMs: Date.now })
+  const log = createLog({ level: config.log.level, isPretty: isPrettyOn(config.log.format), nowMs: Date.now })
 
   const isStoreNew = !existsSync(config.store)
   mkdirSync(dirname(config.store), { recursive: true, mode: 0o700 })
@@ -92,11 +92,11 @@ async function run(options: ServeOptions): Promise<void> {
   if (missing) log.event('info', 'descriptors_few', { ...missing, connections_max: config.limits.connectionsMax })
 
   warn(config, log)
-  log.event('info', 'listening', { address: show(server.address), admin: show(server.adminAddress) })
-  const base = `${config.tls ? 'https' : 'http'}://${show(server.address)}`
+  log.event('info', 'listening', { address: formatAddress(server.address), admin: formatAddress(server.adminAddress) })
+  const base = `${config.tls ? 'https' : 'http'}://${formatAddress(server.address)}`
   const started = {
     base,
-    admin: `http://${show(server.adminAddress)}`,
+    admin: `http://${formatAddress(server.adminAddress)}`,
     config,
     isStoreNew,
     demo,
@@ -181,9 +181,9 @@ async function barDemo(
 /** What stays as it was at the start, though the file says otherwise by now. */
 function needsRestart(before: Config, next: Config): string[] {
   const isOther = {
-    listen: show(before.listen) !== show(next.listen),
+    listen: formatAddress(before.listen) !== formatAddress(next.listen),
     tls: (before.tls === undefined) !== (next.tls === undefined),
-    admin_listen: show(before.adminListen) !== show(next.adminListen),
+    admin_listen: formatAddress(before.adminListen) !== formatAddress(next.adminListen),
     store: before.store !== next.store,
   }
   return Object.entries(isOther).flatMap(([key, is]) => (is ? [key] : []))
@@ -201,8 +201,4 @@ async function startBuiltIn(): Promise<Simulator> {
 
 function explain(error: unknown): string {
   return error instanceof ConfigError ? error.message : explainStart(error)
-}
-
-function show({ host, port }: Address): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -27,6 +27,7 @@ import type { Log } from './log.ts'
 import { createOperations } from './operations.ts'
 import { createRecents, type Recents } from './recents.ts'
 import { readSealKey } from './seal-key.ts'
+import { within } from './within.ts'
 
 /** How often the deadlines of running requests are looked at. */
 const tickMs = 250
@@ -236,16 +237,6 @@ function openSnapshot(config: Config, memory: PoolMemory, { keyOf }: Keyring): S
   const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
   const pool = createPool(config.upstreams, memory, keyOf)
   return { config, pool, upstreams: createUpstreams(config.upstreams, limits), keyOf }
-}
-
-/** Resolves with what is waited for, or after so long. */
-async function within(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work, late])
-  clearTimeout(timer)
 }
 
 /**

@@ -3,13 +3,14 @@ import { dirname } from 'node:path'
 import { stringify } from 'yaml'
 import { createBooks } from '../accounts/books.ts'
 import { parseCredits } from '../accounts/credit.ts'
-import type { Address, Config } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { loadConfig, loadText, withSimulator } from '../config/load.ts'
+import { formatAddress } from '../config/values.ts'
 import { startSimulator } from '../simulator/simulator.ts'
 import { openLedger } from '../store/sqlite/ledger-client.ts'
 import { openStore } from '../store/sqlite/store.ts'
 import { createDemo } from './demo.ts'
-import { createLog } from './log.ts'
+import { createLog, isPrettyOn } from './log.ts'
 import { type RunningServer, startServer } from './server.ts'
 
 /** How a gateway is to run in somebody's process. The package exports this file (docs/embedding.md). */
@@ -53,8 +54,7 @@ export type StartedGateway = {
  */
 export async function startGateway(options: GatewayOptions): Promise<StartedGateway> {
   let config = readConfig(options)
-  const isPretty = config.log.format === 'pretty' || (config.log.format === 'auto' && process.stderr.isTTY === true)
-  const log = createLog({ level: options.log ?? 'error', isPretty, nowMs: Date.now })
+  const log = createLog({ level: options.log ?? 'error', isPretty: isPrettyOn(config.log.format), nowMs: Date.now })
   mkdirSync(dirname(config.store), { recursive: true, mode: 0o700 })
   const demo = config.isBuiltIn ? await createDemo(config.store) : undefined
   const ledger = await openLedger({
@@ -82,8 +82,8 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
     throw error
   }
   return {
-    url: `${config.tls ? 'https' : 'http'}://${show(server.address)}`,
-    adminUrl: `http://${show(server.adminAddress)}`,
+    url: `${config.tls ? 'https' : 'http'}://${formatAddress(server.address)}`,
+    adminUrl: `http://${formatAddress(server.adminAddress)}`,
     demoKey: demo?.key,
     createAccount: (name, credit) => createAccount(config.store, name, credit),
     close,
@@ -118,8 +118,4 @@ async function createAccount(storePath: string, name: string, credit?: string): 
   } finally {
     store.close()
   }
-}
-
-function show({ host, port }: Address): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

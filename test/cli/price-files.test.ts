@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { diffLines } from '../../src/cli/catalog/diff.ts'
 import { readPriceFile, toDecimal } from '../../src/cli/catalog/price-files.ts'
+import { diffLines } from '../../src/cli/diff.ts'
 
 test('C1 a price per token becomes one per million with no rounding in between, and what is too fine is rounded up', () => {
   const told: [number, number, string][] = [

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { type CatalogChange, editCatalog, listEntries } from '../../config/catalog-edit.ts'
 import { findProblems } from '../../config/load.ts'
+import { confirm } from '../confirm.ts'
+import { diffLines } from '../diff.ts'
 import { print } from '../print.ts'
-import { diffLines } from './diff.ts'
 
 export type ProposeOptions = { yes?: boolean; dryRun?: boolean }
 
@@ -37,7 +37,7 @@ export async function propose(proposal: Proposal, options: ProposeOptions, comma
   if (!json) tell(proposal, before, after)
   const isWritten = isChange && !options.dryRun
   if (isWritten) {
-    if (!options.yes) await ask(file)
+    if (!options.yes) await confirm(`Write ${file}?`, `${file} was left as it is: run with --yes to write it`)
     writeFileSync(file, after, { mode: 0o600 })
   }
   const ids = listEntries(before).map(({ id }) => id)
@@ -75,15 +75,6 @@ function refuseMistakes(file: string, before: string, after: string): void {
   const known = new Set(findProblems(file, before).map(({ message }) => message))
   const mistake = findProblems(file, after).find(({ message }) => !known.has(message))
   if (mistake) throw new Error(`${file} would not be right with it, and was left as it is: ${mistake.message}`)
-}
-
-async function ask(file: string): Promise<void> {
-  const refusal = new Error(`${file} was left as it is: run with --yes to write it`)
-  if (!process.stdin.isTTY) throw refusal
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await terminal.question(`Write ${file}? [y/N] `)
-  terminal.close()
-  if (!/^y(es)?$/i.test(answer.trim())) throw refusal
 }
 
 /** Today in UTC, as `catalog.pinned` has it. */

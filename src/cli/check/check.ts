@@ -1,8 +1,9 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import type { Asked } from '../../process/ask-upstreams.ts'
+import { type GlobalOptions, timeoutOption } from '../options.ts'
 import { formatTable, print } from '../print.ts'
-import type { GlobalOptions } from '../store.ts'
+import { clearProgress, showProgress } from '../progress.ts'
 
 type Options = GlobalOptions & { online?: true; everyModel?: true; timeout: number }
 
@@ -13,11 +14,7 @@ export function addCheckCommand(program: Command): void {
     .description('check the configuration without running it')
     .option('--online', 'ask each upstream account one cheap question, which its provider bills')
     .option('--every-model', 'with --online: ask each account for each of its models')
-    .addOption(
-      new Option('--timeout <time>', 'with --online: of one answer, such as 500ms, 30s or 2m')
-        .argParser(readTime)
-        .default(30_000, '30s'),
-    )
+    .addOption(timeoutOption('with --online: of one answer, such as 500ms, 30s or 2m', '30s'))
     .action(async (_options, command: Command) => {
       const options = command.optsWithGlobals<Options>()
       if (options.everyModel && !options.online) command.error('error: --every-model is for --online')
@@ -68,17 +65,16 @@ async function askAll(config: Config, { everyModel, timeout }: Options): Promise
   // The simulator is part of a server that runs.
   if (config.isBuiltIn) return []
   const { askUpstreams } = await import('../../process/ask-upstreams.ts')
-  const isWatched = process.stderr.isTTY === true
   try {
     return await askUpstreams(config, {
       ...(everyModel && { everyModel }),
       timeoutMs: timeout,
       onNext({ upstream, account }) {
-        if (isWatched) process.stderr.write(`\r\u001b[2Kasking ${upstream.name}${account ? ` as ${account.name}` : ''}`)
+        showProgress(`asking ${upstream.name}${account ? ` as ${account.name}` : ''}`)
       },
     })
   } finally {
-    if (isWatched) process.stderr.write('\r\u001b[2K')
+    clearProgress()
   }
 }
 
@@ -92,13 +88,4 @@ function describe(asked: readonly Asked[]): string {
   const failed = asked.filter(({ ok }) => !ok).length
   const verdict = failed === 0 ? 'every account answers' : `${failed} of ${asked.length} questions failed`
   return `${formatTable(columns, rows)}\n\n${verdict}`
-}
-
-const unitsMs: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 }
-
-/** @returns milliseconds */
-function readTime(text: string): number {
-  const [, count, unit] = /^([1-9]\d{0,5})(ms|s|m)$/.exec(text) ?? []
-  if (!count || !unit) throw new InvalidArgumentError('Write it like 500ms, 30s or 2m.')
-  return Number(count) * unitsMs[unit]!
 }

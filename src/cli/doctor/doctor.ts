@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { timeoutOption } from '../options.ts'
 import { originOf } from '../origin.ts'
 import { formatTable, note, print } from '../print.ts'
+import { clearProgress, showProgress } from '../progress.ts'
 import type { Finding, Probe, Target } from './probe.ts'
 
 type Options = { key?: string; model: string[]; modelsMax: number; baseUrl?: string; timeout: number }
@@ -18,11 +20,7 @@ export function addDoctorCommand(program: Command): void {
     )
     .option('--models-max <number>', 'how many of the listed models are asked', readCount, 10)
     .option('--base-url <url>', 'of any gateway (default: where the configured one listens)', readOrigin)
-    .addOption(
-      new Option('--timeout <time>', 'of one request, such as 500ms, 60s or 2m')
-        .argParser(readTime)
-        .default(60_000, '60s'),
-    )
+    .addOption(timeoutOption('of one request, such as 500ms, 60s or 2m', '60s'))
     .action(async (options: Options, command: Command) => {
       const key = needKey(options.key, command)
       const origin = options.baseUrl ?? (await findOrigin(command))
@@ -51,7 +49,7 @@ async function probeAll(models: readonly string[], target: Target): Promise<Find
     for (const [at, probe] of probes.entries()) {
       const place = `${probe.wire} ${probe.model}`
       if (unserved.has(place)) continue
-      showProgress(at, probes.length, probe)
+      showProgress(describePlace(at, probes.length, probe))
       const finding = await runProbe(probe, target)
       const isUnserved = target.isPeer && probe.name === 'text' && unservedStatuses.includes(finding.status ?? 0)
       if (isUnserved) unserved.add(place)
@@ -102,26 +100,8 @@ function readOrigin(text: string): string {
   return url.href.replace(/\/+(v1\/*)?$/, '')
 }
 
-const unitsMs: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 }
-
-/** @returns milliseconds */
-function readTime(text: string): number {
-  const [, count, unit] = /^([1-9]\d{0,5})(ms|s|m)$/.exec(text) ?? []
-  if (!count || !unit) throw new InvalidArgumentError('Write it like 500ms, 60s or 2m.')
-  return Number(count) * unitsMs[unit]!
-}
-
-/** Only for a person who watches. */
-function showProgress(at: number, total: number, { model, wire, name }: Probe): void {
-  if (!process.stderr.isTTY) return
-  const words = [`${at + 1} of ${total}:`, model, wire, name].filter((word) => word !== null).join(' ')
-  // Some terminals do not know their width, and say 0.
-  const width = process.stderr.columns || 80
-  process.stderr.write(`\r\u001b[2K${words.slice(0, width - 1)}`)
-}
-
-function clearProgress(): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[2K')
+function describePlace(at: number, total: number, { model, wire, name }: Probe): string {
+  return [`${at + 1} of ${total}:`, model, wire, name].filter((word) => word !== null).join(' ')
 }
 
 function toRow({ model, wire, probe, result, firstByteMs, totalMs, tokens, note }: Finding) {

@@ -1,8 +1,8 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline/promises'
-import { diffLines } from '../catalog/diff.ts'
+import { confirm } from '../confirm.ts'
+import { diffLines } from '../diff.ts'
 import { editSettings } from './edit/edit.ts'
 import type { SettingsFile } from './settings.ts'
 
@@ -68,7 +68,12 @@ function hideKeys(line: string): string {
 export async function writePlans(plans: readonly Plan[], isSure: boolean): Promise<string[]> {
   const changed = plans.filter(({ before, after }) => before !== after)
   const existing = changed.filter(({ before }) => before !== undefined).map(({ path }) => path)
-  if (existing.length > 0 && !isSure) await ask(existing.join(' and '))
+  const paths = existing.join(' and ')
+  if (existing.length > 0 && !isSure)
+    await confirm(
+      `Change ${paths} like this (a backup is kept)?`,
+      `${paths} was left as it is: run with --yes to change it`,
+    )
   return changed.map(({ path, before, after }) => {
     mkdirSync(dirname(path), { recursive: true })
     if (before === undefined) {
@@ -80,15 +85,6 @@ export async function writePlans(plans: readonly Plan[], isSure: boolean): Promi
     writeFileSync(path, after)
     return `Wrote ${path}; what it was is in ${backup}.`
   })
-}
-
-async function ask(paths: string): Promise<void> {
-  const refusal = new Error(`${paths} was left as it is: run with --yes to change it`)
-  if (!process.stdin.isTTY) throw refusal
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await terminal.question(`Change ${paths} like this (a backup is kept)? [y/N] `)
-  terminal.close()
-  if (!/^y(es)?$/i.test(answer.trim())) throw refusal
 }
 
 /** A backup never overwrites an older one. */

@@ -1,0 +1,13 @@
+import { createInterface } from 'node:readline/promises'
+
+/**
+ * Asks a person, on stderr.
+ * @param refusal what is thrown where the answer is no, or nobody can be asked
+ */
+export async function confirm(question: string, refusal: string): Promise<void> {
+  if (!process.stdin.isTTY) throw new Error(refusal)
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await terminal.question(`${question} [y/N] `)
+  terminal.close()
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Error(refusal)
+}
