@@ -50,14 +50,15 @@ const arrows: Record<string, Arrow> = {
     types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
   },
-  'store/sqlite': { may: ['accounts'], outside: ['node:*'] },
+  'store/files': { may: ['accounts'], outside: ['node:*'] },
+  'store/sqlite': { may: ['accounts', 'store/files'], outside: ['node:*'] },
   config: {
     may: ['catalog', 'bytes', 'accounts', 'simulator'],
     outside: ['yaml', 'zod', 'node:*'],
   },
   simulator: { may: ['bytes'], outside: ['node:*', 'yaml', 'zod'] },
   cli: {
-    may: ['process', 'accounts', 'catalog', 'config', 'simulator', 'store/sqlite', 'bytes'],
+    may: ['process', 'accounts', 'catalog', 'config', 'simulator', 'store/sqlite', 'store/files', 'bytes'],
     outside: ['node:*', 'commander', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
   },
 }

@@ -24,12 +24,12 @@ export function addReloadCommand(program: Command): void {
 
 /** @throws Error where no server runs on the store, or none that can be signalled from here. */
 async function findServer(store: string): Promise<number> {
-  const { isLocked } = await import('../store/sqlite/lock.ts')
+  const { isLocked } = await import('../store/files/lock.ts')
   if (!isLocked(store))
     throw new Error(
       `no server runs on the store ${store}: name its store with --store, or its configuration with --config`,
     )
-  const { findHolder } = await import('../store/sqlite/holder.ts')
+  const { findHolder } = await import('../store/files/holder.ts')
   const pid = findHolder(store)
   if (pid === undefined)
     throw new Error(

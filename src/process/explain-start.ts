@@ -1,4 +1,4 @@
-import { StoreError } from '../store/sqlite/open.ts'
+import { StoreError } from '../store/files/store-error.ts'
 
 type SystemError = NodeJS.ErrnoException & { address?: string; port?: number }
 

@@ -2,9 +2,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Secret } from '../config/config.ts'
-import { refuseWideMode, StoreError } from '../store/sqlite/open.ts'
-import { realPath } from '../store/sqlite/place.ts'
-import { syncFolder } from '../store/sqlite/sync-folder.ts'
+import { realPath } from '../store/files/place.ts'
+import { StoreError } from '../store/files/store-error.ts'
+import { syncFolder } from '../store/files/sync-folder.ts'
+import { refuseWideMode } from '../store/files/wide-mode.ts'
 
 const keyBytes = 32
 

@@ -3,8 +3,9 @@ import { chmodSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
-import { explainErrors, openDatabase, resultCode, StoreError, transact } from '../../src/store/sqlite/open.ts'
-import { refuseNarrowDisk } from '../../src/store/sqlite/place.ts'
+import { refuseNarrowDisk } from '../../src/store/files/place.ts'
+import { resultCode, StoreError } from '../../src/store/files/store-error.ts'
+import { explainErrors, openDatabase, transact } from '../../src/store/sqlite/open.ts'
 import { testFolder } from '../support/folder.ts'
 
 const newPath = () => join(testFolder('cures'), 'deep', 'triwire.db')

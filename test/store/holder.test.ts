@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { findHolder, holderPathOf, noteHolder } from '../../src/store/sqlite/holder.ts'
-import { isLocked, lockStore } from '../../src/store/sqlite/lock.ts'
+import { findHolder, holderPathOf, noteHolder } from '../../src/store/files/holder.ts'
+import { isLocked, lockStore } from '../../src/store/files/lock.ts'
 import { testFolder } from '../support/folder.ts'
 
 /* Who holds a store's lock, for `triwire reload` (N-F18). */

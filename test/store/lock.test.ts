@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { lockStore } from '../../src/store/sqlite/lock.ts'
-import { StoreError } from '../../src/store/sqlite/open.ts'
+import { lockStore } from '../../src/store/files/lock.ts'
+import { StoreError } from '../../src/store/files/store-error.ts'
 import { testFolder } from '../support/folder.ts'
 
 test('F-P16 the lock is made with its folder, for its owner only, and another server is refused until it is released', () => {

@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, rmSync,
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
-import { createSpool, readSpool, retireSpool } from '../../src/store/sqlite/spool.ts'
+import { createSpool, readSpool, retireSpool } from '../../src/store/files/spool.ts'
 import { testFolder } from '../support/folder.ts'
 import { createDebitRow } from './fixtures.ts'
 

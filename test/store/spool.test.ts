@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { createSpool, readSpool } from '../../src/store/sqlite/spool.ts'
+import { createSpool, readSpool } from '../../src/store/files/spool.ts'
 import { testFolder } from '../support/child.ts'
 import { createDebitRow } from './fixtures.ts'
 

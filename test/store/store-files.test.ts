@@ -17,10 +17,10 @@ import {
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { type TestContext } from 'node:test'
+import { realPath } from '../../src/store/files/place.ts'
+import { spoolPath } from '../../src/store/files/spool.ts'
+import { StoreError } from '../../src/store/files/store-error.ts'
 import { watchFiles } from '../../src/store/sqlite/file-watch.ts'
-import { StoreError } from '../../src/store/sqlite/open.ts'
-import { realPath } from '../../src/store/sqlite/place.ts'
-import { spoolPath } from '../../src/store/sqlite/spool.ts'
 import { openStore } from '../support/operator.ts'
 import { createDebit, createPath, freeDescriptor, open, until, verifyOptions } from './fixtures.ts'
 

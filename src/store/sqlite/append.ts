@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { digestEntry, postedMs } from '../../accounts/chain.ts'
+import { formatTerms, insertEntrySql, type UnplacedRow, valuesOf } from '../../accounts/entry-row.ts'
 import type { DebitRow } from '../../accounts/poster.ts'
-import { formatTerms, insertEntrySql, type UnplacedRow, valuesOf } from './entry.ts'
 import { transact } from './open.ts'
 
 /** Where an account's chain ends, and its balance there. */

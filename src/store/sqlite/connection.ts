@@ -1,5 +1,5 @@
+import { resultCode } from '../files/store-error.ts'
 import type { FileWatch } from './file-watch.ts'
-import { resultCode } from './open.ts'
 import type { Store } from './store.ts'
 import type { FromWorker } from './thread-messages.ts'
 

@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { isSame, returnReference } from '../../accounts/entries.ts'
+import { creditRow, debitRow, isWellTyped, readEntry, returnRow } from '../../accounts/entry-row.ts'
 import type { DebitRow, Posting } from '../../accounts/poster.ts'
+import { resultCode } from '../files/store-error.ts'
 import { type Batch, createAppender } from './append.ts'
-import { creditRow, debitRow, isWellTyped, readEntry, returnRow } from './entry.ts'
-import { resultCode } from './open.ts'
 
 export type Credit = { accountId: string; amountNanos: bigint; reference: string }
 

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
-import { lockPathOf } from './lock.ts'
+import { lockPathOf } from '../files/lock.ts'
 
 export interface FileWatch {
   /** After each opening of the database: its log may be another one from here on. */

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { StoreSilent } from '../../accounts/account.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
 import type { DebitRow, GivenBack, Posted, Poster, Withdrawn } from '../../accounts/poster.ts'
-import { StoreError } from './open.ts'
+import { StoreError } from '../files/store-error.ts'
 import type { FromWorker, ToWorker, WorkerOptions } from './thread-messages.ts'
 
 type Ready = Extract<FromWorker, { type: 'ready' }>

@@ -7,7 +7,7 @@ import {
   returnReference,
   type Total,
 } from '../../accounts/entries.ts'
-import { readEntry, readPrices } from './entry.ts'
+import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 
 export type Listing = ReturnType<typeof createListing>
 

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { syncFolder } from './sync-folder.ts'
+import { syncFolder } from '../files/sync-folder.ts'
 
 const pieceBytes = 1_048_576
 

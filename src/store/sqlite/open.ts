@@ -1,10 +1,9 @@
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { resultCode, StoreError } from '../files/store-error.ts'
+import { refuseWideMode } from '../files/wide-mode.ts'
 import { type Migration, migrations } from './schema.ts'
-
-/** A refusal with a text for the operator: what is wrong with the store or the command, and the cure. */
-export class StoreError extends Error {}
 
 /** The file is not what was written to it. */
 export class DamageError extends StoreError {}
@@ -127,18 +126,6 @@ export function refuseNoFile(path: string): void {
   )
 }
 
-/** Of files that are not there nothing is said. @throws StoreError naming one that other users may read. */
-export function refuseWideMode(paths: readonly string[]): void {
-  if (process.platform === 'win32') return
-  for (const file of paths) {
-    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
-    if (mode & 0o077) {
-      const octal = (mode & 0o777).toString(8).padStart(4, '0')
-      throw new StoreError(`${file} can be read by other users (mode ${octal}): run chmod 600 ${file}`)
-    }
-  }
-}
-
 /**
  * Of two names in the file system SQLite keeps a log each, and neither is in the other
  * (https://www.sqlite.org/howtocorrupt.html, "multiple links to the same file"). Symbolic links it follows.
@@ -183,9 +170,4 @@ export function explainErrors<T>(path: string, work: () => T): T {
 /** SQLite cannot make sense of the file. */
 export function isDamage(error: unknown): boolean {
   return [11, 26].includes(resultCode(error))
-}
-
-/** The primary result code of a failure of SQLite, 0 for any other. */
-export function resultCode(error: unknown): number {
-  return (((error as { errcode?: number } | undefined)?.errcode ?? 0) as number) & 0xff
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { countCalls } from '../../accounts/calls.ts'
 import { type Entry, returnReference, type VerifyOptions } from '../../accounts/entries.ts'
-import { type Reading, readEntry, readPrices } from './entry.ts'
+import { type Reading, readEntry, readPrices } from '../../accounts/entry-row.ts'
 
 /** Each amount follows from its tokens and prices, and what was returned is one debit of the same account (ruling C13). */
 export function createBillCheck(db: DatabaseSync, priceNanos: VerifyOptions['priceNanos'], findings: string[]) {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type ChainedRow, digestEntry, isKnownForm } from '../../accounts/chain.ts'
-import type { Reading } from './entry.ts'
+import type { Reading } from '../../accounts/entry-row.ts'
 
 /** Where the chain of an account has come to. */
 type Link = { seq: number; balanceNanos: bigint; postedMs: number; digest: string | null }

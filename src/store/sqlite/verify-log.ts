@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry, LogLine } from '../../accounts/entries.ts'
+import type { Reading } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
-import type { Reading } from './entry.ts'
 
 const counters = {
   inputTokens: 'input',

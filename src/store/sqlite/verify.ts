@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { formatHead, HeadHash } from '../../accounts/chain.ts'
 import type { Verdict, VerifyOptions } from '../../accounts/entries.ts'
-import { type Reading, readEntry } from './entry.ts'
+import { type Reading, readEntry } from '../../accounts/entry-row.ts'
 import { isDamage, transact } from './open.ts'
 import { createBillCheck } from './verify-bills.ts'
 import { createChainCheck } from './verify-chain.ts'

@@ -1,8 +1,8 @@
 import { constants, existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { parseTerms } from '../../accounts/entry-row.ts'
 import type { DebitRow, Spool } from '../../accounts/poster.ts'
-import { parseTerms } from './entry.ts'
 import { syncFolderAside } from './sync-folder.ts'
 
 /**

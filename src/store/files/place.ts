@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync, statfsSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { StoreError } from './open.ts'
 import { spoolPath } from './spool.ts'
+import { StoreError } from './store-error.ts'
 
 /**
  * Where the store is in truth, whatever links lead to it: SQLite puts its own files there, and ours stand beside them, so

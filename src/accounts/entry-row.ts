@@ -1,8 +1,8 @@
-import { formatCalls, parseCalls } from '../../accounts/calls.ts'
-import { type ChainedRow, chainedColumns } from '../../accounts/chain.ts'
-import { type Entry, readReturnReference } from '../../accounts/entries.ts'
-import type { Debit, Origin } from '../../accounts/ledger.ts'
-import type { DebitRow } from '../../accounts/poster.ts'
+import { formatCalls, parseCalls } from './calls.ts'
+import { type ChainedRow, chainedColumns } from './chain.ts'
+import { type Entry, readReturnReference } from './entries.ts'
+import type { Debit, Origin } from './ledger.ts'
+import type { DebitRow } from './poster.ts'
 
 /** An entry that is verified, with what it is compared with. */
 export type Reading = {

@@ -1,8 +1,8 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { resultCode, StoreError } from './open.ts'
 import { realPath } from './place.ts'
+import { resultCode, StoreError } from './store-error.ts'
 
 export function lockPathOf(storePath: string): string {
   return `${storePath}.lock`
