@@ -1,0 +1,41 @@
+import type { Directory } from './account.ts'
+import type { Admission } from './admission.ts'
+import type { FoundDebit } from './entries.ts'
+import type { Ledger } from './ledger.ts'
+import type { Throttle } from './limits.ts'
+
+/** What a server has of its store, whichever it is: one file that it alone serves, or a database that replicas share. */
+export type ServerStore = {
+  ledger: Ledger
+  directory: Directory
+  /** @param limits in force when they are asked for; a reload may put others in their place. */
+  openAdmission(limits: AdmissionLimits): Admission
+  openThrottle(failedAuthPerMinute: () => number): Throttle
+  /** Whether new inference can be taken: the ledger is writable and the database answers. */
+  isReady(): boolean
+  /** Of those that are known here. */
+  countAccounts(): number
+  /** The debit of a request. @throws StoreSilent when it cannot be read now. */
+  findDebit(requestId: string): Promise<FoundDebit | undefined>
+  /** Undefined where no other process serves with the same store. */
+  cooldowns: SharedCooldowns | undefined
+  /** Settles what is under way, in the database or in the spool, and lets go of the store. */
+  close(): Promise<void>
+}
+
+export type AdmissionLimits = {
+  requestsPerMinute(): number
+  /** The process turns new work away to keep what runs alive. */
+  isShedding(): boolean
+}
+
+/** Which upstream accounts all servers of a store leave alone. The longest wait wins. */
+export type SharedCooldowns = {
+  /** Tells the others. */
+  cool(cooldown: Cooldown): void
+  /** Hears of the others. */
+  onCooled(hear: (cooldown: Cooldown) => void): void
+}
+
+/** @property place of the account's service of a model (src/upstream/pool-memory.ts). */
+export type Cooldown = { place: string; forMs: number; cause: string; tell: string }

@@ -1,0 +1,107 @@
+import pg from 'pg'
+
+/** Rows with integers of 64 bits as bigint, as SQLite's are read too. */
+export type Row = Record<string, unknown>
+
+/** One connection inside a transaction. */
+export type Transaction = { query(text: string, values?: readonly unknown[]): Promise<Row[]> }
+
+/** A few connections to the database, each opened when it is needed and thrown away after a failure. */
+export type Database = Transaction & {
+  /** Read committed. Rolled back where `work` throws. */
+  transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+export type DatabaseOptions = {
+  url: string
+  /** Connections at once. */
+  max: number
+  /** How long a connection may take to be made, and a statement to be answered, in ms. */
+  patienceMs: number
+  /** For those who look at the server's list of sessions. */
+  purpose: string
+  /** A connection that nobody was using was lost. */
+  onLost?: (error: Error) => void
+}
+
+/** As of `pg_type.oid`: int8, int8[]. */
+const [int8, int8Array] = [20, 1016]
+
+/**
+ * What a session says itself, since the database's own defaults may be others: with `repeatable read` the functions would
+ * judge by what was true before they had the lock; a compiler for plans costs more than any statement of ours. What the
+ * server has not ended a second after it was given up here is ended there.
+ */
+function sessionOptions(patienceMs: number): string {
+  const settings = {
+    default_transaction_isolation: 'read\\ committed',
+    default_transaction_read_only: 'off',
+    synchronous_commit: 'on',
+    jit: 'off',
+    statement_timeout: patienceMs + 1_000,
+    lock_timeout: patienceMs,
+    idle_in_transaction_session_timeout: patienceMs + 1_000,
+    client_min_messages: 'warning',
+  }
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
+}
+
+export function openDatabase({ url, max, patienceMs, purpose, onLost }: DatabaseOptions): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max,
+    connectionTimeoutMillis: patienceMs,
+    query_timeout: patienceMs,
+    keepAlive: true,
+    application_name: `triwire ${purpose}`,
+    options: sessionOptions(patienceMs),
+    types: { getTypeParser },
+  })
+  // Without a listener the loss of an idle connection would end the process.
+  pool.on('error', (error) => onLost?.(error))
+  return { query, transact, close: () => pool.end() }
+
+  async function query(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return (await pool.query(text, values as unknown[])).rows
+  }
+
+  async function transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const client = await pool.connect()
+    let isBroken = true
+    try {
+      await client.query('BEGIN')
+      const result = await work({
+        query: async (text, values = []) => (await client.query(text, values as unknown[])).rows,
+      })
+      await client.query('COMMIT')
+      isBroken = false
+      return result
+    } catch (error) {
+      await client.query('ROLLBACK').then(
+        () => {
+          isBroken = false
+        },
+        () => {},
+      )
+      throw error
+    } finally {
+      client.release(isBroken)
+    }
+  }
+}
+
+/** The library's own would be texts for integers of 64 bits. */
+// biome-ignore lint/suspicious/noExplicitAny: as the library declares it
+function getTypeParser(oid: number, format?: any): any {
+  if (format !== 'binary') {
+    if (oid === int8) return BigInt
+    if (oid === int8Array) {
+      const texts = pg.types.getTypeParser(int8Array as number) as (text: string) => (string | null)[]
+      return (text: string) => texts(text).map((digits) => (digits === null ? null : BigInt(digits)))
+    }
+  }
+  return pg.types.getTypeParser(oid, format)
+}

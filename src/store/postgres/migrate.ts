@@ -1,0 +1,78 @@
+import { StoreError } from '../files/store-error.ts'
+import type { Database, Transaction } from './database.ts'
+import { installFunctions, type SqlFunction } from './functions.ts'
+import { type Migration, migrations } from './schema.ts'
+
+/** Any numbers, the same for all of us: the locks of who changes the schema, and of who makes a head (ruling C15). */
+export const locks = { schema: 7_411_001, operators: 7_411_002, head: 7_411_003 } as const
+
+/** `server_version_num` of the oldest PostgreSQL that we run on. */
+const oldestServer = 140_000
+
+/** Partitions are made so many months ahead. */
+const monthsAhead = 3
+
+/**
+ * Brings schema and functions to where this triwire needs them. Two that start at once do it one after the other.
+ * @param shown the store's URL without its password.
+ * @throws StoreError where the database cannot be used; anything else where it cannot be reached.
+ */
+export async function migrate(
+  database: Database,
+  shown: string,
+  functions: readonly SqlFunction[],
+  steps: readonly Migration[] = migrations,
+): Promise<void> {
+  await refuseServer(database, shown)
+  await database.transact(async (transaction) => {
+    const { query } = transaction
+    await query('SELECT pg_advisory_xact_lock($1)', [locks.schema])
+    await query('CREATE SCHEMA IF NOT EXISTS triwire')
+    await query('CREATE TABLE IF NOT EXISTS triwire.schema (version integer NOT NULL, oldest integer NOT NULL)')
+    const [row] = await query('SELECT version, oldest FROM triwire.schema')
+    const { version, oldest } = (row as { version: number; oldest: number } | undefined) ?? { version: 0, oldest: 0 }
+    if (oldest > steps.length) {
+      throw new StoreError(
+        `${shown} has schema version ${version}, which serves triwires that know version ${oldest} or later, and this one knows ${steps.length}: run the newer triwire`,
+      )
+    }
+    if (version < steps.length) await climb(transaction, steps, version)
+    await makePartitions(transaction)
+    await installFunctions(transaction, functions)
+  })
+}
+
+async function climb({ query }: Transaction, steps: readonly Migration[], version: number): Promise<void> {
+  for (const { sql } of steps.slice(version)) await query(sql)
+  await query('DELETE FROM triwire.schema')
+  await query('INSERT INTO triwire.schema (version, oldest) VALUES ($1, $2)', [steps.length, steps.at(-1)!.oldest])
+}
+
+/** The months of the ledger that are to come. To be called by who holds the schema's lock, and now and then. */
+export async function makePartitions({ query }: Transaction): Promise<void> {
+  await query(`
+    DO $$
+    DECLARE month timestamp; name text;
+    BEGIN
+      FOR n IN -1 .. ${monthsAhead} LOOP
+        month := date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => n);
+        name := 'entries_' || to_char(month, 'YYYY_MM');
+        CONTINUE WHEN to_regclass('triwire.' || name) IS NOT NULL;
+        EXECUTE format('CREATE TABLE triwire.%I PARTITION OF triwire.entries FOR VALUES FROM (%L) TO (%L)', name,
+          triwire.uuid_floor(month AT TIME ZONE 'UTC'), triwire.uuid_floor((month + interval '1 month') AT TIME ZONE 'UTC'));
+      END LOOP;
+    END $$`)
+}
+
+async function refuseServer({ query }: Database, shown: string): Promise<void> {
+  const [row] = await query(
+    `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version,
+            current_setting('server_encoding') AS encoding`,
+  )
+  const { number, version, encoding } = row as { number: number; version: string; encoding: string }
+  if (number < oldestServer) throw new StoreError(`${shown} is PostgreSQL ${version}: use version 14 or later`)
+  if (encoding !== 'UTF8')
+    throw new StoreError(
+      `${shown} keeps texts in ${encoding}: use a database made with ENCODING 'UTF8' (createdb -E UTF8 -T template0 …)`,
+    )
+}

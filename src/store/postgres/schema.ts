@@ -1,0 +1,175 @@
+/**
+ * Each migration leads from the version of its place to the next, in one transaction. A migration only adds, so that
+ * servers of the version before go on beside those of the new one; `oldest` says which version of the schema a server must
+ * at least know to run on it. What has been released is never edited, only followed.
+ *
+ * No request, no answer and no key is stored: only who paid how much for how many tokens, and the digests of keys.
+ * Amounts are nano-credits, times Unix milliseconds of the database's clock.
+ */
+export type Migration = { sql: string; oldest: number }
+
+export const migrations: readonly Migration[] = [
+  {
+    oldest: 1,
+    sql: `
+  CREATE SEQUENCE triwire.revisions;
+  CREATE TABLE triwire.accounts (
+    id text PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    state text NOT NULL CHECK (state IN ('active', 'suspended')),
+    revision bigint NOT NULL,            -- of triwire.revisions, with every change an operator makes to it or its keys
+    created_ms bigint NOT NULL
+  );
+  CREATE INDEX accounts_revision ON triwire.accounts (revision);
+
+  CREATE TABLE triwire.keys (
+    id text PRIMARY KEY,
+    account_id text NOT NULL REFERENCES triwire.accounts,
+    digest text NOT NULL UNIQUE,
+    prefix text NOT NULL,
+    label text,
+    created_ms bigint NOT NULL,
+    expires_ms bigint,
+    revoked_ms bigint,
+    last_used_ms bigint
+  ) WITH (fillfactor = 80);
+  CREATE INDEX keys_account ON triwire.keys (account_id);
+
+  -- Where the chain of an account ends. Apart from accounts: every debit writes it, and only here.
+  CREATE TABLE triwire.balances (
+    account_id text PRIMARY KEY REFERENCES triwire.accounts,
+    balance bigint NOT NULL DEFAULT 0,   -- always the balance_after of the entry with this seq
+    seq bigint NOT NULL DEFAULT 0,
+    posted_ms bigint NOT NULL DEFAULT 0,
+    digest text
+  ) WITH (fillfactor = 40);
+
+  -- What a key with a budget has spent, by the beginning of the budget's period (ruling R15).
+  CREATE TABLE triwire.spends (
+    key_id text NOT NULL,
+    period_ms bigint NOT NULL,
+    spent bigint NOT NULL,
+    PRIMARY KEY (key_id, period_ms)
+  ) WITH (fillfactor = 40);
+
+  CREATE TABLE triwire.prices (
+    version text PRIMARY KEY,
+    input bigint NOT NULL,
+    cache_read bigint NOT NULL,
+    cache_write bigint NOT NULL,
+    cache_write_1h bigint NOT NULL,
+    output bigint NOT NULL,
+    terms text                           -- steps and calls as JSON
+  );
+
+  -- The id is made of the request's, which begins with the time: unique for ever, and the key of the partitions too. No
+  -- foreign keys: each would lock a row that all replicas write.
+  CREATE TABLE triwire.entries (
+    id uuid NOT NULL PRIMARY KEY,
+    account_id text NOT NULL,
+    seq bigint NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('credit', 'debit')),
+    amount bigint NOT NULL,              -- a credit adds it, a debit takes it away
+    balance_after bigint NOT NULL,
+    reference text,
+    request_id text,
+    key_id text,
+    client_wire text,
+    model text,
+    model_wire text,
+    upstream text,
+    upstream_account text,
+    input_tokens bigint,
+    cache_read_tokens bigint,
+    cache_write_tokens bigint,
+    cache_write_1h_tokens bigint,
+    output_tokens bigint,
+    reasoning_tokens bigint,
+    priced_calls bigint NOT NULL,
+    calls text,
+    usage_source text,
+    price_version text,
+    outcome text,
+    created_ms bigint NOT NULL,
+    posted_ms bigint NOT NULL,
+    digest text NOT NULL,                -- see src/accounts/chain.ts
+    CHECK (kind = 'debit' OR reference IS NOT NULL),
+    CHECK (kind = 'debit' OR usage_source IS NULL OR (usage_source = 'waived' AND reference LIKE 'return:_%')),
+    CHECK (kind = 'credit' OR (request_id IS NOT NULL AND price_version IS NOT NULL AND amount >= 0))
+  ) PARTITION BY RANGE (id);
+  CREATE INDEX entries_account ON triwire.entries (account_id, seq);
+  CREATE INDEX entries_posted ON triwire.entries (posted_ms);
+  -- A clock gone mad loses nothing.
+  CREATE TABLE triwire.entries_default PARTITION OF triwire.entries DEFAULT;
+
+  -- References are unique over all partitions (ruling C8).
+  CREATE TABLE triwire.credits (
+    reference text PRIMARY KEY,
+    entry_id uuid NOT NULL,
+    account_id text NOT NULL,
+    amount bigint NOT NULL
+  );
+
+  CREATE TABLE triwire.head (one boolean PRIMARY KEY DEFAULT true CHECK (one), moment_ms bigint NOT NULL);
+
+  CREATE FUNCTION triwire.refuse_change() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'ledger entries are never changed'; END $$;
+  CREATE TRIGGER entries_are_not_changed BEFORE UPDATE OR DELETE ON triwire.entries
+    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change();
+  CREATE TRIGGER entries_are_not_emptied BEFORE TRUNCATE ON triwire.entries
+    FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change();
+  CREATE TRIGGER prices_are_not_changed BEFORE UPDATE OR DELETE ON triwire.prices
+    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change();
+  CREATE TRIGGER credits_are_not_changed BEFORE UPDATE OR DELETE ON triwire.credits
+    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change();
+
+  CREATE FUNCTION triwire.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
+    $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+
+  -- The least id of a moment.
+  CREATE FUNCTION triwire.uuid_floor(moment timestamptz) RETURNS uuid LANGUAGE sql IMMUTABLE AS
+    $$ SELECT (lpad(to_hex((extract(epoch FROM moment) * 1000)::bigint), 12, '0') || '00000000000000000000')::uuid $$;
+
+  -- Servers and replicas. Who has not left may be alive.
+  CREATE TABLE triwire.replicas (
+    id integer PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY,
+    name text NOT NULL,
+    version text NOT NULL,
+    config_digest text NOT NULL,
+    seal_fingerprint text NOT NULL,
+    started_ms bigint NOT NULL,
+    seen_ms bigint NOT NULL,             -- of the last minute or so: the beat itself is unlogged
+    left_ms bigint
+  );
+
+  -- Upstream accounts that are left alone, by their places in the configuration (src/upstream/pool-memory.ts).
+  CREATE TABLE triwire.cooldowns (
+    place text PRIMARY KEY,
+    until_ms bigint NOT NULL,
+    cause text NOT NULL,
+    tell text NOT NULL
+  );
+
+  -- One row once the store's content is elsewhere.
+  CREATE TABLE triwire.moved (one boolean PRIMARY KEY DEFAULT true CHECK (one), to_store text NOT NULL, moved_ms bigint NOT NULL);
+
+  -- What may be lost: each replica's share of a scope (an account, or a key with limits of its own), written by that replica
+  -- alone and always as absolute figures.
+  CREATE UNLOGGED TABLE triwire.shares (
+    scope text NOT NULL,
+    replica integer NOT NULL,
+    held bigint NOT NULL,                -- what its running requests hold, and what it owes the ledger
+    window_ms bigint NOT NULL,           -- where the scope's window began, as far as it knows
+    taken integer NOT NULL,              -- its places in that window
+    PRIMARY KEY (scope, replica)
+  ) WITH (fillfactor = 30);
+  CREATE UNLOGGED TABLE triwire.present (replica integer PRIMARY KEY, seen_ms bigint NOT NULL) WITH (fillfactor = 30);
+  CREATE UNLOGGED TABLE triwire.epoch (one boolean PRIMARY KEY DEFAULT true CHECK (one), since_ms bigint NOT NULL);
+  CREATE UNLOGGED TABLE triwire.failures (
+    ip_key text PRIMARY KEY,
+    window_ms bigint NOT NULL,
+    count integer NOT NULL
+  ) WITH (fillfactor = 50);
+`,
+  },
+]

@@ -1,0 +1,57 @@
+import { StoreError } from '../files/store-error.ts'
+
+/** SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), or Node's word for a failed connection. */
+export function codeOf(error: unknown): string {
+  return (error as { code?: string } | undefined)?.code ?? ''
+}
+
+/** What no second try mends: the operator has to. Where the text of the server says more than ours it is added. */
+const cures = new Map<string, string>([
+  ['28P01', 'refuses the password: check user and password of the store’s URL, or PGPASSWORD and PGPASSFILE'],
+  ['28000', 'refuses the user: check the store’s URL, and what pg_hba.conf allows (perhaps only with TLS: sslmode)'],
+  ['3D000', 'has no such database: create it, owned by the user of the store’s URL'],
+  ['42501', 'gives the user too few rights: the user must own the database'],
+  ['0A000', 'cannot do what a store needs: use PostgreSQL 14 or later'],
+])
+
+/**
+ * What to tell of a failure that no second try mends.
+ * @param shown the store's URL without its password (ruling X13).
+ * @returns undefined for one that passes: no connection, no answer, a restart, a full disk, a lock.
+ */
+export function refusalOf(error: unknown, shown: string): StoreError | undefined {
+  if (error instanceof StoreError) return error
+  const { message } = error as Error
+  if (/does not support SSL/.test(message)) {
+    return new StoreError(
+      `${shown} speaks no TLS: leave sslmode out of the store's URL, or switch TLS on in PostgreSQL`,
+      {
+        cause: error,
+      },
+    )
+  }
+  const cure = cures.get(codeOf(error))
+  return cure === undefined ? undefined : new StoreError(`${shown} ${cure} (${message})`, { cause: error })
+}
+
+/** The statement was refused and did nothing, and may be sent again: deadlocks, serialisation. */
+export function isConflict(error: unknown): boolean {
+  return ['40001', '40P01', '55P03'].includes(codeOf(error))
+}
+
+/** A store's URL as it may be shown (ruling X13). */
+export function showUrl(url: string): string {
+  try {
+    const parsed = new URL(url)
+    if (parsed.password) parsed.password = '…'
+    for (const name of parsed.searchParams.keys()) if (/password|key/.test(name)) parsed.searchParams.set(name, '…')
+    return decodeURIComponent(parsed.href)
+  } catch {
+    return 'postgres://…'
+  }
+}
+
+/** Whether a store's name is a database's URL and no file's path. */
+export function isDatabaseUrl(store: string): boolean {
+  return /^postgres(ql)?:\/\//.test(store)
+}
