@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,9 +26,25 @@ export type Postgres = {
   start(): void
   /** `immediate` is a crash: nothing is written that was not yet. */
   stop(mode?: 'fast' | 'immediate'): void
-  /** Process id of the postmaster, to freeze it and its children with. */
+  /** Of the server and all its processes, to freeze them with. */
   pids(): number[]
+  /** Another server that follows this one asynchronously. */
+  startStandby(): Promise<Standby>
   remove(): void
+}
+
+export type Standby = {
+  /** Resolves when it has all that the first one has. */
+  untilStreaming(): Promise<void>
+  /** From here on nothing is sent to it. */
+  stopReceiving(): void
+  /** It takes the place, and the port, of the first one, which is dead. */
+  promote(): void
+}
+
+export type PostgresOptions = {
+  /** Of postgresql.conf, line by line. */
+  settings?: readonly string[]
 }
 
 /** The folder of the programs; undefined where none is installed. */
@@ -40,14 +65,13 @@ export function withoutPostgres(): string | false {
 
 const superuser = 'tri'
 
-/** @param settings of postgresql.conf, line by line. */
-export async function startPostgres({ settings = [] as readonly string[] } = {}): Promise<Postgres> {
+export async function startPostgres({ settings = [] }: PostgresOptions = {}): Promise<Postgres> {
   const bin = findPostgres()
   if (!bin) throw new Error('no PostgreSQL is installed: apt-get install postgresql')
   const isRoot = process.getuid?.() === 0
   const folder = mkdtempSync(join(tmpdir(), 'triwire-pg-'))
   chmodSync(folder, 0o755)
-  const data = join(folder, 'data')
+  const [data, standby] = [join(folder, 'data'), join(folder, 'standby')]
   if (isRoot) {
     const { stdout } = spawnSync('id', ['-u', 'postgres'], { encoding: 'utf8' })
     chownSync(folder, Number(stdout), -1)
@@ -75,24 +99,17 @@ export async function startPostgres({ settings = [] as readonly string[] } = {})
       return urlOf(name)
     },
     run,
-    start: () => pgCtl('start', '-w', '-l', join(folder, 'log')),
-    stop: (mode = 'fast') => pgCtl('stop', '-w', '-m', mode),
-    pids() {
-      const { stdout } = spawnSync('pgrep', ['-f', data], { encoding: 'utf8' })
-      const main = stdout.split('\n').filter(Boolean).map(Number)
-      const children = main.flatMap((pid) =>
-        spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
-          .stdout.split('\n')
-          .filter(Boolean)
-          .map(Number),
-      )
-      return [...main, ...children]
-    },
+    start: () => pgCtl(data, 'start', '-w', '-l', join(folder, 'log')),
+    stop: (mode = 'fast') => pgCtl(data, 'stop', '-w', '-m', mode),
+    pids,
+    startStandby,
     remove() {
-      try {
-        pgCtl('stop', '-w', '-m', 'immediate')
-      } catch {
-        // It is stopped.
+      for (const cluster of [data, standby]) {
+        try {
+          pgCtl(cluster, 'stop', '-w', '-m', 'immediate')
+        } catch {
+          // It is stopped, or never was.
+        }
       }
       rmSync(folder, { recursive: true, force: true })
     },
@@ -108,8 +125,43 @@ export async function startPostgres({ settings = [] as readonly string[] } = {})
     return as(`${bin}/psql`, ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-c', sql, urlOf(database)])
   }
 
-  function pgCtl(...args: string[]): void {
-    as(`${bin}/pg_ctl`, ['-D', data, ...args])
+  function pids(): number[] {
+    const main = pgrep('-f', data)
+    return [...main, ...main.flatMap((pid) => pgrep('-P', String(pid)))]
+  }
+
+  async function startStandby(): Promise<Standby> {
+    as(`${bin}/pg_basebackup`, ['-D', standby, '-R', '-X', 'stream', '-c', 'fast', '-d', urlOf('postgres')])
+    move(await freePort())
+    pgCtl(standby, 'start', '-w', '-l', join(folder, 'standby-log'))
+    return {
+      async untilStreaming() {
+        const lag = `SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND replay_lsn = pg_current_wal_lsn()`
+        while (run(lag) !== '1') await new Promise((resolve) => setTimeout(resolve, 50))
+      },
+      stopReceiving() {
+        for (const pid of pgrep('-f', 'postgres: walsender')) if (pids().includes(pid)) process.kill(pid, 'SIGSTOP')
+      },
+      promote() {
+        pgCtl(standby, 'promote', '-w')
+        pgCtl(standby, 'stop', '-w', '-m', 'fast')
+        move(port)
+        pgCtl(standby, 'start', '-w', '-l', join(folder, 'standby-log'))
+      },
+    }
+  }
+
+  /** The last line of a setting counts. */
+  function move(to: number): void {
+    appendFileSync(join(standby, 'postgresql.auto.conf'), `port = ${to}\n`)
+  }
+
+  function pgrep(...args: string[]): number[] {
+    return spawnSync('pgrep', args, { encoding: 'utf8' }).stdout.split('\n').filter(Boolean).map(Number)
+  }
+
+  function pgCtl(cluster: string, ...args: string[]): void {
+    as(`${bin}/pg_ctl`, ['-D', cluster, ...args])
   }
 
   function as(program: string, args: readonly string[]): string {

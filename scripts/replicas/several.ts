@@ -1,0 +1,121 @@
+import { existsSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { ask, keepAsking, tally } from './clients.ts'
+import { judgeBooks } from './deaths.ts'
+import { type Finding, finding, formatCounts, type Size, type Trial } from './report.ts'
+import type { Replica, Setting } from './setting.ts'
+
+/* Replicas that are not alike, and a database that is not what it was. */
+
+export const several: readonly Trial[] = [
+  {
+    name: 'asynchronous standby promoted',
+    demand: 'promoted with unsent transactions: 0 acknowledged debits lost',
+    options: { settings: ['wal_level = replica', 'max_wal_senders = 4', 'hot_standby = on'] },
+    run: promote,
+  },
+  {
+    name: 'clocks an hour apart',
+    demand: '0 failed; the window is one, by the database’s clock',
+    options: { perMinute: 60 },
+    run: skew,
+  },
+  {
+    name: 'two at once on an empty database',
+    demand: 'two migrators at once: both serve',
+    run: migrateTwice,
+  },
+  {
+    name: 'rolling restart',
+    demand: 'one replica after the other is drained and started again under load: 0 failed',
+    run: roll,
+  },
+]
+
+/** The primary is gone with what its standby had not been sent: its sender was frozen for a while. */
+async function promote(setting: Setting): Promise<Finding[]> {
+  const { postgres } = setting
+  const standby = await postgres.startStandby()
+  const replicas = await Promise.all([1, 2].map(() => setting.startReplica()))
+  const payer = await setting.makePayer()
+  await standby.untilStreaming()
+  const stop = keepAsking(
+    () => replicas,
+    () => ({ key: payer.key }),
+    60,
+  )
+  await pause(1_000)
+  standby.stopReceiving()
+  await pause(400)
+  for (const pid of postgres.pids()) process.kill(pid, 'SIGKILL')
+  const seen = await stop()
+  standby.promote()
+  const readyMs = await untilOk(replicas[0]!, payer.key)
+  await untilOk(replicas[1]!, payer.key)
+  const again = replicas.flatMap((replica) => replica.readEvents('ledger_reposted'))
+  const posted = again.reduce((sum, { posted }) => sum + Number(posted), 0)
+  return [
+    ...(await judgeBooks(setting, seen)),
+    finding(posted > 0, `${posted} debits that the standby had never been sent were posted again`),
+    finding(readyMs !== undefined, `answers again after ${Math.round(readyMs ?? 0)} ms`),
+  ]
+}
+
+async function untilOk(replica: Replica, key: string): Promise<number | undefined> {
+  const begunMs = performance.now()
+  while (performance.now() - begunMs < 20_000) {
+    if ((await ask(replica, { key })).status === 200) return performance.now() - begunMs
+    await pause(50)
+  }
+  return undefined
+}
+
+const faketime = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
+
+async function skew(setting: Setting): Promise<Finding[]> {
+  if (!existsSync(faketime))
+    return [finding(true, 'left out: libfaketime is not installed (apt-get install libfaketime)')]
+  const env = (offset: string) => ({ LD_PRELOAD: faketime, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1' })
+  const replicas = [
+    await setting.startReplica(),
+    await setting.startReplica({ env: env('+3600s') }),
+    await setting.startReplica({ env: env('-3600s') }),
+  ]
+  const payer = await setting.makePayer()
+  const seen = []
+  for (let i = 0; i < 120; i++) seen.push(await ask(replicas[i % 3]!, { key: payer.key }))
+  const counts = tally(seen)
+  return [finding(counts[200] === 60 && counts[429] === 60, formatCounts(counts)), ...(await judgeBooks(setting, seen))]
+}
+
+async function migrateTwice(setting: Setting): Promise<Finding[]> {
+  const database = new URL(setting.url).pathname.slice(1)
+  setting.postgres.run('DROP SCHEMA triwire CASCADE', database)
+  const replicas = await Promise.all([1, 2].map(() => setting.startReplica()))
+  const payer = await setting.makePayer()
+  const seen = await Promise.all(replicas.map((replica) => ask(replica, { key: payer.key })))
+  return [finding(tally(seen)[200] === 2, formatCounts(tally(seen)))]
+}
+
+async function roll(setting: Setting, size: Size): Promise<Finding[]> {
+  const payer = await setting.makePayer()
+  let serving = await Promise.all([1, 2, 3].map(() => setting.startReplica()))
+  const stop = keepAsking(
+    () => serving,
+    () => ({ key: payer.key, stream: Math.random() < 0.5 }),
+    60,
+  )
+  for (let i = 0; i < (size === 'whole' ? 9 : 3); i++) {
+    const leaving = serving[0]!
+    // As a load balancer does: it sends nothing more there, then the replica ends what runs.
+    serving = serving.slice(1)
+    const ended = new Promise((resolve) => leaving.child.once('exit', resolve))
+    leaving.child.kill('SIGTERM')
+    await ended
+    serving = [...serving, await setting.startReplica({ name: leaving.name })]
+    await pause(300)
+  }
+  const seen = await stop()
+  const whole = seen.filter(({ isWhole }) => isWhole).length
+  return [finding(whole === seen.length, formatCounts(tally(seen))), ...(await judgeBooks(setting, seen))]
+}
