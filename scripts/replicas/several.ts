@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ask, keepAsking, tally } from './clients.ts'
 import { judgeBooks } from './deaths.ts'
@@ -26,9 +27,9 @@ export const several: readonly Trial[] = [
     run: migrateTwice,
   },
   {
-    name: 'rolling restart',
-    demand: 'one replica after the other is drained and started again under load: 0 failed',
-    run: roll,
+    name: 'rolling upgrade',
+    demand: 'N−1 and N serve together over a migration, N−1 restarts on it, then goes: 0 failed',
+    run: upgrade,
   },
 ]
 
@@ -97,7 +98,12 @@ async function migrateTwice(setting: Setting): Promise<Finding[]> {
   return [finding(tally(seen)[200] === 2, formatCounts(tally(seen)))]
 }
 
-async function roll(setting: Setting, size: Size): Promise<Finding[]> {
+/**
+ * N is this triwire with one more migration, which only adds: as long as there is one only, there is no N−1 to be had
+ * otherwise. Replicas leave as a load balancer has it: nothing more is sent there, then they end what runs.
+ */
+async function upgrade(setting: Setting, size: Size): Promise<Finding[]> {
+  const next = copyWithMigration(join(setting.folder, 'next'))
   const payer = await setting.makePayer()
   let serving = await Promise.all([1, 2, 3].map(() => setting.startReplica()))
   const stop = keepAsking(
@@ -105,17 +111,39 @@ async function roll(setting: Setting, size: Size): Promise<Finding[]> {
     () => ({ key: payer.key, stream: Math.random() < 0.5 }),
     60,
   )
-  for (let i = 0; i < (size === 'whole' ? 9 : 3); i++) {
+  await pause(500)
+  // One of the new comes, and brings the schema up to date under the others; one of the old is started again upon it.
+  await replace(next)
+  await replace()
+  for (let i = 0; i < (size === 'whole' ? 9 : 3); i++) await replace(next)
+  const seen = await stop()
+  const whole = seen.filter(({ isWhole }) => isWhole).length
+  const version = setting.postgres.run('SELECT version FROM triwire.schema', new URL(setting.url).pathname.slice(1))
+  return [
+    finding(whole === seen.length, `${formatCounts(tally(seen))}, schema version ${version}`),
+    ...(await judgeBooks(setting, seen)),
+  ]
+
+  async function replace(launcher?: string): Promise<void> {
     const leaving = serving[0]!
-    // As a load balancer does: it sends nothing more there, then the replica ends what runs.
     serving = serving.slice(1)
     const ended = new Promise((resolve) => leaving.child.once('exit', resolve))
     leaving.child.kill('SIGTERM')
     await ended
-    serving = [...serving, await setting.startReplica({ name: leaving.name })]
+    serving = [...serving, await setting.startReplica({ name: leaving.name, ...(launcher && { launcher }) })]
     await pause(300)
   }
-  const seen = await stop()
-  const whole = seen.filter(({ isWhole }) => isWhole).length
-  return [finding(whole === seen.length, formatCounts(tally(seen))), ...(await judgeBooks(setting, seen))]
+}
+
+/** @returns its launcher. */
+function copyWithMigration(folder: string): string {
+  const root = join(import.meta.dirname, '../..')
+  mkdirSync(folder)
+  for (const name of ['bin', 'src', 'package.json']) cpSync(join(root, name), join(folder, name), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  const schema = join(folder, 'src/store/postgres/schema.ts')
+  const text = readFileSync(schema, 'utf8')
+  const more = `  { oldest: 1, sql: 'ALTER TABLE triwire.accounts ADD COLUMN note text' },\n]\n`
+  writeFileSync(schema, text.replace(/\]\n$/, more))
+  return join(folder, 'bin/triwire.mjs')
 }
