@@ -53,8 +53,8 @@ async function promote(setting: Setting): Promise<Finding[]> {
   standby.promote()
   const readyMs = await untilOk(replicas[0]!, payer.key)
   await untilOk(replicas[1]!, payer.key)
-  const again = replicas.flatMap((replica) => replica.readEvents('ledger_reposted'))
-  const posted = again.reduce((sum, { posted }) => sum + Number(posted), 0)
+  const again = replicas.flatMap((replica) => replica.readEvents('ledger_looked_again'))
+  const posted = again.reduce((sum, { missing }) => sum + Number(missing), 0)
   return [
     ...(await judgeBooks(setting, seen)),
     finding(posted > 0, `${posted} debits that the standby had never been sent were posted again`),
