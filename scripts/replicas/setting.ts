@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Books } from '../../src/accounts/books.ts'
 import { parseCredits } from '../../src/accounts/credit.ts'
+import { readStorePlace } from '../../src/config/store-place.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
 import { openBooks } from '../../src/store/open-books.ts'
 import { type Postgres, type PostgresOptions, startPostgres } from '../../test/support/postgres.ts'
@@ -71,7 +72,7 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
   const simulator = await startSimulator()
   const folder = mkdtempSync(join(tmpdir(), 'triwire-replicas-'))
   const url = postgres.createDatabase(`trial_${++settings}`)
-  const opened = await openBooks(url)
+  const opened = await openBooks(readStorePlace(url, folder))
   const { books } = opened
   const replicas = new Set<Replica>()
   let payers = 0

@@ -1,17 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import {
-  appendFileSync,
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { appendFileSync, chmodSync, chownSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { atEnd } from './at-end.ts'
+import { testFolder } from './folder.ts'
+import { freePort } from './listen.ts'
 
 /** A real PostgreSQL for a test: its own cluster in a folder of its own, on loopback, under a user without rights. */
 export type Postgres = {
@@ -30,6 +22,7 @@ export type Postgres = {
   pids(): number[]
   /** Another server that follows this one asynchronously. */
   startStandby(): Promise<Standby>
+  /** Called by itself when the test is over, or the file where `before` started it. */
   remove(): void
 }
 
@@ -69,12 +62,12 @@ export async function startPostgres({ settings = [] }: PostgresOptions = {}): Pr
   const bin = findPostgres()
   if (!bin) throw new Error('no PostgreSQL is installed: apt-get install postgresql')
   const isRoot = process.getuid?.() === 0
-  const folder = mkdtempSync(join(tmpdir(), 'triwire-pg-'))
-  chmodSync(folder, 0o755)
+  const folder = testFolder('postgres')
   const [data, standby] = [join(folder, 'data'), join(folder, 'standby')]
   if (isRoot) {
     const { stdout } = spawnSync('id', ['-u', 'postgres'], { encoding: 'utf8' })
     chownSync(folder, Number(stdout), -1)
+    letThrough(dirname(folder))
   }
   const port = await freePort()
   as(`${bin}/initdb`, ['-D', data, '-A', 'trust', '-U', superuser, '--locale=C', '-E', 'UTF8', '--no-sync'])
@@ -114,6 +107,7 @@ export async function startPostgres({ settings = [] }: PostgresOptions = {}): Pr
       rmSync(folder, { recursive: true, force: true })
     },
   }
+  atEnd(() => postgres.remove())
   postgres.start()
   return postgres
 
@@ -178,12 +172,8 @@ export async function startPostgres({ settings = [] }: PostgresOptions = {}): Pr
   }
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
+/** The server's own user has to pass through the folder of the test run, which is its maker's alone. */
+function letThrough(folder: string): void {
+  const { mode } = statSync(folder)
+  if ((mode & 0o001) === 0) chmodSync(folder, mode | 0o001)
 }
