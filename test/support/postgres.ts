@@ -140,6 +140,8 @@ export async function startPostgres({ settings = [] }: PostgresOptions = {}): Pr
         pgCtl(standby, 'promote', '-w')
         pgCtl(standby, 'stop', '-w', '-m', 'fast')
         move(port)
+        // Of who was killed: nobody may have taken notice of its death yet.
+        for (const left of ['', '.lock']) rmSync(join(folder, `.s.PGSQL.${port}${left}`), { force: true })
         pgCtl(standby, 'start', '-w', '-l', join(folder, 'standby-log'))
       },
     }
