@@ -3,6 +3,7 @@ import { type Admission, createAdmission } from '../../accounts/admission.ts'
 import { type Balances, createBalances } from '../../accounts/balances.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
 import { createThrottle, createWindows, type LocalThrottle, underLimit } from '../../accounts/limits.ts'
+import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
 import type { AdmissionLimits, ServerStore, ThrottleLimits } from '../../accounts/server-store.ts'
 import { Settlement } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
@@ -11,7 +12,6 @@ import { lockStore } from '../files/lock.ts'
 import { bringSpool, realPath } from '../files/place.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
 import { StoreError } from '../files/store-error.ts'
-import { createDirectory, type LiveDirectory } from './directory.ts'
 import { LedgerThread, type Told } from './ledger-thread.ts'
 import { refuseNoFile } from './open.ts'
 
@@ -128,7 +128,8 @@ class LedgerClient {
     this.#options = options
     const { path, settleDeadlineMs, clockMs, onFatal, log, lookMs } = options
     const read = () => this.#thread!.look()
-    this.directory = createDirectory(this.balances, shareReadings({ read, clockMs, patienceMs: lookMs }))
+    const readAgain = shareReadings({ read, clockMs, patienceMs: lookMs })
+    this.directory = createDirectory({ balances: this.balances, readAgain })
     this.settlement = new Settlement({
       startPoster: (isFirst) => this.#startThread(isFirst),
       spool: createSpool(spoolPath(path)),
