@@ -16,7 +16,7 @@ export type Reading = {
 export type EntryRow = ChainedRow & { digest: string }
 
 /** All columns of an entry but its id and digest. */
-const fieldColumns = [...chainedColumns, 'calls'] as const
+export const fieldColumns = [...chainedColumns, 'calls'] as const
 
 type Value = null | number | bigint | string
 
