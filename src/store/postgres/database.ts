@@ -35,8 +35,9 @@ export type DatabaseOptions = {
 export type Session = Transaction & {
   /** Hears what is notified on a channel that it listens to. */
   onNotified: (channel: string, payload: string) => void
-  /** Resolves when it is lost or closed. */
-  readonly ended: Promise<void>
+  isEnded: boolean
+  /** Told once, when it is lost or closed. */
+  onEnded: () => void
   /** Without a word to the server, which may not be there any more. */
   close(): void
 }
@@ -87,17 +88,22 @@ export function applicationOf(purpose: string): string {
 /** @throws where no connection can be had in time. */
 export async function openSession(options: ConnectionOptions): Promise<Session> {
   const client = new pg.Client(clientConfig(options))
-  const { promise: ended, resolve } = Promise.withResolvers<void>()
   // The library's types do not tell of it, and its own end waits for a server that may be frozen.
   const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection
   const session: Session = {
     query: async (text, values = []) => (await client.query(text, values as unknown[])).rows,
     onNotified: () => {},
-    ended,
+    isEnded: false,
+    onEnded: () => {},
     close: () => stream.destroy(),
   }
-  client.on('error', () => resolve())
-  client.on('end', () => resolve())
+  const end = () => {
+    if (session.isEnded) return
+    session.isEnded = true
+    session.onEnded()
+  }
+  client.on('error', end)
+  client.on('end', end)
   client.on('notification', ({ channel, payload = '' }) => session.onNotified(channel, payload))
   try {
     await client.connect()
