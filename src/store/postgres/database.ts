@@ -4,7 +4,10 @@ import pg from 'pg'
 export type Row = Record<string, unknown>
 
 /** One connection inside a transaction. */
-export type Transaction = { query(text: string, values?: readonly unknown[]): Promise<Row[]> }
+export type Transaction = {
+  /** @param name of a statement that comes often: each connection has it read and planned once. */
+  query(text: string, values?: readonly unknown[], name?: string): Promise<Row[]>
+}
 
 /** A few connections to the database, each opened when it is needed and thrown away after a failure. */
 export type Database = Transaction & {
@@ -23,6 +26,8 @@ export type DatabaseOptions = {
   purpose: string
   /** A connection that nobody was using was lost. */
   onLost?: (error: Error) => void
+  /** What its sessions say of themselves beside, or instead of, what all of ours do. */
+  settings?: Readonly<Record<string, string>>
 }
 
 /** As of `pg_type.oid`: int8, int8[]. */
@@ -33,7 +38,7 @@ const [int8, int8Array] = [20, 1016]
  * judge by what was true before they had the lock; a compiler for plans costs more than any statement of ours. What the
  * server has not ended a second after it was given up here is ended there.
  */
-function sessionOptions(patienceMs: number): string {
+function sessionOptions(patienceMs: number, more: DatabaseOptions['settings']): string {
   const settings = {
     default_transaction_isolation: 'read\\ committed',
     default_transaction_read_only: 'off',
@@ -43,13 +48,14 @@ function sessionOptions(patienceMs: number): string {
     lock_timeout: patienceMs,
     idle_in_transaction_session_timeout: patienceMs + 1_000,
     client_min_messages: 'warning',
+    ...more,
   }
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
 }
 
-export function openDatabase({ url, max, patienceMs, purpose, onLost }: DatabaseOptions): Database {
+export function openDatabase({ url, max, patienceMs, purpose, onLost, settings }: DatabaseOptions): Database {
   const pool = new pg.Pool({
     connectionString: url,
     max,
@@ -57,15 +63,15 @@ export function openDatabase({ url, max, patienceMs, purpose, onLost }: Database
     query_timeout: patienceMs,
     keepAlive: true,
     application_name: `triwire ${purpose}`,
-    options: sessionOptions(patienceMs),
+    options: sessionOptions(patienceMs, settings),
     types: { getTypeParser },
   })
   // Without a listener the loss of an idle connection would end the process.
   pool.on('error', (error) => onLost?.(error))
   return { query, transact, close: () => pool.end() }
 
-  async function query(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return (await pool.query(text, values as unknown[])).rows
+  async function query(text: string, values: readonly unknown[] = [], name?: string): Promise<Row[]> {
+    return (await pool.query(statementOf(text, values, name))).rows
   }
 
   async function transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
@@ -74,7 +80,7 @@ export function openDatabase({ url, max, patienceMs, purpose, onLost }: Database
     try {
       await client.query('BEGIN')
       const result = await work({
-        query: async (text, values = []) => (await client.query(text, values as unknown[])).rows,
+        query: async (text, values = [], name) => (await client.query(statementOf(text, values, name))).rows,
       })
       await client.query('COMMIT')
       isBroken = false
@@ -91,6 +97,10 @@ export function openDatabase({ url, max, patienceMs, purpose, onLost }: Database
       client.release(isBroken)
     }
   }
+}
+
+function statementOf(text: string, values: readonly unknown[], name?: string): pg.QueryConfig {
+  return { text, values: values as unknown[], ...(name !== undefined && { name }) }
 }
 
 /** The library's own would be texts for integers of 64 bits. */
