@@ -62,7 +62,7 @@ BEGIN
 END $$`,
 )
 
-/** Who has a different configuration, of the living: \`id, name, version, config\`, for the one who asks and all others. */
+/** Who has a different configuration, of the living: `id, name, version, config`, for the one who asks and all others. */
 export const livingReplicas = `
   SELECT r.id, r.name, r.version, r.config_digest AS config FROM triwire.replicas r
   WHERE r.left_ms IS NULL AND ${seenOf} > triwire.now_ms() - ${livingMs} ORDER BY r.id`
