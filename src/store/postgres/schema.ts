@@ -158,6 +158,7 @@ export const migrations: readonly Migration[] = [
   CREATE UNLOGGED TABLE triwire.shares (
     scope text NOT NULL,
     replica integer NOT NULL,
+    turn bigint NOT NULL,                -- grows with each writing: one that comes late is told from its successor
     held bigint NOT NULL,                -- what its running requests hold, and what it owes the ledger
     window_ms bigint NOT NULL,           -- where the scope's window began, as far as it knows
     taken integer NOT NULL,              -- its places in that window
