@@ -53,14 +53,30 @@ const arrows: Record<string, Arrow> = {
   'store/files': { may: ['accounts'], outside: ['node:*'] },
   'store/sqlite': { may: ['accounts', 'store/files'], outside: ['node:*'] },
   'store/postgres': { may: ['accounts', 'store/files', 'ids'], outside: ['pg', 'node:*'] },
-  store: { may: ['accounts', 'store/sqlite', 'store/files'], types: ['config'] },
+  store: { may: ['accounts', 'store/sqlite', 'store/postgres'], types: ['config'] },
+  'store/copy': {
+    may: ['accounts', 'store/sqlite', 'store/postgres', 'store/files'],
+    types: ['config'],
+    outside: ['node:*'],
+  },
   config: {
     may: ['catalog', 'bytes', 'accounts', 'simulator'],
     outside: ['yaml', 'zod', 'node:*'],
   },
   simulator: { may: ['bytes'], outside: ['node:*', 'yaml', 'zod'] },
   cli: {
-    may: ['process', 'accounts', 'catalog', 'config', 'simulator', 'store', 'store/sqlite', 'store/files', 'bytes'],
+    may: [
+      'process',
+      'accounts',
+      'catalog',
+      'config',
+      'simulator',
+      'store',
+      'store/copy',
+      'store/sqlite',
+      'store/files',
+      'bytes',
+    ],
     outside: ['node:*', 'commander', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
   },
 }

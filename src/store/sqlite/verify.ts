@@ -2,6 +2,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import { formatHead, HeadHash } from '../../accounts/chain.ts'
 import type { Verdict, VerifyOptions } from '../../accounts/entries.ts'
 import { type Reading, readEntry } from '../../accounts/entry-row.ts'
+import { fixMoment } from './moment.ts'
+import { readMoved } from './moved.ts'
 import { isDamage, transact } from './open.ts'
 import { createBillCheck } from './verify-bills.ts'
 import { createChainCheck } from './verify-chain.ts'
@@ -17,7 +19,7 @@ export function audit(db: DatabaseSync, nowMs: number, options: VerifyOptions): 
   try {
     const { findings, momentMs } = transact(db, () => ({
       findings: [...findWrongMoment(db, nowMs)],
-      momentMs: fixMoment(db, nowMs),
+      momentMs: takeMoment(db, nowMs),
     }))
     return readLedger(db, options, findings, momentMs)
   } catch (error) {
@@ -36,12 +38,10 @@ export function verify(db: DatabaseSync, nowMs: number, options: VerifyOptions):
   return readLedger(db, options, [...findWrongMoment(db, nowMs)]).findings
 }
 
-function fixMoment(db: DatabaseSync, nowMs: number): number {
-  const fix = db.prepare(
-    `INSERT INTO head (id, moment_ms) VALUES (1, max(?1, (SELECT ifnull(max(posted_ms), 0) FROM entries)))
-       ON CONFLICT (id) DO UPDATE SET moment_ms = max(moment_ms, excluded.moment_ms) RETURNING moment_ms`,
-  )
-  return Number(fix.get(nowMs)!.moment_ms)
+/** Of a store that was moved it is the last one: where the content is now its entries follow upon that. */
+function takeMoment(db: DatabaseSync, nowMs: number): number {
+  if (!readMoved(db)) return fixMoment(db, nowMs)
+  return Number(db.prepare('SELECT moment_ms FROM head').get()?.moment_ms ?? 0)
 }
 
 /**
