@@ -51,7 +51,8 @@ const arrows: Record<string, Arrow> = {
     outside: ['node:*'],
   },
   'store/files': { may: ['accounts'], outside: ['node:*'] },
-  'store/sqlite': { may: ['accounts', 'store/files'], outside: ['node:*'] },
+  'store/sql': { may: ['accounts'] },
+  'store/sqlite': { may: ['accounts', 'store/files', 'store/sql'], outside: ['node:*'] },
   config: {
     may: ['catalog', 'bytes', 'accounts', 'simulator'],
     outside: ['yaml', 'zod', 'node:*'],
