@@ -53,13 +53,15 @@ const arrows: Record<string, Arrow> = {
   'store/files': { may: ['accounts'], outside: ['node:*'] },
   'store/sql': { may: ['accounts'] },
   'store/sqlite': { may: ['accounts', 'store/files', 'store/sql'], outside: ['node:*'] },
+  'store/postgres': { may: ['accounts', 'store/files', 'store/sql', 'ids'], outside: ['pg', 'node:*'] },
+  store: { may: ['accounts', 'store/sqlite', 'store/files'], types: ['config'] },
   config: {
     may: ['catalog', 'bytes', 'accounts', 'simulator'],
     outside: ['yaml', 'zod', 'node:*'],
   },
   simulator: { may: ['bytes'], outside: ['node:*', 'yaml', 'zod'] },
   cli: {
-    may: ['process', 'accounts', 'catalog', 'config', 'simulator', 'store/sqlite', 'store/files', 'bytes'],
+    may: ['process', 'accounts', 'catalog', 'config', 'simulator', 'store', 'store/sqlite', 'store/files', 'bytes'],
     outside: ['node:*', 'commander', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
   },
 }

@@ -33,7 +33,7 @@ const program = new Command('triwire')
   )
   .version(version, '-v, --version')
   .option('--config <file>', 'configuration file (TRIWIRE_CONFIG; default: triwire.yaml where there is one)')
-  .option('--store <file>', 'SQLite file of accounts and ledger (TRIWIRE_STORE)')
+  .option('--store <place>', 'accounts and ledger: a SQLite file, or postgres://user@host/database (TRIWIRE_STORE)')
   .option('--json', 'print data as JSON')
   .configureHelp({ showGlobalOptions: true })
   .configureOutput({

@@ -38,20 +38,3 @@ export function refusalOf(error: unknown, shown: string): StoreError | undefined
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01', '55P03'].includes(codeOf(error))
 }
-
-/** A store's URL as it may be shown (ruling X13). */
-export function showUrl(url: string): string {
-  try {
-    const parsed = new URL(url)
-    if (parsed.password) parsed.password = '…'
-    for (const name of parsed.searchParams.keys()) if (/password|key/.test(name)) parsed.searchParams.set(name, '…')
-    return decodeURIComponent(parsed.href)
-  } catch {
-    return 'postgres://…'
-  }
-}
-
-/** Whether a store's name is a database's URL and no file's path. */
-export function isDatabaseUrl(store: string): boolean {
-  return /^postgres(ql)?:\/\//.test(store)
-}
