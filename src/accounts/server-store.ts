@@ -8,9 +8,8 @@ import type { Throttle } from './limits.ts'
 export type ServerStore = {
   ledger: Ledger
   directory: Directory
-  /** @param limits in force when they are asked for; a reload may put others in their place. */
   openAdmission(limits: AdmissionLimits): Admission
-  openThrottle(failedAuthPerMinute: () => number): Throttle
+  openThrottle(limits: ThrottleLimits): Throttle
   /** Whether new inference can be taken: the ledger is writable and the database answers. */
   isReady(): boolean
   /** Of those that are known here. */
@@ -23,10 +22,20 @@ export type ServerStore = {
   close(): Promise<void>
 }
 
+/** In force when they are asked for; a reload may put others in their place. */
 export type AdmissionLimits = {
   requestsPerMinute(): number
   /** The process turns new work away to keep what runs alive. */
   isShedding(): boolean
+  /** Monotonic: the time of windows that are kept in this process. */
+  clockMs(): number
+}
+
+/** In force when they are asked for. */
+export type ThrottleLimits = {
+  failedAuthPerMinute(): number
+  /** Monotonic: the time of windows that are kept in this process. */
+  clockMs(): number
 }
 
 /** Which upstream accounts all servers of a store leave alone. The longest wait wins. */

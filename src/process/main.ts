@@ -76,7 +76,7 @@ async function run(options: ServeOptions): Promise<void> {
   if (simulator) config = withSimulator(config, simulator.url)
   try {
     await barDemo(config, ledger, barred, log)
-    server = await startServer({ config, ledger, log, barred })
+    server = await startServer({ config, store: ledger, log, barred })
   } catch (error) {
     await ledger.close()
     await simulator?.close()

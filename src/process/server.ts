@@ -1,9 +1,8 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getHeapStatistics } from 'node:v8'
-import { createAdmission } from '../accounts/admission.ts'
-import { createThrottle, createWindows, type LocalThrottle, type LocalWindows } from '../accounts/limits.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
+import type { ServerStore } from '../accounts/server-store.ts'
 import type { Address, Config } from '../config/config.ts'
 import { Bodies } from '../gateway/bodies.ts'
 import { createCounting } from '../gateway/counting.ts'
@@ -16,7 +15,6 @@ import { createTurns } from '../gateway/turns.ts'
 import { createAdmin } from '../http/admin.ts'
 import { createRouter } from '../http/routes.ts'
 import { createEdge, type EdgeLimits, type EdgeRefusal } from '../http/server.ts'
-import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
 import { createKeyring, type Keyring } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
@@ -43,7 +41,7 @@ const bodiesBytesMax = getHeapStatistics().heap_size_limit / 4
 
 export type ServerParts = {
   config: Config
-  ledger: OpenLedger
+  store: ServerStore
   log: Log
   /** Unix milliseconds; a test's clock. */
   nowMs?: () => number
@@ -84,9 +82,9 @@ export type RunningServer = {
   hurry(): void
 }
 
-/** Builds every part around a ledger and starts to listen on both addresses. @throws what listening throws. */
+/** Builds every part around a store and starts to listen on both addresses. @throws what listening throws. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
-  const { ledger, log } = parts
+  const { store, log } = parts
   const nowMs = parts.nowMs ?? Date.now
   const clockMs = parts.clockMs ?? (() => performance.now())
   const { config } = parts
@@ -98,7 +96,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
   const recents = parts.recents ?? createRecents()
   const listeners: readonly RecordListener[] = [log.access, recents.note]
-  let windows = openWindows(config, clockMs)
+  const limits = () => snapshots.current.config.limits
   let isReady = true
   let isDraining = false
   let isHurried = false
@@ -107,16 +105,15 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 
   const gateway: Gateway = {
     snapshots,
-    directory: ledger.directory,
+    directory: store.directory,
     barred: parts.barred ?? new Set(),
-    ledger: ledger.ledger,
-    admission: createAdmission({
-      balances: ledger.balances,
-      windows: () => windows,
-      isWritable: () => ledger.ledger.isWritable(),
+    ledger: store.ledger,
+    admission: store.openAdmission({
+      requestsPerMinute: () => limits().requestsPerMinute,
       isShedding: () => gateway.isShedding(),
+      clockMs,
     }),
-    throttle: openThrottle(config, clockMs),
+    throttle: store.openThrottle({ failedAuthPerMinute: () => limits().failedAuthPerMinute, clockMs }),
     nowMs,
     clockMs,
     deliveries: new Set(),
@@ -143,8 +140,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     isDraining: () => isDraining,
   })
   const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
-  const isTaking = () => isReady && !isDraining && ledger.ledger.isWritable()
-  const admin = createAdmin(isTaking, createOperations({ gateway, recents, ledger, reportBug }))
+  const isTaking = () => isReady && !isDraining && store.isReady()
+  const admin = createAdmin(isTaking, createOperations({ gateway, recents, store, reportBug }))
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
     keyring.close()
@@ -171,14 +168,10 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   }
 
   function reload(next: Config): void {
-    const { limits } = snapshots.current.config
     keyring.adopt(next.upstreams.values())
     snapshots.replace(openSnapshot(next, memory, keyring))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
-    // Another limit starts new windows; the same limit goes on counting.
-    if (next.limits.requestsPerMinute !== limits.requestsPerMinute) windows = openWindows(next, clockMs)
-    if (next.limits.failedAuthPerMinute !== limits.failedAuthPerMinute) gateway.throttle = openThrottle(next, clockMs)
   }
 
   function hurry(): void {
@@ -198,14 +191,6 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     load.stop()
     await snapshots.close()
   }
-}
-
-function openWindows({ limits }: Config, clockMs: () => number): LocalWindows {
-  return createWindows({ limit: limits.requestsPerMinute, windowMs: 60_000, clockMs })
-}
-
-function openThrottle({ limits }: Config, clockMs: () => number): LocalThrottle {
-  return createThrottle({ limit: limits.failedAuthPerMinute, windowMs: 60_000, clockMs })
 }
 
 function edgeLimits({ timeouts, limits }: Config): EdgeLimits {

@@ -76,7 +76,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
       opened.push(simulator.close)
       config = withSimulator(config, simulator.url)
     }
-    server = await startServer({ config, ledger, log })
+    server = await startServer({ config, store: ledger, log })
   } catch (error) {
     await close()
     throw error

@@ -164,7 +164,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   const load = { isShedding: false, isStrained: false, stop() {} }
   const recents = createRecents({ requestsMax: requestsKept, namelessMax: requestsKept })
   const own = { log, nowMs, clockMs, load, memory, recents, bodiesBytesMax, keysMs }
-  const server = await startServer({ config, ledger, ...own })
+  const server = await startServer({ config, store: ledger, ...own })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
     server.address.port,

@@ -21,8 +21,24 @@ export type DatabaseOptions = {
   patienceMs: number
   /** For those who look at the server's list of sessions. */
   purpose: string
+  /** How long a statement may take where that is longer, in ms: what changes the schema. */
+  statementMs?: number
+  /** An idle connection is closed after so long, in ms; 0: never. Default: 10 s. */
+  idleMs?: number
   /** A connection that nobody was using was lost. */
   onLost?: (error: Error) => void
+  /** A connection was made, to this process of the server. */
+  onConnect?: (pid: number) => void
+}
+
+/** One connection, for who must know that it is the same one. */
+export type Session = Transaction & {
+  /** Hears what is notified on a channel that it listens to. */
+  onNotified: (channel: string, payload: string) => void
+  /** Resolves when it is lost or closed. */
+  readonly ended: Promise<void>
+  /** Without a word to the server, which may not be there any more. */
+  close(): void
 }
 
 /** As of `pg_type.oid`: int8, int8[]. */
@@ -49,19 +65,55 @@ function sessionOptions(patienceMs: number): string {
     .join(' ')
 }
 
-export function openDatabase({ url, max, patienceMs, purpose, onLost }: DatabaseOptions): Database {
-  const pool = new pg.Pool({
+type ConnectionOptions = Pick<DatabaseOptions, 'url' | 'patienceMs' | 'statementMs' | 'purpose'>
+
+function clientConfig({ url, patienceMs, statementMs = patienceMs, purpose }: ConnectionOptions): pg.ClientConfig {
+  return {
     connectionString: url,
-    max,
     connectionTimeoutMillis: patienceMs,
-    query_timeout: patienceMs,
+    query_timeout: statementMs,
     keepAlive: true,
-    application_name: `triwire ${purpose}`,
-    options: sessionOptions(patienceMs),
+    application_name: applicationOf(purpose),
+    options: sessionOptions(statementMs),
     types: { getTypeParser },
-  })
+  }
+}
+
+/** What the server calls the sessions of a purpose. */
+export function applicationOf(purpose: string): string {
+  return `triwire ${purpose}`
+}
+
+/** @throws where no connection can be had in time. */
+export async function openSession(options: ConnectionOptions): Promise<Session> {
+  const client = new pg.Client(clientConfig(options))
+  const { promise: ended, resolve } = Promise.withResolvers<void>()
+  // The library's types do not tell of it, and its own end waits for a server that may be frozen.
+  const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection
+  const session: Session = {
+    query: async (text, values = []) => (await client.query(text, values as unknown[])).rows,
+    onNotified: () => {},
+    ended,
+    close: () => stream.destroy(),
+  }
+  client.on('error', () => resolve())
+  client.on('end', () => resolve())
+  client.on('notification', ({ channel, payload = '' }) => session.onNotified(channel, payload))
+  try {
+    await client.connect()
+    return session
+  } catch (error) {
+    session.close()
+    throw error
+  }
+}
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const { max, idleMs = 10_000, onLost, onConnect } = options
+  const pool = new pg.Pool({ ...clientConfig(options), max, idleTimeoutMillis: idleMs })
   // Without a listener the loss of an idle connection would end the process.
   pool.on('error', (error) => onLost?.(error))
+  pool.on('connect', (client) => onConnect?.((client as unknown as { processID: number }).processID))
   return { query, transact, close: () => pool.end() }
 
   async function query(text: string, values: readonly unknown[] = []): Promise<Row[]> {
