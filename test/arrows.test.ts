@@ -51,9 +51,10 @@ const arrows: Record<string, Arrow> = {
     outside: ['node:*'],
   },
   'store/files': { may: ['accounts'], outside: ['node:*'] },
-  'store/sqlite': { may: ['accounts', 'store/files'], outside: ['node:*'] },
-  'store/postgres': { may: ['accounts', 'store/files', 'ids'], outside: ['pg', 'node:*'] },
-  store: { may: ['accounts', 'store/sqlite', 'store/postgres'], types: ['config'] },
+  'store/sql': { may: ['accounts'] },
+  'store/sqlite': { may: ['accounts', 'store/files', 'store/sql'], outside: ['node:*'] },
+  'store/postgres': { may: ['accounts', 'store/files', 'store/sql', 'ids'], outside: ['pg', 'node:*'] },
+  store: { may: ['accounts', 'store/sqlite', 'store/postgres', 'store/files'], types: ['config'] },
   'store/copy': {
     may: ['accounts', 'store/sqlite', 'store/postgres', 'store/files'],
     types: ['config'],
