@@ -39,6 +39,8 @@ export type CopyEnd = {
   readRegisters(): Promise<Registers>
   /** Of the whole store: what no account's numbers reach is counted too. */
   count(): Promise<{ entries: number; references: number }>
+  /** When the first entry was posted. */
+  readOldestMs(): Promise<number | undefined>
   readMoved(): Promise<Moved | undefined>
   close(): Promise<void>
 }
@@ -54,18 +56,25 @@ export type CopySource = CopyEnd & {
 export type HeldSource = {
   /** Debits that waited beside the store were brought into it: a sentence for people, none where there were none. */
   readonly spooled: string | undefined
+  /** Takes the moment of a last head, behind which all is posted from now on (ruling C15). */
+  fixMoment(): Promise<number>
   /** Durable when `hold` resolves: from then on servers and operators are refused. */
   markMoved(to: string): Promise<void>
 }
 
 export type CopyTarget = CopyEnd & {
-  /** Marks it as being filled, so that nobody serves from half a copy. @throws StoreError where a server runs on it. */
-  begin(): Promise<void>
-  /** Adds those that are not there yet. What is there stays as it is. */
+  /**
+   * Marks it as being filled, so that nobody serves from half a copy.
+   * @param oldestMs of the entries that will come. @throws StoreError where a server runs on it.
+   */
+  begin(oldestMs: number): Promise<void>
+  /** Adds those that are not there yet, under no name of theirs. What is there stays as it is. */
   addAccounts(rows: readonly Row[]): Promise<void>
   addPrices(rows: readonly Row[]): Promise<void>
   /** Puts entries at the ends of their accounts, as they are. Account by account, oldest first. */
   addEntries(rows: readonly Row[]): Promise<void>
+  /** After many entries: what makes reading them quick. */
+  settle(): Promise<void>
   /** Rows that differ, or are not there: accounts by their new names and states, keys. */
   write(changed: { accounts: readonly Row[]; keys: readonly Row[]; headMs: number }): Promise<void>
   /** It may be served from. */

@@ -5,6 +5,7 @@ import { lockStore } from '../files/lock.ts'
 import { realPath } from '../files/place.ts'
 import { StoreError } from '../files/store-error.ts'
 import { drainSpool } from '../sqlite/drain-spool.ts'
+import { fixMoment } from '../sqlite/moment.ts'
 import { readMoved } from '../sqlite/moved.ts'
 import { explainErrors, openDatabase, transact } from '../sqlite/open.ts'
 import { openStore } from '../sqlite/store.ts'
@@ -39,7 +40,11 @@ export function openSqliteSource(path: string): CopySource {
       // Whoever writes by the command line waits, and finds it moved.
       db.exec('BEGIN IMMEDIATE')
       try {
-        const result = await work({ spooled, markMoved: async (to) => markMoved(db, to) })
+        const result = await work({
+          spooled,
+          fixMoment: async () => fixMoment(db, Date.now()),
+          markMoved: async (to) => setMoved(db, to),
+        })
         db.exec('COMMIT')
         return { result }
       } catch (error) {
@@ -73,11 +78,11 @@ export function openSqliteTarget(path: string): CopyTarget {
     ...reading,
     async begin() {
       unlock = lockStore(path)
-      db.prepare('INSERT OR REPLACE INTO moved (id, to_store, moved_ms) VALUES (1, ?, ?)').run('', Date.now())
+      setMoved(db, '')
     },
     async addAccounts(rows) {
       transact(db, () => {
-        for (const row of rows) insertAccount(row)
+        for (const row of rows) insertAccount({ ...row, name: ` ${row['id']}` })
       })
     },
     async addPrices(rows) {
@@ -94,6 +99,7 @@ export function openSqliteTarget(path: string): CopyTarget {
         }
       })
     },
+    async settle() {},
     async write({ accounts, keys, headMs }) {
       transact(db, () => {
         // Names that were exchanged are in nobody's way: no name begins with a blank.
@@ -137,6 +143,10 @@ function readingEnd(db: DatabaseSync, path: string): CopyEnd {
         .prepare('SELECT count(*) AS entries, count(reference) AS "references" FROM entries')
         .get()!
       return { entries: Number(entries), references: Number(references) }
+    },
+    async readOldestMs() {
+      const { oldest } = db.prepare('SELECT min(posted_ms) AS oldest FROM entries').get()!
+      return oldest === null ? undefined : Number(oldest)
     },
     readMoved: async () => readMoved(db),
     close: async () => db.close(),
@@ -203,7 +213,6 @@ function sayRecovery(recovery: Recovery | undefined): string | undefined {
   return `${posted} debits that waited in the spool were booked${bad}`
 }
 
-/** The moment of the last head goes with it: whatever is posted where it is now comes behind (ruling C15). */
-function markMoved(db: DatabaseSync, to: string): void {
+function setMoved(db: DatabaseSync, to: string): void {
   db.prepare('INSERT OR REPLACE INTO moved (id, to_store, moved_ms) VALUES (1, ?, ?)').run(to, Date.now())
 }

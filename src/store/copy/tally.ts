@@ -2,7 +2,14 @@ import { type ChainedRow, digestEntry } from '../../accounts/chain.ts'
 import type { Row } from './end.ts'
 
 /** What is proved of entries: how many, what they sum to, and one digest of all of them, in whatever order they come. */
-export type Sums = { entries: number; credits: number; debits: number; creditedNanos: bigint; debitedNanos: bigint; digest: string }
+export type Sums = {
+  entries: number
+  credits: number
+  debits: number
+  creditedNanos: bigint
+  debitedNanos: bigint
+  digest: string
+}
 
 const modulus = 2n ** 256n
 

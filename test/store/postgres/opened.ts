@@ -28,6 +28,7 @@ export async function openStore(
     url,
     shown: url,
     stateDir,
+    introduction: { name: 'a', version: '0', configDigest: 'c', sealFingerprint: 's' },
     settleDeadlineMs: 5_000,
     clockMs: () => performance.now(),
     onFatal: (error) => fatals.push(error),
