@@ -198,7 +198,7 @@ function tryLock(path: string): (() => void) | undefined {
 
 /** By who holds the lock, as a server does at its start. */
 function postSpooled(path: string): Recovery | undefined {
-  const store = openStore(path, { busyMs, create: false, isServer: true })
+  const store = openStore(path, { busyMs, create: false })
   try {
     return drainSpool(realPath(path), store, () => store.makeDurable())
   } finally {
