@@ -4,13 +4,4 @@ import { beat, leave, register, sweep } from './replicas.ts'
 import { cool, countFailures } from './shared-limits.ts'
 
 /** All that replicas share in the database beside the ledger: admission, presence, throttle, cooldowns. */
-export const sharingFunctions: readonly SqlFunction[] = [
-  admit,
-  tell,
-  register,
-  beat,
-  leave,
-  sweep,
-  countFailures,
-  cool,
-]
+export const sharingFunctions: readonly SqlFunction[] = [admit, tell, register, beat, leave, sweep, countFailures, cool]
