@@ -155,7 +155,8 @@ export const migrations: readonly Migration[] = [
     place text PRIMARY KEY,
     until_ms bigint NOT NULL,
     cause text NOT NULL,
-    tell text NOT NULL
+    tell text NOT NULL,
+    cool text NOT NULL                   -- whether it may cool all of a pool (ruling U1)
   );
 
   -- One row once the store's content is elsewhere.
