@@ -122,7 +122,6 @@ const refused: Row[] = [
   ['serve --port 80', 2, /^error: unknown option '--port'/],
   ['serve --workers 0', 2, /It is a number from 1 to 64/],
   ['serve --workers many', 2, /It is a number from 1 to 64/],
-  ['serve --workers 2 --config c.yaml', 1, /^triwire: --workers needs a store that several processes can serve from/],
   [
     'serve --config nowhere.yaml',
     1,

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
 import { createServer } from 'node:http'
 import test from 'node:test'
 import type { UpstreamState } from '../../src/process/operations.ts'
 import { askWorkers, mergeUpstreams } from '../../src/process/worker-answers.ts'
 import { listen } from '../support/listen.ts'
+import { configFile, model, newFolder, serve } from '../support/serve.ts'
 
 /* One admin listener speaks for all workers (ruling X9). */
 
@@ -77,4 +79,12 @@ test('X9: an upstream account is as bad as the worst of the workers has it', () 
     { ...ready, account: 'b', retries_left: 14 },
   ])
   assert.deepEqual(mergeUpstreams([]), [])
+})
+
+test('X7: --workers with SQLite is refused with why, and nothing is opened', async () => {
+  const folder = newFolder()
+  const { exited, stderr } = serve(['--workers', '2', '--config', configFile(folder, model('m'))], folder)
+  assert.equal(await exited, 1)
+  assert.match(stderr(), /^triwire: --workers needs a store that several processes can serve from, and with SQLite/)
+  assert.deepEqual(readdirSync(folder), ['triwire.yaml'])
 })
