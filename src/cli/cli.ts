@@ -3,7 +3,7 @@
  * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
  */
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
 import { withoutKeys } from '../accounts/keys.ts'
 import type { Problem } from '../config/problem.ts'
@@ -54,12 +54,13 @@ const serve = program
   .description('run the gateway; what happens without a command too')
   .option('--listen <address>', 'host:port of the public listener')
   .option('--admin-listen <address>', 'host:port of health, readiness and what operators ask')
+  .option('--workers <count>', 'so many processes on one port; the store must be in PostgreSQL', readWorkers)
   .action(async (_options, command: Command) => {
-    const { config, store, json, listen, adminListen } = command.optsWithGlobals()
+    const { config, store, json, listen, adminListen, workers } = command.optsWithGlobals()
     const main = await import('../process/main.ts')
     // A server lives on when nobody reads what its start printed.
     process.stdout.off('error', endWithReader)
-    await main.serve({ config, store, json, listen, adminListen })
+    await main.serve({ config, store, json, listen, adminListen, workers })
   })
 addAccountCommands(program)
 addKeyCommands(program)
@@ -82,6 +83,12 @@ try {
   await program.parseAsync(withCommand(process.argv.slice(2)), { from: 'user' })
 } catch (error) {
   process.exitCode = tell(error)
+}
+
+function readWorkers(text: string): number {
+  if (!/^([1-9]|[1-5]\d|6[0-4])$/.test(text))
+    throw new InvalidArgumentError('It is a number from 1 to 64: about one for each core.')
+  return Number(text)
 }
 
 /** @returns the exit code */

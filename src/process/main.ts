@@ -15,9 +15,10 @@ import { missingDescriptors, watchDescriptors } from './descriptors.ts'
 import { explainStart } from './explain-start.ts'
 import { createLog, isPrettyOn, type Log } from './log.ts'
 import { createReloads } from './reloads.ts'
-import { sayStart, startData } from './say-start.ts'
+import { type Started, sayStart, startData } from './say-start.ts'
 import { type RunningServer, startServer } from './server.ts'
 import { sqlitePath } from './sqlite-only.ts'
+import { ownConfig, readWorkerRole, tellParent, type WorkerRole } from './worker-role.ts'
 
 /** Signals this close together are one that came two ways. */
 const oneSignalMs = 50
@@ -28,6 +29,8 @@ const uncaughtDrainMs = 3_000
 export type ServeOptions = ConfigOptions & {
   /** What the start says on stdout is one line of JSON. */
   json?: boolean
+  /** So many processes serve on one port (ruling X7). */
+  workers?: number | undefined
 }
 
 /**
@@ -37,7 +40,12 @@ export type ServeOptions = ConfigOptions & {
 export async function serve(options: ServeOptions): Promise<void> {
   ignoreClosedOutput()
   try {
-    await run(options)
+    const role = readWorkerRole()
+    if (options.workers === undefined || role) await run(options, role)
+    else {
+      const { superviseWorkers } = await import('./workers.ts')
+      await superviseWorkers(options, options.workers)
+    }
   } catch (error) {
     if (error instanceof ConfigError) throw error
     // What was opened before the failure must not keep the process alive.
@@ -46,11 +54,15 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
 }
 
-async function run(options: ServeOptions): Promise<void> {
-  let config = loadConfig(options)
+async function run(options: ServeOptions, role: WorkerRole | undefined): Promise<void> {
+  let config = ownConfig(loadConfig(options), role)
   const earlier = earlierStoreMistake(config)
   if (earlier) throw new StoreError(earlier)
-  const log = createLog({ level: config.log.level, isPretty: isPrettyOn(config.log.format), nowMs: Date.now })
+  const log = createLog({
+    level: config.log.level,
+    isPretty: role?.isPretty ?? isPrettyOn(config.log.format),
+    nowMs: Date.now,
+  })
 
   const path = sqlitePath(config.store)
   const isStoreNew = !existsSync(path)
@@ -103,7 +115,7 @@ async function run(options: ServeOptions): Promise<void> {
     demo,
     isDemoBarred: barred.size > 0,
   }
-  console.log(options.json ? startData(started, ledger.accounts.size) : sayStart(started, ledger.accounts.size))
+  announce(started, server, ledger.accounts.size, { role, json: options.json })
   let reloading = Promise.resolve()
   const askReload = createReloads({
     // One after the other: the last that was asked for is the last to be in force.
@@ -140,7 +152,7 @@ async function run(options: ServeOptions): Promise<void> {
     // Nobody misses a line for a signal that was answered together with others.
     const together = asked > 1 ? { signals: asked } : {}
     try {
-      let next = reloadConfig(config, options)
+      let next = ownConfig(reloadConfig(config, options), role)
       if (next.isBuiltIn && simulator) next = withSimulator(next, simulator.url)
       await server?.prepare(next)
       await barDemo(next, ledger, barred, log)
@@ -155,6 +167,18 @@ async function run(options: ServeOptions): Promise<void> {
       log.event('error', 'config_rejected', { error: explain(error), ...together })
     }
   }
+}
+
+/** To whoever started this process: a person, a program, or the process that has several of us. */
+function announce(
+  started: Started,
+  { address, adminAddress }: RunningServer,
+  accounts: number,
+  { role, json }: { role: WorkerRole | undefined; json: boolean | undefined },
+): void {
+  const { isDemoBarred } = started
+  if (role) tellParent({ kind: 'listening', address, adminAddress, accounts, isDemoBarred })
+  else console.log(json ? startData(started, accounts) : sayStart(started, accounts))
 }
 
 /** What a configuration does that its operator may not expect. */
