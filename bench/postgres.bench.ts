@@ -135,14 +135,15 @@ async function postSteadily({ url, accounts, rate, seconds, number }: Steady): P
   const store = await openPostgresStore({
     url,
     shown: 'bench',
+    introduction: { name: `bench-${number}`, version: '0', configDigest: 'bench', sealFingerprint: 'bench' },
     stateDir: join(folder, `replica-${number}`),
     settleDeadlineMs: 5_000,
     clockMs: () => performance.now(),
-    onFatal(error) {
+    onFatal(error: Error) {
       throw error
     },
     log: () => {},
-  } as Parameters<typeof openPostgresStore>[0])
+  })
   const tookMs: number[] = []
   let count = 0
   await keepOn(warmSeconds * 1_000, () => post(false))
@@ -151,10 +152,10 @@ async function postSteadily({ url, accounts, rate, seconds, number }: Steady): P
   await keepOn(seconds * 1_000, () => post(true))
   const [mainAfter, allAfter] = [process.threadCpuUsage(main), process.cpuUsage(all)]
   const mainUs = mainAfter.user + mainAfter.system - idleMain * seconds
-  process.send!({ tookMs, mainUs, allUs: allAfter.user + allAfter.system, count } satisfies Told)
+  process.send?.({ tookMs, mainUs, allUs: allAfter.user + allAfter.system, count } satisfies Told)
   await store.close()
   rmSync(folder, { recursive: true, force: true })
-  process.disconnect()
+  process.disconnect?.()
 
   /** What the loop that asks costs by itself, in µs a second. */
   async function idle(): Promise<number> {
