@@ -26,10 +26,6 @@ const replicas = 2
 
 type Told = { tookMs: number[]; mainUs: number; allUs: number; count: number }
 
-const role = process.env['BENCH_REPLICA']
-if (role === undefined) await measure()
-else await postSteadily(JSON.parse(role))
-
 async function measure(): Promise<void> {
   const [rate = 2_000, seconds = 10] = process.argv.slice(2).map(Number)
   // Durable as in earnest: the disk's sync is part of the figure.
@@ -246,3 +242,7 @@ async function measureGateways(url: string): Promise<void> {
     await bench.close()
   }
 }
+
+const role = process.env['BENCH_REPLICA']
+if (role === undefined) await measure()
+else await postSteadily(JSON.parse(role))
