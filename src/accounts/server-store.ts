@@ -18,6 +18,8 @@ export type ServerStore = {
   findDebit(requestId: string): Promise<FoundDebit | undefined>
   /** Undefined where no other process serves with the same store. */
   cooldowns: SharedCooldowns | undefined
+  /** A reload has put another configuration in force; where others serve with the same store they compare it. */
+  reconfigure(configDigest: string): void
   /** Settles what is under way, in the database or in the spool, and lets go of the store. */
   close(): Promise<void>
 }

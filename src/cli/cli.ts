@@ -17,8 +17,10 @@ import { addKeyCommands } from './key.ts'
 import { addLedgerCommands } from './ledger.ts'
 import { explainLoss, printError } from './print.ts'
 import { addReloadCommand } from './reload.ts'
+import { addReplicasCommand } from './replicas.ts'
 import { addSetupCommand } from './setup/setup.ts'
 import { addSimulatorCommand } from './simulator.ts'
+import { addStoreCommands } from './store-copy.ts'
 import { addUpstreamsCommand } from './upstreams.ts'
 
 /** Errors of the options themselves are told before any of them is read. */
@@ -33,7 +35,7 @@ const program = new Command('triwire')
   )
   .version(version, '-v, --version')
   .option('--config <file>', 'configuration file (TRIWIRE_CONFIG; default: triwire.yaml where there is one)')
-  .option('--store <file>', 'SQLite file of accounts and ledger (TRIWIRE_STORE)')
+  .option('--store <place>', 'accounts and ledger: a SQLite file, or postgres://user@host/database (TRIWIRE_STORE)')
   .option('--json', 'print data as JSON')
   .configureHelp({ showGlobalOptions: true })
   .configureOutput({
@@ -69,6 +71,8 @@ addDoctorCommand(program)
 addExplainCommand(program)
 addUpstreamsCommand(program)
 addReloadCommand(program)
+addStoreCommands(program)
+addReplicasCommand(program)
 addSimulatorCommand(program)
 addCompletionCommand(program)
 

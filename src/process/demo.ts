@@ -1,6 +1,6 @@
-import { createBooks } from '../accounts/books.ts'
 import { parseCredits } from '../accounts/credit.ts'
-import { openStore } from '../store/sqlite/store.ts'
+import type { StorePlace } from '../config/config.ts'
+import { openBooks } from '../store/open-books.ts'
 
 export const demoAccount = 'demo'
 const demoCredit = '10'
@@ -19,20 +19,19 @@ export const demoCure = `The account "${demoAccount}" is refused here: its ${dem
  * Whether an account has no other credit than what a first start gives: nobody has meant it to spend real money (N-F12).
  * @throws StoreError
  */
-export async function hasGiftOnly(storePath: string, accountId: string): Promise<boolean> {
-  const store = openStore(storePath)
+export async function hasGiftOnly(store: StorePlace, accountId: string): Promise<boolean> {
+  const { books, close } = await openBooks(store)
   try {
-    const [total] = await createBooks(store, Date.now).sumEntries({ accountId }, [])
+    const [total] = await books.sumEntries({ accountId }, [])
     return total?.creditedNanos === parseCredits(demoCredit)
   } finally {
-    store.close()
+    await close()
   }
 }
 
 /** Makes the demo account in a store that has no account yet; only ever on a first start. @throws StoreError */
-export async function createDemo(storePath: string): Promise<Demo> {
-  const store = openStore(storePath)
-  const books = createBooks(store, Date.now)
+export async function createDemo(store: StorePlace): Promise<Demo> {
+  const { books, close } = await openBooks(store)
   try {
     const accounts = await books.listAccounts()
     if (accounts[0]) {
@@ -43,7 +42,7 @@ export async function createDemo(storePath: string): Promise<Demo> {
     const { key } = await books.createKey(demoAccount)
     return { key, account: demoAccount }
   } finally {
-    store.close()
+    await close()
   }
 }
 

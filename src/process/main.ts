@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { takeSignals } from '../../bin/signals.mjs'
 import type { Config } from '../config/config.ts'
 import { earlierStoreMistake } from '../config/earlier-store.ts'
@@ -18,6 +17,7 @@ import { createLog, isPrettyOn, type Log } from './log.ts'
 import { createReloads } from './reloads.ts'
 import { sayStart, startData } from './say-start.ts'
 import { type RunningServer, startServer } from './server.ts'
+import { sqlitePath } from './sqlite-only.ts'
 
 /** Signals this close together are one that came two ways. */
 const oneSignalMs = 50
@@ -52,15 +52,16 @@ async function run(options: ServeOptions): Promise<void> {
   if (earlier) throw new StoreError(earlier)
   const log = createLog({ level: config.log.level, isPretty: isPrettyOn(config.log.format), nowMs: Date.now })
 
-  const isStoreNew = !existsSync(config.store)
-  mkdirSync(dirname(config.store), { recursive: true, mode: 0o700 })
+  const path = sqlitePath(config.store)
+  const isStoreNew = !existsSync(path)
+  mkdirSync(config.stateDir, { recursive: true, mode: 0o700 })
   // Before the ledger is opened, so that the key it prints is known from the first request on.
   const demo = config.isBuiltIn ? await createDemo(config.store) : undefined
   let server: RunningServer | undefined
   let stoppingMs: number | undefined
   const clockMs = () => performance.now()
   const ledger = await openLedger({
-    path: config.store,
+    path,
     settleDeadlineMs: config.timeouts.settleDeadlineMs,
     clockMs,
     onFatal(error) {
@@ -184,9 +185,16 @@ function needsRestart(before: Config, next: Config): string[] {
     listen: formatAddress(before.listen) !== formatAddress(next.listen),
     tls: (before.tls === undefined) !== (next.tls === undefined),
     admin_listen: formatAddress(before.adminListen) !== formatAddress(next.adminListen),
-    store: before.store !== next.store,
+    store: nameOf(before) !== nameOf(next),
+    state_dir: before.stateDir !== next.stateDir,
+    seal_key: before.sealKey?.reveal() !== next.sealKey?.reveal(),
   }
   return Object.entries(isOther).flatMap(([key, is]) => (is ? [key] : []))
+}
+
+/** Of its store, its password too: a new one is another one. */
+function nameOf({ store }: Config): string {
+  return store.engine === 'sqlite' ? store.path : store.url.reveal()
 }
 
 /** Whoever read what the start prints may be gone, or his disk full: that ends no server (B24). */

@@ -1,17 +1,16 @@
 import { mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { stringify } from 'yaml'
-import { createBooks } from '../accounts/books.ts'
 import { parseCredits } from '../accounts/credit.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, StorePlace } from '../config/config.ts'
 import { loadConfig, loadText, withSimulator } from '../config/load.ts'
 import { formatAddress } from '../config/values.ts'
 import { startSimulator } from '../simulator/simulator.ts'
+import { openBooks } from '../store/open-books.ts'
 import { openLedger } from '../store/sqlite/ledger-client.ts'
-import { openStore } from '../store/sqlite/store.ts'
 import { createDemo } from './demo.ts'
 import { createLog, isPrettyOn } from './log.ts'
 import { type RunningServer, startServer } from './server.ts'
+import { sqlitePath } from './sqlite-only.ts'
 
 /** How a gateway is to run in somebody's process. The package exports this file (docs/embedding.md). */
 export type GatewayOptions = {
@@ -55,10 +54,11 @@ export type StartedGateway = {
 export async function startGateway(options: GatewayOptions): Promise<StartedGateway> {
   let config = readConfig(options)
   const log = createLog({ level: options.log ?? 'error', isPretty: isPrettyOn(config.log.format), nowMs: Date.now })
-  mkdirSync(dirname(config.store), { recursive: true, mode: 0o700 })
+  const path = sqlitePath(config.store)
+  mkdirSync(config.stateDir, { recursive: true, mode: 0o700 })
   const demo = config.isBuiltIn ? await createDemo(config.store) : undefined
   const ledger = await openLedger({
-    path: config.store,
+    path,
     settleDeadlineMs: config.timeouts.settleDeadlineMs,
     clockMs: () => performance.now(),
     onFatal(error) {
@@ -109,13 +109,12 @@ function readConfig({ config, store, listen = '127.0.0.1:0', adminListen = '127.
   return loadText(stringify(config ?? {}), 'config', flags, env)
 }
 
-async function createAccount(storePath: string, name: string, credit?: string): Promise<{ id: string; key: string }> {
-  const store = openStore(storePath)
+async function createAccount(store: StorePlace, name: string, credit?: string): Promise<{ id: string; key: string }> {
+  const { books, close } = await openBooks(store)
   try {
-    const books = createBooks(store, Date.now)
     const { id } = await books.createAccount(name, credit === undefined ? undefined : parseCredits(credit))
     return { id, key: (await books.createKey(id)).key }
   } finally {
-    store.close()
+    await close()
   }
 }

@@ -106,7 +106,7 @@ const refused: Row[] = [
   ['--frob', 2, /^error: unknown option '--frob'\n/],
   ['account list --jsn', 2, /^error: unknown option '--jsn'\n\(Did you mean --json\?\)\n/],
   ['account list extra', 2, /^error: too many arguments for 'list'/],
-  ['account list --store', 2, /^error: option '--store <file>' argument missing\n/],
+  ['account list --store', 2, /^error: option '--store <place>' argument missing\n/],
   ['frobnicate --json', 2, /^\{"ok":false,"error":\{"code":"usage","message":"unknown command 'frobnicate'"\}\}\n$/],
   ['account --json', 2, /^\{"ok":false,"error":\{"code":"usage","message":"name a command: --help lists them"\}\}\n$/],
   ['key K', 2, /^error: unknown command 'sk-tri-\w{8}…'\n/],

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { chmodSync, chownSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { atEnd } from './at-end.ts'
+import { testFolder } from './folder.ts'
+import { freePort } from './listen.ts'
 
 /** A real PostgreSQL for a test: its own cluster in a folder of its own, on loopback, under a user without rights. */
 export type Postgres = {
@@ -19,6 +20,7 @@ export type Postgres = {
   stop(mode?: 'fast' | 'immediate'): void
   /** Process id of the postmaster, to freeze it and its children with. */
   pids(): number[]
+  /** Called by itself when the test is over, or the file where `before` started it. */
   remove(): void
 }
 
@@ -45,12 +47,12 @@ export async function startPostgres({ settings = [] as readonly string[] } = {})
   const bin = findPostgres()
   if (!bin) throw new Error('no PostgreSQL is installed: apt-get install postgresql')
   const isRoot = process.getuid?.() === 0
-  const folder = mkdtempSync(join(tmpdir(), 'triwire-pg-'))
-  chmodSync(folder, 0o755)
+  const folder = testFolder('postgres')
   const data = join(folder, 'data')
   if (isRoot) {
     const { stdout } = spawnSync('id', ['-u', 'postgres'], { encoding: 'utf8' })
     chownSync(folder, Number(stdout), -1)
+    letThrough(dirname(folder))
   }
   const port = await freePort()
   as(`${bin}/initdb`, ['-D', data, '-A', 'trust', '-U', superuser, '--locale=C', '-E', 'UTF8', '--no-sync'])
@@ -97,6 +99,7 @@ export async function startPostgres({ settings = [] as readonly string[] } = {})
       rmSync(folder, { recursive: true, force: true })
     },
   }
+  atEnd(() => postgres.remove())
   postgres.start()
   return postgres
 
@@ -126,12 +129,8 @@ export async function startPostgres({ settings = [] as readonly string[] } = {})
   }
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
+/** The server's own user has to pass through the folder of the test run, which is its maker's alone. */
+function letThrough(folder: string): void {
+  const { mode } = statSync(folder)
+  if ((mode & 0o001) === 0) chmodSync(folder, mode | 0o001)
 }
