@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Books } from '../../src/accounts/books.ts'
 import { parseCredits } from '../../src/accounts/credit.ts'
 import { readStorePlace } from '../../src/config/store-place.ts'
@@ -121,7 +122,7 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
       name,
       line,
       logPath,
-      adminUrl: `http://${/"listening".*?"admin":"([^"]+)"/.exec(readFileSync(logPath, 'utf8'))![1]}`,
+      adminUrl: await readAdminUrl(logPath),
       readEvents: (event) =>
         readFileSync(logPath, 'utf8')
           .split('\n')
@@ -169,5 +170,14 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
       ...extra,
       '',
     ].join('\n')
+  }
+}
+
+/** Its line is written a moment after what stdout is told. */
+async function readAdminUrl(logPath: string): Promise<string> {
+  for (;;) {
+    const match = /"listening".*?"admin":"([^"]+)"/.exec(readFileSync(logPath, 'utf8'))
+    if (match) return `http://${match[1]}`
+    await pause(10)
   }
 }
