@@ -59,12 +59,17 @@ export async function judgeBooks({ books }: Setting, seen: readonly Seen[]): Pro
   ]
 }
 
-/** All the credit is held by one replica's slow answers. */
+async function untilHeld({ postgres, url }: Setting): Promise<void> {
+  const database = new URL(url).pathname.slice(1)
+  while (postgres.run('SELECT coalesce(max(held), 0) FROM triwire.shares', database) === '0') await pause(20)
+}
+
+/** All the credit is held by one replica's slow answer. */
 async function freeHolds(setting: Setting): Promise<Finding[]> {
   const [first, second] = await Promise.all([setting.startReplica(), setting.startReplica()])
   const { key } = await setting.makePayer('0.001')
   const running = ask(first!, { key, model: 'slow-chat', stream: true })
-  await pause(300)
+  await untilHeld(setting)
   const beside = await ask(second!, { key })
   await first!.kill()
   const killedMs = performance.now()
