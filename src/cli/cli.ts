@@ -17,8 +17,10 @@ import { addKeyCommands } from './key.ts'
 import { addLedgerCommands } from './ledger.ts'
 import { explainLoss, printError } from './print.ts'
 import { addReloadCommand } from './reload.ts'
+import { addReplicasCommand } from './replicas.ts'
 import { addSetupCommand } from './setup/setup.ts'
 import { addSimulatorCommand } from './simulator.ts'
+import { addStoreCommands } from './store-copy.ts'
 import { addUpstreamsCommand } from './upstreams.ts'
 
 /** Errors of the options themselves are told before any of them is read. */
@@ -69,6 +71,8 @@ addDoctorCommand(program)
 addExplainCommand(program)
 addUpstreamsCommand(program)
 addReloadCommand(program)
+addStoreCommands(program)
+addReplicasCommand(program)
 addSimulatorCommand(program)
 addCompletionCommand(program)
 

@@ -1,6 +1,5 @@
 import type { Books } from '../accounts/books.ts'
 import type { StorePlace } from '../config/config.ts'
-import { StoreError } from './files/store-error.ts'
 
 /** The books of a store, until they are closed. */
 export type OpenBooks = { books: Books; close(): Promise<void> }
@@ -8,7 +7,7 @@ export type OpenBooks = { books: Books; close(): Promise<void> }
 export type OpenBooksOptions = {
   /** SQLite: how long a statement waits for another process, in ms. */
   busyMs?: number
-  /** SQLite: false where a missing file is an error. */
+  /** False where a store that is not there is an error. */
   create?: boolean
 }
 
@@ -18,8 +17,13 @@ export type OpenBooksOptions = {
  * @throws StoreError
  */
 export async function openBooks(store: StorePlace, options: OpenBooksOptions = {}): Promise<OpenBooks> {
-  if (store.engine === 'postgres') throw new StoreError(`${store.shown}: PostgreSQL cannot be used yet`)
   const { createBooks } = await import('../accounts/books.ts')
+  if (store.engine === 'postgres') {
+    const { openPostgresBooks } = await import('./postgres/books.ts')
+    const { create = true } = options
+    const opened = await openPostgresBooks(store.url.reveal(), { shown: store.shown, create })
+    return { books: createBooks(opened, Date.now), close: opened.close }
+  }
   const { openStore } = await import('./sqlite/store.ts')
   const opened = openStore(store.path, options)
   return { books: createBooks(opened, Date.now), close: async () => opened.close() }

@@ -51,13 +51,14 @@ async function climb({ query }: Transaction, steps: readonly Migration[], versio
 /**
  * The months of the ledger that are to come. To be called by who holds the schema's lock, and now and then. A month of
  * which a clock gone mad has left entries in the default partition stays there: it has all that a partition has.
+ * @param monthsBack so many that are over
  */
-export async function makePartitions({ query }: Transaction): Promise<void> {
+export async function makePartitions({ query }: Transaction, monthsBack = 1): Promise<void> {
   await query(`
     DO $$
     DECLARE month timestamp; name text;
     BEGIN
-      FOR n IN -1 .. ${monthsAhead} LOOP
+      FOR n IN ${-Math.trunc(monthsBack)} .. ${monthsAhead} LOOP
         month := date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => n);
         name := 'entries_' || to_char(month, 'YYYY_MM');
         CONTINUE WHEN to_regclass('triwire.' || name) IS NOT NULL;

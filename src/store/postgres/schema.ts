@@ -157,7 +157,8 @@ export const migrations: readonly Migration[] = [
     place text PRIMARY KEY,
     until_ms bigint NOT NULL,
     cause text NOT NULL,
-    tell text NOT NULL
+    tell text NOT NULL,
+    cool text NOT NULL                   -- whether it may cool all of a pool (ruling U1)
   );
 
   -- One row once the store's content is elsewhere.
@@ -168,6 +169,7 @@ export const migrations: readonly Migration[] = [
   CREATE UNLOGGED TABLE triwire.shares (
     scope text NOT NULL,
     replica integer NOT NULL,
+    turn bigint NOT NULL,                -- grows with each writing: one that comes late is told from its successor
     held bigint NOT NULL,                -- what its running requests hold, and what it owes the ledger
     window_ms bigint NOT NULL,           -- where the scope's window began, as far as it knows
     taken integer NOT NULL,              -- its places in that window

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
 import type { Change, Facts, Question, Write } from '../../accounts/book-rules.ts'
 import type { Entries } from './entries.ts'
+import { refuseMoved } from './moved.ts'
 import { transact } from './open.ts'
 
 /** What a server needs to know again after another process has written: whole accounts, each with all its valid keys. */
@@ -34,6 +35,7 @@ export function createAccounts(db: DatabaseSync, entries: Pick<Entries, 'findCre
     ...createFollowing(db),
     change({ about, decide }) {
       return transact(db, () => {
+        refuseMoved(db)
         const { writes, result } = decide(findFacts(about))
         for (const one of writes) write(one)
         return result

@@ -7,6 +7,8 @@ import { findWrongMoment } from '../../accounts/verify/moment.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
 import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
 import { dialect } from './listing.ts'
+import { fixMoment } from './moment.ts'
+import { readMoved } from './moved.ts'
 import { isDamage, transact } from './open.ts'
 import { findForeignSchema } from './verify-schema.ts'
 
@@ -18,7 +20,7 @@ export function audit(db: DatabaseSync, nowMs: number, options: VerifyOptions): 
   try {
     const { findings, momentMs } = transact(db, () => ({
       findings: [...findWrongMoment('the file', readMoment(db), nowMs)],
-      momentMs: fixMoment(db, nowMs),
+      momentMs: takeMoment(db, nowMs),
     }))
     return readLedger(db, options, findings, momentMs)
   } catch (error) {
@@ -41,12 +43,10 @@ function readMoment(db: DatabaseSync): bigint | undefined {
   return db.prepare('SELECT moment_ms FROM head').get()?.moment_ms as bigint | undefined
 }
 
-function fixMoment(db: DatabaseSync, nowMs: number): number {
-  const fix = db.prepare(
-    `INSERT INTO head (id, moment_ms) VALUES (1, max(?1, (SELECT ifnull(max(posted_ms), 0) FROM entries)))
-       ON CONFLICT (id) DO UPDATE SET moment_ms = max(moment_ms, excluded.moment_ms) RETURNING moment_ms`,
-  )
-  return Number(fix.get(nowMs)!.moment_ms)
+/** Of a store that was moved it is the last one: where the content is now its entries follow upon that. */
+function takeMoment(db: DatabaseSync, nowMs: number): number {
+  if (!readMoved(db)) return fixMoment(db, nowMs)
+  return Number(readMoment(db) ?? 0)
 }
 
 /** In one snapshot, so that it may run beside a busy server. @param momentMs of the head that is to be made. */
