@@ -20,9 +20,7 @@ export function clusterOfFile(): () => Postgres {
   let cluster: Postgres | undefined
   before(async () => {
     if (withoutPostgres()) return
-    const started = await startPostgres()
-    atEnd(() => started.remove())
-    cluster = started
+    cluster = await startPostgres()
   })
   return () => cluster!
 }
@@ -31,6 +29,8 @@ export function clusterOfFile(): () => Postgres {
 export type Shared = {
   url: string
   leaseMs: number
+  /** How long a replica's desk waits: longer than a gateway's, so that a busy machine changes no verdict. */
+  patienceMs: number
   functions: { admit: SqlFunction; tell: SqlFunction }
   /** Of the sessions that ask for admission. */
   settings: Record<string, string>
@@ -39,17 +39,22 @@ export type Shared = {
 /** A piece of a function's text, replaced in a copy of a name of its own. */
 export type Edit = readonly [from: string, to: string]
 
-export type SharedOptions = { edits?: readonly Edit[]; settings?: Record<string, string>; leaseMs?: number }
+export type SharedOptions = {
+  edits?: readonly Edit[]
+  settings?: Record<string, string>
+  leaseMs?: number
+  patienceMs?: number
+}
 
 /** A database with our schema, and what an operator does in it. */
 export async function openShared(cluster: Postgres, name: string, options: SharedOptions = {}) {
-  const { edits = [], settings = {}, leaseMs = 10_000 } = options
+  const { edits = [], settings = {}, leaseMs = 10_000, patienceMs = 20_000 } = options
   const url = cluster.createDatabase(name)
   const functions = { admit: edit(admit, edits), tell: edit(tell, edits) }
-  const operator = openDatabase({ url, max: 2, patienceMs: 20_000, purpose: 'test', onLost: () => {} })
+  const operator = openDatabase({ url, max: 2, patienceMs: 5_000, purpose: 'test', onLost: () => {} })
   atEnd(() => operator.close())
   await migrate(operator, name, [...new Set([...sharingFunctions, functions.admit, functions.tell])])
-  const shared: Shared = { url, leaseMs, functions, settings }
+  const shared: Shared = { url, leaseMs, patienceMs, functions, settings }
   let accounts = 0
   return {
     ...shared,
@@ -96,6 +101,7 @@ export async function startReplica(shared: Shared, options: ReplicaOptions = {})
     database: wrap(lanes),
     clockMs,
     leaseMs: shared.leaseMs,
+    patienceMs: shared.patienceMs,
     functions: shared.functions,
     answer(answers) {
       for (const answer of answers) {

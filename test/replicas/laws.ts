@@ -18,6 +18,7 @@ export const overlap: Edit = ['-- All is read; what follows is judged by it.', '
 export type Fault = {
   edits?: readonly Edit[]
   settings?: Record<string, string>
+  patienceMs?: number
   releasesFirst?: boolean
 }
 
@@ -141,8 +142,8 @@ export const oneClock: Law = async (cluster, name, fault = {}) => {
   assert.deepEqual(sumOf(told), { admitted: 300, rate: 300 })
 }
 
-function open(cluster: Postgres, name: string, { edits = [], settings = {} }: Fault) {
-  return openShared(cluster, name, { edits: [overlap, ...edits], settings })
+function open(cluster: Postgres, name: string, { edits = [], releasesFirst: _, ...more }: Fault) {
+  return openShared(cluster, name, { edits: [overlap, ...edits], ...more })
 }
 
 async function all(replicas: readonly Replica[], ask: (replica: Replica, n: number) => Promise<Verdicts>) {

@@ -48,7 +48,7 @@ const faults: [what: string, law: laws.Law, fault: laws.Fault][] = [
   [
     'functions that are STABLE',
     laws.exactWindow,
-    { edits: [['RETURNS text LANGUAGE plpgsql VOLATILE', 'RETURNS text LANGUAGE plpgsql STABLE']] },
+    { patienceMs: 500, edits: [['RETURNS text LANGUAGE plpgsql VOLATILE', 'RETURNS text LANGUAGE plpgsql STABLE']] },
   ],
   [
     'no epoch',
