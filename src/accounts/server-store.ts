@@ -48,5 +48,13 @@ export type SharedCooldowns = {
   onCooled(hear: (cooldown: Cooldown) => void): void
 }
 
-/** @property place of the account's service of a model (src/upstream/pool-memory.ts). */
-export type Cooldown = { place: string; forMs: number; cause: string; tell: string }
+export type Cooldown = {
+  /** Of the account's service of a model (src/upstream/pool-memory.ts). */
+  place: string
+  forMs: number
+  /** In the words of the log. */
+  cause: string
+  /** What it tells clients, and whether it may cool all of a pool, as of `Verdict` (src/upstream/verdict.ts). */
+  tell: 'capacity' | 'account' | 'broken' | 'rejected'
+  cool: 'now' | 'repeated'
+}

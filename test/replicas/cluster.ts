@@ -9,11 +9,10 @@ import { Presence } from '../../src/store/postgres/presence.ts'
 import { sharingFunctions } from '../../src/store/postgres/sharing.ts'
 import { atEnd } from '../support/at-end.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
-import { turn } from '../support/waiting.ts'
 
 /*
- * Several replicas on one real PostgreSQL, in one process: each has a desk, a presence and connections of its own. What a
- * request costs is booked by the plainest of ledgers, a line of `balances`: what the ledger itself does is its own tests'.
+ * Several replicas on one real PostgreSQL: each has a desk, a presence and connections of its own. What a request costs is
+ * booked by the plainest of ledgers, a line of `balances`: what the ledger itself does is its own tests'.
  */
 
 /** One cluster for a file. */
@@ -22,33 +21,46 @@ export function clusterOfFile(): () => Postgres {
   before(async () => {
     if (withoutPostgres()) return
     cluster = await startPostgres()
-    atEnd(() => cluster!.remove())
   })
   return () => cluster!
 }
 
-export type Verdicts = Record<string, number>
+/** What a store is like that several replicas share; how it is reached by any process. */
+export type Shared = {
+  url: string
+  leaseMs: number
+  /** How long a replica's desk waits: longer than a gateway's, so that a busy machine changes no verdict. */
+  patienceMs: number
+  functions: { admit: SqlFunction; tell: SqlFunction }
+  /** Of the sessions that ask for admission. */
+  settings: Record<string, string>
+}
 
-/** A text replaced in a function of ours, in a copy with a name of its own. */
-export type Edit = readonly [from: string | RegExp, to: string]
+/** A piece of a function's text, replaced in a copy of a name of its own. */
+export type Edit = readonly [from: string, to: string]
 
-export type StoreOptions = { edits?: readonly Edit[]; settings?: Record<string, string>; leaseMs?: number }
+export type SharedOptions = {
+  edits?: readonly Edit[]
+  settings?: Record<string, string>
+  leaseMs?: number
+  patienceMs?: number
+}
 
-/** A database with the schema of ours, and as many replicas on it as a test wants. */
-export async function openShared(cluster: Postgres, name: string, options: StoreOptions = {}) {
+/** A database with our schema, and what an operator does in it. */
+export async function openShared(cluster: Postgres, name: string, options: SharedOptions = {}) {
+  const { edits = [], settings = {}, leaseMs = 10_000, patienceMs = 20_000 } = options
   const url = cluster.createDatabase(name)
-  const functions = { admit: edit(admit, options.edits ?? []), tell: edit(tell, options.edits ?? []) }
-  const operator = openDatabase({ url, max: 2, patienceMs: 20_000, purpose: 'test' })
-  operator.query('SELECT 1').catch(() => {})
+  const functions = { admit: edit(admit, edits), tell: edit(tell, edits) }
+  const operator = openDatabase({ url, max: 2, patienceMs: 5_000, purpose: 'test', onLost: () => {} })
   atEnd(() => operator.close())
-  await migrate(operator, name, [...sharingFunctions, ...Object.values(functions)].filter(isFirst))
+  await migrate(operator, name, [...new Set([...sharingFunctions, functions.admit, functions.tell])])
+  const shared: Shared = { url, leaseMs, patienceMs, functions, settings }
+  let accounts = 0
   return {
-    url,
+    ...shared,
+    shared,
     operator,
-    functions,
-    leaseMs: options.leaseMs ?? 10_000,
-    settings: options.settings ?? {},
-    async createAccount(id: string, balance: bigint): Promise<string> {
+    async createAccount(balance: bigint, id = `acct_${String(++accounts).padStart(16, '0')}`): Promise<string> {
       await operator.query(
         `INSERT INTO triwire.accounts (id, name, state, revision, created_ms) VALUES ($1, $1, 'active', 1, 1)`,
         [id],
@@ -56,7 +68,7 @@ export async function openShared(cluster: Postgres, name: string, options: Store
       await operator.query('INSERT INTO triwire.balances (account_id, balance) VALUES ($1, $2)', [id, balance])
       return id
     },
-    async balance(id: string): Promise<bigint> {
+    async balanceOf(id: string): Promise<bigint> {
       const [row] = await operator.query('SELECT balance FROM triwire.balances WHERE account_id = $1', [id])
       return (row as { balance: bigint }).balance
     },
@@ -65,105 +77,134 @@ export async function openShared(cluster: Postgres, name: string, options: Store
   }
 }
 
-export type Shared = Awaited<ReturnType<typeof openShared>>
+/** How often each verdict was given. */
+export type Verdicts = Record<string, number>
 
-/** @param wrap what stands between a replica and its connections. */
-export async function startReplica(shared: Shared, name: string, wrap = (database: Transaction) => database) {
-  const open = (max: number, purpose: string) => {
-    const settings = { synchronous_commit: 'off', ...shared.settings }
-    const database = openDatabase({ url: shared.url, max, patienceMs: 2_000, purpose, settings })
-    atEnd(() => database.close())
-    return database
-  }
-  const [lanes, control, ledger] = [open(2, 'admission'), open(1, 'control'), open(2, 'ledger')]
+export type ReplicaOptions = {
+  name?: string
+  sealFingerprint?: string
+  configDigest?: string
+  /** What stands between a desk and its connections. */
+  wrap?: (database: Transaction) => Transaction
+  clockMs?: () => number
+  sweepMs?: number
+}
+
+export async function startReplica(shared: Shared, options: ReplicaOptions = {}) {
+  const { name = 'replica', wrap = (database) => database, clockMs = () => performance.now() } = options
+  const lanes = open(2, 'admission', { synchronous_commit: 'off', ...shared.settings })
+  const [control, ledger] = [open(1, 'control'), open(2, 'ledger')]
   const waiting = new Map<number, (answer: DeskAnswer) => void>()
+  const differing: (readonly string[])[] = []
   let lastId = 0
   const desk = new AdmissionDesk({
     database: wrap(lanes),
-    clockMs: () => performance.now(),
+    clockMs,
     leaseMs: shared.leaseMs,
+    patienceMs: shared.patienceMs,
     functions: shared.functions,
     answer(answers) {
       for (const answer of answers) {
-        waiting.get(answer.id)!(answer)
+        waiting.get(answer.id)?.(answer)
         waiting.delete(answer.id)
       }
     },
   })
-  const differing: (readonly string[])[] = []
   const presence = new Presence({
-    database: wrap(control),
-    introduction: { name, version: '0.2.0', configDigest: 'c', sealFingerprint: 's' },
+    database: control,
+    introduction: {
+      name,
+      version: '0.2.0',
+      configDigest: options.configDigest ?? 'one',
+      sealFingerprint: options.sealFingerprint ?? 'one',
+    },
     tell: (identity) => desk.tell(identity),
     forgetIdle: () => desk.forgetIdle(),
     onConfigDiffers: (others) => differing.push(others),
     onReach: () => {},
     beatMs: Math.min(1_000, shared.leaseMs / 4),
+    ...(options.sweepMs !== undefined && { sweepMs: options.sweepMs }),
   })
-  const identity = await presence.start()
-  const replica = { name, identity, desk, presence, differing, ask, take, spend, release, stop, databases: { lanes, control, ledger } }
+  let stopping: Promise<void> | undefined
   atEnd(stop)
-  return replica
+  const identity = await presence.start()
+  return { identity, desk, presence, differing, ask, take, spend, release, stop }
 
-  function ask(accountId: string, holdNanos: bigint, more: { limit?: number; places?: boolean } = {}): Promise<DeskAnswer> {
+  function open(max: number, purpose: string, settings: Record<string, string> = {}): Database {
+    return openDatabase({ url: shared.url, max, patienceMs: 2_000, purpose, settings, onLost: () => {} })
+  }
+
+  function ask(accountId: string, holdNanos: bigint, more: Partial<Asked> = {}): Promise<DeskAnswer> {
     const id = ++lastId
-    const place = more.places === false ? { accountMs: 0, keyMs: undefined } : ('take' as const)
-    return new Promise((resolve) => {
-      waiting.set(id, resolve)
-      desk.take([{ say: 'ask', ask: { id, accountId, requestsPerMinute: more.limit ?? 300, holdNanos, place } }])
-    })
+    const answered = new Promise<DeskAnswer>((resolve) => void waiting.set(id, resolve))
+    const asked: Asked = { requestsPerMinute: 300, place: 'take', ...more }
+    desk.take([{ say: 'ask', ask: { id, accountId, holdNanos, ...asked } }])
+    return answered
   }
 
   /** So many at once. */
-  async function take(accountId: string, count: number, holdNanos = 1n, limit = 300): Promise<Verdicts> {
-    return countOf(await Promise.all(Array.from({ length: count }, () => ask(accountId, holdNanos, { limit }))))
+  async function take(accountId: string, count: number, holdNanos = 1n): Promise<Verdicts> {
+    return countOf(await Promise.all(Array.from({ length: count }, () => ask(accountId, holdNanos))))
   }
 
-  /** So many at once, each of which costs something, is debited, and lets go. */
-  async function spend(
-    accountId: string,
-    count: number,
-    holdNanos: bigint,
-    costNanos: bigint,
-    { releasesFirst = false } = {},
-  ): Promise<Verdicts> {
-    const one = async () => {
-      const answer = await ask(accountId, holdNanos, { limit: 1_000_000 })
-      if (answer.verdict !== 'admitted') return answer
-      await turn()
-      if (releasesFirst) release(accountId, holdNanos)
-      await debit(ledger, accountId, costNanos, releasesFirst)
-      if (!releasesFirst) release(accountId, holdNanos)
-      return answer
+  /**
+   * So many, thirty at once, each of which is debited when it has run, and lets go of its hold then. The next thirty ask
+   * while the debits of those before are under way.
+   */
+  async function spend(accountId: string, count: number, costs: Costs): Promise<Verdicts> {
+    const verdicts: Verdicts[] = []
+    const debits: Promise<void>[] = []
+    for (let left = count; left > 0; left -= 30) {
+      const asked = Array.from({ length: Math.min(30, left) }, () => ask(accountId, costs.holdNanos, unlimited))
+      const answers = await Promise.all(asked)
+      verdicts.push(countOf(answers))
+      for (const { verdict } of answers) if (verdict === 'admitted') debits.push(settle(accountId, costs))
     }
-    return countOf(await Promise.all(Array.from({ length: count }, one)))
+    await Promise.all(debits)
+    return sumOf(verdicts)
+  }
+
+  async function settle(accountId: string, { holdNanos, costNanos, releasesFirst }: Costs): Promise<void> {
+    if (releasesFirst) release(accountId, holdNanos)
+    await ledger.query(
+      `UPDATE triwire.balances SET balance = balance - $2, seq = seq + 1
+       WHERE account_id = $1 AND pg_sleep(0.002) IS NOT NULL`,
+      [accountId, costNanos],
+    )
+    if (!releasesFirst) release(accountId, holdNanos)
   }
 
   function release(accountId: string, holdNanos: bigint): void {
     desk.take([{ say: 'release', accountId, keyId: undefined, holdNanos }])
   }
 
-  /** It vanishes from the sight of the others, as one that is killed: nothing is told. */
-  function stop(): void {
-    desk.close()
-    const gone = presence as unknown as { close(): Promise<void> }
-    void gone
+  function stop(): Promise<void> {
+    stopping ??= (async () => {
+      await presence.close()
+      desk.close()
+      await Promise.all([lanes.close(), control.close(), ledger.close()])
+    })()
+    return stopping
   }
 }
 
+type Asked = Pick<
+  Extract<Parameters<AdmissionDesk['take']>[0][number], { say: 'ask' }>['ask'],
+  'requestsPerMinute' | 'place' | 'key'
+>
+
+const unlimited = { requestsPerMinute: 1_000_000 }
+
+/** @property releasesFirst a fault: the hold goes before the debit is in the ledger. */
+export type Costs = { holdNanos: bigint; costNanos: bigint; releasesFirst?: boolean }
+
 export type Replica = Awaited<ReturnType<typeof startReplica>>
 
-/** @param isLate forces what a release before the debit must not be seen by. */
-async function debit(ledger: Database, accountId: string, nanos: bigint, isLate: boolean): Promise<void> {
-  if (isLate) await ledger.query('SELECT pg_sleep(0.02)')
-  await ledger.query('UPDATE triwire.balances SET balance = balance - $2, seq = seq + 1 WHERE account_id = $1', [
-    accountId,
-    nanos,
-  ])
-}
-
-export function startReplicas(shared: Shared, count = 3): Promise<Replica[]> {
-  return Promise.all(Array.from({ length: count }, (_, index) => startReplica(shared, `replica-${index}`)))
+/** Three, one after the other. */
+export async function startReplicas(shared: Shared, options: ReplicaOptions = {}): Promise<Replica[]> {
+  const replicas: Replica[] = []
+  for (const number of [1, 2, 3]) replicas.push(await startReplica(shared, { name: `replica-${number}`, ...options }))
+  return replicas
 }
 
 export function countOf(answers: readonly { verdict: string }[]): Verdicts {
@@ -179,13 +220,9 @@ export function sumOf(all: readonly Verdicts[]): Verdicts {
   return sum
 }
 
-/** A copy of a function with pieces of its text replaced. @throws where a piece is not in any of them. */
-function edit({ name, create }: SqlFunction, edits: readonly Edit[]): SqlFunction {
-  const text = edits.reduce((text, [from, to]) => text.replace(from, to), create)
-  if (text === create) return { name, create }
-  return { name: `${name}_edited`, create: text.replace(name, `${name}_edited`) }
-}
-
-function isFirst({ name }: SqlFunction, index: number, all: readonly SqlFunction[]): boolean {
-  return all.findIndex((other) => other.name === name) === index
+/** @returns the function itself where none of the pieces is in it. */
+function edit(original: SqlFunction, edits: readonly Edit[]): SqlFunction {
+  const { name, create } = original
+  const text = edits.reduce((text, [from, to]) => text.replaceAll(from, to), create)
+  return text === create ? original : { name: `${name}_edited`, create: text.replace(name, `${name}_edited`) }
 }

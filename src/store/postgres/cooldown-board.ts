@@ -17,8 +17,8 @@ export class CooldownBoard {
   }
 
   /** @throws what the database throws: then the others find out for themselves. */
-  async cool({ place, forMs, cause, tell }: Cooldown): Promise<void> {
-    await this.#database.query(`SELECT ${cool.name}($1, $2, $3, $4)`, [place, Math.ceil(forMs), cause, tell])
+  async cool({ place, forMs, cause, tell, cool: kind }: Cooldown): Promise<void> {
+    await this.#database.query(`SELECT ${cool.name}($1, $2, $3, $4, $5)`, [place, Math.ceil(forMs), cause, tell, kind])
   }
 
   /** At the start, when the channel says so, and behind a connection that was lost. */
@@ -26,12 +26,12 @@ export class CooldownBoard {
     const rows = (await this.#database.query(cooling)) as Row[]
     const now = new Set(rows.map(({ place }) => place))
     for (const place of this.#toldUntilMs.keys()) if (!now.has(place)) this.#toldUntilMs.delete(place)
-    for (const { place, until_ms, for_ms, cause, tell } of rows) {
+    for (const { place, until_ms, for_ms, cause, tell, cool } of rows) {
       if (until_ms <= (this.#toldUntilMs.get(place) ?? 0n)) continue
       this.#toldUntilMs.set(place, until_ms)
-      this.#hear({ place, forMs: Number(for_ms), cause, tell })
+      this.#hear({ place, forMs: Number(for_ms), cause, tell, cool })
     }
   }
 }
 
-type Row = { place: string; until_ms: bigint; for_ms: bigint; cause: string; tell: string }
+type Row = Pick<Cooldown, 'place' | 'cause' | 'tell' | 'cool'> & { until_ms: bigint; for_ms: bigint }

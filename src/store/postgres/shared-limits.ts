@@ -1,4 +1,6 @@
+import type { CountedFailures } from '../../accounts/remote-throttle.ts'
 import { windowMs } from './admit.ts'
+import type { Transaction } from './database.ts'
 import { defineFunction } from './functions.ts'
 
 /**
@@ -24,23 +26,37 @@ BEGIN
 END $$`,
 )
 
+/** @param failures in the order of the addresses. @throws what the database throws; then they may be counted, or not. */
+export async function readFailures(
+  { query }: Transaction,
+  failures: readonly (readonly [ipKey: string, count: number])[],
+): Promise<CountedFailures[]> {
+  const values = [failures.map(([ipKey]) => ipKey), failures.map(([, count]) => count)]
+  const [row] = await query(`SELECT ${countFailures.name}($1, $2) AS told`, values, countFailures.name)
+  return (row as { told: string }).told.split(';').map((text) => {
+    const [count, endsInMs] = text.split(',').map(Number)
+    return { count: count!, endsInMs: endsInMs! }
+  })
+}
+
 /** The channel on which replicas hear that an upstream account is left alone. The payload is empty: who hears it looks. */
 export const cooldownsChannel = 'triwire_cooldowns'
 
 /** Leaves an upstream account alone for all replicas. The longest wait wins; a shorter one changes nothing. */
 export const cool = defineFunction(
   'cool',
-  `(its_place text, for_ms bigint, its_cause text, its_tell text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+  `(its_place text, for_ms bigint, its_cause text, its_tell text, its_cool text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE t bigint := triwire.now_ms();
 BEGIN
-  INSERT INTO triwire.cooldowns AS c (place, until_ms, cause, tell) VALUES (its_place, t + for_ms, its_cause, its_tell)
-    ON CONFLICT (place) DO UPDATE SET until_ms = excluded.until_ms, cause = excluded.cause, tell = excluded.tell
+  INSERT INTO triwire.cooldowns AS c (place, until_ms, cause, tell, cool) VALUES (its_place, t + for_ms, its_cause, its_tell, its_cool)
+    ON CONFLICT (place) DO UPDATE
+    SET until_ms = excluded.until_ms, cause = excluded.cause, tell = excluded.tell, cool = excluded.cool
     WHERE c.until_ms < excluded.until_ms;
   IF FOUND THEN NOTIFY ${cooldownsChannel}; END IF;
 END $$`,
 )
 
-/** Which are left alone now: `place, until_ms, for_ms, cause, tell`. */
+/** Which are left alone now: `place, until_ms, for_ms, cause, tell, cool`. */
 export const cooling = `
-  SELECT place, until_ms, until_ms - triwire.now_ms() AS for_ms, cause, tell FROM triwire.cooldowns
+  SELECT place, until_ms, until_ms - triwire.now_ms() AS for_ms, cause, tell, cool FROM triwire.cooldowns
   WHERE until_ms > triwire.now_ms()`

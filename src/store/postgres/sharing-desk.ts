@@ -1,12 +1,11 @@
 import type { DeskOrder } from '../../accounts/desk.ts'
-import type { CountedFailures } from '../../accounts/remote-throttle.ts'
 import type { Cooldown } from '../../accounts/server-store.ts'
 import { AdmissionDesk } from './admission-desk.ts'
 import { CooldownBoard } from './cooldown-board.ts'
-import { type Database, openDatabase, type Row, type Session, type Transaction } from './database.ts'
+import { type Database, openDatabase, type Session, type Transaction } from './database.ts'
 import type { Desk, Say } from './desk.ts'
 import { type Introduction, Presence } from './presence.ts'
-import { cooldownsChannel, countFailures } from './shared-limits.ts'
+import { cooldownsChannel, readFailures } from './shared-limits.ts'
 
 export type SharingOptions = {
   url: string
@@ -19,7 +18,9 @@ export type SharingOptions = {
 
 /** What replicas have in common beside the ledger: who is there, who may run, failed keys, upstreams that are left alone. */
 export class SharingDesk implements Desk {
-  readonly answers = { countFailures: (failures: readonly (readonly [string, number])[]) => this.#count(failures) }
+  readonly answers = {
+    countFailures: (failures: Parameters<typeof readFailures>[1]) => readFailures(this.#aside, failures),
+  }
   readonly orders = {
     admission: (orders: readonly DeskOrder[]) => this.#admission.take(orders),
     cool: (cooldown: Cooldown) => void this.#board.cool(cooldown).catch(() => {}),
@@ -85,17 +86,4 @@ export class SharingDesk implements Desk {
       },
     }
   }
-
-  async #count(failures: readonly (readonly [ipKey: string, count: number])[]): Promise<CountedFailures[]> {
-    const values = [failures.map(([ipKey]) => ipKey), failures.map(([, count]) => count)]
-    const [row] = await this.#aside.query(`SELECT ${countFailures.name}($1, $2) AS told`, values, countFailures.name)
-    return readCounts(row!)
-  }
-}
-
-function readCounts({ told }: Row): CountedFailures[] {
-  return (told as string).split(';').map((text) => {
-    const [count, endsInMs] = text.split(',').map(Number)
-    return { count: count!, endsInMs: endsInMs! }
-  })
 }

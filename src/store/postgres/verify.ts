@@ -98,9 +98,8 @@ async function readLedger(
     for (const row of rows) {
       findings.push(...findRepeatable(row))
       verification.check(readReading(row))
-      const id = row.account_id as string
-      const isThere = row.account_name !== null && row.end_seq !== null
-      if (isThere) ends.set(id, { id, balanceNanos: row.end_balance as bigint, seq: Number(row.end_seq) })
+      const end = readEnd(row)
+      if (end) ends.set(end.id, end)
     }
   }
   for await (const end of readIdle(database, ends)) ends.set(end.id, end)
@@ -114,7 +113,7 @@ const [lowest, lowestId] = [-(2n ** 63n), '00000000-0000-0000-0000-000000000000'
 
 const readings: Select = {
   table: 'triwire.entries',
-  columns: `${readingColumns}, b.balance AS end_balance, b.seq AS end_seq, c.entry_id AS referred_id`,
+  columns: `${readingColumns}, b.balance AS end_balance, b.seq AS end_seq, b.digest AS end_digest, c.entry_id AS referred_id`,
   joins: `${joinNames(dialect)} LEFT JOIN triwire.balances b ON b.account_id = e.account_id
     LEFT JOIN triwire.credits c ON c.reference = e.reference`,
 }
@@ -129,6 +128,17 @@ const accounts: Select = {
   table: 'triwire.accounts',
   columns: 'e.id, b.balance, b.seq',
   joins: 'LEFT JOIN triwire.balances b ON b.account_id = e.id',
+}
+
+/** Undefined where there is no such account. */
+function readEnd({ account_id, account_name, end_balance, end_seq, end_digest }: Row): AccountEnd | undefined {
+  if (account_name === null || end_seq === null) return undefined
+  return {
+    id: account_id as string,
+    balanceNanos: end_balance as bigint,
+    seq: Number(end_seq),
+    digest: end_digest as string | null,
+  }
 }
 
 /** What would let the same debit or credit in once more. */
