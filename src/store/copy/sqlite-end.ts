@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { type ChainedRow, chainedColumns } from '../../accounts/chain.ts'
 import { insertEntrySql, valuesOf } from '../../accounts/entry-row.ts'
+import { findHolder } from '../files/holder.ts'
 import { lockStore } from '../files/lock.ts'
 import { realPath } from '../files/place.ts'
 import { StoreError } from '../files/store-error.ts'
@@ -34,7 +35,7 @@ export function openSqliteSource(path: string): CopySource {
 
   async function hold<T>(work: (held: HeldSource) => Promise<T>): Promise<{ servers: string } | { result: T }> {
     const unlock = tryLock(path)
-    if (!unlock) return { servers: `the server that runs on ${path}` }
+    if (!unlock) return { servers: sayServer(path) }
     try {
       const spooled = sayRecovery(postSpooled(path))
       // Whoever writes by the command line waits, and finds it moved.
@@ -185,6 +186,12 @@ function inserting(
   const values = [...columns.map(() => '?'), ...(value ? [value] : [])].join(', ')
   const insert = db.prepare(`INSERT INTO ${table} (${names}) VALUES (${values}) ON CONFLICT DO NOTHING`)
   return (row) => void insert.run(...columns.map((column) => row[column] as SQLInputValue))
+}
+
+/** By its process, where that is on this machine and not hidden in a container. */
+function sayServer(path: string): string {
+  const pid = findHolder(path)
+  return `the server that runs on ${path}${pid === undefined ? '' : ` (process ${pid})`}`
 }
 
 function tryLock(path: string): (() => void) | undefined {

@@ -35,10 +35,7 @@ function fill(path: string, debits = 30): void {
   store.createKey(one.id, { label: 'canary label' })
   store.revokeKey(store.createKey(two.id).id)
   const rows = Array.from({ length: debits }, (_, at) => createDebitRow(requestId(at), at % 3 ? one.id : two.id))
-  store.postDebits([
-    ...rows,
-    { ...createDebitRow('an old id', one.id), calls: { web_search: 2 }, pricedCalls: 2 },
-  ])
+  store.postDebits([...rows, { ...createDebitRow('an old id', one.id), calls: { web_search: 2 }, pricedCalls: 2 }])
   store.postReturns([requestId(4)])
   store.credit(two.id, -3n, 'correction')
   store.close()
