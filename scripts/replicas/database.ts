@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { createKey } from '../../src/accounts/keys.ts'
 import { ask, get, keepAsking, percentile, type Seen, tally } from './clients.ts'
 import { judgeBooks } from './deaths.ts'
 import type { LineState } from './line.ts'
@@ -130,7 +131,7 @@ async function takeAway(setting: Setting, fault: Fault): Promise<Finding[]> {
 }
 
 /** Well-formed, and nobody's: whether it is valid only the database knows. */
-const unknownKey = 'sk-tri-0000000000000000000000000000000000000000000000'
+const unknownKey = createKey().key
 
 async function count({ url }: Replica, key: string): Promise<{ status: number; ms: number }> {
   const begun = performance.now()
