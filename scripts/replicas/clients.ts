@@ -88,7 +88,7 @@ function codeOf(text: string): string | undefined {
 export async function get(url: string, headers: Record<string, string> = {}): Promise<{ status: number; ms: number }> {
   const begun = performance.now()
   try {
-    const answer = await request(url, { dispatcher: agent, headers })
+    const answer = await request(url, { dispatcher: agent, headers, reset: true })
     await answer.body.dump()
     return { status: answer.statusCode, ms: performance.now() - begun }
   } catch {

@@ -46,6 +46,8 @@ export type ReplicaOptions = {
   env?: Record<string, string>
   /** Of another checkout. */
   launcher?: string
+  /** As many on one port. */
+  workers?: number
 }
 
 export type SettingOptions = PostgresOptions & { perMinute?: number }
@@ -105,6 +107,7 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
     extra = [],
     env,
     launcher,
+    workers,
   }: ReplicaOptions = {}): Promise<Replica> {
     const own = join(folder, name)
     mkdirSync(own, { recursive: true, mode: 0o700 })
@@ -116,7 +119,11 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
       mode: 0o600,
     })
     const logPath = join(own, 'log')
-    const started = await startProgram(configPath, openSync(logPath, 'a'), { env, launcher })
+    const started = await startProgram(configPath, openSync(logPath, 'a'), {
+      env,
+      launcher,
+      args: workers === undefined ? [] : ['--workers', String(workers)],
+    })
     const replica: Replica = {
       ...started,
       name,

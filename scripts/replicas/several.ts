@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { ask, keepAsking, tally } from './clients.ts'
+import { ask, get, keepAsking, tally } from './clients.ts'
 import { judgeBooks } from './deaths.ts'
 import { type Finding, finding, formatCounts, type Size, type Trial } from './report.ts'
 import type { Replica, Setting } from './setting.ts'
@@ -25,6 +26,13 @@ export const several: readonly Trial[] = [
     name: 'two at once on an empty database',
     demand: 'two migrators at once: both serve',
     run: migrateTwice,
+  },
+  {
+    name: 'workers',
+    demand:
+      'four on one port: one limit, one admin listener; killed one by one under load, 0 lost; a reload reaches all',
+    options: { perMinute: 300 },
+    run: killWorkers,
   },
   {
     name: 'rolling upgrade',
@@ -96,6 +104,50 @@ async function migrateTwice(setting: Setting): Promise<Finding[]> {
   const payer = await setting.makePayer()
   const seen = await Promise.all(replicas.map((replica) => ask(replica, { key: payer.key })))
   return [finding(tally(seen)[200] === 2, formatCounts(tally(seen)))]
+}
+
+async function killWorkers(setting: Setting, size: Size): Promise<Finding[]> {
+  const replica = await setting.startReplica({ workers: 4 })
+  const limited = await setting.makePayer()
+  const atOnce = await Promise.all(Array.from({ length: 1_000 }, () => ask(replica, { key: limited.key })))
+  const counts = tally(atOnce)
+  const served = setting.postgres.run('SELECT count(*) FROM triwire.replicas', new URL(setting.url).pathname.slice(1))
+  const [one] = atOnce.filter(({ status }) => status === 200)
+  const explained = await get(`${replica.adminUrl}/api/v1/requests/${one?.requestId}/explain`)
+  const before = replica.readEvents('config_reloaded').length
+  replica.child.kill('SIGHUP')
+  await untilTrue(() => replica.readEvents('config_reloaded').length - before === 4)
+  const payers = await Promise.all(Array.from({ length: 8 }, () => setting.makePayer()))
+  let turn = 0
+  const stop = keepAsking(
+    () => [replica],
+    () => ({ key: payers[turn++ % payers.length]!.key }),
+    20,
+  )
+  const kills = size === 'whole' ? 40 : 4
+  for (let i = 0; i < kills; i++) {
+    await pause(400)
+    const { stdout } = spawnSync('pgrep', ['-P', String(replica.child.pid)], { encoding: 'utf8' })
+    const pids = stdout.split('\n').filter(Boolean).map(Number)
+    process.kill(pids[i % pids.length]!, 'SIGKILL')
+    await untilTrue(() => replica.readEvents('worker_exited').length === i + 1)
+    await pause(1_000)
+  }
+  const seen = await stop()
+  const readyAgain = await get(`${replica.adminUrl}/readyz`)
+  const ended = new Promise<number | null>((resolve) => replica.child.once('exit', resolve))
+  replica.child.kill('SIGTERM')
+  return [
+    finding(counts[200] === 300 && counts[429] === 700, `${formatCounts(counts)} over ${served} workers`),
+    finding(explained.status === 200, `a request is explained by the one admin listener: ${explained.status}`),
+    finding(readyAgain.status === 200, `ready behind ${kills} kills: ${readyAgain.status}`),
+    finding((await ended) === 0, 'SIGTERM ends them all with 0'),
+    ...(await judgeBooks(setting, [...atOnce, ...seen])),
+  ]
+}
+
+async function untilTrue(isSo: () => boolean): Promise<void> {
+  for (let tries = 0; !isSo() && tries < 400; tries++) await pause(25)
 }
 
 /**

@@ -12,15 +12,17 @@ export type ProgramOptions = {
   env?: Record<string, string> | undefined
   /** The launcher of another checkout. */
   launcher?: string | undefined
+  /** Beside those that it needs. */
+  args?: readonly string[] | undefined
 }
 
 /** The real program in a process of its own. @param log a descriptor for its log; else nobody reads it. @throws where it does not start */
 export async function startProgram(
   configPath: string,
   log: number | 'ignore' | 'inherit' = 'ignore',
-  { env, launcher = program }: ProgramOptions = {},
+  { env, launcher = program, args = [] }: ProgramOptions = {},
 ): Promise<Program> {
-  const child = spawn(process.execPath, [launcher, 'serve', '--config', configPath], {
+  const child = spawn(process.execPath, [launcher, 'serve', '--config', configPath, ...args], {
     stdio: ['ignore', 'pipe', log],
     env: { ...process.env, ...env },
   })

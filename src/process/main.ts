@@ -67,15 +67,12 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   let server: RunningServer | undefined
   let stoppingMs: number | undefined
   const clockMs = () => performance.now()
-  const { store, demo } = await openStoreOf(config, {
-    clockMs,
-    onFatal(error) {
-      log.event('error', 'ledger_lost', { error: error.message })
-      process.exitCode = 1
-      void stop('ledger_lost', 0)
-    },
-    log: log.event,
-  })
+  const onFatal = (error: Error) => {
+    log.event('error', 'ledger_lost', { error: error.message })
+    process.exitCode = 1
+    void stop('ledger_lost', 0)
+  }
+  const { store, demo } = await openStoreOf(config, { clockMs, onFatal, log: log.event }, role)
   const demoBar = new DemoBar(log)
   const { barred } = demoBar
   const simulator = config.isBuiltIn ? await startBuiltIn() : undefined

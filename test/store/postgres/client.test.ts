@@ -12,7 +12,7 @@ import { testFolder } from '../../support/folder.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { repeat, until } from '../../support/waiting.ts'
 import { costNanos, createDebit, createDebitRow, prices, usage, verifyOptions } from '../fixtures.ts'
-import { type OpenedStore, openMute, openOperator, openStore } from './opened.ts'
+import { openMute, openOperator, openStore } from './opened.ts'
 
 /* A server's side of a database in PostgreSQL, on a real one: what test/store/ledger-client.test.ts demands of a file. */
 
