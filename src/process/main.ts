@@ -96,7 +96,10 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   if (missing) log.event('info', 'descriptors_few', { ...missing, connections_max: config.limits.connectionsMax })
 
   warn(config, log)
-  log.event('info', 'listening', { address: formatAddress(server.address), admin: formatAddress(server.adminAddress) })
+  log.event('info', role ? 'worker_listening' : 'listening', {
+    address: formatAddress(server.address),
+    admin: formatAddress(server.adminAddress),
+  })
   const base = `${config.tls ? 'https' : 'http'}://${formatAddress(server.address)}`
   const started = {
     base,
