@@ -8,6 +8,7 @@ import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
 import type { Database, Row, Transaction } from './database.ts'
 import { entryIdOf } from './entry-id.ts'
 import { locks } from './migrate.ts'
+import { readMoved } from './moved.ts'
 import { dialect, type SliceSizes } from './slices.ts'
 import { compareSchema } from './verify-schema.ts'
 
@@ -25,7 +26,7 @@ const countMax = 10_000
 export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Verdict> {
   const { findings, momentMs } = await database.transact(async (transaction) => {
     await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.head])
-    return { findings: await findMoment(transaction), momentMs: await fixMoment(transaction) }
+    return { findings: await findMoment(transaction), momentMs: await takeMoment(transaction) }
   })
   return readLedger(database, options, sizes, findings, momentMs)
 }
@@ -41,7 +42,15 @@ async function findMoment({ query }: Pick<Database, 'query'>): Promise<string[]>
   return [...findWrongMoment(place, moment ?? undefined, Number(now))]
 }
 
-async function fixMoment({ query }: Transaction): Promise<number> {
+/** Of a store that was moved it is the last one: where the content is now its entries follow upon that. */
+async function takeMoment(transaction: Transaction): Promise<number> {
+  if (!(await readMoved(transaction))) return fixMoment(transaction)
+  const [row] = await transaction.query('SELECT moment_ms FROM triwire.head')
+  return Number(row?.moment_ms ?? 0)
+}
+
+/** By who holds the lock of heads alone. */
+export async function fixMoment({ query }: Transaction): Promise<number> {
   const [row] = await query(
     `INSERT INTO triwire.head AS h (one, moment_ms)
        VALUES (true, greatest(triwire.now_ms(), (SELECT max(posted_ms) FROM triwire.entries)))
