@@ -10,7 +10,7 @@ import { entryIdOf } from './entry-id.ts'
 import { locks } from './migrate.ts'
 import { readMoved } from './moved.ts'
 import { dialect, type SliceSizes } from './slices.ts'
-import { compareSchema } from './verify-schema.ts'
+import { findForeignSchema } from './verify-schema.ts'
 
 /** What people call where the ledger is. */
 const place = 'the database'
@@ -101,8 +101,7 @@ async function readLedger(
   findings: string[],
   momentMs?: number,
 ): Promise<Verdict> {
-  const schema = await compareSchema(database, place)
-  findings.push(...schema.findings)
+  findings.push(...(await findForeignSchema(database, place)))
   const readPages: ReadPages = (select, before) => pagesOf(database, select, before, verifyMax)
   const prices = new Map<string, Debit['prices']>()
   const verification = createVerification(
@@ -123,7 +122,7 @@ async function readLedger(
   }
   for await (const end of readIdle(database, readPages, ends)) ends.set(end.id, end)
   for await (const finding of findLostCredits(readPages)) findings.push(finding)
-  const notes = [...schema.notes, ...(await findUndated(database))]
+  const notes = await findUndated(database)
   return { ...verification.end(ends.values()), ...(notes.length > 0 && { notes }) }
 }
 
