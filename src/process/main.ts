@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { takeSignals } from '../../bin/signals.mjs'
 import type { Config } from '../config/config.ts'
 import { earlierStoreMistake } from '../config/earlier-store.ts'
@@ -9,15 +9,14 @@ import { formatAddress } from '../config/values.ts'
 import { formatWarning } from '../config/warnings.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 import { StoreError } from '../store/files/store-error.ts'
-import { type OpenLedger, openLedger } from '../store/sqlite/ledger-client.ts'
-import { createDemo, demoAccount, demoCure, hasGiftOnly } from './demo.ts'
+import { DemoBar } from './demo-bar.ts'
 import { missingDescriptors, watchDescriptors } from './descriptors.ts'
 import { explainStart } from './explain-start.ts'
 import { createLog, isPrettyOn, type Log } from './log.ts'
+import { openStoreOf } from './open-store.ts'
 import { createReloads } from './reloads.ts'
 import { sayStart, startData } from './say-start.ts'
 import { type RunningServer, startServer } from './server.ts'
-import { sqlitePath } from './sqlite-only.ts'
 
 /** Signals this close together are one that came two ways. */
 const oneSignalMs = 50
@@ -52,17 +51,11 @@ async function run(options: ServeOptions): Promise<void> {
   if (earlier) throw new StoreError(earlier)
   const log = createLog({ level: config.log.level, isPretty: isPrettyOn(config.log.format), nowMs: Date.now })
 
-  const path = sqlitePath(config.store)
-  const isStoreNew = !existsSync(path)
-  mkdirSync(config.stateDir, { recursive: true, mode: 0o700 })
-  // Before the ledger is opened, so that the key it prints is known from the first request on.
-  const demo = config.isBuiltIn ? await createDemo(config.store) : undefined
+  const isStoreNew = config.store.engine === 'sqlite' && !existsSync(config.store.path)
   let server: RunningServer | undefined
   let stoppingMs: number | undefined
   const clockMs = () => performance.now()
-  const ledger = await openLedger({
-    path,
-    settleDeadlineMs: config.timeouts.settleDeadlineMs,
+  const { store, demo } = await openStoreOf(config, {
     clockMs,
     onFatal(error) {
       log.event('error', 'ledger_lost', { error: error.message })
@@ -71,14 +64,15 @@ async function run(options: ServeOptions): Promise<void> {
     },
     log: log.event,
   })
-  const barred = new Set<string>()
+  const demoBar = new DemoBar(log)
+  const { barred } = demoBar
   const simulator = config.isBuiltIn ? await startBuiltIn() : undefined
   if (simulator) config = withSimulator(config, simulator.url)
   try {
-    await barDemo(config, ledger, barred, log)
-    server = await startServer({ config, store: ledger, log, barred })
+    await demoBar.look(config)
+    server = await startServer({ config, store, log, barred })
   } catch (error) {
-    await ledger.close()
+    await store.close()
     await simulator?.close()
     throw error
   }
@@ -103,7 +97,8 @@ async function run(options: ServeOptions): Promise<void> {
     demo,
     isDemoBarred: barred.size > 0,
   }
-  console.log(options.json ? startData(started, ledger.accounts.size) : sayStart(started, ledger.accounts.size))
+  const accounts = store.countAccounts()
+  console.log(options.json ? startData(started, accounts) : sayStart(started, accounts))
   let reloading = Promise.resolve()
   const askReload = createReloads({
     // One after the other: the last that was asked for is the last to be in force.
@@ -130,7 +125,7 @@ async function run(options: ServeOptions): Promise<void> {
     log.event('info', 'stopping', { why })
     await server?.drain(delayMs, config.timeouts.drainDeadlineMs)
     await simulator?.close()
-    await ledger.close()
+    await store.close()
     log.event('info', 'stopped')
     await log.flush()
     process.exit(process.exitCode ?? 0)
@@ -143,8 +138,9 @@ async function run(options: ServeOptions): Promise<void> {
       let next = reloadConfig(config, options)
       if (next.isBuiltIn && simulator) next = withSimulator(next, simulator.url)
       await server?.prepare(next)
-      await barDemo(next, ledger, barred, log)
+      await demoBar.look(next)
       server?.reload(next)
+      store.reconfigure(next.digest)
       const restart = needsRestart(config, next)
       config = next
       log.event('info', 'config_reloaded', { models: next.catalog.entries.length, ...together })
@@ -162,21 +158,6 @@ function warn({ warnings, upstreams }: Config, log: Log): void {
   for (const { name, proxy } of upstreams.values())
     if (proxy) log.event('info', 'upstream_proxy', { upstream: name, proxy: showProxy(proxy), source: proxy.source })
   for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
-}
-
-/** The credit of the demo account was for the simulator (N-F12). */
-async function barDemo(
-  { isBuiltIn, store }: Config,
-  { accounts }: OpenLedger,
-  barred: Set<string>,
-  log: Log,
-): Promise<void> {
-  const demo = isBuiltIn ? undefined : accounts.values().find(({ name }) => name === demoAccount)
-  const isGift = demo !== undefined && (await hasGiftOnly(store, demo.id))
-  barred.clear()
-  if (!isGift) return
-  barred.add(demo.id)
-  log.event('info', 'demo_refused', { account: demo.name, cure: demoCure })
 }
 
 /** What stays as it was at the start, though the file says otherwise by now. */

@@ -111,7 +111,9 @@ export const migrations: readonly Migration[] = [
     amount bigint NOT NULL
   );
 
+  -- The moment of the last head, behind which all is posted (ruling C15).
   CREATE TABLE triwire.head (one boolean PRIMARY KEY DEFAULT true CHECK (one), moment_ms bigint NOT NULL);
+  INSERT INTO triwire.head (moment_ms) VALUES (0);
 
   CREATE FUNCTION triwire.refuse_change() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION '% are never changed or deleted', TG_ARGV[0]; END $$;
@@ -155,7 +157,8 @@ export const migrations: readonly Migration[] = [
     place text PRIMARY KEY,
     until_ms bigint NOT NULL,
     cause text NOT NULL,
-    tell text NOT NULL
+    tell text NOT NULL,
+    cool text NOT NULL                   -- whether it may cool all of a pool (ruling U1)
   );
 
   -- One row once the store's content is elsewhere.
@@ -166,6 +169,7 @@ export const migrations: readonly Migration[] = [
   CREATE UNLOGGED TABLE triwire.shares (
     scope text NOT NULL,
     replica integer NOT NULL,
+    turn bigint NOT NULL,                -- grows with each writing: one that comes late is told from its successor
     held bigint NOT NULL,                -- what its running requests hold, and what it owes the ledger
     window_ms bigint NOT NULL,           -- where the scope's window began, as far as it knows
     taken integer NOT NULL,              -- its places in that window

@@ -9,31 +9,31 @@ import type { Database, Row, Transaction } from './database.ts'
 import { entryIdOf } from './entry-id.ts'
 import { locks } from './migrate.ts'
 import { readMoved } from './moved.ts'
-import { dialect } from './slices.ts'
+import { dialect, type SliceSizes } from './slices.ts'
 import { compareSchema } from './verify-schema.ts'
 
 /** What people call where the ledger is. */
 const place = 'the database'
 
-/** How many rows are read at once: some hundredths of a second. */
-const rowsMax = 5_000
+/** How many rows of the default partition are counted. */
+const countMax = 10_000
 
 /**
  * Verifies, and makes a head of what it read. The head's moment is written down while no post is under way: each holds the
  * lock of heads together with all others from before it has a time, and this one holds it alone. What is in the ledger by
  * then was posted by it, and all that comes is posted after it.
  */
-export async function audit(database: Database, options: VerifyOptions): Promise<Verdict> {
+export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Verdict> {
   const { findings, momentMs } = await database.transact(async (transaction) => {
     await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.head])
     return { findings: await findMoment(transaction), momentMs: await takeMoment(transaction) }
   })
-  return readLedger(database, options, findings, momentMs)
+  return readLedger(database, options, sizes, findings, momentMs)
 }
 
 /** Findings in words. */
-export async function verify(database: Database, options: VerifyOptions): Promise<string[]> {
-  return (await readLedger(database, options, await findMoment(database))).findings
+export async function verify(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<string[]> {
+  return (await readLedger(database, options, sizes, await findMoment(database))).findings
 }
 
 async function findMoment({ query }: Pick<Database, 'query'>): Promise<string[]> {
@@ -59,6 +59,8 @@ export async function fixMoment({ query }: Transaction): Promise<number> {
   return Number(row!.moment_ms)
 }
 
+type ReadPages = (select: Select, before: Readonly<Record<string, unknown>>) => AsyncIterable<Row[]>
+
 /** A table, called `e`, and what is read beside each of its rows. */
 type Select = { table: string; columns: string; joins: string }
 
@@ -70,6 +72,7 @@ async function* pagesOf(
   { query }: Pick<Database, 'query'>,
   { table, columns, joins }: Select,
   before: Readonly<Record<string, unknown>>,
+  rowsMax: number,
 ): AsyncIterable<Row[]> {
   const names = Object.keys(before)
   const order = names.map((name) => `e.${name}`).join(', ')
@@ -94,26 +97,32 @@ async function* pagesOf(
 async function readLedger(
   database: Database,
   options: VerifyOptions,
+  { verifyMax }: SliceSizes,
   findings: string[],
   momentMs?: number,
 ): Promise<Verdict> {
   const schema = await compareSchema(database, place)
   findings.push(...schema.findings)
+  const readPages: ReadPages = (select, before) => pagesOf(database, select, before, verifyMax)
   const prices = new Map<string, Debit['prices']>()
-  const verification = createVerification(options, { prices, returns: await readReturns(database) }, findings, momentMs)
+  const verification = createVerification(
+    options,
+    { prices, returns: await readReturns(readPages) },
+    findings,
+    momentMs,
+  )
   const ends = new Map<string, AccountEnd>()
-  for await (const rows of pagesOf(database, readings, { account_id: '', seq: lowest, id: lowestId })) {
+  for await (const rows of readPages(readings, { account_id: '', seq: lowest, id: lowestId })) {
     await readPricesOf(database, rows, prices)
     for (const row of rows) {
       findings.push(...findRepeatable(row))
       verification.check(readReading(row))
-      const id = row.account_id as string
-      const isThere = row.account_name !== null && row.end_seq !== null
-      if (isThere) ends.set(id, { id, balanceNanos: row.end_balance as bigint, seq: Number(row.end_seq) })
+      const end = readEnd(row)
+      if (end) ends.set(end.id, end)
     }
   }
-  for await (const end of readIdle(database, ends)) ends.set(end.id, end)
-  for await (const finding of findLostCredits(database)) findings.push(finding)
+  for await (const end of readIdle(database, readPages, ends)) ends.set(end.id, end)
+  for await (const finding of findLostCredits(readPages)) findings.push(finding)
   const notes = [...schema.notes, ...(await findUndated(database))]
   return { ...verification.end(ends.values()), ...(notes.length > 0 && { notes }) }
 }
@@ -123,7 +132,7 @@ const [lowest, lowestId] = [-(2n ** 63n), '00000000-0000-0000-0000-000000000000'
 
 const readings: Select = {
   table: 'triwire.entries',
-  columns: `${readingColumns}, b.balance AS end_balance, b.seq AS end_seq, c.entry_id AS referred_id`,
+  columns: `${readingColumns}, b.balance AS end_balance, b.seq AS end_seq, b.digest AS end_digest, c.entry_id AS referred_id`,
   joins: `${joinNames(dialect)} LEFT JOIN triwire.balances b ON b.account_id = e.account_id
     LEFT JOIN triwire.credits c ON c.reference = e.reference`,
 }
@@ -138,6 +147,17 @@ const accounts: Select = {
   table: 'triwire.accounts',
   columns: 'e.id, b.balance, b.seq',
   joins: 'LEFT JOIN triwire.balances b ON b.account_id = e.id',
+}
+
+/** Undefined where there is no such account. */
+function readEnd({ account_id, account_name, end_balance, end_seq, end_digest }: Row): AccountEnd | undefined {
+  if (account_name === null || end_seq === null) return undefined
+  return {
+    id: account_id as string,
+    balanceNanos: end_balance as bigint,
+    seq: Number(end_seq),
+    digest: end_digest as string | null,
+  }
 }
 
 /** What would let the same debit or credit in once more. */
@@ -162,10 +182,10 @@ async function readPricesOf(
 }
 
 /** All returns have references that begin alike, and so stand together. */
-async function readReturns(database: Database): Promise<Entry[]> {
+async function readReturns(readPages: ReadPages): Promise<Entry[]> {
   const prefix = returnReference('')
   const returns: Entry[] = []
-  for await (const rows of pagesOf(database, referred, { reference: prefix })) {
+  for await (const rows of readPages(referred, { reference: prefix })) {
     const found = rows.filter(({ noted }) => (noted as string).startsWith(prefix))
     returns.push(...found.filter(({ id }) => id !== null).map(readEntry))
     if (found.length < rows.length) break
@@ -174,19 +194,23 @@ async function readReturns(database: Database): Promise<Entry[]> {
 }
 
 /** References that are taken by no entry of theirs. */
-async function* findLostCredits(database: Database): AsyncIterable<string> {
-  for await (const rows of pagesOf(database, referred, { reference: '' }))
+async function* findLostCredits(readPages: ReadPages): AsyncIterable<string> {
+  for await (const rows of readPages(referred, { reference: '' }))
     for (const { noted, id, reference } of rows)
       if (id === null || reference !== noted) yield `reference ${noted}: is noted as booked and has no entry`
 }
 
 /** Accounts that no entry was read of, and that say they have some. */
-async function* readIdle(database: Database, read: ReadonlyMap<string, unknown>): AsyncIterable<AccountEnd> {
-  for await (const rows of pagesOf(database, accounts, { id: '' }))
+async function* readIdle(
+  { query }: Database,
+  readPages: ReadPages,
+  read: ReadonlyMap<string, unknown>,
+): AsyncIterable<AccountEnd> {
+  for await (const rows of readPages(accounts, { id: '' }))
     for (const { id, balance, seq } of rows) {
       if (read.has(id as string) || (seq === 0n && balance === 0n)) continue
       // One that was made, or has its first entry, since the entries were read.
-      const [entry] = await database.query('SELECT FROM triwire.entries WHERE account_id = $1 LIMIT 1', [id])
+      const [entry] = await query('SELECT FROM triwire.entries WHERE account_id = $1 LIMIT 1', [id])
       if (!entry) yield { id: id as string, balanceNanos: (balance as bigint) ?? 0n, seq: Number(seq ?? Number.NaN) }
     }
 }
@@ -198,11 +222,11 @@ async function* readIdle(database: Database, read: ReadonlyMap<string, unknown>)
 async function findUndated({ query }: Database): Promise<string[]> {
   const [row] = await query(
     `SELECT count(*) AS n, min(request_id) AS first FROM
-       (SELECT request_id FROM triwire.entries_default WHERE id < 'f0000000-0000-0000-0000-000000000000' LIMIT ${rowsMax}) e`,
+       (SELECT request_id FROM triwire.entries_default WHERE id < 'f0000000-0000-0000-0000-000000000000' LIMIT ${countMax}) e`,
   )
   const { n, first } = row as { n: bigint; first: string | null }
   if (n === 0n) return []
-  const count = n === BigInt(rowsMax) ? `${n} or more` : `${n}`
+  const count = n === BigInt(countMax) ? `${n} or more` : `${n}`
   return [
     `${count} entries are in the default partition${first === null ? '' : `, ${first} among them`}: the clock of who made their ids was months from ours`,
   ]
