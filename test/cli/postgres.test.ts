@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { before } from 'node:test'
 import { readStorePlace } from '../../src/config/store-place.ts'
-import { createDemo, hasGiftOnly } from '../../src/process/demo.ts'
+import { createDemo, findGift } from '../../src/process/demo.ts'
 import { testFolder } from '../support/folder.ts'
 import { freePort } from '../support/listen.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
+import { anyPorts, serve } from '../support/serve.ts'
+import { until } from '../support/waiting.ts'
 import { run, runWarm } from './run.ts'
 
 const skip = withoutPostgres()
@@ -241,11 +243,44 @@ test('X7 a store is moved by the command line, which tells the proof and what to
   assert.equal(same.stderr, `triwire: ${back} is the store itself: name another place with --to\n`)
 })
 
+test('X7 X13 a store that a server has in PostgreSQL is moved when that has stopped, and refuses it afterwards', {
+  skip,
+}, async () => {
+  const to = postgres.createDatabase('served')
+  const env = {
+    TRIWIRE_STORE: withPassword(to),
+    TRIWIRE_STATE_DIR: join(folder, 'state'),
+    TRIWIRE_SEAL_KEY: Buffer.alloc(32, 1).toString('base64'),
+  }
+  const server = serve(anyPorts, folder, { env })
+  await server.saw('"listening"')
+  const [replica] = JSON.parse((await on('replicas --json', to)).stdout)
+  assert.equal(replica.left, null)
+  assert.match(replica.config, /^[\w-]{16}$/)
+  const file = join(folder, 'served.db')
+  const copying = run(['store', 'copy', '--to', file, '--json'], { env: { TRIWIRE_STORE: to } })
+  await until(
+    () => postgres.run('SELECT count(*) FROM triwire.schema', 'served') === '1' && existsSync(file),
+    'it has begun',
+  )
+  server.child.kill('SIGINT')
+  assert.equal(await server.exited, 0, server.stderr())
+  const { code, stdout, stderr } = await copying
+  assert.equal(code, 0, stderr)
+  assert.equal(JSON.parse(stdout).equal, true)
+  assert.notEqual(JSON.parse((await on('replicas --json', to)).stdout)[0].left, null)
+  const again = serve(anyPorts, folder, { env })
+  assert.equal(await again.exited, 1)
+  assert.match(again.stderr(), new RegExp(`^triwire: ${to} was moved to ${file}: name that store instead`, 'm'))
+  for (const text of [server.stdout(), server.stderr(), again.stderr()]) assert.doesNotMatch(text, /canary/)
+  assert.match(server.stdout(), new RegExp(`, store ${to},`))
+})
+
 test('a first start with the built-in catalog makes its account in PostgreSQL too', { skip }, async () => {
   const place = readStorePlace(postgres.createDatabase('demo'), '/')
   const demo = await createDemo(place)
   assert.match(demo.key ?? '', /^sk-tri-/)
   assert.deepEqual(await createDemo(place), { key: undefined, account: 'demo' })
   const [{ id }] = JSON.parse((await on('account list --json', place.shown)).stdout)
-  assert.equal(await hasGiftOnly(place, id), true)
+  assert.equal(await findGift(place), id)
 })
