@@ -5,7 +5,6 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
-import { withoutKeys } from '../accounts/keys.ts'
 import type { Problem } from '../config/problem.ts'
 import { addAccountCommands } from './account.ts'
 import { addCatalogCommands } from './catalog/index.ts'
@@ -15,7 +14,7 @@ import { addDoctorCommand } from './doctor/doctor.ts'
 import { addExplainCommand } from './explain.ts'
 import { addKeyCommands } from './key.ts'
 import { addLedgerCommands } from './ledger.ts'
-import { explainLoss, printError } from './print.ts'
+import { explainLoss, printError, withoutSecrets } from './print.ts'
 import { addReloadCommand } from './reload.ts'
 import { addReplicasCommand } from './replicas.ts'
 import { addSetupCommand } from './setup/setup.ts'
@@ -40,7 +39,7 @@ const program = new Command('triwire')
   .configureHelp({ showGlobalOptions: true })
   .configureOutput({
     // What was typed may be a key, and is quoted.
-    writeErr: (text) => void (isJson || process.stderr.write(withoutKeys(text))),
+    writeErr: (text) => void (isJson || process.stderr.write(withoutSecrets(text))),
   })
   .showHelpAfterError('Run with --help to see what there is.')
   .exitOverride()
