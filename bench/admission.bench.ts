@@ -2,7 +2,7 @@
  * What an admission by PostgreSQL costs, by how many accounts ask in one call: CPU of the server's processes, and of this
  * one with a desk in it. A request is a question with a place and a hold; its release rides with the next question.
  *
- *     node bin/node.mjs bench/admission.ts [calls]
+ *     node bin/node.mjs bench/admission.bench.ts [calls]
  */
 import { readFileSync } from 'node:fs'
 import { openShared, startReplica } from '../test/replicas/cluster.ts'
