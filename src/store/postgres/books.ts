@@ -4,11 +4,12 @@ import type { Change, Facts, Question, Write } from '../../accounts/book-rules.t
 import type { BookStore } from '../../accounts/books.ts'
 import { StoreError } from '../files/store-error.ts'
 import { type Database, openDatabase, type Transaction } from './database.ts'
+import { explainDatabase } from './explain.ts'
 import { createListing } from './listing.ts'
 import { locks, migrate } from './migrate.ts'
 import { postCredit, postFunctions } from './post.ts'
 import { ask } from './texts.ts'
-import { isConflict, refusalOf } from './trouble.ts'
+import { isConflict } from './trouble.ts'
 import { audit, verify } from './verify.ts'
 
 export type PostgresBooks = BookStore & { close(): Promise<void> }
@@ -42,7 +43,7 @@ export async function openPostgresBooks(
     if (!create) await refuseEmpty(maker, shown)
     await migrate(maker, shown, postFunctions)
   } catch (error) {
-    throw refusalOf(error, shown) ?? new StoreError(`${shown} cannot be used: ${say(error)}`, { cause: error })
+    throw explainDatabase(error, shown)
   } finally {
     await maker.close()
   }
@@ -65,12 +66,6 @@ async function refuseEmpty({ query }: Database, shown: string): Promise<void> {
   const [row] = await query(`SELECT to_regclass('triwire.schema') IS NOT NULL AS is_there`)
   if (!row!.is_there)
     throw new StoreError(`There is no store in ${shown}: name the right database, or create an account`)
-}
-
-/** Some failures of connections have no words of their own. */
-function say(error: unknown): string {
-  const { message, code } = error as Error & { code?: string }
-  return message || code || 'no connection'
 }
 
 function createReaders({ query }: Pick<Database, 'query'>) {

@@ -111,7 +111,9 @@ export const migrations: readonly Migration[] = [
     amount bigint NOT NULL
   );
 
+  -- The moment of the last head, behind which all is posted (ruling C15).
   CREATE TABLE triwire.head (one boolean PRIMARY KEY DEFAULT true CHECK (one), moment_ms bigint NOT NULL);
+  INSERT INTO triwire.head (moment_ms) VALUES (0);
 
   CREATE FUNCTION triwire.refuse_change() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION '% are never changed or deleted', TG_ARGV[0]; END $$;

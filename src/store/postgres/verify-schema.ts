@@ -1,5 +1,6 @@
 import { randomText } from '../../ids/base62.ts'
 import type { Database, Transaction } from './database.ts'
+import { closeStore, readMoved } from './moved.ts'
 import { postFunctions } from './post.ts'
 import { migrations } from './schema.ts'
 
@@ -21,7 +22,7 @@ export async function compareSchema(
     ]
     return { findings: [], notes }
   }
-  const ours = await readOurSchema(database)
+  const ours = await readOurSchema(database, (await readMoved(database)) !== undefined)
   const theirs = await readSchema(database, 'triwire')
   const findings: string[] = []
   for (const [name, definition] of withMonths(ours, theirs)) {
@@ -52,7 +53,7 @@ function withMonths(ours: Schema, theirs: Schema): Schema {
 }
 
 /** The migrations say it: they are run in a schema that nobody else sees, and that never comes to be. */
-async function readOurSchema(database: Database): Promise<Schema> {
+async function readOurSchema(database: Database, isMoved: boolean): Promise<Schema> {
   const name = `triwire_${randomText(10).toLowerCase()}`
   let schema: Schema = new Map()
   const undo = new Error('this schema was only to be looked at')
@@ -61,6 +62,11 @@ async function readOurSchema(database: Database): Promise<Schema> {
       await transaction.query(`CREATE SCHEMA ${name}`)
       for (const { sql } of migrations) await transaction.query(sql.replace(/\btriwire\b/g, name))
       for (const { create } of postFunctions) await transaction.query(create.replace(/\btriwire\b/g, name))
+      if (isMoved)
+        await closeStore(
+          { query: (sql, values) => transaction.query(sql.replace(/\btriwire\b/g, name), values) },
+          'elsewhere',
+        )
       schema = await readSchema(transaction, name)
       throw undo
     })

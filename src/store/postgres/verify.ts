@@ -8,6 +8,7 @@ import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
 import type { Database, Row, Transaction } from './database.ts'
 import { entryIdOf } from './entry-id.ts'
 import { locks } from './migrate.ts'
+import { readMoved } from './moved.ts'
 import { dialect } from './slices.ts'
 import { compareSchema } from './verify-schema.ts'
 
@@ -25,7 +26,7 @@ const rowsMax = 5_000
 export async function audit(database: Database, options: VerifyOptions): Promise<Verdict> {
   const { findings, momentMs } = await database.transact(async (transaction) => {
     await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.head])
-    return { findings: await findMoment(transaction), momentMs: await fixMoment(transaction) }
+    return { findings: await findMoment(transaction), momentMs: await takeMoment(transaction) }
   })
   return readLedger(database, options, findings, momentMs)
 }
@@ -41,7 +42,15 @@ async function findMoment({ query }: Pick<Database, 'query'>): Promise<string[]>
   return [...findWrongMoment(place, moment ?? undefined, Number(now))]
 }
 
-async function fixMoment({ query }: Transaction): Promise<number> {
+/** Of a store that was moved it is the last one: where the content is now its entries follow upon that. */
+async function takeMoment(transaction: Transaction): Promise<number> {
+  if (!(await readMoved(transaction))) return fixMoment(transaction)
+  const [row] = await transaction.query('SELECT moment_ms FROM triwire.head')
+  return Number(row?.moment_ms ?? 0)
+}
+
+/** By who holds the lock of heads alone. */
+export async function fixMoment({ query }: Transaction): Promise<number> {
   const [row] = await query(
     `INSERT INTO triwire.head AS h (one, moment_ms)
        VALUES (true, greatest(triwire.now_ms(), (SELECT max(posted_ms) FROM triwire.entries)))
@@ -98,9 +107,8 @@ async function readLedger(
     for (const row of rows) {
       findings.push(...findRepeatable(row))
       verification.check(readReading(row))
-      const id = row.account_id as string
-      const isThere = row.account_name !== null && row.end_seq !== null
-      if (isThere) ends.set(id, { id, balanceNanos: row.end_balance as bigint, seq: Number(row.end_seq) })
+      const end = readEnd(row)
+      if (end) ends.set(end.id, end)
     }
   }
   for await (const end of readIdle(database, ends)) ends.set(end.id, end)
@@ -114,7 +122,7 @@ const [lowest, lowestId] = [-(2n ** 63n), '00000000-0000-0000-0000-000000000000'
 
 const readings: Select = {
   table: 'triwire.entries',
-  columns: `${readingColumns}, b.balance AS end_balance, b.seq AS end_seq, c.entry_id AS referred_id`,
+  columns: `${readingColumns}, b.balance AS end_balance, b.seq AS end_seq, b.digest AS end_digest, c.entry_id AS referred_id`,
   joins: `${joinNames(dialect)} LEFT JOIN triwire.balances b ON b.account_id = e.account_id
     LEFT JOIN triwire.credits c ON c.reference = e.reference`,
 }
@@ -129,6 +137,17 @@ const accounts: Select = {
   table: 'triwire.accounts',
   columns: 'e.id, b.balance, b.seq',
   joins: 'LEFT JOIN triwire.balances b ON b.account_id = e.id',
+}
+
+/** Undefined where there is no such account. */
+function readEnd({ account_id, account_name, end_balance, end_seq, end_digest }: Row): AccountEnd | undefined {
+  if (account_name === null || end_seq === null) return undefined
+  return {
+    id: account_id as string,
+    balanceNanos: end_balance as bigint,
+    seq: Number(end_seq),
+    digest: end_digest as string | null,
+  }
 }
 
 /** What would let the same debit or credit in once more. */
