@@ -3,7 +3,7 @@ import { takeSignals } from '../../bin/signals.mjs'
 import type { Config } from '../config/config.ts'
 import { earlierStoreMistake } from '../config/earlier-store.ts'
 import { showProxy } from '../config/egress.ts'
-import { type ConfigOptions, loadConfig, reloadConfig, withSimulator } from '../config/load.ts'
+import { loadConfig, reloadConfig, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { formatAddress } from '../config/values.ts'
 import { formatWarning } from '../config/warnings.ts'
@@ -16,6 +16,7 @@ import { createLog, isPrettyOn, type Log } from './log.ts'
 import { openStoreOf } from './open-store.ts'
 import { createReloads } from './reloads.ts'
 import { type Started, sayStart, startData } from './say-start.ts'
+import type { ServeOptions } from './serve-options.ts'
 import { type RunningServer, startServer } from './server.ts'
 import { ownConfig, readWorkerRole, tellParent, type WorkerRole } from './worker-role.ts'
 
@@ -24,13 +25,6 @@ const oneSignalMs = 50
 
 /** What is left to running answers by a bug that nobody has caught: nothing can be relied on any more (ruling X10). */
 const uncaughtDrainMs = 3_000
-
-export type ServeOptions = ConfigOptions & {
-  /** What the start says on stdout is one line of JSON. */
-  json?: boolean
-  /** So many processes serve on one port (ruling X7). */
-  workers?: number | undefined
-}
 
 /**
  * Runs the gateway until it is told to stop: SIGTERM and SIGINT drain, SIGHUP reloads the configuration.

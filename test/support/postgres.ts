@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { atEnd } from './at-end.ts'
 import { testFolder } from './folder.ts'
 import { freePort } from './listen.ts'
+import { until } from './waiting.ts'
 
 /** A real PostgreSQL for a test: its own cluster in a folder of its own, on loopback, under a user without rights. */
 export type Postgres = {
@@ -131,7 +132,7 @@ export async function startPostgres({ settings = [] }: PostgresOptions = {}): Pr
     return {
       async untilStreaming() {
         const lag = `SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND replay_lsn = pg_current_wal_lsn()`
-        while (run(lag) !== '1') await new Promise((resolve) => setTimeout(resolve, 50))
+        await until(() => run(lag) === '1', 'the standby has all')
       },
       stopReceiving() {
         for (const pid of pgrep('-f', 'postgres: walsender')) if (pids().includes(pid)) process.kill(pid, 'SIGSTOP')
