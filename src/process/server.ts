@@ -91,6 +91,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   // What can be refused comes before what would have to be ended again.
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const memory = parts.memory ?? createPoolMemory(clockMs)
+  if (store.cooldowns) memory.share(store.cooldowns)
   const keyring = createKeyring(clockMs, log.event)
   await prepare(config)
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
