@@ -113,4 +113,45 @@ onEachStore((engine) => {
     await books.credit('one', 5n, 'invoice')
     assert.equal((await books.readChanges(revision)).accountIds.length, 0, 'a credit that exists changes nothing')
   })
+
+  test('texts that somebody may type are kept and found as they are, or refused by a rule, or fit nothing', async () => {
+    const books = await engine.open()
+    const odd = [
+      'a "b" c',
+      "o'; DROP TABLE accounts",
+      '{"json": 1}',
+      'back\\slash',
+      'ü漢🙂',
+      '%_$1 ?',
+      'null',
+      '\u007f',
+    ]
+    for (const text of odd) {
+      const { id } = await books.createAccount(text)
+      assert.equal((await books.findAccount(text)).id, id)
+      const key = await books.createKey(id, text === '\u007f' ? {} : { label: text })
+      if (text !== '\u007f')
+        assert.deepEqual(
+          (await books.findKeys(text)).map((found) => found.id),
+          [key.id],
+        )
+      assert.equal(await books.credit(text, 1n, text), 'posted')
+      assert.equal(await books.credit(text, 1n, text), 'exists')
+    }
+    assert.deepEqual((await books.listAccounts()).map(({ name }) => name).sort(), odd.toSorted())
+    const [nul, [name]] = ['with\0 in it', odd as [string]]
+    await refuses(books.createAccount(nul), 'name_invalid', nul)
+    await refuses(books.renameAccount(name, nul), 'name_invalid', nul)
+    await refuses(books.credit(name, 1n, nul), 'reference_invalid', nul)
+    await refuses(books.credit(name, 1n, 'x'.repeat(501)), 'reference_invalid', 'x'.repeat(40))
+    assert.equal(await books.credit(name, 1n, '漢'.repeat(500)), 'posted')
+    await refuses(books.findAccount(nul), 'no_account', nul)
+    await refuses(books.credit(nul, 1n, 'r'), 'no_account', nul)
+    await refuses(books.revokeKey(nul), 'no_key', nul)
+    assert.deepEqual(await books.findKeys(nul), [])
+    assert.equal(await books.findEntry(nul), undefined)
+    assert.deepEqual(await books.listEntries({ limit: 9, model: nul }), [])
+    assert.equal((await books.sumEntries({ model: nul }, []))[0]?.requests, 0)
+    assert.deepEqual(await books.verify(verifyOptions), [])
+  })
 })

@@ -8,6 +8,7 @@ import { explainDatabase } from './explain.ts'
 import { createListing } from './listing.ts'
 import { locks, migrate } from './migrate.ts'
 import { postCredit, postFunctions } from './post.ts'
+import { type SliceSizes, sliceSizes } from './slices.ts'
 import { ask } from './texts.ts'
 import { isConflict } from './trouble.ts'
 import { audit, verify } from './verify.ts'
@@ -52,13 +53,13 @@ export async function openPostgresBooks(
 }
 
 /** @param database whose schema is there. */
-export function createPostgresBooks(database: Database): BookStore {
+export function createPostgresBooks(database: Database, sizes: SliceSizes = sliceSizes): BookStore {
   return {
     change: (change) => makeChange(database, change),
     ...createReaders(database),
-    ...createListing(database),
-    verify: (options) => verify(database, options),
-    audit: (options) => audit(database, options),
+    ...createListing(database, sizes),
+    verify: (options) => verify(database, options, sizes),
+    audit: (options) => audit(database, options, sizes),
   }
 }
 

@@ -19,14 +19,11 @@ import {
 } from '../sql/entries.ts'
 import type { Database, Row } from './database.ts'
 import { entryIdOf } from './entry-id.ts'
-import { dialect, slicesOf } from './slices.ts'
+import { dialect, type SliceSizes, sliceSizes, slicesOf } from './slices.ts'
 import { ask, isText } from './texts.ts'
 
-/** How many entries are read at once, and how many are summed at once: a few hundredths of a second each. */
-const [readMax, sumMax] = [2_000, 50_000]
-
 /** The ledger for people to read: filtered and summed by the database, with names beside the ids. */
-export function createListing(database: Pick<Database, 'query'>) {
+export function createListing(database: Pick<Database, 'query'>, { readMax, sumMax }: SliceSizes = sliceSizes) {
   const { query } = database
   return { findEntry, findDebit, listEntries, eachEntry, sumEntries, listModels }
 

@@ -170,7 +170,8 @@ async function postTo(
     output: `${rates.outputNanos}`,
     terms: formatTerms(rates),
   }))
-  const [result] = await query(`SELECT * FROM ${post.name}($1, $2)`, [`[${rows.join()}]`, JSON.stringify(priceRows)])
+  const values = [`[${rows.join()}]`, JSON.stringify(priceRows)]
+  const [result] = await query(`SELECT * FROM ${post.name}($1, $2)`, values, post.name)
   const { postings, accounts, stored } = result as { postings: string; accounts: string[]; stored: bigint[] }
   return { letters: postings, balances: (accounts ?? []).map((accountId, at) => [accountId, stored[at]!] as const) }
 }

@@ -5,6 +5,12 @@ import type { Database } from './database.ts'
 
 export const dialect: Dialect = { schema: 'triwire', parameter: (n) => `$${n}`, order: ['e.account_id', 'e.seq'] }
 
+/** How many entries are read, summed and verified at once. */
+export type SliceSizes = { readMax: number; sumMax: number; verifyMax: number }
+
+/** A few hundredths of a second each. */
+export const sliceSizes: SliceSizes = { readMax: 2_000, sumMax: 50_000, verifyMax: 5_000 }
+
 /**
  * Parts of the entries that a filter may let through, one behind the other. A statement that reads all of a large ledger
  * would keep the rows alive that busy accounts leave behind with every debit, and each debit would be slower than the one

@@ -10,18 +10,13 @@ import { migrations } from './schema.ts'
  * change what is written. Indexes, views, and tables and functions beside ours are anybody's.
  * @param place what people call where the ledger is.
  */
-export async function compareSchema(
-  database: Database,
-  place: string,
-): Promise<{ findings: string[]; notes: string[] }> {
+export async function findForeignSchema(database: Database, place: string): Promise<string[]> {
   const [row] = await database.query('SELECT version FROM triwire.schema')
   const version = row?.version as number | undefined
-  if (version !== undefined && version > migrations.length) {
-    const notes = [
-      `the schema is that of a newer triwire (version ${version}) and was not compared: run ledger verify there`,
+  if (version === undefined || version > migrations.length)
+    return [
+      `${place}: its schema has version ${version ?? 'none'}, which cannot be compared here: run the newer triwire`,
     ]
-    return { findings: [], notes }
-  }
   const ours = await readOurSchema(database, (await readMoved(database)) !== undefined)
   const theirs = await readSchema(database, 'triwire')
   const findings: string[] = []
@@ -33,7 +28,7 @@ export async function compareSchema(
   }
   for (const name of theirs.keys())
     if (/^(trigger|rule) /.test(name)) findings.push(`${place}: ${name} is not triwire's`)
-  return { findings, notes: [] }
+  return findings
 }
 
 /** By kind and name, what an object was made as. */
@@ -104,7 +99,7 @@ const catalog = `
     FROM tables t LEFT JOIN columns USING (oid) LEFT JOIN constraints USING (oid)
   UNION ALL
   SELECT format('trigger %s on %s', g.tgname, t.relname), concat_ws('; ', pg_get_triggerdef(g.oid), g.tgenabled)
-    FROM pg_trigger g JOIN tables t ON t.oid = g.tgrelid WHERE NOT g.tgisinternal
+    FROM pg_trigger g JOIN tables t ON t.oid = g.tgrelid WHERE NOT g.tgisinternal OR g.tgparentid <> 0
   UNION ALL
   SELECT format('rule %s on %s', r.rulename, t.relname), pg_get_ruledef(r.oid)
     FROM pg_rewrite r JOIN tables t ON t.oid = r.ev_class

@@ -9,31 +9,31 @@ import type { Database, Row, Transaction } from './database.ts'
 import { entryIdOf } from './entry-id.ts'
 import { locks } from './migrate.ts'
 import { readMoved } from './moved.ts'
-import { dialect } from './slices.ts'
-import { compareSchema } from './verify-schema.ts'
+import { dialect, type SliceSizes } from './slices.ts'
+import { findForeignSchema } from './verify-schema.ts'
 
 /** What people call where the ledger is. */
 const place = 'the database'
 
-/** How many rows are read at once: some hundredths of a second. */
-const rowsMax = 5_000
+/** How many rows of the default partition are counted. */
+const countMax = 10_000
 
 /**
  * Verifies, and makes a head of what it read. The head's moment is written down while no post is under way: each holds the
  * lock of heads together with all others from before it has a time, and this one holds it alone. What is in the ledger by
  * then was posted by it, and all that comes is posted after it.
  */
-export async function audit(database: Database, options: VerifyOptions): Promise<Verdict> {
+export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Verdict> {
   const { findings, momentMs } = await database.transact(async (transaction) => {
     await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.head])
     return { findings: await findMoment(transaction), momentMs: await takeMoment(transaction) }
   })
-  return readLedger(database, options, findings, momentMs)
+  return readLedger(database, options, sizes, findings, momentMs)
 }
 
 /** Findings in words. */
-export async function verify(database: Database, options: VerifyOptions): Promise<string[]> {
-  return (await readLedger(database, options, await findMoment(database))).findings
+export async function verify(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<string[]> {
+  return (await readLedger(database, options, sizes, await findMoment(database))).findings
 }
 
 async function findMoment({ query }: Pick<Database, 'query'>): Promise<string[]> {
@@ -59,6 +59,8 @@ export async function fixMoment({ query }: Transaction): Promise<number> {
   return Number(row!.moment_ms)
 }
 
+type ReadPages = (select: Select, before: Readonly<Record<string, unknown>>) => AsyncIterable<Row[]>
+
 /** A table, called `e`, and what is read beside each of its rows. */
 type Select = { table: string; columns: string; joins: string }
 
@@ -70,6 +72,7 @@ async function* pagesOf(
   { query }: Pick<Database, 'query'>,
   { table, columns, joins }: Select,
   before: Readonly<Record<string, unknown>>,
+  rowsMax: number,
 ): AsyncIterable<Row[]> {
   const names = Object.keys(before)
   const order = names.map((name) => `e.${name}`).join(', ')
@@ -94,15 +97,21 @@ async function* pagesOf(
 async function readLedger(
   database: Database,
   options: VerifyOptions,
+  { verifyMax }: SliceSizes,
   findings: string[],
   momentMs?: number,
 ): Promise<Verdict> {
-  const schema = await compareSchema(database, place)
-  findings.push(...schema.findings)
+  findings.push(...(await findForeignSchema(database, place)))
+  const readPages: ReadPages = (select, before) => pagesOf(database, select, before, verifyMax)
   const prices = new Map<string, Debit['prices']>()
-  const verification = createVerification(options, { prices, returns: await readReturns(database) }, findings, momentMs)
+  const verification = createVerification(
+    options,
+    { prices, returns: await readReturns(readPages) },
+    findings,
+    momentMs,
+  )
   const ends = new Map<string, AccountEnd>()
-  for await (const rows of pagesOf(database, readings, { account_id: '', seq: lowest, id: lowestId })) {
+  for await (const rows of readPages(readings, { account_id: '', seq: lowest, id: lowestId })) {
     await readPricesOf(database, rows, prices)
     for (const row of rows) {
       findings.push(...findRepeatable(row))
@@ -111,9 +120,9 @@ async function readLedger(
       if (end) ends.set(end.id, end)
     }
   }
-  for await (const end of readIdle(database, ends)) ends.set(end.id, end)
-  for await (const finding of findLostCredits(database)) findings.push(finding)
-  const notes = [...schema.notes, ...(await findUndated(database))]
+  for await (const end of readIdle(database, readPages, ends)) ends.set(end.id, end)
+  for await (const finding of findLostCredits(readPages)) findings.push(finding)
+  const notes = await findUndated(database)
   return { ...verification.end(ends.values()), ...(notes.length > 0 && { notes }) }
 }
 
@@ -172,10 +181,10 @@ async function readPricesOf(
 }
 
 /** All returns have references that begin alike, and so stand together. */
-async function readReturns(database: Database): Promise<Entry[]> {
+async function readReturns(readPages: ReadPages): Promise<Entry[]> {
   const prefix = returnReference('')
   const returns: Entry[] = []
-  for await (const rows of pagesOf(database, referred, { reference: prefix })) {
+  for await (const rows of readPages(referred, { reference: prefix })) {
     const found = rows.filter(({ noted }) => (noted as string).startsWith(prefix))
     returns.push(...found.filter(({ id }) => id !== null).map(readEntry))
     if (found.length < rows.length) break
@@ -184,19 +193,23 @@ async function readReturns(database: Database): Promise<Entry[]> {
 }
 
 /** References that are taken by no entry of theirs. */
-async function* findLostCredits(database: Database): AsyncIterable<string> {
-  for await (const rows of pagesOf(database, referred, { reference: '' }))
+async function* findLostCredits(readPages: ReadPages): AsyncIterable<string> {
+  for await (const rows of readPages(referred, { reference: '' }))
     for (const { noted, id, reference } of rows)
       if (id === null || reference !== noted) yield `reference ${noted}: is noted as booked and has no entry`
 }
 
 /** Accounts that no entry was read of, and that say they have some. */
-async function* readIdle(database: Database, read: ReadonlyMap<string, unknown>): AsyncIterable<AccountEnd> {
-  for await (const rows of pagesOf(database, accounts, { id: '' }))
+async function* readIdle(
+  { query }: Database,
+  readPages: ReadPages,
+  read: ReadonlyMap<string, unknown>,
+): AsyncIterable<AccountEnd> {
+  for await (const rows of readPages(accounts, { id: '' }))
     for (const { id, balance, seq } of rows) {
       if (read.has(id as string) || (seq === 0n && balance === 0n)) continue
       // One that was made, or has its first entry, since the entries were read.
-      const [entry] = await database.query('SELECT FROM triwire.entries WHERE account_id = $1 LIMIT 1', [id])
+      const [entry] = await query('SELECT FROM triwire.entries WHERE account_id = $1 LIMIT 1', [id])
       if (!entry) yield { id: id as string, balanceNanos: (balance as bigint) ?? 0n, seq: Number(seq ?? Number.NaN) }
     }
 }
@@ -208,11 +221,11 @@ async function* readIdle(database: Database, read: ReadonlyMap<string, unknown>)
 async function findUndated({ query }: Database): Promise<string[]> {
   const [row] = await query(
     `SELECT count(*) AS n, min(request_id) AS first FROM
-       (SELECT request_id FROM triwire.entries_default WHERE id < 'f0000000-0000-0000-0000-000000000000' LIMIT ${rowsMax}) e`,
+       (SELECT request_id FROM triwire.entries_default WHERE id < 'f0000000-0000-0000-0000-000000000000' LIMIT ${countMax}) e`,
   )
   const { n, first } = row as { n: bigint; first: string | null }
   if (n === 0n) return []
-  const count = n === BigInt(rowsMax) ? `${n} or more` : `${n}`
+  const count = n === BigInt(countMax) ? `${n} or more` : `${n}`
   return [
     `${count} entries are in the default partition${first === null ? '' : `, ${first} among them`}: the clock of who made their ids was months from ours`,
   ]
