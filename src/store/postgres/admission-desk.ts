@@ -12,6 +12,8 @@ export type DeskOptions = {
   /** Monotonic. */
   clockMs(): number
   answer(answers: DeskAnswer[]): void
+  /** A call failed, and is tried again. Told once a second at most. */
+  onTrouble?(error: Error, code: string): void
   /** How long a replica lives that is not heard of, in ms. */
   leaseMs?: number
   /** How long anybody waits, in ms. */
@@ -33,6 +35,12 @@ const accountsMax = 16
 /** What is to be written and rides with no question goes alone after so long, in ms. */
 const idleMs = 2_000
 
+/** Failures are told so far apart, in ms. */
+const troubleMs = 1_000
+
+/** What is in the order of things behind a restart or a loss of the database's. */
+const expected: readonly string[] = [calls.tellFirst, calls.othersSilent, calls.late]
+
 /** How often what is late is looked for, in ms. */
 const lookMs = 50
 
@@ -49,7 +57,7 @@ type Lane = { readonly due: Set<AccountShares>; isBusy: boolean }
  * that nothing that was just granted is missing from what it tells.
  */
 export class AdmissionDesk {
-  readonly #options: Required<DeskOptions>
+  readonly #options: Required<Omit<DeskOptions, 'onTrouble'>> & Pick<DeskOptions, 'onTrouble'>
   readonly #book: ShareBook
   readonly #lanes: readonly Lane[]
   /** What the database has wrong, since when. */
@@ -63,6 +71,7 @@ export class AdmissionDesk {
   #telling: Promise<void> | undefined
   #isScheduled = false
   #isClosed = false
+  #toldTroubleMs = Number.NEGATIVE_INFINITY
   /** The database's time at a moment of ours, for what may be forgotten. */
   #heard = { databaseMs: 0, clockMs: 0 }
   readonly #timer: NodeJS.Timeout
@@ -164,11 +173,21 @@ export class AdmissionDesk {
     for (let pause = pauseMinMs; ; pause = Math.min(pauseMaxMs, pause * 2)) {
       while (this.#telling) await this.#telling.catch(() => {})
       const failure = await this.#tryAdmit(batch)
-      if (failure === undefined || this.#isClosed || !batch.some(isWaitedFor)) break
+      if (failure === undefined) break
+      this.#noteTrouble(failure)
+      if (this.#isClosed || !batch.some(isWaitedFor)) break
       if (codeOf(failure) === calls.tellFirst && (await this.#tellAgain())) continue
       await new Promise((resolve) => setTimeout(resolve, pause))
     }
     for (const account of batch) this.#settle(account)
+  }
+
+  #noteTrouble(failure: unknown): void {
+    const nowMs = this.#options.clockMs()
+    const code = codeOf(failure)
+    if (nowMs - this.#toldTroubleMs < troubleMs || expected.includes(code)) return
+    this.#toldTroubleMs = nowMs
+    this.#options.onTrouble?.(failure as Error, code)
   }
 
   async #tellAgain(): Promise<boolean> {
