@@ -121,27 +121,32 @@ export async function readBalances(
 
 /**
  * In one commit; where the database refuses a value, which should have been seen before, each entry in one of its own, so
- * that one refuses only itself.
+ * that one refuses only itself. A refusal counts when it comes twice: a month that is being made refuses what it will take.
  */
 async function postApart<E extends NewEntry & { debit: DebitRow }>(
   database: Database,
   entries: readonly E[],
 ): Promise<(Outcome & { entries: readonly E[] })[]> {
   if (entries.length === 0) return []
-  try {
-    const outcome = await postTo(
-      database,
-      entries,
-      entries.map(({ debit }) => debit),
-    )
-    return [{ ...outcome, entries }]
-  } catch (error) {
-    if (!isAboutValues(error)) throw error
-    if (entries.length === 1) return []
-  }
+  const whole = await postUnlessRefused(database, entries)
+  if (whole) return [whole]
   const outcomes = []
-  for (const entry of entries) outcomes.push(...(await postApart(database, [entry])))
-  return outcomes
+  for (const entry of entries) outcomes.push((await postUnlessRefused(database, [entry])) ?? [])
+  return outcomes.flat()
+}
+
+/** @returns undefined where the database refuses a value of theirs; then none is posted. */
+async function postUnlessRefused<E extends NewEntry & { debit: DebitRow }>(
+  database: Database,
+  entries: readonly E[],
+): Promise<(Outcome & { entries: readonly E[] }) | undefined> {
+  const debits = entries.map(({ debit }) => debit)
+  try {
+    return { ...(await postTo(database, entries, debits)), entries }
+  } catch (error) {
+    if (isAboutValues(error)) return undefined
+    throw error
+  }
 }
 
 /** @param entries those of an account together, accounts in the order of `sortByAccount`. */
