@@ -155,16 +155,7 @@ async function postTo(
   entries: readonly NewEntry[],
   priced: readonly DebitRow[],
 ): Promise<Outcome> {
-  const rows = entries.map(({ id, accountId, row, budgetPeriodMs = null }, at) =>
-    toJson({
-      ...row,
-      id,
-      account_id: accountId,
-      content: formatContent(row),
-      ends_account: entries[at + 1]?.accountId !== accountId,
-      budget_period_ms: budgetPeriodMs,
-    }),
-  )
+  const rows = entries.map((entry, at) => toJson(entry, entries[at + 1]?.accountId !== entry.accountId))
   const prices = new Map(priced.map(({ priceVersion, prices }) => [priceVersion, prices]))
   const priceRows = Array.from(prices, ([version, rates]) => ({
     version: version.toWellFormed(),
@@ -181,18 +172,20 @@ async function postTo(
   return { letters: postings, balances: (accounts ?? []).map((accountId, at) => [accountId, stored[at]!] as const) }
 }
 
-const sent = [...Object.keys(givenColumns), 'content', 'ends_account', 'budget_period_ms']
+/** Columns as members of a JSON object begin. */
+const members = Object.keys(givenColumns).map((column) => [column, `,"${column}":`] as const)
 
 /** Integers of 64 bits as texts, for no number of JSON holds them; nulls not at all. */
-function toJson(row: Record<string, unknown>): string {
-  const values: Record<string, unknown> = {}
-  for (const column of sent) {
-    const value = row[column]
-    if (typeof value === 'bigint') values[column] = `${value}`
-    else if (typeof value === 'string') values[column] = value.toWellFormed()
-    else if (value !== null) values[column] = value
+function toJson({ id, accountId, row, budgetPeriodMs }: NewEntry, endsAccount: boolean): string {
+  let text = `{"id":"${id}","account_id":${JSON.stringify(accountId)},"ends_account":${endsAccount}`
+  for (const [column, begin] of members) {
+    const value = (row as Record<string, unknown>)[column]
+    if (typeof value === 'string') text += begin + JSON.stringify(value.toWellFormed())
+    else if (typeof value === 'bigint') text += `${begin}"${value}"`
+    else if (value !== null && value !== undefined) text += begin + value
   }
-  return JSON.stringify(values)
+  if (budgetPeriodMs !== undefined) text += `,"budget_period_ms":${budgetPeriodMs}`
+  return `${text},"content":${JSON.stringify(formatContent(row).toWellFormed())}}`
 }
 
 /** @returns undefined for what the database has no type for or refuses by its rules: the debit's own trouble. */
