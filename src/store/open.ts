@@ -5,6 +5,8 @@ export type OpenStoreOptions = {
   store: StorePlace
   /** For spool and lock, where the store is no file beside which they stand. */
   stateDir: string
+  /** Spools below it that no server has are posted at the start too (ruling X13). Default: `stateDir`. */
+  spoolsDir?: string | undefined
   /** How long a debit waits for the store before it is spooled. */
   settleDeadlineMs: number
   /** Monotonic. */
@@ -35,6 +37,7 @@ export type Introduction = {
 export async function openServerStore({
   store,
   stateDir,
+  spoolsDir,
   introduce,
   ...options
 }: OpenStoreOptions): Promise<ServerStore> {
@@ -44,5 +47,5 @@ export async function openServerStore({
   }
   const { openPostgresStore } = await import('./postgres/open.ts')
   const { url, shown } = store
-  return openPostgresStore({ url: url.reveal(), shown, stateDir, introduction: introduce(), ...options })
+  return openPostgresStore({ url: url.reveal(), shown, stateDir, spoolsDir, introduction: introduce(), ...options })
 }

@@ -30,3 +30,11 @@ for (const [title, law] of titles) {
     for (let run = 0; run < runs; run++) await law(cluster(), `${law.name}-${run}`)
   })
 }
+
+test('X7: a database whose sessions are repeatable read, or read only, unless they say otherwise, changes nothing', {
+  skip,
+}, async () => {
+  const defaults = { default_transaction_isolation: 'repeatable read', default_transaction_read_only: 'on' }
+  await laws.exactWindow(cluster(), 'repeatable', { defaults })
+  await laws.boundedOverdraft(cluster(), 'repeatable-credit', { defaults })
+})

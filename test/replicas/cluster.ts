@@ -44,12 +44,16 @@ export type SharedOptions = {
   settings?: Record<string, string>
   leaseMs?: number
   patienceMs?: number
+  /** What the database says of all its sessions that say nothing else. */
+  defaults?: Record<string, string>
 }
 
 /** A database with our schema, and what an operator does in it. */
 export async function openShared(cluster: Postgres, name: string, options: SharedOptions = {}) {
   const { edits = [], settings = {}, leaseMs = 10_000, patienceMs = 20_000 } = options
   const url = cluster.createDatabase(name)
+  for (const [setting, value] of Object.entries(options.defaults ?? {}))
+    cluster.run(`ALTER DATABASE "${name}" SET ${setting} = '${value}'`)
   const functions = { admit: edit(admit, edits), tell: edit(tell, edits) }
   const operator = openDatabase({ url, max: 2, patienceMs: 5_000, purpose: 'test', onLost: () => {} })
   atEnd(() => operator.close())

@@ -19,6 +19,8 @@ export type Fault = {
   edits?: readonly Edit[]
   settings?: Record<string, string>
   patienceMs?: number
+  /** What the database says of all its sessions that say nothing else. */
+  defaults?: Record<string, string>
   releasesFirst?: boolean
 }
 

@@ -127,8 +127,9 @@ export class AdmissionDesk {
     own.heldNanos += nanos
     const key = keyId === undefined ? undefined : keys.get(keyId)
     if (key) key.heldNanos += nanos
-    // Where credit is short somebody may be refused for what is free already, or be let in on what is owed.
-    if (account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos))) this.#want(account)
+    // Where credit is short somebody may be refused for what is free already, or be let in on what is owed. Of a key with
+    // limits nobody knows here how short it is.
+    if (key || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos))) this.#want(account)
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
   }
 

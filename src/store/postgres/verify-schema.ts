@@ -14,7 +14,9 @@ export async function findForeignSchema(database: Database, place: string): Prom
   const [row] = await database.query('SELECT version FROM triwire.schema')
   const version = row?.version as number | undefined
   if (version === undefined || version > migrations.length)
-    return [`${place}: its schema has version ${version ?? 'none'}, which cannot be compared here: run the newer triwire`]
+    return [
+      `${place}: its schema has version ${version ?? 'none'}, which cannot be compared here: run the newer triwire`,
+    ]
   const ours = await readOurSchema(database, (await readMoved(database)) !== undefined)
   const theirs = await readSchema(database, 'triwire')
   const findings: string[] = []

@@ -30,9 +30,7 @@ function open(url: string, max = 4): Database {
 /** @param order of texts in it, where it is not that of their bytes. */
 async function create(order?: string): Promise<{ url: string; name: string; database: Database; store: BookStore }> {
   const name = `books_${++count}`
-  postgres.run(
-    `CREATE DATABASE ${name} ${order ? `TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE '${order}'` : ''}`,
-  )
+  postgres.run(`CREATE DATABASE ${name} ${order ? `TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE '${order}'` : ''}`)
   const url = postgres.url.replace(/postgres$/, name)
   const database = open(url)
   await migrate(database, url, postFunctions)
