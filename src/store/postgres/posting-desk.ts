@@ -146,7 +146,8 @@ export class PostingDesk implements Desk {
     for (const lane of this.#lanes) {
       if (this.#waiting.length === 0) return
       const isForLocked = lane === this.#lanes.at(-1)
-      if (lane.isFree && !(isForLocked && this.#slow.size === 0)) this.#waiting = lane.take(this.#waiting, this.#choose(lane))
+      if (lane.isFree && !(isForLocked && this.#slow.size === 0))
+        this.#waiting = lane.take(this.#waiting, this.#choose(lane))
     }
   }
 
