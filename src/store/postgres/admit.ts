@@ -171,7 +171,7 @@ BEGIN
   -- The row's lock keeps out who would sweep up behind a dead one.
   UPDATE triwire.replicas r SET seen_ms = t, left_ms = NULL WHERE r.id = me AND r.started_ms = started;
   IF NOT FOUND THEN RAISE EXCEPTION 'no such replica' USING ERRCODE = '${calls.unknownReplica}'; END IF;
-  DELETE FROM triwire.shares s WHERE s.replica = me AND s.turn < call_turn AND NOT s.scope = ANY (scopes);
+  DELETE FROM triwire.shares s WHERE s.replica = me AND s.turn < call_turn AND s.scope NOT IN (SELECT unnest(scopes));
   INSERT INTO triwire.shares AS s (scope, replica, turn, held, window_ms, taken)
     SELECT o.scope, me, call_turn, o.held, o.window_ms, o.taken
     FROM unnest(scopes, helds, windows, takens) AS o (scope, held, window_ms, taken) ORDER BY o.scope
