@@ -1,8 +1,11 @@
 import { createBooks } from '../accounts/books.ts'
 import { parseCredits } from '../accounts/credit.ts'
+import type { Config } from '../config/config.ts'
+import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
 import { openStore } from '../store/sqlite/store.ts'
+import type { Log } from './log.ts'
 
-export const demoAccount = 'demo'
+const demoAccount = 'demo'
 const demoCredit = '10'
 
 /** What a start with the built-in catalog found or made: the demo account's new key, or none where there are accounts. */
@@ -16,10 +19,26 @@ export type Demo = {
 export const demoCure = `The account "${demoAccount}" is refused here: its ${demoCredit} credits were for the simulator. To let it pay for real models: triwire account credit ${demoAccount} 5 --reference …, then triwire reload.`
 
 /**
- * Whether an account has no other credit than what a first start gives: nobody has meant it to spend real money (N-F12).
+ * Refuses the demo account, whose credit was for the simulator, where a catalog of real models is served (N-F12).
+ * @param barred account ids; holds what counts from now on
  * @throws StoreError
  */
-export async function hasGiftOnly(storePath: string, accountId: string): Promise<boolean> {
+export async function barDemo(
+  { isBuiltIn, store }: Config,
+  { accounts }: OpenLedger,
+  barred: Set<string>,
+  log: Log,
+): Promise<void> {
+  const demo = isBuiltIn ? undefined : accounts.values().find(({ name }) => name === demoAccount)
+  const isGift = demo !== undefined && (await hasGiftOnly(store, demo.id))
+  barred.clear()
+  if (!isGift) return
+  barred.add(demo.id)
+  log.event('info', 'demo_refused', { account: demo.name, cure: demoCure })
+}
+
+/** Whether an account has no other credit than what a first start gives: nobody has meant it to spend real money. */
+async function hasGiftOnly(storePath: string, accountId: string): Promise<boolean> {
   const store = openStore(storePath)
   try {
     const [total] = await createBooks(store, Date.now).sumEntries({ accountId }, [])

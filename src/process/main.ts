@@ -11,7 +11,7 @@ import { formatWarning } from '../config/warnings.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 import { StoreError } from '../store/files/store-error.ts'
 import { type OpenLedger, openLedger } from '../store/sqlite/ledger-client.ts'
-import { createDemo, demoAccount, demoCure, hasGiftOnly } from './demo.ts'
+import { barDemo, createDemo } from './demo.ts'
 import { missingDescriptors, watchDescriptors } from './descriptors.ts'
 import { explainStart } from './explain-start.ts'
 import { createLog, isPrettyOn, type Log } from './log.ts'
@@ -161,21 +161,6 @@ function warn({ warnings, upstreams }: Config, log: Log): void {
   for (const { name, proxy } of upstreams.values())
     if (proxy) log.event('info', 'upstream_proxy', { upstream: name, proxy: showProxy(proxy), source: proxy.source })
   for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
-}
-
-/** The credit of the demo account was for the simulator (N-F12). */
-async function barDemo(
-  { isBuiltIn, store }: Config,
-  { accounts }: OpenLedger,
-  barred: Set<string>,
-  log: Log,
-): Promise<void> {
-  const demo = isBuiltIn ? undefined : accounts.values().find(({ name }) => name === demoAccount)
-  const isGift = demo !== undefined && (await hasGiftOnly(store, demo.id))
-  barred.clear()
-  if (!isGift) return
-  barred.add(demo.id)
-  log.event('info', 'demo_refused', { account: demo.name, cure: demoCure })
 }
 
 /** What stays as it was at the start, though the file says otherwise by now. */

@@ -9,7 +9,7 @@ import { formatAddress } from '../config/values.ts'
 import { startSimulator } from '../simulator/simulator.ts'
 import { openLedger } from '../store/sqlite/ledger-client.ts'
 import { openStore } from '../store/sqlite/store.ts'
-import { createDemo } from './demo.ts'
+import { barDemo, createDemo } from './demo.ts'
 import { createLog, isPrettyOn } from './log.ts'
 import { type RunningServer, startServer } from './server.ts'
 
@@ -76,7 +76,9 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
       opened.push(simulator.close)
       config = withSimulator(config, simulator.url)
     }
-    server = await startServer({ config, ledger, log })
+    const barred = new Set<string>()
+    await barDemo(config, ledger, barred, log)
+    server = await startServer({ config, ledger, log, barred })
   } catch (error) {
     await close()
     throw error
