@@ -6,6 +6,7 @@ import type { Upstream } from '../config/config.ts'
 import { awaitHead, type ConnectionLimits, type Connections, openConnections } from './connections.ts'
 import { credentialOf } from './credential.ts'
 import { OnceBody, onceBytesMin } from './once-body.ts'
+import { isProxysAnswer } from './proxy-answer.ts'
 import type { Target } from './target.ts'
 import type { Flight, TransportFault, UpstreamListener, UpstreamRequest, Upstreams } from './upstreams.ts'
 
@@ -80,6 +81,12 @@ function fly(route: Connections, target: Target, request: UpstreamRequest, liste
         if (status < 200) {
           // It comes back as the error of this answer.
           if (++informational > informationalMax) answering.abort(new Error('too many informational answers'))
+          return
+        }
+        if (route.isForwarded && isProxysAnswer(status, responseHeaders)) {
+          isOver = true
+          answering.abort(new Error('the proxy refuses'))
+          listener.onError({ cause: 'upstream_proxy', isReuseRace: false })
           return
         }
         const type = responseHeaders['content-type']

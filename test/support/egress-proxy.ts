@@ -10,13 +10,17 @@ export type EgressProxy = {
   asked: string[]
   /** The `proxy-authorization` of each. */
   credentials: (string | undefined)[]
-  /** From now on it answers like this instead; undefined: it does its work. `silent`: it says nothing at all. */
-  refuse(status: number | 'silent' | undefined): void
+  /**
+   * From now on it answers like this instead; undefined: it does its work. `silent`: it says nothing at all.
+   * @param headers of what it answers to a request in absolute form
+   */
+  refuse(status: number | 'silent' | undefined, headers?: Record<string, string>): void
 }
 
 /** A company's proxy, as far as a gateway sees one: tunnels, and requests in absolute form. */
 export async function startEgressProxy(): Promise<EgressProxy> {
   let refusal: number | 'silent' | undefined
+  let refusalHeaders: Record<string, string> = {}
   const note = ({ method, url, headers }: IncomingMessage) => {
     proxy.asked.push(`${method} ${url}`)
     proxy.credentials.push(headers['proxy-authorization'])
@@ -25,12 +29,12 @@ export async function startEgressProxy(): Promise<EgressProxy> {
     note(asked)
     if (refusal === 'silent') return
     if (refusal !== undefined) {
-      answer.writeHead(refusal).end()
+      answer.writeHead(refusal, refusalHeaders).end('<html>no</html>')
       return
     }
     const { 'proxy-authorization': _, ...headers } = asked.headers
     const onward = request(asked.url!, { method: asked.method, headers }, (got) => {
-      answer.writeHead(got.statusCode!, got.headers)
+      answer.writeHead(got.statusCode!, { ...got.headers, via: '1.1 corp (proxyd/3.2)' })
       got.pipe(answer)
     })
     onward.on('error', () => answer.destroy())
@@ -56,8 +60,9 @@ export async function startEgressProxy(): Promise<EgressProxy> {
     url: `http://127.0.0.1:${await listen(server)}`,
     asked: [],
     credentials: [],
-    refuse(status) {
+    refuse(status, headers = {}) {
       refusal = status
+      refusalHeaders = headers
     },
   }
   return proxy
