@@ -88,8 +88,11 @@ async function tryAll(address: string): Promise<void> {
       }
       for (const scheme of ['http', 'https']) {
         const lost = { base_url: `${scheme}://nobody.invalid`, accounts: [{ name: 'a', key: 'k' }] }
-        await tryOne(`${about}, a ${scheme} host that is not there`, { ...lost, proxy: named(right) }, {}, async (ask) =>
-          check(`${about}, no such host`, await ask(), '502 upstream_proxy'),
+        await tryOne(
+          `${about}, a ${scheme} host that is not there`,
+          { ...lost, proxy: named(right) },
+          {},
+          async (ask) => check(`${about}, no such host`, await ask(), '502 upstream_proxy'),
         )
       }
       const open = { base_url: upstreams.plain, accounts: [{ name: 'a', key: 'k' }] }

@@ -59,7 +59,7 @@ const arrows: Record<string, Arrow> = {
   simulator: { may: ['bytes'], outside: ['node:*', 'yaml', 'zod'] },
   cli: {
     may: ['process', 'accounts', 'catalog', 'config', 'simulator', 'store/sqlite', 'store/files', 'bytes'],
-    outside: ['node:*', 'commander', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
+    outside: ['node:*', 'commander', 'jsonc-parser', 'toml-eslint-parser', 'undici', '../../bin/signals.mjs'],
   },
 }
 

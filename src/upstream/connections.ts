@@ -31,7 +31,12 @@ export function openConnections(upstream: Upstream, { connectMs, headerBytesMax 
   const { proxy } = upstream
   if (proxy === undefined) {
     const connect = watched(buildConnector({ timeout: connectMs, ...tls }))
-    return { dispatcher: new ConnectionPool(origin, { ...options, connect }), origin, isProxied: false, isForwarded: false }
+    return {
+      dispatcher: new ConnectionPool(origin, { ...options, connect }),
+      origin,
+      isProxied: false,
+      isForwarded: false,
+    }
   }
   const dispatcher = new ProxyAgent({
     uri: proxy.url.reveal(),

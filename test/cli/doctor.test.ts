@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import test, { after, before } from 'node:test'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { atEnd } from '../support/at-end.ts'
+import { startEgressProxy } from '../support/egress-proxy.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { listen } from '../support/listen.ts'
 import { run, runWarm } from './run.ts'
@@ -48,6 +49,19 @@ for (const wire of ['messages', 'chat', 'responses'] as const) {
     assert.deepEqual(none, wire === 'responses' ? ['chat reasoning'] : [])
   })
 }
+
+test('N-F4 N-F15 doctor asks a gateway beyond a proxy through it', async () => {
+  const there = 'gateway.example'
+  const proxy = await startEgressProxy({ [there]: new URL(gateway.url).host })
+  const args = ['doctor', '--key', gateway.key, '--model', 'well-chat', '--base-url', `http://${there}`]
+  const through = () => runWarm(args, { env: { HTTP_PROXY: proxy.url, NO_PROXY: '', no_proxy: '' } })
+  const { code, stdout } = await through()
+  assert.equal(code, 0, stdout)
+  assert.ok(proxy.asked.length > 20)
+  proxy.refuse(407)
+  const refused = await through()
+  assert.match(refused.stderr, /gateway\.example cannot be reached: the proxy of HTTP_PROXY wants other credentials\. /)
+})
 
 test('doctor says which streams end without their terminator, and exits 1', async () => {
   const { code, failed, findings } = await doctor('cut')

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { createServer } from 'node:http'
 import { dirname, join } from 'node:path'
 import test, { before } from 'node:test'
+import { startEgressProxy } from '../support/egress-proxy.ts'
 import { testFolder } from '../support/folder.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { listen } from '../support/listen.ts'
@@ -119,6 +120,44 @@ test('N-F6: a gateway that gives no list is told with its reason; a model that i
     const run = await setup('pi', ...args)
     assert.equal(run.code, code, `${args}: ${run.stderr}`)
     assert.match(run.stderr, said)
+  }
+})
+
+test('N-F4 N-F6: a gateway beyond a proxy is asked through it, with its credentials, unless NO_PROXY spares it; never one of this machine', async () => {
+  const there = 'gateway.example:8443'
+  const proxy = await startEgressProxy({ [there]: new URL(gateway.url).host })
+  const through = (variables: Record<string, string>, ...args: string[]) =>
+    runWarm(['setup', 'codex', '--key', gateway.key, '--json', ...args], { cwd: laptop, env: { ...env, ...variables } })
+  const named = proxy.url.replace('//', '//ann:secret@')
+  for (const variable of ['HTTP_PROXY', 'http_proxy']) {
+    const { json, stderr } = await through({ [variable]: named }, '--url', `http://${there}`)
+    assert.equal(json['model'], 'large', stderr)
+  }
+  assert.deepEqual(proxy.asked, Array(2).fill(`GET http://${there}/v1/models`))
+  assert.deepEqual(proxy.credentials, Array(2).fill(`Basic ${Buffer.from('ann:secret').toString('base64')}`))
+  const spared = await through({ HTTP_PROXY: named, NO_PROXY: '.example' }, '--url', `http://${there}`)
+  assert.match(spared.stderr, /gateway\.example:8443\/v1\/models cannot be reached \(there is no such host/)
+  assert.equal((await through({ HTTP_PROXY: named }, '--url', gateway.url)).code, 0)
+  assert.equal(proxy.asked.length, 2)
+
+  const told: [variables: Record<string, string>, url: string, status: number, said: RegExp][] = [
+    [{ HTTP_PROXY: named }, 'http', 407, /\(the proxy of HTTP_PROXY wants other credentials\)/],
+    [{ HTTPS_PROXY: named }, 'https', 407, /\(the proxy of HTTPS_PROXY wants other credentials\)/],
+    [{ https_proxy: named }, 'https', 502, /\(the proxy of https_proxy refuses, or does not reach it \(status 502\)\)/],
+    [
+      { HTTP_PROXY: 'http://127.0.0.1:9' },
+      'http',
+      0,
+      /\(the proxy of HTTP_PROXY cannot be reached: nothing listens there/,
+    ],
+    [{ HTTPS_PROXY: 'ftp://ann:secret@h' }, 'https', 0, /\(the proxy of HTTPS_PROXY must be http:\/\/host:port/],
+  ]
+  for (const [variables, scheme, status, said] of told) {
+    proxy.refuse(status)
+    const { code, stderr } = await through(variables, '--url', `${scheme}://${there}`)
+    assert.equal(code, 1)
+    assert.match((JSON.parse(stderr) as { error: { message: string } }).error.message, said)
+    assert.doesNotMatch(stderr, /secret/)
   }
 })
 
