@@ -50,7 +50,34 @@ test('X15 what is there already, or has no price with a day, is left and told; -
     /gpt-6\.2-astra: its price is not known here with a day and a source; give it with --price/,
   )
   assert.match(priced.stdout, /\+ {7}prices: \{ input: "8", output: "40" \}/)
-  assert.match(unknown.stderr, /no preset "nobody": name one of anthropic, openai, gemini, deepseek/)
+  assert.match(unknown.stderr, /no preset 'nobody': name one of anthropic, openai, gemini, deepseek/)
+})
+
+test('N-F18 X15 as JSON the whole change is told, nobody is asked, and a file that is named need not be there', async () => {
+  const cwd = testFolder('cli')
+  const add = ['catalog', 'add', 'openai', 'gpt-6-luna', '--config', 'new.yaml', '--json']
+  const dry = await run([...add, '--dry-run'], { cwd })
+  const { changes, written, ...told } = dry.json as unknown as { changes: string[]; written: boolean; file: string }
+  assert.deepEqual([written, told.file, dry.stderr], [false, join(cwd, 'new.yaml'), ''])
+  assert.ok(changes.includes('+     - id: gpt-6-luna'), changes.join('\n'))
+  const unasked = await run(add, { cwd })
+  assert.deepEqual([unasked.code, unasked.stdout], [1, ''])
+  assert.match(unasked.stderr, /"message":"\S+new\.yaml was left as it is: run with --yes to write it"/)
+  const done = await run([...add, '--yes'], { cwd })
+  assert.equal(done.json['written'] as unknown, true)
+  const text = readFileSync(join(cwd, 'new.yaml'), 'utf8')
+  assert.equal(changes.map((line) => line.slice(2)).join('\n'), text.trimEnd())
+})
+
+test('X13 X15 a configuration that is no file is not written beside it', async () => {
+  const cwd = testFolder('cli')
+  const inText = await run(['catalog', 'add', 'openai', '--yes'], { cwd, env: { TRIWIRE_CONFIG_YAML: 'log: {}' } })
+  assert.match(inText.stderr, /^triwire: TRIWIRE_CONFIG_YAML holds the configuration: change it there, or name a file/)
+  assert.throws(() => readFileSync(join(cwd, 'triwire.yaml')))
+  const folder = await run(['catalog', 'add', 'openai', '--yes', '--config', '.'], { cwd })
+  assert.match(folder.stderr, /^triwire: Cannot read \S+ \(EISDIR\): name another one with --config\n$/)
+  const nowhere = await run(['catalog', 'add', 'openai', '--yes', '--config', 'no/folder/a.yaml'], { cwd })
+  assert.match(nowhere.stderr, /^triwire: Cannot write \S+a\.yaml \(ENOENT\): name another one with --config\n$/)
 })
 
 const file = `catalog:

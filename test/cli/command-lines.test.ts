@@ -237,7 +237,29 @@ const refused: Row[] = [
   ['completion', 2, /^error: missing required argument 'shell'/],
   ['completion tcsh', 2, /Allowed choices are bash, zsh, fish\./],
   ['catalog', 2, /^Usage: triwire catalog/],
-  ['catalog add nobody', 1, /^triwire: There is no preset "nobody": name one of anthropic, /],
+  ['catalog lst', 2, /^error: unknown command 'lst'\n/],
+  ['catalog add nobody', 2, /^error: there is no preset 'nobody': name one of anthropic, /],
+  ['catalog add openai nope', 2, /^error: the preset openai has no model 'nope': it has gpt-/],
+  ['catalog add openai --price input=3', 2, /^error: --price says what one model costs: name that model\n$/],
+  [
+    'catalog add openai gpt-6-luna --price 3',
+    2,
+    /^error: option '--price <kind=credits>' argument '3' is invalid\. Write a kind/,
+  ],
+  ['catalog import', 2, /^error: missing required argument 'file'\n/],
+  [
+    'catalog import gone.json',
+    1,
+    /^triwire: Cannot read gone\.json \(ENOENT\): name LiteLLM's or models\.dev's price file\n$/,
+  ],
+  ['catalog import notes.txt', 1, /^triwire: notes\.txt is not JSON: name LiteLLM's or models\.dev's price file\n$/],
+  ['catalog import x.json --wire soap', 2, /Allowed choices are messages, chat, responses\./],
+]
+
+/** What writes files of a person's, or asks before it does: with `--json` in the last test. */
+const catalog: Row[] = [
+  ['catalog add', 0, /^preset +id +window +input \/ 1M +output \/ 1M +as of\nanthropic /],
+  ['catalog add openai --config new.yaml --dry-run', 0, /^A new file \S+new\.yaml:\n\n\+ catalog:\n/],
 ]
 
 async function ask(line: string) {
@@ -248,7 +270,7 @@ async function ask(line: string) {
 }
 
 test('N-F18 what was asked rightly is told on stdout, and its notes on stderr', async () => {
-  for (const [line, code, told] of done) {
+  for (const [line, code, told] of [...done, ...catalog]) {
     const { code: exit, stdout, stderr } = await ask(line)
     assert.equal(exit, code, `${line}: ${stderr}`)
     assert.match(stdout, told, line)
@@ -263,6 +285,27 @@ test('N-F18 what was asked wrongly, or cannot be, is told on stderr with its cur
     assert.match(stderr, told, line)
     assert.doesNotMatch(stderr, /\n\s+at /, line)
     assert.equal(stderr.includes(key) || stderr.includes(noSuchKey), false, line)
+  }
+})
+
+const isJson = (text: string) => text.split('\n').every((one) => one === '' || isJsonLine(one))
+function isJsonLine(line: string): boolean {
+  try {
+    return typeof JSON.parse(line) === 'object'
+  } catch {
+    return false
+  }
+}
+
+test('N-F18 with --json all of them print JSON and nothing else, refusals and notes too, and end as they did', async () => {
+  // What is shown for people only, and what would be done a second time.
+  const isOther = (line: string) => /--json|--csv|^(?:-|help)|--help|create|revoke|rotate|rename/.test(line)
+  for (const [line, code] of [...done, ...catalog, ...refused].filter(([line]) => !isOther(line))) {
+    const { code: exit, stdout, stderr } = await ask(`--json ${line}`)
+    // Without it export does not know how.
+    if (line !== 'ledger export S') assert.equal(exit, code, `${line}: ${stderr}`)
+    assert.ok(isJson(stdout), `${line}: ${stdout}`)
+    assert.ok(isJson(stderr), `${line}: ${stderr}`)
   }
 })
 

@@ -1,6 +1,7 @@
-import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type WireName, wireNames } from '../../catalog/model.ts'
-import { note, print } from '../print.ts'
+import { usage } from '../options.ts'
+import { isJson, note, print } from '../print.ts'
 import { type AccessOptions, findAccess } from './access.ts'
 import type { Program } from './program.ts'
 import { programs } from './programs/index.ts'
@@ -94,11 +95,7 @@ async function write(name: string, { files }: Settings, options: Options, comman
     else console.error(describePlan(plan))
   }
   if (options.dryRun) note(command, 'Nothing was written: this was a dry run.')
-  else for (const done of await writePlans(plans, options.yes === true)) note(command, done)
-}
-
-function isJson(command: Command): boolean {
-  return command.optsWithGlobals<{ json?: boolean }>().json === true
+  else for (const done of await writePlans(plans, options.yes === true, command)) note(command, done)
 }
 
 function chooseWire(name: string, program: Program, modelWire: WireName | undefined, asked: WireName | undefined) {
@@ -129,8 +126,4 @@ function readTokens(text: string): number {
   const [, digits, unit = ''] = /^([1-9]\d{0,8})([km]?)$/i.exec(text) ?? []
   if (digits === undefined) throw new InvalidArgumentError('It must be a number of tokens, such as 400000 or 400k.')
   return Number(digits) * tokenUnits[unit.toLowerCase()]!
-}
-
-function usage(message: string): CommanderError {
-  return new CommanderError(2, 'triwire.setup', `error: ${message}`)
 }
