@@ -70,7 +70,7 @@ async function setUp(asked: string, options: Options, command: Command): Promise
   const shell = options.shell ?? likelyShell(process.platform, process.env['SHELL'])
   const text = describe(settings, shell, isWriting)
   const window = describeWindow(program, name, found)
-  for (const text of [...notes, ...(window ? [window] : [])]) note(command, text)
+  for (const told of [...notes, ...(window ? [window] : [])]) note(command, told)
   const colleague = isOperator ? colleagueLine(name, wire, found, options.url) : undefined
   const { origin, key, model, small } = access
   const data = {
@@ -117,7 +117,7 @@ function readUrl(text: string): string {
 function readKey(text: string): string {
   if (/^[!-~]+$/.test(text) && !/['"`\\]/.test(text)) return text
   // Without the key itself, which the parser of options would quote.
-  throw usage('the key of --key has characters that no key has')
+  throw usage('the key of --key is none: a key is one word without quotes')
 }
 
 const tokenUnits: Readonly<Record<string, number>> = { '': 1, k: 1_000, m: 1_000_000 }
