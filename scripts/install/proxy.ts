@@ -1,5 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -8,11 +9,14 @@ import { startGateway } from '../../src/process/start.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { mustBeRoot } from './elsewhere.ts'
 import { pack } from './packed.ts'
-import { expect, must, newFolder, root, run, shell, tryBinaries, Unobtainable } from './tools.ts'
+import { expect, must, newFolder, root, run, runBeside, shell, tryBinaries, Unobtainable } from './tools.ts'
 
 /** The two ends of the only cable that the machine behind the proxy has: ours, and its own. */
 const [proxyHost, innerHost] = ['10.203.77.1', '10.203.77.2']
 const proxyPort = 18_888
+
+/** What is to be ended, the last first. */
+type Ends = (() => unknown)[]
 
 /**
  * A machine of a company: a network of its own, from which nothing is reached but a proxy that wants credentials (tinyproxy,
@@ -28,7 +32,7 @@ export async function behindProxy(): Promise<string[]> {
   if (!outside) throw new Unobtainable('it takes an address that is not loopback')
   const name = `triwire-${process.pid}`
   const cable = [`tw${process.pid}o`, `tw${process.pid}i`] as const
-  const ends: (() => unknown)[] = []
+  const ends: Ends = []
   try {
     must(['ip', 'netns', 'add', name])
     ends.push(() => run(['ip', 'netns', 'delete', name]))
@@ -38,34 +42,36 @@ export async function behindProxy(): Promise<string[]> {
     must(['ip', 'link', 'set', cable[0], 'up'])
     must([...inside, 'ip', 'address', 'add', `${innerHost}/30`, 'dev', cable[1]])
     for (const link of [cable[1], 'lo']) must([...inside, 'ip', 'link', 'set', link, 'up'])
-    const proxy = await startProxy()
-    ends.push(() => proxy.kill('SIGKILL'))
+    await startProxy(ends)
     return [...(await tryInside(inside, outside, ends)), tryProxies()]
   } finally {
     for (const end of ends.reverse()) await end()
   }
 }
 
-async function startProxy(): Promise<ChildProcess> {
+async function startProxy(ends: Ends): Promise<void> {
   const file = join(newFolder('proxy'), 'tinyproxy.conf')
   const settings = [`Port ${proxyPort}`, `Listen ${proxyHost}`, 'MaxClients 100', 'BasicAuth ann secret']
   writeFileSync(file, `${settings.join('\n')}\n`)
   const proxy = spawn('tinyproxy', ['-d', '-c', file], { stdio: 'ignore' })
-  for (let tries = 0; !(await isAnswered(`http://${proxyHost}:${proxyPort}/`)); tries++) {
-    if (tries > 50) throw new Error('tinyproxy does not start')
+  ends.push(() => proxy.kill('SIGKILL'))
+  await untilHeard('tinyproxy', proxyHost, proxyPort)
+}
+
+async function untilHeard(name: string, host: string, port: number): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    const isHeard = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, host, () => resolve(true))
+      socket.on('error', () => resolve(false))
+      socket.on('connect', () => socket.destroy())
+    })
+    if (isHeard) return
     await pause(100)
   }
-  return proxy
+  throw new Error(`${name} does not start`)
 }
 
-function isAnswered(url: string): Promise<boolean> {
-  return fetch(url).then(
-    () => true,
-    () => false,
-  )
-}
-
-async function tryInside(inside: readonly string[], outside: string, ends: (() => unknown)[]): Promise<string[]> {
+async function tryInside(inside: readonly string[], outside: string, ends: Ends): Promise<string[]> {
   const through = (credentials: string) => {
     const url = `http://${credentials}@${proxyHost}:${proxyPort}`
     return shell('24.21.0', { HTTP_PROXY: url, HTTPS_PROXY: url, npm_config_fetch_retries: '0' })
@@ -89,12 +95,12 @@ async function tryInside(inside: readonly string[], outside: string, ends: (() =
   const simulator = await startSimulator({ host: outside })
   ends.push(simulator.close)
   writeFileSync(join(cwd, 'triwire.yaml'), stringify(configuration(simulator.url)))
-  const asked = [right, wrong, none].map((env) => {
-    const { stdout, text } = run([...triwire, 'check', '--online', '--json'], { env, cwd })
-    const online = stdout && (JSON.parse(stdout) as { online: { trouble: string | null; note: string }[] }).online[0]
-    if (!online) throw new Error(text)
-    return online
-  })
+  const asked: { trouble: string | null; note: string }[] = []
+  for (const env of [right, wrong, none]) {
+    const { stdout, text } = await runBeside([...triwire, 'check', '--online', '--json'], { env, cwd })
+    expect(stdout.startsWith('{"ok":'), 'check --online tells in JSON', text)
+    asked.push(...(JSON.parse(stdout) as { online: typeof asked }).online)
+  }
   const troubles = asked.map(({ trouble }) => trouble)
   expect(`${troubles}` === ',proxy,connection', 'check --online tells the three cases', JSON.stringify(asked))
   lines.push(`check --online: ${asked.map(({ note }) => `"${note}"`).join(', ')}`)
@@ -102,7 +108,7 @@ async function tryInside(inside: readonly string[], outside: string, ends: (() =
   const far = await startGateway({ store: join(newFolder('far'), 'triwire.db'), listen: `${outside}:0` })
   ends.push(() => far.close())
   const setup = [...triwire, 'setup', 'codex', '--url', far.url, '--key', far.demoKey!]
-  const told = run(setup, { env: right, cwd: newFolder('colleague') })
+  const told = await runBeside(setup, { env: right, cwd: newFolder('colleague') })
   expect(told.status === 0 && told.stdout.includes('model = "sim-messages"'), 'setup has asked the gateway', told.text)
   const refused = [wrong, none].map((env) => run(setup, { env, cwd: newFolder('colleague') }))
   expect(
@@ -112,7 +118,11 @@ async function tryInside(inside: readonly string[], outside: string, ends: (() =
   )
   lines.push(`setup --url asks through it; without: ${refused.map(({ text }) => `"${text}"`).join(', ')}`)
   const doctor = [...triwire, 'doctor', '--base-url', far.url, '--key', far.demoKey!, '--model', 'sim-chat']
-  lines.push(`doctor: ${must(doctor, { env: right, cwd }).split('\n').at(-1)}`)
+  // This process was held by the commands before, and its gateway counts no tokens until it has caught up.
+  await pause(1_500)
+  const looked = await runBeside(doctor, { env: right, cwd })
+  expect(looked.status === 0, 'doctor finds nothing wrong', looked.text)
+  lines.push(`doctor: ${looked.text.split('\n').at(-1)}`)
   lines.push(await trySession(triwire, right, cwd))
   return lines
 }
@@ -134,12 +144,8 @@ async function trySession(triwire: readonly string[], env: NodeJS.ProcessEnv, cw
   const [file = '', ...args] = [...triwire, 'serve']
   const running = spawn(file, args, { cwd, env, stdio: 'ignore' })
   try {
-    const url = `http://${innerHost}:8080`
-    for (let tries = 0; !(await isAnswered(`${url}/v1/models`)); tries++) {
-      if (tries > 100 || running.exitCode !== null) throw new Error('the gateway behind the proxy does not start')
-      await pause(100)
-    }
-    const response = await fetch(`${url}/v1/messages`, {
+    await untilHeard('the gateway behind the proxy', innerHost, 8080)
+    const response = await fetch(`http://${innerHost}:8080/v1/messages`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'm', max_tokens: 50, messages: [{ role: 'user', content: 'Hello!' }] }),

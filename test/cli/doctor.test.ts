@@ -50,6 +50,26 @@ for (const wire of ['messages', 'chat', 'responses'] as const) {
   })
 }
 
+test('R18 doctor comes again where a gateway asks for a moment, once, as clients do', async () => {
+  let times = 0
+  const port = await listen(
+    createServer(async (request, response) => {
+      const path = request.url!
+      const isMoment = path === '/v1/messages/count_tokens' && ++times === 1
+      if (isMoment)
+        return void response.writeHead(429, { 'retry-after': '0' }).end('{"error":{"message":"overloaded"}}')
+      const chunks: Uint8Array[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      const { host: _, ...headers } = request.headers as Record<string, string>
+      const body = request.method === 'GET' ? {} : { body: Buffer.concat(chunks) }
+      const got = await fetch(gateway.url + path, { method: request.method!, headers, ...body })
+      response.writeHead(got.status, Object.fromEntries(got.headers)).end(await got.text())
+    }),
+  )
+  const { code, failed } = await doctor('well-chat', `http://127.0.0.1:${port}`)
+  assert.deepEqual([code, failed, times], [0, [], 2])
+})
+
 test('N-F4 N-F15 doctor asks a gateway beyond a proxy through it', async () => {
   const there = 'gateway.example'
   const proxy = await startEgressProxy({ [there]: new URL(gateway.url).host })
