@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { environmentProxy, parseProxy, proxyMistake } from '../config/egress.ts'
+import { environmentProxy, isProxysAnswer, parseProxy, proxyMistake } from '../config/egress.ts'
 
 /** What a command asks a server: of `fetch`, what is needed. */
 export type Question = {
@@ -25,8 +25,14 @@ export async function ask(url: string, question: Question): Promise<Response> {
   const { fetch: fetchThrough } = await import('undici')
   const opened = proxies.get(proxy.value) ?? openProxy(proxy.value)
   proxies.set(proxy.value, opened)
-  const response: unknown = await fetchThrough(url, { ...question, dispatcher: await opened })
-  return response as Response
+  const told: unknown = await fetchThrough(url, { ...question, dispatcher: await opened })
+  const response = told as Response
+  const { status, headers } = response
+  if (url.startsWith('http:') && isProxysAnswer(status, (name) => headers.get(name))) {
+    await response.body?.cancel()
+    throw new Error(describeRefusal(proxy.source, status))
+  }
+  return response
 }
 
 async function openProxy(value: string): Promise<Dispatcher> {
@@ -47,12 +53,18 @@ export function explainFailure(error: unknown, url: string, late: string): strin
   const { code = '' } = cause as NodeJS.ErrnoException
   const proxy = environmentProxy(url, process.env)
   const status = proxy && /^Proxy (?:response|.*Required) \((\d{3})\)/.exec(cause.message)?.[1]
-  if (status === '407') return `the proxy of ${proxy!.source} wants other credentials`
-  if (status) return `the proxy of ${proxy!.source} refuses, or does not reach it (status ${status})`
+  if (proxy && status) return describeRefusal(proxy.source, Number(status))
   const known = reasons.find(([pattern]) => pattern.test(code))
   const why = known ? `${known[1]} (${code})` : cause.message || code || error.message
   const isUnreached = known !== undefined && unreached.includes(known)
   return proxy && isUnreached ? `the proxy of ${proxy.source} cannot be reached: ${why}` : why
+}
+
+/** Some say 401 for it, where they make no tunnel. */
+function describeRefusal(source: string, status: number): string {
+  return [401, 407].includes(status)
+    ? `the proxy of ${source} wants other credentials`
+    : `the proxy of ${source} refuses, or does not reach it (status ${status})`
 }
 
 /** `fetch` says little itself, and has the reason as the cause, at times the cause's cause. */

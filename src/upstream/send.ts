@@ -3,10 +3,10 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Upstream } from '../config/config.ts'
+import { isProxysAnswer } from '../config/egress.ts'
 import { awaitHead, type ConnectionLimits, type Connections, openConnections } from './connections.ts'
 import { credentialOf } from './credential.ts'
 import { OnceBody, onceBytesMin } from './once-body.ts'
-import { isProxysAnswer } from './proxy-answer.ts'
 import type { Target } from './target.ts'
 import type { Flight, TransportFault, UpstreamListener, UpstreamRequest, Upstreams } from './upstreams.ts'
 
@@ -83,7 +83,7 @@ function fly(route: Connections, target: Target, request: UpstreamRequest, liste
           if (++informational > informationalMax) answering.abort(new Error('too many informational answers'))
           return
         }
-        if (route.isForwarded && isProxysAnswer(status, responseHeaders)) {
+        if (route.isForwarded && isProxysAnswer(status, (name) => responseHeaders[name])) {
           isOver = true
           answering.abort(new Error('the proxy refuses'))
           listener.onError({ cause: 'upstream_proxy', isReuseRace: false })

@@ -143,6 +143,8 @@ test('N-F4 N-F6: a gateway beyond a proxy is asked through it, with its credenti
 
   const told: [variables: Record<string, string>, url: string, status: number, said: RegExp][] = [
     [{ HTTP_PROXY: named }, 'http', 407, /\(the proxy of HTTP_PROXY wants other credentials\)/],
+    [{ HTTP_PROXY: named }, 'http', 401, /\(the proxy of HTTP_PROXY wants other credentials\)/],
+    [{ HTTP_PROXY: named }, 'http', 503, /\(the proxy of HTTP_PROXY refuses, or does not reach it \(status 503\)\)/],
     [{ HTTPS_PROXY: named }, 'https', 407, /\(the proxy of HTTPS_PROXY wants other credentials\)/],
     [{ https_proxy: named }, 'https', 502, /\(the proxy of https_proxy refuses, or does not reach it \(status 502\)\)/],
     [
@@ -154,7 +156,7 @@ test('N-F4 N-F6: a gateway beyond a proxy is asked through it, with its credenti
     [{ HTTPS_PROXY: 'ftp://ann:secret@h' }, 'https', 0, /\(the proxy of HTTPS_PROXY must be http:\/\/host:port/],
   ]
   for (const [variables, scheme, status, said] of told) {
-    proxy.refuse(status)
+    proxy.refuse(status, { 'content-type': 'text/html' })
     const { code, stderr } = await through(variables, '--url', `${scheme}://${there}`)
     assert.equal(code, 1)
     assert.match((JSON.parse(stderr) as { error: { message: string } }).error.message, said)
