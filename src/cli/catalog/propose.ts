@@ -41,7 +41,8 @@ export async function propose(proposal: Proposal, options: ProposeOptions, comma
   if (!isJson(command)) tell(proposal, before, changes)
   const isWritten = isChange && !options.dryRun
   if (isWritten) {
-    if (!options.yes) await confirm(command, `Write ${file}?`, `${file} was left as it is: run with --yes to write it`)
+    if (!options.yes)
+      await confirm(command, `Write ${file}?`, [`${file} was left as it is`, 'run with --yes to write it'])
     write(file, after)
   }
   const ids = listEntries(before).map(({ id }) => id)

@@ -71,11 +71,10 @@ export async function writePlans(plans: readonly Plan[], isSure: boolean, comman
   const existing = changed.filter(({ before }) => before !== undefined).map(({ path }) => path)
   const paths = existing.join(' and ')
   if (existing.length > 0 && !isSure)
-    await confirm(
-      command,
-      `Change ${paths} like this (a backup is kept)?`,
-      `${paths} was left as it is: run with --yes to change it`,
-    )
+    await confirm(command, `Change ${paths} like this (a backup is kept)?`, [
+      `${paths} was left as it is`,
+      'run with --yes to change it',
+    ])
   return changed.map(({ path, before, after }) => {
     mkdirSync(dirname(path), { recursive: true })
     if (before === undefined) {
