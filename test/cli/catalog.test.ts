@@ -111,6 +111,32 @@ const priceFile = {
   'far/new-1': model('far', 3e-6, 1.5e-5, { max_input_tokens: 64_000 }),
 }
 
+test('catalog import says of each model that it cannot take why, and what may be done', async () => {
+  const cwd = testFolder('cli')
+  writeFileSync(join(cwd, 'triwire.yaml'), file)
+  const { max_output_tokens: _, ...open } = model('far', 1e-6, 2e-6)
+  const { input_cost_per_token: __, ...free } = model('far', 0, 2e-6)
+  const listed = { ...priceFile, 'far/open': open, 'far/free': free, 'far/other-1': model('far', 1e-6, 2e-6) }
+  writeFileSync(join(cwd, 'prices.json'), JSON.stringify(listed))
+  const ids = ['open', 'free', 'other-1', 'other/plain', 'small-1']
+  const added = await run(['catalog', 'import', 'prices.json', ...ids, '--upstream', 'else', '--dry-run', '--json'], {
+    cwd,
+  })
+  assert.deepEqual(JSON.parse(added.stdout).left, [
+    { id: 'open', why: 'has no maximum output in the file: add it by hand' },
+    { id: 'free', why: 'has no price in the file' },
+    { id: 'other-1', why: 'far is not known here: say with --wire what its upstream speaks' },
+  ])
+  const far = file.replace('upstream: anthropic', 'upstream: far')
+  writeFileSync(join(cwd, 'triwire.yaml'), far.replace('far:', 'own:').replaceAll('upstream: far', 'upstream: own'))
+  const unclear = await run(['catalog', 'import', 'prices.json', '--dry-run'], { cwd })
+  assert.equal(unclear.code, 1)
+  assert.match(
+    unclear.stdout,
+    /^haiku: several providers of the file have it at different prices \(anthropic, far\): name it as provider\/id$/m,
+  )
+})
+
 test('catalog import brings the known models up to date by their own provider, keeps a smaller maximum, and adds the named', async () => {
   const cwd = testFolder('cli')
   const path = join(cwd, 'triwire.yaml')

@@ -24,6 +24,8 @@ writeFileSync(join(folder, 'notes.txt'), 'not a store')
 writeFileSync(join(folder, 'notes.db'), 'not a store', { mode: 0o600 })
 writeFileSync(join(folder, 'wide.db'), '', { mode: 0o644 })
 writeFileSync(join(folder, 'broken.yaml'), 'listen: 8080\nlog: {level: loud}\n')
+writeFileSync(join(folder, 'any.yaml'), 'listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\n')
+writeFileSync(join(folder, 'list.json'), '{"models":["m"]}')
 writeFileSync(
   join(folder, 'c.yaml'),
   `upstreams: { up: { base_url: "https://h.example", accounts: [{ name: a, key: k }] } }
@@ -227,6 +229,12 @@ const refused: Row[] = [
     1,
     /cannot be reached: there is no such host \(\w+\)\. Start the gateway, or name its address with --base-url\n$/,
   ],
+  [
+    'doctor --key x --config any.yaml',
+    1,
+    /The configuration lets the gateway choose its port: name it with --base-url\n$/,
+  ],
+  ['upstreams --config any.yaml', 1, /lets the server choose its admin port: name it with --admin-listen\n$/],
   ['explain', 2, /^error: missing required argument 'request-id'/],
   ['explain a/b', 1, /"a\/b" is not a request id: it stands in x-request-id of the answer/],
   ['upstreams --admin-listen 127.0.0.1:1', 1, /^triwire: no server answers on http:\/\/127\.0\.0\.1:1/],
@@ -255,6 +263,16 @@ const refused: Row[] = [
     'catalog add openai gpt-6-luna --price 3',
     2,
     /^error: option '--price <kind=credits>' argument '3' is invalid\. Write a kind/,
+  ],
+  [
+    'catalog add xai',
+    1,
+    /^triwire: Of xai no model is known here with a dated price: take its models from a price file/,
+  ],
+  [
+    'catalog import list.json',
+    1,
+    /^triwire: list\.json is neither LiteLLM's price file .* nor models\.dev's \(api\.json\)\n$/,
   ],
   ['catalog import', 2, /^error: missing required argument 'file'\n/],
   [

@@ -96,7 +96,8 @@ test('N-F6: a gateway that gives no list is told with its reason; a model that i
   const server = createServer((request, response) => {
     response.statusCode =
       request.headers.authorization === 'Bearer right' ? 200 : request.url!.startsWith('/no/') ? 404 : 401
-    response.end('{"data":[{"id":"theirs"}]}')
+    const id = request.url!.startsWith('/odd/') ? "it's" : 'theirs'
+    response.end(JSON.stringify({ data: [{ id }] }))
   })
   const port = await listen(server)
   const origin = `http://127.0.0.1:${port}`
@@ -109,6 +110,7 @@ test('N-F6: a gateway that gives no list is told with its reason; a model that i
       /\/no\/v1\/models answers 404: is this the address of the gateway\?/,
     ],
     [['--url', origin, '--key', 'right', '--wire', 'chat'], 0, /^note: no context window is known of theirs/],
+    [['--url', `${origin}/odd`, '--key', 'right'], 1, /The id of the model has quotes .*: give it an alias/],
     [['--url', origin, '--model', 'named'], 0, /wants a key.*; the model is taken on trust/],
     [['--url', 'nope'], 2, /must be the address of a gateway, such as https:\/\/gateway\.example/],
     [['--url', 'https://user:pass@host'], 2, /must be the address of a gateway/],
