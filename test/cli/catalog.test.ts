@@ -69,6 +69,23 @@ test('N-F18 X15 as JSON the whole change is told, nobody is asked, and a file th
   assert.equal(changes.map((line) => line.slice(2)).join('\n'), text.trimEnd())
 })
 
+test('X15 nothing is written that check would refuse; mistakes that were there are another matter', async () => {
+  const cwd = testFolder('cli')
+  const path = join(cwd, 'triwire.yaml')
+  const add = ['catalog', 'add', 'openai', 'gpt-6-luna', '--yes']
+  const named = await run([...add, '--upstream', 'no name'], { cwd })
+  assert.match(
+    named.stderr,
+    /triwire\.yaml would not be right with it, and was left as it is: upstreams\.no name must be letters, digits, and/,
+  )
+  assert.throws(() => readFileSync(path))
+  writeFileSync(path, 'limitz: {}\n')
+  const added = await run(add, { cwd })
+  assert.equal(added.code, 0, added.stderr)
+  assert.match(added.stdout, /no longer serves the built-in models of the simulator/)
+  assert.match(readFileSync(path, 'utf8'), /^limitz: \{\}\ncatalog:\n/)
+})
+
 test('X13 X15 a configuration that is no file is not written beside it', async () => {
   const cwd = testFolder('cli')
   const inText = await run(['catalog', 'add', 'openai', '--yes'], { cwd, env: { TRIWIRE_CONFIG_YAML: 'log: {}' } })
