@@ -26,7 +26,7 @@ async function answer(typed: string | undefined, { isTTY = true, args = [] as st
 test('X15 a person is asked, and only yes is one', async () => {
   for (const typed of ['y\n', 'Y\n', ' yes \n'])
     assert.deepEqual(await answer(typed), { thrown: undefined, shown: 'Write a.yaml? [y/N] ' })
-  for (const typed of ['\n', 'n\n', 'yep\n', undefined]) assert.equal((await answer(typed)).thrown, told[0], typed)
+  for (const typed of ['\n', 'n\n', 'yep\n', undefined]) assert.equal((await answer(typed)).thrown, told[0], `${typed}`)
 })
 
 test('X15 whoever cannot be asked is told how to say yes, and nobody is asked where all is JSON', async () => {
