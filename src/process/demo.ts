@@ -1,11 +1,9 @@
-import { createBooks } from '../accounts/books.ts'
+import { BookError } from '../accounts/book-error.ts'
 import { parseCredits } from '../accounts/credit.ts'
-import type { Config } from '../config/config.ts'
-import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
-import { openStore } from '../store/sqlite/store.ts'
-import type { Log } from './log.ts'
+import type { StorePlace } from '../config/config.ts'
+import { openBooks } from '../store/open-books.ts'
 
-const demoAccount = 'demo'
+export const demoAccount = 'demo'
 const demoCredit = '10'
 
 /** What a start with the built-in catalog found or made: the demo account's new key, or none where there are accounts. */
@@ -19,39 +17,26 @@ export type Demo = {
 export const demoCure = `The account "${demoAccount}" is refused here: its ${demoCredit} credits were for the simulator. To let it pay for real models: triwire account credit ${demoAccount} 5 --reference …, then triwire reload.`
 
 /**
- * Refuses the demo account, whose credit was for the simulator, where a catalog of real models is served (N-F12).
- * @param barred account ids; holds what counts from now on
- * @throws StoreError
+ * The demo account, where it has no other credit than what a first start gives: nobody has meant it to spend real money
+ * (N-F12). @returns its id. @throws StoreError
  */
-export async function barDemo(
-  { isBuiltIn, store }: Config,
-  { accounts }: OpenLedger,
-  barred: Set<string>,
-  log: Log,
-): Promise<void> {
-  const demo = isBuiltIn ? undefined : accounts.values().find(({ name }) => name === demoAccount)
-  const isGift = demo !== undefined && (await hasGiftOnly(store, demo.id))
-  barred.clear()
-  if (!isGift) return
-  barred.add(demo.id)
-  log.event('info', 'demo_refused', { account: demo.name, cure: demoCure })
-}
-
-/** Whether an account has no other credit than what a first start gives: nobody has meant it to spend real money. */
-async function hasGiftOnly(storePath: string, accountId: string): Promise<boolean> {
-  const store = openStore(storePath)
+export async function findGift(store: StorePlace): Promise<string | undefined> {
+  const { books, close } = await openBooks(store)
   try {
-    const [total] = await createBooks(store, Date.now).sumEntries({ accountId }, [])
-    return total?.creditedNanos === parseCredits(demoCredit)
+    const { id } = await books.findAccount(demoAccount)
+    const [total] = await books.sumEntries({ accountId: id }, [])
+    return total?.creditedNanos === parseCredits(demoCredit) ? id : undefined
+  } catch (error) {
+    if (error instanceof BookError) return undefined
+    throw error
   } finally {
-    store.close()
+    await close()
   }
 }
 
 /** Makes the demo account in a store that has no account yet; only ever on a first start. @throws StoreError */
-export async function createDemo(storePath: string): Promise<Demo> {
-  const store = openStore(storePath)
-  const books = createBooks(store, Date.now)
+export async function createDemo(store: StorePlace): Promise<Demo> {
+  const { books, close } = await openBooks(store)
   try {
     const accounts = await books.listAccounts()
     if (accounts[0]) {
@@ -62,7 +47,7 @@ export async function createDemo(storePath: string): Promise<Demo> {
     const { key } = await books.createKey(demoAccount)
     return { key, account: demoAccount }
   } finally {
-    store.close()
+    await close()
   }
 }
 
