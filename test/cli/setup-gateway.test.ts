@@ -166,6 +166,24 @@ test('N-F4 N-F6: a gateway beyond a proxy is asked through it, with its credenti
   }
 })
 
+test('N-F6: the key goes to the gateway that was named, and not where it redirects to', async () => {
+  const keys: unknown[] = []
+  const other = await listen(
+    createServer(({ headers }, response) => {
+      keys.push(headers['x-api-key'], headers.authorization)
+      response.end('{"data":[{"id":"theirs"}]}')
+    }),
+  )
+  const location = `http://127.0.0.1:${other}/v1/models`
+  const port = await listen(createServer((_, response) => response.writeHead(301, { location }).end()))
+  const { code, stderr } = await setup('pi', '--url', `http://127.0.0.1:${port}`, '--key', 'right')
+  assert.deepEqual([code, keys], [1, []])
+  assert.match(
+    stderr,
+    /\/v1\/models redirects to http:\/\/127\.0\.0\.1:\d+, which is not followed: name that with --url;/,
+  )
+})
+
 const mine = '# mine\napproval_policy = "never"\n\n[mcp_servers.a]\ncommand = "x" # keep\n'
 
 test('N-F7: it shows what it will change, asks, keeps a backup and all else', async () => {

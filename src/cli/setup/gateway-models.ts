@@ -14,7 +14,7 @@ export async function askModels(origin: string, key: string | undefined): Promis
   if (key !== undefined) Object.assign(headers, { authorization: `Bearer ${key}`, 'x-api-key': key })
   let response: Response
   try {
-    response = await ask(url, { headers, signal: AbortSignal.timeout(timeoutMs) })
+    response = await ask(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) })
   } catch (error) {
     throw new Error(
       `${url} cannot be reached (${explainFailure(error, url, `no answer within ${timeoutMs / 1_000} s`)})`,
@@ -23,6 +23,10 @@ export async function askModels(origin: string, key: string | undefined): Promis
   const text = await response.text().catch(() => '')
   if ([401, 403].includes(response.status))
     throw new Error(`${url} wants ${key === undefined ? 'a key: give it with --key' : 'another key'}`)
+  if (response.status >= 300 && response.status < 400) {
+    const to = URL.parse(response.headers.get('location') ?? '', url)?.origin
+    throw new Error(`${url} redirects${to ? ` to ${to}` : ''}, which is not followed: name that with --url`)
+  }
   if (!response.ok) throw new Error(`${url} answers ${response.status}: is this the address of the gateway?`)
   const ids = readIds(text)
   if (!ids || ids.length === 0) throw new Error(`${url} lists no models: is this the address of the gateway?`)
