@@ -103,9 +103,16 @@ export function findProblems(file: string, text: string, env: NodeJS.ProcessEnv 
   }
 }
 
-/** The file that `loadConfig` reads, or would read if it were there. */
+/**
+ * The file that `loadConfig` reads, or would read if it were there: to be written.
+ * @throws ConfigError where the text that counts is in no file
+ */
 export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): string {
-  return findSource(options, env, cwd)?.file ?? resolve(cwd, 'triwire.yaml')
+  if (env[textVariable] && options.config === undefined) {
+    const message = `${textVariable} holds the configuration: change it there, or name a file with --config`
+    throw new ConfigError([{ path: '', message }])
+  }
+  return resolve(cwd, options.config ?? (env['TRIWIRE_CONFIG'] || 'triwire.yaml'))
 }
 
 function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
