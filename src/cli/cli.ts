@@ -19,6 +19,7 @@ import { explainLoss, printError } from './print.ts'
 import { addReloadCommand } from './reload.ts'
 import { addSetupCommand } from './setup/setup.ts'
 import { addSimulatorCommand } from './simulator.ts'
+import { addTranslateCommand } from './translate.ts'
 import { addUpstreamsCommand } from './upstreams.ts'
 
 /** Errors of the options themselves are told before any of them is read. */
@@ -70,6 +71,7 @@ addExplainCommand(program)
 addUpstreamsCommand(program)
 addReloadCommand(program)
 addSimulatorCommand(program)
+addTranslateCommand(program)
 addCompletionCommand(program)
 
 process.stdout.on('error', endWithReader)

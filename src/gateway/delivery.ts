@@ -55,11 +55,17 @@ export type Asking = {
   exchangeFor: ((model: Model) => Exchange) | undefined
 }
 
+/** What a delivery needs of the gateway. */
+export type DeliveryGateway = Pick<
+  Gateway,
+  'snapshots' | 'ledger' | 'nowMs' | 'clockMs' | 'deliveries' | 'lingering' | 'readers' | 'flow' | 'reportBug'
+>
+
 export type DeliveryParts = {
-  gateway: Gateway
+  gateway: DeliveryGateway
   /** What the request took at its start and keeps to its end. */
   snapshot: Snapshot
-  call: Call
+  call: Omit<Call, 'ip' | 'header' | 'readBody'>
   record: CallRecord
   /** Who pays. */
   key: ApiKey

@@ -14,8 +14,8 @@ import type { Gateway } from './gateway.ts'
 
 /** What an exchange is made of: a request that has passed every check that is the same on all pairs. */
 export type Asked = {
-  gateway: Gateway
-  call: Call
+  gateway: Pick<Gateway, 'sealer' | 'nowMs'>
+  call: Pick<Call, 'wire' | 'requestId' | 'header'>
   accountId: string
   model: Model
   body: ClientBody
