@@ -106,15 +106,10 @@ export async function describeTranslation(
     bytes?.length,
   )
   if (rehearsed.state === 'refused') return { ok: false, refusal: rehearsed.refusal }
-  return {
-    ok: true,
-    model: rehearsed.model.id,
-    from: wire,
-    to: rehearsed.model.wire,
-    upstream: rehearsed.sent.upstream,
-    ...(bytes && describeRequest(config, wire, body, rehearsed)),
-    ...(rehearsed.answer && { answer: describeAnswer(rehearsed.answer, rehearsed) }),
-  }
+  const { model: asked, sent } = rehearsed
+  const pair = { ok: true as const, model: asked.id, from: wire, to: asked.wire, upstream: sent.upstream }
+  const answered = rehearsed.answer && { answer: describeAnswer(rehearsed.answer, rehearsed) }
+  return bytes ? { ...pair, ...describeRequest(config, wire, body, rehearsed), ...answered } : { ...pair, ...answered }
 }
 
 type Sent = Extract<Rehearsed, { state: 'sent' }>
