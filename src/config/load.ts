@@ -162,7 +162,7 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
 
 /** Places of what is secret, by their ends, and what may stand there for a whole value that is not known. */
 const secretPlaces: readonly (readonly [place: RegExp, standIn: string])[] = [
-  [/^upstreams\..+\.accounts\[\d+\]\.key$/, 'unset'],
+  [/^upstreams\..+\.accounts\[\d+\]\.key(?:_file|_command\[\d+\])?$/, 'unset'],
   [/\.(?:headers|query)\..+$/, 'unset'],
   [/^upstreams\..+\.proxy$/, 'http://unset.invalid'],
   [/^seal_key$/, 'A'.repeat(43)],

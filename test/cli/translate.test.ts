@@ -301,6 +301,16 @@ test('translate --help tells its options', async () => {
     assert.ok(stdout.includes(option), option)
 })
 
+test('T5 translate sends a conversation key as it is scoped to an account', async () => {
+  file('keyed.json', JSON.stringify({ model: 'talker', messages: question.messages, prompt_cache_key: 'canary-key' }))
+  const sent = async (...args: string[]) =>
+    (await runWarm([...base.slice(0, -1), 'chat', 'keyed.json', ...args], options)).stdout
+  const [nobody, one, two] = [await sent(), await sent('--account', 'acct_1'), await sent('--account', 'acct_2')]
+  assert.equal(new Set([nobody, one, two]).size, 3)
+  assert.match(one, /"prompt_cache_key":"[0-9a-f]{63}"/)
+  assert.equal(await sent('--account', 'acct_1'), one)
+})
+
 test('U5 translate makes no store, and prints neither a key nor what else the configuration sends', async () => {
   const env = { ...options.env, NO_KEY: 'canary-a-key-of-ours', NO_ORG: 'secret-org', NO_SEAL_KEY: 'A'.repeat(43) }
   const { stdout, stderr, code } = await runWarm([...base, 'request.json', '--json'], { ...options, env })
