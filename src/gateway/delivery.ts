@@ -200,7 +200,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   onAnswer(): void {
-    if (!this.#failover.hasMore) this.#forget()
+    const failover = this.#failover
+    // An answer with status 200 may still begin with a refusal of what is sealed, which the same account mends (ruling U13).
+    if (!failover.hasMore && !(failover.mayAgain && this.#exchange.mayUnseal)) this.#forget()
   }
 
   #forget(): void {

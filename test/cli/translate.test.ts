@@ -305,7 +305,11 @@ test('T5 translate sends a conversation key as it is scoped to an account', asyn
   file('keyed.json', JSON.stringify({ model: 'talker', messages: question.messages, prompt_cache_key: 'canary-key' }))
   const sent = async (...args: string[]) =>
     (await runWarm([...base.slice(0, -1), 'chat', 'keyed.json', ...args], options)).stdout
-  const [nobody, one, two] = [await sent(), await sent('--account', 'acct_1'), await sent('--account', 'acct_2')]
+  const [nobody, one, two] = [
+    await sent(),
+    await sent('--account', 'acct_1'),
+    await sent('--account', 'acct_2'),
+  ] as const
   assert.equal(new Set([nobody, one, two]).size, 3)
   assert.match(one, /"prompt_cache_key":"[0-9a-f]{63}"/)
   assert.equal(await sent('--account', 'acct_1'), one)

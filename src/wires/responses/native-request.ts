@@ -11,8 +11,9 @@ import {
   sentFields,
 } from '../requests/adapt-bytes.ts'
 import { ClientBody } from '../requests/client-body.ts'
-import { checkReach, isSelfContained } from '../requests/reach.ts'
+import { checkReach, holdsWord, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
+import type { Sealing } from '../wire.ts'
 import { isReference, referenceRefused } from './stateless.ts'
 
 const hostedWords = ['_search', '_interpreter', '_generation', '_preview', 'mcp"', 'shell"', 'computer"']
@@ -73,9 +74,11 @@ function readShortItem(bytes: Buffer, range: Range): Record<string, unknown> | u
   return JSON.parse(text) as Record<string, unknown>
 }
 
-/** Takes reasoning and compactions out of the history that only the provider account that made them can open (ruling U13). */
-export function removeSealed(body: Buffer): Buffer | undefined {
-  if (!body.includes('"encrypted_content"')) return undefined
+/** Reasoning and compactions in the history, which only the provider account that made them can open (ruling U13). */
+export const sealing: Sealing = { mayBeIn: (body) => holdsWord(body, 'encrypted_content'), remove: removeSealed }
+
+function removeSealed(body: Buffer): Buffer | undefined {
+  if (!sealing.mayBeIn(body)) return undefined
   const parsed = new ClientBody(body)
   if (!parsed.isArray('input')) return undefined
   const items = elementsOf(body, parsed.member('input')!)
