@@ -63,6 +63,15 @@ export function digestEntry(row: ChainedRow, previous: string | null): string {
   return `${form}:${hash('sha256', text, 'base64')}`
 }
 
+/** The fields of a row that its place in the chain has no say in, for who makes the digest where that place is known. */
+export function formatContent(row: { readonly [column: string]: unknown }): string {
+  let text = ''
+  for (const column of contentColumns) text += field(row[column])
+  return text
+}
+
+const contentColumns = chainedColumns.slice(chainedColumns.indexOf('reference'), chainedColumns.indexOf('posted_ms'))
+
 /** Whether the digest can be checked here: it is of a form that this triwire knows. */
 export function isKnownForm(digest: string): boolean {
   return digest.startsWith('1:') || digest.startsWith('2:')

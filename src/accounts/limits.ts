@@ -83,6 +83,20 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
   }
 }
 
+/** What was opened with the limit in force. Another limit starts it anew, the same goes on counting. */
+export function underLimit<T>(limit: () => number, open: (limit: number) => T): () => T {
+  let inForce = limit()
+  let opened = open(inForce)
+  return () => {
+    const now = limit()
+    if (now !== inForce) {
+      inForce = now
+      opened = open(now)
+    }
+    return opened
+  }
+}
+
 /** Counts failed authentications per address (ruling R4). Only who fails is ever throttled. */
 export interface Throttle {
   /** Whether the next failure of this address would be throttled. Counts nothing. */

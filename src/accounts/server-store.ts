@@ -8,9 +8,8 @@ import type { Throttle } from './limits.ts'
 export type ServerStore = {
   ledger: Ledger
   directory: Directory
-  /** @param limits in force when they are asked for; a reload may put others in their place. */
   openAdmission(limits: AdmissionLimits): Admission
-  openThrottle(failedAuthPerMinute: () => number): Throttle
+  openThrottle(limits: ThrottleLimits): Throttle
   /** Whether new inference can be taken: the ledger is writable and the database answers. */
   isReady(): boolean
   /** Of those that are known here. */
@@ -19,14 +18,26 @@ export type ServerStore = {
   findDebit(requestId: string): Promise<FoundDebit | undefined>
   /** Undefined where no other process serves with the same store. */
   cooldowns: SharedCooldowns | undefined
+  /** A reload has put another configuration in force; where others serve with the same store they compare it. */
+  reconfigure(configDigest: string): void
   /** Settles what is under way, in the database or in the spool, and lets go of the store. */
   close(): Promise<void>
 }
 
+/** In force when they are asked for; a reload may put others in their place. */
 export type AdmissionLimits = {
   requestsPerMinute(): number
   /** The process turns new work away to keep what runs alive. */
   isShedding(): boolean
+  /** Monotonic: the time of windows that are kept in this process. */
+  clockMs(): number
+}
+
+/** In force when they are asked for. */
+export type ThrottleLimits = {
+  failedAuthPerMinute(): number
+  /** Monotonic: the time of windows that are kept in this process. */
+  clockMs(): number
 }
 
 /** Which upstream accounts all servers of a store leave alone. The longest wait wins. */
@@ -37,5 +48,13 @@ export type SharedCooldowns = {
   onCooled(hear: (cooldown: Cooldown) => void): void
 }
 
-/** @property place of the account's service of a model (src/upstream/pool-memory.ts). */
-export type Cooldown = { place: string; forMs: number; cause: string; tell: string }
+export type Cooldown = {
+  /** Of the account's service of a model (src/upstream/pool-memory.ts). */
+  place: string
+  forMs: number
+  /** In the words of the log. */
+  cause: string
+  /** What it tells clients, and whether it may cool all of a pool, as of `Verdict` (src/upstream/verdict.ts). */
+  tell: 'capacity' | 'account' | 'broken' | 'rejected'
+  cool: 'now' | 'repeated'
+}

@@ -21,7 +21,7 @@ export type SettlementOptions = {
   /** Makes the poster: at first, and once more when it has died (faults F-P15). */
   startPoster(isFirst: boolean): Promise<Poster>
   spool: Spool
-  balances: Balances
+  balances: Pick<Balances, 'owe' | 'set'>
   /** How long a debit waits for the store before it is spooled. */
   settleDeadlineMs: number
   /** Monotonic. */

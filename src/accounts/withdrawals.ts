@@ -23,7 +23,7 @@ export type Waiting = {
 
 export type WithdrawalOptions = {
   spool: Spool
-  balances: Balances
+  balances: Pick<Balances, 'owe' | 'set'>
   /** Monotonic. */
   clockMs: () => number
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void

@@ -11,12 +11,17 @@ export function addReloadCommand(program: Command): void {
       // Windows has no such signal: sent there, it ends the process.
       if (process.platform === 'win32')
         throw new Error('a running server cannot be told to reload on Windows: restart it')
-      const store = await findStore(command.optsWithGlobals())
-      const pid = await findServer(store)
+      const { engine, shown, ...place } = await findStore(command.optsWithGlobals())
+      // Any server of any machine may be meant, and none of them is known by a process id here.
+      if (!('path' in place))
+        throw new Error(
+          `the servers of ${shown} may run anywhere: send each of them SIGHUP where it runs (triwire replicas lists them)`,
+        )
+      const pid = await findServer(place.path)
       process.kill(pid, 'SIGHUP')
       print(
         command,
-        { pid, store },
+        { pid, store: shown },
         () => `told process ${pid} to read its configuration again; its log says what came of it`,
       )
     })

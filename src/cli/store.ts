@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Books } from '../accounts/books.ts'
+import type { StorePlace } from '../config/config.ts'
 import { explainBookError } from './book-errors.ts'
 import type { GlobalOptions } from './options.ts'
 import { note } from './print.ts'
@@ -10,8 +10,8 @@ export type { GlobalOptions } from './options.ts'
 
 /**
  * Runs `work` with the books of the store that a server with the same settings would use (ruling X4), and closes it. The
- * file is changed directly, whether a server runs on it or not: a server sees the change within a second.
- * @param create whether a missing store is made.
+ * store is changed directly, whether a server runs on it or not: a server sees the change within a second.
+ * @param create whether a missing file is made.
  * @throws what a rule forbids, in words for the person at the command line.
  */
 export async function withStore<T>(
@@ -19,27 +19,32 @@ export async function withStore<T>(
   work: (books: Books) => Promise<T>,
   { create = false } = {},
 ): Promise<T> {
-  const path = await findStore(command.optsWithGlobals())
-  const { openStore } = await import('../store/sqlite/store.ts')
-  const { createBooks } = await import('../accounts/books.ts')
-  const isNew = create && !existsSync(path)
-  const store = openStore(path, { busyMs: 5_000, create })
-  if (isNew) note(command, `a new store was made at ${path}`)
+  const store = await findStore(command.optsWithGlobals())
+  const { openBooks } = await import('../store/open-books.ts')
+  const isNew = create && store.engine === 'sqlite' && !existsSync(store.path)
+  const { books, close } = await openBooks(store, { busyMs: 5_000, create })
+  if (isNew) note(command, `a new store was made at ${store.shown}`)
   try {
-    return await work(createBooks(store, Date.now))
+    return await work(books)
   } catch (error) {
     throw explainBookError(error)
   } finally {
-    store.close()
+    await close()
   }
 }
 
 /**
  * The configuration is only read where neither flag nor variable says it, so that a mistake in it blocks no refund.
- * @throws Error where it lies beside the configuration, as with an earlier release (ruling X8).
+ * @throws Error for a wrong URL, and where the file lies beside the configuration, as with an earlier release (ruling X8).
  */
-export async function findStore({ config, store = process.env['TRIWIRE_STORE'] }: GlobalOptions): Promise<string> {
-  if (store) return resolve(store)
+export async function findStore({ config, store }: GlobalOptions): Promise<StorePlace> {
+  const { readStorePlace, storeMistake } = await import('../config/store-place.ts')
+  const said = store ?? (process.env['TRIWIRE_STORE'] || undefined)
+  if (said) {
+    const mistake = storeMistake(said)
+    if (mistake) throw new Error(`${store === undefined ? 'TRIWIRE_STORE' : '--store'} ${mistake}`)
+    return readStorePlace(said, process.cwd())
+  }
   const { loadConfig } = await import('../config/load.ts')
   const { earlierStoreMistake } = await import('../config/earlier-store.ts')
   const found = loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true })

@@ -48,6 +48,13 @@ export type Upstream = {
   headers: ReadonlyMap<string, string>
 }
 
+/** Where accounts and ledger are: a file that one server has, or a database in PostgreSQL that replicas share (ruling X7). */
+export type StorePlace =
+  /** The file's absolute path. */
+  | { engine: 'sqlite'; path: string; shown: string }
+  /** `shown` has no password: for messages, the log, and whatever else is read (ruling X13). */
+  | { engine: 'postgres'; url: Secret; shown: string }
+
 /** A certificate with its chain and its key, both in PEM. */
 export type TlsPair = { cert: string; key: Secret }
 
@@ -59,10 +66,14 @@ export type Config = {
   /** What the public listener proves itself with; undefined: it speaks plain HTTP. */
   tls: TlsPair | undefined
   adminListen: Address
-  /** Absolute path of the SQLite file; the default is relative to the working folder (ruling X8). */
-  store: string
-  /** Where releases before 0.2.0 had it, where that is another place: beside the file (ruling X8). */
+  /** The default is relative to the working folder (ruling X8). */
+  store: StorePlace
+  /** Where releases before 0.2.0 had the file, where that is another place: beside the configuration (ruling X8). */
   earlierStore: string | undefined
+  /** Absolute path of the folder for the spool and the lock: the store's own with SQLite (ruling X13). */
+  stateDir: string
+  /** Of what is the same for all replicas; equal whatever the order of the keys, and from one version of us to the next. */
+  digest: string
   catalog: Catalog
   upstreams: ReadonlyMap<string, Upstream>
   /** True while the built-in catalog is served by the built-in simulator: no configuration names a model. */

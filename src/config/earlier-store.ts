@@ -10,6 +10,7 @@ export function earlierStoreMistake({
   store,
   earlierStore,
 }: Pick<Config, 'store' | 'earlierStore'>): string | undefined {
-  if (earlierStore === undefined || existsSync(store) || !existsSync(earlierStore)) return undefined
-  return `There is a store at ${earlierStore}, beside the configuration, where triwire kept it before 0.2.0; now the default is ${store}, in the working folder, and there is none: name the one that is meant with --store, TRIWIRE_STORE, or \`store\` in the configuration`
+  if (store.engine !== 'sqlite' || earlierStore === undefined) return undefined
+  if (existsSync(store.path) || !existsSync(earlierStore)) return undefined
+  return `There is a store at ${earlierStore}, beside the configuration, where triwire kept it before 0.2.0; now the default is ${store.path}, in the working folder, and there is none: name the one that is meant with --store, TRIWIRE_STORE, or \`store\` in the configuration`
 }

@@ -3,7 +3,15 @@ import { dirname, resolve } from 'node:path'
 import { createCatalog } from '../catalog/catalog.ts'
 import type { Model } from '../catalog/model.ts'
 import { builtInCatalog } from './built-in.ts'
-import { type Config, type EgressProxy, Secret, type Upstream, type UpstreamAccount } from './config.ts'
+import {
+  type Config,
+  type EgressProxy,
+  Secret,
+  type StorePlace,
+  type Upstream,
+  type UpstreamAccount,
+} from './config.ts'
+import { digestConfig } from './config-digest.ts'
 import { type Document, formatPath, readDocument } from './document.ts'
 import { environmentProxy, noProxy, parseProxy, proxyMistake } from './egress.ts'
 import { type EndpointSettings, endpointsOf } from './endpoints.ts'
@@ -13,6 +21,7 @@ import { readHeaders, readModel, spellProfiles } from './models.ts'
 import { type NamedFiles, readNamedFiles } from './named-files.ts'
 import { ConfigError, type Problem } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
+import { hasScheme, isDatabaseUrl, readStorePlace } from './store-place.ts'
 import { parseBaseUrl } from './values.ts'
 import { findWarnings } from './warnings.ts'
 
@@ -39,6 +48,7 @@ const overrides: readonly Override[] = [
   { key: 'listen', flag: 'listen', flagName: '--listen', variable: 'TRIWIRE_LISTEN' },
   { key: 'admin_listen', flag: 'adminListen', flagName: '--admin-listen', variable: 'TRIWIRE_ADMIN_LISTEN' },
   { key: 'store', flag: 'store', flagName: '--store', variable: 'TRIWIRE_STORE' },
+  { key: 'state_dir', variable: 'TRIWIRE_STATE_DIR' },
   { key: 'seal_key', variable: 'TRIWIRE_SEAL_KEY' },
 ]
 
@@ -116,7 +126,8 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
     const said = flag && options[flag]
     const value = said ?? (env[variable] || undefined)
     if (value === undefined) continue
-    raw[key] = key === 'store' && value ? resolve(cwd, value) : value
+    const isPath = key === 'state_dir' || (key === 'store' && !hasScheme(value))
+    raw[key] = isPath && value ? resolve(cwd, value) : value
     sources.set(key, said === undefined ? variable : (flagName ?? ''))
   }
 
@@ -136,6 +147,7 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
   for (const issue of parsed.error?.issues ?? []) explain(issue, spelled, report)
   for (const { path, message } of modelMistakes(spelled)) report(path, message)
   if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
+  if (parsed.data && !options.isWithoutFiles) reportMissing(parsed.data, report)
   const folder = file === undefined ? cwd : dirname(file)
   const files = parsed.data && !options.isWithoutFiles ? readNamedFiles(parsed.data, folder, report) : new Map()
   const proxies = parsed.data ? readProxies(parsed.data, env, problems) : new Map()
@@ -155,8 +167,9 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
   return build(parsed.data, {
     ...{ file, folder, files, proxies },
     warnings: [...(source === undefined ? warnOfNames(cwd) : []), ...warnings],
-    storeFolder: isStoreNamed ? folder : cwd,
+    store: readStorePlace(parsed.data.store, isStoreNamed ? folder : cwd),
     earlierStore: isStoreNamed || folder === cwd ? undefined : resolve(folder, parsed.data.store),
+    digest: digestConfig(raw),
   })
 }
 
@@ -166,12 +179,28 @@ const secretPlaces: readonly (readonly [place: RegExp, standIn: string])[] = [
   [/\.(?:headers|query)\..+$/, 'unset'],
   [/^upstreams\..+\.proxy$/, 'http://unset.invalid'],
   [/^seal_key$/, 'A'.repeat(43)],
+  [/^(?:store|state_dir)$/, 'unset'],
 ]
 
 /** What stands for a variable that is not set. @param isWhole it is all of the value */
 function standInFor(path: string, isWhole: boolean): string | undefined {
   const found = secretPlaces.find(([place]) => place.test(path))
   return found && (isWhole ? found[1] : 'unset')
+}
+
+/** What a server needs that shares its store: it has no folder of its own for them there (rulings T7, X13). */
+function reportMissing(file: ConfigFile, report: (path: readonly PropertyKey[], message: string) => void): void {
+  if (!isDatabaseUrl(file.store)) return
+  if (file.state_dir === undefined)
+    report(
+      ['state_dir'],
+      'is needed with a store in PostgreSQL: a folder of its own for each server, on a disk that stays (or TRIWIRE_STATE_DIR)',
+    )
+  if (file.seal_key === undefined)
+    report(
+      ['seal_key'],
+      'is needed with a store in PostgreSQL, the same for all its servers: 32 bytes in base64, `openssl rand -base64 32` makes one (or TRIWIRE_SEAL_KEY)',
+    )
 }
 
 /** Names that people give the file, and that nobody looks for. */
@@ -249,8 +278,9 @@ type Origin = {
   files: NamedFiles
   proxies: ReadonlyMap<string, EgressProxy>
   warnings: Config['warnings']
-  storeFolder: string
+  store: StorePlace
   earlierStore: string | undefined
+  digest: string
 }
 
 function build(file: ConfigFile, origin: Origin): Config {
@@ -264,8 +294,10 @@ function build(file: ConfigFile, origin: Origin): Config {
       key: new Secret(files.get(resolve(folder, file.tls.key)) ?? ''),
     },
     adminListen: file.admin_listen,
-    store: resolve(origin.storeFolder, file.store),
+    store: origin.store,
     earlierStore: origin.earlierStore,
+    stateDir: origin.store.engine === 'sqlite' ? dirname(origin.store.path) : resolve(folder, file.state_dir ?? ''),
+    digest: origin.digest,
     catalog: file.catalog ? readCatalog(file.catalog) : builtInCatalog(),
     upstreams: new Map(
       Object.entries(file.upstreams).map(([name, entry]) => [name, readUpstream(name, entry, origin)]),

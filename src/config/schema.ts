@@ -5,6 +5,7 @@ import { costFieldNames, wireNames } from '../catalog/model.ts'
 import { chargeNames, reasoningLevels } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import { noProxy, proxyMistake } from './egress.ts'
+import { storeMistake } from './store-place.ts'
 import {
   addressMistake,
   baseUrlMistake,
@@ -430,9 +431,17 @@ export const configSchema = z.strictObject({
     .transform(parseAddress)
     .prefault('127.0.0.1:8081')
     .describe('Health and readiness; metrics later. Loopback only.'),
-  store: filled('must be the path of a file')
+  store: text()
+    .superRefine((value, context) => complain(context, storeMistake(value)))
     .prefault('./data/triwire.db')
-    .describe('The SQLite file. The default is relative to the working folder.'),
+    .describe(
+      'The SQLite file, or `postgres://user@host/database`, which replicas share. The default is relative to the working folder.',
+    ),
+  state_dir: filled('must be the path of a folder')
+    .optional()
+    .describe(
+      'With PostgreSQL, and needed there: the folder for debits that the database cannot take at the moment; one for each server, on a disk that stays. With SQLite it is the folder of the store.',
+    ),
   catalog: catalog.optional().describe('The models. Default: the built-in ones, answered by the built-in simulator.'),
   upstreams: z
     .record(
@@ -455,7 +464,9 @@ export const configSchema = z.strictObject({
   seal_key: text()
     .regex(/^[A-Za-z0-9+/]{43}=?$/, { error: 'must be 32 bytes in base64; `openssl rand -base64 32` makes one' })
     .optional()
-    .describe('Encrypts signatures that travel through clients. Default: made once beside the store.'),
+    .describe(
+      'Encrypts signatures that travel through clients. Default: made once beside the store; with PostgreSQL it is needed, the same for all replicas.',
+    ),
   headers: z
     .strictObject({
       balance: flag.prefault(true).describe('Answers tell what the account has left, in `x-triwire-balance`.'),

@@ -7,6 +7,7 @@ import { endpointsOf, isTakenAsItStands, pathOf } from './endpoints.ts'
 import { readModel } from './models.ts'
 import type { Problem } from './problem.ts'
 import type { ConfigFile, ModelEntry } from './schema.ts'
+import { isDatabaseUrl } from './store-place.ts'
 
 /** Something that is allowed and is hardly meant, found at this path. */
 export type Warning = { path: PropertyKey[]; message: string }
@@ -33,7 +34,13 @@ export function findWarnings(file: ConfigFile, tlsCertificate: string | undefine
     ...warnOfBases(file),
     ...warnOfCalls(models),
     ...warnOfUnused(file),
+    ...warnOfStateDir(file),
   ]
+}
+
+function warnOfStateDir({ store, state_dir: stateDir }: ConfigFile): Warning[] {
+  if (stateDir === undefined || isDatabaseUrl(store)) return []
+  return [{ path: ['state_dir'], message: 'counts with PostgreSQL only: with SQLite it is the folder of the store' }]
 }
 
 function warnOfUnused({ catalog, upstreams }: ConfigFile): Warning[] {

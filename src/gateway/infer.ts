@@ -1,4 +1,4 @@
-import { enter, takeHold } from './admit.ts'
+import { enter, inOrder, takeHold } from './admit.ts'
 import type { Call } from './call.ts'
 import { Delivery } from './delivery.ts'
 import type { Gateway } from './gateway.ts'
@@ -24,13 +24,18 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
   const entering = enter(gateway.admission, key)
   using entered = entering instanceof Promise ? await entering : entering
   using share = gateway.bodies.enter(account.id)
-  const bytes = await call.readBody(share)
-  const turn = gateway.turns.take(account.id, bytes.length)
-  if (turn !== undefined) await turn
-  const asked = readRequest({ gateway, config: snapshot.config, call, record, accountId: account.id }, bytes)
-  const { model, affinity, asking } = asked
-  const holding = takeHold(snapshot.config, key, entered, model, asking.exchange)
-  const release = holding instanceof Promise ? await holding : holding
-  const parts = { gateway, snapshot, call, record, key, model, affinity, release, share: share.handOn() }
-  return new Delivery(parts, asking).run()
+  try {
+    const bytes = await call.readBody(share)
+    const turn = gateway.turns.take(account.id, bytes.length)
+    if (turn !== undefined) await turn
+    const asked = readRequest({ gateway, config: snapshot.config, call, record, accountId: account.id }, bytes)
+    const { model, affinity, asking } = asked
+    const holding = takeHold(snapshot.config, key, entered, model, asking.exchange)
+    const release = holding instanceof Promise ? await holding : holding
+    const parts = { gateway, snapshot, call, record, key, model, affinity, release, share: share.handOn() }
+    return new Delivery(parts, asking).run()
+  } catch (error) {
+    const told = inOrder(entered, key, error)
+    throw told instanceof Promise ? await told : told
+  }
 }

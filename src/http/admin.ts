@@ -5,7 +5,7 @@ import { pathOf } from './paths.ts'
 /** What operators ask of a running server, as data for programs. Nothing of it changes anything. */
 export type AdminOperations = {
   explain(requestId: string): Promise<Found>
-  listUpstreams(): readonly object[]
+  listUpstreams(): readonly object[] | Promise<readonly object[]>
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
 }
@@ -18,7 +18,7 @@ type Operation = { path: RegExp; run(operations: AdminOperations, subject: strin
 const apiPrefix = '/api/v1/'
 const operations: readonly Operation[] = [
   { path: /^\/api\/v1\/requests\/([\w-]{1,100})\/explain$/, run: ({ explain }, id) => explain(id) },
-  { path: /^\/api\/v1\/upstreams$/, run: async ({ listUpstreams }) => ({ items: listUpstreams(), next: null }) },
+  { path: /^\/api\/v1\/upstreams$/, run: async ({ listUpstreams }) => ({ items: await listUpstreams(), next: null }) },
 ]
 
 type Answer = { status: number; body: object; headers?: Record<string, string> }
@@ -27,14 +27,14 @@ type Answer = { status: number; body: object; headers?: Record<string, string> }
  * The second listener: what an orchestrator and an operator ask, never a client (ruling X2). On loopback only: it asks for
  * no key, and what it tells is free of content (ruling U5).
  */
-export function createAdmin(isReady: () => boolean, given: AdminOperations): Server {
+export function createAdmin(isReady: () => boolean | Promise<boolean>, given: AdminOperations): Server {
   const server = createServer((request, response) => {
     const path = pathOf(request.url)
     request.resume()
     // Who has left hears nothing.
     response.on('error', () => {})
     if (path.startsWith(apiPrefix)) void answerApi(given, request, path).then(answer)
-    else answer(answerProbe(request, path, isReady))
+    else void answerProbe(request, path, isReady).then(answer)
 
     function answer({ status, body, headers }: Answer): void {
       const text = `${JSON.stringify(body)}\n`
@@ -47,10 +47,16 @@ export function createAdmin(isReady: () => boolean, given: AdminOperations): Ser
   return server
 }
 
-function answerProbe(request: IncomingMessage, path: string, isReady: () => boolean): Answer {
+async function answerProbe(
+  request: IncomingMessage,
+  path: string,
+  isReady: () => boolean | Promise<boolean>,
+): Promise<Answer> {
   if (isRead(request) && path === '/healthz') return { status: 200, body: { status: 'ok' } }
   if (isRead(request) && path === '/readyz')
-    return isReady() ? { status: 200, body: { status: 'ready' } } : { status: 503, body: { status: 'not_ready' } }
+    return (await isReady())
+      ? { status: 200, body: { status: 'ready' } }
+      : { status: 503, body: { status: 'not_ready' } }
   return { status: 404, body: { status: 'not_found', paths: ['/healthz', '/readyz'] } }
 }
 

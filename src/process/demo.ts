@@ -1,6 +1,7 @@
-import { createBooks } from '../accounts/books.ts'
+import { BookError } from '../accounts/book-error.ts'
 import { parseCredits } from '../accounts/credit.ts'
-import { openStore } from '../store/sqlite/store.ts'
+import type { StorePlace } from '../config/config.ts'
+import { openBooks } from '../store/open-books.ts'
 
 export const demoAccount = 'demo'
 const demoCredit = '10'
@@ -16,23 +17,26 @@ export type Demo = {
 export const demoCure = `The account "${demoAccount}" is refused here: its ${demoCredit} credits were for the simulator. To let it pay for real models: triwire account credit ${demoAccount} 5 --reference …, then triwire reload.`
 
 /**
- * Whether an account has no other credit than what a first start gives: nobody has meant it to spend real money (N-F12).
- * @throws StoreError
+ * The demo account, where it has no other credit than what a first start gives: nobody has meant it to spend real money
+ * (N-F12). @returns its id. @throws StoreError
  */
-export async function hasGiftOnly(storePath: string, accountId: string): Promise<boolean> {
-  const store = openStore(storePath)
+export async function findGift(store: StorePlace): Promise<string | undefined> {
+  const { books, close } = await openBooks(store)
   try {
-    const [total] = await createBooks(store, Date.now).sumEntries({ accountId }, [])
-    return total?.creditedNanos === parseCredits(demoCredit)
+    const { id } = await books.findAccount(demoAccount)
+    const [total] = await books.sumEntries({ accountId: id }, [])
+    return total?.creditedNanos === parseCredits(demoCredit) ? id : undefined
+  } catch (error) {
+    if (error instanceof BookError) return undefined
+    throw error
   } finally {
-    store.close()
+    await close()
   }
 }
 
 /** Makes the demo account in a store that has no account yet; only ever on a first start. @throws StoreError */
-export async function createDemo(storePath: string): Promise<Demo> {
-  const store = openStore(storePath)
-  const books = createBooks(store, Date.now)
+export async function createDemo(store: StorePlace): Promise<Demo> {
+  const { books, close } = await openBooks(store)
   try {
     const accounts = await books.listAccounts()
     if (accounts[0]) {
@@ -43,7 +47,7 @@ export async function createDemo(storePath: string): Promise<Demo> {
     const { key } = await books.createKey(demoAccount)
     return { key, account: demoAccount }
   } finally {
-    store.close()
+    await close()
   }
 }
 

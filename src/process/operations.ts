@@ -1,8 +1,8 @@
 import { StoreSilent } from '../accounts/account.ts'
 import type { FoundDebit } from '../accounts/entries.ts'
+import type { ServerStore } from '../accounts/server-store.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { AdminOperations, Found } from '../http/admin.ts'
-import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
 import type { PoolRow } from '../upstream/pool.ts'
 import { explainDebit, explainRecord } from './explanation.ts'
 import type { Recents } from './recents.ts'
@@ -27,12 +27,12 @@ export type UpstreamState = {
 type Parts = {
   gateway: Gateway
   recents: Recents
-  ledger: Pick<OpenLedger, 'findDebit'>
+  store: Pick<ServerStore, 'findDebit'>
   reportBug: (bug: Error) => void
 }
 
 /** What operators may ask of a running server. */
-export function createOperations({ gateway, recents, ledger, reportBug }: Parts): AdminOperations {
+export function createOperations({ gateway, recents, store, reportBug }: Parts): AdminOperations {
   return { explain, listUpstreams, reportBug }
 
   /** From memory, else from the ledger. */
@@ -51,7 +51,7 @@ export function createOperations({ gateway, recents, ledger, reportBug }: Parts)
 
   async function findDebit(requestId: string): Promise<FoundDebit | undefined | 'silent'> {
     try {
-      return await ledger.findDebit(requestId)
+      return await store.findDebit(requestId)
     } catch (error) {
       if (error instanceof StoreSilent) return 'silent'
       throw error

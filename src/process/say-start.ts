@@ -19,7 +19,7 @@ export function sayStart(started: Started, accounts: number): string {
   const { base, admin, config, isStoreNew, demo, isDemoBarred } = started
   const facts = [
     `configuration ${config.file ?? 'none'}`,
-    `store ${config.store}${isStoreNew ? ' (new)' : ''}`,
+    `store ${config.store.shown}${isStoreNew ? ' (new)' : ''}`,
     `models ${config.catalog.entries.length}`,
     `accounts ${accounts}`,
   ]
@@ -40,7 +40,7 @@ export function startData({ base, admin, config, isStoreNew, demo }: Started, ac
     url: base,
     admin_url: admin,
     config: config.file ?? null,
-    store: config.store,
+    store: config.store.shown,
     store_is_new: isStoreNew,
     models: config.catalog.entries.length,
     accounts,

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Secret } from '../config/config.ts'
+import type { Secret, StorePlace } from '../config/config.ts'
 import { realPath } from '../store/files/place.ts'
 import { StoreError } from '../store/files/store-error.ts'
 import { syncFolder } from '../store/files/sync-folder.ts'
@@ -10,12 +10,14 @@ import { refuseWideMode } from '../store/files/wide-mode.ts'
 const keyBytes = 32
 
 /**
- * The key of the envelopes: from the configuration, else made once beside the store, readable by its owner only.
+ * The key of the envelopes: from the configuration, else made once beside the store's file, readable by its owner only.
  * @throws StoreError where the file cannot be what was written: whoever guesses the key opens every envelope (B23).
  */
-export function readSealKey(configured: Secret | undefined, storePath: string): Buffer {
+export function readSealKey(configured: Secret | undefined, store: StorePlace): Buffer {
   if (configured) return createHash('sha256').update(configured.reveal()).digest()
-  const path = findSealFile(storePath)
+  // One that each server makes for itself opens nobody else's envelopes (ruling T7).
+  if (store.engine !== 'sqlite') throw new StoreError(`${store.shown} needs a seal_key in the configuration`)
+  const path = findSealFile(store.path)
   if (!existsSync(path)) writeDurably(path, randomBytes(keyBytes).toString('base64'))
   refuseWideMode([path])
   const text = readFileSync(path, 'utf8').trim()

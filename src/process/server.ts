@@ -1,9 +1,6 @@
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { getHeapStatistics } from 'node:v8'
-import { createAdmission } from '../accounts/admission.ts'
-import { createThrottle, createWindows, type LocalThrottle, type LocalWindows } from '../accounts/limits.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
+import type { ServerStore } from '../accounts/server-store.ts'
 import type { Address, Config } from '../config/config.ts'
 import { Bodies } from '../gateway/bodies.ts'
 import { createCounting } from '../gateway/counting.ts'
@@ -16,12 +13,12 @@ import { createTurns } from '../gateway/turns.ts'
 import { createAdmin } from '../http/admin.ts'
 import { createRouter } from '../http/routes.ts'
 import { createEdge, type EdgeLimits, type EdgeRefusal } from '../http/server.ts'
-import type { OpenLedger } from '../store/sqlite/ledger-client.ts'
 import { createKeyring, type Keyring } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
 import { drainEdge } from './drain.ts'
+import { listen } from './listen.ts'
 import { createLoadWatch, type LoadWatch } from './load-watch.ts'
 import type { Log } from './log.ts'
 import { createOperations } from './operations.ts'
@@ -43,7 +40,7 @@ const bodiesBytesMax = getHeapStatistics().heap_size_limit / 4
 
 export type ServerParts = {
   config: Config
-  ledger: OpenLedger
+  store: ServerStore
   log: Log
   /** Unix milliseconds; a test's clock. */
   nowMs?: () => number
@@ -84,21 +81,22 @@ export type RunningServer = {
   hurry(): void
 }
 
-/** Builds every part around a ledger and starts to listen on both addresses. @throws what listening throws. */
+/** Builds every part around a store and starts to listen on both addresses. @throws what listening throws. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
-  const { ledger, log } = parts
+  const { store, log } = parts
   const nowMs = parts.nowMs ?? Date.now
   const clockMs = parts.clockMs ?? (() => performance.now())
   const { config } = parts
   // What can be refused comes before what would have to be ended again.
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const memory = parts.memory ?? createPoolMemory(clockMs)
+  if (store.cooldowns) memory.share(store.cooldowns)
   const keyring = createKeyring(clockMs, log.event)
   await prepare(config)
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
   const recents = parts.recents ?? createRecents()
   const listeners: readonly RecordListener[] = [log.access, recents.note]
-  let windows = openWindows(config, clockMs)
+  const limits = () => snapshots.current.config.limits
   let isReady = true
   let isDraining = false
   let isHurried = false
@@ -107,16 +105,15 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 
   const gateway: Gateway = {
     snapshots,
-    directory: ledger.directory,
+    directory: store.directory,
     barred: parts.barred ?? new Set(),
-    ledger: ledger.ledger,
-    admission: createAdmission({
-      balances: ledger.balances,
-      windows: () => windows,
-      isWritable: () => ledger.ledger.isWritable(),
+    ledger: store.ledger,
+    admission: store.openAdmission({
+      requestsPerMinute: () => limits().requestsPerMinute,
       isShedding: () => gateway.isShedding(),
+      clockMs,
     }),
-    throttle: openThrottle(config, clockMs),
+    throttle: store.openThrottle({ failedAuthPerMinute: () => limits().failedAuthPerMinute, clockMs }),
     nowMs,
     clockMs,
     deliveries: new Set(),
@@ -143,8 +140,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     isDraining: () => isDraining,
   })
   const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
-  const isTaking = () => isReady && !isDraining && ledger.ledger.isWritable()
-  const admin = createAdmin(isTaking, createOperations({ gateway, recents, ledger, reportBug }))
+  const isTaking = () => isReady && !isDraining && store.isReady()
+  const admin = createAdmin(isTaking, createOperations({ gateway, recents, store, reportBug }))
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
     keyring.close()
@@ -166,19 +163,15 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   }
 
   async function listenOnBoth() {
-    const address = await listen(edge.server, config.listen)
+    const address = await listen(edge.server, config.listen, { isShared: true })
     return { address, adminAddress: await listen(admin, config.adminListen) }
   }
 
   function reload(next: Config): void {
-    const { limits } = snapshots.current.config
     keyring.adopt(next.upstreams.values())
     snapshots.replace(openSnapshot(next, memory, keyring))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
-    // Another limit starts new windows; the same limit goes on counting.
-    if (next.limits.requestsPerMinute !== limits.requestsPerMinute) windows = openWindows(next, clockMs)
-    if (next.limits.failedAuthPerMinute !== limits.failedAuthPerMinute) gateway.throttle = openThrottle(next, clockMs)
   }
 
   function hurry(): void {
@@ -198,14 +191,6 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     load.stop()
     await snapshots.close()
   }
-}
-
-function openWindows({ limits }: Config, clockMs: () => number): LocalWindows {
-  return createWindows({ limit: limits.requestsPerMinute, windowMs: 60_000, clockMs })
-}
-
-function openThrottle({ limits }: Config, clockMs: () => number): LocalThrottle {
-  return createThrottle({ limit: limits.failedAuthPerMinute, windowMs: 60_000, clockMs })
 }
 
 function edgeLimits({ timeouts, limits }: Config): EdgeLimits {
@@ -237,21 +222,4 @@ function openSnapshot(config: Config, memory: PoolMemory, { keyOf }: Keyring): S
   const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
   const pool = createPool(config.upstreams, memory, keyOf)
   return { config, pool, upstreams: createUpstreams(config.upstreams, limits), keyOf }
-}
-
-/**
- * Connections that wait to be accepted; the system has a limit of its own (on Linux `net.core.somaxconn`, 4,096 by default).
- * Beyond it one is dropped without a word, and its client tries again after one second, then three. One is accepted in each
- * turn of the event loop (libuv, pull request 3696), which under a flood is what leaves turns for those who are in.
- */
-const backlog = 4_096
-
-function listen(server: Server, address: Address): Promise<Address> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(address.port, address.host, backlog, () => {
-      server.off('error', reject)
-      resolve({ host: address.host, port: (server.address() as AddressInfo).port })
-    })
-  })
 }

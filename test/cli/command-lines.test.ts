@@ -106,7 +106,7 @@ const refused: Row[] = [
   ['--frob', 2, /^error: unknown option '--frob'\n/],
   ['account list --jsn', 2, /^error: unknown option '--jsn'\n\(Did you mean --json\?\)\n/],
   ['account list extra', 2, /^error: too many arguments for 'list'/],
-  ['account list --store', 2, /^error: option '--store <file>' argument missing\n/],
+  ['account list --store', 2, /^error: option '--store <place>' argument missing\n/],
   ['frobnicate --json', 2, /^\{"ok":false,"error":\{"code":"usage","message":"unknown command 'frobnicate'"\}\}\n$/],
   ['account --json', 2, /^\{"ok":false,"error":\{"code":"usage","message":"name a command: --help lists them"\}\}\n$/],
   ['key K', 2, /^error: unknown command 'sk-tri-\w{8}…'\n/],
@@ -120,6 +120,8 @@ const refused: Row[] = [
   ['serve --admin-listen 0.0.0.0:1', 2, /^triwire: --admin-listen must be a loopback address/],
   ['serve --listen 127.0.0.1:99999', 2, /^triwire: --listen must be host:port/],
   ['serve --port 80', 2, /^error: unknown option '--port'/],
+  ['serve --workers 0', 2, /It is a number from 1 to 64/],
+  ['serve --workers many', 2, /It is a number from 1 to 64/],
   [
     'serve --config nowhere.yaml',
     1,

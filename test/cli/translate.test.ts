@@ -213,7 +213,7 @@ test('spec 7.4 translate --answer of one that failed prints what the client is t
   ]) {
     file(name!, content!)
     const { code, stdout } = await translate('--model', 'talker', '--answer', name!)
-    assert.deepEqual([code, JSON.parse(stdout).error.type], [1, 'api_error'], name)
+    assert.deepEqual([code, JSON.parse(stdout).error.type], [1, 'api_error'], name!)
   }
 })
 

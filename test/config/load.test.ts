@@ -140,7 +140,7 @@ test('X4 a flag beats the environment, and that the file', () => {
   const both = loadConfig({ listen: '0.0.0.0:21' }, variables, folder)
   assert.deepStrictEqual(both.listen, { host: '0.0.0.0', port: 21 })
   assert.deepStrictEqual(both.adminListen, { host: '::1', port: 12 })
-  assert.strictEqual(both.store, join(folder, 'from-file.db'))
+  assert.strictEqual(both.store.shown, join(folder, 'from-file.db'))
   assert.strictEqual(loadConfig({}, { ...variables, TRIWIRE_LISTEN: '' }, folder).listen.port, 1)
 })
 
@@ -154,7 +154,7 @@ test('X13 the file’s text may stand in a variable, with references and the lin
   const config = loadConfig({}, variables, place)
   assert.deepStrictEqual([...config.catalog.models.keys()], ['claude-x', 'm2'])
   assert.strictEqual(config.upstreams.get('up1')?.accounts[0]?.key.reveal(), 'canary-upstream-key')
-  assert.deepStrictEqual([config.file, config.store], [undefined, join(place, 'x/y.db')])
+  assert.deepStrictEqual([config.file, config.store.shown], [undefined, join(place, 'x/y.db')])
   assert.strictEqual(config.sealKey?.reveal(), sealKey)
   assert.strictEqual(loadConfig({ config: 'b.yaml' }, variables, place).listen.port, 2)
   assert.strictEqual(reloadConfig(config, {}, variables, place).listen.port, 8080)
@@ -176,14 +176,17 @@ test('X4 paths in the file are relative to it, those in flags and variables to t
   mkdirSync(below, { recursive: true })
   writeFileSync(join(below, 'b.yaml'), 'store: x/y.db')
   writeFileSync(join(below, 'triwire.yaml'), 'store: usual.db')
-  assert.strictEqual(loadConfig({ config: 'below/b.yaml' }, {}, folder).store, join(below, 'x/y.db'))
-  assert.strictEqual(loadConfig({ config: 'below/b.yaml', store: 'z.db' }, {}, folder).store, join(folder, 'z.db'))
+  assert.strictEqual(loadConfig({ config: 'below/b.yaml' }, {}, folder).store.shown, join(below, 'x/y.db'))
   assert.strictEqual(
-    loadConfig({ config: 'below/b.yaml' }, { TRIWIRE_STORE: 'e.db' }, folder).store,
+    loadConfig({ config: 'below/b.yaml', store: 'z.db' }, {}, folder).store.shown,
+    join(folder, 'z.db'),
+  )
+  assert.strictEqual(
+    loadConfig({ config: 'below/b.yaml' }, { TRIWIRE_STORE: 'e.db' }, folder).store.shown,
     join(folder, 'e.db'),
   )
-  assert.strictEqual(loadConfig({}, {}, below).store, join(below, 'usual.db'))
-  assert.strictEqual(loadConfig({}, {}, folder).store, join(folder, 'data/triwire.db'))
+  assert.strictEqual(loadConfig({}, {}, below).store.shown, join(below, 'usual.db'))
+  assert.strictEqual(loadConfig({}, {}, folder).store.shown, join(folder, 'data/triwire.db'))
 })
 
 test('X4 a mistake in a flag or a variable names it', () => {

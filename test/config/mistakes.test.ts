@@ -89,7 +89,7 @@ const mistakes: [name: string, source: string | Uint8Array, told: string | RegEx
     '1: listen must be host:port, such as 127.0.0.1:8080 or [::1]:8080',
   ],
   ['IPv6 without brackets', 'listen: ::1:8080', /^1: listen must be host:port/],
-  ['an empty store', 'store: ""', '1: store must be the path of a file'],
+  ['an empty store', 'store: ""', '1: store must be the path of a file, or the URL of a database in PostgreSQL'],
   ['yes for true', 'headers: { balance: yes }', '1: headers.balance must be true or false'],
   [
     'a limit with a fraction',
@@ -279,8 +279,8 @@ test('X8 N-F8 the default store is in the working folder, wherever the file lies
   writeFileSync(join(below, 'a.yaml'), 'log: {}')
   writeFileSync(join(below, 'b.yaml'), 'store: ./b.db')
   const load = (config: string, options = {}) => loadConfig({ config, ...options }, {}, cwd)
-  assert.equal(load('examples/a.yaml').store, join(cwd, 'data/triwire.db'))
-  assert.equal(load('examples/b.yaml').store, join(below, 'b.db'))
+  assert.equal(load('examples/a.yaml').store.shown, join(cwd, 'data/triwire.db'))
+  assert.equal(load('examples/b.yaml').store.shown, join(below, 'b.db'))
   // What an upgrade finds: a store beside the file, and none in the working folder.
   assert.equal(earlierStoreMistake(load('examples/a.yaml')), undefined)
   mkdirSync(join(below, 'data'))

@@ -213,7 +213,7 @@ test('X4 who only wants to know where the store is needs no right to read keys',
     stringify({ upstreams: { up: { base_url: 'https://h', ...account({ key_file: 'gone' }) } }, tls: tls(pair) }),
   )
   const config = loadConfig({ config: 'b.yaml', isWithoutFiles: true }, {}, folder)
-  assert.equal(config.store, join(folder, 'data/triwire.db'))
+  assert.equal(config.store.shown, join(folder, 'data/triwire.db'))
 })
 
 test('a certificate that has expired is told, and taken', () => {

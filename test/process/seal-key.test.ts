@@ -15,21 +15,22 @@ import { readSealKey } from '../../src/process/seal-key.ts'
 import { StoreError } from '../../src/store/files/store-error.ts'
 import { testFolder } from '../support/folder.ts'
 import { configFile, model, newFolder, serve } from '../support/serve.ts'
+import { fileAt } from '../support/store-place.ts'
 
 const newPath = () => join(testFolder('seal'), 'triwire.db')
 
 test('B23 T7 the key of the envelopes is made once, whole, for its owner only, and is the same ever after', () => {
   const path = newPath()
-  const key = readSealKey(undefined, path)
+  const key = readSealKey(undefined, fileAt(path))
   assert.deepEqual(readdirSync(dirname(path)), ['triwire.db.seal'])
   assert.equal(statSync(`${path}.seal`).mode & 0o777, 0o600)
   assert.equal(Buffer.from(readFileSync(`${path}.seal`, 'utf8'), 'base64').length, 32)
   // What a loss of power left half written under the other name is in nobody's way.
   writeFileSync(`${path}.seal.new`, 'half')
-  assert.deepEqual(readSealKey(undefined, path), key)
+  assert.deepEqual(readSealKey(undefined, fileAt(path)), key)
   const other = newPath()
   writeFileSync(`${other}.seal.new`, 'half')
-  assert.notDeepEqual(readSealKey(undefined, other), key)
+  assert.notDeepEqual(readSealKey(undefined, fileAt(other)), key)
 })
 
 test('B23 an empty or cut key is refused with the cure, and so is one that others can read', () => {
@@ -41,7 +42,7 @@ test('B23 an empty or cut key is refused with the cure, and so is one that other
     const path = newPath()
     writeFileSync(`${path}.seal`, text, { mode: 0o600 })
     assert.throws(
-      () => readSealKey(undefined, path),
+      () => readSealKey(undefined, fileAt(path)),
       (error) =>
         error instanceof StoreError &&
         error.message.startsWith(
@@ -50,11 +51,11 @@ test('B23 an empty or cut key is refused with the cure, and so is one that other
     )
   }
   const path = newPath()
-  readSealKey(undefined, path)
+  readSealKey(undefined, fileAt(path))
   for (const mode of [0o644, 0o640]) {
     chmodSync(`${path}.seal`, mode)
     assert.throws(
-      () => readSealKey(undefined, path),
+      () => readSealKey(undefined, fileAt(path)),
       new StoreError(`${path}.seal can be read by other users (mode 0${mode.toString(8)}): run chmod 600 ${path}.seal`),
     )
   }
@@ -63,11 +64,11 @@ test('B23 an empty or cut key is refused with the cure, and so is one that other
 test('B15 the key is beside the store, by whatever name the server knows it; one beside the link goes on', () => {
   const [path, link] = [newPath(), newPath()]
   symlinkSync(path, link)
-  const key = readSealKey(undefined, link)
+  const key = readSealKey(undefined, fileAt(link))
   assert.ok(existsSync(`${path}.seal`) && !existsSync(`${link}.seal`))
-  assert.deepEqual(readSealKey(undefined, path), key)
+  assert.deepEqual(readSealKey(undefined, fileAt(path)), key)
   renameSync(`${path}.seal`, `${link}.seal`)
-  assert.deepEqual(readSealKey(undefined, link), key)
+  assert.deepEqual(readSealKey(undefined, fileAt(link)), key)
 })
 
 test('B23 the server does not start with such a key, and says why', async () => {

@@ -14,6 +14,7 @@ import { createPoolMemory } from '../../src/upstream/pool-memory.ts'
 import { atEnd } from './at-end.ts'
 import { testFolder } from './folder.ts'
 import { type Operator, openStore } from './operator.ts'
+import { pathOf } from './store-place.ts'
 import { openTap, type TappedAnswer } from './tap.ts'
 import { until } from './waiting.ts'
 
@@ -136,12 +137,13 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   const clockMs = () => turnedMs + (closingMs === undefined ? 0 : performance.now() - closingMs)
   const nowMs = () => startedMs + clockMs() + jumpedMs
   const log = createLog({ level: 'info', isPretty: false, descriptor: openSync(logPath, 'a'), nowMs })
-  const store = openStore(config.store)
+  const storePath = pathOf(config.store)
+  const store = openStore(storePath)
   store.createAccount('tester', parseCredits(options.credit ?? '100'))
   const { key } = store.createKey('tester')
   started.unshift(() => store.close())
   const ledger = await openLedger({
-    path: config.store,
+    path: storePath,
     settleDeadlineMs: config.timeouts.settleDeadlineMs,
     clockMs: () => performance.now(),
     onFatal: (error) => log.event('error', 'ledger_lost', { error: error.message }),
@@ -162,7 +164,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   const load = { isShedding: false, isStrained: false, stop() {} }
   const recents = createRecents({ requestsMax: requestsKept, namelessMax: requestsKept })
   const own = { log, nowMs, clockMs, load, memory, recents, bodiesBytesMax, keysMs }
-  const server = await startServer({ config, ledger, ...own })
+  const server = await startServer({ config, store: ledger, ...own })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
     server.address.port,
@@ -186,7 +188,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     simulator,
     key,
     store,
-    storePath: config.store,
+    storePath,
     configPath,
     server,
     ledger,

@@ -32,11 +32,11 @@ export function addCheckCommand(program: Command): void {
         for (const warning of warnings) console.error(`warning: ${formatWarning(warning)}`)
       }
       const failed = asked?.filter(({ ok }) => !ok) ?? []
-      const counts = { models: catalog.entries.length, upstreams: upstreams.size, store }
+      const counts = { models: catalog.entries.length, upstreams: upstreams.size, store: store.shown }
       const data = { ok: failed.length === 0, ...counts, warnings, proxies, ...(asked && { online: asked }) }
       print(command, data, () =>
         [
-          `the configuration is right: models ${counts.models}, upstreams ${counts.upstreams}, store ${store}`,
+          `the configuration is right: models ${counts.models}, upstreams ${counts.upstreams}, store ${store.shown}`,
           ...(asked ? ['', describe(asked)] : []),
         ].join('\n'),
       )

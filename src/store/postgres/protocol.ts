@@ -1,16 +1,23 @@
+import type { DeskAnswer, DeskOrder } from '../../accounts/desk.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
+import type { AccountChanges } from '../../accounts/live-directory.ts'
 import type { DebitRow, GivenBack, Posted, Withdrawn } from '../../accounts/poster.ts'
+import type { CountedFailures } from '../../accounts/remote-throttle.ts'
+import type { Cooldown } from '../../accounts/server-store.ts'
 
 /* What the serving thread and the store's thread say to each other. */
 
 /** Each is answered once, in whatever order. */
 export type Questions = {
-  /** The store is open, or will be when the database can be reached. */
-  open: { asks: undefined; answers: undefined }
+  /** The store is open, or will be when the database can be reached. @throws StoreError where it cannot be used. */
+  open: { asks: undefined; answers: { isReached: boolean } }
   post: { asks: readonly DebitRow[]; answers: Posted }
   withdraw: { asks: readonly DebitRow[]; answers: Withdrawn }
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }
+  /** Answered behind the news of what the store has of these keys. */
+  lookUp: { asks: readonly string[]; answers: undefined }
+  countFailures: { asks: readonly (readonly [ipKey: string, count: number])[]; answers: CountedFailures[] }
   close: { asks: undefined; answers: undefined }
 }
 
@@ -19,11 +26,23 @@ export type QuestionName = keyof Questions
 /** What wants no answer, from the serving thread. */
 export type Orders = {
   uses: readonly (readonly [keyId: string, usedMs: number])[]
+  admission: readonly DeskOrder[]
+  cool: Cooldown
+  /** Another configuration is in force, with this digest. */
+  reconfigure: string
 }
 
 /** What the store's thread says without being asked. */
 export type News = {
+  /** Debits wait and are tried again. At most once a second. */
   trouble: { message: string; code: string }
+  /** Whether the database can be reached, once it is known and whenever it changes. */
+  reach: { isReached: boolean; error?: string }
+  /** What operators changed, or what was looked up. `isAnew`: what was told before is no longer so. */
+  changes: AccountChanges & { isAnew: boolean }
+  admission: readonly DeskAnswer[]
+  cooled: Cooldown
+  log: { level: 'info' | 'error'; event: string; fields: Record<string, unknown> }
 }
 
 /** An error as it travels: classes do not, and who asked must know the two that mean something to him. */
@@ -33,7 +52,10 @@ export type ToThread =
   | { [Name in QuestionName]: { id: number; question: Name; value: Questions[Name]['asks'] } }[QuestionName]
   | { [Name in keyof Orders]: { order: Name; value: Orders[Name] } }[keyof Orders]
 
-export type FromThread =
+/** All that was said in one turn is one message. */
+export type FromThread = readonly Said[]
+
+export type Said =
   | { id: number; value: unknown }
   | { id: number; error: CarriedError }
   | { [Name in keyof News]: { news: Name; value: News[Name] } }[keyof News]

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { StoreSilent } from '../../accounts/account.ts'
 import { StoreError } from '../files/store-error.ts'
-import type { CarriedError, FromThread, News, Orders, QuestionName, Questions, ToThread } from './protocol.ts'
+import type { CarriedError, FromThread, News, Orders, QuestionName, Questions, Said, ToThread } from './protocol.ts'
 
 /** What the thread gets to end in: a database that does not answer has its own limits, and this is longer than they are. */
 const closeMs = 4_000
@@ -23,9 +23,11 @@ export class StoreThread {
     this.death = death.promise
     this.#ended = ended.promise
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData, name: 'store' })
-    this.#worker.on('message', (message: FromThread) => {
-      if ('news' in message) hear(message.news, message.value)
-      else this.#answer(message)
+    this.#worker.on('message', (messages: FromThread) => {
+      for (const said of messages) {
+        if ('news' in said) hear(said.news, said.value)
+        else this.#answer(said)
+      }
     })
     this.#worker.on('error', (error) => {
       this.#failure = error as Error
@@ -66,7 +68,7 @@ export class StoreThread {
     this.#worker.postMessage(message)
   }
 
-  #answer(message: Exclude<FromThread, { news: unknown }>): void {
+  #answer(message: Exclude<Said, { news: unknown }>): void {
     const waiting = this.#waiting.get(message.id)
     this.#waiting.delete(message.id)
     if ('error' in message) waiting?.reject(revive(message.error))

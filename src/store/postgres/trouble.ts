@@ -1,4 +1,6 @@
+import { sayMoved } from '../files/moved.ts'
 import { StoreError } from '../files/store-error.ts'
+import { movedCode } from './moved.ts'
 
 /** SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), or Node's word for a failed connection. */
 export function codeOf(error: unknown): string {
@@ -22,6 +24,7 @@ const cures = new Map<string, string>([
 export function refusalOf(error: unknown, shown: string): StoreError | undefined {
   if (error instanceof StoreError) return error
   const { message } = error as Error
+  if (codeOf(error) === movedCode) return new StoreError(sayMoved(shown, { to: message }), { cause: error })
   if (/does not support SSL/.test(message)) {
     return new StoreError(
       `${shown} speaks no TLS: leave sslmode out of the store's URL, or switch TLS on in PostgreSQL`,
@@ -34,24 +37,15 @@ export function refusalOf(error: unknown, shown: string): StoreError | undefined
   return cure === undefined ? undefined : new StoreError(`${shown} ${cure} (${message})`, { cause: error })
 }
 
+/** Nobody knows what became of the statement: it was sent, and no answer of the server's to it came back. */
+export function isUnknown(error: unknown): boolean {
+  const { severity, syscall, message } = error as { severity?: string; syscall?: string; message: string }
+  if (severity !== undefined) return /^(08|57P)/.test(codeOf(error))
+  // Of a connection that was never had: as the library says it, and its pool.
+  return syscall !== 'connect' && !/^timeout (expired|exceeded when trying to connect)/.test(message)
+}
+
 /** The statement was refused and did nothing, and may be sent again: deadlocks, serialisation. */
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01', '55P03'].includes(codeOf(error))
-}
-
-/** A store's URL as it may be shown (ruling X13). */
-export function showUrl(url: string): string {
-  try {
-    const parsed = new URL(url)
-    if (parsed.password) parsed.password = '…'
-    for (const name of parsed.searchParams.keys()) if (/password|key/.test(name)) parsed.searchParams.set(name, '…')
-    return decodeURIComponent(parsed.href)
-  } catch {
-    return 'postgres://…'
-  }
-}
-
-/** Whether a store's name is a database's URL and no file's path. */
-export function isDatabaseUrl(store: string): boolean {
-  return /^postgres(ql)?:\/\//.test(store)
 }

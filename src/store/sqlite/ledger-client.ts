@@ -1,7 +1,9 @@
-import type { Account, Directory } from '../../accounts/account.ts'
+import type { Account } from '../../accounts/account.ts'
 import { type Balances, createBalances } from '../../accounts/balances.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
-import type { Ledger } from '../../accounts/ledger.ts'
+import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
+import { openLocalAdmission, openLocalThrottle } from '../../accounts/local-limits.ts'
+import type { ServerStore } from '../../accounts/server-store.ts'
 import { Settlement } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
 import { noteHolder } from '../files/holder.ts'
@@ -9,7 +11,6 @@ import { lockStore } from '../files/lock.ts'
 import { bringSpool, realPath } from '../files/place.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
 import { StoreError } from '../files/store-error.ts'
-import { createDirectory, type LiveDirectory } from './directory.ts'
 import { LedgerThread, type Told } from './ledger-thread.ts'
 import { refuseNoFile } from './open.ts'
 
@@ -33,17 +34,11 @@ export type LedgerOptions = {
   touchMs?: number
 }
 
-export type OpenLedger = {
-  ledger: Ledger
-  directory: Directory
+export type OpenLedger = ServerStore & {
   /** What the accounts have and hold, as this one server of the store knows it. */
   balances: Balances
   /** By id. The objects live as long as the process; names and states follow the store. */
   accounts: ReadonlyMap<string, Account>
-  /** The debit of a request, read by the ledger's thread. @throws StoreSilent when it cannot be read now. */
-  findDebit(requestId: string): Promise<FoundDebit | undefined>
-  /** Settles what is under way, in the database or in the spool, and lets go of the store. */
-  close(): Promise<void>
 }
 
 /**
@@ -74,7 +69,13 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     directory,
     balances,
     accounts: directory.accounts,
+    openAdmission: (limits) => openLocalAdmission({ balances, isWritable: () => settlement.isWritable() }, limits),
+    openThrottle: openLocalThrottle,
+    isReady: () => settlement.isWritable(),
+    countAccounts: () => directory.accounts.size,
     findDebit: (requestId) => client.findDebit(requestId),
+    cooldowns: undefined,
+    reconfigure() {},
     async close() {
       client.writeUses()
       await settlement.close()
@@ -107,7 +108,8 @@ class LedgerClient {
     this.#options = options
     const { path, settleDeadlineMs, clockMs, onFatal, log, lookMs } = options
     const read = () => this.#thread!.look()
-    this.directory = createDirectory(this.balances, shareReadings({ read, clockMs, patienceMs: lookMs }))
+    const readAgain = shareReadings({ read, clockMs, patienceMs: lookMs })
+    this.directory = createDirectory({ balances: this.balances, readAgain })
     this.settlement = new Settlement({
       startPoster: (isFirst) => this.#startThread(isFirst),
       spool: createSpool(spoolPath(path)),

@@ -1,0 +1,90 @@
+import type { Account, ApiKey, Directory } from './account.ts'
+import type { Balances } from './balances.ts'
+import type { AccountRow, KeyRow } from './book-rows.ts'
+
+/** Whole accounts as the store has them now, each with all its valid keys. */
+export type AccountChanges = {
+  accounts: readonly Pick<AccountRow, 'id' | 'name' | 'state' | 'balanceNanos'>[]
+  keys: readonly Pick<KeyRow, 'id' | 'accountId' | 'digest' | 'prefix' | 'expiresMs'>[]
+}
+
+/** Accounts and valid keys as the store last told them. An account keeps its object: requests that run know it. */
+export type LiveDirectory = Directory & {
+  accounts: ReadonlyMap<string, Account>
+  apply(changes: AccountChanges): void
+  /** Forgets everything, before all of it is told anew. */
+  clear(): void
+  /** When which key was last used, since this was last asked. Unix milliseconds. */
+  takeUses(): [keyId: string, usedMs: number][]
+}
+
+export type DirectoryOptions = {
+  balances: Pick<Balances, 'set'>
+  /** Brings what the store has of this key, or what is new in it, through `apply` before it resolves. */
+  readAgain(digest: string): Promise<void>
+  /** So many accounts are kept in memory; beyond it those that were used the longest time ago are forgotten. */
+  accountsMax?: number | undefined
+}
+
+export function createDirectory({ balances, readAgain, accountsMax }: DirectoryOptions): LiveDirectory {
+  // Those that were not used for long stand in front, as far as it was looked at (`noteOrder`).
+  const accounts = new Map<string, Account>()
+  const keys = new Map<string, ApiKey>()
+  const digestsOf = new Map<string, string[]>()
+  let uses = new Map<ApiKey, number>()
+  const findKnownKey = (digest: string) => keys.get(digest)
+  return {
+    accounts,
+    findKnownKey,
+    findKey: (digest) => findKnownKey(digest) ?? readAgain(digest).then(() => findKnownKey(digest)),
+    touch: (key) => void uses.set(key, Date.now()),
+    takeUses() {
+      if (accountsMax !== undefined) noteOrder()
+      const taken = Array.from(uses, ([{ id }, usedMs]): [string, number] => [id, usedMs])
+      uses = new Map()
+      return taken
+    },
+    apply,
+    clear() {
+      accounts.clear()
+      keys.clear()
+      digestsOf.clear()
+    },
+  }
+
+  function apply(changes: AccountChanges): void {
+    for (const { id, name, state, balanceNanos } of changes.accounts) {
+      const account = accounts.get(id)
+      if (account) Object.assign(account, { name, state })
+      else accounts.set(id, { id, name, state })
+      balances.set(id, balanceNanos)
+      // All its valid keys come with an account: one that does not come is revoked.
+      for (const digest of digestsOf.get(id) ?? []) keys.delete(digest)
+      digestsOf.set(id, [])
+    }
+    for (const { id, accountId, digest, prefix, expiresMs } of changes.keys) {
+      keys.set(digest, { id, prefix, account: accounts.get(accountId)!, expiresMs })
+      digestsOf.get(accountId)!.push(digest)
+    }
+    if (accountsMax !== undefined && accounts.size > accountsMax) forgetUnused(accountsMax)
+  }
+
+  function noteOrder(): void {
+    for (const { account } of uses.keys()) {
+      if (accounts.get(account.id) !== account) continue
+      accounts.delete(account.id)
+      accounts.set(account.id, account)
+    }
+  }
+
+  /** A part of them at once, since the order is brought up to date first. */
+  function forgetUnused(max: number): void {
+    noteOrder()
+    for (const id of accounts.keys()) {
+      if (accounts.size <= max - Math.floor(max / 16)) break
+      accounts.delete(id)
+      for (const digest of digestsOf.get(id) ?? []) keys.delete(digest)
+      digestsOf.delete(id)
+    }
+  }
+}

@@ -1,0 +1,266 @@
+import { formatContent } from '../../accounts/chain.ts'
+import { isSame, returnReference } from '../../accounts/entries.ts'
+import {
+  creditRow,
+  debitRow,
+  fieldColumns,
+  formatTerms,
+  isWellTyped,
+  readEntry,
+  returnRow,
+  type UnplacedRow,
+} from '../../accounts/entry-row.ts'
+import type { DebitRow, GivenBack, Posted, Posting } from '../../accounts/poster.ts'
+import type { Database, Row, Transaction } from './database.ts'
+import { entryIdOf, newEntryId } from './entry-id.ts'
+import { givenColumns, post } from './post-function.ts'
+import { isText } from './texts.ts'
+import { codeOf } from './trouble.ts'
+
+/** To be installed wherever something here is called. */
+export const postFunctions = [post]
+
+/** @property budgetPeriodMs when the period began in which its key spends it; none where the key has no budget (ruling R15). */
+export type BudgetedDebit = DebitRow & { budgetPeriodMs?: number | undefined }
+
+/** An entry on its way: all that does not follow from its place in the chain. */
+type NewEntry = { id: string; accountId: string; row: UnplacedRow; budgetPeriodMs?: number | undefined }
+
+type Outcome = { letters: string; balances: (readonly [accountId: string, storedNanos: bigint])[] }
+
+/**
+ * All of them in one commit, durable when it resolves. Each request id is posted once, ever; one that cannot be posted
+ * leaves the others alone. It may be called again after any failure.
+ */
+export async function postDebits(database: Database, debits: readonly BudgetedDebit[]): Promise<Posted> {
+  const entries: (NewEntry & { index: number; debit: DebitRow })[] = []
+  for (const [index, debit] of debits.entries()) {
+    const entry = newDebit(debit)
+    if (entry) entries.push({ ...entry, index, debit })
+  }
+  const postings: Posting[] = debits.map(() => 'rejected')
+  const balances = new Map<string, bigint>()
+  for (const batch of await postApart(database, sortByAccount(entries))) {
+    for (const [at, { index }] of batch.entries.entries()) if (batch.letters[at] === 'p') postings[index] = 'posted'
+    for (const [accountId, stored] of batch.balances) balances.set(accountId, stored)
+  }
+  const open = debits.flatMap((debit, index) => (postings[index] === 'posted' ? [] : [{ debit, index }]))
+  const earlier = await readByRequestId(
+    database,
+    open.map(({ debit }) => debit.requestId),
+  )
+  for (const { debit, index } of open) {
+    const row = earlier.get(debit.requestId)
+    if (row) postings[index] = isSame(readEntry(row), debit) ? 'exists' : 'conflict'
+  }
+  return { postings, balances: [...balances] }
+}
+
+/**
+ * Gives back the debits of these requests (ruling C13), each once, ever, in a commit that writes to the disk even where
+ * there is nothing to give back: it shows that the store can be written again. It may be called again after any failure.
+ */
+export async function giveBack(database: Database, requestIds: readonly string[]): Promise<GivenBack> {
+  return database.transact(async (transaction) => {
+    await transaction.query(`SELECT pg_logical_emit_message(true, 'triwire', 'written')`)
+    const debits = await readByRequestId(transaction, requestIds)
+    const accountIds = Array.from(debits.values(), (row) => row.account_id as string)
+    // Before the references are read: every return of an account's debits is made by who holds the account.
+    await lockAccounts(transaction, accountIds)
+    const entries = await newReturns(transaction, [...debits.values()])
+    if (entries.length > 0) await postTo(transaction, sortByAccount(entries), [])
+    return {
+      returned: requestIds.filter((requestId) => debits.has(requestId)),
+      balances: await readBalances(transaction, accountIds),
+    }
+  })
+}
+
+/**
+ * Inside the caller's transaction, which has looked for the reference.
+ * @param nowMs of the database.
+ * @returns `rejected` where the account cannot hold it.
+ */
+export async function postCredit(
+  transaction: Transaction,
+  { accountId, amountNanos, reference }: { accountId: string; amountNanos: bigint; reference: string },
+  nowMs: number,
+): Promise<'posted' | 'rejected'> {
+  const entry = { id: newEntryId(), accountId, row: creditRow(amountNanos, reference, nowMs) }
+  const { letters } = await postTo(transaction, [entry], [])
+  return letters === 'p' ? 'posted' : 'rejected'
+}
+
+/** Of these requests those that the ledger has no debit of. */
+export async function findMissing(
+  database: Pick<Database, 'query'>,
+  requestIds: readonly string[],
+): Promise<Set<string>> {
+  const rows = await database.query('SELECT id FROM triwire.entries WHERE id = ANY ($1::uuid[])', [
+    requestIds.map(entryIdOf),
+  ])
+  const there = new Set(rows.map(({ id }) => (id as string).replaceAll('-', '')))
+  return new Set(requestIds.filter((requestId) => !there.has(entryIdOf(requestId))))
+}
+
+export async function isBooked(database: Pick<Database, 'query'>, requestId: string): Promise<boolean> {
+  return (await findMissing(database, [requestId])).size === 0
+}
+
+/** Of those that exist, in nano-credits. */
+export async function readBalances(
+  database: Pick<Database, 'query'>,
+  accountIds: readonly string[],
+): Promise<(readonly [accountId: string, storedNanos: bigint])[]> {
+  if (accountIds.length === 0) return []
+  const rows = await database.query('SELECT account_id, balance FROM triwire.balances WHERE account_id = ANY ($1)', [
+    accountIds.filter(isText),
+  ])
+  return rows.map(({ account_id, balance }) => [account_id as string, balance as bigint])
+}
+
+/**
+ * In one commit; where the database refuses a value, which should have been seen before, each entry in one of its own, so
+ * that one refuses only itself.
+ */
+async function postApart<E extends NewEntry & { debit: DebitRow }>(
+  database: Database,
+  entries: readonly E[],
+): Promise<(Outcome & { entries: readonly E[] })[]> {
+  if (entries.length === 0) return []
+  try {
+    const outcome = await postTo(
+      database,
+      entries,
+      entries.map(({ debit }) => debit),
+    )
+    return [{ ...outcome, entries }]
+  } catch (error) {
+    if (!isAboutValues(error)) throw error
+    if (entries.length === 1) return []
+  }
+  const outcomes = []
+  for (const entry of entries) outcomes.push(...(await postApart(database, [entry])))
+  return outcomes
+}
+
+/** @param entries those of an account together, accounts in the order of `sortByAccount`. */
+async function postTo(
+  { query }: Pick<Database, 'query'>,
+  entries: readonly NewEntry[],
+  priced: readonly DebitRow[],
+): Promise<Outcome> {
+  const rows = entries.map(({ id, accountId, row, budgetPeriodMs = null }, at) =>
+    toJson({
+      ...row,
+      id,
+      account_id: accountId,
+      content: formatContent(row),
+      ends_account: entries[at + 1]?.accountId !== accountId,
+      budget_period_ms: budgetPeriodMs,
+    }),
+  )
+  const prices = new Map(priced.map(({ priceVersion, prices }) => [priceVersion, prices]))
+  const priceRows = Array.from(prices, ([version, rates]) => ({
+    version: version.toWellFormed(),
+    input: `${rates.inputNanos}`,
+    cache_read: `${rates.cacheReadNanos}`,
+    cache_write: `${rates.cacheWriteNanos}`,
+    cache_write_1h: `${rates.cacheWrite1hNanos}`,
+    output: `${rates.outputNanos}`,
+    terms: formatTerms(rates),
+  }))
+  const values = [`[${rows.join()}]`, JSON.stringify(priceRows)]
+  const [result] = await query(`SELECT * FROM ${post.name}($1, $2)`, values, post.name)
+  const { postings, accounts, stored } = result as { postings: string; accounts: string[]; stored: bigint[] }
+  return { letters: postings, balances: (accounts ?? []).map((accountId, at) => [accountId, stored[at]!] as const) }
+}
+
+const sent = [...Object.keys(givenColumns), 'content', 'ends_account', 'budget_period_ms']
+
+/** Integers of 64 bits as texts, for no number of JSON holds them; nulls not at all. */
+function toJson(row: Record<string, unknown>): string {
+  const values: Record<string, unknown> = {}
+  for (const column of sent) {
+    const value = row[column]
+    if (typeof value === 'bigint') values[column] = `${value}`
+    else if (typeof value === 'string') values[column] = value.toWellFormed()
+    else if (value !== null) values[column] = value
+  }
+  return JSON.stringify(values)
+}
+
+/** @returns undefined for what the database has no type for or refuses by its rules: the debit's own trouble. */
+function newDebit(debit: BudgetedDebit): NewEntry | undefined {
+  const row = debitRow(debit)
+  if (!isText(debit.requestId) || !isText(debit.priceVersion) || !isText(debit.accountId)) return undefined
+  if (!isWellTyped(row) || !fieldColumns.every((column) => isStorable(row[column])) || (row.amount as bigint) < 0n)
+    return undefined
+  const { inputNanos, cacheReadNanos, cacheWriteNanos, cacheWrite1hNanos, outputNanos } = debit.prices
+  for (const rate of [inputNanos, cacheReadNanos, cacheWriteNanos, cacheWrite1hNanos, outputNanos])
+    if (typeof rate !== 'bigint' || !isStorable(rate)) return undefined
+  return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row, budgetPeriodMs: debit.budgetPeriodMs }
+}
+
+/** Of the debits that were not given back yet, each with the first reference that is free (ruling C8). */
+async function newReturns({ query }: Transaction, debits: readonly Row[]): Promise<NewEntry[]> {
+  const entries: NewEntry[] = []
+  const [clock] = await query('SELECT triwire.now_ms() AS now')
+  let open = debits
+  for (let number = 1; open.length > 0; number++) {
+    const references = open.map((debit) => returnReference(debit.request_id as string, number))
+    const rows = await query(
+      'SELECT e.* FROM triwire.credits c JOIN triwire.entries e ON e.id = c.entry_id WHERE c.reference = ANY ($1)',
+      [references],
+    )
+    const taken = new Map(rows.map((row) => [row.reference, readEntry(row)]))
+    const blocked: Row[] = []
+    for (const [at, debit] of open.entries()) {
+      const entry = taken.get(references[at])
+      if (entry?.returned) continue
+      if (entry) blocked.push(debit)
+      else {
+        const row = returnRow(debit, references[at]!, Number(clock!.now))
+        entries.push({ id: newEntryId(), accountId: debit.account_id as string, row })
+      }
+    }
+    open = blocked
+  }
+  return entries
+}
+
+/** In the order of `sortByAccount`. */
+async function lockAccounts({ query }: Transaction, accountIds: readonly string[]): Promise<void> {
+  await query(
+    'SELECT FROM triwire.balances WHERE account_id = ANY ($1) ORDER BY account_id COLLATE "C" FOR NO KEY UPDATE',
+    [accountIds],
+  )
+}
+
+async function readByRequestId(
+  { query }: Pick<Database, 'query'>,
+  requestIds: readonly string[],
+): Promise<Map<string, Row>> {
+  const asked = requestIds.filter(isText)
+  if (asked.length === 0) return new Map()
+  const rows = await query('SELECT * FROM triwire.entries WHERE id = ANY ($1::uuid[])', [asked.map(entryIdOf)])
+  return new Map(rows.map((row) => [row.request_id as string, row]))
+}
+
+/** In the one order in which accounts are locked, everywhere. */
+function sortByAccount<E extends NewEntry>(entries: readonly E[]): E[] {
+  return entries.toSorted((a, b) => (a.accountId < b.accountId ? -1 : a.accountId > b.accountId ? 1 : 0))
+}
+
+const [nanosMin, nanosMax] = [-(2n ** 63n), 2n ** 63n - 1n]
+
+/** Whether a column keeps it: PostgreSQL has no text with NUL in it. */
+function isStorable(value: unknown): boolean {
+  if (typeof value === 'bigint') return value >= nanosMin && value <= nanosMax
+  return typeof value !== 'string' || isText(value)
+}
+
+/** Data that a type cannot hold (22), that breaks a constraint (23), or that is too long for an index (54). */
+function isAboutValues(error: unknown): boolean {
+  return /^(22|23|54)...$/.test(codeOf(error))
+}
