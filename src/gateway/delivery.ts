@@ -113,10 +113,17 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#parts = parts
     this.#record = parts.record
     const { snapshot, model, affinity, call } = parts
-    this.#failover = new Failover({ pool: snapshot.pool, model, affinity, requestId: call.requestId })
+    const { pool } = snapshot
+    const sealed = affinity === undefined && pool.sizeOf(model) > 1 ? asking.exchange.lastSealed() : undefined
+    this.#failover = new Failover({ pool, model, affinity, sealed: this.#scoped(sealed), requestId: call.requestId })
     this.#exchange = asking.exchange
     this.#exchangeFor = asking.exchangeFor
     this.#startedMs = parts.gateway.clockMs()
+  }
+
+  /** What is sealed is no key of another account. */
+  #scoped(sealed: string | undefined): string | undefined {
+    return sealed && `${this.#parts.key.account.id} ${sealed}`
   }
 
   /** For whoever asks how far the request is. */
@@ -561,7 +568,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
 
   #settleComplete(answer: StreamRelay | Exclude<WholeAnswer, { state: 'failed' }>, ending: Ending): void {
     const isGone = this.#isGone()
-    this.#failover.succeeded(this.#exchange.isUnsealed)
+    const { isUnsealed } = this.#exchange
+    this.#failover.succeeded(isUnsealed)
+    const sealed = this.#parts.affinity === undefined ? this.#scoped(answer.lastSealed) : undefined
+    if (sealed !== undefined) this.#failover.continuesAs(sealed, isUnsealed)
     // An answer that we ended at a stop sequence may have no final word of the model's (ruling C12).
     const isComplete = answer.state !== 'stopped'
     const evidence = answer.state === 'stopped' ? this.#evidenceOfCut(answer) : evidenceOf(answer)

@@ -96,6 +96,11 @@ export class Outgoing {
     return !this.#isUnsealed && this.#body !== undefined && this.#sealing?.mayBeIn(this.#body) === true
   }
 
+  /** What its history has as the last that one provider account sealed, as a digest. */
+  lastSealed(): string | undefined {
+    return this.#body && this.#sealing?.lastIn(this.#body)
+  }
+
   /** Something was taken out so. */
   get isUnsealed(): boolean {
     return this.#isUnsealed

@@ -88,6 +88,8 @@ export type Sealing = {
   mayBeIn(body: Buffer): boolean
   /** Takes it out of an adapted body. @returns undefined where there is nothing of it */
   remove(body: Buffer): Buffer | undefined
+  /** A digest of what was sealed last: no two conversations have it in common. @returns undefined where nothing is */
+  lastIn(body: Buffer): string | undefined
 }
 
 /** Events to the stream of a client. */

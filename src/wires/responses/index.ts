@@ -9,8 +9,9 @@ import { encodeRequest } from './encode-request.ts'
 import { createEncoder } from './encode-stream.ts'
 import { responsesFields } from './fields.ts'
 import { readAnswer } from './native-json.ts'
-import { adaptRequest, sealing } from './native-request.ts'
+import { adaptRequest } from './native-request.ts'
 import { ResponsesNativeStream } from './native-stream.ts'
+import { sealing } from './sealing.ts'
 import { checkStateless } from './stateless.ts'
 
 /** The responses wire (spec 4.4). */
