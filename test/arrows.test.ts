@@ -50,6 +50,7 @@ const arrows: Record<string, Arrow> = {
     types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
   },
+  telemetry: { types: ['gateway', 'inference'], outside: ['node:fs', 'node:perf_hooks'] },
   'store/files': { may: ['accounts'], outside: ['node:*'] },
   'store/sqlite': { may: ['accounts', 'store/files'], outside: ['node:*'] },
   'store/postgres': { may: ['accounts', 'store/files', 'ids'], outside: ['pg', 'node:*'] },

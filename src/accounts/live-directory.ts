@@ -37,6 +37,7 @@ export function createDirectory({ balances, readAgain, accountsMax }: DirectoryO
     accounts,
     findKnownKey,
     findKey: (digest) => findKnownKey(digest) ?? readAgain(digest).then(() => findKnownKey(digest)),
+    listKnown: () => accounts.values(),
     touch: (key) => void uses.set(key, Date.now()),
     takeUses() {
       if (accountsMax !== undefined) noteOrder()

@@ -119,6 +119,7 @@ export type Config = {
   sealKey: Secret | undefined
   /** Which headers an answer has beyond the specification (ruling R13). */
   headers: { balance: boolean }
+  metrics: { token: Secret | undefined; accounts: boolean }
   log: { level: 'info' | 'error'; format: 'auto' | 'json' | 'pretty' }
   /** What is allowed and hardly meant. */
   warnings: readonly Problem[]

@@ -317,6 +317,10 @@ function build(file: ConfigFile, origin: Origin): Config {
     },
     sealKey: file.seal_key === undefined ? undefined : new Secret(file.seal_key),
     headers: file.headers,
+    metrics: {
+      token: file.metrics.token === undefined ? undefined : new Secret(file.metrics.token),
+      accounts: file.metrics.accounts,
+    },
     log: file.log,
     warnings,
   })

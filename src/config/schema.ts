@@ -413,6 +413,18 @@ const timeouts = z.strictObject({
   ping: duration(1).prefault('10s').describe('Silence towards a client before a keep-alive.'),
 })
 
+const metrics = z.strictObject({
+  token: text()
+    .regex(/^[!-~]{16,}$/, {
+      error: 'must be at least 16 characters without blanks; `openssl rand -hex 32` makes some',
+    })
+    .optional()
+    .describe('What a scraper has to bring as `authorization: Bearer`. Default: none is asked for on loopback.'),
+  accounts: flag
+    .prefault(false)
+    .describe('Whether there are figures for each account, by its name; for 10,000 at most.'),
+})
+
 const log = z.strictObject({
   level: oneOf(['info', 'error']).prefault('info').describe('`info` has a line for each request.'),
   format: oneOf(['auto', 'json', 'pretty']).prefault('auto').describe('`auto`: pretty in a terminal, else JSON.'),
@@ -430,7 +442,7 @@ export const configSchema = z.strictObject({
     })
     .transform(parseAddress)
     .prefault('127.0.0.1:8081')
-    .describe('Health and readiness; metrics later. Loopback only.'),
+    .describe('Health, readiness and metrics. Loopback only.'),
   store: text()
     .superRefine((value, context) => complain(context, storeMistake(value)))
     .prefault('./data/triwire.db')
@@ -474,6 +486,7 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe('Headers of answers beyond the specification.'),
   log: log.prefault({}).describe('The log on stderr.'),
+  metrics: metrics.prefault({}).describe('`/metrics` on the admin listener, for Prometheus.'),
 })
 
 /** The file after checks and defaults, still in its own words. */

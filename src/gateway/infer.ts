@@ -45,8 +45,9 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
     connect({ gateway, call, accountId: account.id, model: served, body, scopedKey })
   const exchange = exchangeFor(model)
   record.stream = exchange.stream
+  record.outputTokensCap = exchange.outputTokensCap
   if (exchange.losses.length > 0) record.losses = exchange.losses
-  const holding = takeHold(snapshot.config, key, entered, model, exchange)
+  const holding = takeHold(snapshot.config, key, entered, model, exchange, record)
   const release = holding instanceof Promise ? await holding : holding
   const asking = { exchange, exchangeFor: isServedAlike(model) ? undefined : exchangeFor }
   const parts = { gateway, snapshot, call, record, key, model, affinity: scopedKey, release, share: share.handOn() }

@@ -40,8 +40,12 @@ export type CallRecord = {
   id: string
   /** By the wall clock, which somebody may set meanwhile. */
   startedMs: number
+  /** The same moment by the monotonic clock, which the times of its tries are told by. */
+  beganMs?: number
   method: string
   path: string
+  /** What was asked for; undefined where the path is not served. */
+  walk?: 'infer' | 'count_tokens' | 'list_models'
   ip: string
   account?: string
   accountId?: string
@@ -54,6 +58,10 @@ export type CallRecord = {
   alias?: string
   modelWire?: WireName
   stream?: boolean
+  /** The most output tokens that a model was let write, of all choices together. */
+  outputTokensCap?: number
+  /** What was held for it while it ran (ruling C2). */
+  holdNanos?: bigint
   /** The upstream that was tried last, and the account there, by their names in the configuration. */
   upstream?: string
   upstreamAccount?: string | undefined
@@ -67,6 +75,8 @@ export type CallRecord = {
   status?: number
   /** Of the error the client was told, or of a fault in a started stream. */
   code?: string
+  /** Why that, where several reasons have one code: one of our fixed words (`ErrorDetail`). */
+  reason?: string
   /** What our side knows of the cause; fixed words, no upstream text. */
   cause?: string
   /** Since its start, measured: the wall clock has no part in it (faults F-S20). */

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { isIP } from 'node:net'
+import { mayScrape, type ScrapedMetrics } from './admin-metrics.ts'
 import { pathOf } from './paths.ts'
 
 /** What operators ask of a running server, as data for programs. Nothing of it changes anything. */
@@ -21,23 +22,25 @@ const operations: readonly Operation[] = [
   { path: /^\/api\/v1\/upstreams$/, run: async ({ listUpstreams }) => ({ items: listUpstreams(), next: null }) },
 ]
 
-type Answer = { status: number; body: object; headers?: Record<string, string> }
+/** A text stands as it is; an object becomes JSON. */
+type Answer = { status: number; body: object | string; headers?: Record<string, string> }
 
 /**
  * The second listener: what an orchestrator and an operator ask, never a client (ruling X2). On loopback only: it asks for
  * no key, and what it tells is free of content (ruling U5).
  */
-export function createAdmin(isReady: () => boolean, given: AdminOperations): Server {
+export function createAdmin(isReady: () => boolean, given: AdminOperations, metrics: ScrapedMetrics): Server {
   const server = createServer((request, response) => {
     const path = pathOf(request.url)
     request.resume()
     // Who has left hears nothing.
     response.on('error', () => {})
     if (path.startsWith(apiPrefix)) void answerApi(given, request, path).then(answer)
+    else if (path === '/metrics') void answerMetrics(request, metrics, given).then(answer)
     else answer(answerProbe(request, path, isReady))
 
     function answer({ status, body, headers }: Answer): void {
-      const text = `${JSON.stringify(body)}\n`
+      const text = typeof body === 'string' ? body : `${JSON.stringify(body)}\n`
       const length = { 'content-length': Buffer.byteLength(text) }
       response.writeHead(status, { 'content-type': 'application/json', ...length, ...headers })
       response.end(request.method === 'HEAD' ? undefined : text)
@@ -51,12 +54,37 @@ function answerProbe(request: IncomingMessage, path: string, isReady: () => bool
   if (isRead(request) && path === '/healthz') return { status: 200, body: { status: 'ok' } }
   if (isRead(request) && path === '/readyz')
     return isReady() ? { status: 200, body: { status: 'ready' } } : { status: 503, body: { status: 'not_ready' } }
-  return { status: 404, body: { status: 'not_found', paths: ['/healthz', '/readyz'] } }
+  return { status: 404, body: { status: 'not_found', paths: ['/healthz', '/readyz', '/metrics'] } }
+}
+
+async function answerMetrics(
+  request: IncomingMessage,
+  metrics: ScrapedMetrics,
+  given: AdminOperations,
+): Promise<Answer> {
+  // Whoever brings the token knows whom he asks.
+  if (metrics.token() === undefined && !isNamedByAddress(request.headers.host)) return misdirected()
+  if (!mayScrape(request, metrics))
+    return problem(
+      'unauthenticated',
+      'Ask with `authorization: Bearer` and the `metrics.token` of the configuration.',
+      {
+        'www-authenticate': 'Bearer',
+      },
+    )
+  if (!isRead(request)) return problem('method_not_allowed', 'It is only read.', { allow: 'GET, HEAD' })
+  try {
+    const headers = { 'content-type': metrics.contentType, 'cache-control': 'no-store' }
+    return { status: 200, body: await metrics.write(), headers }
+  } catch (bug) {
+    given.reportBug(bug as Error)
+    return problem('internal', 'A bug of ours: the log has it.')
+  }
 }
 
 async function answerApi(given: AdminOperations, request: IncomingMessage, path: string): Promise<Answer> {
   // A page in a browser on this machine can give its own name this address; the name is in what it asks then.
-  if (!isNamedByAddress(request.headers.host)) return problem('misdirected', 'Ask by the address of this listener.')
+  if (!isNamedByAddress(request.headers.host)) return misdirected()
   for (const operation of operations) {
     const match = operation.path.exec(path)
     if (!match) continue
@@ -74,6 +102,10 @@ async function answerApi(given: AdminOperations, request: IncomingMessage, path:
   return problem('not_found', 'Nothing is served at this path.')
 }
 
+function misdirected(): Answer {
+  return problem('misdirected', 'Ask by the address of this listener.')
+}
+
 function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD'
 }
@@ -85,6 +117,7 @@ function isNamedByAddress(host: string | undefined): boolean {
 
 /** By their names: the status, and what people call it. */
 const problems = {
+  unauthenticated: [401, 'Unauthenticated'],
   not_found: [404, 'Not found'],
   method_not_allowed: [405, 'Method not allowed'],
   misdirected: [421, 'Misdirected request'],

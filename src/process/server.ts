@@ -25,6 +25,7 @@ import type { Log } from './log.ts'
 import { createOperations } from './operations.ts'
 import { createRecents, type Recents } from './recents.ts'
 import { readSealKey } from './seal-key.ts'
+import { openTelemetry } from './telemetry.ts'
 import { within } from './within.ts'
 
 /** How often the deadlines of running requests are looked at. */
@@ -95,7 +96,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   await prepare(config)
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
   const recents = parts.recents ?? createRecents()
-  const listeners: readonly RecordListener[] = [log.access, recents.note]
+  const telemetry = openTelemetry(config)
+  const listeners: readonly RecordListener[] = [log.access, recents.note, telemetry.note]
   const limits = () => snapshots.current.config.limits
   let isReady = true
   let isDraining = false
@@ -141,10 +143,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   })
   const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
   const isTaking = () => isReady && !isDraining && store.isReady()
-  const admin = createAdmin(isTaking, createOperations({ gateway, recents, store, reportBug }))
+  const operations = createOperations({ gateway, recents, store, reportBug })
+  const admin = createAdmin(isTaking, operations, telemetry.watch(gateway))
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
     keyring.close()
+    void telemetry.close()
     edge.server.close()
     await snapshots.close()
     throw error
@@ -189,6 +193,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     clearInterval(ticker)
     keyring.close()
     load.stop()
+    await telemetry.close()
     await snapshots.close()
   }
 }
