@@ -1,8 +1,15 @@
+import { loadText } from '../src/config/load.ts'
 import type { CallRecord } from '../src/gateway/record.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'
+import { createGenAiFigures } from '../src/telemetry/otlp/gen-ai-figures.ts'
+import { type Kept, keep } from '../src/telemetry/otlp/kept.ts'
+import { createPlaces } from '../src/telemetry/otlp/places.ts'
+import { SpanQueue } from '../src/telemetry/otlp/span-queue.ts'
+import { spansOf } from '../src/telemetry/otlp/spans.ts'
+import { readTraceparent } from '../src/telemetry/trace-context.ts'
 
 /*
- * What recording costs: of one request when it is over, and of a scrape. A streamed event costs nothing, since nothing hangs
+ * What recording costs: of one request when it is over, and what is done with it later. A streamed event costs nothing, since nothing hangs
  * on it. `node bin/node.mjs bench/telemetry.bench.ts`
  */
 
@@ -65,7 +72,28 @@ const metrics = createMetrics('bench')
 measure('a request, counted', 200_000, (i) => metrics.note(records[i % 1_000]!))
 const text = metrics.write()
 measure(`a scrape of ${text.split('\n').length} lines`, 200, () => metrics.write())
+
+const figures = createGenAiFigures(false)
+measure('a request, counted for OTLP', 200_000, (i) => figures.note(records[i % 1_000]!))
+let queue = openQueue()
+measure('a request, kept for its spans', 200_000, (i) => {
+  if (i % 10_000 === 0) queue = openQueue()
+  queue.push(keep(records[i % 1_000]!))
+})
+measure('traceparent, read', 200_000, () => readTraceparent('00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'))
+const config = loadText('', 'bench', {}, {})
+const places = createPlaces(() => config)
+const kept = records.map(keep)
+measure('four spans, encoded, off the path', 5_000, (i) => JSON.stringify(spansOf(kept[i % 1_000]!, places)))
 metrics.stop()
+
+function openQueue() {
+  return new SpanQueue<Kept>(
+    10_000,
+    () => {},
+    () => {},
+  )
+}
 
 /** CPU of the thread that serves; the best of several rounds, since the machine's other work only ever adds. */
 function measure(what: string, times: number, run: (i: number) => void) {

@@ -50,7 +50,10 @@ const arrows: Record<string, Arrow> = {
     types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
   },
-  telemetry: { types: ['gateway', 'inference'], outside: ['node:fs', 'node:perf_hooks'] },
+  telemetry: {
+    types: ['gateway', 'inference', 'config'],
+    outside: ['node:crypto', 'node:fs', 'node:os', 'node:perf_hooks'],
+  },
   'store/files': { may: ['accounts'], outside: ['node:*'] },
   'store/sqlite': { may: ['accounts', 'store/files'], outside: ['node:*'] },
   'store/postgres': { may: ['accounts', 'store/files', 'ids'], outside: ['pg', 'node:*'] },

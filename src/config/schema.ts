@@ -9,6 +9,8 @@ import { storeMistake } from './store-place.ts'
 import {
   addressMistake,
   baseUrlMistake,
+  collectorHeaders,
+  endpointMistake,
   headerMistake,
   isLoopback,
   keyHeaderMistake,
@@ -425,6 +427,36 @@ const metrics = z.strictObject({
     .describe('Whether there are figures for each account, by its name; for 10,000 at most.'),
 })
 
+const otlp = z.strictObject({
+  endpoint: text()
+    .superRefine((value, context) => complain(context, endpointMistake(value)))
+    .describe(
+      'Where a collector takes OTLP over HTTP, such as `http://127.0.0.1:4318`; `/v1/traces` and `/v1/metrics` are added.',
+    ),
+  headers: z
+    .record(z.string(), text())
+    .superRefine((headers, context) => {
+      for (const [name, value] of Object.entries(headers))
+        complain(context, headerMistake(name, value, collectorHeaders), [name])
+    })
+    .prefault({})
+    .describe('Headers sent there, such as `authorization`.'),
+  interval: duration(10).prefault('5s').describe('How often spans are sent.'),
+  metrics_interval: duration(10).prefault('60s').describe('How often metrics are sent.'),
+})
+
+const telemetry = z.strictObject({
+  otlp: otlp
+    .optional()
+    .describe(
+      "Traces and metrics for an OpenTelemetry collector. OpenTelemetry's variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, …) win over it.",
+    ),
+  genai: oneOf(['standard', 'compat'])
+    .prefault('standard')
+    .describe('`compat` has the old `gen_ai.client.token.usage` as well.'),
+  propagate: flag.prefault(false).describe('Whether upstreams are told the trace, in `traceparent`.'),
+})
+
 const log = z.strictObject({
   level: oneOf(['info', 'error']).prefault('info').describe('`info` has a line for each request.'),
   format: oneOf(['auto', 'json', 'pretty']).prefault('auto').describe('`auto`: pretty in a terminal, else JSON.'),
@@ -486,6 +518,9 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe('Headers of answers beyond the specification.'),
   log: log.prefault({}).describe('The log on stderr.'),
+  telemetry: telemetry
+    .prefault({})
+    .describe('Traces and metrics for OpenTelemetry. Sent only where an address is named; a change takes a restart.'),
   metrics: metrics.prefault({}).describe('`/metrics` on the admin listener, for Prometheus.'),
 })
 

@@ -4,6 +4,14 @@ import type { Loss } from '../inference/request.ts'
 import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
 import type { ChoiceReason } from '../upstream/pool.ts'
 
+/** The trace that a request belongs to, as far as anything was said of it before it is told. */
+export type Trace = {
+  readonly id: string
+  /** The caller's span. */
+  readonly parentId: string | undefined
+  readonly isSampled: boolean
+}
+
 /** One try at one upstream account, as it is told: names, fixed words and times. */
 export type Try = {
   /** By their names in the configuration. */
@@ -17,6 +25,8 @@ export type Try = {
   status: number | undefined
   /** What it failed of, in the words of the log. */
   cause: string | undefined
+  /** Of its span, where its upstream was told it. */
+  spanId?: string
 }
 
 /**
@@ -38,6 +48,8 @@ export type Settled = 'waiting' | 'posted' | 'spooled' | 'refused'
  */
 export type CallRecord = {
   id: string
+  /** Undefined where its caller said nothing and nobody is told. */
+  trace?: Trace
   /** By the wall clock, which somebody may set meanwhile. */
   startedMs: number
   /** The same moment by the monotonic clock, which the times of its tries are told by. */

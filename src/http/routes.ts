@@ -46,6 +46,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       path,
       ip: readPeer(request.socket.remoteAddress ?? '', request.headers['x-forwarded-for'] as string | undefined),
     }
+    const trace = gateway.tracing?.begin(request.headers['traceparent'])
+    if (trace !== undefined) record.trace = trace
     let isInference = false
     // A client that resets its connection is no error of ours; the walk learns of it by `close`.
     response.on('error', () => {})

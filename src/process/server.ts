@@ -96,8 +96,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   await prepare(config)
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
   const recents = parts.recents ?? createRecents()
-  const telemetry = openTelemetry(config)
-  const listeners: readonly RecordListener[] = [log.access, recents.note, telemetry.note]
+  const telemetry = await openTelemetry(config, () => snapshots.current.config, log)
+  const listeners: readonly RecordListener[] = [log.access, recents.note, ...telemetry.listeners]
   const limits = () => snapshots.current.config.limits
   let isReady = true
   let isDraining = false
@@ -128,6 +128,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     flow: createFlow(),
     counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer,
+    tracing: telemetry.tracing,
     scopeKey,
     reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),
   }

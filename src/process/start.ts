@@ -103,7 +103,8 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
 
 /** What the process was started with for another gateway, or for its own ends, says nothing about this one. */
 function readConfig({ config, store, listen = '127.0.0.1:0', adminListen = '127.0.0.1:0' }: GatewayOptions): Config {
-  const { TRIWIRE_SEAL_KEY: _, ...env } = process.env
+  const isForUs = (name: string) => name !== 'TRIWIRE_SEAL_KEY' && !name.startsWith('OTEL_')
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => isForUs(name)))
   const flags = { listen, adminListen, store }
   if (typeof config === 'string') return loadConfig({ ...flags, config }, env)
   return loadText(stringify(config ?? {}), 'config', flags, env)

@@ -2,37 +2,63 @@ import type { Config } from '../config/config.ts'
 import { isLoopback } from '../config/values.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { RecordListener } from '../gateway/record.ts'
+import type { Tracing } from '../gateway/tracing.ts'
 import type { ScrapedMetrics } from '../http/admin-metrics.ts'
 import { expositionType } from '../telemetry/exposition.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
+import type { Otlp } from '../telemetry/otlp/otlp.ts'
+import { passOn } from '../telemetry/pass-on.ts'
+import type { Log } from './log.ts'
 import { version } from './version.ts'
 
 /** What a server tells its operator's monitoring. */
 export type Telemetry = {
-  /** Is to hear of every request. */
-  note: RecordListener
+  /** Are to hear of every request. */
+  listeners: readonly RecordListener[]
+  tracing: Tracing | undefined
   /** From now on it tells of this gateway. @returns what a scraper gets of it */
   watch(gateway: Gateway): ScrapedMetrics
-  /** Nothing is counted any more. */
+  /** Sends what waits, for two seconds at most; nothing is counted any more. */
   close(): Promise<void>
 }
 
-/** @param config as of the start */
-export function openTelemetry(config: Config): Telemetry {
+/**
+ * What sends is loaded only where it is to send something.
+ * @param config as of the start
+ * @param current the configuration in force
+ */
+export async function openTelemetry(config: Config, current: () => Config, log: Log): Promise<Telemetry> {
   const metrics = createMetrics(version)
+  const otlp = await openOtlp()
   return {
-    note: metrics.note,
+    listeners: otlp ? [metrics.note, otlp.note] : [metrics.note],
+    tracing: otlp?.tracing ?? (config.telemetry.propagate ? passOn : undefined),
     watch(gateway) {
-      metrics.watch(gateway)
+      metrics.watch(gateway, otlp?.families)
       return {
         isLoopback: isLoopback(config.adminListen),
-        token: () => gateway.snapshots.current.config.metrics.token?.reveal(),
+        token: () => current().metrics.token?.reveal(),
         contentType: expositionType,
         write: metrics.write,
       }
     },
     async close() {
+      await otlp?.close()
       metrics.stop()
     },
+  }
+
+  async function openOtlp(): Promise<Otlp | undefined> {
+    const { telemetry: settings } = config
+    if (!settings.traces && !settings.metrics) return undefined
+    const { startOtlp } = await import('../telemetry/otlp/otlp.ts')
+    const others = () => metrics.families
+    return startOtlp({
+      settings,
+      version,
+      others,
+      config: current,
+      log: (event, fields) => log.event('error', event, fields),
+    })
   }
 }

@@ -2,9 +2,11 @@
 export type FamilyFacts = {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly labels: readonly Label[]
+  readonly labels: readonly string[]
   /** One sentence, for the scrape and for docs/metrics.md. */
   readonly help: string
+  /** Where others have a word for it: UCUM's. */
+  readonly unit?: string
   /** Of a histogram: the upper ends of its buckets, rising, without the last one, which has no end. */
   readonly bounds?: readonly number[]
 }
