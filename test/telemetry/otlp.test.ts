@@ -4,7 +4,7 @@ import test from 'node:test'
 import { type Collector, startCollector } from '../support/collector.ts'
 import { startTestGateway, type TestOptions, testModel } from '../support/gateway.ts'
 import { answers, frames } from '../support/native.ts'
-import { runPython, withoutProtocol } from '../support/python.ts'
+import { runPython, withoutPython } from '../support/python.ts'
 import { startRawUpstream, stream, whole } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
 
@@ -258,7 +258,9 @@ test('a collector that never answers holds up nobody, not even the end', async (
   assert.ok(performance.now() - beganMs < 10_000)
 })
 
-test('what is sent is what OpenTelemetry’s own protocol definitions define', { skip: withoutProtocol() }, async () => {
+test('what is sent is what OpenTelemetry’s own protocol definitions define', {
+  skip: withoutPython('opentelemetry.proto.collector.trace.v1.trace_service_pb2', 'opentelemetry-proto'),
+}, async () => {
   const collector = await startCollector()
   const gateway = await startSending(collector, {}, { genai: 'compat', propagate: true })
   const ask = (path: string, body: object) => gateway.post(path, body).then((one) => one.text())
