@@ -30,7 +30,7 @@ const arrows: Record<string, Arrow> = {
   'wires/chat': dialect,
   'wires/responses': { ...dialect, may: [...dialect.may!, 'errors'] },
   accounts: { may: ['ids', 'inference'], types: ['catalog'], outside: ['node:crypto', 'node:zlib'] },
-  upstream: { may: ['errors', 'config'], types: ['catalog', 'inference'], outside: ['node:*', 'undici'] },
+  upstream: { may: ['errors', 'config'], types: ['accounts', 'catalog', 'inference'], outside: ['node:*', 'undici'] },
   gateway: {
     may: [
       'accounts',
@@ -55,16 +55,33 @@ const arrows: Record<string, Arrow> = {
     outside: ['node:crypto', 'node:fs', 'node:os', 'node:perf_hooks'],
   },
   'store/files': { may: ['accounts'], outside: ['node:*'] },
-  'store/sqlite': { may: ['accounts', 'store/files'], outside: ['node:*'] },
-  'store/postgres': { may: ['accounts', 'store/files', 'ids'], outside: ['pg', 'node:*'] },
-  store: { may: ['accounts', 'store/sqlite', 'store/files'], types: ['config'] },
+  'store/sql': { may: ['accounts'] },
+  'store/sqlite': { may: ['accounts', 'store/files', 'store/sql'], outside: ['node:*'] },
+  'store/postgres': { may: ['accounts', 'store/files', 'store/sql', 'ids'], outside: ['pg', 'node:*'] },
+  store: { may: ['accounts', 'store/sqlite', 'store/postgres', 'store/files'], types: ['config'] },
+  'store/copy': {
+    may: ['accounts', 'store/sqlite', 'store/postgres', 'store/files'],
+    types: ['config'],
+    outside: ['node:*'],
+  },
   config: {
     may: ['catalog', 'bytes', 'accounts', 'simulator'],
     outside: ['yaml', 'zod', 'node:*'],
   },
   simulator: { may: ['bytes'], outside: ['node:*', 'yaml', 'zod'] },
   cli: {
-    may: ['process', 'accounts', 'catalog', 'config', 'simulator', 'store', 'store/sqlite', 'store/files', 'bytes'],
+    may: [
+      'process',
+      'accounts',
+      'catalog',
+      'config',
+      'simulator',
+      'store',
+      'store/copy',
+      'store/sqlite',
+      'store/files',
+      'bytes',
+    ],
     outside: ['node:*', 'commander', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
   },
 }

@@ -98,8 +98,11 @@ export type VerifyOptions = {
   against?: Head | undefined
 }
 
-/** @property head of what was read, none where something was found: it would cover the forgery. */
-export type Verdict = { findings: string[]; head: string | undefined }
+/**
+ * @property head of what was read, none where something was found: it would cover the forgery.
+ * @property notes what is no forgery, and should be known.
+ */
+export type Verdict = { findings: string[]; head: string | undefined; notes?: string[] }
 
 const returnPrefix = 'return:'
 

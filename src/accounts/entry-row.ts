@@ -8,8 +8,11 @@ import type { DebitRow } from './poster.ts'
 export type Reading = {
   entry: Entry
   row: Record<string, unknown>
-  /** Of the key that the entry names; undefined where it names none, or one that does not exist. */
+  /** Undefined where there is no such account. */
+  accountName: string | undefined
+  /** Both of the key that the entry names; undefined where it names none, or one that does not exist. */
   keyAccountId: string | undefined
+  keyPrefix: string | undefined
 }
 
 /** An entry as it stands in the table. */

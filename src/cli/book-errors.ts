@@ -12,6 +12,7 @@ const sentences: Record<BookErrorCode, (subject: string) => string> = {
   label_invalid: () => 'A label has 1 to 100 characters and no blanks around',
   label_secret: () => 'A label is not secret: it must not hold a key',
   reference_missing: () => 'A credit needs a reference: the number of its payment, or why it is given',
+  reference_invalid: () => 'A reference has 1 to 500 characters, and no NUL among them: choose another one',
   reference_reserved: () =>
     `References that begin with "${returnReference('')}" are the ledger's own: choose another one`,
   reference_conflict: (reference) =>

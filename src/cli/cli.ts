@@ -2,9 +2,8 @@
  * The program. Each command loads what it needs when it runs, so that `--help` and `key create` are quick.
  * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
  */
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
-import { withoutKeys } from '../accounts/keys.ts'
 import type { Problem } from '../config/problem.ts'
 import { version } from '../process/version.ts'
 import { addAccountCommands } from './account.ts'
@@ -15,10 +14,12 @@ import { addDoctorCommand } from './doctor/doctor.ts'
 import { addExplainCommand } from './explain.ts'
 import { addKeyCommands } from './key.ts'
 import { addLedgerCommands } from './ledger.ts'
-import { explainLoss, printError } from './print.ts'
+import { explainLoss, printError, withoutSecrets } from './print.ts'
 import { addReloadCommand } from './reload.ts'
+import { addReplicasCommand } from './replicas.ts'
 import { addSetupCommand } from './setup/setup.ts'
 import { addSimulatorCommand } from './simulator.ts'
+import { addStoreCommands } from './store-copy.ts'
 import { addUpstreamsCommand } from './upstreams.ts'
 
 /** Errors of the options themselves are told before any of them is read. */
@@ -35,7 +36,7 @@ const program = new Command('triwire')
   .configureHelp({ showGlobalOptions: true })
   .configureOutput({
     // What was typed may be a key, and is quoted.
-    writeErr: (text) => void (isJson || process.stderr.write(withoutKeys(text))),
+    writeErr: (text) => void (isJson || process.stderr.write(withoutSecrets(text))),
   })
   .showHelpAfterError('Run with --help to see what there is.')
   .exitOverride()
@@ -49,12 +50,13 @@ const serve = program
   .description('run the gateway; what happens without a command too')
   .option('--listen <address>', 'host:port of the public listener')
   .option('--admin-listen <address>', 'host:port of health, readiness and what operators ask')
+  .option('--workers <count>', 'so many processes on one port; the store must be in PostgreSQL', readWorkers)
   .action(async (_options, command: Command) => {
-    const { config, store, json, listen, adminListen } = command.optsWithGlobals()
+    const { config, store, json, listen, adminListen, workers } = command.optsWithGlobals()
     const main = await import('../process/main.ts')
     // A server lives on when nobody reads what its start printed.
     process.stdout.off('error', endWithReader)
-    await main.serve({ config, store, json, listen, adminListen })
+    await main.serve({ config, store, json, listen, adminListen, workers })
   })
 addAccountCommands(program)
 addKeyCommands(program)
@@ -66,6 +68,8 @@ addDoctorCommand(program)
 addExplainCommand(program)
 addUpstreamsCommand(program)
 addReloadCommand(program)
+addStoreCommands(program)
+addReplicasCommand(program)
 addSimulatorCommand(program)
 addCompletionCommand(program)
 
@@ -75,6 +79,12 @@ try {
   await program.parseAsync(withCommand(process.argv.slice(2)), { from: 'user' })
 } catch (error) {
   process.exitCode = tell(error)
+}
+
+function readWorkers(text: string): number {
+  if (!/^([1-9]|[1-5]\d|6[0-4])$/.test(text))
+    throw new InvalidArgumentError('It is a number from 1 to 64: about one for each core.')
+  return Number(text)
 }
 
 /** @returns the exit code */

@@ -1,12 +1,11 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
-import { mayScrape, type ScrapedMetrics } from './admin-metrics.ts'
 import { pathOf } from './paths.ts'
 
 /** What operators ask of a running server, as data for programs. Nothing of it changes anything. */
 export type AdminOperations = {
   explain(requestId: string): Promise<Found>
-  listUpstreams(): readonly object[]
+  listUpstreams(): readonly object[] | Promise<readonly object[]>
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
 }
@@ -19,28 +18,34 @@ type Operation = { path: RegExp; run(operations: AdminOperations, subject: strin
 const apiPrefix = '/api/v1/'
 const operations: readonly Operation[] = [
   { path: /^\/api\/v1\/requests\/([\w-]{1,100})\/explain$/, run: ({ explain }, id) => explain(id) },
-  { path: /^\/api\/v1\/upstreams$/, run: async ({ listUpstreams }) => ({ items: listUpstreams(), next: null }) },
+  { path: /^\/api\/v1\/upstreams$/, run: async ({ listUpstreams }) => ({ items: await listUpstreams(), next: null }) },
 ]
 
-/** A text stands as it is; an object becomes JSON. */
-type Answer = { status: number; body: object | string; headers?: Record<string, string> }
+type Answer = { status: number; body: object; headers?: Record<string, string> }
 
 /**
  * The second listener: what an orchestrator and an operator ask, never a client (ruling X2). On loopback only: it asks for
  * no key, and what it tells is free of content (ruling U5).
  */
-export function createAdmin(isReady: () => boolean, given: AdminOperations, metrics: ScrapedMetrics): Server {
+export function createAdmin(
+  isReady: () => boolean | Promise<boolean>,
+  given: AdminOperations,
+  metrics: (request: IncomingMessage, response: ServerResponse) => void,
+): Server {
   const server = createServer((request, response) => {
     const path = pathOf(request.url)
+    if (path === '/metrics') {
+      metrics(request, response)
+      return
+    }
     request.resume()
     // Who has left hears nothing.
     response.on('error', () => {})
     if (path.startsWith(apiPrefix)) void answerApi(given, request, path).then(answer)
-    else if (path === '/metrics') void answerMetrics(request, metrics, given).then(answer)
-    else answer(answerProbe(request, path, isReady))
+    else void answerProbe(request, path, isReady).then(answer)
 
     function answer({ status, body, headers }: Answer): void {
-      const text = typeof body === 'string' ? body : `${JSON.stringify(body)}\n`
+      const text = `${JSON.stringify(body)}\n`
       const length = { 'content-length': Buffer.byteLength(text) }
       response.writeHead(status, { 'content-type': 'application/json', ...length, ...headers })
       response.end(request.method === 'HEAD' ? undefined : text)
@@ -50,41 +55,22 @@ export function createAdmin(isReady: () => boolean, given: AdminOperations, metr
   return server
 }
 
-function answerProbe(request: IncomingMessage, path: string, isReady: () => boolean): Answer {
+async function answerProbe(
+  request: IncomingMessage,
+  path: string,
+  isReady: () => boolean | Promise<boolean>,
+): Promise<Answer> {
   if (isRead(request) && path === '/healthz') return { status: 200, body: { status: 'ok' } }
   if (isRead(request) && path === '/readyz')
-    return isReady() ? { status: 200, body: { status: 'ready' } } : { status: 503, body: { status: 'not_ready' } }
+    return (await isReady())
+      ? { status: 200, body: { status: 'ready' } }
+      : { status: 503, body: { status: 'not_ready' } }
   return { status: 404, body: { status: 'not_found', paths: ['/healthz', '/readyz', '/metrics'] } }
-}
-
-async function answerMetrics(
-  request: IncomingMessage,
-  metrics: ScrapedMetrics,
-  given: AdminOperations,
-): Promise<Answer> {
-  // Whoever brings the token knows whom he asks.
-  if (metrics.token() === undefined && !isNamedByAddress(request.headers.host)) return misdirected()
-  if (!mayScrape(request, metrics))
-    return problem(
-      'unauthenticated',
-      'Ask with `authorization: Bearer` and the `metrics.token` of the configuration.',
-      {
-        'www-authenticate': 'Bearer',
-      },
-    )
-  if (!isRead(request)) return problem('method_not_allowed', 'It is only read.', { allow: 'GET, HEAD' })
-  try {
-    const headers = { 'content-type': metrics.contentType, 'cache-control': 'no-store' }
-    return { status: 200, body: await metrics.write(), headers }
-  } catch (bug) {
-    given.reportBug(bug as Error)
-    return problem('internal', 'A bug of ours: the log has it.')
-  }
 }
 
 async function answerApi(given: AdminOperations, request: IncomingMessage, path: string): Promise<Answer> {
   // A page in a browser on this machine can give its own name this address; the name is in what it asks then.
-  if (!isNamedByAddress(request.headers.host)) return misdirected()
+  if (!isNamedByAddress(request.headers.host)) return problem('misdirected', 'Ask by the address of this listener.')
   for (const operation of operations) {
     const match = operation.path.exec(path)
     if (!match) continue
@@ -102,10 +88,6 @@ async function answerApi(given: AdminOperations, request: IncomingMessage, path:
   return problem('not_found', 'Nothing is served at this path.')
 }
 
-function misdirected(): Answer {
-  return problem('misdirected', 'Ask by the address of this listener.')
-}
-
 function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD'
 }
@@ -117,7 +99,6 @@ function isNamedByAddress(host: string | undefined): boolean {
 
 /** By their names: the status, and what people call it. */
 const problems = {
-  unauthenticated: [401, 'Unauthenticated'],
   not_found: [404, 'Not found'],
   method_not_allowed: [405, 'Method not allowed'],
   misdirected: [421, 'Misdirected request'],

@@ -1,5 +1,3 @@
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { getHeapStatistics } from 'node:v8'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
@@ -20,6 +18,7 @@ import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
 import { drainEdge } from './drain.ts'
+import { listen } from './listen.ts'
 import { createLoadWatch, type LoadWatch } from './load-watch.ts'
 import type { Log } from './log.ts'
 import { createOperations } from './operations.ts'
@@ -92,6 +91,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   // What can be refused comes before what would have to be ended again.
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const memory = parts.memory ?? createPoolMemory(clockMs)
+  if (store.cooldowns) memory.share(store.cooldowns)
   const keyring = createKeyring(clockMs, log.event)
   await prepare(config)
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
@@ -136,10 +136,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     limits: edgeLimits(config),
     tls: config.tls,
     handle: createRouter(gateway, listeners),
-    onRefusal(refusal) {
-      const record = recordOf(refusal, nowMs())
-      for (const listen of listeners) listen(record)
-    },
+    onRefusal: (refusal) => tellAll(listeners, recordOf(refusal, nowMs())),
     isDraining: () => isDraining,
   })
   const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
@@ -168,7 +165,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   }
 
   async function listenOnBoth() {
-    const address = await listen(edge.server, config.listen)
+    const address = await listen(edge.server, config.listen, { isShared: true })
     return { address, adminAddress: await listen(admin, config.adminListen) }
   }
 
@@ -217,6 +214,10 @@ const ownTime = {
   after: (ms: number, act: () => void) => void setTimeout(act, ms),
 }
 
+function tellAll(listeners: readonly RecordListener[], record: CallRecord): void {
+  for (const listen of listeners) listen(record)
+}
+
 /** A request that never came as far as a route. */
 function recordOf({ requestId, error, method, path, ip, cause }: EdgeRefusal, nowMs: number): CallRecord {
   const { status, code } = error
@@ -228,21 +229,4 @@ function openSnapshot(config: Config, memory: PoolMemory, { keyOf }: Keyring): S
   const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
   const pool = createPool(config.upstreams, memory, keyOf)
   return { config, pool, upstreams: createUpstreams(config.upstreams, limits), keyOf }
-}
-
-/**
- * Connections that wait to be accepted; the system has a limit of its own (on Linux `net.core.somaxconn`, 4,096 by default).
- * Beyond it one is dropped without a word, and its client tries again after one second, then three. One is accepted in each
- * turn of the event loop (libuv, pull request 3696), which under a flood is what leaves turns for those who are in.
- */
-const backlog = 4_096
-
-function listen(server: Server, address: Address): Promise<Address> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(address.port, address.host, backlog, () => {
-      server.off('error', reject)
-      resolve({ host: address.host, port: (server.address() as AddressInfo).port })
-    })
-  })
 }

@@ -3,7 +3,7 @@ import { isLoopback } from '../config/values.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { RecordListener } from '../gateway/record.ts'
 import type { Tracing } from '../gateway/tracing.ts'
-import type { ScrapedMetrics } from '../http/admin-metrics.ts'
+import { createMetricsHandler } from '../http/admin-metrics.ts'
 import { expositionType } from '../telemetry/exposition.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Otlp } from '../telemetry/otlp/otlp.ts'
@@ -16,8 +16,8 @@ export type Telemetry = {
   /** Are to hear of every request. */
   listeners: readonly RecordListener[]
   tracing: Tracing | undefined
-  /** From now on it tells of this gateway. @returns what a scraper gets of it */
-  watch(gateway: Gateway): ScrapedMetrics
+  /** From now on it tells of this gateway. @returns what answers a scraper */
+  watch(gateway: Gateway): ReturnType<typeof createMetricsHandler>
   /** Sends what waits, for two seconds at most; nothing is counted any more. */
   close(): Promise<void>
 }
@@ -35,12 +35,13 @@ export async function openTelemetry(config: Config, current: () => Config, log: 
     tracing: otlp?.tracing ?? (config.telemetry.propagate ? passOn : undefined),
     watch(gateway) {
       metrics.watch(gateway, otlp?.families)
-      return {
+      return createMetricsHandler({
         isLoopback: isLoopback(config.adminListen),
         token: () => current().metrics.token?.reveal(),
         contentType: expositionType,
         write: metrics.write,
-      }
+        reportBug: (bug) => log.event('error', 'bug', { error: bug.stack }),
+      })
     },
     async close() {
       await otlp?.close()

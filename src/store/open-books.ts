@@ -1,6 +1,5 @@
 import type { Books } from '../accounts/books.ts'
 import type { StorePlace } from '../config/config.ts'
-import { StoreError } from './files/store-error.ts'
 
 /** The books of a store, until they are closed. */
 export type OpenBooks = { books: Books; close(): Promise<void> }
@@ -8,7 +7,7 @@ export type OpenBooks = { books: Books; close(): Promise<void> }
 export type OpenBooksOptions = {
   /** SQLite: how long a statement waits for another process, in ms. */
   busyMs?: number
-  /** SQLite: false where a missing file is an error. */
+  /** False where it is an error that there is no store yet. */
   create?: boolean
 }
 
@@ -18,9 +17,50 @@ export type OpenBooksOptions = {
  * @throws StoreError
  */
 export async function openBooks(store: StorePlace, options: OpenBooksOptions = {}): Promise<OpenBooks> {
-  if (store.engine === 'postgres') throw new StoreError(`${store.shown}: PostgreSQL cannot be used yet`)
+  if (store.engine === 'postgres') return openDatabaseBooks(store, options)
   const { createBooks } = await import('../accounts/books.ts')
   const { openStore } = await import('./sqlite/store.ts')
   const opened = openStore(store.path, options)
   return { books: createBooks(opened, Date.now), close: async () => opened.close() }
+}
+
+async function openDatabaseBooks(
+  { url, shown }: Extract<StorePlace, { engine: 'postgres' }>,
+  { create = true }: OpenBooksOptions,
+): Promise<OpenBooks> {
+  const { createBooks } = await import('../accounts/books.ts')
+  const { openPostgresBooks } = await import('./postgres/books.ts')
+  const { explainDatabase } = await import('./postgres/explain.ts')
+  const opened = await openPostgresBooks(url.reveal(), { shown, create })
+  const books = explained(createBooks(opened, Date.now), (error) => explainDatabase(error, shown))
+  return { books, close: () => opened.close() }
+}
+
+/** The same books, whose failures are explained, however deep below them the words for it are. */
+function explained(books: Books, explain: (error: unknown) => unknown): Books {
+  const methods = Object.entries(books).map(([name, method]) => [
+    name,
+    name === 'eachEntry' ? explainEach(method) : explainOnce(method),
+  ])
+  return Object.fromEntries(methods) as Books
+
+  function explainOnce(method: (...args: never[]) => Promise<unknown>) {
+    return async (...args: never[]) => {
+      try {
+        return await method(...args)
+      } catch (error) {
+        throw explain(error)
+      }
+    }
+  }
+
+  function explainEach(method: (...args: never[]) => AsyncIterable<unknown>) {
+    return async function* (...args: never[]) {
+      try {
+        yield* method(...args)
+      } catch (error) {
+        throw explain(error)
+      }
+    }
+  }
 }

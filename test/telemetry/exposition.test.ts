@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { scrapeWorkers } from '../../src/process/worker-metrics.ts'
 import { resultOf } from '../../src/telemetry/attempt-results.ts'
 import { writeExposition } from '../../src/telemetry/exposition.ts'
 import type { FamilyFacts } from '../../src/telemetry/families.ts'
 import { Counter, Histogram, Reading } from '../../src/telemetry/instruments.ts'
+import { mergeExpositions } from '../../src/telemetry/merge-expositions.ts'
+import { startTestGateway } from '../support/gateway.ts'
 
 const facts = (more: Partial<FamilyFacts>): FamilyFacts => ({
   name: 'one',
@@ -70,4 +73,40 @@ test('every cause has one of few results, whatever status an upstream thinks of'
   ])
   assert.equal(resultOf('upstream_dns'), 'connect')
   assert.equal(resultOf('upstream_something_new'), 'protocol')
+})
+
+test('X9 what several processes tell is one scrape, each series with the number of its worker', () => {
+  const one = (value: number) =>
+    `# HELP a A.\n# TYPE a counter\na{model="{b}"} ${value}\n# HELP c C.\n# TYPE c gauge\nc ${value}\n`
+  const merged = mergeExpositions([
+    { worker: 1, text: one(1) },
+    { worker: 2, text: `${one(2)}# HELP d D.\n# TYPE d gauge\nd 5\n` },
+  ])
+  assert.equal(
+    merged,
+    [
+      '# HELP a A.',
+      '# TYPE a counter',
+      'a{worker="1",model="{b}"} 1',
+      'a{worker="2",model="{b}"} 2',
+      '# HELP c C.',
+      '# TYPE c gauge',
+      'c{worker="1"} 1',
+      'c{worker="2"} 2',
+      '# HELP d D.',
+      '# TYPE d gauge',
+      'd{worker="2"} 5',
+      '',
+    ].join('\n'),
+  )
+})
+
+test('X9 workers are scraped with the token, and one that is gone makes nobody wait', async () => {
+  const first = await startTestGateway({ config: { metrics: { token: 'canary-scrape-token-1' } } })
+  const workers = [
+    { number: 3, origin: first.adminUrl },
+    { number: 4, origin: 'http://127.0.0.1:9' },
+  ]
+  assert.match(await scrapeWorkers(workers, 'canary-scrape-token-1'), /^triwire_ledger_writable\{worker="3"\} 1$/m)
+  assert.equal(await scrapeWorkers(workers, undefined), '')
 })

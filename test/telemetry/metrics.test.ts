@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type IncomingMessage, request } from 'node:http'
 import test from 'node:test'
-import { mayScrape } from '../../src/http/admin-metrics.ts'
+import { judgeScrape } from '../../src/http/admin-metrics.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { startRawUpstream, whole } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
@@ -120,10 +120,10 @@ test('X9 a page that gives its own name the address of the listener reads nothin
 })
 
 test('X9 off loopback nobody reads them without a token', () => {
-  const request = { headers: {} } as IncomingMessage
-  const metrics = { contentType: '', write: () => '', token: () => undefined as string | undefined }
-  assert.equal(mayScrape(request, { ...metrics, isLoopback: true }), true)
-  assert.equal(mayScrape(request, { ...metrics, isLoopback: false }), false)
+  const request = { method: 'GET', headers: { host: 'localhost' } } as IncomingMessage
+  const metrics = { contentType: '', write: () => '', token: () => undefined as string | undefined, reportBug() {} }
+  assert.equal(judgeScrape(request, { ...metrics, isLoopback: true }), undefined)
+  assert.equal(judgeScrape(request, { ...metrics, isLoopback: false }), 'unauthenticated')
 })
 
 test('running streams, what they hold, and accounts that are left alone are seen while they are', async () => {

@@ -4,7 +4,10 @@ import pg from 'pg'
 export type Row = Record<string, unknown>
 
 /** One connection inside a transaction. */
-export type Transaction = { query(text: string, values?: readonly unknown[]): Promise<Row[]> }
+export type Transaction = {
+  /** @param name of a statement that comes often: each connection has it read and planned once. */
+  query(text: string, values?: readonly unknown[], name?: string): Promise<Row[]>
+}
 
 /** A few connections to the database, each opened when it is needed and thrown away after a failure. */
 export type Database = Transaction & {
@@ -29,6 +32,8 @@ export type DatabaseOptions = {
   onLost?: (error: Error) => void
   /** A connection was made, to this process of the server. */
   onConnect?: (pid: number) => void
+  /** What its sessions say of themselves beside, or instead of, what all of ours do. */
+  settings?: Readonly<Record<string, string>>
 }
 
 /** One connection, for who must know that it is the same one. */
@@ -50,7 +55,7 @@ const [int8, int8Array] = [20, 1016]
  * judge by what was true before they had the lock; a compiler for plans costs more than any statement of ours. What the
  * server has not ended a second after it was given up here is ended there.
  */
-function sessionOptions(patienceMs: number): string {
+function sessionOptions(patienceMs: number, more: DatabaseOptions['settings']): string {
   const settings = {
     default_transaction_isolation: 'read\\ committed',
     default_transaction_read_only: 'off',
@@ -60,22 +65,24 @@ function sessionOptions(patienceMs: number): string {
     lock_timeout: patienceMs,
     idle_in_transaction_session_timeout: patienceMs + 1_000,
     client_min_messages: 'warning',
+    ...more,
   }
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
 }
 
-type ConnectionOptions = Pick<DatabaseOptions, 'url' | 'patienceMs' | 'statementMs' | 'purpose'>
+type ConnectionOptions = Pick<DatabaseOptions, 'url' | 'patienceMs' | 'statementMs' | 'purpose' | 'settings'>
 
-function clientConfig({ url, patienceMs, statementMs = patienceMs, purpose }: ConnectionOptions): pg.ClientConfig {
+function clientConfig(options: ConnectionOptions): pg.ClientConfig {
+  const { url, patienceMs, statementMs = patienceMs, purpose, settings } = options
   return {
     connectionString: url,
     connectionTimeoutMillis: patienceMs,
     query_timeout: statementMs,
     keepAlive: true,
     application_name: applicationOf(purpose),
-    options: sessionOptions(statementMs),
+    options: sessionOptions(statementMs, settings),
     types: { getTypeParser },
   }
 }
@@ -89,13 +96,13 @@ export function applicationOf(purpose: string): string {
 export async function openSession(options: ConnectionOptions): Promise<Session> {
   const client = new pg.Client(clientConfig(options))
   // The library's types do not tell of it, and its own end waits for a server that may be frozen.
-  const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   const session: Session = {
-    query: async (text, values = []) => (await client.query(text, values as unknown[])).rows,
+    query: async (text, values = [], name?) => (await client.query(statementOf(text, values, name))).rows,
     onNotified: () => {},
     isEnded: false,
     onEnded: () => {},
-    close: () => stream.destroy(),
+    close: () => connection.stream.destroy(),
   }
   const end = () => {
     if (session.isEnded) return
@@ -122,8 +129,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('connect', (client) => onConnect?.((client as unknown as { processID: number }).processID))
   return { query, transact, close: () => pool.end() }
 
-  async function query(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return (await pool.query(text, values as unknown[])).rows
+  async function query(text: string, values: readonly unknown[] = [], name?: string): Promise<Row[]> {
+    return (await pool.query(statementOf(text, values, name))).rows
   }
 
   async function transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
@@ -132,7 +139,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     try {
       await client.query('BEGIN')
       const result = await work({
-        query: async (text, values = []) => (await client.query(text, values as unknown[])).rows,
+        query: async (text, values = [], name) => (await client.query(statementOf(text, values, name))).rows,
       })
       await client.query('COMMIT')
       isBroken = false
@@ -149,6 +156,10 @@ export function openDatabase(options: DatabaseOptions): Database {
       client.release(isBroken)
     }
   }
+}
+
+function statementOf(text: string, values: readonly unknown[], name?: string): pg.QueryConfig {
+  return { text, values: values as unknown[], ...(name !== undefined && { name }) }
 }
 
 /** The library's own would be texts for integers of 64 bits. */

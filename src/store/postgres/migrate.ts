@@ -48,18 +48,28 @@ async function climb({ query }: Transaction, steps: readonly Migration[], versio
   await query('INSERT INTO triwire.schema (version, oldest) VALUES ($1, $2)', [steps.length, steps.at(-1)!.oldest])
 }
 
-/** The months of the ledger that are to come. To be called by who holds the schema's lock, and now and then. */
-export async function makePartitions({ query }: Transaction): Promise<void> {
+/**
+ * The months of the ledger that are to come. To be called by who holds the schema's lock, and now and then. A month of
+ * which a clock gone mad has left entries in the default partition stays there: it has all that a partition has.
+ * @param monthsBack so many that are over
+ */
+export async function makePartitions({ query }: Transaction, monthsBack = 1): Promise<void> {
   await query(`
     DO $$
     DECLARE month timestamp; name text;
     BEGIN
-      FOR n IN -1 .. ${monthsAhead} LOOP
+      FOR n IN ${-Math.trunc(monthsBack)} .. ${monthsAhead} LOOP
         month := date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => n);
         name := 'entries_' || to_char(month, 'YYYY_MM');
         CONTINUE WHEN to_regclass('triwire.' || name) IS NOT NULL;
-        EXECUTE format('CREATE TABLE triwire.%I PARTITION OF triwire.entries FOR VALUES FROM (%L) TO (%L)', name,
-          triwire.uuid_floor(month AT TIME ZONE 'UTC'), triwire.uuid_floor((month + interval '1 month') AT TIME ZONE 'UTC'));
+        BEGIN
+          EXECUTE format('CREATE TABLE triwire.%I PARTITION OF triwire.entries FOR VALUES FROM (%L) TO (%L)', name,
+            triwire.uuid_floor(month AT TIME ZONE 'UTC'), triwire.uuid_floor((month + interval '1 month') AT TIME ZONE 'UTC'));
+          EXECUTE format('CREATE TRIGGER entries_are_not_emptied BEFORE TRUNCATE ON triwire.%I
+            FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change(%L)', name, 'ledger entries');
+        EXCEPTION WHEN check_violation THEN
+          NULL;
+        END;
       END LOOP;
     END $$`)
 }

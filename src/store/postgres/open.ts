@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs'
-import { createBalances } from '../../accounts/balances.ts'
 import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
-import { openLocalAdmission, openLocalThrottle } from '../../accounts/local-limits.ts'
 import type { Poster } from '../../accounts/poster.ts'
+import { RemoteAdmission } from '../../accounts/remote-admission.ts'
+import { createRemoteThrottle } from '../../accounts/remote-throttle.ts'
 import type { ServerStore } from '../../accounts/server-store.ts'
 import { Settlement } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
@@ -11,6 +11,7 @@ import { lockStore } from '../files/lock.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
 import { StoreError } from '../files/store-error.ts'
 import { Line } from './line.ts'
+import type { Introduction } from './presence.ts'
 import { placeOf } from './recovery.ts'
 import type { StoreThread } from './thread.ts'
 
@@ -22,6 +23,7 @@ export type PostgresOptions = {
   stateDir: string
   /** Spools below it that no server has are posted at the start too (ruling X13). Default: `stateDir`. */
   spoolsDir?: string | undefined
+  introduction: Introduction
   /** How long a debit waits for the database before it is spooled. */
   settleDeadlineMs: number
   /** Monotonic. */
@@ -64,13 +66,16 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
   return {
     ledger: settlement,
     directory,
-    openAdmission: (limits) =>
-      openLocalAdmission({ balances: client.balances, isWritable: () => settlement.isWritable() }, limits),
-    openThrottle: openLocalThrottle,
+    openAdmission: (limits) => client.admission.open(limits),
+    openThrottle: (limits) => createRemoteThrottle((failures) => line.ask('countFailures', failures), limits),
     isReady: () => client.isReached && settlement.isWritable(),
     countAccounts: () => directory.accounts.size,
     findDebit: (requestId) => line.ask('findDebit', requestId),
-    cooldowns: undefined,
+    cooldowns: {
+      cool: (cooldown) => line.order('cool', cooldown),
+      onCooled: (hear) => line.hear('cooled', hear),
+    },
+    reconfigure: (configDigest) => line.order('reconfigure', configDigest),
     async close() {
       clearInterval(touches)
       client.writeUses()
@@ -104,7 +109,7 @@ function lock(place: string, stateDir: string): () => void {
 /** Ties settlement and directory to the thread of the day. */
 class Client {
   readonly line = new Line()
-  readonly balances = createBalances()
+  readonly admission = new RemoteAdmission(() => this.settlement.isWritable())
   readonly settlement: Settlement
   readonly directory: LiveDirectory
   isReached = false
@@ -118,12 +123,16 @@ class Client {
     this.settlement = new Settlement({
       startPoster: (isFirst) => this.#startThread(isFirst),
       spool: createSpool(spoolPath(placeOf(stateDir))),
-      balances: this.balances,
+      balances: this.admission.balances,
       settleDeadlineMs,
       clockMs,
-      onFatal,
+      onFatal: (error) => {
+        this.admission.disconnect(error)
+        onFatal(error)
+      },
       log,
     })
+    this.line.hear('admission', (answers) => this.admission.hear(answers))
     this.line.hear('log', ({ level, event, fields }) => log(level, event, fields))
     this.line.hear('trouble', ({ message, code }) => {
       log('error', 'ledger_trouble', { error: message, code, unsettled: this.settlement.unsettled })
@@ -157,7 +166,7 @@ class Client {
     const share = shareReadings({ read, clockMs, patienceMs: lookMs })
     const line = this.line
     return createDirectory({
-      balances: this.balances,
+      balances: this.admission.balances,
       accountsMax,
       readAgain(digest) {
         asked.add(digest)
@@ -174,10 +183,13 @@ class Client {
   }
 
   async #startThread(isFirst: boolean): Promise<Poster> {
-    const { url, shown, stateDir, spoolsDir = stateDir, patienceMs = 2_000, accountsMax = 100_000 } = this.#options
+    const { url, shown, stateDir, spoolsDir = stateDir, introduction } = this.#options
+    const { patienceMs = 2_000, accountsMax = 100_000 } = this.#options
+    const places = { url, shown, stateDir, spoolsDir }
     this.isReached = false
-    const isSuccessor = !isFirst
-    const thread = this.line.start({ url, shown, stateDir, spoolsDir, isSuccessor, accountsMax, patienceMs })
+    const thread = this.line.start({ ...places, introduction, isSuccessor: !isFirst, accountsMax, patienceMs })
+    this.admission.connect((orders) => this.line.order('admission', orders))
+    void thread.death.then(() => this.admission.disconnect())
     const answer = await thread.ask('open', undefined)
     this.#answered.resolve(answer)
     return posterOf(thread)

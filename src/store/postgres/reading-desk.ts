@@ -1,8 +1,7 @@
 import { StoreSilent } from '../../accounts/account.ts'
 import type { Database } from './database.ts'
 import type { Desk } from './desk.ts'
-
-const findDebit = async (_database: Database, _requestId: string): Promise<undefined> => undefined
+import { createListing } from './listing.ts'
 
 /** So many may ask for a debit at once: an operator or two, however long the database is silent. */
 const findsMax = 20
@@ -28,7 +27,7 @@ export class ReadingDesk implements Desk {
     if (this.#finds >= findsMax) throw new StoreSilent('too many wait for the store')
     this.#finds++
     try {
-      return await findDebit(this.#database, requestId)
+      return await createListing(this.#database).findDebit(requestId)
     } catch (cause) {
       throw new StoreSilent('the database cannot be read', { cause })
     } finally {

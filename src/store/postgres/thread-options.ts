@@ -1,3 +1,5 @@
+import type { Introduction } from './presence.ts'
+
 /** What the store's thread is started with. */
 export type ThreadOptions = {
   url: string
@@ -7,6 +9,7 @@ export type ThreadOptions = {
   stateDir: string
   /** Spools below it that no server has are posted too (ruling X13). */
   spoolsDir: string
+  introduction: Introduction
   /** A thread before it has died; what that one was given comes again. */
   isSuccessor: boolean
   /** So many accounts are kept in memory. */

@@ -1,4 +1,6 @@
+import { sayMoved } from '../files/moved.ts'
 import { StoreError } from '../files/store-error.ts'
+import { movedCode } from './moved.ts'
 
 /** SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), or Node's word for a failed connection. */
 export function codeOf(error: unknown): string {
@@ -22,6 +24,7 @@ const cures = new Map<string, string>([
 export function refusalOf(error: unknown, shown: string): StoreError | undefined {
   if (error instanceof StoreError) return error
   const { message } = error as Error
+  if (codeOf(error) === movedCode) return new StoreError(sayMoved(shown, { to: message }), { cause: error })
   if (/does not support SSL/.test(message)) {
     return new StoreError(
       `${shown} speaks no TLS: leave sslmode out of the store's URL, or switch TLS on in PostgreSQL`,

@@ -13,9 +13,12 @@ import { PostingDesk } from './posting-desk.ts'
 import type { Said, ToThread } from './protocol.ts'
 import { ReadingDesk } from './reading-desk.ts'
 import { recoverSpools } from './recovery.ts'
+import { sharingFunctions } from './sharing.ts'
+import { SharingDesk } from './sharing-desk.ts'
 import type { ThreadOptions } from './thread-options.ts'
 
-const { url, shown, stateDir, spoolsDir, isSuccessor, accountsMax, patienceMs } = workerData as ThreadOptions
+const { url, shown, stateDir, spoolsDir, isSuccessor, accountsMax, patienceMs, introduction } =
+  workerData as ThreadOptions
 const port = parentPort!
 
 /** The schema may take longer to change than a debit to be posted. */
@@ -33,6 +36,7 @@ let isRecovered = isSuccessor
 
 /** In the order in which they hear of the database: the ledger takes debits behind all else. */
 const desks: readonly Desk[] = [
+  new SharingDesk({ url, patienceMs, introduction, clockMs, say }),
   new DirectoryDesk({ database: lookUps, accountsMax, say }),
   new ReadingDesk(lookUps),
   { onReached: recoverOnce },
@@ -80,7 +84,7 @@ function flush(): void {
 async function prepare(): Promise<void> {
   const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'schema' })
   try {
-    await migrate(database, shown, postFunctions)
+    await migrate(database, shown, [...postFunctions, ...sharingFunctions])
   } finally {
     void database.close()
   }

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { AccountRow, KeyRow } from '../../accounts/book-rows.ts'
+import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
 import type { Change, Facts, Question, Write } from '../../accounts/book-rules.ts'
 import type { Entries } from './entries.ts'
+import { refuseMoved } from './moved.ts'
 import { transact } from './open.ts'
 
 /** What a server needs to know again after another process has written: whole accounts, each with all its valid keys. */
@@ -34,6 +35,7 @@ export function createAccounts(db: DatabaseSync, entries: Pick<Entries, 'findCre
     ...createFollowing(db),
     change({ about, decide }) {
       return transact(db, () => {
+        refuseMoved(db)
         const { writes, result } = decide(findFacts(about))
         for (const one of writes) write(one)
         return result
@@ -58,7 +60,7 @@ function createReaders(db: DatabaseSync, { findCredit }: Pick<Entries, 'findCred
   const keysByAnyName = db.prepare(
     'SELECT * FROM keys WHERE id = ?1 OR prefix = ?1 OR label = ?1 ORDER BY created_ms, id',
   )
-  const findAccount = (idOrName: string) => readAccount(byIdOrName.get(idOrName))
+  const findAccount = (idOrName: string) => readFirst(byIdOrName.all(idOrName))
   return {
     findAccount,
     listAccounts: () => all.all().map(readAccountRow),
@@ -67,7 +69,7 @@ function createReaders(db: DatabaseSync, { findCredit }: Pick<Entries, 'findCred
     findFacts({ account, accountName, key, reference }: Question): Facts {
       return {
         account: account === undefined ? undefined : findAccount(account),
-        accountNamed: accountName === undefined ? undefined : readAccount(byName.get(accountName)),
+        accountNamed: accountName === undefined ? undefined : readFirst(byName.all(accountName)),
         keys: key === undefined ? [] : keysByName.all(key).map(readKeyRow),
         credit: reference === undefined ? undefined : findCredit(reference),
       }
@@ -131,36 +133,6 @@ function createFollowing(db: DatabaseSync): Pick<Accounts, 'readDataVersion' | '
   }
 }
 
-type Row = Record<string, unknown>
-
-function readAccount(row: Row | undefined): AccountRow | undefined {
+function readFirst([row]: Record<string, unknown>[]): AccountRow | undefined {
   return row && readAccountRow(row)
-}
-
-function readAccountRow(row: Row): AccountRow {
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    state: row.state as AccountRow['state'],
-    balanceNanos: row.balance as bigint,
-    createdMs: Number(row.created_ms),
-  }
-}
-
-function readKeyRow(row: Row): KeyRow {
-  return {
-    id: row.id as string,
-    accountId: row.account_id as string,
-    digest: row.digest as string,
-    prefix: row.prefix as string,
-    label: (row.label as string | null) ?? undefined,
-    createdMs: Number(row.created_ms),
-    expiresMs: readTime(row.expires_ms),
-    revokedMs: readTime(row.revoked_ms),
-    lastUsedMs: readTime(row.last_used_ms),
-  }
-}
-
-function readTime(value: unknown): number | undefined {
-  return value === null ? undefined : Number(value)
 }

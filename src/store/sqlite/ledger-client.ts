@@ -75,6 +75,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     countAccounts: () => directory.accounts.size,
     findDebit: (requestId) => client.findDebit(requestId),
     cooldowns: undefined,
+    reconfigure() {},
     async close() {
       client.writeUses()
       await settlement.close()

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { nameAndChainEntries } from './migration-2.ts'
 import { addSteppedPrices } from './migration-3.ts'
+import { noteMoves } from './migration-4.ts'
 
 /** SQL, or what SQL alone cannot do. Each runs in the one transaction of `migrate`. */
 export type Migration = string | ((db: DatabaseSync) => void)
@@ -82,4 +83,5 @@ export const migrations: readonly Migration[] = [
   `,
   nameAndChainEntries,
   addSteppedPrices,
+  noteMoves,
 ]

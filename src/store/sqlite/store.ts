@@ -5,6 +5,7 @@ import { type Accounts, createAccounts } from './accounts.ts'
 import { createEntries, type Entries } from './entries.ts'
 import { createListing, type Listing } from './listing.ts'
 import { rewriteLog } from './log-rewrite.ts'
+import { refuseMoved } from './moved.ts'
 import { isDamage, type OpenOptions, openDatabase, transact } from './open.ts'
 import { audit, verify } from './verify.ts'
 
@@ -36,6 +37,7 @@ export type StoreOptions = Omit<OpenOptions, 'lock'> & {
 /** @param nowMs Unix milliseconds. @throws StoreError */
 export function openStore(path: string, { nowMs = Date.now, isServer, ...options }: StoreOptions = {}): Store {
   const db = openDatabase(path, { ...options, lock: isServer ? undefined : lockStore })
+  if (isServer) refuseMovedOrClose(db)
   const { findCredit, postCredit, ...entries } = createEntries(db, nowMs)
   // Where SQLite is too old to know the word it does a passive checkpoint, which is harmless and tells the same.
   const lookAtLog = db.prepare('PRAGMA wal_checkpoint(NOOP)')
@@ -50,6 +52,15 @@ export function openStore(path: string, { nowMs = Date.now, isServer, ...options
     makeDurable: () => transact(db, () => rewriteLog(path)),
     findDamage: () => findDamage(db),
     close: () => db.close(),
+  }
+}
+
+function refuseMovedOrClose(db: DatabaseSync): void {
+  try {
+    refuseMoved(db)
+  } catch (error) {
+    db.close()
+    throw error
   }
 }
 

@@ -1,12 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { formatHead, HeadHash } from '../../accounts/chain.ts'
-import type { Verdict, VerifyOptions } from '../../accounts/entries.ts'
-import { type Reading, readEntry } from '../../accounts/entry-row.ts'
+import { type Entry, returnReference, type Verdict, type VerifyOptions } from '../../accounts/entries.ts'
+import { readEntry, readPrices } from '../../accounts/entry-row.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import type { AccountEnd } from '../../accounts/verify/chain.ts'
+import { findWrongMoment } from '../../accounts/verify/moment.ts'
+import { createVerification } from '../../accounts/verify/verification.ts'
+import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
+import { dialect } from './listing.ts'
+import { fixMoment } from './moment.ts'
+import { readMoved } from './moved.ts'
 import { isDamage, transact } from './open.ts'
-import { createBillCheck } from './verify-bills.ts'
-import { createChainCheck } from './verify-chain.ts'
-import { findWrongMoment } from './verify-head.ts'
-import { createLogCheck } from './verify-log.ts'
 import { findForeignSchema } from './verify-schema.ts'
 
 /**
@@ -16,8 +19,8 @@ import { findForeignSchema } from './verify-schema.ts'
 export function audit(db: DatabaseSync, nowMs: number, options: VerifyOptions): Verdict {
   try {
     const { findings, momentMs } = transact(db, () => ({
-      findings: [...findWrongMoment(db, nowMs)],
-      momentMs: fixMoment(db, nowMs),
+      findings: [...findWrongMoment('the file', readMoment(db), nowMs)],
+      momentMs: takeMoment(db, nowMs),
     }))
     return readLedger(db, options, findings, momentMs)
   } catch (error) {
@@ -33,62 +36,52 @@ function sayDamage({ message }: Error): string {
 
 /** Findings in words. @param nowMs Unix milliseconds. */
 export function verify(db: DatabaseSync, nowMs: number, options: VerifyOptions): string[] {
-  return readLedger(db, options, [...findWrongMoment(db, nowMs)]).findings
+  return readLedger(db, options, [...findWrongMoment('the file', readMoment(db), nowMs)]).findings
 }
 
-function fixMoment(db: DatabaseSync, nowMs: number): number {
-  const fix = db.prepare(
-    `INSERT INTO head (id, moment_ms) VALUES (1, max(?1, (SELECT ifnull(max(posted_ms), 0) FROM entries)))
-       ON CONFLICT (id) DO UPDATE SET moment_ms = max(moment_ms, excluded.moment_ms) RETURNING moment_ms`,
-  )
-  return Number(fix.get(nowMs)!.moment_ms)
+function readMoment(db: DatabaseSync): bigint | undefined {
+  return db.prepare('SELECT moment_ms FROM head').get()?.moment_ms as bigint | undefined
 }
 
-/**
- * Reads the whole ledger and does every sum and every digest again, in one snapshot, so that it may run beside a busy
- * server. What each kind of forgery is found by is in docs/ledger.md.
- * @param findings what was found before; what is found here is added.
- * @param momentMs of the head that is to be made, none without it.
- */
+/** Of a store that was moved it is the last one: where the content is now its entries follow upon that. */
+function takeMoment(db: DatabaseSync, nowMs: number): number {
+  if (!readMoved(db)) return fixMoment(db, nowMs)
+  return Number(readMoment(db) ?? 0)
+}
+
+/** In one snapshot, so that it may run beside a busy server. @param momentMs of the head that is to be made. */
 function readLedger(db: DatabaseSync, options: VerifyOptions, findings: string[], momentMs?: number): Verdict {
-  const { against } = options
-  const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
   db.exec('BEGIN')
   try {
     findings.push(...findDamage(db), ...findForeignSchema(db))
-    const chain = createChainCheck(db, findings)
-    const bills = createBillCheck(db, options.priceNanos, findings)
-    const log = options.log && createLogCheck(db, options.log, findings)
-    for (const reading of readAll(db)) {
-      const { accountId, postedMs, digest } = reading.entry
-      chain.check(reading)
-      bills.check(reading)
-      log?.check(reading, bills.isReturned(reading.entry))
-      for (const head of heads) head?.note(accountId, postedMs, digest)
-    }
-    chain.end()
-    bills.end()
-    log?.end()
+    const facts = { prices: readAllPrices(db), returns: readReturns(db) }
+    const verification = createVerification(options, facts, findings, momentMs)
+    const select = `SELECT ${readingColumns} FROM entries e ${joinNames(dialect)} ORDER BY e.account_id, e.seq`
+    for (const row of db.prepare(select).iterate()) verification.check(readReading(row))
+    return verification.end(readEnds(db))
   } catch (error) {
     if (!isDamage(error)) throw error
     findings.push(sayDamage(error as Error))
+    return { findings, head: undefined }
   } finally {
     db.exec('COMMIT')
   }
-  const [head, then] = heads.map((head) => head?.end())
-  if (then && then.hash !== against?.hash) {
-    findings.push(`head of ${new Date(then.momentMs).toISOString()}: what it covered was changed, or is gone`)
-  }
-  return { findings, head: head && !findings.length ? formatHead(head) : undefined }
 }
 
-function* readAll(db: DatabaseSync): Iterable<Reading> {
-  const rows = db.prepare(
-    `SELECT e.*, k.account_id AS key_account_id FROM entries e LEFT JOIN keys k ON k.id = e.key_id ORDER BY e.account_id, e.seq`,
-  )
-  for (const row of rows.iterate()) {
-    yield { entry: readEntry(row), row, keyAccountId: (row.key_account_id as string | null) ?? undefined }
-  }
+function readAllPrices(db: DatabaseSync): Map<string, Debit['prices']> {
+  const rows = db.prepare('SELECT * FROM prices').all()
+  return new Map(rows.map((row) => [row.version as string, readPrices(row)]))
+}
+
+/** They are few: an index finds them by the beginning of their reference. */
+function readReturns(db: DatabaseSync): Entry[] {
+  const rows = db.prepare(`SELECT * FROM entries WHERE reference >= ?1 AND reference < ?1 || char(1114111)`)
+  return rows.all(returnReference('')).map(readEntry)
+}
+
+function* readEnds(db: DatabaseSync): Iterable<AccountEnd> {
+  for (const { id, balance, seq } of db.prepare('SELECT id, balance, seq FROM accounts').iterate())
+    yield { id: id as string, balanceNanos: balance as bigint, seq: Number(seq) }
 }
 
 function* findDamage(db: DatabaseSync): Iterable<string> {

@@ -6,16 +6,15 @@ import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { FoundDebit } from '../../accounts/entries.ts'
-import type { Posting } from '../../accounts/poster.ts'
 import { refuseNarrowDisk } from '../files/place.ts'
-import { readSpool, retireSpool, spoolPath } from '../files/spool.ts'
 import { Connection } from './connection.ts'
+import { drainSpool } from './drain-spool.ts'
 import { createFeed } from './feed.ts'
 import { watchFiles } from './file-watch.ts'
 import { DamageError, explainErrors } from './open.ts'
 import { Queue } from './queue.ts'
 import { openStore, type Store } from './store.ts'
-import type { FromWorker, Recovery, ToWorker, WorkerOptions } from './thread-messages.ts'
+import type { FromWorker, ToWorker, WorkerOptions } from './thread-messages.ts'
 
 const { path, busyMs, pollMs, drainsSpool } = workerData as WorkerOptions
 const port = parentPort!
@@ -38,7 +37,7 @@ function start(): void {
   files.note()
   refuseDamage(store)
   const connection = new Connection({ store, reopen: () => openStore(path, options), files, say })
-  const recovery = drainsSpool ? drainSpool(connection, store) : undefined
+  const recovery = drainsSpool ? drainSpool(path, store, () => connection.makeDurable()) : undefined
   const misfits = store.findMisfits()
   const feed = createFeed()
   say({ type: 'ready', changes: feed.read(store)!, recovery, misfits })
@@ -82,20 +81,6 @@ function refuseDamage(store: Store): void {
   if (statSync(path).size > lookThroughBytes) return
   const damage = store.findDamage()
   if (damage !== undefined) throw new DamageError(`${path} is damaged (${damage}): restore a backup`)
-}
-
-/** Exactly once: what the crashed run had posted all the same is known by its request id. */
-function drainSpool(connection: Connection, store: Store): Recovery | undefined {
-  const { debits, returns, unreadable } = readSpool(spoolPath(path))
-  if (!debits.length && !returns.length && !unreadable) return undefined
-  // What is found posted is taken out of the spool.
-  connection.makeDurable()
-  const postings = store.postDebits(debits)
-  const returned = returns.length ? store.giveBack(returns).length : 0
-  const count = (...kinds: Posting[]) => postings.filter((posting) => kinds.includes(posting)).length
-  const rejected = count('rejected', 'conflict')
-  const aside = retireSpool(spoolPath(path), rejected + unreadable === 0)
-  return { posted: count('posted'), known: count('exists'), returned, rejected, unreadable, aside }
 }
 
 /** Every message that has already come is read before an immediate runs. */

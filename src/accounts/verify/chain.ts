@@ -1,6 +1,11 @@
-import type { DatabaseSync } from 'node:sqlite'
-import { type ChainedRow, digestEntry, isKnownForm } from '../../accounts/chain.ts'
-import type { Reading } from '../../accounts/entry-row.ts'
+import { type ChainedRow, digestEntry, isKnownForm } from '../chain.ts'
+import type { Reading } from '../entry-row.ts'
+
+/**
+ * What an account says of its chain: its balance, and the number of its last entry.
+ * @property digest that the next entry will be made with, where that is kept beside the entries.
+ */
+export type AccountEnd = { id: string; balanceNanos: bigint; seq: number; digest?: string | null }
 
 /** Where the chain of an account has come to. */
 type Link = { seq: number; balanceNanos: bigint; postedMs: number; digest: string | null }
@@ -11,7 +16,7 @@ const start: Link = { seq: 0, balanceNanos: 0n, postedMs: 0, digest: null }
  * The chain of each account (ruling C15): entries are numbered without holes, each balance and each digest follows from
  * the one before, none is posted before the one before it, and the account has the balance of the last one.
  */
-export function createChainCheck(db: DatabaseSync, findings: string[]) {
+export function createChainCheck(findings: string[]) {
   const ends = new Map<string, Link>()
   return { check, end }
 
@@ -33,14 +38,17 @@ export function createChainCheck(db: DatabaseSync, findings: string[]) {
     ends.set(accountId, { seq, balanceNanos, postedMs, digest })
   }
 
-  function end(): void {
-    for (const account of db.prepare('SELECT id, balance, seq FROM accounts').iterate()) {
-      const id = account.id as string
-      const { seq, balanceNanos } = ends.get(id) ?? start
-      if (account.balance !== balanceNanos)
-        findings.push(`account ${id}: balance ${account.balance}, its entries sum to ${balanceNanos}`)
-      if (Number(account.seq) !== seq)
+  /** @param accounts all of them, as they were when the last of their entries was read. */
+  function end(accounts: Iterable<AccountEnd>): void {
+    for (const account of accounts) {
+      const { id } = account
+      const { seq, balanceNanos, digest } = ends.get(id) ?? start
+      if (account.balanceNanos !== balanceNanos)
+        findings.push(`account ${id}: balance ${account.balanceNanos}, its entries sum to ${balanceNanos}`)
+      if (account.seq !== seq)
         findings.push(`account ${id}: should have ${account.seq} entries, the last is number ${seq}`)
+      if (account.digest !== undefined && account.digest !== digest)
+        findings.push(`account ${id}: its next entry would not follow from the last one`)
       ends.delete(id)
     }
     for (const id of ends.keys()) findings.push(`account ${id}: has entries and does not exist`)

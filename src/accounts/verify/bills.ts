@@ -1,17 +1,18 @@
-import type { DatabaseSync } from 'node:sqlite'
-import { countCalls } from '../../accounts/calls.ts'
-import { type Entry, returnReference, type VerifyOptions } from '../../accounts/entries.ts'
-import { type Reading, readEntry, readPrices } from '../../accounts/entry-row.ts'
+import { countCalls } from '../calls.ts'
+import type { Entry, VerifyOptions } from '../entries.ts'
+import type { Reading } from '../entry-row.ts'
+import type { Debit } from '../ledger.ts'
+
+/** What a bill is checked with: all price versions of the ledger, and all of its entries that give a debit back. */
+export type BillFacts = {
+  prices: ReadonlyMap<string, Debit['prices']>
+  returns: Iterable<Entry>
+}
 
 /** Each amount follows from its tokens and prices, and what was returned is one debit of the same account (ruling C13). */
-export function createBillCheck(db: DatabaseSync, priceNanos: VerifyOptions['priceNanos'], findings: string[]) {
-  const prices = new Map(
-    db
-      .prepare('SELECT * FROM prices')
-      .all()
-      .map((row) => [row.version as string, readPrices(row)]),
-  )
-  const returns = readReturns(db, findings)
+export function createBillCheck(facts: BillFacts, priceNanos: VerifyOptions['priceNanos'], findings: string[]) {
+  const { prices } = facts
+  const returns = indexReturns(facts.returns, findings)
   const unpaired = new Set(returns.keys())
   return { check, isReturned, end }
 
@@ -49,11 +50,10 @@ export function createBillCheck(db: DatabaseSync, priceNanos: VerifyOptions['pri
   }
 }
 
-/** By the request id of what they give back. They are few: an index finds them by the beginning of their reference. */
-function readReturns(db: DatabaseSync, findings: string[]): Map<string, Entry> {
-  const rows = db.prepare(`SELECT * FROM entries WHERE reference >= ?1 AND reference < ?1 || char(1114111)`)
+/** By the request id of what they give back. */
+function indexReturns(entries: Iterable<Entry>, findings: string[]): Map<string, Entry> {
   const returns = new Map<string, Entry>()
-  for (const entry of rows.all(returnReference('')).map(readEntry)) {
+  for (const entry of entries) {
     if (!entry.returned) continue
     const { requestId } = entry.returned
     if (returns.has(requestId)) findings.push(`request ${requestId}: is returned twice`)

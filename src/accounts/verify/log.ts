@@ -1,7 +1,6 @@
-import type { DatabaseSync } from 'node:sqlite'
-import type { Entry, LogLine } from '../../accounts/entries.ts'
-import type { Reading } from '../../accounts/entry-row.ts'
-import type { Debit } from '../../accounts/ledger.ts'
+import type { LogLine } from '../entries.ts'
+import type { Reading } from '../entry-row.ts'
+import type { Debit } from '../ledger.ts'
 
 const counters = {
   inputTokens: 'input',
@@ -16,14 +15,12 @@ const counters = {
  * Each debit against its line, and each billed line against its debit. A debit that was given back was refused to its
  * client: its line says `internal_error`, whatever the debit says (ruling C13).
  */
-export function createLogCheck(db: DatabaseSync, log: Iterable<LogLine>, findings: string[]) {
-  const nameOf = db.prepare('SELECT name FROM accounts WHERE id = ?')
-  const prefixOf = db.prepare('SELECT prefix FROM keys WHERE id = ?')
+export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
   const lines = indexLog(log, findings)
   return { check, end }
 
-  function check({ entry }: Reading, isReturned: boolean): void {
-    const { bill, amountNanos } = entry
+  function check(reading: Reading, isReturned: boolean): void {
+    const { bill, amountNanos } = reading.entry
     if (!bill) return
     const { requestId } = bill
     const line = lines.get(requestId)
@@ -40,19 +37,17 @@ export function createLogCheck(db: DatabaseSync, log: Iterable<LogLine>, finding
       const said = `${line.amountNanos ?? 0n} ${line.outcome}${line.cause ? ` ${line.cause}` : ''}`
       findings.push(`request ${requestId}: the log says ${said}, the ledger ${amountNanos} ${ours}`)
     }
-    for (const [what, said, booked] of differences(entry, bill, line))
+    for (const [what, said, booked] of differences(reading, bill, line))
       findings.push(`request ${requestId}: the log says ${what} ${said}, the ledger ${booked ?? 'none'}`)
   }
 
-  function* differences(entry: Entry, bill: NonNullable<Entry['bill']>, line: LogLine): Iterable<Difference> {
-    yield* different('account', line.accountId, entry.accountId)
-    if (line.accountId === undefined)
-      yield* different('account', line.accountName, nameOf.get(entry.accountId)?.name as string | undefined)
+  function* differences(reading: Reading, bill: Bill, line: LogLine): Iterable<Difference> {
+    yield* different('account', line.accountId, reading.entry.accountId)
+    if (line.accountId === undefined) yield* different('account', line.accountName, reading.accountName)
     yield* different('key', line.keyId, bill.keyId)
     // Entries of the first release name neither key nor upstream; its lines do, but never by the key's id.
     if (bill.keyId !== undefined || line.keyId !== undefined) {
-      if (line.keyId === undefined)
-        yield* different('key', line.keyPrefix, prefixOf.get(bill.keyId!)?.prefix as string | undefined)
+      if (line.keyId === undefined) yield* different('key', line.keyPrefix, reading.keyPrefix)
       yield* different('upstream', line.upstream, bill.upstream)
       yield* different('upstream account', line.upstreamAccount, bill.upstreamAccount)
     }
@@ -65,6 +60,8 @@ export function createLogCheck(db: DatabaseSync, log: Iterable<LogLine>, finding
       if (amountNanos !== undefined) findings.push(`request ${requestId}: billed in the log, not in the ledger`)
   }
 }
+
+type Bill = NonNullable<Reading['entry']['bill']>
 
 type Difference = [what: string, said: string | number, booked: string | number | undefined]
 

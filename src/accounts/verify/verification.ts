@@ -1,0 +1,41 @@
+import { formatHead, HeadHash } from '../chain.ts'
+import type { Verdict, VerifyOptions } from '../entries.ts'
+import type { Reading } from '../entry-row.ts'
+import { type BillFacts, createBillCheck } from './bills.ts'
+import { type AccountEnd, createChainCheck } from './chain.ts'
+import { createLogCheck } from './log.ts'
+
+/**
+ * Does every sum and every digest of a ledger again. It knows no store: that reads the entries to it, once, account by
+ * account in the byte order of their ids, the oldest first. What each kind of forgery is found by is in docs/ledger.md.
+ * @param findings what was found before; what is found here is added.
+ * @param momentMs of the head that is to be made; none without it.
+ */
+export function createVerification(options: VerifyOptions, facts: BillFacts, findings: string[], momentMs?: number) {
+  const { against } = options
+  const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
+  const chain = createChainCheck(findings)
+  const bills = createBillCheck(facts, options.priceNanos, findings)
+  const log = options.log && createLogCheck(options.log, findings)
+  return { check, end }
+
+  function check(reading: Reading): void {
+    const { accountId, postedMs, digest } = reading.entry
+    chain.check(reading)
+    bills.check(reading)
+    log?.check(reading, bills.isReturned(reading.entry))
+    for (const head of heads) head?.note(accountId, postedMs, digest)
+  }
+
+  /** @param accounts all of them, as they were when the last of their entries was read. */
+  function end(accounts: Iterable<AccountEnd>): Verdict {
+    chain.end(accounts)
+    bills.end()
+    log?.end()
+    const [head, then] = heads.map((head) => head?.end())
+    if (then && then.hash !== against?.hash) {
+      findings.push(`head of ${new Date(then.momentMs).toISOString()}: what it covered was changed, or is gone`)
+    }
+    return { findings, head: head && !findings.length ? formatHead(head) : undefined }
+  }
+}

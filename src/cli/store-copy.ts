@@ -1,0 +1,133 @@
+import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { formatCredits } from '../accounts/credit.ts'
+import type { StorePlace } from '../config/config.ts'
+import type { CopyReport } from '../store/copy/copy.ts'
+import type { GlobalOptions } from './options.ts'
+import { formatTable, formatTime, note, print } from './print.ts'
+import { clearProgress, showProgress } from './progress.ts'
+import { findStore } from './store.ts'
+
+/** `store copy`: from a file into a database, and back, with the pause of a restart. */
+export function addStoreCommands(program: Command): void {
+  const store = program.command('store').description('where accounts and ledger are: move them')
+  store
+    .command('copy')
+    .description('move a store: copy it while it serves, wait for its servers to stop, and prove that both are equal')
+    .requiredOption('--to <place>', 'a SQLite file, or postgres://user@host/database')
+    .action(async ({ to }: { to: string }, command: Command) => {
+      const { readStorePlace, storeMistake } = await import('../config/store-place.ts')
+      const mistake = storeMistake(to)
+      if (mistake) command.error(`error: --to ${mistake}`)
+      const from = await findStore(command.optsWithGlobals())
+      const target = readStorePlace(to, process.cwd())
+      const report = await copy(from, target, command)
+      const sealKey = findSealKey(from, command.optsWithGlobals<GlobalOptions>())
+      const next = await sayNext(from, target, sealKey)
+      print(command, toData(from, target, report, next), () => describe(from, target, report, next))
+    })
+}
+
+async function copy(from: StorePlace, to: StorePlace, command: Command): Promise<CopyReport> {
+  const { copyStore } = await import('../store/copy/copy.ts')
+  const { openSource, openTarget } = await import('../store/copy/open-end.ts')
+  const { StoreError } = await import('../store/files/store-error.ts')
+  if (from.shown === to.shown) throw new StoreError(`${from.shown} is the store itself: name another place with --to`)
+  const source = await openSource(from)
+  try {
+    const target = await openTarget(to)
+    try {
+      return await copyStore(source, target, {
+        progress: showProgress,
+        note(text) {
+          clearProgress()
+          note(command, text)
+        },
+        pause: (ms) => sleep(ms),
+        clockMs: () => performance.now(),
+      })
+    } finally {
+      clearProgress()
+      await target.close()
+    }
+  } finally {
+    await source.close()
+  }
+}
+
+/** What opens the envelopes that clients have from before (ruling T7): where it is, and never the key itself. */
+async function findSealKey(from: StorePlace, { config }: GlobalOptions): Promise<string> {
+  const { loadConfig } = await import('../config/load.ts')
+  try {
+    if (
+      loadConfig({
+        ...(config && { config }),
+        store: from.engine === 'sqlite' ? from.path : from.url.reveal(),
+        isWithoutFiles: true,
+      }).sealKey
+    )
+      return 'the seal_key of your configuration, as it is'
+  } catch {
+    // A mistake in the configuration is not this command's to tell.
+  }
+  if (from.engine === 'postgres') return 'the seal_key that its servers had'
+  const { realPath } = await import('../store/files/place.ts')
+  const path = [`${realPath(from.path)}.seal`, `${from.path}.seal`].find((path) => existsSync(path))
+  return path === undefined
+    ? 'any seal_key, such as `openssl rand -base64 32` makes: there was none'
+    : `what is in ${path} as seal_key (TRIWIRE_SEAL_KEY="$(cat '${path}')")`
+}
+
+async function sayNext(from: StorePlace, to: StorePlace, sealKey: Promise<string>): Promise<string[]> {
+  const { realPath } = await import('../store/files/place.ts')
+  const steps = [
+    to.engine === 'postgres'
+      ? `start each server with store: ${to.shown} and its password, a state_dir of its own, and ${await sealKey}`
+      : `start the server with store: ${realPath(to.path)}, and ${await sealKey}`,
+  ]
+  if (from.engine === 'postgres')
+    steps.push(
+      'see that no *.spool is left in the state_dir of a server that was: its debits are booked where a server of the new store starts with it',
+    )
+  steps.push(`${from.shown} refuses servers and changes from now on; keep it until you are sure`)
+  return steps
+}
+
+function toData(from: StorePlace, to: StorePlace, report: CopyReport, next: readonly string[]) {
+  const { sums } = report
+  return {
+    from: from.shown,
+    to: to.shown,
+    equal: true,
+    copied: report.copied,
+    entries: sums.entries,
+    credits: sums.credits,
+    debits: sums.debits,
+    credited: formatCredits(sums.creditedNanos),
+    debited: formatCredits(sums.debitedNanos),
+    digest: sums.digest,
+    accounts: report.accounts,
+    balances: formatCredits(report.balancesNanos),
+    keys: report.keys,
+    prices: report.prices,
+    head: formatTime(report.headMs),
+    pause_ms: report.pauseMs,
+    next,
+  }
+}
+
+function describe(from: StorePlace, to: StorePlace, report: CopyReport, next: readonly string[]): string {
+  const { from: _, to: __, equal: ___, next: ____, ...facts } = toData(from, to, report, next)
+  const rows = Object.entries(facts)
+    .filter(([name]) => name !== 'pause_ms' && name !== 'copied')
+    .map(([name, value]) => [name, `${value}`])
+  return [
+    `${from.shown} and ${to.shown} are equal: every entry, balance, key and price was read from both and compared`,
+    '',
+    formatTable(['of both', ''], rows),
+    '',
+    `${report.copied} entries were copied now; the pause took ${(report.pauseMs / 1000).toFixed(1)} s`,
+    ...next.map((step) => `next: ${step}`),
+  ].join('\n')
+}

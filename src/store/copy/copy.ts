@@ -1,0 +1,239 @@
+import { sayMoved } from '../files/moved.ts'
+import { StoreError } from '../files/store-error.ts'
+import type { CopySource, CopyTarget, HeldSource, Range, Tail } from './end.ts'
+import { countOf, rangesBehind, sliceRanges } from './ranges.ts'
+import { changedRows, findDifferences, missingRows } from './registers.ts'
+import { type Sums, Tally } from './tally.ts'
+
+/** What goes on, for whoever waits. */
+export type CopyListener = {
+  /** Long work, now and then. */
+  progress(words: string): void
+  /** What a person is to do or to know. */
+  note(text: string): void
+  /** Waits so long, in ms. */
+  pause(ms: number): Promise<void>
+  /** Monotonic milliseconds. */
+  clockMs(): number
+}
+
+export type CopyReport = {
+  /** Entries that this copy has added. */
+  copied: number
+  /** Of the source and of the target, which are equal. */
+  sums: Sums
+  accounts: number
+  keys: number
+  prices: number
+  balancesNanos: bigint
+  headMs: number
+  /** From the moment the source's servers were gone to the moment the target may serve. */
+  pauseMs: number
+}
+
+/** Entries in one statement, and as many rows of anything else. */
+const sliceMax = 2_000
+
+/** How often it is looked whether the servers have gone, and how often what they add is copied meanwhile. */
+const [lookMs, catchUpMs] = [250, 2_000]
+
+/**
+ * Moves a store's content. It copies while servers serve from the source, waits until they are gone, copies what came last,
+ * proves that both are equal, and closes the source. Until then it may be broken off at any time and repeated.
+ * @throws StoreError
+ */
+export async function copyStore(source: CopySource, target: CopyTarget, listener: CopyListener): Promise<CopyReport> {
+  await refuseMoved(source, target)
+  await refuseOthers(source, target)
+  await target.begin((await source.readOldestMs()) ?? Date.now())
+  await refuseItself(source, target)
+  const copy = new Copy(source, target, listener)
+  await copy.catchUp()
+  await target.settle()
+  await copy.prove()
+  let told = ''
+  for (let lastMs = listener.clockMs(); ; ) {
+    let startMs = 0
+    const outcome = await source.hold((held) => {
+      startMs = listener.clockMs()
+      return copy.end(held)
+    })
+    if ('result' in outcome) {
+      await target.finish()
+      return { ...outcome.result, pauseMs: Math.round(listener.clockMs() - startMs) }
+    }
+    if (outcome.servers !== told)
+      listener.note(
+        `stop ${outcome.servers}: all but the last entries are copied, and the pause begins when that is done`,
+      )
+    told = outcome.servers
+    await listener.pause(lookMs)
+    if (listener.clockMs() - lastMs < catchUpMs) continue
+    await copy.catchUp()
+    await copy.prove()
+    lastMs = listener.clockMs()
+  }
+}
+
+/** How far a copy has come, and how far what was copied is proved. */
+class Copy {
+  readonly #source: CopySource
+  readonly #target: CopyTarget
+  readonly #listener: CopyListener
+  readonly #tallies = { source: new Tally(), target: new Tally() }
+  /** By account the number of the last entry. */
+  readonly #proved = new Map<string, number>()
+  #come: Map<string, number> | undefined
+  #copied = 0
+
+  constructor(source: CopySource, target: CopyTarget, listener: CopyListener) {
+    this.#source = source
+    this.#target = target
+    this.#listener = listener
+  }
+
+  /** Copies what is in the source by now. */
+  async catchUp(): Promise<void> {
+    this.#come ??= new Map((await this.#target.readTails()).map(({ accountId, seq }) => [accountId, seq]))
+    const tails = await this.#source.readTails()
+    // Behind the tails, so that what their entries name is among it.
+    const registers = await this.#source.readRegisters()
+    const there = await this.#target.readRegisters()
+    for (const rows of slices(missingRows('accounts', registers.accounts, there.accounts)))
+      await this.#target.addAccounts(rows)
+    for (const rows of slices(missingRows('prices', registers.prices, there.prices))) await this.#target.addPrices(rows)
+    const ranges = rangesBehind(tails, this.#come)
+    // While the one is being written the next is read.
+    let writing: Promise<void> = Promise.resolve()
+    await this.#eachSlice('copied', ranges, async (slice) => {
+      const rows = await this.#source.readEntries(slice)
+      await writing
+      writing = this.#target.addEntries(rows)
+      writing.catch(() => {})
+      this.#copied += rows.length
+    })
+    await writing
+    for (const { accountId, upto } of ranges) this.#come.set(accountId, upto)
+  }
+
+  /** Reads what was copied from both sides, and adds it up. */
+  async prove(): Promise<void> {
+    const tails = Array.from(this.#come!, ([accountId, seq]) => ({ accountId, seq }) as Tail)
+    const ranges = rangesBehind(tails, this.#proved)
+    await this.#eachSlice('compared', ranges, async (slice) => {
+      const there = this.#target.readEntries(slice)
+      this.#tallies.source.add(await this.#source.readEntries(slice))
+      this.#tallies.target.add(await there)
+    })
+    for (const { accountId, upto } of ranges) this.#proved.set(accountId, upto)
+  }
+
+  /** Nobody writes to the source any more. @throws StoreError where both are not equal. */
+  async end(held: HeldSource): Promise<Omit<CopyReport, 'pauseMs'>> {
+    const { spooled } = held
+    if (spooled) this.#listener.note(spooled)
+    const headMs = await held.fixMoment()
+    await this.catchUp()
+    const registers = await this.#source.readRegisters()
+    const there = await this.#target.readRegisters()
+    const accounts = changedRows('accounts', registers.accounts, there.accounts)
+    const keys = changedRows('keys', registers.keys, there.keys)
+    await this.#target.write({ accounts, keys, headMs })
+    await this.prove()
+    const differences = [
+      ...findDifferences(registers, await this.#target.readRegisters()),
+      ...this.#compareSums(),
+      ...(await this.#compareWholes()),
+    ]
+    if (differences.length > 0)
+      throw new StoreError(
+        `${this.#target.shown} is not equal to ${this.#source.shown}, which stays as it was: ${differences.join('; ')}. Copy into an empty store`,
+      )
+    await held.markMoved(this.#target.shown)
+    return {
+      copied: this.#copied,
+      sums: this.#tallies.source.sums,
+      accounts: registers.accounts.length,
+      keys: registers.keys.length,
+      prices: registers.prices.length,
+      balancesNanos: (await this.#source.readTails()).reduce((sum, { balanceNanos }) => sum + balanceNanos, 0n),
+      headMs,
+    }
+  }
+
+  #compareSums(): string[] {
+    const [one, other] = [this.#tallies.source.sums, this.#tallies.target.sums]
+    return (Object.keys(one) as (keyof Sums)[])
+      .filter((name) => one[name] !== other[name])
+      .map((name) => `${name}: ${one[name]} and ${other[name]}`)
+  }
+
+  /** Every account's end, and what is in the stores that no account's numbers reach. */
+  async #compareWholes(): Promise<string[]> {
+    const [one, other] = [await this.#source.readTails(), await this.#target.readTails()]
+    const ends = new Set(other.map(textOf))
+    const differing = one.filter((tail) => !ends.has(textOf(tail))).length + Math.abs(one.length - other.length)
+    const [here, there] = [await this.#source.count(), await this.#target.count()]
+    const { entries } = this.#tallies.target.sums
+    return [
+      ...(differing === 0 ? [] : [`${differing} accounts end otherwise`]),
+      ...(here.entries === there.entries && there.entries === entries
+        ? []
+        : [`entries in all: ${here.entries} and ${there.entries}, in their accounts ${entries}`]),
+      ...(here.references === there.references ? [] : [`references: ${here.references} and ${there.references}`]),
+    ]
+  }
+
+  async #eachSlice(
+    done: string,
+    ranges: readonly Range[],
+    work: (slice: readonly Range[]) => Promise<void>,
+  ): Promise<void> {
+    const all = countOf(ranges)
+    let count = 0
+    for (const slice of sliceRanges(ranges, sliceMax)) {
+      await work(slice)
+      count += countOf(slice)
+      this.#listener.progress(`${done} ${count} of ${all} entries`)
+    }
+  }
+}
+
+/** A source that was moved is copied again only to bring to its end what was broken off at the very last. */
+async function refuseMoved(source: CopySource, target: CopyTarget): Promise<void> {
+  const moved = await source.readMoved()
+  if (!moved) return
+  const isBroken = moved.to === target.shown && (await target.readMoved())?.to === ''
+  if (!isBroken) throw new StoreError(sayMoved(source.shown, moved))
+}
+
+/** What the target has must be the beginning of what the source has: an earlier try, or the store that the source came from. */
+async function refuseOthers(source: CopySource, target: CopyTarget): Promise<void> {
+  const refusal = new StoreError(
+    `${target.shown} has other accounts or entries than ${source.shown}: name an empty store, or one that was copied from or to this one`,
+  )
+  const ends = new Map((await source.readTails()).map((tail) => [tail.accountId, tail]))
+  const begun = await target.readTails()
+  if (begun.some(({ accountId, seq }) => (ends.get(accountId)?.seq ?? -1) < seq)) throw refusal
+  const last = begun.filter(({ seq }) => seq > 0)
+  for (const tails of slices(last)) {
+    const rows = await source.readEntries(tails.map(({ accountId, seq }) => ({ accountId, after: seq - 1, upto: seq })))
+    // Each digest covers all that was before it.
+    if (tails.some(({ digest }, at) => rows[at]?.['digest'] !== digest)) throw refusal
+  }
+}
+
+/** One store may have several names. */
+async function refuseItself(source: CopySource, target: CopyTarget): Promise<void> {
+  if ((await source.readMoved())?.to !== '') return
+  await target.finish()
+  throw new StoreError(`${source.shown} and ${target.shown} are the same store: name another one with --to`)
+}
+
+function textOf({ accountId, seq, balanceNanos, digest }: Tail): string {
+  return `${accountId} ${seq} ${balanceNanos} ${digest}`
+}
+
+function* slices<T>(rows: readonly T[]): Iterable<readonly T[]> {
+  for (let at = 0; at < rows.length; at += sliceMax) yield rows.slice(at, at + sliceMax)
+}

@@ -1,0 +1,82 @@
+import type { Moved } from '../files/moved.ts'
+
+/*
+ * What a copy knows of a store, whichever its engine: rows in the words of their columns, integers as bigint. Entries are never
+ * changed, so that what was read of an account up to a number is so for ever, and a copy may be made in slices while a server
+ * goes on, or in several tries.
+ */
+
+/** Where the chain of an account ends. */
+export type Tail = { accountId: string; seq: number; balanceNanos: bigint; digest: string | null }
+
+/** Entries of an account by their numbers: behind `after`, up to and with `upto`. */
+export type Range = { accountId: string; after: number; upto: number }
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** All that is in a store beside its entries. */
+export type Registers = { accounts: Row[]; keys: Row[]; prices: Row[]; headMs: number }
+
+/** By their columns, in which both engines agree. */
+export const registerColumns = {
+  accounts: ['id', 'name', 'state', 'created_ms'],
+  keys: [
+    ...['id', 'account_id', 'digest', 'prefix', 'label'],
+    ...['created_ms', 'expires_ms', 'revoked_ms', 'last_used_ms'],
+  ],
+  prices: ['version', 'input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'terms'],
+} as const
+
+/** Before which column each register is told apart. */
+export const registerKeys = { accounts: 'id', keys: 'id', prices: 'version' } as const
+
+export type CopyEnd = {
+  /** For people; of a URL without its password. */
+  readonly shown: string
+  readTails(): Promise<Tail[]>
+  /** Account by account as the ranges come, oldest first. */
+  readEntries(ranges: readonly Range[]): Promise<Row[]>
+  readRegisters(): Promise<Registers>
+  /** Of the whole store: what no account's numbers reach is counted too. */
+  count(): Promise<{ entries: number; references: number }>
+  /** When the first entry was posted. */
+  readOldestMs(): Promise<number | undefined>
+  readMoved(): Promise<Moved | undefined>
+  close(): Promise<void>
+}
+
+export type CopySource = CopyEnd & {
+  /**
+   * Runs `work` while no server serves from the store and nobody writes to it.
+   * @returns what servers do, in words, where some still run; then nothing was run.
+   */
+  hold<T>(work: (held: HeldSource) => Promise<T>): Promise<{ servers: string } | { result: T }>
+}
+
+export type HeldSource = {
+  /** Debits that waited beside the store were brought into it: a sentence for people, none where there were none. */
+  readonly spooled: string | undefined
+  /** Takes the moment of a last head, behind which all is posted from now on (ruling C15). */
+  fixMoment(): Promise<number>
+  /** Durable when `hold` resolves: from then on servers and operators are refused. */
+  markMoved(to: string): Promise<void>
+}
+
+export type CopyTarget = CopyEnd & {
+  /**
+   * Marks it as being filled, so that nobody serves from half a copy.
+   * @param oldestMs of the entries that will come. @throws StoreError where a server runs on it.
+   */
+  begin(oldestMs: number): Promise<void>
+  /** Adds those that are not there yet, under no name of theirs. What is there stays as it is. */
+  addAccounts(rows: readonly Row[]): Promise<void>
+  addPrices(rows: readonly Row[]): Promise<void>
+  /** Puts entries at the ends of their accounts, as they are. Account by account, oldest first. */
+  addEntries(rows: readonly Row[]): Promise<void>
+  /** After many entries: what makes reading them quick. */
+  settle(): Promise<void>
+  /** Rows that differ, or are not there: accounts by their new names and states, keys. */
+  write(changed: { accounts: readonly Row[]; keys: readonly Row[]; headMs: number }): Promise<void>
+  /** It may be served from. */
+  finish(): Promise<void>
+}

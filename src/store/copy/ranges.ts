@@ -1,0 +1,32 @@
+import type { Range, Tail } from './end.ts'
+
+/** What is behind the numbers that an end has come to. */
+export function rangesBehind(tails: readonly Tail[], come: ReadonlyMap<string, number>): Range[] {
+  return tails.flatMap(({ accountId, seq }) => {
+    const after = come.get(accountId) ?? 0
+    return seq > after ? [{ accountId, after, upto: seq }] : []
+  })
+}
+
+export function countOf(ranges: readonly Range[]): number {
+  return ranges.reduce((sum, { after, upto }) => sum + upto - after, 0)
+}
+
+/** The same in pieces of at most so many entries. */
+export function* sliceRanges(ranges: readonly Range[], entriesMax: number): Iterable<Range[]> {
+  let slice: Range[] = []
+  let room = entriesMax
+  for (const { accountId, after, upto } of ranges) {
+    for (let from = after; from < upto; ) {
+      const to = Math.min(upto, from + room)
+      slice.push({ accountId, after: from, upto: to })
+      room -= to - from
+      from = to
+      if (room > 0) continue
+      yield slice
+      slice = []
+      room = entriesMax
+    }
+  }
+  if (slice.length > 0) yield slice
+}

@@ -1,0 +1,225 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { type ChainedRow, chainedColumns } from '../../accounts/chain.ts'
+import { insertEntrySql, valuesOf } from '../../accounts/entry-row.ts'
+import { findHolder } from '../files/holder.ts'
+import { lockStore } from '../files/lock.ts'
+import { realPath } from '../files/place.ts'
+import { StoreError } from '../files/store-error.ts'
+import { drainSpool } from '../sqlite/drain-spool.ts'
+import { fixMoment } from '../sqlite/moment.ts'
+import { readMoved } from '../sqlite/moved.ts'
+import { explainErrors, openDatabase, transact } from '../sqlite/open.ts'
+import { openStore } from '../sqlite/store.ts'
+import type { Recovery } from '../sqlite/thread-messages.ts'
+import {
+  type CopyEnd,
+  type CopySource,
+  type CopyTarget,
+  type HeldSource,
+  type Range,
+  type Registers,
+  type Row,
+  registerColumns,
+  type Tail,
+} from './end.ts'
+
+/** How long a statement waits for another process. */
+const busyMs = 10_000
+
+const entryColumns = [...chainedColumns, 'calls', 'digest'].join(', ')
+
+/** @throws StoreError where there is none. */
+export function openSqliteSource(path: string): CopySource {
+  const db = openDatabase(path, { busyMs, create: false, lock: lockStore })
+  return { ...readingEnd(db, path), hold }
+
+  async function hold<T>(work: (held: HeldSource) => Promise<T>): Promise<{ servers: string } | { result: T }> {
+    const unlock = tryLock(path)
+    if (!unlock) return { servers: sayServer(path) }
+    try {
+      const spooled = sayRecovery(postSpooled(path))
+      // Whoever writes by the command line waits, and finds it moved.
+      db.exec('BEGIN IMMEDIATE')
+      try {
+        const result = await work({
+          spooled,
+          fixMoment: async () => fixMoment(db, Date.now()),
+          markMoved: async (to) => setMoved(db, to),
+        })
+        db.exec('COMMIT')
+        return { result }
+      } catch (error) {
+        if (db.isTransaction) db.exec('ROLLBACK')
+        throw error
+      }
+    } finally {
+      unlock()
+    }
+  }
+}
+
+/** Made where there is none. */
+export function openSqliteTarget(path: string): CopyTarget {
+  const db = openDatabase(path, { busyMs, lock: lockStore })
+  const insertEntry = db.prepare(insertEntrySql)
+  const move = db.prepare('UPDATE accounts SET seq = ?, balance = ? WHERE id = ?')
+  const insertAccount = inserting(db, 'accounts', 'revision', '(SELECT ifnull(max(revision), 0) + 1 FROM accounts)')
+  const insertPrices = inserting(db, 'prices')
+  const insertKey = inserting(db, 'keys')
+  const setName = db.prepare('UPDATE accounts SET name = ? WHERE id = ?')
+  const setAccount = db.prepare(
+    `UPDATE accounts SET name = ?, state = ?, revision = (SELECT max(revision) + 1 FROM accounts) WHERE id = ?`,
+  )
+  const setKey = db.prepare(
+    'UPDATE keys SET label = ?, expires_ms = ?, revoked_ms = ?, last_used_ms = ? WHERE id = ? AND account_id = ? AND digest = ?',
+  )
+  let unlock: (() => void) | undefined
+  const reading = readingEnd(db, path)
+  return {
+    ...reading,
+    async begin() {
+      unlock = lockStore(path)
+      setMoved(db, '')
+    },
+    async addAccounts(rows) {
+      transact(db, () => {
+        for (const row of rows) insertAccount({ ...row, name: ` ${row['id']}` })
+      })
+    },
+    async addPrices(rows) {
+      transact(db, () => {
+        for (const row of rows) insertPrices(row)
+      })
+    },
+    async addEntries(rows) {
+      transact(db, () => {
+        for (const [at, row] of rows.entries()) {
+          insertEntry.run(...valuesOf(row as ChainedRow, row['digest'] as string))
+          if (rows[at + 1]?.['account_id'] === row['account_id']) continue
+          move.run(row['seq'] as bigint, row['balance_after'] as bigint, row['account_id'] as string)
+        }
+      })
+    },
+    async settle() {},
+    async write({ accounts, keys, headMs }) {
+      transact(db, () => {
+        // Names that were exchanged are in nobody's way: no name begins with a blank.
+        for (const { id } of accounts) setName.run(` ${id}`, id as string)
+        for (const { id, name, state } of accounts) setAccount.run(name as string, state as string, id as string)
+        for (const key of keys) {
+          insertKey(key)
+          const changing = [key['label'], key['expires_ms'], key['revoked_ms'], key['last_used_ms']]
+          setKey.run(...([...changing, key['id'], key['account_id'], key['digest']] as SQLInputValue[]))
+        }
+        db.prepare('UPDATE head SET moment_ms = max(moment_ms, ?)').run(headMs)
+      })
+    },
+    async finish() {
+      db.exec('DELETE FROM moved')
+      unlock?.()
+      unlock = undefined
+    },
+    async close() {
+      unlock?.()
+      await reading.close()
+    },
+  }
+}
+
+function readingEnd(db: DatabaseSync, path: string): CopyEnd {
+  const entriesOf = db.prepare(
+    `SELECT ${entryColumns} FROM entries WHERE account_id = ? AND seq > ? AND seq <= ? ORDER BY seq`,
+  )
+  return {
+    shown: path,
+    readTails: async () => readTails(db),
+    async readEntries(ranges: readonly Range[]) {
+      return explainErrors(path, () =>
+        ranges.flatMap(({ accountId, after, upto }) => entriesOf.all(accountId, after, upto) as Row[]),
+      )
+    },
+    readRegisters: async () => readRegisters(db),
+    async count() {
+      const { entries, references } = db
+        .prepare('SELECT count(*) AS entries, count(reference) AS "references" FROM entries')
+        .get()!
+      return { entries: Number(entries), references: Number(references) }
+    },
+    async readOldestMs() {
+      const { oldest } = db.prepare('SELECT min(posted_ms) AS oldest FROM entries').get()!
+      return oldest === null ? undefined : Number(oldest)
+    },
+    readMoved: async () => readMoved(db),
+    close: async () => db.close(),
+  }
+}
+
+function readTails(db: DatabaseSync): Tail[] {
+  const rows = db.prepare(
+    `SELECT a.id, a.seq, a.balance, e.digest FROM accounts a
+     LEFT JOIN entries e ON e.account_id = a.id AND e.seq = a.seq ORDER BY a.id`,
+  )
+  return rows.all().map(({ id, seq, balance, digest }) => ({
+    accountId: id as string,
+    seq: Number(seq),
+    balanceNanos: balance as bigint,
+    digest: digest as string | null,
+  }))
+}
+
+function readRegisters(db: DatabaseSync): Registers {
+  const read = (name: keyof typeof registerColumns) =>
+    db.prepare(`SELECT ${registerColumns[name].join(', ')} FROM ${name}`).all() as Row[]
+  const headMs = Number(db.prepare('SELECT moment_ms FROM head').get()?.moment_ms ?? 0)
+  return { accounts: read('accounts'), keys: read('keys'), prices: read('prices'), headMs }
+}
+
+/** Of rows that are there nothing is changed. */
+function inserting(
+  db: DatabaseSync,
+  table: keyof typeof registerColumns,
+  more?: string,
+  value?: string,
+): (row: Row) => void {
+  const columns: readonly string[] = registerColumns[table]
+  const names = [...columns, ...(more ? [more] : [])].join(', ')
+  const values = [...columns.map(() => '?'), ...(value ? [value] : [])].join(', ')
+  const insert = db.prepare(`INSERT INTO ${table} (${names}) VALUES (${values}) ON CONFLICT DO NOTHING`)
+  return (row) => void insert.run(...columns.map((column) => row[column] as SQLInputValue))
+}
+
+/** By its process, where that is on this machine and not hidden in a container. */
+function sayServer(path: string): string {
+  const pid = findHolder(path)
+  return `the server that runs on ${path}${pid === undefined ? '' : ` (process ${pid})`}`
+}
+
+function tryLock(path: string): (() => void) | undefined {
+  try {
+    return lockStore(path)
+  } catch (error) {
+    if (error instanceof StoreError) return undefined
+    throw error
+  }
+}
+
+/** By who holds the lock, as a server does at its start. */
+function postSpooled(path: string): Recovery | undefined {
+  const store = openStore(path, { busyMs, create: false })
+  try {
+    return drainSpool(realPath(path), store, () => store.makeDurable())
+  } finally {
+    store.close()
+  }
+}
+
+function sayRecovery(recovery: Recovery | undefined): string | undefined {
+  if (!recovery) return undefined
+  const { posted, aside } = recovery
+  const bad = aside === undefined ? '' : `; what could not be booked or read is in ${aside}`
+  return `${posted} debits that waited in the spool were booked${bad}`
+}
+
+function setMoved(db: DatabaseSync, to: string): void {
+  db.prepare('INSERT OR REPLACE INTO moved (id, to_store, moved_ms) VALUES (1, ?, ?)').run(to, Date.now())
+}

@@ -1,0 +1,57 @@
+import type { Moved } from '../files/moved.ts'
+import type { Transaction } from './database.ts'
+
+/** What a statement fails with that would write to a store whose content is elsewhere; the message says where. */
+export const movedCode = 'TR100'
+
+type Asking = Pick<Transaction, 'query'>
+
+export async function readMoved({ query }: Asking): Promise<Moved | undefined> {
+  const [row] = await query('SELECT to_store, moved_ms FROM triwire.moved')
+  return row && { to: row['to_store'] as string, movedMs: Number(row['moved_ms']) }
+}
+
+/** What is written to by servers and operators, and so refuses. Who only says that it lives, or leaves, is let. */
+const guarded = {
+  ...Object.fromEntries(
+    ['accounts', 'keys', 'balances', 'entries', 'credits', 'prices', 'head'].map((table) => [
+      table,
+      'INSERT OR UPDATE OR DELETE',
+    ]),
+  ),
+  replicas: 'INSERT',
+}
+
+/**
+ * Closes the store: whoever it is, and of whichever version, his writing fails, also that of a server which slept through the
+ * move. A copy that fills it is let by `allowWriting`.
+ * @param to empty while it is being filled
+ */
+export async function closeStore({ query }: Asking, to: string): Promise<void> {
+  await query(
+    `INSERT INTO triwire.moved (to_store, moved_ms) VALUES ($1, triwire.now_ms())
+     ON CONFLICT (one) DO UPDATE SET to_store = excluded.to_store, moved_ms = excluded.moved_ms`,
+    [to],
+  )
+  await query(`CREATE OR REPLACE FUNCTION triwire.refuse_moved() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF current_setting('triwire.copying', true) = 'on' THEN RETURN NULL; END IF;
+      RAISE EXCEPTION USING ERRCODE = '${movedCode}', MESSAGE = coalesce((SELECT m.to_store FROM triwire.moved m), '');
+    END $$`)
+  for (const [table, events] of Object.entries(guarded)) {
+    await query(
+      `CREATE OR REPLACE TRIGGER moved BEFORE ${events} ON triwire.${table}
+       FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_moved()`,
+    )
+  }
+}
+
+/** To the end of the transaction. */
+export async function allowWriting({ query }: Asking): Promise<void> {
+  await query('SET LOCAL triwire.copying = on')
+}
+
+export async function reopenStore({ query }: Asking): Promise<void> {
+  for (const table of Object.keys(guarded)) await query(`DROP TRIGGER IF EXISTS moved ON triwire.${table}`)
+  await query('DELETE FROM triwire.moved')
+}

@@ -1,0 +1,160 @@
+import type { EntryFilter, Grouping, ListedEntry, Total } from '../../accounts/entries.ts'
+import { type Reading, readEntry } from '../../accounts/entry-row.ts'
+import type { Dialect, Statement, Value } from './dialect.ts'
+
+const dayMs = 86_400_000
+
+/** A part of the entries, in the order of a column: from behind `after` up to and with `through`. */
+export type Slice = { column: 'posted_ms' | 'seq'; after?: bigint | undefined; through?: bigint | undefined }
+
+export type Direction = 'oldest' | 'newest'
+
+/** Entries, called `e`, with what people call those they name, for `readListed`. */
+export function selectNamed(dialect: Dialect): string {
+  return `SELECT e.*, a.name AS account_name, k.prefix AS key_prefix, k.label AS key_label
+    FROM ${dialect.schema}.entries e ${joinNames(dialect)}`
+}
+
+/** The account and the key of each entry, called `a` and `k`. */
+export function joinNames({ schema }: Dialect): string {
+  return `LEFT JOIN ${schema}.accounts a ON a.id = e.account_id LEFT JOIN ${schema}.keys k ON k.id = e.key_id`
+}
+
+/** Beside `joinNames`: what an entry is verified with, for `readReading`. */
+export const readingColumns = 'e.*, a.name AS account_name, k.account_id AS key_account_id, k.prefix AS key_prefix'
+
+export function selectEntries(
+  dialect: Dialect,
+  filter: EntryFilter,
+  first: Direction,
+  { limit, slice }: { limit?: number; slice?: Slice } = {},
+): Statement {
+  const { where, values } = conditions(dialect, filter, slice)
+  // Within an account both orders are one, and an index has this one.
+  const columns = filter.accountId === undefined ? ['e.posted_ms', ...dialect.order] : ['e.seq']
+  const order = columns.map((column) => (first === 'newest' ? `${column} DESC` : column)).join(', ')
+  const text = `${selectNamed(dialect)} ${where} ORDER BY ${order}`
+  if (limit === undefined) return { text, values }
+  return { text: `${text} LIMIT ${dialect.parameter(values.length + 1)}`, values: [...values, limit] }
+}
+
+/** One row for each group that has entries, in the order of the groupings; one in all where there are none. */
+export function selectSums(
+  dialect: Dialect,
+  filter: EntryFilter,
+  by: readonly Grouping[],
+  slice?: Slice | undefined,
+): Statement {
+  const { where, values } = conditions(dialect, filter, slice)
+  const grouped = by.map((grouping) => groupColumns(dialect)[grouping])
+  const clause = (word: string, suffix = '') =>
+    by.length ? [`${word} BY ${by.map((_, index) => `${index + 1}${suffix}`).join(', ')}`] : []
+  const columns = [...grouped.map(({ column }) => column), sums].join(', ')
+  const parts = [`WITH sums AS (SELECT ${columns} FROM ${dialect.schema}.entries e ${where}`, ...clause('GROUP')]
+  parts.push(') SELECT * FROM sums', ...grouped.flatMap(({ join }) => join ?? []), ...clause('ORDER', ' NULLS FIRST'))
+  return { text: parts.join(' '), values }
+}
+
+/** @param column of entries. */
+export function selectDistinct(dialect: Dialect, column: 'model', slice?: Slice | undefined): Statement {
+  const { where, values } = conditions(dialect, {}, slice)
+  const isThere = `${where ? 'AND' : 'WHERE'} e.${column} IS NOT NULL`
+  return { text: `SELECT DISTINCT e.${column} FROM ${dialect.schema}.entries e ${where} ${isThere} ORDER BY 1`, values }
+}
+
+export function conditions(
+  { schema, parameter }: Dialect,
+  { accountId, keyIds, model, sinceMs, untilMs }: EntryFilter,
+  slice?: Slice | undefined,
+): { where: string; values: readonly Value[] } {
+  const parts: string[] = []
+  const values: Value[] = []
+  const put = (value: Value) => parameter(values.push(value))
+  if (accountId !== undefined) parts.push(`e.account_id = ${put(accountId)}`)
+  if (keyIds?.length === 0) parts.push('1 = 0')
+  else if (keyIds) {
+    const list = keyIds.map(put).join(', ')
+    parts.push(`e.key_id IN (${list})`)
+    // By the key's account, whose entries an index has together.
+    if (accountId === undefined) {
+      parts.push(`e.account_id IN (SELECT account_id FROM ${schema}.keys WHERE id IN (${list}))`)
+    }
+  }
+  if (model !== undefined) parts.push(`e.model = ${put(model)}`)
+  if (sinceMs !== undefined) parts.push(`e.posted_ms >= ${put(sinceMs)}`)
+  if (untilMs !== undefined) parts.push(`e.posted_ms < ${put(untilMs)}`)
+  if (slice?.after !== undefined) parts.push(`e.${slice.column} > ${put(slice.after)}`)
+  if (slice?.through !== undefined) parts.push(`e.${slice.column} <= ${put(slice.through)}`)
+  return { where: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
+}
+
+function groupColumns({ schema }: Dialect): Record<Grouping, { column: string; join?: string }> {
+  return {
+    day: { column: `e.posted_ms / ${dayMs} AS day` },
+    model: { column: 'e.model AS model' },
+    account: {
+      column: 'e.account_id AS account_id',
+      join: `LEFT JOIN (SELECT id, name AS account_name FROM ${schema}.accounts) a ON a.id = sums.account_id`,
+    },
+    key: {
+      column: 'e.key_id AS key_id',
+      join: `LEFT JOIN (SELECT id, prefix AS key_prefix, label AS key_label FROM ${schema}.keys) k ON k.id = sums.key_id`,
+    },
+  }
+}
+
+/** A return has the origin of its debit and no tokens; it takes the debit's tokens away from no sum, for they were used. */
+const sums = `
+  sum(CASE WHEN e.kind = 'debit' THEN 1 WHEN e.usage_source IS NOT NULL THEN -1 ELSE 0 END) AS requests,
+  sum(CASE WHEN e.kind = 'debit' THEN e.amount WHEN e.usage_source IS NOT NULL THEN -e.amount ELSE 0 END) AS billed,
+  sum(CASE WHEN e.kind = 'credit' AND e.usage_source IS NULL THEN e.amount ELSE 0 END) AS credited,
+  sum(e.input_tokens) AS input_tokens, sum(e.cache_read_tokens) AS cache_read_tokens,
+  sum(e.cache_write_tokens) AS cache_write_tokens, sum(e.cache_write_1h_tokens) AS cache_write_1h_tokens,
+  sum(e.output_tokens) AS output_tokens, sum(e.reasoning_tokens) AS reasoning_tokens`
+
+export function readListed(row: Record<string, unknown>): ListedEntry {
+  return {
+    ...readEntry(row),
+    accountName: textOf(row.account_name),
+    keyPrefix: textOf(row.key_prefix),
+    keyLabel: textOf(row.key_label),
+  }
+}
+
+/** @param row of `selectSums`; a sum may come as a text, where it may be more than 64 bits. */
+export function readTotal(row: Record<string, unknown>, by: readonly Grouping[]): Total {
+  return {
+    ...(by.includes('day') && { dayMs: Number(row.day) * dayMs }),
+    ...(by.includes('model') && { model: textOf(row.model) }),
+    ...(by.includes('account') && { accountId: row.account_id as string, accountName: textOf(row.account_name) }),
+    ...(by.includes('key') && {
+      keyId: textOf(row.key_id),
+      keyPrefix: textOf(row.key_prefix),
+      keyLabel: textOf(row.key_label),
+    }),
+    requests: Number(row.requests),
+    billedNanos: BigInt((row.billed as bigint | string | null) ?? 0n),
+    creditedNanos: BigInt((row.credited as bigint | string | null) ?? 0n),
+    inputTokens: Number(row.input_tokens),
+    cacheReadTokens: Number(row.cache_read_tokens),
+    cacheWriteTokens: Number(row.cache_write_tokens),
+    cacheWrite1hTokens: Number(row.cache_write_1h_tokens),
+    outputTokens: Number(row.output_tokens),
+    reasoningTokens: Number(row.reasoning_tokens),
+  }
+}
+
+/** @param row with `readingColumns`. */
+export function readReading(row: Record<string, unknown>): Reading {
+  return {
+    entry: readEntry(row),
+    row,
+    accountName: textOf(row.account_name),
+    keyAccountId: textOf(row.key_account_id),
+    keyPrefix: textOf(row.key_prefix),
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return (value as string | null) ?? undefined
+}
