@@ -33,7 +33,7 @@ export function promtool(args: readonly string[], input = ''): string {
 }
 
 /** @param target host and port of an admin listener @param rules files @param everyMs between two scrapes */
-export async function startPrometheus(target: string, rules: readonly string[], everyMs = 200): Promise<Prometheus> {
+export async function startPrometheus(target: string, rules: readonly string[], everyMs = 500): Promise<Prometheus> {
   const folder = testFolder('prometheus')
   const [config, every] = [join(folder, 'prometheus.yaml'), `${everyMs}ms`]
   const text = {
