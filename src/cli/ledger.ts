@@ -6,7 +6,7 @@ import { type Grouping, groupings, type ListedEntry, type Verdict, type VerifyOp
 import { readLogs } from './access-log.ts'
 import { formatCsv, formatLines, formatTotals, toDebit, toLine, toTotal } from './entry-lines.ts'
 import { addFilters, type FilterOptions, readFilter } from './filters.ts'
-import { formatFields, print } from './print.ts'
+import { formatFields, note, print } from './print.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
 export function addLedgerCommands(program: Command): void {
@@ -50,7 +50,8 @@ export function addLedgerCommands(program: Command): void {
     .action(async ({ log, against }: { log?: string[]; against?: Head }, command: Command) => {
       const lines = log && (await readLogs(log))
       const { priceNanos } = await import('../catalog/model.ts')
-      const { findings, head } = await auditStore(command, { priceNanos, log: lines, against })
+      const { findings, head, notes = [] } = await auditStore(command, { priceNanos, log: lines, against })
+      for (const text of notes) note(command, text)
       const ok = !findings.length
       print(command, { ok, findings, head: head ?? null }, () =>
         ok ? `the ledger is right\nhead ${head}` : findings.join('\n'),

@@ -155,9 +155,14 @@ function readingEnd(database: Database, shown: string): CopyEnd {
     readRegisters: () => readRegisters(database),
     async count() {
       const [row] = await database.query(
-        `SELECT (SELECT count(*) FROM triwire.entries) AS entries, (SELECT count(*) FROM triwire.credits) AS "references"`,
+        `SELECT (SELECT count(*) FROM triwire.entries) AS entries, (SELECT sum(seq) FROM triwire.balances) AS numbered,
+           (SELECT count(*) FROM triwire.credits) AS "references"`,
       )
-      return { entries: Number(row!['entries']), references: Number(row!['references']) }
+      return {
+        entries: Number(row!['entries']),
+        numbered: Number(row!['numbered'] ?? 0),
+        references: Number(row!['references']),
+      }
     },
     async readOldestMs() {
       const [row] = await database.query('SELECT min(posted_ms) AS oldest FROM triwire.entries')

@@ -140,10 +140,13 @@ function readingEnd(db: DatabaseSync, path: string): CopyEnd {
     },
     readRegisters: async () => readRegisters(db),
     async count() {
-      const { entries, references } = db
-        .prepare('SELECT count(*) AS entries, count(reference) AS "references" FROM entries')
+      const { entries, numbered, references } = db
+        .prepare(
+          `SELECT (SELECT count(*) FROM entries) AS entries, (SELECT ifnull(sum(seq), 0) FROM accounts) AS numbered,
+             (SELECT count(*) FROM entries WHERE reference IS NOT NULL) AS "references"`,
+        )
         .get()!
-      return { entries: Number(entries), references: Number(references) }
+      return { entries: Number(entries), numbered: Number(numbered), references: Number(references) }
     },
     async readOldestMs() {
       const { oldest } = db.prepare('SELECT min(posted_ms) AS oldest FROM entries').get()!

@@ -25,6 +25,9 @@ export type PostgresBooksOptions = {
 /** What a statement of the books takes at most, in ms: none of them reads more than a slice of the ledger. */
 const patienceMs = 5_000
 
+/** A slice is found by an index, also where nobody has counted yet how many entries there are. */
+const byIndex = { enable_seqscan: 'off' }
+
 /** A migration may have to wait for whoever uses the tables, and work on many rows. */
 const schemaMs = 60_000
 
@@ -48,7 +51,7 @@ export async function openPostgresBooks(
   } finally {
     await maker.close()
   }
-  const database = openDatabase({ url, max: 2, patienceMs, purpose: 'books' })
+  const database = openDatabase({ url, max: 2, patienceMs, purpose: 'books', settings: byIndex })
   return { ...createPostgresBooks(database), close: () => database.close() }
 }
 

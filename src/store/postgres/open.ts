@@ -190,8 +190,12 @@ class Client {
     const thread = this.line.start({ ...places, introduction, isSuccessor: !isFirst, accountsMax, patienceMs })
     this.admission.connect((orders) => this.line.order('admission', orders))
     void thread.death.then(() => this.admission.disconnect())
-    const answer = await thread.ask('open', undefined)
-    this.#answered.resolve(answer)
+    try {
+      this.#answered.resolve(await thread.ask('open', undefined))
+    } catch (error) {
+      await thread.close()
+      throw error
+    }
     return posterOf(thread)
   }
 }
