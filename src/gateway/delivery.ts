@@ -1,5 +1,5 @@
 import type { ApiKey } from '../accounts/account.ts'
-import type { Outcome } from '../accounts/ledger.ts'
+import type { Ledger, Outcome } from '../accounts/ledger.ts'
 import type { Model } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Fault } from '../inference/answer.ts'
@@ -58,8 +58,8 @@ export type Asking = {
 /** What a delivery needs of the gateway. */
 export type DeliveryGateway = Pick<
   Gateway,
-  'snapshots' | 'ledger' | 'nowMs' | 'clockMs' | 'deliveries' | 'lingering' | 'readers' | 'flow' | 'reportBug'
->
+  'snapshots' | 'nowMs' | 'clockMs' | 'deliveries' | 'lingering' | 'readers' | 'flow' | 'tracing' | 'reportBug'
+> & { ledger: Pick<Ledger, 'debit'> }
 
 export type DeliveryParts = {
   gateway: DeliveryGateway
