@@ -50,6 +50,10 @@ const arrows: Record<string, Arrow> = {
     types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
   },
+  telemetry: {
+    types: ['gateway', 'inference', 'config'],
+    outside: ['node:crypto', 'node:fs', 'node:os', 'node:perf_hooks'],
+  },
   'store/files': { may: ['accounts'], outside: ['node:*'] },
   'store/sql': { may: ['accounts'] },
   'store/sqlite': { may: ['accounts', 'store/files', 'store/sql'], outside: ['node:*'] },

@@ -37,6 +37,7 @@ export function createDirectory({ balances, readAgain, accountsMax }: DirectoryO
     accounts,
     findKnownKey,
     findKey: (digest) => findKnownKey(digest) ?? readAgain(digest).then(() => findKnownKey(digest)),
+    listKnown: () => accounts.values(),
     touch(key) {
       // In the order of the last uses, where that decides who is forgotten.
       if (accountsMax !== undefined) uses.delete(key)

@@ -2,10 +2,10 @@
  * The program. Each command loads what it needs when it runs, so that `--help` and `key create` are quick.
  * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
  */
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
 import type { Problem } from '../config/problem.ts'
+import { version } from '../process/version.ts'
 import { addAccountCommands } from './account.ts'
 import { addCatalogCommands } from './catalog/index.ts'
 import { addCompletionCommand } from './completion/completion.ts'
@@ -25,9 +25,6 @@ import { addUpstreamsCommand } from './upstreams.ts'
 
 /** Errors of the options themselves are told before any of them is read. */
 const isJson = process.argv.includes('--json')
-
-// No import: what is compiled for the package lies one folder below its manifest as the sources do, and copies nothing.
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
 const program = new Command('triwire')
   .description(

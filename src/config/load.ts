@@ -22,6 +22,7 @@ import { type NamedFiles, readNamedFiles } from './named-files.ts'
 import { ConfigError, type Problem } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { hasScheme, isDatabaseUrl, readStorePlace } from './store-place.ts'
+import { readTelemetry } from './telemetry.ts'
 import { parseBaseUrl } from './values.ts'
 import { findWarnings } from './warnings.ts'
 
@@ -170,10 +171,12 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
       return { path: key, line: document.lineOf(path), message: `${key} ${message}` }
     },
   )
+  const ofVariables: Problem[] = []
+  const telemetry = readTelemetry(parsed.data.telemetry, env, ofVariables)
   const isStoreNamed = raw['store'] !== undefined
   return build(parsed.data, {
-    ...{ file, folder, files, proxies },
-    warnings: [...(source === undefined ? warnOfNames(cwd) : []), ...warnings],
+    ...{ file, folder, files, proxies, telemetry },
+    warnings: [...(source === undefined ? warnOfNames(cwd) : []), ...warnings, ...ofVariables],
     store: readStorePlace(parsed.data.store, isStoreNamed ? folder : cwd),
     earlierStore: isStoreNamed || folder === cwd ? undefined : resolve(folder, parsed.data.store),
     digest: digestConfig(raw),
@@ -284,6 +287,7 @@ type Origin = {
   folder: string
   files: NamedFiles
   proxies: ReadonlyMap<string, EgressProxy>
+  telemetry: Config['telemetry']
   warnings: Config['warnings']
   store: StorePlace
   earlierStore: string | undefined
@@ -343,6 +347,11 @@ function build(file: ConfigFile, origin: Origin): Config {
     },
     sealKey: file.seal_key === undefined ? undefined : new Secret(file.seal_key),
     headers: file.headers,
+    metrics: {
+      token: file.metrics.token === undefined ? undefined : new Secret(file.metrics.token),
+      accounts: file.metrics.accounts,
+    },
+    telemetry: origin.telemetry,
     log: file.log,
     warnings,
   })

@@ -56,6 +56,15 @@ export function parseBaseUrl(value: string): string {
   return new URL(value).origin + pathOf(value)
 }
 
+/** What is wrong with the address of a collector. */
+export function endpointMistake(value: string): string | undefined {
+  const url = URL.parse(value)
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    return 'must be an http:// or https:// URL, such as http://127.0.0.1:4318'
+  if (url.username || url.password) return 'must not carry credentials; send a header'
+  return undefined
+}
+
 export function pathMistake(value: string): string | undefined {
   const isPath = /^\/[!-~]*$/.test(value) && !/[?#\\]/.test(value)
   if (!isPath) return "must be a path from the host's root, such as /openai/responses; a fixed query goes under `query`"
@@ -90,9 +99,17 @@ export function keyHeaderMistake(name: string): string | undefined {
   return isOther ? 'must not be a header that means something else' : undefined
 }
 
-export function headerMistake(name: string, value: string): string | undefined {
+/** What is left to us of a request to a collector: who asks there is said by the operator. */
+export const collectorHeaders: ReadonlySet<string> = new Set(fixedHeaders)
+
+/** @param taken by us */
+export function headerMistake(
+  name: string,
+  value: string,
+  taken: ReadonlySet<string> = ownHeaders,
+): string | undefined {
   if (!headerName.test(name)) return 'is not the name of a header'
-  if (ownHeaders.has(name.toLowerCase())) return 'is a header that the gateway writes itself; leave it out'
+  if (taken.has(name.toLowerCase())) return 'is a header that the gateway writes itself; leave it out'
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value) ? undefined : 'must be one line of Latin-1 text'
 }
 

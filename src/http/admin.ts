@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { pathOf } from './paths.ts'
 
@@ -27,9 +27,17 @@ type Answer = { status: number; body: object; headers?: Record<string, string> }
  * The second listener: what an orchestrator and an operator ask, never a client (ruling X2). On loopback only: it asks for
  * no key, and what it tells is free of content (ruling U5).
  */
-export function createAdmin(isReady: () => boolean | Promise<boolean>, given: AdminOperations): Server {
+export function createAdmin(
+  isReady: () => boolean | Promise<boolean>,
+  given: AdminOperations,
+  metrics: (request: IncomingMessage, response: ServerResponse) => void,
+): Server {
   const server = createServer((request, response) => {
     const path = pathOf(request.url)
+    if (path === '/metrics') {
+      metrics(request, response)
+      return
+    }
     request.resume()
     // Who has left hears nothing.
     response.on('error', () => {})
@@ -57,7 +65,7 @@ async function answerProbe(
     return (await isReady())
       ? { status: 200, body: { status: 'ready' } }
       : { status: 503, body: { status: 'not_ready' } }
-  return { status: 404, body: { status: 'not_found', paths: ['/healthz', '/readyz'] } }
+  return { status: 404, body: { status: 'not_found', paths: ['/healthz', '/readyz', '/metrics'] } }
 }
 
 async function answerApi(given: AdminOperations, request: IncomingMessage, path: string): Promise<Answer> {

@@ -24,6 +24,7 @@ import type { Log } from './log.ts'
 import { createOperations } from './operations.ts'
 import { createRecents, type Recents } from './recents.ts'
 import { readSealKey } from './seal-key.ts'
+import { openTelemetry } from './telemetry.ts'
 import { within } from './within.ts'
 
 /** How often the deadlines of running requests are looked at. */
@@ -95,7 +96,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   await prepare(config)
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
   const recents = parts.recents ?? createRecents()
-  const listeners: readonly RecordListener[] = [log.access, recents.note]
+  const telemetry = await openTelemetry(config, () => snapshots.current.config, log)
+  const listeners: readonly RecordListener[] = [log.access, recents.note, ...telemetry.listeners]
   const limits = () => snapshots.current.config.limits
   let isReady = true
   let isDraining = false
@@ -126,6 +128,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     flow: createFlow(),
     counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer,
+    tracing: telemetry.tracing,
     scopeKey,
     reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),
   }
@@ -133,18 +136,17 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     limits: edgeLimits(config),
     tls: config.tls,
     handle: createRouter(gateway, listeners),
-    onRefusal(refusal) {
-      const record = recordOf(refusal, nowMs())
-      for (const listen of listeners) listen(record)
-    },
+    onRefusal: (refusal) => tellAll(listeners, recordOf(refusal, nowMs())),
     isDraining: () => isDraining,
   })
   const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
   const isTaking = () => isReady && !isDraining && store.isReady()
-  const admin = createAdmin(isTaking, createOperations({ gateway, recents, store, reportBug }))
+  const operations = createOperations({ gateway, recents, store, reportBug })
+  const admin = createAdmin(isTaking, operations, telemetry.watch(gateway))
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
     keyring.close()
+    void telemetry.close()
     edge.server.close()
     await snapshots.close()
     throw error
@@ -189,6 +191,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     clearInterval(ticker)
     keyring.close()
     load.stop()
+    await telemetry.close()
     await snapshots.close()
   }
 }
@@ -209,6 +212,10 @@ const ownTime = {
   clockMs: () => performance.now(),
   soon: (act: () => void) => void setImmediate(act),
   after: (ms: number, act: () => void) => void setTimeout(act, ms),
+}
+
+function tellAll(listeners: readonly RecordListener[], record: CallRecord): void {
+  for (const listen of listeners) listen(record)
 }
 
 /** A request that never came as far as a route. */

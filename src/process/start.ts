@@ -98,7 +98,9 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
 
 /** What the process was started with for another gateway, or for its own ends, says nothing about this one. */
 function readConfig({ config, store, listen = '127.0.0.1:0', adminListen = '127.0.0.1:0' }: GatewayOptions): Config {
-  const { TRIWIRE_SEAL_KEY: _, TRIWIRE_STATE_DIR: __, ...env } = process.env
+  const own = ['TRIWIRE_SEAL_KEY', 'TRIWIRE_STATE_DIR']
+  const isForUs = (name: string) => !own.includes(name) && !name.startsWith('OTEL_')
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => isForUs(name)))
   const flags = { listen, adminListen, store }
   if (typeof config === 'string') return loadConfig({ ...flags, config }, env)
   return loadText(stringify(config ?? {}), 'config', flags, env)

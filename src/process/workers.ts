@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { takeSignals } from '../../bin/signals.mjs'
-import { loadConfig } from '../config/load.ts'
+import { loadConfig, reloadConfig } from '../config/load.ts'
 import { formatAddress } from '../config/values.ts'
 import { createAdmin } from '../http/admin.ts'
 import { StoreError } from '../store/files/store-error.ts'
@@ -13,6 +13,7 @@ import { createLogSink } from './log-sink.ts'
 import { sayStart, startData } from './say-start.ts'
 import type { ServeOptions } from './serve-options.ts'
 import { askWorkers } from './worker-answers.ts'
+import { openWorkerMetrics, type ScrapedWorker } from './worker-metrics.ts'
 import { type FromWorker, roleVariable, type WorkerRole } from './worker-role.ts'
 
 const launcher = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
@@ -41,6 +42,8 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   const log = createLog({ level: config.log.level, isPretty, nowMs: Date.now })
   const lines = createLogSink(2, () => '')
   const places = new Map<number, Place>()
+  const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
+  const metrics = openWorkerMetrics(config, listScraped, reportBug)
   let isStopping = false
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({ exec: launcher, args: process.argv.slice(2), silent: true })
@@ -49,8 +52,8 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   for (let number = 1; number <= count; number++) fill(number, pauseMs)
   takeSignals(pass)
   await allListen
-  const operations = askWorkers(adminOrigins, (bug) => log.event('error', 'bug', { error: bug.stack }))
-  const admin = createAdmin(operations.isReady, operations)
+  const operations = askWorkers(adminOrigins, reportBug)
+  const admin = createAdmin(operations.isReady, operations, metrics.answer)
   const adminAddress = await listen(admin, config.adminListen)
   const [first] = [...places.values()].map(({ listening }) => listening!)
   const started = {
@@ -113,6 +116,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   function pass(signal: NodeJS.Signals): void {
     if (signal === 'SIGHUP') for (const { worker } of places.values()) worker.process.kill(signal)
     else stop(signal)
+    if (signal === 'SIGHUP') metrics.adopt(() => reloadConfig(config, options))
   }
 
   /** A second one hurries them, as it does a single server. */
@@ -128,8 +132,12 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   }
 
   function adminOrigins(): string[] {
-    return [...places.values()].flatMap(({ listening }) =>
-      listening ? [`http://${formatAddress(listening.adminAddress)}`] : [],
+    return listScraped().map(({ origin }) => origin)
+  }
+
+  function listScraped(): ScrapedWorker[] {
+    return [...places.values()].flatMap(({ number, listening }) =>
+      listening ? [{ number, origin: `http://${formatAddress(listening.adminAddress)}` }] : [],
     )
   }
 }
