@@ -1,24 +1,22 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { isIP } from 'node:net'
+import type { Running } from '../operations/operation.ts'
 import { pathOf } from './paths.ts'
 
-/** What operators ask of a running server, as data for programs. Nothing of it changes anything. */
-export type AdminOperations = {
-  explain(requestId: string): Promise<Found>
-  listUpstreams(): readonly object[]
+/** What operators ask of a running server. Nothing of it changes anything. */
+export type AdminOperations = Running & {
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
 }
 
-/** What was asked for; there is no such thing; or only the ledger could tell, and it cannot be read now. */
-export type Found = object | 'unknown' | 'silent'
+type Found = object | 'unknown' | 'silent'
 
 type Operation = { path: RegExp; run(operations: AdminOperations, subject: string): Promise<Found> }
 
 const apiPrefix = '/api/v1/'
 const operations: readonly Operation[] = [
   { path: /^\/api\/v1\/requests\/([\w-]{1,100})\/explain$/, run: ({ explain }, id) => explain(id) },
-  { path: /^\/api\/v1\/upstreams$/, run: async ({ listUpstreams }) => ({ items: listUpstreams(), next: null }) },
+  { path: /^\/api\/v1\/upstreams$/, run: async ({ listUpstreams }) => ({ items: await listUpstreams(), next: null }) },
 ]
 
 type Answer = { status: number; body: object; headers?: Record<string, string> }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { WireName } from '../../src/catalog/model.ts'
-import type { Explanation } from '../../src/process/explanation.ts'
+import type { Explanation } from '../../src/operations/shapes.ts'
 import { testModel } from '../support/gateway.ts'
 import { answers, asks, frames, paths, readAll, startNative, wireNames } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
