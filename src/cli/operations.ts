@@ -157,14 +157,14 @@ const unasked: Running = {
   listModels: () => [],
 }
 
-const nobody = { running: unasked, who: undefined }
+const nobody = { running: unasked, who: undefined, version: '' }
 
 async function withConfiguration(command: Command): Promise<Context> {
   const { loadConfig } = await import('../config/load.ts')
   const { listModels } = await import('../operations/models.ts')
   const { catalog } = loadConfig({ ...command.optsWithGlobals<GlobalOptions>(), isWithoutFiles: true })
   const running = { ...unasked, listModels: () => listModels(catalog.entries) }
-  return { books: undefined as never, running, who: undefined, nowMs: Date.now() }
+  return { books: undefined as never, running, who: undefined, version: '', nowMs: Date.now() }
 }
 
 async function askRunning(command: Command, one: Operation, asked: Record<string, unknown>): Promise<unknown> {

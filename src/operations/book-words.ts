@@ -1,3 +1,4 @@
+import { StoreSilent } from '../accounts/account.ts'
 import { BookError, type BookErrorCode } from '../accounts/book-error.ts'
 import { returnReference } from '../accounts/entries.ts'
 import { ProblemError, type ProblemName } from './problem.ts'
@@ -78,8 +79,10 @@ const words: Record<BookErrorCode, Words> = {
   },
 }
 
-/** For programs. Anything but a rule's refusal as it is. */
+/** For programs: a rule's refusal, or a store that cannot be asked now. Anything else as it is. */
 export function problemOf(error: unknown): unknown {
+  if (error instanceof StoreSilent)
+    return new ProblemError('store_unavailable', 'The store cannot be asked now: try again.', { cause: error })
   if (!(error instanceof BookError)) return error
   const { problem, say } = words[error.code]
   return new ProblemError(problem, say(error.subject), { cause: error })

@@ -63,6 +63,10 @@ export type Context = {
   running: Running
   who: Principal | undefined
   nowMs: number
+  /** Of triwire. */
+  version: string
+  /** The digest of the cookie that was shown. */
+  cookie?: string | undefined
   /** Where the page before ended. */
   beyond?: readonly (string | number)[] | undefined
 }
@@ -76,9 +80,12 @@ export type Running = {
 
 export type Outcome<T> =
   /** @property isNew of a creation: not booked before. @property version of what can be edited */
-  | { body: T; isNew?: boolean; version?: string }
+  | { body: T; isNew?: boolean; version?: string; session?: Session }
   /** @property next place behind which the next page begins, if there is one */
   | { items: readonly T[]; next?: readonly (string | number)[] | undefined }
+
+/** What becomes of the cookie. */
+export type Session = { token: string; expiresMs: number } | 'ended'
 
 /** Keeps the types of an entry together. */
 export function operation<Input extends z.ZodObject, Output extends z.ZodType>(

@@ -19,6 +19,7 @@ import { createKeyring, type Keyring } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
+import { createAdminApi } from './admin-api.ts'
 import { drainEdge } from './drain.ts'
 import { createLoadWatch, type LoadWatch } from './load-watch.ts'
 import type { Log } from './log.ts'
@@ -141,7 +142,9 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   })
   const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
   const isTaking = () => isReady && !isDraining && store.isReady()
-  const admin = createAdmin(isTaking, createOperations({ gateway, recents, store, reportBug }))
+  const operations = createOperations({ gateway, recents, store, reportBug })
+  const adminApi = createAdminApi({ config, operations, nowMs, clockMs })
+  const admin = createAdmin(isTaking, adminApi.api)
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
     keyring.close()
@@ -186,6 +189,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     await drainEdge({ edge, gateway, clockMs, log, isHurried: () => isHurried, onClosing }, { delayMs, deadlineMs })
     admin.close()
     admin.closeAllConnections()
+    await adminApi.close()
     clearInterval(ticker)
     keyring.close()
     load.stop()

@@ -24,3 +24,13 @@ export async function openBooks(store: StorePlace, options: OpenBooksOptions = {
   const opened = openStore(store.path, options)
   return { books: createBooks(opened, Date.now), close: async () => opened.close() }
 }
+
+/**
+ * The same for a server, which nothing may block: SQLite works in a thread of its own.
+ * @param nowMs Unix milliseconds
+ */
+export async function openServingBooks(store: StorePlace, nowMs: () => number): Promise<OpenBooks> {
+  if (store.engine === 'postgres') return openBooks(store)
+  const { openBooksThread } = await import('./sqlite/books-thread.ts')
+  return openBooksThread(store.path, nowMs)
+}
