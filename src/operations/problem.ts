@@ -1,3 +1,5 @@
+import { withoutKeys } from '../accounts/keys.ts'
+
 /** What a refusal is called, its status, and its title (RFC 9457). */
 export const problems = {
   invalid_request: [400, 'Invalid request'],
@@ -38,9 +40,13 @@ export class ProblemError extends Error {
     detail: string,
     more: { mistakes?: readonly Mistake[]; current?: unknown; headers?: Record<string, string>; cause?: unknown } = {},
   ) {
-    super(detail, more.cause === undefined ? undefined : { cause: more.cause })
+    // What was typed may be a key (ruling U5).
+    super(withoutKeys(detail), more.cause === undefined ? undefined : { cause: more.cause })
     this.problem = problem
-    this.mistakes = more.mistakes ?? []
+    this.mistakes = (more.mistakes ?? []).map(({ pointer, detail }) => ({
+      pointer: withoutKeys(pointer),
+      detail: withoutKeys(detail),
+    }))
     this.current = more.current
     this.headers = more.headers ?? {}
   }

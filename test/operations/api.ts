@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createBooks } from '../../src/accounts/books.ts'
 import { startTestGateway, type TestGateway, type TestOptions } from '../support/gateway.ts'
+import { checkAnswer } from './contract.ts'
 
 export type Told = {
   status: number
@@ -37,7 +38,8 @@ async function askAdmin(
   { body, token, headers }: { body: unknown; token: string; headers: Record<string, string> },
 ): Promise<Told> {
   const isText = typeof body === 'string'
-  const response = await fetch(adminUrl + (path.startsWith('/') ? `/api/v1${path}` : path), {
+  const target = `/api/v1${path}`
+  const response = await fetch(adminUrl + target, {
     method,
     headers: {
       ...(token !== '' && { authorization: `Bearer ${token}` }),
@@ -48,7 +50,11 @@ async function askAdmin(
   })
   const text = await response.text()
   const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== ''
-  return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined }
+  const told = isJson ? JSON.parse(text) : undefined
+  const type = response.headers.get('content-type')
+  // Whatever a test is about: nothing is answered that the document does not tell.
+  checkAnswer(method, target, { status: response.status, type, body: told })
+  return { status: response.status, headers: response.headers, text, body: told }
 }
 
 /** The problem that was told, by its name; with what every problem has. */
