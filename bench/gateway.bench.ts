@@ -6,12 +6,13 @@
  * `--against` measures another checkout's gateway in the same run: the way to see what a change brings.
  * `--write` puts the table into bench/results.md. What is measured and how: bench/README.md.
  */
+
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { wires } from '../src/wires/wires.ts'
 import { putLoad } from './load.ts'
+import { requestOf } from './request.ts'
 import { readCpu, startBench, type TestedServer } from './servers.ts'
 import { unitsOf, type Workload, workloads } from './workloads.ts'
 
@@ -67,32 +68,6 @@ async function measure(workload: Workload): Promise<Map<TestedServer['name'], Fi
 
 function sizeOf({ connections, requestsEach }: Workload): { connections: number; requestsEach: number } {
   return { connections, requestsEach: options.quick ? Math.max(1, Math.round(requestsEach / 3)) : requestsEach }
-}
-
-/** The gateway finds the answer by the model, the others by the path. */
-function requestOf(workload: Workload, server: TestedServer): Buffer {
-  const model = `${workload.answer}-${workload.modelWire}`
-  const body = Buffer.from(JSON.stringify({ model, ...workload.body }))
-  const path =
-    (server.name === 'gateway' || server.name === 'before' ? '' : `/${workload.answer}`) + wires[workload.wire].path
-  // As many headers as a vendor's SDK sends.
-  const head = [
-    `POST ${path} HTTP/1.1`,
-    `host: 127.0.0.1:${server.port}`,
-    `authorization: Bearer ${server.key}`,
-    'content-type: application/json',
-    `content-length: ${body.length}`,
-    'accept: application/json',
-    'accept-encoding: identity',
-    'user-agent: sdk/js 1.0.0',
-    'x-sdk-lang: js',
-    'x-sdk-package-version: 1.0.0',
-    'x-sdk-runtime: node',
-    'x-sdk-os: linux',
-    'x-sdk-arch: x64',
-    'x-sdk-retry-count: 0',
-  ]
-  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body])
 }
 
 function median(list: number[]): number {

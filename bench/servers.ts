@@ -7,7 +7,7 @@ import { answerNames } from './answers.ts'
 
 /** A server to be measured, a process of its own. */
 export type TestedServer = {
-  name: 'nginx' | 'bare' | 'gateway' | 'before'
+  name: 'nginx' | 'bare' | 'gateway' | 'before' | 'postgres'
   port: number
   pid: number
   /** Of an account with more credit than any run spends; nginx and the bare pipe do not look at it. */
@@ -30,8 +30,13 @@ const here = import.meta.dirname
 /**
  * Starts the upstream, and in front of it every server; each of those alone on the first core where that can be had.
  * @param against another checkout, whose gateway is measured too.
+ * @param database a URL of PostgreSQL: this checkout's gateway is measured on it too.
  */
-export async function startBench(against?: string, nodeArguments: readonly string[] = []): Promise<Bench> {
+export async function startBench(
+  against?: string,
+  nodeArguments: readonly string[] = [],
+  database?: string,
+): Promise<Bench> {
   const folder = mkdtempSync(join(tmpdir(), 'triwire-bench-'))
   const children: ChildProcess[] = []
   const notes: string[] = []
@@ -46,6 +51,7 @@ export async function startBench(against?: string, nodeArguments: readonly strin
   servers.push({ name: 'bare', key: 'any', ...(await start(bare, /^(\d+)$/m)) })
   servers.push(await startGateway('gateway', join(here, '..')))
   if (against) servers.push(await startGateway('before', resolve(against)))
+  if (database) servers.push(await startGateway('postgres', join(here, '..'), database))
   return { servers, notes, close }
 
   /** Starts a process that prints its port. */
@@ -61,9 +67,12 @@ export async function startBench(against?: string, nodeArguments: readonly strin
     throw new Error(`${command.join(' ')} ended with ${child.exitCode}`)
   }
 
-  async function startGateway(name: 'gateway' | 'before', root: string): Promise<TestedServer> {
+  async function startGateway(
+    name: TestedServer['name'],
+    root: string,
+    store = join(folder, `${name}.db`),
+  ): Promise<TestedServer> {
     const program = join(root, 'bin', 'triwire.mjs')
-    const store = join(folder, `${name}.db`)
     const key = createAccount(program, store)
     const command = [
       ...pin,
@@ -72,7 +81,7 @@ export async function startBench(against?: string, nodeArguments: readonly strin
       program,
       'serve',
       '--config',
-      writeConfig(store, origin),
+      writeConfig(join(folder, name), store, origin),
     ]
     return { name, key, ...(await start(command, /listens on http:\/\/127\.0\.0\.1:(\d+)/)) }
   }
@@ -136,7 +145,7 @@ function createAccount(program: string, store: string): string {
 }
 
 /** @returns the path of a configuration for a server on this store. */
-function writeConfig(store: string, origin: string): string {
+function writeConfig(place: string, store: string, origin: string): string {
   const models = answerNames.flatMap((answer) =>
     (['messages', 'chat', 'responses'] as const).map((wire) => ({
       id: `${answer}-${wire}`,
@@ -152,12 +161,13 @@ function writeConfig(store: string, origin: string): string {
     listen: '127.0.0.1:0',
     admin_listen: '127.0.0.1:0',
     store,
+    ...(store.includes('://') && { state_dir: `${place}-state`, seal_key: Buffer.alloc(32, 1).toString('base64') }),
     catalog: { pinned: '2026-11-01', models },
     upstreams: Object.fromEntries(answerNames.map((name) => [name, { base_url: `${origin}/${name}`, accounts }])),
     limits: { requests_per_minute: 1_000_000_000 },
     log: { format: 'json' },
   }
-  const config = `${store}.yaml`
+  const config = `${place}.yaml`
   // JSON is YAML.
   writeFileSync(config, JSON.stringify(file), { mode: 0o600 })
   return config

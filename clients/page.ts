@@ -42,7 +42,8 @@ Copilot on messages asks translated models in its first turn only: their thinkin
 Before a good answer the model says 429 with \`retry-after: 1\`, 529, or 500, or it breaks its stream off in a text or behind
 the arguments of a call. A row says with which models the agent then comes to its end; "all" stands for every kind, and a kind
 that no cell of the row names was not tried. No agent may run
-anything of the broken call; one does, also straight at the model.
+anything of the broken call. One does, also straight at the model; two that are of one family do on chat, also where the
+model's own bytes reach them unchanged.
 
 ${afterTable(cells)}
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 // npm run test:nightly [-- inputs-per-decoder [seed]]
 //
 // What is too long for npm test: the properties with ten thousand runs each, the fuzzers with a million inputs for each
-// of the three decoders, every row of the fault matrix, the attacks for three minutes, and a full disk. The seed is the day, so that every night tries others; a
+// of the three decoders, every row of the fault matrix, the attacks for three minutes, several gateways on PostgreSQL, and a full disk. The seed is the day, so that every night tries others; a
 // fuzzer prints the input that fails, which then goes to test/translation/seeds.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -24,6 +24,7 @@ const parts: Record<string, string[]> = {
   'the whole gateway': ['scripts/fuzz-gateway.ts', String(Math.ceil(inputs / 30)), seed],
   'every fault': ['scripts/fault-matrix.ts'],
   attacks: ['scripts/attack.ts', '--minutes', '3'],
+  'several gateways on PostgreSQL': ['scripts/replicas.ts', '--whole'],
   // It mounts a file system of its own, which only Linux lets it do.
   ...(process.platform === 'linux' && { 'a full disk': ['scripts/full-disk.ts', '3'] }),
 }

@@ -35,6 +35,7 @@ export const failureTexts = {
   serviceFailed: 'The service had a server error: try again.',
   noLedger: 'The service cannot record usage right now (server error): try again in a moment.',
   silentStore: 'The service cannot check API keys right now (server error): try again in a moment.',
+  silentAccounts: 'The service cannot check the credit of accounts right now (server error): try again in a moment.',
   windowFull:
     'The account has made too many requests in this minute (rate limit): try again after retry-after seconds.',
   throttled:

@@ -30,7 +30,7 @@ const arrows: Record<string, Arrow> = {
   'wires/chat': dialect,
   'wires/responses': { ...dialect, may: [...dialect.may!, 'errors'] },
   accounts: { may: ['ids', 'inference'], types: ['catalog'], outside: ['node:crypto', 'node:zlib'] },
-  upstream: { may: ['errors', 'config'], types: ['catalog', 'inference'], outside: ['node:*', 'undici'] },
+  upstream: { may: ['errors', 'config'], types: ['accounts', 'catalog', 'inference'], outside: ['node:*', 'undici'] },
   gateway: {
     may: [
       'accounts',
@@ -45,8 +45,9 @@ const arrows: Record<string, Arrow> = {
     ],
     types: ['config'],
   },
+  operations: { may: ['accounts', 'ids'], types: ['catalog'], outside: ['zod'] },
   http: {
-    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids'],
+    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids', 'operations'],
     types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
   },
@@ -68,6 +69,7 @@ const arrows: Record<string, Arrow> = {
   cli: {
     may: [
       'process',
+      'operations',
       'accounts',
       'catalog',
       'config',
@@ -78,7 +80,7 @@ const arrows: Record<string, Arrow> = {
       'store/files',
       'bytes',
     ],
-    outside: ['node:*', 'commander', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
+    outside: ['node:*', 'commander', 'zod', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
   },
 }
 

@@ -134,12 +134,13 @@ async function ask(from: Agent, to: string, key: string, body: string): Promise<
   try {
     return await askOnce(from, to, key, body)
   } catch (error) {
-    if ((error as Error & { isReuseRace?: boolean }).isReuseRace) return askOnce(from, to, key, body)
+    // Not another idle one: when one was closed, so were those beside it.
+    if ((error as Error & { isReuseRace?: boolean }).isReuseRace) return askOnce(false, to, key, body)
     throw error
   }
 }
 
-function askOnce(from: Agent, to: string, key: string, body: string): Promise<Answer> {
+function askOnce(from: Agent | false, to: string, key: string, body: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = {
       authorization: `Bearer ${key}`,

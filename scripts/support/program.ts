@@ -7,12 +7,25 @@ const program = join(import.meta.dirname, '../../bin/triwire.mjs')
 
 export type Program = { child: ChildProcess; url: string }
 
+export type ProgramOptions = {
+  /** Beside the variables of this process. */
+  env?: Record<string, string> | undefined
+  /** The launcher of another checkout. */
+  launcher?: string | undefined
+  /** Beside those that it needs. */
+  args?: readonly string[] | undefined
+}
+
 /** The real program in a process of its own. @param log a descriptor for its log; else nobody reads it. @throws where it does not start */
 export async function startProgram(
   configPath: string,
   log: number | 'ignore' | 'inherit' = 'ignore',
+  { env, launcher = program, args = [] }: ProgramOptions = {},
 ): Promise<Program> {
-  const child = spawn(process.execPath, [program, 'serve', '--config', configPath], { stdio: ['ignore', 'pipe', log] })
+  const child = spawn(process.execPath, [launcher, 'serve', '--config', configPath, ...args], {
+    stdio: ['ignore', 'pipe', log],
+    env: { ...process.env, ...env },
+  })
   // A trial that breaks off leaves no server behind.
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)

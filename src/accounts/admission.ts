@@ -37,6 +37,11 @@ export type Entered = Disposable & {
    */
   admit(holdNanos: bigint): Eventual<Admitted | Refused>
   /**
+   * To be asked before a request is told what is wrong with its body: the order of the checks is that of R1, also where
+   * credit and window are decided behind the body. Uses the place. @returns what `enter` would have refused it for.
+   */
+  judge(): Eventual<Refused | undefined>
+  /**
    * The request's checks are over: nothing more is asked. One that ends before it has asked, for whatever reason, still
    * uses its place (ruling R1); what was admitted ends with its release.
    */
@@ -118,6 +123,9 @@ class Entry implements Entered {
     this.#place.giveBack()
     return withoutCredit(this.#balance)
   }
+
+  /** All was decided when it entered. */
+  judge(): undefined {}
 
   /** Its place was taken when it entered. */
   [Symbol.dispose](): void {}

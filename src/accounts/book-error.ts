@@ -10,6 +10,7 @@ export type BookErrorCode =
   | 'label_invalid'
   | 'label_secret'
   | 'reference_missing'
+  | 'reference_invalid'
   | 'reference_reserved'
   | 'reference_conflict'
   | 'overflow'

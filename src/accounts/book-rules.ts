@@ -136,8 +136,7 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
   return {
     about: { account: idOrName, reference },
     decide(facts) {
-      if (!reference.trim()) throw new BookError('reference_missing', reference)
-      if (readReturnReference(reference) !== undefined) throw new BookError('reference_reserved', reference)
+      checkReference(reference)
       const account = theAccount(facts, idOrName)
       const { credit } = facts
       const after = { amount: formatCredits(amountNanos), reference }
@@ -245,6 +244,17 @@ function postCredit(account: AccountRow, amountNanos: bigint, reference: string)
 
 function checkName(name: string): void {
   if (!/^[^\s\p{Cc}]([^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u.test(name)) throw new BookError('name_invalid', name)
+}
+
+/** An index of PostgreSQL has no room for longer ones. */
+const referenceCharsMax = 500
+
+/** No database but SQLite has texts with NUL in them. */
+function checkReference(reference: string): void {
+  if (!reference.trim()) throw new BookError('reference_missing', reference)
+  if (reference.length > referenceCharsMax || reference.includes('\0'))
+    throw new BookError('reference_invalid', reference.slice(0, 40))
+  if (readReturnReference(reference) !== undefined) throw new BookError('reference_reserved', reference)
 }
 
 /** What people say of it is refused by the account it is for: it may be a key. */

@@ -10,7 +10,16 @@ import {
   updateAccount,
   updateKey,
 } from './book-rules.ts'
-import type { EntryFilter, EntryPage, FoundDebit, Grouping, ListedEntry, Total, Verdict, VerifyOptions } from './entries.ts'
+import type {
+  EntryFilter,
+  EntryPage,
+  FoundDebit,
+  Grouping,
+  ListedEntry,
+  Total,
+  Verdict,
+  VerifyOptions,
+} from './entries.ts'
 import type { Eventual } from './eventual.ts'
 import { onBehalf } from './on-behalf.ts'
 import {
@@ -27,7 +36,14 @@ import { type Act, type AuditFilter, type AuditRow, digestAudit } from './trail.
 
 /** Who has shown a token, a key or a cookie. */
 export type Principal =
-  | { kind: 'operator'; actor: string; name: string; role: OperatorRole; expiresMs: number; operatorId: string | undefined }
+  | {
+      kind: 'operator'
+      actor: string
+      name: string
+      role: OperatorRole
+      expiresMs: number
+      operatorId: string | undefined
+    }
   | { kind: 'owner'; key: KeyRow; account: AccountRow }
 
 /**

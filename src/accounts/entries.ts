@@ -54,7 +54,11 @@ export type EntryFilter = {
 export type EntryPlace = { postedMs: number; accountId: string; seq: number }
 
 /** A page of entries, from behind a place on; the newest first unless told otherwise. */
-export type EntryPage = EntryFilter & { limit: number; first?: 'oldest' | 'newest' | undefined; beyond?: EntryPlace | undefined }
+export type EntryPage = EntryFilter & {
+  limit: number
+  first?: 'oldest' | 'newest' | undefined
+  beyond?: EntryPlace | undefined
+}
 
 export const groupings = ['day', 'model', 'account', 'key'] as const
 
@@ -104,8 +108,11 @@ export type VerifyOptions = {
   against?: Head | undefined
 }
 
-/** @property head of what was read, none where something was found: it would cover the forgery. */
-export type Verdict = { findings: string[]; head: string | undefined }
+/**
+ * @property head of what was read, none where something was found: it would cover the forgery.
+ * @property notes what is no forgery, and should be known.
+ */
+export type Verdict = { findings: string[]; head: string | undefined; notes?: string[] }
 
 const returnPrefix = 'return:'
 

@@ -29,10 +29,20 @@ export function createOperator(
     decide({ operators }) {
       if (!/^[\p{L}\p{N}][\p{L}\p{N}._@-]{0,63}$/u.test(name) || mayHoldKey(name))
         throw new BookError('operator_name_invalid', name)
-      if (operators.some((one) => one.name === name && isLive(one, nowMs))) throw new BookError('operator_name_taken', name)
+      if (operators.some((one) => one.name === name && isLive(one, nowMs)))
+        throw new BookError('operator_name_taken', name)
       const { token, prefix, digest } = createToken()
       const id = `op_${randomText(16)}`
-      const operator: OperatorRow = { id, name, role, digest, prefix, createdMs: nowMs, expiresMs, revokedMs: undefined }
+      const operator: OperatorRow = {
+        id,
+        name,
+        role,
+        digest,
+        prefix,
+        createdMs: nowMs,
+        expiresMs,
+        revokedMs: undefined,
+      }
       return {
         writes: [{ kind: 'insert_operator', operator }],
         result: { operator, token },

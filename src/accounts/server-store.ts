@@ -18,6 +18,8 @@ export type ServerStore = {
   findDebit(requestId: string): Promise<FoundDebit | undefined>
   /** Undefined where no other process serves with the same store. */
   cooldowns: SharedCooldowns | undefined
+  /** A reload has put another configuration in force; where others serve with the same store they compare it. */
+  reconfigure(configDigest: string): void
   /** Settles what is under way, in the database or in the spool, and lets go of the store. */
   close(): Promise<void>
 }
@@ -46,5 +48,13 @@ export type SharedCooldowns = {
   onCooled(hear: (cooldown: Cooldown) => void): void
 }
 
-/** @property place of the account's service of a model (src/upstream/pool-memory.ts). */
-export type Cooldown = { place: string; forMs: number; cause: string; tell: string }
+export type Cooldown = {
+  /** Of the account's service of a model (src/upstream/pool-memory.ts). */
+  place: string
+  forMs: number
+  /** In the words of the log. */
+  cause: string
+  /** What it tells clients, and whether it may cool all of a pool, as of `Verdict` (src/upstream/verdict.ts). */
+  tell: 'capacity' | 'account' | 'broken' | 'rejected'
+  cool: 'now' | 'repeated'
+}

@@ -47,7 +47,11 @@ export function digestAudit(row: NewAuditRow & { seq: number; atMs: number }, pr
 }
 
 /** The record behind `last`. Its time is never before that one's. */
-export function placeAudit(row: NewAuditRow, nowMs: number, last: { seq: number; atMs: number; digest: string } | undefined) {
+export function placeAudit(
+  row: NewAuditRow,
+  nowMs: number,
+  last: { seq: number; atMs: number; digest: string } | undefined,
+) {
   const placed = { ...row, seq: (last?.seq ?? 0) + 1, atMs: Math.max(nowMs, last?.atMs ?? 0) }
   return { ...placed, digest: digestAudit(placed, last?.digest ?? null) } satisfies AuditRow
 }

@@ -7,7 +7,9 @@ export function addAuditCommands(program: Command): void {
   program.commands
     .find((command) => command.name() === 'audit')!
     .command('verify')
-    .description('do every digest of the audit trail again; fails on any finding, else prints its end to keep elsewhere')
+    .description(
+      'do every digest of the audit trail again; fails on any finding, else prints its end to keep elsewhere',
+    )
     .action(async (_options, command: Command) => {
       const { findings, head } = await withStore(command, (books) => books.verifyAudit())
       const ok = findings.length === 0

@@ -3,9 +3,8 @@
  * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
  */
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
-import { withoutKeys } from '../accounts/keys.ts'
 import type { Problem } from '../config/problem.ts'
 import { addAuditCommands } from './audit.ts'
 import { addCatalogCommands } from './catalog/index.ts'
@@ -14,7 +13,7 @@ import { addCompletionCommand } from './completion/completion.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
 import { addLedgerCommands } from './ledger.ts'
 import { addOperationCommands } from './operations.ts'
-import { explainLoss, printError } from './print.ts'
+import { explainLoss, printError, withoutSecrets } from './print.ts'
 import { addReloadCommand } from './reload.ts'
 import { addReplicasCommand } from './replicas.ts'
 import { addSetupCommand } from './setup/setup.ts'
@@ -38,7 +37,7 @@ const program = new Command('triwire')
   .configureHelp({ showGlobalOptions: true })
   .configureOutput({
     // What was typed may be a key, and is quoted.
-    writeErr: (text) => void (isJson || process.stderr.write(withoutKeys(text))),
+    writeErr: (text) => void (isJson || process.stderr.write(withoutSecrets(text))),
   })
   .showHelpAfterError('Run with --help to see what there is.')
   .exitOverride()
@@ -52,12 +51,13 @@ const serve = program
   .description('run the gateway; what happens without a command too')
   .option('--listen <address>', 'host:port of the public listener')
   .option('--admin-listen <address>', 'host:port of health, readiness and what operators ask')
+  .option('--workers <count>', 'so many processes on one port; the store must be in PostgreSQL', readWorkers)
   .action(async (_options, command: Command) => {
-    const { config, store, json, listen, adminListen } = command.optsWithGlobals()
+    const { config, store, json, listen, adminListen, workers } = command.optsWithGlobals()
     const main = await import('../process/main.ts')
     // A server lives on when nobody reads what its start printed.
     process.stdout.off('error', endWithReader)
-    await main.serve({ config, store, json, listen, adminListen })
+    await main.serve({ config, store, json, listen, adminListen, workers })
   })
 addOperationCommands(program)
 addLedgerCommands(program)
@@ -78,6 +78,12 @@ try {
   await program.parseAsync(withCommand(process.argv.slice(2)), { from: 'user' })
 } catch (error) {
   process.exitCode = tell(error)
+}
+
+function readWorkers(text: string): number {
+  if (!/^([1-9]|[1-5]\d|6[0-4])$/.test(text))
+    throw new InvalidArgumentError('It is a number from 1 to 64: about one for each core.')
+  return Number(text)
 }
 
 /** @returns the exit code */

@@ -7,7 +7,7 @@ import { formatCsv, toLine } from '../operations/entry-lines.ts'
 import { readLogs } from './access-log.ts'
 import { formatTotals, toTotal } from './entry-lines.ts'
 import { addFilters, type FilterOptions, filterOf } from './filters.ts'
-import { print } from './print.ts'
+import { note, print } from './print.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
 /** What of the ledger is not in the table of operations: sums, the check, and the whole of it. */
@@ -32,7 +32,8 @@ export function addLedgerCommands(program: Command): void {
     .action(async ({ log, against }: { log?: string[]; against?: Head }, command: Command) => {
       const lines = log && (await readLogs(log))
       const { priceNanos } = await import('../catalog/model.ts')
-      const { findings, head } = await auditStore(command, { priceNanos, log: lines, against })
+      const { findings, head, notes = [] } = await auditStore(command, { priceNanos, log: lines, against })
+      for (const text of notes) note(command, text)
       const ok = !findings.length
       print(command, { ok, findings, head: head ?? null }, () =>
         ok ? `the ledger is right\nhead ${head}` : findings.join('\n'),

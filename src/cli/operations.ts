@@ -28,7 +28,8 @@ function addFace(program: Command, one: Operation, face: Face): void {
   const last = words.pop()!
   let parent = program
   for (const word of words)
-    parent = parent.commands.find((command) => command.name() === word) ?? parent.command(word).description(groups[word]!)
+    parent =
+      parent.commands.find((command) => command.name() === word) ?? parent.command(word).description(groups[word]!)
   const command = parent.command(last).description(face.text ?? one.text)
   const { shape } = one.input
   for (const said of face.arguments ?? []) {
@@ -57,7 +58,8 @@ function toOption(flags: string, schema: z.ZodType, read: (text: string) => stri
   else option.argParser(read)
   if (!isOptional(schema)) option.makeOptionMandatory()
   const inner = unwrap(schema, ['optional'])
-  if (inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault) option.default(inner.def.defaultValue, `${inner.def.defaultValue}`)
+  if (inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault)
+    option.default(inner.def.defaultValue, `${inner.def.defaultValue}`)
   return option
 }
 

@@ -30,10 +30,15 @@ export function note(command: Command, text: string): void {
   console.error(json ? JSON.stringify({ note: text }) : `note: ${text}`)
 }
 
-/** An error on stderr: a line for people, or one of JSON. Keys that were typed are never told (ruling U5). */
+/** What was typed may be quoted, and may be a key (ruling U5), or a URL with a password (ruling X13). */
+export function withoutSecrets(text: string): string {
+  return withoutKeys(text).replace(/\b(postgres(?:ql)?:\/\/[^\s:@/]*):\S*@/gi, '$1:…@')
+}
+
+/** An error on stderr: a line for people, or one of JSON, without the secrets that were typed. */
 export function printError(error: Failure, isJson: boolean): void {
   const { code, problems } = error
-  const message = withoutKeys(error.message)
+  const message = withoutSecrets(error.message)
   console.error(
     isJson ? JSON.stringify({ ok: false, error: { code, message, ...(problems && { problems }) } }) : message,
   )

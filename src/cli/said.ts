@@ -32,7 +32,9 @@ const said: Record<string, Said> = {
   'key.revoke': { text: ({ id }: { id: string }) => `${id} is revoked` },
   'ledger.list': { text: formatLines },
   'model.list': {
-    text: (rows: readonly { id: string; wire: string; upstreams: { name: string }[]; prices: Record<string, string> }[]) =>
+    text: (
+      rows: readonly { id: string; wire: string; upstreams: { name: string }[]; prices: Record<string, string> }[],
+    ) =>
       formatTable(
         ['id', 'wire', 'upstream', 'input / 1M', 'output / 1M'],
         rows.map(({ id, wire, upstreams, prices }) => {

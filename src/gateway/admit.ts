@@ -1,4 +1,4 @@
-import type { ApiKey } from '../accounts/account.ts'
+import { type ApiKey, StoreSilent } from '../accounts/account.ts'
 import type { Admission, Entered, Refused } from '../accounts/admission.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import { type Eventual, whenThere } from '../accounts/eventual.ts'
@@ -9,10 +9,23 @@ import { type Exchange, mayCallTools } from './exchange.ts'
 
 /** Credit and the window, as far as the store decides them before the body is read. @throws GatewayError 402, 429, 500. */
 export function enter(admission: Admission, key: ApiKey): Eventual<Entered> {
-  return whenThere(admission.enter(key), (answer) => {
+  const entering = admission.enter(key)
+  return whenThere(entering instanceof Promise ? entering.catch(explainSilence) : entering, (answer) => {
     if (answer.ok) return answer
     throw explain(answer, key)
   })
+}
+
+/**
+ * What to tell of an error behind `enter`: where the store decides credit and window behind the body, what they refuse
+ * comes first all the same (ruling R1).
+ */
+export function inOrder(entered: Entered, key: ApiKey, error: unknown): Eventual<unknown> {
+  // Nobody hears of anything else.
+  if (!(error instanceof GatewayError)) return error
+  const judging = entered.judge()
+  if (!(judging instanceof Promise)) return judging ? explain(judging, key) : error
+  return judging.then((refused) => (refused ? explain(refused, key) : error), explainSilence)
 }
 
 /** Holds what the answer will probably cost (ruling C2). @returns the release. @throws GatewayError 402, 429, 500. */
@@ -37,7 +50,8 @@ export function takeHold(
   const { prices } = model
   // How often a tool will be called nobody knows: once, where one may be (ruling C11).
   const callNanos = prices.calls && mayCallTools(exchange) ? dearestCallNanos(prices) : 0n
-  return whenThere(entered.admit(priceNanos(prices, usage) + callNanos), (answer) => {
+  const admitting = entered.admit(priceNanos(prices, usage) + callNanos)
+  return whenThere(admitting instanceof Promise ? admitting.catch(explainSilence) : admitting, (answer) => {
     if (answer.ok) return answer.release
     throw explain(answer, key)
   })
@@ -64,6 +78,11 @@ function explain(refused: Refused, { account }: ApiKey): GatewayError {
         retryAfterSeconds: refused.retryAfterSeconds,
       })
   }
+}
+
+/** Nobody knows whether the account has credit, which is no reason to refuse it for credit (ruling C5). */
+function explainSilence(error: Error): never {
+  throw error instanceof StoreSilent ? new GatewayError('internal_error', failureTexts.silentAccounts) : error
 }
 
 const texts = {

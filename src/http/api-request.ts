@@ -1,12 +1,15 @@
 import type { IncomingMessage } from 'node:http'
-import type { Operation } from '../operations/operation.ts'
 import { allOperations, pathFields } from '../operations/openapi.ts'
+import type { Operation } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 
 /** No body of an operation needs more. */
 const bodyBytesMax = 65_536
 
-export type Matched = { operation: Operation; inPath: Record<string, string> } | { allow: readonly string[] } | undefined
+export type Matched =
+  | { operation: Operation; inPath: Record<string, string> }
+  | { allow: readonly string[] }
+  | undefined
 
 const routes = allOperations.map((operation) => ({
   operation,
@@ -25,7 +28,10 @@ export function matchOperation(method: string, path: string): Matched {
       continue
     }
     try {
-      return { operation, inPath: Object.fromEntries(names.map((name, at) => [name, decodeURIComponent(match[at + 1]!)])) }
+      return {
+        operation,
+        inPath: Object.fromEntries(names.map((name, at) => [name, decodeURIComponent(match[at + 1]!)])),
+      }
     } catch {
       // It is no text, and so names nothing.
       return undefined
@@ -39,7 +45,8 @@ export async function readFields(
   request: IncomingMessage,
   { operation, inPath }: Extract<Matched, { operation: unknown }>,
 ): Promise<Record<string, unknown>> {
-  const sent = operation.method === 'POST' || operation.method === 'PATCH' ? await readBody(request) : readQuery(request)
+  const sent =
+    operation.method === 'POST' || operation.method === 'PATCH' ? await readBody(request) : readQuery(request)
   for (const name of Object.keys(inPath)) {
     if (Object.hasOwn(sent, name)) throw refuse(name, 'stands in the path already')
   }

@@ -1,46 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import type { Books, Principal } from '../accounts/books.ts'
-import type { LocalThrottle, LocalWindows } from '../accounts/limits.ts'
+import type { Principal } from '../accounts/books.ts'
 import { sha256Hex } from '../ids/digest.ts'
 import { newRequestId } from '../ids/request-id.ts'
 import { problemOf } from '../operations/book-words.ts'
 import { formatCursor, readCursor } from '../operations/cursor.ts'
-import type { Context, Operation, Outcome, Running } from '../operations/operation.ts'
 import { allOperations } from '../operations/openapi.ts'
-import { ProblemError, problems } from '../operations/problem.ts'
-import { digestOf, digestOfCookie } from '../operations/session.ts'
-import { cookieName, formatCookie, guardHeaders, isCrossSite, isOurHost, readCookie, type Site } from './api-guard.ts'
+import type { Context, Operation, Outcome, Running } from '../operations/operation.ts'
+import { ProblemError } from '../operations/problem.ts'
+import { digestOfCookie } from '../operations/session.ts'
+import { type Answer, send, tellProblem } from './api-answer.ts'
+import { cookieName, formatCookie, isCrossSite, isOurHost, readCookie, type Site } from './api-guard.ts'
+import { createIdentity, type IdentityParts, permit, tooMany } from './api-identity.ts'
 import { type Matched, matchOperation, readFields } from './api-request.ts'
 import { pathOf } from './paths.ts'
 
-export type ApiParts = {
-  /** Opened when they are first asked for. @throws StoreSilent and the like */
-  books(): Promise<Books>
+export type ApiParts = IdentityParts & {
   running: Running
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
-  /** Of failures to show a token. */
-  throttle: LocalThrottle
-  /** Of each operator's questions. */
-  rates: LocalWindows
   /** Unix milliseconds. */
   nowMs(): number
   /** Who asks, where a proxy may stand between. */
   peerOf(peer: string, forwarded: string | undefined): string
   version: string
   publicUrl?: URL | undefined
-  /** The digest of a token that reads everything: of the process that has started this one. */
-  parentDigest?: string | undefined
-}
-
-type Answer = {
-  status: number
-  headers?: Record<string, string>
-  /** JSON, or a text that comes piece by piece. */
-  body?: unknown
-  pieces?: AsyncIterable<string>
 }
 
 /** How many exports run at once: each keeps the thread of the books busy. */
@@ -51,6 +34,7 @@ const exportsMax = 4
  * may (403), what there is (404, 405), and then what was asked (400 and the like).
  */
 export function createApi(parts: ApiParts): (request: IncomingMessage, response: ServerResponse) => void {
+  const { identify, failed } = createIdentity(parts)
   let exports = 0
   return (request, response) => void handle(request, response)
 
@@ -89,7 +73,7 @@ export function createApi(parts: ApiParts): (request: IncomingMessage, response:
     const matched = matchOperation(method, pathOf(request.url))
     const isOpen = matched && 'operation' in matched && matched.operation.role === 'anyone'
     const address = parts.peerOf(socket.remoteAddress ?? '', oneOf(headers['x-forwarded-for']))
-    const shown = isOpen ? { who: undefined, isCookie: true } : await identify(request, site, address)
+    const shown = isOpen ? { who: undefined, isCookie: true } : await identify(headers, site, address)
     const operation = permit(matched, shown.who)
     const isSafe = operation.operation.method === 'GET'
     if (!isSafe && shown.isCookie && isCrossSite(headers, site))
@@ -101,37 +85,6 @@ export function createApi(parts: ApiParts): (request: IncomingMessage, response:
       if (isOpen && error instanceof ProblemError && error.problem === 'unauthenticated') throw failed(address)
       throw error
     }
-  }
-
-  /** @throws ProblemError where he is nobody, or asks too often. */
-  async function identify(
-    { headers }: IncomingMessage,
-    site: Site,
-    address: string,
-  ): Promise<{ who: Principal; isCookie: boolean }> {
-    const { authorization } = headers
-    const bearer = authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
-    const cookie = authorization === undefined ? readCookie(headers, cookieName(site)) : undefined
-    if (authorization === undefined && cookie === undefined)
-      throw new ProblemError('unauthenticated', 'Show a token: Authorization: Bearer tri-op-….', challenge)
-    const digest = cookie === undefined ? digestOf(bearer ?? '') : digestOfCookie(cookie)
-    const who = digest === undefined ? undefined : await findPrincipal(digest, cookie === undefined ? 'bearer' : 'cookie')
-    if (!who) throw failed(address)
-    const place = parts.rates.take(who.kind === 'owner' ? who.key.id : who.actor)
-    if (!place.ok) throw tooMany('You ask too often.', place.retryAfterSeconds)
-    return { who, isCookie: cookie !== undefined }
-  }
-
-  async function findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined> {
-    if (kind === 'bearer' && digest === parts.parentDigest) return parent
-    return (await parts.books()).findPrincipal(digest, kind)
-  }
-
-  function failed(address: string): ProblemError {
-    const { throttled, retryAfterSeconds } = parts.throttle.fail(address)
-    return throttled
-      ? tooMany('Too many wrong tokens from your address.', retryAfterSeconds)
-      : new ProblemError('unauthenticated', 'This is no token and no key, or no longer.', challenge)
   }
 
   async function answerOperation(
@@ -158,7 +111,8 @@ export function createApi(parts: ApiParts): (request: IncomingMessage, response:
       version: parts.version,
       cookie: cookie === undefined ? undefined : digestOfCookie(cookie),
     }
-    if (operation.csv && /\btext\/csv\b/.test(request.headers.accept ?? '')) return exportRows(operation, context, read.data)
+    if (operation.csv && /\btext\/csv\b/.test(request.headers.accept ?? ''))
+      return exportRows(operation, context, read.data)
     const { cursor } = read.data as { cursor?: string }
     const beyond = cursor === undefined ? undefined : readCursor(operation.id, sent, cursor)
     const outcome = await operation.run({ ...context, beyond }, read.data).catch(async (error: unknown) => {
@@ -199,43 +153,14 @@ export function createApi(parts: ApiParts): (request: IncomingMessage, response:
       const gone = { 'set-cookie': formatCookie(site, '', 0), 'clear-site-data': '"cookies", "storage"' }
       return { status: 204, headers: { ...headers, ...gone } }
     }
-    if (session)
-      headers['set-cookie'] = formatCookie(site, session.token, (session.expiresMs - parts.nowMs()) / 1_000)
+    if (session) headers['set-cookie'] = formatCookie(site, session.token, (session.expiresMs - parts.nowMs()) / 1_000)
     return { status: isNew ? 201 : 200, headers, body }
   }
-}
-
-const challenge = { headers: { 'www-authenticate': 'Bearer realm="triwire"' } }
-
-/** The process that has started this one asks what it tells of all of them. */
-const parent: Principal = {
-  kind: 'operator',
-  actor: 'triwire',
-  name: 'triwire',
-  role: 'viewer',
-  expiresMs: Number.POSITIVE_INFINITY,
-  operatorId: undefined,
 }
 
 /** What memory alone can tell is told though the store is silent. */
 function needsBooks({ asks }: Operation): boolean {
   return asks === undefined
-}
-
-/** @throws ProblemError for what he may not, and what there is not. */
-function permit(matched: Matched, who: Principal | undefined): Extract<Matched, { operation: unknown }> {
-  if (!matched) throw new ProblemError('not_found', 'Nothing is served at this path.')
-  if ('allow' in matched) {
-    const allow = matched.allow.join(', ')
-    throw new ProblemError('method_not_allowed', `It takes ${allow}.`, { headers: { allow } })
-  }
-  const { role } = matched.operation
-  const isAllowed =
-    role === 'anyone' ||
-    role === 'owner' ||
-    (who?.kind === 'operator' && (role === 'viewer' || who.role === 'admin'))
-  if (!isAllowed) throw new ProblemError('forbidden', role === 'admin' ? 'An admin may do this.' : 'An operator may do this.')
-  return matched
 }
 
 function invalid(issues: readonly { path: readonly PropertyKey[]; message: string }[]): ProblemError {
@@ -261,7 +186,10 @@ function versionOf({ headers }: IncomingMessage, { kind }: Operation): string | 
   if (kind !== 'edits') return undefined
   const { 'if-match': match } = headers
   if (match === undefined)
-    throw new ProblemError('precondition_required', 'Say in If-Match which version is edited: the ETag it was read with.')
+    throw new ProblemError(
+      'precondition_required',
+      'Say in If-Match which version is edited: the ETag it was read with.',
+    )
   if (match.trim() === '*') return undefined
   // One that is weak, or several, is none that was ever told.
   return /^"([\w-]+)"$/.exec(match.trim())?.[1] ?? match
@@ -284,54 +212,9 @@ async function withCurrent(
   })
 }
 
-function tooMany(detail: string, seconds: number): ProblemError {
-  return new ProblemError('rate_limited', detail, { headers: { 'retry-after': `${seconds}` } })
-}
-
-/** A problem object (RFC 9457). */
-function tellProblem({ problem, message, mistakes, current, headers }: ProblemError, id: string): Answer {
-  const [status, title] = problems[problem]
-  return {
-    status,
-    headers: { 'content-type': 'application/problem+json', ...headers },
-    body: {
-      type: `urn:triwire:problem:${problem}`,
-      title,
-      status,
-      detail: message,
-      request_id: id,
-      ...(mistakes.length > 0 && { errors: mistakes }),
-      ...(current !== undefined && { current }),
-    },
-  }
-}
-
 function csvHeaders({ id }: Operation): Record<string, string> {
   const name = id.split('.')[0]
   return { 'content-type': 'text/csv; charset=utf-8', 'content-disposition': `attachment; filename="${name}.csv"` }
-}
-
-async function send(request: IncomingMessage, response: ServerResponse, answer: Answer, id: string): Promise<void> {
-  const { status, headers, body, pieces } = answer
-  const isBodiless = request.method === 'HEAD'
-  const all = { ...guardHeaders, 'x-request-id': id, 'content-type': 'application/json', vary: 'accept', ...headers }
-  if (pieces) {
-    response.writeHead(status, all)
-    if (isBodiless) {
-      await pieces[Symbol.asyncIterator]().return?.(undefined)
-      response.end()
-    } else await pipeline(Readable.from(pieces), response)
-    return
-  }
-  if (status === 204) {
-    const { 'content-type': _, ...bare } = all
-    response.writeHead(status, bare)
-    response.end()
-    return
-  }
-  const text = `${JSON.stringify(body)}\n`
-  response.writeHead(status, { ...all, 'content-length': Buffer.byteLength(text) })
-  response.end(isBodiless ? undefined : text)
 }
 
 function oneOf(value: string | string[] | undefined): string | undefined {

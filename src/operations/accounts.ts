@@ -47,7 +47,12 @@ export const accountOperations = [
     role: 'viewer',
     kind: 'list',
     input: z.strictObject({
-      q: z.string().min(1).max(100).optional().describe('only those with this in their name, or at the start of their id'),
+      q: z
+        .string()
+        .min(1)
+        .max(100)
+        .optional()
+        .describe('only those with this in their name, or at the start of their id'),
       state: z.enum(['active', 'suspended']).optional().describe('only those'),
       sort: z.enum(accountSorts).default('created').describe('in which order; `-created`: the newest first'),
       ...field.paging,
@@ -122,10 +127,7 @@ export const accountOperations = [
     input: z.strictObject({
       account: field.account,
       credits: field.credits.describe('such as 12.5 or -3'),
-      reference: field
-        .text('must be a text')
-        .max(500)
-        .describe('number of the payment: the same one again is not booked again'),
+      reference: field.text('must be a text').describe('number of the payment: the same one again is not booked again'),
     }),
     output: accountShape,
     problems: ['not_found', 'reference_conflict', 'conflict'],

@@ -43,6 +43,11 @@ const words: Record<BookErrorCode, Words> = {
     problem: 'invalid_request',
     say: () => 'A credit needs a reference: the number of its payment, or why it is given',
   },
+  reference_invalid: {
+    problem: 'invalid_request',
+    say: () => 'A reference has 1 to 500 characters, and no NUL among them',
+    cure: 'choose another one',
+  },
   reference_reserved: {
     problem: 'invalid_request',
     say: () => `References that begin with "${returnReference('')}" are the ledger's own`,

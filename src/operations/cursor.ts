@@ -33,6 +33,8 @@ export function readCursor(operation: string, asked: object, cursor: string): Pl
 }
 
 function digestOf(operation: string, asked: object): string {
-  const fields = Object.entries(asked).filter(([name, value]) => value !== undefined && !['cursor', 'limit'].includes(name))
+  const fields = Object.entries(asked).filter(
+    ([name, value]) => value !== undefined && !['cursor', 'limit'].includes(name),
+  )
   return sha256Base62(JSON.stringify([operation, fields.sort(([a], [b]) => (a < b ? -1 : 1))]), digestChars)
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type IssuedKey, type KeyRow, versionOfKey } from '../accounts/book-rows.ts'
 import { BookError } from '../accounts/book-error.ts'
+import { type IssuedKey, type KeyRow, versionOfKey } from '../accounts/book-rows.ts'
 import type { Books } from '../accounts/books.ts'
 import { nameOfKey } from '../accounts/keys.ts'
 import * as field from './fields.ts'
@@ -135,9 +135,7 @@ export const keyOperations = [
     kind: 'creates',
     input: z.strictObject({
       key: field.key,
-      grace: field.duration
-        .prefault('24h')
-        .describe('how long the old key lives on, such as 90s, 30m, 24h or 7d'),
+      grace: field.duration.prefault('24h').describe('how long the old key lives on, such as 90s, 30m, 24h or 7d'),
     }),
     output: issuedShape,
     problems: ['not_found', 'conflict'],

@@ -7,8 +7,8 @@ import { operations } from './table.ts'
 export function describeApi(version: string): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const one of allOperations) {
-    const path = (paths[`/api/v1${one.path}`] ??= {})
-    path[one.method.toLowerCase()] = describeOperation(one)
+    const path = `/api/v1${one.path}`
+    paths[path] = { ...paths[path], [one.method.toLowerCase()]: describeOperation(one) }
   }
   return {
     openapi: '3.1.1',
@@ -66,7 +66,14 @@ function tags(): { name: string }[] {
 }
 
 /** What any operation that asks who it is may answer. */
-const common: readonly ProblemName[] = ['unauthenticated', 'forbidden', 'misdirected', 'rate_limited', 'internal', 'store_unavailable']
+const common: readonly ProblemName[] = [
+  'unauthenticated',
+  'forbidden',
+  'misdirected',
+  'rate_limited',
+  'internal',
+  'store_unavailable',
+]
 
 /** All problems that an operation may answer, each once. */
 export function problemsOf(one: Operation): ProblemName[] {
@@ -75,7 +82,8 @@ export function problemsOf(one: Operation): ProblemName[] {
   names.push(...common.filter((name) => role !== 'anyone' || name !== 'forbidden'))
   if (method !== 'GET') names.push('cross_site')
   if (Object.keys(one.input.shape).length > 0 || method === 'GET') names.push('invalid_request')
-  if (method === 'POST' || method === 'PATCH') names.push('invalid_request', 'payload_too_large', 'unsupported_media_type')
+  if (method === 'POST' || method === 'PATCH')
+    names.push('invalid_request', 'payload_too_large', 'unsupported_media_type')
   if (kind === 'creates') names.push('idempotency_mismatch')
   if (kind === 'edits') names.push('precondition_required', 'precondition_failed')
   if (pathFields(one).length > 0) names.push('not_found')
@@ -132,7 +140,12 @@ function parametersOf(one: Operation): { parameters?: unknown[] } {
   }
   if (one.kind === 'creates')
     parameters.push(
-      toParameter('Idempotency-Key', 'header', { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' }, false),
+      toParameter(
+        'Idempotency-Key',
+        'header',
+        { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+        false,
+      ),
     )
   if (one.kind === 'edits') parameters.push(toParameter('If-Match', 'header', { type: 'string' }, true))
   return parameters.length > 0 ? { parameters } : {}

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Books, Principal } from '../accounts/books.ts'
-import type { Explanation, ModelRow, UpstreamState } from './shapes.ts'
 import type { ProblemName } from './problem.ts'
+import type { Explanation, ModelRow, UpstreamState } from './shapes.ts'
 
 /**
  * An act of an operator: one entry, from which the command line, the HTTP routes, the OpenAPI document and the reference are

@@ -41,7 +41,11 @@ export const runningOperations = [
     path: '/requests/{request}/explain',
     role: 'viewer',
     kind: 'one',
-    input: z.strictObject({ request: field.text('must be a request id').regex(/^[\w-]{1,100}$/, { error: 'is no request id: it stands in x-request-id of the answer, such as req_…' }) }),
+    input: z.strictObject({
+      request: field
+        .text('must be a request id')
+        .regex(/^[\w-]{1,100}$/, { error: 'is no request id: it stands in x-request-id of the answer, such as req_…' }),
+    }),
     output: explanation,
     problems: ['not_found', 'store_unavailable'],
     text: 'tell why a request was answered as it was: attempts, losses, usage, price, settlement',
@@ -49,8 +53,7 @@ export const runningOperations = [
     asks: 'server',
     async run({ running }, { request }) {
       const found = await running.explain(request)
-      if (found === 'unknown')
-        throw new ProblemError('not_found', 'Neither memory nor ledger has such a request.')
+      if (found === 'unknown') throw new ProblemError('not_found', 'Neither memory nor ledger has such a request.')
       if (found === 'silent') throw new ProblemError('store_unavailable', 'The ledger cannot be read now: try again.')
       return { body: found }
     },

@@ -14,6 +14,8 @@ type Parts = {
   nowMs: () => number
   /** Monotonic. */
   clockMs: () => number
+  /** Of the process that has started this one. */
+  parentDigest?: string | undefined
 }
 
 /** Wrong tokens of an address, and questions of an operator, in a minute. */
@@ -23,7 +25,7 @@ const [failuresMax, questionsMax] = [5, 600]
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
 /** The admin API around what is known of the running gateway. The books are opened when somebody first asks for them. */
-export function createAdminApi({ config, operations, nowMs, clockMs }: Parts) {
+export function createAdminApi({ config, operations, nowMs, clockMs, parentDigest }: Parts) {
   let opened: Promise<OpenBooks> | undefined
   const minute = { windowMs: 60_000, clockMs, tableMax: 10_000 }
   const api = createApi({
@@ -35,6 +37,7 @@ export function createAdminApi({ config, operations, nowMs, clockMs }: Parts) {
     nowMs,
     peerOf: createPeerReader(config.trustedProxies),
     version,
+    parentDigest,
   })
   return { api, close }
 

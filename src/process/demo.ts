@@ -1,3 +1,4 @@
+import { BookError } from '../accounts/book-error.ts'
 import { parseCredits } from '../accounts/credit.ts'
 import type { StorePlace } from '../config/config.ts'
 import { openBooks } from '../store/open-books.ts'
@@ -16,14 +17,18 @@ export type Demo = {
 export const demoCure = `The account "${demoAccount}" is refused here: its ${demoCredit} credits were for the simulator. To let it pay for real models: triwire account credit ${demoAccount} 5 --reference …, then triwire reload.`
 
 /**
- * Whether an account has no other credit than what a first start gives: nobody has meant it to spend real money (N-F12).
- * @throws StoreError
+ * The demo account, where it has no other credit than what a first start gives: nobody has meant it to spend real money
+ * (N-F12). @returns its id. @throws StoreError
  */
-export async function hasGiftOnly(store: StorePlace, accountId: string): Promise<boolean> {
+export async function findGift(store: StorePlace): Promise<string | undefined> {
   const { books, close } = await openBooks(store)
   try {
-    const [total] = await books.sumEntries({ accountId }, [])
-    return total?.creditedNanos === parseCredits(demoCredit)
+    const { id } = await books.findAccount(demoAccount)
+    const [total] = await books.sumEntries({ accountId: id }, [])
+    return total?.creditedNanos === parseCredits(demoCredit) ? id : undefined
+  } catch (error) {
+    if (error instanceof BookError) return undefined
+    throw error
   } finally {
     await close()
   }

@@ -1,34 +1,30 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { takeSignals } from '../../bin/signals.mjs'
 import type { Config } from '../config/config.ts'
 import { earlierStoreMistake } from '../config/earlier-store.ts'
 import { showProxy } from '../config/egress.ts'
-import { type ConfigOptions, loadConfig, reloadConfig, withSimulator } from '../config/load.ts'
+import { loadConfig, reloadConfig, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { formatAddress } from '../config/values.ts'
 import { formatWarning } from '../config/warnings.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 import { StoreError } from '../store/files/store-error.ts'
-import { type OpenLedger, openLedger } from '../store/sqlite/ledger-client.ts'
-import { createDemo, demoAccount, demoCure, hasGiftOnly } from './demo.ts'
+import { DemoBar } from './demo-bar.ts'
 import { missingDescriptors, watchDescriptors } from './descriptors.ts'
 import { explainStart } from './explain-start.ts'
 import { createLog, isPrettyOn, type Log } from './log.ts'
+import { openStoreOf } from './open-store.ts'
 import { createReloads } from './reloads.ts'
-import { sayStart, startData } from './say-start.ts'
+import { type Started, sayStart, startData } from './say-start.ts'
+import type { ServeOptions } from './serve-options.ts'
 import { type RunningServer, startServer } from './server.ts'
-import { sqlitePath } from './sqlite-only.ts'
+import { ownConfig, readWorkerRole, tellParent, type WorkerRole } from './worker-role.ts'
 
 /** Signals this close together are one that came two ways. */
 const oneSignalMs = 50
 
 /** What is left to running answers by a bug that nobody has caught: nothing can be relied on any more (ruling X10). */
 const uncaughtDrainMs = 3_000
-
-export type ServeOptions = ConfigOptions & {
-  /** What the start says on stdout is one line of JSON. */
-  json?: boolean
-}
 
 /**
  * Runs the gateway until it is told to stop: SIGTERM and SIGINT drain, SIGHUP reloads the configuration.
@@ -37,7 +33,12 @@ export type ServeOptions = ConfigOptions & {
 export async function serve(options: ServeOptions): Promise<void> {
   ignoreClosedOutput()
   try {
-    await run(options)
+    const role = readWorkerRole()
+    if (options.workers === undefined || role) await run(options, role)
+    else {
+      const { superviseWorkers } = await import('./workers.ts')
+      await superviseWorkers(options, options.workers)
+    }
   } catch (error) {
     if (error instanceof ConfigError) throw error
     // What was opened before the failure must not keep the process alive.
@@ -46,39 +47,35 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
 }
 
-async function run(options: ServeOptions): Promise<void> {
-  let config = loadConfig(options)
+async function run(options: ServeOptions, role: WorkerRole | undefined): Promise<void> {
+  let config = ownConfig(loadConfig(options), role)
   const earlier = earlierStoreMistake(config)
   if (earlier) throw new StoreError(earlier)
-  const log = createLog({ level: config.log.level, isPretty: isPrettyOn(config.log.format), nowMs: Date.now })
+  const log = createLog({
+    level: config.log.level,
+    isPretty: role?.isPretty ?? isPrettyOn(config.log.format),
+    nowMs: Date.now,
+  })
 
-  const path = sqlitePath(config.store)
-  const isStoreNew = !existsSync(path)
-  mkdirSync(config.stateDir, { recursive: true, mode: 0o700 })
-  // Before the ledger is opened, so that the key it prints is known from the first request on.
-  const demo = config.isBuiltIn ? await createDemo(config.store) : undefined
+  const isStoreNew = config.store.engine === 'sqlite' && !existsSync(config.store.path)
   let server: RunningServer | undefined
   let stoppingMs: number | undefined
   const clockMs = () => performance.now()
-  const ledger = await openLedger({
-    path,
-    settleDeadlineMs: config.timeouts.settleDeadlineMs,
-    clockMs,
-    onFatal(error) {
-      log.event('error', 'ledger_lost', { error: error.message })
-      process.exitCode = 1
-      void stop('ledger_lost', 0)
-    },
-    log: log.event,
-  })
-  const barred = new Set<string>()
+  const onFatal = (error: Error) => {
+    log.event('error', 'ledger_lost', { error: error.message })
+    process.exitCode = 1
+    void stop('ledger_lost', 0)
+  }
+  const { store, demo } = await openStoreOf(config, { clockMs, onFatal, log: log.event }, role)
+  const demoBar = new DemoBar(log)
+  const { barred } = demoBar
   const simulator = config.isBuiltIn ? await startBuiltIn() : undefined
   if (simulator) config = withSimulator(config, simulator.url)
   try {
-    await barDemo(config, ledger, barred, log)
-    server = await startServer({ config, store: ledger, log, barred })
+    await demoBar.look(config)
+    server = await startServer({ config, store, log, barred, parentDigest: role?.parentDigest })
   } catch (error) {
-    await ledger.close()
+    await store.close()
     await simulator?.close()
     throw error
   }
@@ -93,7 +90,10 @@ async function run(options: ServeOptions): Promise<void> {
   if (missing) log.event('info', 'descriptors_few', { ...missing, connections_max: config.limits.connectionsMax })
 
   warn(config, log)
-  log.event('info', 'listening', { address: formatAddress(server.address), admin: formatAddress(server.adminAddress) })
+  log.event('info', role ? 'worker_listening' : 'listening', {
+    address: formatAddress(server.address),
+    admin: formatAddress(server.adminAddress),
+  })
   const base = `${config.tls ? 'https' : 'http'}://${formatAddress(server.address)}`
   const started = {
     base,
@@ -103,7 +103,7 @@ async function run(options: ServeOptions): Promise<void> {
     demo,
     isDemoBarred: barred.size > 0,
   }
-  console.log(options.json ? startData(started, ledger.accounts.size) : sayStart(started, ledger.accounts.size))
+  announce(started, server, store.countAccounts(), { role, json: options.json })
   let reloading = Promise.resolve()
   const askReload = createReloads({
     // One after the other: the last that was asked for is the last to be in force.
@@ -130,7 +130,7 @@ async function run(options: ServeOptions): Promise<void> {
     log.event('info', 'stopping', { why })
     await server?.drain(delayMs, config.timeouts.drainDeadlineMs)
     await simulator?.close()
-    await ledger.close()
+    await store.close()
     log.event('info', 'stopped')
     await log.flush()
     process.exit(process.exitCode ?? 0)
@@ -140,11 +140,12 @@ async function run(options: ServeOptions): Promise<void> {
     // Nobody misses a line for a signal that was answered together with others.
     const together = asked > 1 ? { signals: asked } : {}
     try {
-      let next = reloadConfig(config, options)
+      let next = ownConfig(reloadConfig(config, options), role)
       if (next.isBuiltIn && simulator) next = withSimulator(next, simulator.url)
       await server?.prepare(next)
-      await barDemo(next, ledger, barred, log)
+      await demoBar.look(next)
       server?.reload(next)
+      store.reconfigure(next.digest)
       const restart = needsRestart(config, next)
       config = next
       log.event('info', 'config_reloaded', { models: next.catalog.entries.length, ...together })
@@ -157,26 +158,23 @@ async function run(options: ServeOptions): Promise<void> {
   }
 }
 
+/** To whoever started this process: a person, a program, or the process that has several of us. */
+function announce(
+  started: Started,
+  { address, adminAddress }: RunningServer,
+  accounts: number,
+  { role, json }: { role: WorkerRole | undefined; json: boolean | undefined },
+): void {
+  const { isDemoBarred } = started
+  if (role) tellParent({ kind: 'listening', address, adminAddress, accounts, isDemoBarred })
+  else console.log(json ? startData(started, accounts) : sayStart(started, accounts))
+}
+
 /** What a configuration does that its operator may not expect. */
 function warn({ warnings, upstreams }: Config, log: Log): void {
   for (const { name, proxy } of upstreams.values())
     if (proxy) log.event('info', 'upstream_proxy', { upstream: name, proxy: showProxy(proxy), source: proxy.source })
   for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
-}
-
-/** The credit of the demo account was for the simulator (N-F12). */
-async function barDemo(
-  { isBuiltIn, store }: Config,
-  { accounts }: OpenLedger,
-  barred: Set<string>,
-  log: Log,
-): Promise<void> {
-  const demo = isBuiltIn ? undefined : accounts.values().find(({ name }) => name === demoAccount)
-  const isGift = demo !== undefined && (await hasGiftOnly(store, demo.id))
-  barred.clear()
-  if (!isGift) return
-  barred.add(demo.id)
-  log.event('info', 'demo_refused', { account: demo.name, cure: demoCure })
 }
 
 /** What stays as it was at the start, though the file says otherwise by now. */

@@ -1,5 +1,3 @@
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { getHeapStatistics } from 'node:v8'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
@@ -21,6 +19,7 @@ import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
 import { createAdminApi } from './admin-api.ts'
 import { drainEdge } from './drain.ts'
+import { listen } from './listen.ts'
 import { createLoadWatch, type LoadWatch } from './load-watch.ts'
 import type { Log } from './log.ts'
 import { createOperations } from './operations.ts'
@@ -58,6 +57,8 @@ export type ServerParts = {
   bodiesBytesMax?: number | undefined
   /** Accounts that count as suspended, by id: the demo's, where real models are served. Its owner may change it. */
   barred?: ReadonlySet<string> | undefined
+  /** Of the token by which a process that has several of these asks each of them. */
+  parentDigest?: string | undefined
   /** How long commands that tell keys are waited for, in ms; a test's may hang. */
   keysMs?: number | undefined
 }
@@ -92,6 +93,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   // What can be refused comes before what would have to be ended again.
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const memory = parts.memory ?? createPoolMemory(clockMs)
+  if (store.cooldowns) memory.share(store.cooldowns)
   const keyring = createKeyring(clockMs, log.event)
   await prepare(config)
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
@@ -143,7 +145,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
   const isTaking = () => isReady && !isDraining && store.isReady()
   const operations = createOperations({ gateway, recents, store, reportBug })
-  const adminApi = createAdminApi({ config, operations, nowMs, clockMs })
+  const adminApi = createAdminApi({ config, operations, nowMs, clockMs, parentDigest: parts.parentDigest })
   const admin = createAdmin(isTaking, adminApi.api)
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
@@ -166,7 +168,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   }
 
   async function listenOnBoth() {
-    const address = await listen(edge.server, config.listen)
+    const address = await listen(edge.server, config.listen, { isShared: true })
     return { address, adminAddress: await listen(admin, config.adminListen) }
   }
 
@@ -226,21 +228,4 @@ function openSnapshot(config: Config, memory: PoolMemory, { keyOf }: Keyring): S
   const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
   const pool = createPool(config.upstreams, memory, keyOf)
   return { config, pool, upstreams: createUpstreams(config.upstreams, limits), keyOf }
-}
-
-/**
- * Connections that wait to be accepted; the system has a limit of its own (on Linux `net.core.somaxconn`, 4,096 by default).
- * Beyond it one is dropped without a word, and its client tries again after one second, then three. One is accepted in each
- * turn of the event loop (libuv, pull request 3696), which under a flood is what leaves turns for those who are in.
- */
-const backlog = 4_096
-
-function listen(server: Server, address: Address): Promise<Address> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(address.port, address.host, backlog, () => {
-      server.off('error', reject)
-      resolve({ host: address.host, port: (server.address() as AddressInfo).port })
-    })
-  })
 }

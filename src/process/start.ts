@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import { stringify } from 'yaml'
 import { parseCredits } from '../accounts/credit.ts'
 import type { Config, StorePlace } from '../config/config.ts'
@@ -6,11 +5,9 @@ import { loadConfig, loadText, withSimulator } from '../config/load.ts'
 import { formatAddress } from '../config/values.ts'
 import { startSimulator } from '../simulator/simulator.ts'
 import { openBooks } from '../store/open-books.ts'
-import { openLedger } from '../store/sqlite/ledger-client.ts'
-import { createDemo } from './demo.ts'
 import { createLog, isPrettyOn } from './log.ts'
+import { openStoreOf } from './open-store.ts'
 import { type RunningServer, startServer } from './server.ts'
-import { sqlitePath } from './sqlite-only.ts'
 
 /** How a gateway is to run in somebody's process. The package exports this file (docs/embedding.md). */
 export type GatewayOptions = {
@@ -54,12 +51,7 @@ export type StartedGateway = {
 export async function startGateway(options: GatewayOptions): Promise<StartedGateway> {
   let config = readConfig(options)
   const log = createLog({ level: options.log ?? 'error', isPretty: isPrettyOn(config.log.format), nowMs: Date.now })
-  const path = sqlitePath(config.store)
-  mkdirSync(config.stateDir, { recursive: true, mode: 0o700 })
-  const demo = config.isBuiltIn ? await createDemo(config.store) : undefined
-  const ledger = await openLedger({
-    path,
-    settleDeadlineMs: config.timeouts.settleDeadlineMs,
+  const { store, demo } = await openStoreOf(config, {
     clockMs: () => performance.now(),
     onFatal(error) {
       log.event('error', 'ledger_lost', { error: error.message })
@@ -67,7 +59,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
     },
     log: log.event,
   })
-  const opened: (() => Promise<unknown>)[] = [() => ledger.close()]
+  const opened: (() => Promise<unknown>)[] = [() => store.close()]
   let closing: Promise<void> | undefined
   let server: RunningServer | undefined
   try {
@@ -76,7 +68,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
       opened.push(simulator.close)
       config = withSimulator(config, simulator.url)
     }
-    server = await startServer({ config, store: ledger, log })
+    server = await startServer({ config, store, log })
   } catch (error) {
     await close()
     throw error
@@ -103,7 +95,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
 
 /** What the process was started with for another gateway, or for its own ends, says nothing about this one. */
 function readConfig({ config, store, listen = '127.0.0.1:0', adminListen = '127.0.0.1:0' }: GatewayOptions): Config {
-  const { TRIWIRE_SEAL_KEY: _, ...env } = process.env
+  const { TRIWIRE_SEAL_KEY: _, TRIWIRE_STATE_DIR: __, ...env } = process.env
   const flags = { listen, adminListen, store }
   if (typeof config === 'string') return loadConfig({ ...flags, config }, env)
   return loadText(stringify(config ?? {}), 'config', flags, env)

@@ -17,6 +17,18 @@ const repeatedFrom = 3
 /** How long a request after a cooldown may keep the others waiting for what comes of it, in ms. */
 const trialMaxMs = 30_000
 
+/** What another server tells is no news where it lasts so little longer, in ms: it is our own that comes back. */
+const echoMs = 1_000
+
+/** For how long an account is left alone, and why. */
+export type Cooling = {
+  forMs: number
+  /** In the words of the log. */
+  cause: string
+  tell: Verdict['tell']
+  cool: 'now' | 'repeated'
+}
+
 /** What is known of one account's service of one model. */
 export type HealthState = 'ready' | 'cooling' | 'trial'
 
@@ -36,11 +48,16 @@ export class Health {
   /** Counts cooldowns: what was sent before one says nothing about what comes after it. */
   #era = 0
   #keyVersion: number | undefined
+  readonly #onCooled: ((cooling: Cooling) => void) | undefined
 
-  /** @param clockMs monotonic; random of [0, 1), for the jitter that keeps accounts from coming back in step */
-  constructor(clockMs: () => number, random: () => number) {
+  /**
+   * @param clockMs monotonic; random of [0, 1), for the jitter that keeps accounts from coming back in step
+   * @param onCooled it is left alone, by what was seen of it here
+   */
+  constructor(clockMs: () => number, random: () => number, onCooled?: (cooling: Cooling) => void) {
     this.#clockMs = clockMs
     this.#random = random
+    this.#onCooled = onCooled
   }
 
   get state(): HealthState {
@@ -112,7 +129,9 @@ export class Health {
     if (visit.era !== this.#era) {
       // One of many that were under way: it does not count again, but a longer wait that was asked for holds.
       if (cool === 'now' && askedMs !== undefined && this.#untilMs !== undefined) {
-        this.#untilMs = Math.max(this.#untilMs, this.#clockMs() + askedMs)
+        const untilMs = this.#clockMs() + askedMs
+        if (untilMs > this.#untilMs) this.#onCooled?.({ forMs: askedMs, cause, tell, cool })
+        this.#untilMs = Math.max(this.#untilMs, untilMs)
       }
       return
     }
@@ -122,11 +141,24 @@ export class Health {
       this.#untilMs = undefined
       return
     }
+    const forMs = askedMs ?? this.#nextCooldownMs(tell)
+    this.#leaveAlone({ forMs, cause, tell })
+    this.#cooldowns++
+    this.#onCooled?.({ forMs, cause, tell, cool })
+  }
+
+  /** Another server leaves it alone. The longest wait holds. */
+  hear({ forMs, cause, tell }: Omit<Cooling, 'cool'>): void {
+    const leftMs = this.#untilMs === undefined ? 0 : this.#untilMs - this.#clockMs()
+    if (forMs > Math.max(0, leftMs) + (leftMs > 0 ? echoMs : 0)) this.#leaveAlone({ forMs, cause, tell })
+  }
+
+  #leaveAlone({ forMs, cause, tell }: Omit<Cooling, 'cool'>): void {
     this.#era++
+    this.#trialSinceMs = undefined
     this.#cause = cause
     this.#tell = tell
-    this.#untilMs = this.#clockMs() + (askedMs ?? this.#nextCooldownMs(tell))
-    this.#cooldowns++
+    this.#untilMs = this.#clockMs() + forMs
   }
 
   /** The request is over and says nothing of the account's health. */

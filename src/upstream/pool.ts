@@ -151,6 +151,7 @@ export function createPool(
     if (found) return found
     const places = model.routes.flatMap((route) => openRoute(model, route))
     placesByModel.set(model, places)
+    memory.group(places.flatMap(({ id, isEnabled }) => (isEnabled ? [id] : [])))
     for (const place of places) {
       placesByTarget.set(place.target, place)
       placesByModel.set(place.target.model, places)

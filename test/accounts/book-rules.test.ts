@@ -27,7 +27,14 @@ const key: KeyRow = {
 }
 
 function decide<T>(change: Change<T>, facts: Partial<Facts> = {}) {
-  const none = { account: undefined, accountNamed: undefined, keys: [], credit: undefined, operators: [], made: undefined }
+  const none = {
+    account: undefined,
+    accountNamed: undefined,
+    keys: [],
+    credit: undefined,
+    operators: [],
+    made: undefined,
+  }
   return change.decide({ ...none, ...facts })
 }
 

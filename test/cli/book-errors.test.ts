@@ -17,6 +17,7 @@ test('each rule of the books is told at the command line in a sentence with its 
     ['label_invalid', 'acct_1', 'A label has 1 to 100 characters and no blanks around'],
     ['label_secret', 'acct_1', 'A label is not secret: it must not hold a key'],
     ['reference_missing', ' ', 'A credit needs a reference: the number of its payment, or why it is given'],
+    ['reference_invalid', 'x', 'A reference has 1 to 500 characters, and no NUL among them: choose another one'],
     [
       'reference_reserved',
       'return:1',

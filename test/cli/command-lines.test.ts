@@ -120,6 +120,8 @@ const refused: Row[] = [
   ['serve --admin-listen 0.0.0.0:1', 2, /^triwire: --admin-listen must be a loopback address/],
   ['serve --listen 127.0.0.1:99999', 2, /^triwire: --listen must be host:port/],
   ['serve --port 80', 2, /^error: unknown option '--port'/],
+  ['serve --workers 0', 2, /It is a number from 1 to 64/],
+  ['serve --workers many', 2, /It is a number from 1 to 64/],
   [
     'serve --config nowhere.yaml',
     1,
@@ -218,7 +220,11 @@ const refused: Row[] = [
     /cannot be reached: there is no such host \(\w+\)\. Start the gateway, or name its address with --base-url\n$/,
   ],
   ['explain', 2, /^error: missing required argument 'request-id'/],
-  ['explain a/b', 2, /'a\/b' is invalid for argument 'request-id'. is no request id: it stands in x-request-id of the answer/],
+  [
+    'explain a/b',
+    2,
+    /'a\/b' is invalid for argument 'request-id'. is no request id: it stands in x-request-id of the answer/,
+  ],
   ['upstreams --admin-listen 127.0.0.1:1', 1, /^triwire: no server answers on http:\/\/127\.0\.0\.1:1/],
   ['upstreams --admin-listen 1', 2, /^triwire: --admin-listen must be host:port/],
   [

@@ -5,7 +5,7 @@ import test, { type TestContext } from 'node:test'
 import { lockStore } from '../../src/store/files/lock.ts'
 import { createFirstRelease } from '../store/first-release.ts'
 import { costNanos, createDebitRow, createPath } from '../store/fixtures.ts'
-import { forge, redigest } from '../store/forge.ts'
+import { forgeFile, redigest } from '../store/forge.ts'
 import { type Operator, openStore } from '../support/operator.ts'
 import { run, runWarm } from './run.ts'
 
@@ -279,9 +279,9 @@ test('C15 ledger verify prints a head, and proves a grown ledger against it', as
   const grown = await verify('--against', head, '--json')
   assert.deepEqual([grown.code, grown.json['ok'], grown.json['findings']], [0, true, []])
   assert.notEqual(grown.json['head'], head)
-  forge(path, (db) => {
-    db.exec("UPDATE entries SET amount = 1, input_tokens = 0 WHERE reference LIKE 'create:%'")
-    redigest(db)
+  await forgeFile(path, async (forger) => {
+    await forger.run("UPDATE entries SET amount = 1, input_tokens = 0 WHERE reference LIKE 'create:%'")
+    await redigest(forger)
   })
   assert.equal((await verify()).code, 0)
   const forged = await verify('--against', head)

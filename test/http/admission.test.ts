@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import type { ApiKey } from '../../src/accounts/account.ts'
-import type { Admission, Refused } from '../../src/accounts/admission.ts'
+import { type ApiKey, StoreSilent } from '../../src/accounts/account.ts'
+import type { Admission, Entered, Refused } from '../../src/accounts/admission.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { openRaw } from '../support/raw.ts'
 import { until } from '../support/waiting.ts'
@@ -11,7 +11,7 @@ import { until } from '../support/waiting.ts'
  */
 
 /** A gateway whose admission notes what it is asked, and answers as told, a turn later. */
-async function start(t: TestContext, answer: { enter?: Refused; admit?: Refused } = {}) {
+async function start(t: TestContext, answer: { enter?: Refused; admit?: Refused; judge?: Refused | Error } = {}) {
   const gateway = await startTestGateway()
   t.after(() => gateway.close())
   const told: string[] = []
@@ -24,6 +24,11 @@ async function start(t: TestContext, answer: { enter?: Refused; admit?: Refused 
         async admit(holdNanos) {
           told.push(holdNanos > 0n ? 'admit' : 'admit nothing')
           return answer.admit ?? { ok: true, release: () => told.push('release') }
+        },
+        async judge() {
+          told.push('judge')
+          if (answer.judge instanceof Error) throw answer.judge
+          return answer.judge
         },
         [Symbol.dispose]: () => told.push('over'),
       }
@@ -50,7 +55,7 @@ test('R1 an admission that answers later is asked by the key, then with the hold
   assert.deepEqual(told, ['enter tester', 'admit', 'over', 'release'])
 })
 
-test('R1 a request that ends between enter and admit tells the admission so: it still uses its place', async (t) => {
+test('R1 a request whose body is wrong is judged before it is told so: it still uses its place', async (t) => {
   const { gateway, told } = await start(t)
   for (const [body, code] of [
     ['[]', '400 invalid_body false'],
@@ -59,7 +64,33 @@ test('R1 a request that ends between enter and admit tells the admission so: it 
   ] as const) {
     told.length = 0
     assert.equal(await tell(gateway, body), code)
-    assert.deepEqual(told, ['enter tester', 'over'])
+    assert.deepEqual(told, ['enter tester', 'judge', 'over'])
+  }
+})
+
+test('R1 C5 where credit and window are decided behind the body, 402 and 429 come before its 400 and 404, and so does a silent store', async (t) => {
+  const answer: { judge?: Refused | Error } = {}
+  const { gateway } = await start(t, answer)
+  for (const body of ['[]', { ...good, model: 'none' }, { ...good, messages: 7 }]) {
+    answer.judge = { ok: false, why: 'no_credit', balanceNanos: 0n }
+    assert.equal(await tell(gateway, body), '402 insufficient_credits false')
+    answer.judge = { ok: false, why: 'rate', retryAfterSeconds: 17 }
+    assert.equal(await tell(gateway, body), '429 rate_limit_exceeded true 17')
+    answer.judge = new StoreSilent('canary-silent')
+    assert.equal(await tell(gateway, body), '500 internal_error true')
+  }
+})
+
+test('C5 a store that does not say whether an account has credit is 500, in enter as in admit', async (t) => {
+  const silent = () => Promise.reject(new StoreSilent('canary-silent'))
+  const { gateway } = await start(t)
+  const entered: Entered = { ok: true, admit: silent, judge: () => undefined, [Symbol.dispose]: () => {} }
+  for (const enter of [silent, () => entered]) {
+    gateway.server.gateway.admission = { enter, look: () => undefined }
+    const response = await gateway.post('/v1/chat/completions', good)
+    const { error } = (await response.json()) as { error: { code: string; message: string } }
+    assert.deepEqual([response.status, error.code], [500, 'internal_error'])
+    assert.match(error.message, /credit of accounts/)
   }
 })
 

@@ -29,6 +29,7 @@ const words: Record<keyof typeof failureTexts, readonly string[]> = {
   serviceFailed: server,
   noLedger: server,
   silentStore: server,
+  silentAccounts: server,
   windowFull: ['rate limit', 'try again'],
   throttled: ['rate limit', 'try again'],
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { digestAudit } from '../../src/accounts/trail.ts'
-import { DatabaseSync } from 'node:sqlite'
 import { runWarm } from '../cli/run.ts'
 import { problemOf, startApi } from './api.ts'
 
@@ -20,7 +20,10 @@ test('issue 13: what is edited needs the version that was read; a stale one is s
     assert.equal((stale.body['current'] as unknown as Record<string, string>)['name'], 'bb')
     assert.equal(stale.headers.get('etag'), done.headers.get('etag'))
   }
-  assert.equal((await ask('PATCH', '/accounts/bb', { body: { state: 'active' }, headers: { 'if-match': '*' } })).status, 200)
+  assert.equal(
+    (await ask('PATCH', '/accounts/bb', { body: { state: 'active' }, headers: { 'if-match': '*' } })).status,
+    200,
+  )
   const credited = await ask('GET', '/accounts/bb')
   await ask('POST', '/accounts/bb/credits', { body: { credits: '1', reference: 'r' } })
   // What is spent or paid meanwhile stands in the way of no edit.
@@ -48,7 +51,10 @@ test('C8 issue 13: what is made again with the same Idempotency-Key is made once
   const make = (path: string, body: unknown, key: string, token?: string) =>
     ask('POST', path, { body, headers: { 'idempotency-key': key }, token })
   const both = await Promise.all([1, 2].map(() => make('/accounts', { name: 'new', credit: '2' }, 'k1')))
-  assert.deepEqual(both.map(({ status }) => status), [201, 201])
+  assert.deepEqual(
+    both.map(({ status }) => status),
+    [201, 201],
+  )
   assert.equal(both[0]!.text, both[1]!.text)
   assert.equal(gateway.store.findAccount('new').balanceNanos, 2_000_000_000n)
   const first = await make('/accounts/new/keys', { label: 'l' }, 'k2')
@@ -59,7 +65,7 @@ test('C8 issue 13: what is made again with the same Idempotency-Key is made once
   assert.equal(gateway.store.listKeys('new').length, 1)
   assert.equal(problemOf(await make('/accounts/new/keys', { label: 'm' }, 'k2')), 'idempotency_mismatch')
   assert.equal(problemOf(await make('/accounts', { name: 'other' }, 'k2')), 'idempotency_mismatch')
-  assert.equal(problemOf(await make('/accounts', { name: 'other' }, ' '.repeat(3) + 'ü')), 'invalid_request')
+  assert.equal(problemOf(await make('/accounts', { name: 'other' }, '   ü')), 'invalid_request')
   const operator = await make('/operators', { name: 'eve', role: 'viewer' }, 'k3')
   const replayed = await make('/operators', { name: 'eve', role: 'viewer' }, 'k3')
   assert.deepEqual([operator.status, replayed.status, 'token' in replayed.body], [201, 200, false])
@@ -77,14 +83,20 @@ test('C8 issue 13: a credit is idempotent by its reference: 201, then 200, then 
   const credit = (account: string, credits: string) =>
     ask('POST', `/accounts/${account}/credits`, { body: { credits, reference: 'invoice 1' } })
   const told = [await credit('b', '2.5'), await credit('b', '2.5')]
-  assert.deepEqual(told.map(({ status, body }) => [status, body['balance']]), [
-    [201, '9.5'],
-    [200, '9.5'],
-  ])
+  assert.deepEqual(
+    told.map(({ status, body }) => [status, body['balance']]),
+    [
+      [201, '9.5'],
+      [200, '9.5'],
+    ],
+  )
   assert.equal(problemOf(await credit('b', '2')), 'reference_conflict')
   assert.equal(problemOf(await credit('tester', '2.5')), 'reference_conflict')
   assert.equal(problemOf(await ask('POST', '/accounts', { body: { name: 'b' } })), 'conflict')
-  assert.equal(problemOf(await ask('POST', '/accounts/b/credits', { body: { credits: '9223372036', reference: 'x' } })), 'conflict')
+  assert.equal(
+    problemOf(await ask('POST', '/accounts/b/credits', { body: { credits: '9223372036', reference: 'x' } })),
+    'conflict',
+  )
 })
 
 test('operate §6 every change has its record: who, what, when, from where, before and after, chained; and no secret', async () => {
@@ -129,9 +141,15 @@ test('operate §6 every change has its record: who, what, when, from where, befo
   const text = JSON.stringify(rows)
   for (const secret of [key['key'], next['key'], operator['token'], keyB]) assert.ok(!text.includes(String(secret)))
   const listed = (await ask('GET', '/audit?limit=200&operation=key.rotate')).body.items!
-  assert.deepEqual(listed.map(({ object, actor }) => [object, actor]), [[key['id'], 'operator:ann']])
+  assert.deepEqual(
+    listed.map(({ object, actor }) => [object, actor]),
+    [[key['id'], 'operator:ann']],
+  )
   const printed = await runWarm(['audit', '--json', '--limit', '1', ...config])
-  assert.deepEqual([printed.code, (printed.json as unknown as { operation: string }[])[0]!.operation], [0, 'account.update'])
+  assert.deepEqual(
+    [printed.code, (printed.json as unknown as { operation: string }[])[0]!.operation],
+    [0, 'account.update'],
+  )
 })
 
 test('C15 the audit trail is never changed by SQL, and who goes past that is found', async () => {

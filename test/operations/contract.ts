@@ -36,7 +36,7 @@ export function checkAnswer(
   if (!response.content) assert.equal(body, undefined)
   else assert.ok(response.content[media], `${operationId} answers ${status} as ${media}`)
   if (media === 'text/csv' || body === undefined) return operationId
-  const at = `#/paths/${escape(route.path)}/${method.toLowerCase()}/responses/${status}/content/${escape(media)}/schema`
+  const at = `#/paths/${escapePart(route.path)}/${method.toLowerCase()}/responses/${status}/content/${escapePart(media)}/schema`
   let validate = compiled.get(at)
   if (!validate) {
     validate = ajv.compile({ $ref: `api${at}` })
@@ -46,6 +46,6 @@ export function checkAnswer(
   return operationId
 }
 
-function escape(part: string): string {
+function escapePart(part: string): string {
   return encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))
 }

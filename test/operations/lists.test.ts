@@ -68,7 +68,13 @@ test('issue 13: the ledger is listed by account, key, model and time, page by pa
   gateway.store.postDebits(rows)
   const posted = gateway.store.listEntries({ limit: 99 }).map(({ bill }) => bill?.requestId ?? 'null')
   assert.deepEqual(await readAll(ask, '/ledger?limit=2', 'request_id'), posted)
-  assert.deepEqual(await readAll(ask, '/ledger?limit=2&key=ci', 'request_id'), ['req_8', 'req_6', 'req_4', 'req_2', 'req_0'])
+  assert.deepEqual(await readAll(ask, '/ledger?limit=2&key=ci', 'request_id'), [
+    'req_8',
+    'req_6',
+    'req_4',
+    'req_2',
+    'req_0',
+  ])
   assert.equal((await readAll(ask, `/ledger?account=${b.id}&limit=4`, 'request_id')).length, 6)
   assert.deepEqual(await readAll(ask, '/ledger?to=2020-01-01', 'request_id'), [])
   const wrong = [

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createOperator } from '../../src/accounts/operator-rules.ts'
-import type { Operation } from '../../src/operations/operation.ts'
 import { allOperations, pathFields } from '../../src/operations/openapi.ts'
+import type { Operation } from '../../src/operations/operation.ts'
 import { problemOf, startApi } from './api.ts'
 
 type Api = Awaited<ReturnType<typeof startApi>>

@@ -89,7 +89,11 @@ test('operate §6 what a page of another site makes a browser send changes nothi
   assert.equal((await make({ 'sec-fetch-site': 'cross-site' }, admin)).status, 201)
   const form = { 'content-type': 'text/plain', 'sec-fetch-site': 'same-origin' }
   assert.equal(problemOf(await make(form)), 'unsupported_media_type')
-  const signIn = await ask('POST', '/session', { token: '', body: { token: admin }, headers: { origin: 'https://e.example' } })
+  const signIn = await ask('POST', '/session', {
+    token: '',
+    body: { token: admin },
+    headers: { origin: 'https://e.example' },
+  })
   assert.equal(problemOf(signIn), 'cross_site')
   const read = await ask('GET', '/me', { token: '', headers: { cookie, origin: 'https://evil.example' } })
   assert.deepEqual([read.status, read.headers.get('access-control-allow-origin')], [200, null])
@@ -133,7 +137,9 @@ test('operate §4 an operator asks 600 times a minute', async () => {
   const told: number[] = []
   for (let at = 0; at < 12; at++)
     told.push(
-      ...(await Promise.all(Array.from({ length: 50 }, async () => (await ask('GET', '/me', { token: viewer })).status))),
+      ...(await Promise.all(
+        Array.from({ length: 50 }, async () => (await ask('GET', '/me', { token: viewer })).status),
+      )),
     )
   assert.deepEqual([...new Set(told)], [200])
   assert.equal(problemOf(await ask('GET', '/me', { token: viewer })), 'rate_limited')
@@ -142,7 +148,13 @@ test('operate §4 an operator asks 600 times a minute', async () => {
 
 test('U5 no token and no key is told: not in answers, not in the log, not in the store', async () => {
   const { ask, gateway, admin, keyA } = await startApi()
-  for (const path of [`/accounts/${keyA}`, `/keys/${keyA}x`, `/ledger?account=${keyA}`, `/ledger?key=${keyA}0`, `/ledger?${admin}=1`]) {
+  for (const path of [
+    `/accounts/${keyA}`,
+    `/keys/${keyA}x`,
+    `/ledger?account=${keyA}`,
+    `/ledger?key=${keyA}0`,
+    `/ledger?${admin}=1`,
+  ]) {
     const { text } = await ask('GET', path)
     assert.ok(!text.includes(keyA) && !text.includes(admin), `${path}: ${text}`)
   }

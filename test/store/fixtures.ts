@@ -12,7 +12,7 @@ import { until } from '../support/waiting.ts'
 export { until }
 
 /** The path of a store that does not exist yet. Its folder stays: what is in it is looked through after the run. */
-export function createPath(_t: TestContext): string {
+export function createPath(_t?: TestContext): string {
   return join(testFolder('store'), 'triwire.db')
 }
 

@@ -1,49 +1,93 @@
 import { DatabaseSync } from 'node:sqlite'
 import { type ChainedRow, digestEntry } from '../../src/accounts/chain.ts'
 
-/** Changes the file as somebody does who may write it and knows the schema: past the triggers, which are there again after it. */
-export function forge(path: string, work: (db: DatabaseSync) => void): void {
-  const db = new DatabaseSync(path, { readBigInts: true, enableForeignKeyConstraints: false })
-  const triggers = db.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").all()
-  for (const { name } of triggers) db.exec(`DROP TRIGGER ${name}`)
-  work(db)
-  for (const { sql } of triggers) db.exec(sql as string)
+/** Somebody's connection to a store, with nothing in the way of its changes. */
+export type Forger = {
+  engine: 'sqlite' | 'postgres'
+  all(sql: string): Promise<Record<string, unknown>[]>
+  /** Statements without values may be several. @param values for each `?`. */
+  run(sql: string, ...values: (string | number | bigint | null)[]): Promise<void>
+  /** Where it is kept how the chain of an account ends: number and balance, and by what an account is found there. */
+  ends: { table: 'accounts' | 'balances'; id: 'id' | 'account_id' }
+}
+
+/** Changes the file past the triggers, which are there again after it. */
+export async function forgeFile(path: string, work: (forger: Forger) => Promise<void>): Promise<void> {
+  const db = openWithoutTriggers(path)
+  await work({
+    engine: 'sqlite',
+    all: async (sql) => db.prepare(sql).all(),
+    async run(sql, ...values) {
+      if (values.length === 0) db.exec(sql)
+      else db.prepare(sql).run(...values)
+    },
+    ends: { table: 'accounts', id: 'id' },
+  })
   db.close()
 }
 
-/** Numbers and balances made right again, all the way to the accounts; digests are left as they were. */
-export function rechain(db: DatabaseSync): void {
-  walk(db, ({ id, seq, balance_after }) => {
-    db.prepare('UPDATE entries SET seq = ?, balance_after = ? WHERE id = ?').run(seq, balance_after, id)
-  })
+/** The same with a statement that is nothing but SQLite's. */
+export function forge(path: string, work: (db: DatabaseSync) => void): void {
+  const db = openWithoutTriggers(path)
+  work(db)
+  db.close()
 }
 
-/** The digests too, by our own source. */
-export function redigest(db: DatabaseSync): void {
-  rechain(db)
-  const last = new Map<unknown, string>()
-  for (const row of db.prepare('SELECT * FROM entries ORDER BY account_id, seq').all()) {
-    const digest = digestEntry(row as unknown as ChainedRow, last.get(row.account_id) ?? null)
-    last.set(row.account_id, digest)
-    db.prepare('UPDATE entries SET digest = ? WHERE id = ?').run(digest, row.id!)
+function openWithoutTriggers(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { readBigInts: true, enableForeignKeyConstraints: false })
+  const triggers = db.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").all()
+  for (const { name } of triggers) db.exec(`DROP TRIGGER ${name}`)
+  const close = db.close.bind(db)
+  db.close = () => {
+    for (const { sql } of triggers) db.exec(sql as string)
+    close()
   }
+  return db
 }
 
-type Place = { id: bigint; seq: number; balance_after: bigint }
-
-function walk(db: DatabaseSync, write: (place: Place) => void): void {
+/** Numbers and balances made right again, all the way to the accounts; digests are left as they were. */
+export async function rechain(forger: Forger): Promise<void> {
   const ends = new Map<string, { seq: number; balance: bigint }>()
-  const rows = db.prepare('SELECT id, account_id, kind, amount FROM entries ORDER BY account_id, seq').all()
+  const rows = await forger.all('SELECT id, account_id, kind, amount FROM entries ORDER BY account_id, seq')
   // Out of the way first, for no two may have one number in between.
-  db.exec('UPDATE entries SET seq = -id')
+  if (forger.engine === 'sqlite') await forger.run('UPDATE entries SET seq = -id')
   for (const row of rows) {
     const last = ends.get(row.account_id as string) ?? { seq: 0, balance: 0n }
     const change = row.kind === 'credit' ? (row.amount as bigint) : -(row.amount as bigint)
     const end = { seq: last.seq + 1, balance: last.balance + change }
     ends.set(row.account_id as string, end)
-    write({ id: row.id as bigint, seq: end.seq, balance_after: end.balance })
+    await forger.run(
+      'UPDATE entries SET seq = ?, balance_after = ? WHERE id = ?',
+      end.seq,
+      end.balance,
+      row.id as string,
+    )
   }
-  db.exec('UPDATE accounts SET seq = 0, balance = 0')
-  for (const [id, { seq, balance }] of ends)
-    db.prepare('UPDATE accounts SET seq = ?, balance = ? WHERE id = ?').run(seq, balance, id)
+  const { table, id } = forger.ends
+  await forger.run(`UPDATE ${table} SET seq = 0, balance = 0`)
+  for (const [accountId, { seq, balance }] of ends)
+    await forger.run(`UPDATE ${table} SET seq = ?, balance = ? WHERE ${id} = ?`, seq, balance, accountId)
+}
+
+/** The digests too, by our own source. */
+export async function redigest(forger: Forger): Promise<void> {
+  await rechain(forger)
+  const last = new Map<unknown, string>()
+  for (const row of await forger.all('SELECT * FROM entries ORDER BY account_id, seq')) {
+    const digest = digestEntry(row as unknown as ChainedRow, last.get(row.account_id) ?? null)
+    last.set(row.account_id, digest)
+    await forger.run('UPDATE entries SET digest = ? WHERE id = ?', digest, row.id as string)
+  }
+  await follow(forger)
+}
+
+/** What PostgreSQL keeps beside the entries, made to say what they say: digests at the ends of chains, and references. */
+export async function follow(forger: Forger): Promise<void> {
+  if (forger.engine === 'sqlite') return
+  await forger.run(
+    `UPDATE balances b SET (posted_ms, digest) = (SELECT e.posted_ms, e.digest FROM entries e
+       WHERE e.account_id = b.account_id AND e.seq = b.seq) WHERE b.seq > 0;
+     DELETE FROM credits;
+     INSERT INTO credits SELECT reference, id, account_id, amount FROM entries WHERE kind = 'credit'`,
+  )
 }

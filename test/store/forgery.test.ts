@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
 import test, { type TestContext } from 'node:test'
 import { parseHead } from '../../src/accounts/chain.ts'
 import { formatCredits } from '../../src/accounts/credit.ts'
 import type { LogLine } from '../../src/accounts/entries.ts'
 import { readLogLine } from '../../src/cli/access-log.ts'
-import { type Operator, openStore } from '../support/operator.ts'
+import { type Engine, onEachStore, openFile, type TestStore } from './engines.ts'
 import { createFirstRelease, type OldEntry } from './first-release.ts'
 import { costNanos, createDebitRow, createPath, usage, verifyOptions } from './fixtures.ts'
-import { forge, rechain, redigest } from './forge.ts'
+import { type Forger, follow, rechain, redigest } from './forge.ts'
 
 /*
  * Every forgery of the trials that led to ruling C15, and what finds it: `verify` alone, the access log, a head that was
@@ -23,19 +22,30 @@ const labels: Record<Finder, string> = { plain: 'plain', log: '`--log`', against
 
 type Forgery = {
   name: string
-  play: (path: string, ids: Ids) => void
+  /** Where it can be played; everywhere where it does not say. */
+  on?: Engine['name']
+  play: Play
   finds: readonly Finder[]
   /** Where it is another in a store whose entries the first release made. */
   findsOld?: readonly Finder[]
 }
 
+type Play = (store: TestStore, ids: Ids) => Promise<void>
+
 /** Past the triggers. */
-function sql(text: (ids: Ids) => string, then: (db: DatabaseSync) => void = () => {}): Forgery['play'] {
-  return (path, ids) =>
-    forge(path, (db) => {
-      db.exec(text(ids))
-      then(db)
+function sql(text: (ids: Ids, engine: Forger['engine']) => string, then?: (forger: Forger) => Promise<void>): Play {
+  return (store, ids) =>
+    store.forge(async (forger) => {
+      await forger.run(text(ids, forger.engine))
+      await then?.(forger)
     })
+}
+
+/** Through a connection like any other. */
+function raw(...texts: string[]): Play {
+  return async (store) => {
+    for (const text of texts) await store.exec(text)
+  }
 }
 
 const cut = () => "UPDATE entries SET amount = amount - 300000, output_tokens = 0 WHERE request_id = 'req_3'"
@@ -56,7 +66,7 @@ const insertOldCredit = ({ a }: Ids) =>
      FROM entries WHERE reference = 'create:${a}'`
 /** In place: both have the same number in their accounts. */
 const exchange = ({ a, b }: Ids) =>
-  `UPDATE entries SET seq = -id WHERE request_id IN ('req_3', 'req_4');
+  `UPDATE entries SET seq = -1 WHERE request_id = 'req_3'; UPDATE entries SET seq = -2 WHERE request_id = 'req_4';
    UPDATE entries SET account_id = CASE account_id WHEN '${a}' THEN '${b}' ELSE '${a}' END WHERE seq < 0;
    UPDATE entries SET seq = 3 WHERE seq < 0`
 const exchangeWithKeys = (ids: Ids) =>
@@ -111,7 +121,7 @@ const forgeries: Forgery[] = [
   },
   {
     name: "an account's last three entries deleted, number and balance set back",
-    play: sql(cutTail),
+    play: sql(cutTail, follow),
     finds: ['log', 'against'],
   },
   { name: 'tokens and amount lowered, balances made to fit', play: sql(cut, rechain), finds: ['plain', 'log'] },
@@ -143,23 +153,25 @@ const forgeries: Forgery[] = [
   {
     name: 'a whole account deleted, with its keys and entries',
     play: sql(
-      ({ b }) => `DELETE FROM entries WHERE account_id = '${b}'; DELETE FROM keys WHERE account_id = '${b}';
+      ({ b }, engine) => `DELETE FROM entries WHERE account_id = '${b}'; DELETE FROM keys WHERE account_id = '${b}';
+        ${engine === 'postgres' ? `DELETE FROM balances WHERE account_id = '${b}';` : ''}
         DELETE FROM accounts WHERE id = '${b}'`,
+      follow,
     ),
     finds: ['log', 'against'],
   },
   {
     name: 'triggers dropped',
-    play: (path) => raw(path, 'DROP TRIGGER entries_are_not_changed'),
+    on: 'SQLite',
+    play: raw('DROP TRIGGER entries_are_not_changed'),
     finds: ['plain'],
   },
   {
     name: 'a trigger that does nothing in the place of ours',
-    play: (path) =>
-      raw(
-        path,
-        'DROP TRIGGER entries_are_not_deleted; CREATE TRIGGER entries_are_not_deleted BEFORE DELETE ON entries BEGIN SELECT 1; END',
-      ),
+    on: 'SQLite',
+    play: raw(
+      'DROP TRIGGER entries_are_not_deleted; CREATE TRIGGER entries_are_not_deleted BEFORE DELETE ON entries BEGIN SELECT 1; END',
+    ),
     finds: ['plain'],
   },
   {
@@ -194,82 +206,150 @@ const forgeries: Forgery[] = [
   },
   {
     name: 'an entry replaced by `INSERT OR REPLACE`, which is ignored',
-    play: (path) => {
-      const db = new DatabaseSync(path)
-      const names = db
-        .prepare("SELECT name FROM pragma_table_info('entries')")
-        .all()
-        .map(({ name }) => name as string)
+    on: 'SQLite',
+    async play(store) {
+      let names: unknown[] = []
+      await store.forge(async ({ all }) => {
+        names = (await all("SELECT name FROM pragma_table_info('entries')")).map(({ name }) => name)
+      })
       const values = names.map((name) => (name === 'amount' ? '0' : name))
-      db.exec(`INSERT OR REPLACE INTO entries (${names}) SELECT ${values} FROM entries WHERE request_id = 'req_3'`)
-      db.close()
+      await store.exec(
+        `INSERT OR REPLACE INTO entries (${names}) SELECT ${values} FROM entries WHERE request_id = 'req_3'`,
+      )
     },
     // Nothing is to be found: the insert is ignored.
     finds: [],
   },
+  {
+    name: 'triggers dropped',
+    on: 'PostgreSQL',
+    play: raw('DROP TRIGGER entries_are_not_changed ON entries'),
+    finds: ['plain'],
+  },
+  {
+    name: 'a trigger switched off, and only for the entries of one month',
+    on: 'PostgreSQL',
+    play: raw('ALTER TABLE entries_default DISABLE TRIGGER entries_are_not_changed'),
+    finds: ['plain'],
+  },
+  {
+    name: 'a function that lets everything through in the place of what triggers call',
+    on: 'PostgreSQL',
+    play: raw(
+      'CREATE OR REPLACE FUNCTION triwire.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN new; END $$',
+    ),
+    finds: ['plain'],
+  },
+  {
+    name: 'a rule that changes what is written',
+    on: 'PostgreSQL',
+    play: raw('CREATE RULE gift AS ON INSERT TO credits DO ALSO UPDATE balances SET balance = balance + 1'),
+    finds: ['plain'],
+  },
+  {
+    name: 'a constraint dropped',
+    on: 'PostgreSQL',
+    play: raw('ALTER TABLE credits DROP CONSTRAINT credits_pkey'),
+    finds: ['plain'],
+  },
+  {
+    name: 'a reference made free for a second credit',
+    on: 'PostgreSQL',
+    play: sql(() => 'DELETE FROM credits'),
+    finds: ['plain'],
+  },
+  {
+    name: 'all entries of an account deleted, number, balance and digest set back',
+    on: 'PostgreSQL',
+    play: sql(
+      ({ b }) => `DELETE FROM entries WHERE account_id = '${b}';
+        UPDATE balances SET seq = 0, balance = 0, digest = NULL WHERE account_id = '${b}'`,
+    ),
+    finds: ['plain', 'log', 'against'],
+  },
+  {
+    name: 'the digest changed that the next entry will be made with',
+    on: 'PostgreSQL',
+    play: sql(({ b }) => `UPDATE balances SET digest = '1:' WHERE account_id = '${b}'`),
+    finds: ['plain'],
+  },
 ]
-
-function raw(path: string, text: string): void {
-  const db = new DatabaseSync(path)
-  db.exec(text)
-  db.close()
-}
 
 /** Ids of what the forgeries name; a store of the first release has its own. */
 type Ids = { a: string; b: string; keyA: string; keyB: string }
 
-type Case = { path: string; store: Operator; log: LogLine[]; ids: Ids; head: string }
+type Case = { store: TestStore; log: LogLine[]; ids: Ids; head: string }
 
-for (const { name, play, finds, findsOld = finds } of forgeries) {
-  test(`C15 ${name}: found by ${finds.join(', ')}`, (t) => {
-    assert.deepEqual(findersOf(createOurs(t), play), finds)
-  })
-  test(`C15 ${name}, in a store of the first release: found by ${findsOld.join(', ') || 'nothing'}`, (t) => {
-    assert.deepEqual(findersOf(createOld(t), play), findsOld)
+onEachStore((engine) => {
+  for (const { name, on = engine.name, play, finds } of forgeries) {
+    if (on !== engine.name) continue
+    test(`C15 ${name}: found by ${finds.join(', ')}`, async () => {
+      assert.deepEqual(await findersOf(await createOurs(engine), play), finds)
+    })
+  }
+})
+
+for (const { name, on, play, finds, findsOld = finds } of forgeries) {
+  if (on === 'PostgreSQL') continue
+  test(`C15 ${name}, in a store of the first release: found by ${findsOld.join(', ') || 'nothing'}`, async (t) => {
+    assert.deepEqual(await findersOf(await createOld(t), play), findsOld)
   })
 }
 
 test('C15 docs/ledger.md has the table of forgeries as it was played here', () => {
   const page = readFileSync(new URL('../../docs/ledger.md', import.meta.url), 'utf8')
-  const rows = forgeries.map(({ name, finds, findsOld }) => {
-    const cells = finders.map((finder) => (finds.includes(finder) ? 'found' : '–'))
-    const old = findsOld ? findsOld.map((finder) => labels[finder]).join(', ') || 'nothing' : 'the same'
-    return `| ${name} | ${cells.join(' | ')} | ${old} |`
-  })
+  const others = forgeries.filter(({ on }) => on === 'PostgreSQL')
+  const rows = forgeries
+    .filter(({ on }) => on !== 'PostgreSQL')
+    .map(({ name, finds, findsOld }) => {
+      const cells = finders.map((finder) => (finds.includes(finder) ? 'found' : '–'))
+      const old = findsOld ? findsOld.map((finder) => labels[finder]).join(', ') || 'nothing' : 'the same'
+      return `| ${name} | ${cells.join(' | ')} | ${old} |`
+    })
   const heading = `| Forgery | ${finders.map((finder) => labels[finder]).join(' | ')} | In entries of the first release |`
   const table = [heading, '|---|---|---|---|---|', ...rows].join('\n')
   assert.ok(page.includes(table), `docs/ledger.md should have:\n${table}`)
+  const more = others.map(
+    ({ name, finds }) =>
+      `| ${name} | ${finders.map((finder) => (finds.includes(finder) ? 'found' : '–')).join(' | ')} |`,
+  )
+  const second = [
+    `| Forgery in PostgreSQL | ${finders.map((finder) => labels[finder]).join(' | ')} |`,
+    '|---|---|---|---|',
+    ...more,
+  ].join('\n')
+  assert.ok(page.includes(second), `docs/ledger.md should have:\n${second}`)
 })
 
 /** What is found by each way of looking that plain reading does not find as well. */
-function findersOf({ path, store, log, ids, head }: Case, play: Forgery['play']): Finder[] {
+async function findersOf({ store, log, ids, head }: Case, play: Play): Promise<Finder[]> {
   const against = parseHead(head)
-  assert.deepEqual(store.verify({ ...verifyOptions, log, against }), [], 'nothing is found before the forgery')
-  play(path, ids)
-  const plain = store.verify(verifyOptions)
+  assert.deepEqual(await store.verify({ ...verifyOptions, log, against }), [], 'nothing is found before the forgery')
+  await play(store, ids)
+  const plain = await store.verify(verifyOptions)
   const finds: Record<Finder, boolean> = {
     plain: plain.length > 0,
-    log: store.verify({ ...verifyOptions, log }).length > plain.length,
-    against: store.verify({ ...verifyOptions, against }).length > plain.length,
+    log: (await store.verify({ ...verifyOptions, log })).length > plain.length,
+    against: (await store.verify({ ...verifyOptions, against })).length > plain.length,
   }
   return finders.filter((finder) => finds[finder])
 }
 
 /** Two accounts, three bills each, a head, and one bill each after it. */
-function createOurs(t: TestContext): Case {
-  const path = createPath(t)
-  const store = openStore(path)
-  t.after(() => store.close())
-  const [a, b] = [store.createAccount('one', 9_000_000n).id, store.createAccount('two', 9_000_000n).id]
-  const ids = { a, b, keyA: store.createKey(a).id, keyB: store.createKey(b).id }
-  const lines = [...before].map((bill) => post(store, ids, bill))
-  const { head } = store.audit(verifyOptions)
-  lines.push(...after.map((bill) => post(store, ids, bill)))
-  return { path, store, ids, log: lines.map((line) => readLogLine(line)!), head: head! }
+async function createOurs(engine: Engine): Promise<Case> {
+  const store = await engine.open()
+  const { id: a } = await store.createAccount('one', 9_000_000n)
+  const { id: b } = await store.createAccount('two', 9_000_000n)
+  const ids = { a, b, keyA: (await store.createKey(a)).id, keyB: (await store.createKey(b)).id }
+  const lines: string[] = []
+  for (const bill of before) lines.push(await post(store, ids, bill))
+  const { head } = await store.audit(verifyOptions)
+  for (const bill of after) lines.push(await post(store, ids, bill))
+  return { store, ids, log: lines.map((line) => readLogLine(line)!), head: head! }
 }
 
 /** The same, but the first release made it up to the head. */
-function createOld(t: TestContext): Case {
+async function createOld(t: TestContext): Promise<Case> {
   const path = createPath(t)
   const ids = { a: 'acct_a', b: 'acct_b', keyA: 'key_acct_a', keyB: 'key_acct_b' }
   const entries: OldEntry[] = [
@@ -278,11 +358,11 @@ function createOld(t: TestContext): Case {
     ...before.map(({ whose, requestId }) => ({ accountId: ids[whose], requestId })),
   ]
   createFirstRelease(path, { acct_a: 'one', acct_b: 'two' }, entries)
-  const store = openStore(path)
-  t.after(() => store.close())
-  const { head } = store.audit(verifyOptions)
-  const lines = [...before.map(oldLine), ...after.map((bill) => post(store, ids, bill))]
-  return { path, store, ids, log: lines.map((line) => readLogLine(line)!), head: head! }
+  const store = openFile(path)
+  const { head } = await store.audit(verifyOptions)
+  const lines = before.map(oldLine)
+  for (const bill of after) lines.push(await post(store, ids, bill))
+  return { store, ids, log: lines.map((line) => readLogLine(line)!), head: head! }
 }
 
 type Bill = { whose: 'a' | 'b'; requestId: string }
@@ -297,10 +377,10 @@ const after: Bill[] = [
 ]
 
 /** Posts it and says what the log of today says of it. */
-function post(store: Operator, ids: Ids, { whose, requestId }: Bill): string {
+async function post(store: TestStore, ids: Ids, { whose, requestId }: Bill): Promise<string> {
   const keyId = whose === 'a' ? ids.keyA : ids.keyB
   const row = { ...createDebitRow(requestId, ids[whose]), keyId }
-  assert.deepEqual(store.postDebits([row]), ['posted'])
+  assert.deepEqual(await store.postDebits([row]), ['posted'])
   const line = JSON.parse(oldLine({ whose, requestId }))
   return JSON.stringify({
     ...line,

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, chownSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { atEnd } from './at-end.ts'
 import { testFolder } from './folder.ts'
 import { freePort } from './listen.ts'
+import { until } from './waiting.ts'
 
 /** A real PostgreSQL for a test: its own cluster in a folder of its own, on loopback, under a user without rights. */
 export type Postgres = {
@@ -18,10 +19,26 @@ export type Postgres = {
   start(): void
   /** `immediate` is a crash: nothing is written that was not yet. */
   stop(mode?: 'fast' | 'immediate'): void
-  /** Process id of the postmaster, to freeze it and its children with. */
+  /** Of the server and all its processes, to freeze them with. */
   pids(): number[]
+  /** Another server that follows this one asynchronously. */
+  startStandby(): Promise<Standby>
   /** Called by itself when the test is over, or the file where `before` started it. */
   remove(): void
+}
+
+export type Standby = {
+  /** Resolves when it has all that the first one has. */
+  untilStreaming(): Promise<void>
+  /** From here on nothing is sent to it. */
+  stopReceiving(): void
+  /** It takes the place, and the port, of the first one, which is dead. */
+  promote(): void
+}
+
+export type PostgresOptions = {
+  /** Of postgresql.conf, line by line. */
+  settings?: readonly string[]
 }
 
 /** The folder of the programs; undefined where none is installed. */
@@ -42,13 +59,12 @@ export function withoutPostgres(): string | false {
 
 const superuser = 'tri'
 
-/** @param settings of postgresql.conf, line by line. */
-export async function startPostgres({ settings = [] as readonly string[] } = {}): Promise<Postgres> {
+export async function startPostgres({ settings = [] }: PostgresOptions = {}): Promise<Postgres> {
   const bin = findPostgres()
   if (!bin) throw new Error('no PostgreSQL is installed: apt-get install postgresql')
   const isRoot = process.getuid?.() === 0
   const folder = testFolder('postgres')
-  const data = join(folder, 'data')
+  const [data, standby] = [join(folder, 'data'), join(folder, 'standby')]
   if (isRoot) {
     const { stdout } = spawnSync('id', ['-u', 'postgres'], { encoding: 'utf8' })
     chownSync(folder, Number(stdout), -1)
@@ -77,24 +93,17 @@ export async function startPostgres({ settings = [] as readonly string[] } = {})
       return urlOf(name)
     },
     run,
-    start: () => pgCtl('start', '-w', '-l', join(folder, 'log')),
-    stop: (mode = 'fast') => pgCtl('stop', '-w', '-m', mode),
-    pids() {
-      const { stdout } = spawnSync('pgrep', ['-f', data], { encoding: 'utf8' })
-      const main = stdout.split('\n').filter(Boolean).map(Number)
-      const children = main.flatMap((pid) =>
-        spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
-          .stdout.split('\n')
-          .filter(Boolean)
-          .map(Number),
-      )
-      return [...main, ...children]
-    },
+    start: () => pgCtl(data, 'start', '-w', '-l', join(folder, 'log')),
+    stop: (mode = 'fast') => pgCtl(data, 'stop', '-w', '-m', mode),
+    pids,
+    startStandby,
     remove() {
-      try {
-        pgCtl('stop', '-w', '-m', 'immediate')
-      } catch {
-        // It is stopped.
+      for (const cluster of [data, standby]) {
+        try {
+          pgCtl(cluster, 'stop', '-w', '-m', 'immediate')
+        } catch {
+          // It is stopped, or never was.
+        }
       }
       rmSync(folder, { recursive: true, force: true })
     },
@@ -111,8 +120,45 @@ export async function startPostgres({ settings = [] as readonly string[] } = {})
     return as(`${bin}/psql`, ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-c', sql, urlOf(database)])
   }
 
-  function pgCtl(...args: string[]): void {
-    as(`${bin}/pg_ctl`, ['-D', data, ...args])
+  function pids(): number[] {
+    const main = pgrep('-f', data)
+    return [...main, ...main.flatMap((pid) => pgrep('-P', String(pid)))]
+  }
+
+  async function startStandby(): Promise<Standby> {
+    as(`${bin}/pg_basebackup`, ['-D', standby, '-R', '-X', 'stream', '-c', 'fast', '-d', urlOf('postgres')])
+    move(await freePort())
+    pgCtl(standby, 'start', '-w', '-l', join(folder, 'standby-log'))
+    return {
+      async untilStreaming() {
+        const lag = `SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND replay_lsn = pg_current_wal_lsn()`
+        await until(() => run(lag) === '1', 'the standby has all')
+      },
+      stopReceiving() {
+        for (const pid of pgrep('-f', 'postgres: walsender')) if (pids().includes(pid)) process.kill(pid, 'SIGSTOP')
+      },
+      promote() {
+        pgCtl(standby, 'promote', '-w')
+        pgCtl(standby, 'stop', '-w', '-m', 'fast')
+        move(port)
+        // Of who was killed: nobody may have taken notice of its death yet.
+        for (const left of ['', '.lock']) rmSync(join(folder, `.s.PGSQL.${port}${left}`), { force: true })
+        pgCtl(standby, 'start', '-w', '-l', join(folder, 'standby-log'))
+      },
+    }
+  }
+
+  /** The last line of a setting counts. */
+  function move(to: number): void {
+    appendFileSync(join(standby, 'postgresql.auto.conf'), `port = ${to}\n`)
+  }
+
+  function pgrep(...args: string[]): number[] {
+    return spawnSync('pgrep', args, { encoding: 'utf8' }).stdout.split('\n').filter(Boolean).map(Number)
+  }
+
+  function pgCtl(cluster: string, ...args: string[]): void {
+    as(`${bin}/pg_ctl`, ['-D', cluster, ...args])
   }
 
   function as(program: string, args: readonly string[]): string {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { Cooldown } from '../../src/accounts/server-store.ts'
 import type { Model, Route } from '../../src/catalog/model.ts'
 import { Secret, type Upstream } from '../../src/config/config.ts'
 import { createPool, type Pool, type Search } from '../../src/upstream/pool.ts'
@@ -288,4 +289,111 @@ test('P6 accounts never share a conversation: the key is scoped before it is bou
     places.add(`${nameOf(ask(pool, model, { affinity: `${i}` }))} ${nameOf(ask(pool, other, { affinity: `${i}` }))}`)
   }
   assert.ok([...places].some((pair) => new Set(pair.split(' ')).size === 2))
+})
+
+/** Two servers over one store, each with a pool of its own. */
+function startTwo(layout: Layout) {
+  let nowMs = 1_000
+  const hearing: ((cooldown: Cooldown) => void)[] = []
+  const told: Cooldown[] = []
+  const rigs = [0, 1].map((number) => {
+    const memory = createPoolMemory(
+      () => nowMs,
+      () => 0.5,
+    )
+    memory.share({
+      cool(cooldown) {
+        told.push(cooldown)
+        // All hear of it, also who told it.
+        for (const hear of hearing) hear(cooldown)
+      },
+      onCooled: (hear) => void hearing.push(hear),
+    })
+    return { number, ...start(layout, memory) }
+  })
+  const fail = ({ pool, model }: (typeof rigs)[number], account: string, verdict: Verdict, times = 1) => {
+    for (let i = 0; i < times; i++) {
+      const target = pool.listTargets(model).find((target) => target.account?.name === account)!
+      pool
+        .enter({ target, why: 'spread', isHome: true }, { affinity: undefined }, false)
+        .failed(verdict, 'a cause', undefined)
+    }
+  }
+  const statesOf = ({ pool, model }: (typeof rigs)[number]) => pool.list([model]).map(({ state }) => state)
+  const pass = (ms: number) => {
+    nowMs += ms
+  }
+  return { one: rigs[0]!, two: rigs[1]!, told, fail, statesOf, pass }
+}
+
+test('U1 X7: what one server leaves alone the others do, as long, also those that had not asked for it yet', () => {
+  const { one, two, told, fail, statesOf, pass } = startTwo(eight)
+  fail(one, 'b', full)
+  assert.deepEqual(
+    told.map(({ forMs, cause, tell, cool }) => [forMs, cause, tell, cool]),
+    [[10_000, 'a cause', 'capacity', 'now']],
+  )
+  pass(4_000)
+  // The second has looked at none of its accounts until now.
+  assert.equal(statesOf(two)[1], 'cooling')
+  assert.deepEqual(two.pool.list([two.model])[1]!.waitMs, 6_000)
+  fail(two, 'c', barred)
+  assert.deepEqual(statesOf(one).slice(0, 4), ['ready', 'cooling', 'cooling', 'ready'])
+  pass(6_000)
+  assert.deepEqual([statesOf(one)[1], statesOf(two)[1], told.length], ['trial', 'trial', 2])
+})
+
+test('U1 X7: the longest wait holds, whoever has it; what comes back of one’s own changes nothing', () => {
+  const { one, two, fail, pass } = startTwo(eight)
+  const waits = () => [one, two].map(({ pool, model }) => pool.list([model])[0]!.waitMs)
+  fail(two, 'a', barred)
+  assert.deepEqual(waits(), [60_000, 60_000])
+  pass(60_000)
+  fail(one, 'a', full)
+  // Its second in a row lasts longer than the first of the other: that one was for another cause, and counts for it alone.
+  assert.deepEqual(waits(), [10_000, 10_000])
+})
+
+test('U1 X7: what may pass cools no more than half of a pool, also when each server has found another half', () => {
+  const { one, two, fail, statesOf } = startTwo({ up: { accounts: ['a', 'b'] } })
+  statesOf(two)
+  fail(one, 'a', passing, 3)
+  assert.deepEqual(
+    [statesOf(one), statesOf(two)],
+    [
+      ['cooling', 'ready'],
+      ['cooling', 'ready'],
+    ],
+  )
+  fail(two, 'b', passing, 3)
+  assert.deepEqual(
+    [statesOf(one), statesOf(two)],
+    [
+      ['cooling', 'ready'],
+      ['cooling', 'ready'],
+    ],
+  )
+  fail(two, 'b', full)
+  assert.deepEqual(statesOf(one), ['cooling', 'cooling'])
+})
+
+test('U1 X7: each half of a pool that a server has found out before it heard of the other stays its own', () => {
+  const early = startTwo({ up: { accounts: ['a', 'b'] } })
+  // The second found b while the news of a was on its way.
+  early.statesOf(early.two)
+  const memory = createPoolMemory(() => 0)
+  const heard: ((cooldown: Cooldown) => void)[] = []
+  memory.share({ cool: () => {}, onCooled: (hear) => void heard.push(hear) })
+  const rig = start({ up: { accounts: ['a', 'b'] } }, memory)
+  const target = rig.pool.listTargets(rig.model)[1]!
+  for (let i = 0; i < 3; i++)
+    rig.pool
+      .enter({ target, why: 'spread', isHome: true }, { affinity: undefined }, false)
+      .failed(passing, 'a cause', undefined)
+  early.fail(early.one, 'a', passing, 3)
+  for (const hear of heard) hear(early.told[0]!)
+  assert.deepEqual(
+    rig.pool.list([rig.model]).map(({ state }) => state),
+    ['ready', 'cooling'],
+  )
 })

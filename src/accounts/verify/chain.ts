@@ -1,8 +1,11 @@
 import { type ChainedRow, digestEntry, isKnownForm } from '../chain.ts'
 import type { Reading } from '../entry-row.ts'
 
-/** What an account says of its chain: its balance, and the number of its last entry. */
-export type AccountEnd = { id: string; balanceNanos: bigint; seq: number }
+/**
+ * What an account says of its chain: its balance, and the number of its last entry.
+ * @property digest that the next entry will be made with, where that is kept beside the entries.
+ */
+export type AccountEnd = { id: string; balanceNanos: bigint; seq: number; digest?: string | null }
 
 /** Where the chain of an account has come to. */
 type Link = { seq: number; balanceNanos: bigint; postedMs: number; digest: string | null }
@@ -39,11 +42,13 @@ export function createChainCheck(findings: string[]) {
   function end(accounts: Iterable<AccountEnd>): void {
     for (const account of accounts) {
       const { id } = account
-      const { seq, balanceNanos } = ends.get(id) ?? start
+      const { seq, balanceNanos, digest } = ends.get(id) ?? start
       if (account.balanceNanos !== balanceNanos)
         findings.push(`account ${id}: balance ${account.balanceNanos}, its entries sum to ${balanceNanos}`)
       if (account.seq !== seq)
         findings.push(`account ${id}: should have ${account.seq} entries, the last is number ${seq}`)
+      if (account.digest !== undefined && account.digest !== digest)
+        findings.push(`account ${id}: its next entry would not follow from the last one`)
       ends.delete(id)
     }
     for (const id of ends.keys()) findings.push(`account ${id}: has entries and does not exist`)

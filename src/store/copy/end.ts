@@ -37,8 +37,8 @@ export type CopyEnd = {
   /** Account by account as the ranges come, oldest first. */
   readEntries(ranges: readonly Range[]): Promise<Row[]>
   readRegisters(): Promise<Registers>
-  /** Of the whole store: what no account's numbers reach is counted too. */
-  count(): Promise<{ entries: number; references: number }>
+  /** In one moment: all entries, those that the accounts say they have, and references that are taken. */
+  count(): Promise<{ entries: number; numbered: number; references: number }>
   /** When the first entry was posted. */
   readOldestMs(): Promise<number | undefined>
   readMoved(): Promise<Moved | undefined>

@@ -5,6 +5,7 @@ import { type Database, openDatabase, type Transaction } from '../postgres/datab
 import { entryIdOf } from '../postgres/entry-id.ts'
 import { locks, makePartitions, migrate } from '../postgres/migrate.ts'
 import { allowWriting, closeStore, readMoved, reopenStore } from '../postgres/moved.ts'
+import { fixMoment } from '../postgres/verify.ts'
 import {
   type CopyEnd,
   type CopySource,
@@ -64,14 +65,7 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
       if (late) return { servers: late }
       const held: HeldSource = {
         spooled: undefined,
-        fixMoment: async () => {
-          const [row] = await transaction.query(
-            `INSERT INTO triwire.head (moment_ms)
-               VALUES (greatest(triwire.now_ms(), (SELECT max(posted_ms) FROM triwire.balances)))
-             ON CONFLICT (one) DO UPDATE SET moment_ms = greatest(head.moment_ms, excluded.moment_ms) RETURNING moment_ms`,
-          )
-          return Number(row!['moment_ms'])
-        },
+        fixMoment: () => fixMoment(transaction),
         markMoved: (to) => closeStore(transaction, to),
       }
       return { result: await work(held) }
@@ -161,9 +155,14 @@ function readingEnd(database: Database, shown: string): CopyEnd {
     readRegisters: () => readRegisters(database),
     async count() {
       const [row] = await database.query(
-        `SELECT (SELECT count(*) FROM triwire.entries) AS entries, (SELECT count(*) FROM triwire.credits) AS "references"`,
+        `SELECT (SELECT count(*) FROM triwire.entries) AS entries, (SELECT sum(seq) FROM triwire.balances) AS numbered,
+           (SELECT count(*) FROM triwire.credits) AS "references"`,
       )
-      return { entries: Number(row!['entries']), references: Number(row!['references']) }
+      return {
+        entries: Number(row!['entries']),
+        numbered: Number(row!['numbered'] ?? 0),
+        references: Number(row!['references']),
+      }
     },
     async readOldestMs() {
       const [row] = await database.query('SELECT min(posted_ms) AS oldest FROM triwire.entries')

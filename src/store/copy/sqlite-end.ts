@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { type ChainedRow, chainedColumns } from '../../accounts/chain.ts'
 import { insertEntrySql, valuesOf } from '../../accounts/entry-row.ts'
+import { findHolder } from '../files/holder.ts'
 import { lockStore } from '../files/lock.ts'
 import { realPath } from '../files/place.ts'
 import { StoreError } from '../files/store-error.ts'
@@ -34,7 +35,7 @@ export function openSqliteSource(path: string): CopySource {
 
   async function hold<T>(work: (held: HeldSource) => Promise<T>): Promise<{ servers: string } | { result: T }> {
     const unlock = tryLock(path)
-    if (!unlock) return { servers: `the server that runs on ${path}` }
+    if (!unlock) return { servers: sayServer(path) }
     try {
       const spooled = sayRecovery(postSpooled(path))
       // Whoever writes by the command line waits, and finds it moved.
@@ -139,10 +140,13 @@ function readingEnd(db: DatabaseSync, path: string): CopyEnd {
     },
     readRegisters: async () => readRegisters(db),
     async count() {
-      const { entries, references } = db
-        .prepare('SELECT count(*) AS entries, count(reference) AS "references" FROM entries')
+      const { entries, numbered, references } = db
+        .prepare(
+          `SELECT (SELECT count(*) FROM entries) AS entries, (SELECT ifnull(sum(seq), 0) FROM accounts) AS numbered,
+             (SELECT count(*) FROM entries WHERE reference IS NOT NULL) AS "references"`,
+        )
         .get()!
-      return { entries: Number(entries), references: Number(references) }
+      return { entries: Number(entries), numbered: Number(numbered), references: Number(references) }
     },
     async readOldestMs() {
       const { oldest } = db.prepare('SELECT min(posted_ms) AS oldest FROM entries').get()!
@@ -187,6 +191,12 @@ function inserting(
   return (row) => void insert.run(...columns.map((column) => row[column] as SQLInputValue))
 }
 
+/** By its process, where that is on this machine and not hidden in a container. */
+function sayServer(path: string): string {
+  const pid = findHolder(path)
+  return `the server that runs on ${path}${pid === undefined ? '' : ` (process ${pid})`}`
+}
+
 function tryLock(path: string): (() => void) | undefined {
   try {
     return lockStore(path)
@@ -198,7 +208,7 @@ function tryLock(path: string): (() => void) | undefined {
 
 /** By who holds the lock, as a server does at its start. */
 function postSpooled(path: string): Recovery | undefined {
-  const store = openStore(path, { busyMs, create: false, isServer: true })
+  const store = openStore(path, { busyMs, create: false })
   try {
     return drainSpool(realPath(path), store, () => store.makeDurable())
   } finally {

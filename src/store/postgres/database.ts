@@ -4,7 +4,10 @@ import pg from 'pg'
 export type Row = Record<string, unknown>
 
 /** One connection inside a transaction. */
-export type Transaction = { query(text: string, values?: readonly unknown[]): Promise<Row[]> }
+export type Transaction = {
+  /** @param name of a statement that comes often: each connection has it read and planned once. */
+  query(text: string, values?: readonly unknown[], name?: string): Promise<Row[]>
+}
 
 /** A few connections to the database, each opened when it is needed and thrown away after a failure. */
 export type Database = Transaction & {
@@ -29,14 +32,17 @@ export type DatabaseOptions = {
   onLost?: (error: Error) => void
   /** A connection was made, to this process of the server. */
   onConnect?: (pid: number) => void
+  /** What its sessions say of themselves beside, or instead of, what all of ours do. */
+  settings?: Readonly<Record<string, string>>
 }
 
 /** One connection, for who must know that it is the same one. */
 export type Session = Transaction & {
   /** Hears what is notified on a channel that it listens to. */
   onNotified: (channel: string, payload: string) => void
-  /** Resolves when it is lost or closed. */
-  readonly ended: Promise<void>
+  isEnded: boolean
+  /** Told once, when it is lost or closed. */
+  onEnded: () => void
   /** Without a word to the server, which may not be there any more. */
   close(): void
 }
@@ -47,34 +53,37 @@ const [int8, int8Array] = [20, 1016]
 /**
  * What a session says itself, since the database's own defaults may be others: with `repeatable read` the functions would
  * judge by what was true before they had the lock; a compiler for plans costs more than any statement of ours. What the
- * server has not ended a second after it was given up here is ended there.
+ * server has not ended a second after it was given up here is ended there. Who waits for a lock hears of it before he is
+ * given up.
  */
-function sessionOptions(patienceMs: number): string {
+function sessionOptions(patienceMs: number, more: DatabaseOptions['settings']): string {
   const settings = {
     default_transaction_isolation: 'read\\ committed',
     default_transaction_read_only: 'off',
     synchronous_commit: 'on',
     jit: 'off',
     statement_timeout: patienceMs + 1_000,
-    lock_timeout: patienceMs,
+    lock_timeout: Math.ceil(patienceMs * 0.75),
     idle_in_transaction_session_timeout: patienceMs + 1_000,
     client_min_messages: 'warning',
+    ...more,
   }
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
 }
 
-type ConnectionOptions = Pick<DatabaseOptions, 'url' | 'patienceMs' | 'statementMs' | 'purpose'>
+type ConnectionOptions = Pick<DatabaseOptions, 'url' | 'patienceMs' | 'statementMs' | 'purpose' | 'settings'>
 
-function clientConfig({ url, patienceMs, statementMs = patienceMs, purpose }: ConnectionOptions): pg.ClientConfig {
+function clientConfig(options: ConnectionOptions): pg.ClientConfig {
+  const { url, patienceMs, statementMs = patienceMs, purpose, settings } = options
   return {
     connectionString: url,
     connectionTimeoutMillis: patienceMs,
     query_timeout: statementMs,
     keepAlive: true,
     application_name: applicationOf(purpose),
-    options: sessionOptions(statementMs),
+    options: sessionOptions(statementMs, settings),
     types: { getTypeParser },
   }
 }
@@ -87,17 +96,22 @@ export function applicationOf(purpose: string): string {
 /** @throws where no connection can be had in time. */
 export async function openSession(options: ConnectionOptions): Promise<Session> {
   const client = new pg.Client(clientConfig(options))
-  const { promise: ended, resolve } = Promise.withResolvers<void>()
   // The library's types do not tell of it, and its own end waits for a server that may be frozen.
-  const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   const session: Session = {
-    query: async (text, values = []) => (await client.query(text, values as unknown[])).rows,
+    query: async (text, values = [], name?) => (await client.query(statementOf(text, values, name))).rows,
     onNotified: () => {},
-    ended,
-    close: () => stream.destroy(),
+    isEnded: false,
+    onEnded: () => {},
+    close: () => connection.stream.destroy(),
   }
-  client.on('error', () => resolve())
-  client.on('end', () => resolve())
+  const end = () => {
+    if (session.isEnded) return
+    session.isEnded = true
+    session.onEnded()
+  }
+  client.on('error', end)
+  client.on('end', end)
   client.on('notification', ({ channel, payload = '' }) => session.onNotified(channel, payload))
   try {
     await client.connect()
@@ -116,8 +130,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('connect', (client) => onConnect?.((client as unknown as { processID: number }).processID))
   return { query, transact, close: () => pool.end() }
 
-  async function query(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return (await pool.query(text, values as unknown[])).rows
+  async function query(text: string, values: readonly unknown[] = [], name?: string): Promise<Row[]> {
+    return (await pool.query(statementOf(text, values, name))).rows
   }
 
   async function transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
@@ -126,7 +140,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     try {
       await client.query('BEGIN')
       const result = await work({
-        query: async (text, values = []) => (await client.query(text, values as unknown[])).rows,
+        query: async (text, values = [], name) => (await client.query(statementOf(text, values, name))).rows,
       })
       await client.query('COMMIT')
       isBroken = false
@@ -143,6 +157,10 @@ export function openDatabase(options: DatabaseOptions): Database {
       client.release(isBroken)
     }
   }
+}
+
+function statementOf(text: string, values: readonly unknown[], name?: string): pg.QueryConfig {
+  return { text, values: values as unknown[], ...(name !== undefined && { name }) }
 }
 
 /** The library's own would be texts for integers of 64 bits. */

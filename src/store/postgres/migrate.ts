@@ -49,8 +49,8 @@ async function climb({ query }: Transaction, steps: readonly Migration[], versio
 }
 
 /**
- * The months of the ledger that are to come. To be called by who holds the schema's lock, and now and then. A month of which
- * some clock has put entries where those of no month are has none of its own.
+ * The months of the ledger that are to come. To be called by who holds the schema's lock, and now and then. A month of
+ * which a clock gone mad has left entries in the default partition stays there: it has all that a partition has.
  * @param monthsBack so many that are over
  */
 export async function makePartitions({ query }: Transaction, monthsBack = 1): Promise<void> {
@@ -65,7 +65,10 @@ export async function makePartitions({ query }: Transaction, monthsBack = 1): Pr
         BEGIN
           EXECUTE format('CREATE TABLE triwire.%I PARTITION OF triwire.entries FOR VALUES FROM (%L) TO (%L)', name,
             triwire.uuid_floor(month AT TIME ZONE 'UTC'), triwire.uuid_floor((month + interval '1 month') AT TIME ZONE 'UTC'));
-        EXCEPTION WHEN check_violation THEN NULL;
+          EXECUTE format('CREATE TRIGGER entries_are_not_emptied BEFORE TRUNCATE ON triwire.%I
+            FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change(%L)', name, 'ledger entries');
+        EXCEPTION WHEN check_violation THEN
+          NULL;
         END;
       END LOOP;
     END $$`)

@@ -14,6 +14,7 @@ import type { DebitRow, GivenBack, Posted, Posting } from '../../accounts/poster
 import type { Database, Row, Transaction } from './database.ts'
 import { entryIdOf, newEntryId } from './entry-id.ts'
 import { givenColumns, post } from './post-function.ts'
+import { isText } from './texts.ts'
 import { codeOf } from './trouble.ts'
 
 /** To be installed wherever something here is called. */
@@ -76,19 +77,18 @@ export async function giveBack(database: Database, requestIds: readonly string[]
 }
 
 /**
- * Inside the caller's transaction, which has looked for the reference and knows that the balance can hold it.
+ * Inside the caller's transaction, which has looked for the reference.
  * @param nowMs of the database.
+ * @returns `rejected` where the account cannot hold it.
  */
 export async function postCredit(
   transaction: Transaction,
-  accountId: string,
-  amountNanos: bigint,
-  reference: string,
+  { accountId, amountNanos, reference }: { accountId: string; amountNanos: bigint; reference: string },
   nowMs: number,
-): Promise<void> {
+): Promise<'posted' | 'rejected'> {
   const entry = { id: newEntryId(), accountId, row: creditRow(amountNanos, reference, nowMs) }
   const { letters } = await postTo(transaction, [entry], [])
-  if (letters !== 'p') throw new Error(`the credit ${reference} could not be posted`)
+  return letters === 'p' ? 'posted' : 'rejected'
 }
 
 /** Of these requests those that the ledger has no debit of. */
@@ -170,7 +170,8 @@ async function postTo(
     output: `${rates.outputNanos}`,
     terms: formatTerms(rates),
   }))
-  const [result] = await query(`SELECT * FROM ${post.name}($1, $2)`, [`[${rows.join()}]`, JSON.stringify(priceRows)])
+  const values = [`[${rows.join()}]`, JSON.stringify(priceRows)]
+  const [result] = await query(`SELECT * FROM ${post.name}($1, $2)`, values, post.name)
   const { postings, accounts, stored } = result as { postings: string; accounts: string[]; stored: bigint[] }
   return { letters: postings, balances: (accounts ?? []).map((accountId, at) => [accountId, stored[at]!] as const) }
 }
@@ -257,10 +258,6 @@ const [nanosMin, nanosMax] = [-(2n ** 63n), 2n ** 63n - 1n]
 function isStorable(value: unknown): boolean {
   if (typeof value === 'bigint') return value >= nanosMin && value <= nanosMax
   return typeof value !== 'string' || isText(value)
-}
-
-export function isText(value: unknown): value is string {
-  return typeof value === 'string' && !value.includes('\0')
 }
 
 /** Data that a type cannot hold (22), that breaks a constraint (23), or that is too long for an index (54). */

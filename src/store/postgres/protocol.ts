@@ -1,6 +1,9 @@
+import type { DeskAnswer, DeskOrder } from '../../accounts/desk.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
 import type { AccountChanges } from '../../accounts/live-directory.ts'
 import type { DebitRow, GivenBack, Posted, Withdrawn } from '../../accounts/poster.ts'
+import type { CountedFailures } from '../../accounts/remote-throttle.ts'
+import type { Cooldown } from '../../accounts/server-store.ts'
 
 /* What the serving thread and the store's thread say to each other. */
 
@@ -14,6 +17,7 @@ export type Questions = {
   findDebit: { asks: string; answers: FoundDebit | undefined }
   /** Answered behind the news of what the store has of these keys. */
   lookUp: { asks: readonly string[]; answers: undefined }
+  countFailures: { asks: readonly (readonly [ipKey: string, count: number])[]; answers: CountedFailures[] }
   close: { asks: undefined; answers: undefined }
 }
 
@@ -22,6 +26,10 @@ export type QuestionName = keyof Questions
 /** What wants no answer, from the serving thread. */
 export type Orders = {
   uses: readonly (readonly [keyId: string, usedMs: number])[]
+  admission: readonly DeskOrder[]
+  cool: Cooldown
+  /** Another configuration is in force, with this digest. */
+  reconfigure: string
 }
 
 /** What the store's thread says without being asked. */
@@ -32,6 +40,8 @@ export type News = {
   reach: { isReached: boolean; error?: string }
   /** What operators changed, or what was looked up. `isAnew`: what was told before is no longer so. */
   changes: AccountChanges & { isAnew: boolean }
+  admission: readonly DeskAnswer[]
+  cooled: Cooldown
   log: { level: 'info' | 'error'; event: string; fields: Record<string, unknown> }
 }
 

@@ -4,7 +4,8 @@
  * at least know to run on it. What has been released is never edited, only followed.
  *
  * No request, no answer and no key is stored: only who paid how much for how many tokens, and the digests of keys.
- * Amounts are nano-credits, times Unix milliseconds of the database's clock.
+ * Amounts are nano-credits, times Unix milliseconds of the database's clock. What is sorted by or looked for has the order
+ * of its bytes, whatever the database's own is: heads (ruling C15) and SQLite have it too.
  */
 export type Migration = { sql: string; oldest: number }
 
@@ -14,8 +15,8 @@ export const migrations: readonly Migration[] = [
     sql: `
   CREATE SEQUENCE triwire.revisions;
   CREATE TABLE triwire.accounts (
-    id text PRIMARY KEY,
-    name text NOT NULL UNIQUE,
+    id text COLLATE "C" PRIMARY KEY,
+    name text COLLATE "C" NOT NULL UNIQUE,
     state text NOT NULL CHECK (state IN ('active', 'suspended')),
     revision bigint NOT NULL,            -- of triwire.revisions, with every change an operator makes to it or its keys
     created_ms bigint NOT NULL
@@ -23,11 +24,11 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX accounts_revision ON triwire.accounts (revision);
 
   CREATE TABLE triwire.keys (
-    id text PRIMARY KEY,
-    account_id text NOT NULL REFERENCES triwire.accounts,
-    digest text NOT NULL UNIQUE,
-    prefix text NOT NULL,
-    label text,
+    id text COLLATE "C" PRIMARY KEY,
+    account_id text COLLATE "C" NOT NULL REFERENCES triwire.accounts,
+    digest text COLLATE "C" NOT NULL UNIQUE,
+    prefix text COLLATE "C" NOT NULL,
+    label text COLLATE "C",
     created_ms bigint NOT NULL,
     expires_ms bigint,
     revoked_ms bigint,
@@ -37,7 +38,7 @@ export const migrations: readonly Migration[] = [
 
   -- Where the chain of an account ends. Apart from accounts: every debit writes it, and only here.
   CREATE TABLE triwire.balances (
-    account_id text PRIMARY KEY REFERENCES triwire.accounts,
+    account_id text COLLATE "C" PRIMARY KEY REFERENCES triwire.accounts,
     balance bigint NOT NULL DEFAULT 0,   -- always the balance_after of the entry with this seq
     seq bigint NOT NULL DEFAULT 0,
     posted_ms bigint NOT NULL DEFAULT 0,
@@ -46,14 +47,14 @@ export const migrations: readonly Migration[] = [
 
   -- What a key with a budget has spent, by the beginning of the budget's period (ruling R15).
   CREATE TABLE triwire.spends (
-    key_id text NOT NULL,
+    key_id text COLLATE "C" NOT NULL,
     period_ms bigint NOT NULL,
     spent bigint NOT NULL,
     PRIMARY KEY (key_id, period_ms)
   ) WITH (fillfactor = 40);
 
   CREATE TABLE triwire.prices (
-    version text PRIMARY KEY,
+    version text COLLATE "C" PRIMARY KEY,
     input bigint NOT NULL,
     cache_read bigint NOT NULL,
     cache_write bigint NOT NULL,
@@ -66,16 +67,16 @@ export const migrations: readonly Migration[] = [
   -- foreign keys: each would lock a row that all replicas write.
   CREATE TABLE triwire.entries (
     id uuid NOT NULL PRIMARY KEY,
-    account_id text NOT NULL,
+    account_id text COLLATE "C" NOT NULL,
     seq bigint NOT NULL,
     kind text NOT NULL CHECK (kind IN ('credit', 'debit')),
     amount bigint NOT NULL,              -- a credit adds it, a debit takes it away
     balance_after bigint NOT NULL,
-    reference text,
-    request_id text,
-    key_id text,
-    client_wire text,
-    model text,
+    reference text COLLATE "C",
+    request_id text COLLATE "C",
+    key_id text COLLATE "C",
+    client_wire text COLLATE "C",
+    model text COLLATE "C",
     model_wire text,
     upstream text,
     upstream_account text,
@@ -104,24 +105,33 @@ export const migrations: readonly Migration[] = [
 
   -- References are unique over all partitions (ruling C8).
   CREATE TABLE triwire.credits (
-    reference text PRIMARY KEY,
+    reference text COLLATE "C" PRIMARY KEY,
     entry_id uuid NOT NULL,
-    account_id text NOT NULL,
+    account_id text COLLATE "C" NOT NULL,
     amount bigint NOT NULL
   );
 
+  -- The moment of the last head, behind which all is posted (ruling C15).
   CREATE TABLE triwire.head (one boolean PRIMARY KEY DEFAULT true CHECK (one), moment_ms bigint NOT NULL);
+  INSERT INTO triwire.head (moment_ms) VALUES (0);
 
   CREATE FUNCTION triwire.refuse_change() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN RAISE EXCEPTION 'ledger entries are never changed'; END $$;
+    $$ BEGIN RAISE EXCEPTION '% are never changed or deleted', TG_ARGV[0]; END $$;
   CREATE TRIGGER entries_are_not_changed BEFORE UPDATE OR DELETE ON triwire.entries
-    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change();
+    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change('ledger entries');
   CREATE TRIGGER entries_are_not_emptied BEFORE TRUNCATE ON triwire.entries
-    FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change();
+    FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change('ledger entries');
+  -- Of a partition by its own name too.
+  CREATE TRIGGER entries_are_not_emptied BEFORE TRUNCATE ON triwire.entries_default
+    FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change('ledger entries');
   CREATE TRIGGER prices_are_not_changed BEFORE UPDATE OR DELETE ON triwire.prices
-    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change();
+    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change('prices of the ledger');
+  CREATE TRIGGER prices_are_not_emptied BEFORE TRUNCATE ON triwire.prices
+    FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change('prices of the ledger');
   CREATE TRIGGER credits_are_not_changed BEFORE UPDATE OR DELETE ON triwire.credits
-    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change();
+    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change('references of the ledger');
+  CREATE TRIGGER credits_are_not_emptied BEFORE TRUNCATE ON triwire.credits
+    FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change('references of the ledger');
 
   CREATE FUNCTION triwire.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
     $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
@@ -147,8 +157,60 @@ export const migrations: readonly Migration[] = [
     place text PRIMARY KEY,
     until_ms bigint NOT NULL,
     cause text NOT NULL,
-    tell text NOT NULL
+    tell text NOT NULL,
+    cool text NOT NULL                   -- whether it may cool all of a pool (ruling U1)
   );
+
+  -- Who may operate, by the digests of their tokens.
+  CREATE TABLE triwire.operators (
+    id text COLLATE "C" PRIMARY KEY,
+    name text COLLATE "C" NOT NULL,
+    role text NOT NULL CHECK (role IN ('admin', 'viewer')),
+    digest text COLLATE "C" NOT NULL UNIQUE,
+    prefix text NOT NULL,
+    created_ms bigint NOT NULL,
+    expires_ms bigint NOT NULL,
+    revoked_ms bigint
+  );
+  CREATE TABLE triwire.sessions (
+    digest text COLLATE "C" PRIMARY KEY,
+    kind text NOT NULL CHECK (kind IN ('cookie', 'command')),
+    operator_id text,
+    key_id text,
+    actor text,
+    created_ms bigint NOT NULL,
+    seen_ms bigint NOT NULL,
+    expires_ms bigint NOT NULL
+  );
+
+  -- What came of creations that may be asked for again (Idempotency-Key), without secrets.
+  CREATE TABLE triwire.made (
+    actor text COLLATE "C" NOT NULL,
+    once text COLLATE "C" NOT NULL,
+    asked text NOT NULL,
+    result text NOT NULL,
+    made_ms bigint NOT NULL,
+    PRIMARY KEY (actor, once)
+  );
+
+  -- What operators have changed: append-only, and chained (src/accounts/trail.ts).
+  CREATE TABLE triwire.audit (
+    seq bigint PRIMARY KEY,
+    at_ms bigint NOT NULL,
+    actor text COLLATE "C" NOT NULL,
+    address text,
+    operation text COLLATE "C" NOT NULL,
+    object text COLLATE "C" NOT NULL,
+    before text,
+    after text,
+    digest text NOT NULL
+  );
+  CREATE TRIGGER audit_is_not_changed BEFORE UPDATE OR DELETE ON triwire.audit
+    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change('records of the audit trail');
+  CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE ON triwire.audit
+    FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change('records of the audit trail');
+  CREATE INDEX accounts_created ON triwire.accounts (created_ms, id);
+  CREATE INDEX keys_created ON triwire.keys (created_ms, id);
 
   -- One row once the store's content is elsewhere.
   CREATE TABLE triwire.moved (one boolean PRIMARY KEY DEFAULT true CHECK (one), to_store text NOT NULL, moved_ms bigint NOT NULL);
@@ -158,6 +220,7 @@ export const migrations: readonly Migration[] = [
   CREATE UNLOGGED TABLE triwire.shares (
     scope text NOT NULL,
     replica integer NOT NULL,
+    turn bigint NOT NULL,                -- grows with each writing: one that comes late is told from its successor
     held bigint NOT NULL,                -- what its running requests hold, and what it owes the ledger
     window_ms bigint NOT NULL,           -- where the scope's window began, as far as it knows
     taken integer NOT NULL,              -- its places in that window

@@ -37,6 +37,14 @@ export function refusalOf(error: unknown, shown: string): StoreError | undefined
   return cure === undefined ? undefined : new StoreError(`${shown} ${cure} (${message})`, { cause: error })
 }
 
+/** Nobody knows what became of the statement: it was sent, and no answer of the server's to it came back. */
+export function isUnknown(error: unknown): boolean {
+  const { severity, syscall, message } = error as { severity?: string; syscall?: string; message: string }
+  if (severity !== undefined) return /^(08|57P)/.test(codeOf(error))
+  // Of a connection that was never had: as the library says it, and its pool.
+  return syscall !== 'connect' && !/^timeout (expired|exceeded when trying to connect)/.test(message)
+}
+
 /** The statement was refused and did nothing, and may be sent again: deadlocks, serialisation. */
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01', '55P03'].includes(codeOf(error))

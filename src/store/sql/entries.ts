@@ -9,11 +9,19 @@ export type Slice = { column: 'posted_ms' | 'seq'; after?: bigint | undefined; t
 
 export type Direction = 'oldest' | 'newest'
 
-/** Entries with what people call those they name, for `readListed`. */
-export function selectNamed({ schema }: Dialect): string {
-  return `SELECT e.*, a.name AS account_name, k.prefix AS key_prefix, k.label AS key_label FROM ${schema}.entries e
-    LEFT JOIN ${schema}.accounts a ON a.id = e.account_id LEFT JOIN ${schema}.keys k ON k.id = e.key_id`
+/** Entries, called `e`, with what people call those they name, for `readListed`. */
+export function selectNamed(dialect: Dialect): string {
+  return `SELECT e.*, a.name AS account_name, k.prefix AS key_prefix, k.label AS key_label
+    FROM ${dialect.schema}.entries e ${joinNames(dialect)}`
 }
+
+/** The account and the key of each entry, called `a` and `k`. */
+export function joinNames({ schema }: Dialect): string {
+  return `LEFT JOIN ${schema}.accounts a ON a.id = e.account_id LEFT JOIN ${schema}.keys k ON k.id = e.key_id`
+}
+
+/** Beside `joinNames`: what an entry is verified with, for `readReading`. */
+export const readingColumns = 'e.*, a.name AS account_name, k.account_id AS key_account_id, k.prefix AS key_prefix'
 
 export function selectEntries(
   dialect: Dialect,
@@ -146,13 +154,7 @@ export function readTotal(row: Record<string, unknown>, by: readonly Grouping[])
   }
 }
 
-/** Entries with what they are verified with, for `readReading`. */
-export function selectReadings({ schema }: Dialect): string {
-  return `SELECT e.*, a.name AS account_name, k.account_id AS key_account_id, k.prefix AS key_prefix
-    FROM ${schema}.entries e LEFT JOIN ${schema}.accounts a ON a.id = e.account_id
-    LEFT JOIN ${schema}.keys k ON k.id = e.key_id`
-}
-
+/** @param row with `readingColumns`. */
 export function readReading(row: Record<string, unknown>): Reading {
   return {
     entry: readEntry(row),

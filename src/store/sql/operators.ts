@@ -80,10 +80,7 @@ function sessionColumns(row: SessionRow) {
   }
 }
 
-export function selectOperators(
-  dialect: Dialect,
-  by: { id?: string; digest?: string; name?: string } = {},
-): Statement {
+export function selectOperators(dialect: Dialect, by: { id?: string; digest?: string; name?: string } = {}): Statement {
   return statement(dialect, (put) => {
     const parts = Object.entries(by).map(([column, value]) => `${column} = ${put(value)}`)
     return `SELECT * FROM ${dialect.schema}.operators ${whereAny(parts)} ORDER BY created_ms, id`
@@ -115,7 +112,15 @@ export function selectKeyByDigest(dialect: Dialect, digest: string): Statement {
 
 export function selectAudit(
   dialect: Dialect,
-  { actor, operation, object, sinceMs, untilMs, limit, beyond }: AuditFilter & { limit: number; beyond?: number | undefined },
+  {
+    actor,
+    operation,
+    object,
+    sinceMs,
+    untilMs,
+    limit,
+    beyond,
+  }: AuditFilter & { limit: number; beyond?: number | undefined },
 ): Statement {
   return statement(dialect, (put) => {
     const parts: string[] = []
@@ -136,7 +141,8 @@ export function selectAccountPage(dialect: Dialect, accounts: string, page: Acco
     const parts: string[] = []
     if (state !== undefined) parts.push(`a.state = ${put(state)}`)
     if (q !== undefined) parts.push(holds(put, q, ['a.name'], ['a.id']))
-    const [columns, word] = sort === 'name' ? ['a.name, a.id', ''] : ['a.created_ms, a.id', sort === 'created' ? '' : ' DESC']
+    const [columns, word] =
+      sort === 'name' ? ['a.name, a.id', ''] : ['a.created_ms, a.id', sort === 'created' ? '' : ' DESC']
     if (beyond) parts.push(`(${columns}) ${word ? '<' : '>'} (${beyond.map(put).join(', ')})`)
     const order = columns.replace(', ', `${word}, `) + word
     return `${accounts} ${whereAll(parts)} ORDER BY ${order} LIMIT ${put(limit)}`

@@ -1,10 +1,9 @@
 import type { Account } from '../../accounts/account.ts'
-import { type Admission, createAdmission } from '../../accounts/admission.ts'
 import { type Balances, createBalances } from '../../accounts/balances.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
-import { createThrottle, createWindows, type LocalThrottle, underLimit } from '../../accounts/limits.ts'
 import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
-import type { AdmissionLimits, ServerStore, ThrottleLimits } from '../../accounts/server-store.ts'
+import { openLocalAdmission, openLocalThrottle } from '../../accounts/local-limits.ts'
+import type { ServerStore } from '../../accounts/server-store.ts'
 import { Settlement } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
 import { noteHolder } from '../files/holder.ts'
@@ -70,12 +69,13 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     directory,
     balances,
     accounts: directory.accounts,
-    openAdmission: (limits) => openAdmission(client, limits),
-    openThrottle,
+    openAdmission: (limits) => openLocalAdmission({ balances, isWritable: () => settlement.isWritable() }, limits),
+    openThrottle: openLocalThrottle,
     isReady: () => settlement.isWritable(),
     countAccounts: () => directory.accounts.size,
     findDebit: (requestId) => client.findDebit(requestId),
     cooldowns: undefined,
+    reconfigure() {},
     async close() {
       client.writeUses()
       await settlement.close()
@@ -84,26 +84,6 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
       unlock()
     },
   }
-}
-
-const windowMs = 60_000
-
-/** Balances, holds and windows are in this process's memory, for it alone serves. */
-function openAdmission(
-  { balances, settlement }: LedgerClient,
-  { requestsPerMinute, isShedding, clockMs }: AdmissionLimits,
-): Admission {
-  return createAdmission({
-    balances,
-    windows: underLimit(requestsPerMinute, (limit) => createWindows({ limit, windowMs, clockMs })),
-    isWritable: () => settlement.isWritable(),
-    isShedding,
-  })
-}
-
-function openThrottle({ failedAuthPerMinute, clockMs }: ThrottleLimits): LocalThrottle {
-  const throttle = underLimit(failedAuthPerMinute, (limit) => createThrottle({ limit, windowMs, clockMs }))
-  return { isThrottled: (ip) => throttle().isThrottled(ip), fail: (ip) => throttle().fail(ip) }
 }
 
 function lockAsHolder(path: string): () => void {

@@ -1,5 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type AccountPage, type AccountRow, type KeyPage, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
+import {
+  type AccountPage,
+  type AccountRow,
+  type KeyPage,
+  type KeyRow,
+  readAccountRow,
+  readKeyRow,
+} from '../../accounts/book-rows.ts'
 import type { Made, Write } from '../../accounts/book-rules.ts'
 import type { OperatorRow, SessionRow } from '../../accounts/operators.ts'
 import { type AuditFilter, type AuditRow, placeAudit } from '../../accounts/trail.ts'
@@ -49,8 +56,7 @@ export function createOperators(db: DatabaseSync): Operators {
         run(insertAudit(dialect, placeAudit(write.row, write.nowMs, last)))
       } else for (const statement of writeStatements(dialect, write) ?? []) run(statement)
     },
-    findOperators: (idOrName) =>
-      all(selectOperators(dialect, { id: idOrName, name: idOrName })).map(readOperatorRow),
+    findOperators: (idOrName) => all(selectOperators(dialect, { id: idOrName, name: idOrName })).map(readOperatorRow),
     findMade: (once) => first(selectMade(dialect, once), readMade),
     listOperators: () => all(selectOperators(dialect)).map(readOperatorRow),
     findOperator: (by) => first(selectOperators(dialect, by), readOperatorRow),

@@ -5,7 +5,7 @@ import type { Debit } from '../../accounts/ledger.ts'
 import type { AccountEnd } from '../../accounts/verify/chain.ts'
 import { findWrongMoment } from '../../accounts/verify/moment.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
-import { readReading, selectReadings } from '../sql/entries.ts'
+import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
 import { dialect } from './listing.ts'
 import { fixMoment } from './moment.ts'
 import { readMoved } from './moved.ts'
@@ -56,8 +56,8 @@ function readLedger(db: DatabaseSync, options: VerifyOptions, findings: string[]
     findings.push(...findDamage(db), ...findForeignSchema(db))
     const facts = { prices: readAllPrices(db), returns: readReturns(db) }
     const verification = createVerification(options, facts, findings, momentMs)
-    for (const row of db.prepare(`${selectReadings(dialect)} ORDER BY e.account_id, e.seq`).iterate())
-      verification.check(readReading(row))
+    const select = `SELECT ${readingColumns} FROM entries e ${joinNames(dialect)} ORDER BY e.account_id, e.seq`
+    for (const row of db.prepare(select).iterate()) verification.check(readReading(row))
     return verification.end(readEnds(db))
   } catch (error) {
     if (!isDamage(error)) throw error

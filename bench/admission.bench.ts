@@ -1,0 +1,85 @@
+/*
+ * What an admission by PostgreSQL costs, by how many accounts ask in one call: CPU of the server's processes, and of this
+ * one with a desk in it. A request is a question with a place and a hold; its release rides with the next question.
+ *
+ *     node bin/node.mjs bench/admission.bench.ts [calls]
+ */
+import { readFileSync } from 'node:fs'
+import { openShared, startReplica } from '../test/replicas/cluster.ts'
+import { startPostgres } from '../test/support/postgres.ts'
+
+const calls = Number(process.argv[2] ?? 2_000)
+const accountsMax = 1_000
+const ticksPerSecond = 100
+
+const cluster = await startPostgres()
+const store = await openShared(cluster, 'bench')
+await store.operator.query(
+  `INSERT INTO triwire.accounts (id, name, state, revision, created_ms)
+   SELECT 'acct_' || lpad(n::text, 16, '0'), 'n' || n, 'active', 1, 1 FROM generate_series(1, $1) n`,
+  [accountsMax],
+)
+await store.operator.query(
+  `INSERT INTO triwire.balances (account_id, balance) SELECT id, 1000000000000000 FROM triwire.accounts`,
+)
+const replicas = [await startReplica(store.shared, { name: 'one' }), await startReplica(store.shared, { name: 'two' })]
+
+console.log('accounts a call   server µs   Node µs   (CPU an admission)   p50 ms   p99 ms')
+for (const accounts of [1, 5, 16]) {
+  await run(accounts, Math.ceil(calls / 4))
+  const { serverUs, nodeUs, p50, p99 } = await run(accounts, calls)
+  console.log(
+    [accounts, serverUs.toFixed(0), nodeUs.toFixed(0), '', p50.toFixed(2), p99.toFixed(2)]
+      .map((part, n) => String(part).padStart([15, 12, 10, 23, 9, 9][n]!))
+      .join(''),
+  )
+}
+for (const replica of replicas) await replica.stop()
+await store.operator.close()
+cluster.remove()
+
+/** On the lanes of one replica in turn; the other holds something of every account, so that there are shares to read. */
+async function run(accounts: number, count: number) {
+  let next = 0
+  const take = (replica: (typeof replicas)[number]) => {
+    const asked: Promise<unknown>[] = []
+    // An even number is one lane's, an odd one's the other's: a call is of one.
+    for (let n = 0; n < accounts; n++) {
+      next = (next + 2) % accountsMax
+      const id = `acct_${String(next + 1).padStart(16, '0')}`
+      asked.push(replica.ask(id, 1_000n, { requestsPerMinute: 1_000_000 }).then(() => replica.release(id, 1_000n)))
+    }
+    return Promise.all(asked)
+  }
+  for (let n = 0; n < accountsMax / 2; n += accounts) await take(replicas[1]!)
+  const took: number[] = []
+  const [server, node] = [serverTicks(), process.cpuUsage()]
+  for (let n = 0; n < count; n++) {
+    const startedMs = performance.now()
+    await take(replicas[0]!)
+    took.push(performance.now() - startedMs)
+  }
+  const { user, system } = process.cpuUsage(node)
+  const admissions = count * accounts
+  took.sort((a, b) => a - b)
+  return {
+    serverUs: ((serverTicks() - server) * 1e6) / ticksPerSecond / admissions,
+    nodeUs: (user + system) / admissions,
+    p50: took[Math.floor(took.length / 2)]!,
+    p99: took[Math.floor(took.length * 0.99)]!,
+  }
+}
+
+/** CPU of all processes of the server so far. */
+function serverTicks(): number {
+  let ticks = 0
+  for (const pid of cluster.pids()) {
+    try {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+      ticks += Number(fields[11]) + Number(fields[12])
+    } catch {
+      // It has ended.
+    }
+  }
+  return ticks
+}

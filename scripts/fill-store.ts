@@ -1,0 +1,53 @@
+/*
+ * Fills a SQLite store with entries, for trials of what long ledgers take: `node bin/node.mjs scripts/fill-store.ts PATH
+ * 1000000 100`. So many debits of so many accounts, each with a key; as a server posts them, only without its requests.
+ */
+import { createBooks } from '../src/accounts/books.ts'
+import type { DebitRow } from '../src/accounts/poster.ts'
+import { newRequestId } from '../src/ids/request-id.ts'
+import { openStore } from '../src/store/sqlite/store.ts'
+
+const [path, debits = '100000', accounts = '100'] = process.argv.slice(2)
+if (!path) throw new Error('name the file to be filled')
+
+const batch = 2_000
+const store = openStore(path)
+const books = createBooks(store, Date.now)
+const owners: { accountId: string; keyId: string }[] = []
+for (let n = 0; n < Number(accounts); n++) {
+  const { id } = await books.createAccount(`account ${n} of ${Date.now()}`, 1_000_000_000_000_000n)
+  owners.push({ accountId: id, keyId: (await books.createKey(id)).id })
+}
+for (let done = 0; done < Number(debits); done += batch) {
+  const size = Math.min(batch, Number(debits) - done)
+  store.postDebits(Array.from({ length: size }, (_, at) => debitOf(owners[(done + at) % owners.length]!)))
+}
+store.close()
+
+function debitOf({ accountId, keyId }: (typeof owners)[number]): DebitRow {
+  return {
+    requestId: newRequestId(),
+    accountId,
+    keyId,
+    clientWire: 'chat',
+    model: 'm-large',
+    modelWire: 'messages',
+    upstream: 'm-upstream',
+    upstreamAccount: 'm-one',
+    amountNanos: 600_000n,
+    usage: {
+      ...{ inputTokens: 100, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 },
+      ...{ outputTokens: 20, reasoningTokens: 5, estimated: false },
+    },
+    usageSource: 'final',
+    pricedCalls: 0,
+    calls: undefined,
+    priceVersion: 'v1',
+    prices: {
+      ...{ inputNanos: 3_000_000_000n, cacheReadNanos: 300_000_000n, cacheWriteNanos: 3_750_000_000n },
+      ...{ cacheWrite1hNanos: 6_000_000_000n, outputNanos: 15_000_000_000n },
+    },
+    outcome: 'ok',
+    createdMs: Date.now(),
+  }
+}

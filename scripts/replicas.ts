@@ -1,0 +1,69 @@
+/**
+ * Several real gateways on a real PostgreSQL, and what can go wrong with them: limits that are one for all, deaths, a
+ * database that is killed, frozen or cut off, keys and credit that change under them, versions and clocks that differ.
+ *
+ *     node bin/node.mjs scripts/replicas.ts [--whole] [--only name,…] [--report file]
+ *
+ * Small, it is the check's part (at most five minutes); `--whole` is the nightly one.
+ */
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { findPostgres } from '../test/support/postgres.ts'
+import { changes } from './replicas/changes.ts'
+import { database } from './replicas/database.ts'
+import { deaths } from './replicas/deaths.ts'
+import { limits } from './replicas/limits.ts'
+import type { Finding, Trial } from './replicas/report.ts'
+import { createSetting } from './replicas/setting.ts'
+import { several } from './replicas/several.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    whole: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    report: { type: 'string' },
+  },
+})
+
+if (!findPostgres()) {
+  console.error('LEFT OUT: no PostgreSQL is installed (apt-get install postgresql): nothing is shown of replicas')
+  process.exit(process.env['TRIWIRE_TEST_POSTGRES'] === '1' ? 1 : 0)
+}
+
+const all: readonly Trial[] = [...limits, ...deaths, ...database, ...changes, ...several]
+const wanted = options.only?.split(',')
+const unknown = wanted?.filter((name) => !all.some((trial) => trial.name === name))
+if (unknown?.length) {
+  console.error(`no trial is named ${unknown.join(', ')}; there are: ${all.map(({ name }) => name).join(', ')}`)
+  process.exit(2)
+}
+
+const size = options.whole ? 'whole' : 'small'
+const lines: string[] = []
+for (const trial of all) {
+  if (wanted && !wanted.includes(trial.name)) continue
+  if (trial.isNightly && size === 'small' && !wanted) continue
+  const begunMs = performance.now()
+  const findings = await tryOne(trial)
+  const seconds = ((performance.now() - begunMs) / 1_000).toFixed(1)
+  const isOk = findings.every(({ ok }) => ok)
+  if (!isOk) process.exitCode = 1
+  const line = [
+    `${isOk ? 'ok  ' : 'FAIL'} ${trial.name} (${seconds} s): ${trial.demand}`,
+    ...findings.map(({ ok, text }) => `       ${ok ? 'ok  ' : 'FAIL'} ${text}`),
+  ].join('\n')
+  console.log(line)
+  lines.push(line)
+}
+if (options.report) writeFileSync(options.report, `${lines.join('\n')}\n`)
+
+async function tryOne(trial: Trial): Promise<Finding[]> {
+  const setting = await createSetting(trial.options)
+  try {
+    return await trial.run(setting, size)
+  } catch (error) {
+    return [{ ok: false, text: `broke off: ${(error as Error).stack}` }]
+  } finally {
+    await setting.close()
+  }
+}

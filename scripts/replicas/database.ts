@@ -1,0 +1,171 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { createKey } from '../../src/accounts/keys.ts'
+import { ask, get, keepAsking, percentile, type Seen, tally } from './clients.ts'
+import { judgeBooks } from './deaths.ts'
+import type { LineState } from './line.ts'
+import { type Finding, finding, formatCounts, type Trial } from './report.ts'
+import type { Payer, Replica, Setting } from './setting.ts'
+
+const [refusedMs, unreadyMs, readyMs] = [2_200, 5_000, 4_000]
+/** How long the database is away. */
+const awayMs = 6_000
+
+/** What can become of the database, and how it is over. */
+type Fault = {
+  begin(setting: Setting, replicas: readonly Replica[]): void
+  end(setting: Setting, replicas: readonly Replica[]): void
+  /** It answers all the while. */
+  isPassable?: boolean
+}
+
+const byLine = (state: LineState): Pick<Fault, 'begin' | 'end'> => ({
+  begin: (_, replicas) => {
+    for (const { line } of replicas) line.become(state)
+  },
+  end: (_, replicas) => {
+    for (const { line } of replicas) line.become('passes')
+  },
+})
+
+const signal = ({ postgres }: Setting, name: 'SIGSTOP' | 'SIGCONT') => {
+  for (const pid of postgres.pids()) process.kill(pid, name)
+}
+
+const faults: Record<string, Fault> = {
+  'PostgreSQL killed': {
+    begin: ({ postgres }) => postgres.stop('immediate'),
+    end: ({ postgres }) => postgres.start(),
+  },
+  'PostgreSQL frozen': {
+    begin: (setting) => signal(setting, 'SIGSTOP'),
+    end: (setting) => signal(setting, 'SIGCONT'),
+  },
+  'packets swallowed': byLine('swallows'),
+  'accepted and hung up': byLine('hangs up'),
+  'answers lost': byLine('loses answers'),
+  'each packet 200 ms late': { ...byLine('late'), isPassable: true },
+}
+
+export const database: readonly Trial[] = Object.entries(faults).map(([name, fault]) => ({
+  name,
+  demand:
+    'refusals within 2.2 s and only 500; models list and token count go on; /readyz 503 within 5 s; 0 lost; ready ≤ 4 s after',
+  run: (setting) => (fault.isPassable ? slowDown(setting, fault) : takeAway(setting, fault)),
+}))
+
+async function begin(setting: Setting): Promise<[Replica[], Payer]> {
+  const payer = await setting.makePayer()
+  return [await Promise.all([1, 2].map(() => setting.startReplica())), payer]
+}
+
+async function slowDown(setting: Setting, fault: Fault): Promise<Finding[]> {
+  const [replicas, { key }] = await begin(setting)
+  fault.begin(setting, replicas)
+  const stop = keepAsking(
+    () => replicas,
+    () => ({ key }),
+    30,
+  )
+  await pause(awayMs)
+  fault.end(setting, replicas)
+  const seen = await stop()
+  const counts = tally(seen)
+  return [
+    finding(counts[200] === seen.length, `${formatCounts(counts)}, p99 ${ms(percentile(times(seen), 99))}`),
+    ...(await judgeBooks(setting, seen)),
+  ]
+}
+
+async function takeAway(setting: Setting, fault: Fault): Promise<Finding[]> {
+  const [replicas, { key }] = await begin(setting)
+  const stopBefore = keepAsking(
+    () => replicas,
+    () => ({ key }),
+    60,
+  )
+  await pause(1_000)
+  fault.begin(setting, replicas)
+  const beganMs = performance.now()
+  const unready = replicas.map((replica) => untilStatus(replica, 503, unreadyMs + 2_000))
+  // What ran already may end as it likes; who comes from here on is answered, or refused in time.
+  const before = await Promise.all([pause(300)]).then(stopBefore)
+  const during: Promise<Seen>[] = []
+  const sides: Promise<{ status: number; ms: number }>[] = []
+  while (performance.now() - beganMs < awayMs) {
+    for (const replica of replicas) {
+      during.push(ask(replica, { key }))
+      during.push(ask(replica, { key: unknownKey }))
+      sides.push(get(`${replica.url}/v1/models`), count(replica, key))
+    }
+    await pause(200)
+  }
+  const refused = await Promise.all(during)
+  fault.end(setting, replicas)
+  const endedMs = performance.now()
+  const ready = await Promise.all(replicas.map((replica) => untilStatus(replica, 200, 15_000)))
+  const firstOk = await untilAnswered(replicas[0]!, key, endedMs)
+  const counts = tally(refused)
+  const late = refused.filter(({ status, ms }) => status !== 200 && ms > refusedMs)
+  const told = (values: readonly (number | undefined)[]) => values.map((value) => ms(value)).join(', ')
+  const others = Object.keys(counts).filter((status) => !['200', '500'].includes(status))
+  return [
+    finding(
+      others.length === 0 && (counts[500] ?? 0) > 0,
+      `${formatCounts(counts)}; before ${formatCounts(tally(before))}`,
+    ),
+    finding(late.length === 0, `refused within ${ms(Math.max(0, ...times(refused)))}`),
+    finding(
+      (await Promise.all(sides)).every(({ status }) => status === 200),
+      'models list and token count answered',
+    ),
+    finding(
+      (await Promise.all(unready)).every((at) => at !== undefined && at - beganMs <= unreadyMs),
+      `/readyz 503 after ${told((await Promise.all(unready)).map((at) => at && at - beganMs))}`,
+    ),
+    finding(
+      ready.every((at) => at !== undefined && at - endedMs <= readyMs),
+      `ready after ${told(ready.map((at) => at && at - endedMs))}, answered after ${ms(firstOk)}`,
+    ),
+    ...(await judgeBooks(setting, [...before, ...refused])),
+  ]
+}
+
+/** Well-formed, and nobody's: whether it is valid only the database knows. */
+const unknownKey = createKey().key
+
+async function count({ url }: Replica, key: string): Promise<{ status: number; ms: number }> {
+  const begun = performance.now()
+  const answer = await fetch(`${url}/v1/messages/count_tokens`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'sim-chat', messages: [{ role: 'user', content: 'Hello' }] }),
+  }).catch(() => undefined)
+  await answer?.text()
+  return { status: answer?.status ?? 0, ms: performance.now() - begun }
+}
+
+/** @returns when `/readyz` first had the status, by the clock of `performance`. */
+async function untilStatus({ adminUrl }: Replica, status: number, patienceMs: number): Promise<number | undefined> {
+  const begun = performance.now()
+  while (performance.now() - begun < patienceMs) {
+    if ((await get(`${adminUrl}/readyz`)).status === status) return performance.now()
+    await pause(25)
+  }
+  return undefined
+}
+
+async function untilAnswered(replica: Replica, key: string, sinceMs: number): Promise<number | undefined> {
+  while (performance.now() - sinceMs < 15_000) {
+    if ((await ask(replica, { key })).status === 200) return performance.now() - sinceMs
+    await pause(25)
+  }
+  return undefined
+}
+
+function times(seen: readonly Seen[]): number[] {
+  return seen.map(({ ms }) => ms)
+}
+
+function ms(value: number | undefined): string {
+  return value === undefined ? 'never' : `${Math.round(value)} ms`
+}

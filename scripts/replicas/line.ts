@@ -1,0 +1,81 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** What becomes of what passes, also on connections that are open already. */
+export type LineState =
+  | 'passes'
+  /** Nothing arrives, and nobody is told. */
+  | 'swallows'
+  /** Each piece is 200 ms late, each way. */
+  | 'late'
+  /** Whoever connects is accepted and hung up on; what is open is reset. */
+  | 'hangs up'
+  /** Answers are lost: what is asked arrives, and then the connection ends. */
+  | 'loses answers'
+
+/** The line between a replica and its database. */
+export type Line = {
+  port: number
+  become(state: LineState): void
+  close(): void
+}
+
+const lateMs = 200
+
+export async function drawLine(targetPort: number): Promise<Line> {
+  const sockets = new Set<Socket>()
+  let state: LineState = 'passes'
+  const server = createServer((client) => {
+    if (state === 'hangs up') {
+      client.destroy()
+      return
+    }
+    const database = connect(targetPort, '127.0.0.1')
+    pass(client, database, 'up')
+    pass(database, client, 'down')
+  })
+  const port = await listen(server)
+  return {
+    port,
+    become(next) {
+      state = next
+      if (next === 'hangs up') reset()
+    },
+    close() {
+      reset()
+      server.close()
+    },
+  }
+
+  function pass(from: Socket, to: Socket, direction: 'up' | 'down'): void {
+    sockets.add(from)
+    from.setNoDelay(true)
+    from.on('error', () => {})
+    from.once('close', () => {
+      sockets.delete(from)
+      if (state !== 'swallows') to.destroy()
+    })
+    let last = Promise.resolve()
+    from.on('data', (chunk) => {
+      if (state === 'swallows') return
+      if (state === 'loses answers' && direction === 'down') {
+        from.destroy()
+        to.destroy()
+        return
+      }
+      const isLate = state === 'late'
+      last = last.then(() => (isLate ? pause(lateMs) : undefined)).then(() => void to.write(chunk))
+    })
+  }
+
+  function reset(): void {
+    for (const socket of sockets) socket.destroy()
+  }
+}
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port))
+  })
+}

@@ -1,0 +1,201 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { ask, get, keepAsking, tally } from './clients.ts'
+import { judgeBooks } from './deaths.ts'
+import { type Finding, finding, formatCounts, type Size, type Trial } from './report.ts'
+import type { Replica, Setting } from './setting.ts'
+
+/* Replicas that are not alike, and a database that is not what it was. */
+
+export const several: readonly Trial[] = [
+  {
+    name: 'asynchronous standby promoted',
+    demand: 'promoted with unsent transactions: 0 acknowledged debits lost',
+    options: { settings: ['wal_level = replica', 'max_wal_senders = 4', 'hot_standby = on'] },
+    run: promote,
+  },
+  {
+    name: 'clocks an hour apart',
+    demand: '0 failed; the window is one, by the database’s clock',
+    options: { perMinute: 60 },
+    run: skew,
+  },
+  {
+    name: 'two at once on an empty database',
+    demand: 'two migrators at once: both serve',
+    run: migrateTwice,
+  },
+  {
+    name: 'workers',
+    demand:
+      'four on one port: one limit, one admin listener; killed one by one under load, 0 lost; a reload reaches all',
+    options: { perMinute: 300 },
+    run: killWorkers,
+  },
+  {
+    name: 'rolling upgrade',
+    demand: 'N−1 and N serve together over a migration, N−1 restarts on it, then goes: 0 failed',
+    run: upgrade,
+  },
+]
+
+/** The primary is gone with what its standby had not been sent: its sender was frozen for a while. */
+async function promote(setting: Setting): Promise<Finding[]> {
+  const { postgres } = setting
+  const standby = await postgres.startStandby()
+  const replicas = await Promise.all([1, 2].map(() => setting.startReplica()))
+  const payer = await setting.makePayer()
+  await standby.untilStreaming()
+  const stop = keepAsking(
+    () => replicas,
+    () => ({ key: payer.key }),
+    60,
+  )
+  await pause(1_000)
+  standby.stopReceiving()
+  await pause(400)
+  for (const pid of postgres.pids()) process.kill(pid, 'SIGKILL')
+  const seen = await stop()
+  standby.promote()
+  const readyMs = await untilOk(replicas[0]!, payer.key)
+  await untilOk(replicas[1]!, payer.key)
+  const again = replicas.flatMap((replica) => replica.readEvents('ledger_looked_again'))
+  const posted = again.reduce((sum, { missing }) => sum + Number(missing), 0)
+  return [
+    ...(await judgeBooks(setting, seen)),
+    finding(posted > 0, `${posted} debits that the standby had never been sent were posted again`),
+    finding(readyMs !== undefined, `answers again after ${Math.round(readyMs ?? 0)} ms`),
+  ]
+}
+
+async function untilOk(replica: Replica, key: string): Promise<number | undefined> {
+  const begunMs = performance.now()
+  while (performance.now() - begunMs < 20_000) {
+    if ((await ask(replica, { key })).status === 200) return performance.now() - begunMs
+    await pause(50)
+  }
+  return undefined
+}
+
+const faketime = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
+
+async function skew(setting: Setting): Promise<Finding[]> {
+  if (!existsSync(faketime))
+    return [finding(true, 'left out: libfaketime is not installed (apt-get install libfaketime)')]
+  const env = (offset: string) => ({ LD_PRELOAD: faketime, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1' })
+  const replicas = [
+    await setting.startReplica(),
+    await setting.startReplica({ env: env('+3600s') }),
+    await setting.startReplica({ env: env('-3600s') }),
+  ]
+  const payer = await setting.makePayer()
+  const seen = []
+  for (let i = 0; i < 120; i++) seen.push(await ask(replicas[i % 3]!, { key: payer.key }))
+  const counts = tally(seen)
+  return [finding(counts[200] === 60 && counts[429] === 60, formatCounts(counts)), ...(await judgeBooks(setting, seen))]
+}
+
+async function migrateTwice(setting: Setting): Promise<Finding[]> {
+  const database = new URL(setting.url).pathname.slice(1)
+  setting.postgres.run('DROP SCHEMA triwire CASCADE', database)
+  const replicas = await Promise.all([1, 2].map(() => setting.startReplica()))
+  const payer = await setting.makePayer()
+  const seen = await Promise.all(replicas.map((replica) => ask(replica, { key: payer.key })))
+  return [finding(tally(seen)[200] === 2, formatCounts(tally(seen)))]
+}
+
+async function killWorkers(setting: Setting, size: Size): Promise<Finding[]> {
+  const replica = await setting.startReplica({ workers: 4 })
+  const limited = await setting.makePayer()
+  const atOnce = await Promise.all(Array.from({ length: 1_000 }, () => ask(replica, { key: limited.key })))
+  const counts = tally(atOnce)
+  const served = setting.postgres.run('SELECT count(*) FROM triwire.replicas', new URL(setting.url).pathname.slice(1))
+  const [one] = atOnce.filter(({ status }) => status === 200)
+  const explained = await get(`${replica.adminUrl}/api/v1/requests/${one?.requestId}/explain`)
+  const before = replica.readEvents('config_reloaded').length
+  replica.child.kill('SIGHUP')
+  await untilTrue(() => replica.readEvents('config_reloaded').length - before === 4)
+  const payers = await Promise.all(Array.from({ length: 8 }, () => setting.makePayer()))
+  let turn = 0
+  const stop = keepAsking(
+    () => [replica],
+    () => ({ key: payers[turn++ % payers.length]!.key }),
+    20,
+  )
+  const kills = size === 'whole' ? 40 : 4
+  for (let i = 0; i < kills; i++) {
+    await pause(400)
+    const { stdout } = spawnSync('pgrep', ['-P', String(replica.child.pid)], { encoding: 'utf8' })
+    const pids = stdout.split('\n').filter(Boolean).map(Number)
+    process.kill(pids[i % pids.length]!, 'SIGKILL')
+    await untilTrue(() => replica.readEvents('worker_exited').length === i + 1)
+    await pause(1_000)
+  }
+  const seen = await stop()
+  const readyAgain = await get(`${replica.adminUrl}/readyz`)
+  const ended = new Promise<number | null>((resolve) => replica.child.once('exit', resolve))
+  replica.child.kill('SIGTERM')
+  return [
+    finding(counts[200] === 300 && counts[429] === 700, `${formatCounts(counts)} over ${served} workers`),
+    finding(explained.status === 200, `a request is explained by the one admin listener: ${explained.status}`),
+    finding(readyAgain.status === 200, `ready behind ${kills} kills: ${readyAgain.status}`),
+    finding((await ended) === 0, 'SIGTERM ends them all with 0'),
+    ...(await judgeBooks(setting, [...atOnce, ...seen])),
+  ]
+}
+
+async function untilTrue(isSo: () => boolean): Promise<void> {
+  for (let tries = 0; !isSo() && tries < 400; tries++) await pause(25)
+}
+
+/**
+ * N is this triwire with one more migration, which only adds: as long as there is one only, there is no N−1 to be had
+ * otherwise. Replicas leave as a load balancer has it: nothing more is sent there, then they end what runs.
+ */
+async function upgrade(setting: Setting, size: Size): Promise<Finding[]> {
+  const next = copyWithMigration(join(setting.folder, 'next'))
+  const payer = await setting.makePayer()
+  let serving = await Promise.all([1, 2, 3].map(() => setting.startReplica()))
+  const stop = keepAsking(
+    () => serving,
+    () => ({ key: payer.key, stream: Math.random() < 0.5 }),
+    60,
+  )
+  await pause(500)
+  // One of the new comes, and brings the schema up to date under the others; one of the old is started again upon it.
+  await replace(next)
+  await replace()
+  for (let i = 0; i < (size === 'whole' ? 9 : 3); i++) await replace(next)
+  const seen = await stop()
+  const whole = seen.filter(({ isWhole }) => isWhole).length
+  const version = setting.postgres.run('SELECT version FROM triwire.schema', new URL(setting.url).pathname.slice(1))
+  return [
+    finding(whole === seen.length, `${formatCounts(tally(seen))}, schema version ${version}`),
+    ...(await judgeBooks(setting, seen)),
+  ]
+
+  async function replace(launcher?: string): Promise<void> {
+    const leaving = serving[0]!
+    serving = serving.slice(1)
+    const ended = new Promise((resolve) => leaving.child.once('exit', resolve))
+    leaving.child.kill('SIGTERM')
+    await ended
+    serving = [...serving, await setting.startReplica({ name: leaving.name, ...(launcher && { launcher }) })]
+    await pause(300)
+  }
+}
+
+/** @returns its launcher. */
+function copyWithMigration(folder: string): string {
+  const root = join(import.meta.dirname, '../..')
+  mkdirSync(folder)
+  for (const name of ['bin', 'src', 'package.json']) cpSync(join(root, name), join(folder, name), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  const schema = join(folder, 'src/store/postgres/schema.ts')
+  const text = readFileSync(schema, 'utf8')
+  const more = `  { oldest: 1, sql: 'ALTER TABLE triwire.accounts ADD COLUMN note text' },\n]\n`
+  writeFileSync(schema, text.replace(/\]\n$/, more))
+  return join(folder, 'bin/triwire.mjs')
+}

@@ -1,0 +1,19 @@
+import { type Admission, type AdmissionOptions, createAdmission } from './admission.ts'
+import { createThrottle, createWindows, type LocalThrottle, underLimit } from './limits.ts'
+import type { AdmissionLimits, ThrottleLimits } from './server-store.ts'
+
+const windowMs = 60_000
+
+/** Balances, holds and windows in the memory of the one process that serves. */
+export function openLocalAdmission(
+  store: Pick<AdmissionOptions, 'balances' | 'isWritable'>,
+  { requestsPerMinute, isShedding, clockMs }: AdmissionLimits,
+): Admission {
+  const windows = underLimit(requestsPerMinute, (limit) => createWindows({ limit, windowMs, clockMs }))
+  return createAdmission({ ...store, windows, isShedding })
+}
+
+export function openLocalThrottle({ failedAuthPerMinute, clockMs }: ThrottleLimits): LocalThrottle {
+  const throttle = underLimit(failedAuthPerMinute, (limit) => createThrottle({ limit, windowMs, clockMs }))
+  return { isThrottled: (ip) => throttle().isThrottled(ip), fail: (ip) => throttle().fail(ip) }
+}

@@ -1,0 +1,104 @@
+import { createThrottle, type FailedAuth, ipKey, type Throttle, underLimit } from './limits.ts'
+import type { ThrottleLimits } from './server-store.ts'
+
+/** Failures of one address so far in its window, over all servers, and until when that lasts. */
+export type CountedFailures = { count: number; endsInMs: number }
+
+/** Adds failures to what the store has counted, in the order of the addresses. @throws where it does not say in time. */
+export type CountFailures = (
+  failures: readonly (readonly [ipKey: string, count: number])[],
+) => Promise<CountedFailures[]>
+
+/** Addresses known to be over the limit. */
+const knownMax = 100_000
+
+/** Calls are so far apart, however many fail, in ms. */
+const apartMs = 10
+
+const windowMs = 60_000
+
+/**
+ * Failed authentications, counted over all servers of a store (ruling R4), in one call at a time. An address that was told
+ * to be over its limit needs no call until its window ends. While the store is silent each server counts for itself.
+ */
+export function createRemoteThrottle(
+  countFailures: CountFailures,
+  { failedAuthPerMinute, clockMs }: ThrottleLimits,
+): Throttle {
+  const local = underLimit(failedAuthPerMinute, (limit) => createThrottle({ limit, windowMs, clockMs }))
+  /** Until when, by address; in the order in which they were found out. */
+  const over = new Map<string, { count: number; endsMs: number }>()
+  let waiting = new Map<string, Waiting[]>()
+  let isCounting = false
+  let isSilent = false
+  return { isThrottled, fail }
+
+  function isThrottled(ip: string): boolean {
+    return findOver(ipKey(ip)) !== undefined || (isSilent && local().isThrottled(ip))
+  }
+
+  function fail(ip: string): FailedAuth | Promise<FailedAuth> {
+    const key = ipKey(ip)
+    const counted = local().fail(ip)
+    const known = findOver(key)
+    if (known) return throttled(known.endsMs - clockMs())
+    const told = new Promise<FailedAuth>((resolve) => {
+      const same = waiting.get(key)
+      if (same) same.push({ counted, resolve })
+      else waiting.set(key, [{ counted, resolve }])
+    })
+    if (!isCounting) void countAll()
+    // Nobody waits for a store that was silent a moment ago.
+    return isSilent ? counted : told
+  }
+
+  async function countAll(): Promise<void> {
+    isCounting = true
+    await new Promise((resolve) => setImmediate(resolve))
+    while (waiting.size > 0) {
+      const failures = [...waiting].sort(([a], [b]) => (a < b ? -1 : 1))
+      waiting = new Map()
+      await countFailures(failures.map(([key, { length }]) => [key, length])).then(
+        (told) => {
+          isSilent = false
+          for (const [index, [key, asked]] of failures.entries()) settle(key, asked, told[index]!)
+        },
+        () => {
+          isSilent = true
+          for (const [, asked] of failures) for (const { counted, resolve } of asked) resolve(counted)
+        },
+      )
+      await new Promise((resolve) => setTimeout(resolve, apartMs))
+    }
+    isCounting = false
+  }
+
+  function settle(key: string, asked: readonly Waiting[], { count, endsInMs }: CountedFailures): void {
+    const limit = failedAuthPerMinute()
+    if (count >= limit) remember(key, { count, endsMs: clockMs() + endsInMs })
+    for (const [index, { resolve }] of asked.entries()) {
+      const number = count - asked.length + index + 1
+      resolve(number > limit ? throttled(endsInMs) : { throttled: false, retryAfterSeconds: 0 })
+    }
+  }
+
+  function findOver(key: string): { endsMs: number } | undefined {
+    const known = over.get(key)
+    return known && known.count >= failedAuthPerMinute() && clockMs() < known.endsMs ? known : undefined
+  }
+
+  function remember(key: string, known: { count: number; endsMs: number }): void {
+    over.delete(key)
+    for (const [oldest, { endsMs }] of over) {
+      if (clockMs() < endsMs && over.size < knownMax) break
+      over.delete(oldest)
+    }
+    over.set(key, known)
+  }
+}
+
+type Waiting = { counted: FailedAuth; resolve(told: FailedAuth): void }
+
+function throttled(endsInMs: number): FailedAuth {
+  return { throttled: true, retryAfterSeconds: Math.max(1, Math.ceil(endsInMs / 1000)) }
+}

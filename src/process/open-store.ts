@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { dirname } from 'node:path'
+import type { ServerStore } from '../accounts/server-store.ts'
+import type { Config } from '../config/config.ts'
+import { type OpenStoreOptions, openServerStore } from '../store/open.ts'
+import { createDemo, type Demo } from './demo.ts'
+import { readSealKey } from './seal-key.ts'
+import type { WorkerRole } from './worker-role.ts'
+
+/**
+ * The store that a configuration names, for one server, and with the built-in catalog its demo account.
+ * @throws StoreError, and what making its folder throws.
+ */
+export async function openStoreOf(
+  config: Config,
+  parts: Pick<OpenStoreOptions, 'clockMs' | 'onFatal' | 'log'>,
+  role?: WorkerRole,
+): Promise<{ store: ServerStore; demo: Demo | undefined }> {
+  const { store: place, stateDir, isBuiltIn } = config
+  const { settleDeadlineMs } = config.timeouts
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
+  const isFile = place.engine === 'sqlite'
+  // Before a file is opened, so that the account is among those that are known from the start on.
+  const demo = isBuiltIn && isFile ? await createDemo(place) : undefined
+  const store = await openServerStore({
+    store: place,
+    stateDir,
+    // What a worker left that is no more is found by the others.
+    spoolsDir: role && dirname(stateDir),
+    settleDeadlineMs,
+    introduce: () => introduce(config, role),
+    ...parts,
+  })
+  // One that cannot be reached is waited for, and the demo account left to the next start.
+  if (!isBuiltIn || isFile || !store.isReady()) return { store, demo }
+  return { store, demo: await createDemo(place).catch(() => undefined) }
+}
+
+function introduce({ digest, sealKey, store }: Config, role: WorkerRole | undefined) {
+  const key = readSealKey(sealKey, store)
+  return {
+    name: role ? `${hostname()} worker ${role.number}` : hostname(),
+    version: readVersion(),
+    configDigest: digest,
+    sealFingerprint: createHash('sha256').update('triwire seal key\n').update(key).digest('base64url').slice(0, 16),
+  }
+}
+
+function readVersion(): string {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
+}

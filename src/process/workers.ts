@@ -1,0 +1,157 @@
+import cluster, { type Worker } from 'node:cluster'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { takeSignals } from '../../bin/signals.mjs'
+import { createToken } from '../accounts/operators.ts'
+import { loadConfig } from '../config/load.ts'
+import { formatAddress } from '../config/values.ts'
+import { createAdmin } from '../http/admin.ts'
+import { listModels } from '../operations/models.ts'
+import { StoreError } from '../store/files/store-error.ts'
+import { createAdminApi } from './admin-api.ts'
+import { listen } from './listen.ts'
+import { createLog, isPrettyOn } from './log.ts'
+import { createLogSink } from './log-sink.ts'
+import { sayStart, startData } from './say-start.ts'
+import type { ServeOptions } from './serve-options.ts'
+import { askWorkers } from './worker-answers.ts'
+import { type FromWorker, roleVariable, type WorkerRole } from './worker-role.ts'
+
+const launcher = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
+
+/** How long a dead worker's place stays empty: twice as long each time, until one has lived for a while. */
+const [pauseMs, pauseMaxMs, livedMs] = [500, 30_000, 60_000]
+
+type Place = {
+  number: number
+  worker: Worker
+  sinceMs: number
+  pauseMs: number
+  listening: FromWorker | undefined
+}
+
+/**
+ * Several processes on one port, each an ordinary replica with a folder of its own below `state_dir`; this one takes the
+ * connections and hands them out in turn, starts anew what dies, passes signals on, and speaks for all on the one admin
+ * listener (rulings X7, X9). It has no part in any request.
+ * @throws StoreError with a store that only one process can serve.
+ */
+export async function superviseWorkers(options: ServeOptions, count: number): Promise<void> {
+  const config = loadConfig(options)
+  refuseSoleStore(config.store.engine, config.isBuiltIn)
+  const isPretty = isPrettyOn(config.log.format)
+  const log = createLog({ level: config.log.level, isPretty, nowMs: Date.now })
+  const lines = createLogSink(2, () => '')
+  const places = new Map<number, Place>()
+  const { token, digest: parentDigest } = createToken()
+  let isStopping = false
+  cluster.schedulingPolicy = cluster.SCHED_RR
+  cluster.setupPrimary({ exec: launcher, args: process.argv.slice(2), silent: true })
+
+  const { promise: allListen, resolve: onAllListen } = Promise.withResolvers<void>()
+  for (let number = 1; number <= count; number++) fill(number, pauseMs)
+  takeSignals(pass)
+  await allListen
+  const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
+  const operations = askWorkers(adminOrigins, reportBug, {
+    token,
+    listModels: () => listModels(config.catalog.entries),
+  })
+  const adminApi = createAdminApi({ config, operations, nowMs: Date.now, clockMs: () => performance.now() })
+  const admin = createAdmin(operations.isReady, adminApi.api)
+  const adminAddress = await listen(admin, config.adminListen)
+  const [first] = [...places.values()].map(({ listening }) => listening!)
+  const started = {
+    base: `${config.tls ? 'https' : 'http'}://${formatAddress(first!.address)}`,
+    admin: `http://${formatAddress(adminAddress)}`,
+    config,
+    isStoreNew: false,
+    demo: undefined,
+    isDemoBarred: first!.isDemoBarred,
+  }
+  log.event('info', 'listening', {
+    address: formatAddress(first!.address),
+    admin: formatAddress(adminAddress),
+    workers: count,
+  })
+  console.log(options.json ? startData(started, first!.accounts) : sayStart(started, first!.accounts))
+
+  function fill(number: number, nextPauseMs: number): void {
+    const role: WorkerRole = { number, isPretty, parentDigest }
+    const worker = cluster.fork({ [roleVariable]: JSON.stringify(role) })
+    const place: Place = { number, worker, sinceMs: performance.now(), pauseMs: nextPauseMs, listening: undefined }
+    places.set(number, place)
+    // Their lines are longer than what a pipe takes whole: each goes through here.
+    passLines(worker.process.stderr, lines.put)
+    passLines(worker.process.stdout, lines.put)
+    worker.on('message', (message: FromWorker) => {
+      if (message.kind !== 'listening') return
+      place.listening = message
+      if ([...places.values()].every(({ listening }) => listening)) onAllListen()
+    })
+    worker.on('exit', (code, signal) => onExit(place, code, signal))
+  }
+
+  function onExit(place: Place, code: number, signal: string | null): void {
+    const { number, listening, sinceMs } = place
+    places.delete(number)
+    if (isStopping) {
+      if (places.size === 0) void end(Number(process.exitCode) || code || 0)
+      return
+    }
+    log.event('error', 'worker_exited', { worker: number, ...(signal ? { signal } : { code }) })
+    // What keeps one from its first start keeps them all, and has been told.
+    if (!listening && !isServing()) {
+      process.exitCode = code || 1
+      stop('SIGTERM')
+      if (places.size === 0) void end(code || 1)
+      return
+    }
+    const hasLived = performance.now() - sinceMs >= livedMs
+    const waitMs = hasLived ? pauseMs : place.pauseMs
+    setTimeout(() => {
+      if (!isStopping) fill(number, Math.min(pauseMaxMs, waitMs * 2))
+    }, waitMs)
+  }
+
+  function isServing(): boolean {
+    return [...places.values()].some(({ listening }) => listening)
+  }
+
+  function pass(signal: NodeJS.Signals): void {
+    if (signal === 'SIGHUP') for (const { worker } of places.values()) worker.process.kill(signal)
+    else stop(signal)
+  }
+
+  /** A second one hurries them, as it does a single server. */
+  function stop(signal: NodeJS.Signals): void {
+    isStopping = true
+    for (const { worker } of places.values()) worker.process.kill(signal)
+  }
+
+  async function end(code: number): Promise<void> {
+    await lines.flush()
+    await log.flush()
+    process.exit(code)
+  }
+
+  function adminOrigins(): string[] {
+    return [...places.values()].flatMap(({ listening }) =>
+      listening ? [`http://${formatAddress(listening.adminAddress)}`] : [],
+    )
+  }
+}
+
+function refuseSoleStore(engine: 'sqlite' | 'postgres', isBuiltIn: boolean): void {
+  if (engine === 'sqlite')
+    throw new StoreError(
+      '--workers needs a store that several processes can serve from, and with SQLite one server holds the store: name a database in PostgreSQL with store: postgres://…, or leave --workers out (one process serves some thousand requests a second)',
+    )
+  if (isBuiltIn)
+    throw new StoreError('--workers needs a configuration with a catalog: the built-in one is for a first look')
+}
+
+function passLines(from: Readable | null, put: (line: string) => void): void {
+  if (from) createInterface({ input: from, crlfDelay: Number.POSITIVE_INFINITY }).on('line', put)
+}

@@ -1,0 +1,51 @@
+import type { ServerStore } from '../accounts/server-store.ts'
+import type { StorePlace } from '../config/config.ts'
+
+export type OpenStoreOptions = {
+  store: StorePlace
+  /** For spool and lock, where the store is no file beside which they stand. */
+  stateDir: string
+  /** Spools below it that no server has are posted at the start too (ruling X13). Default: `stateDir`. */
+  spoolsDir?: string | undefined
+  /** How long a debit waits for the store before it is spooled. */
+  settleDeadlineMs: number
+  /** Monotonic. */
+  clockMs: () => number
+  /** The ledger is lost. Drain and exit. Called once. */
+  onFatal: (error: Error) => void
+  log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
+  /** Asked where other servers may have the same store. */
+  introduce: () => Introduction
+}
+
+/** What a server says of itself to the others. */
+export type Introduction = {
+  /** For people. */
+  name: string
+  version: string
+  /** Of all settings that replicas should have in common. */
+  configDigest: string
+  /** Of the key of the envelopes, which all must have in common (ruling T7). */
+  sealFingerprint: string
+}
+
+/**
+ * A server's side of its store, whichever its engine. What an engine needs is loaded with it: who has a file needs no
+ * driver of a database (ruling X6).
+ * @throws StoreError where it cannot be used, or another server has it.
+ */
+export async function openServerStore({
+  store,
+  stateDir,
+  spoolsDir,
+  introduce,
+  ...options
+}: OpenStoreOptions): Promise<ServerStore> {
+  if (store.engine === 'sqlite') {
+    const { openLedger } = await import('./sqlite/ledger-client.ts')
+    return openLedger({ path: store.path, ...options })
+  }
+  const { openPostgresStore } = await import('./postgres/open.ts')
+  const { url, shown } = store
+  return openPostgresStore({ url: url.reveal(), shown, stateDir, spoolsDir, introduction: introduce(), ...options })
+}

@@ -1,0 +1,274 @@
+import type { DeskAnswer, DeskOrder } from '../../accounts/desk.ts'
+import { admit, calls, tell } from './admit.ts'
+import { callOf } from './admit-call.ts'
+import type { Transaction } from './database.ts'
+import type { SqlFunction } from './functions.ts'
+import { type AccountShares, isDirty, ShareBook, sharesOf } from './shares.ts'
+import { codeOf } from './trouble.ts'
+
+export type DeskOptions = {
+  /** With as many connections as there are lanes. What it writes may be lost: it need not wait for the disk. */
+  database: Transaction
+  /** Monotonic. */
+  clockMs(): number
+  answer(answers: DeskAnswer[]): void
+  /** How long a replica lives that is not heard of, in ms. */
+  leaseMs?: number
+  /** How long anybody waits, in ms. */
+  patienceMs?: number
+  lanes?: number
+  /** What it calls; a test has its own. */
+  functions?: { admit: SqlFunction; tell: SqlFunction }
+}
+
+/** As the database knows it: a number, and when it began, since a standby may give the same number again. */
+export type Identity = { id: number; startedMs: number }
+
+export const leaseMs = 10_000
+export const patienceMs = 2_000
+
+/** A call keeps its accounts locked to its end: large ones make the replicas wait for each other. */
+const accountsMax = 16
+
+/** What is to be written and rides with no question goes alone after so long, in ms. */
+const idleMs = 2_000
+
+/** How often what is late is looked for, in ms. */
+const lookMs = 50
+
+const pauseMinMs = 25
+const pauseMaxMs = 100
+
+type Lane = { readonly due: Set<AccountShares>; isBusy: boolean }
+
+/**
+ * Asks the database whether requests may run, for one replica: one call at a time on each lane, in which all are gathered
+ * that came meanwhile. It has the replica's own figures and writes them with every question (admit.ts).
+ *
+ * What fails is tried again until those who wait have waited long enough. `tell` is never under way beside an `admit`, so
+ * that nothing that was just granted is missing from what it tells.
+ */
+export class AdmissionDesk {
+  readonly #options: Required<DeskOptions>
+  readonly #book: ShareBook
+  readonly #lanes: readonly Lane[]
+  /** What the database has wrong, since when. */
+  readonly #dirty = new Map<AccountShares, number>()
+  /** Who waits, in the order of coming, which is the order of becoming late. */
+  #waiting: { dueMs: number; isOver: boolean; id: number }[] = []
+  #identity: Identity | undefined
+  #turn = 0
+  #underWay = 0
+  #quiet: (() => void) | undefined
+  #telling: Promise<void> | undefined
+  #isScheduled = false
+  #isClosed = false
+  /** The database's time at a moment of ours, for what may be forgotten. */
+  #heard = { databaseMs: 0, clockMs: 0 }
+  readonly #timer: NodeJS.Timeout
+
+  constructor(options: DeskOptions) {
+    const lanes = options.lanes ?? 2
+    this.#options = { leaseMs, patienceMs, lanes, functions: { admit, tell }, ...options }
+    this.#book = new ShareBook(lanes)
+    this.#lanes = Array.from({ length: lanes }, () => ({ due: new Set<AccountShares>(), isBusy: false }))
+    this.#timer = setInterval(() => this.#look(), lookMs)
+  }
+
+  /** What the server says, in its order. */
+  take(orders: readonly DeskOrder[]): void {
+    for (const order of orders) {
+      if (order.say === 'ask') this.#ask(order.ask)
+      else if (order.say === 'owe') this.#change(this.#book.of(order.accountId), undefined, order.amountNanos)
+      else this.#change(this.#book.of(order.accountId), order.keyId, -order.holdNanos)
+    }
+  }
+
+  /**
+   * Says all that it has, at first, on every connection made anew, and when the database has forgotten.
+   * @throws what the database throws.
+   */
+  tell(identity: Identity): Promise<void> {
+    this.#identity = identity
+    this.#telling ??= this.#tellAlone(identity).finally(() => {
+      this.#telling = undefined
+    })
+    return this.#telling
+  }
+
+  /** Lets go of accounts of which nothing is known that counts. */
+  forgetIdle(): void {
+    const { databaseMs, clockMs } = this.#heard
+    if (databaseMs > 0) this.#book.forgetIdle(databaseMs + this.#options.clockMs() - clockMs)
+  }
+
+  /** Accounts that it knows of. */
+  get size(): number {
+    return this.#book.size
+  }
+
+  /** Who waits hears that nobody knows. */
+  close(): void {
+    this.#isClosed = true
+    clearInterval(this.#timer)
+    this.#expire(Number.POSITIVE_INFINITY)
+  }
+
+  #ask(ask: Extract<DeskOrder, { say: 'ask' }>['ask']): void {
+    const account = this.#book.of(ask.accountId)
+    const open = { ...ask, dueMs: this.#options.clockMs() + this.#options.patienceMs, isOver: false }
+    account.asks.push(open)
+    this.#waiting.push(open)
+    this.#want(account)
+  }
+
+  #change(account: AccountShares, keyId: string | undefined, nanos: bigint): void {
+    const { own, keys } = account
+    own.heldNanos += nanos
+    const key = keyId === undefined ? undefined : keys.get(keyId)
+    if (key) key.heldNanos += nanos
+    // Where credit is short somebody may be refused for what is free already, or be let in on what is owed. Of a key with
+    // limits nobody knows here how short it is.
+    if (key || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos))) this.#want(account)
+    else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
+  }
+
+  /** It goes with the next call of its lane; what one turn of the event loop wants goes together. */
+  #want(account: AccountShares): void {
+    this.#lanes[account.lane]!.due.add(account)
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      for (const lane of this.#lanes) void this.#run(lane)
+    })
+  }
+
+  async #run(lane: Lane): Promise<void> {
+    if (lane.isBusy) return
+    lane.isBusy = true
+    while (lane.due.size > 0 && !this.#isClosed) {
+      const batch: AccountShares[] = []
+      for (const account of lane.due) {
+        lane.due.delete(account)
+        if (batch.push(account) === accountsMax) break
+      }
+      await this.#admit(batch)
+    }
+    lane.isBusy = false
+  }
+
+  /** Until it is answered, or nobody waits any more. */
+  async #admit(batch: readonly AccountShares[]): Promise<void> {
+    for (const account of batch) this.#dirty.delete(account)
+    for (let pause = pauseMinMs; ; pause = Math.min(pauseMaxMs, pause * 2)) {
+      while (this.#telling) await this.#telling.catch(() => {})
+      const failure = await this.#tryAdmit(batch)
+      if (failure === undefined || this.#isClosed || !batch.some(isWaitedFor)) break
+      if (codeOf(failure) === calls.tellFirst && (await this.#tellAgain())) continue
+      await new Promise((resolve) => setTimeout(resolve, pause))
+    }
+    for (const account of batch) this.#settle(account)
+  }
+
+  async #tellAgain(): Promise<boolean> {
+    return this.tell(this.#identity!).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  /** @returns why it did not work. */
+  async #tryAdmit(batch: readonly AccountShares[]): Promise<unknown> {
+    const { database, functions, clockMs, answer } = this.#options
+    if (!this.#identity) return new Error('not registered yet')
+    for (const account of batch) account.asks = account.asks.filter(({ isOver }) => !isOver)
+    const call = callOf(this.#identity.id, this.#options.leaseMs, ++this.#turn, batch)
+    const asked = batch.map(({ asks }) => asks)
+    // Who comes meanwhile asks in the next call.
+    for (const account of batch) account.asks = []
+    this.#underWay++
+    try {
+      const [row] = await database.query(admitText(functions.admit), call.values, functions.admit.name)
+      const { answers, nowMs } = call.read((row as { told: string }).told)
+      this.#heard = { databaseMs: nowMs, clockMs: clockMs() }
+      if (answers.length > 0) answer(answers)
+      return undefined
+    } catch (error) {
+      for (const [index, account] of batch.entries()) {
+        // What was asked may stand in the database, or not.
+        for (const share of sharesOf(account)) share.told = 'unknown'
+        account.asks = [...asked[index]!, ...account.asks]
+      }
+      return error ?? new Error('no answer')
+    } finally {
+      if (--this.#underWay === 0) this.#quiet?.()
+    }
+  }
+
+  /** What came while its call was under way, or could not be written, is still to be written. */
+  #settle(account: AccountShares): void {
+    if (isWaitedFor(account)) this.#lanes[account.lane]!.due.add(account)
+    else if (sharesOf(account).some(isDirty) && !this.#dirty.has(account))
+      this.#dirty.set(account, this.#options.clockMs())
+  }
+
+  async #tellAlone({ id, startedMs }: Identity): Promise<void> {
+    const { database, functions } = this.#options
+    if (this.#underWay > 0) {
+      await new Promise<void>((resolve) => {
+        this.#quiet = resolve
+      })
+      this.#quiet = undefined
+    }
+    const shares = [...this.#book.worthTelling()]
+    const told = shares.map(({ heldNanos, taken }) => ({ heldNanos, taken }))
+    await database.query(
+      `SELECT ${functions.tell.name}($1, $2, $3, $4, $5, $6, $7)`,
+      [
+        id,
+        startedMs,
+        ++this.#turn,
+        shares.map(({ scope }) => scope),
+        told.map(({ heldNanos }) => heldNanos),
+        shares.map(({ windowMs }) => windowMs),
+        told.map(({ taken }) => taken),
+      ],
+      functions.tell.name,
+    )
+    for (const [index, share] of shares.entries()) share.told = told[index]!
+  }
+
+  #look(): void {
+    const nowMs = this.#options.clockMs()
+    this.#expire(nowMs)
+    for (const [account, sinceMs] of this.#dirty) {
+      if (sinceMs + idleMs > nowMs) break
+      this.#dirty.delete(account)
+      this.#want(account)
+    }
+  }
+
+  #expire(nowMs: number): void {
+    let late = 0
+    const answers: DeskAnswer[] = []
+    for (const ask of this.#waiting) {
+      if (!ask.isOver && ask.dueMs > nowMs) break
+      late++
+      if (ask.isOver) continue
+      ask.isOver = true
+      answers.push({ id: ask.id, verdict: 'silent', figures: undefined, place: undefined })
+    }
+    if (late > 0) this.#waiting = this.#waiting.slice(late)
+    if (answers.length > 0) this.#options.answer(answers)
+  }
+}
+
+function isWaitedFor({ asks }: AccountShares): boolean {
+  return asks.some(({ isOver }) => !isOver)
+}
+
+function admitText({ name }: SqlFunction): string {
+  const values = Array.from({ length: 14 }, (_, index) => `$${index + 1}`)
+  return `SELECT ${name}(${values.join(', ')}) AS told`
+}

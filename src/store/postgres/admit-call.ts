@@ -1,0 +1,135 @@
+import type { DeskAnswer, Verdict } from '../../accounts/desk.ts'
+import { verdicts } from './admit.ts'
+import { type AccountShares, countOf, emptyShare, giveBack, isDirty, type OpenAsk, type Share } from './shares.ts'
+
+/** A scope of a call, with what limits it. */
+type Scope = { share: Share; limit: number | ''; budget: bigint | ''; period: number | ''; asks: readonly OpenAsk[] }
+
+/** What one call of `admit` asks, and how its answer is read. */
+export type AdmitCall = {
+  values: readonly unknown[]
+  /** Takes over what the answer says. @returns what to tell those who still wait, and the database's time. */
+  read(text: string): { answers: DeskAnswer[]; nowMs: number }
+}
+
+/** @param accounts one lane's, each with those asks that are not over. */
+export function callOf(replica: number, leaseMs: number, turn: number, accounts: readonly AccountShares[]): AdmitCall {
+  const scopes = accounts.flatMap(scopesOf).sort((a, b) => (a.share.scope < b.share.scope ? -1 : 1))
+  const placeOf = new Map(scopes.map(({ share }, index) => [share.scope, index + 1]))
+  const asks = scopes.flatMap((scope) => scope.asks)
+  const sent = scopes.map(({ share }) => share.heldNanos)
+  const values = [
+    replica,
+    leaseMs,
+    turn,
+    listOf(scopes, ({ share }) => share.scope),
+    listOf(sent, (heldNanos) => heldNanos),
+    listOf(scopes, ({ share }) => share.windowMs),
+    listOf(scopes, ({ share }) => share.taken),
+    listOf(scopes, ({ limit }) => limit),
+    listOf(scopes, ({ budget }) => budget),
+    listOf(scopes, ({ period }) => period),
+    listOf(scopes, (scope) => scope.asks.length),
+    listOf(asks, ({ key }) => (key ? placeOf.get(key.id)! : 0)),
+    listOf(asks, ({ holdNanos }) => holdNanos),
+    listOf(asks, ({ place }) => place === 'take'),
+  ]
+  return { values, read: (text) => readAnswer(text, accounts, scopes, asks, sent, placeOf) }
+}
+
+/** As PostgreSQL reads an array; '' is null. Ids and numbers need no quotes. */
+function listOf<T>(items: readonly T[], write: (item: T) => string | number | bigint | boolean): string {
+  let text = '{'
+  for (const [index, item] of items.entries()) {
+    const value = write(item)
+    text += (index === 0 ? '' : ',') + (value === '' ? 'NULL' : value)
+  }
+  return `${text}}`
+}
+
+function scopesOf(account: AccountShares): Scope[] {
+  const { own, keys, asks } = account
+  const last = asks.at(-1)
+  const scopes: Scope[] = [{ share: own, limit: last?.requestsPerMinute ?? '', budget: '', period: '', asks }]
+  for (const { key } of asks) if (key && !keys.has(key.id)) keys.set(key.id, emptyShare(key.id))
+  for (const share of keys.values()) {
+    const key = asks.findLast((ask) => ask.key?.id === share.scope)?.key
+    if (!key && !isDirty(share)) continue
+    scopes.push({
+      share,
+      limit: key?.requestsPerMinute ?? '',
+      budget: key?.budget?.nanos ?? '',
+      // A key has a period, whatever it is: that is how it is told from an account.
+      period: key?.budget?.periodMs ?? 0,
+      asks: [],
+    })
+  }
+  return scopes
+}
+
+type Told = { all: number; credit: bigint; free: bigint }
+
+function readAnswer(
+  text: string,
+  accounts: readonly AccountShares[],
+  scopes: readonly Scope[],
+  asks: readonly OpenAsk[],
+  sent: readonly bigint[],
+  placeOf: ReadonlyMap<string, number>,
+): { answers: DeskAnswer[]; nowMs: number } {
+  const [judged = '', now = '', ...parts] = text.split(';')
+  const nowMs = Number(now)
+  const told = new Map<Share, Told>()
+  const written = new Map<Share, { heldNanos: bigint; taken: number }>()
+  for (const [index, { share }] of scopes.entries()) {
+    const [began = '', taken = '', all = '', credit = '', free = ''] = parts[index]!.split(',')
+    share.windowMs = Number(began)
+    share.taken = Number(taken)
+    const figures = { heldNanos: sent[index]!, taken: share.taken }
+    share.told = figures
+    written.set(share, figures)
+    told.set(share, { all: Number(all), credit: BigInt(credit), free: BigInt(free) })
+  }
+  for (const account of accounts) account.balanceNanos = told.get(account.own)!.credit
+  const byId = new Map(accounts.map((account) => [account.own.scope, account]))
+  const answers: DeskAnswer[] = []
+  for (const [index, ask] of asks.entries()) {
+    const verdict = verdicts[judged[index] as keyof typeof verdicts]
+    const { own } = byId.get(ask.accountId)!
+    const keyScope = ask.key && scopes[placeOf.get(ask.key.id)! - 1]!
+    take(ask, verdict, keyScope ? [own, keyScope.share] : [own], written)
+    if (ask.isOver) continue
+    ask.isOver = true
+    const { all, credit, free } = told.get(own)!
+    const hasPlace = verdict === 'admitted' && ask.place === 'take'
+    answers.push({
+      id: ask.id,
+      verdict,
+      figures: {
+        balanceNanos: credit,
+        freeNanos: free,
+        window: countOf(own, all, nowMs),
+        keyWindow: keyScope?.limit ? countOf(keyScope.share, told.get(keyScope.share)!.all, nowMs) : undefined,
+      },
+      place: hasPlace ? { accountMs: own.windowMs, keyMs: keyScope?.share.windowMs } : undefined,
+    })
+  }
+  return { answers, nowMs }
+}
+
+/** The figures follow the verdict. Of an ask that nobody waits for any more the place stays used, and nothing is held. */
+function take(
+  { holdNanos, place, isOver }: OpenAsk,
+  verdict: Verdict,
+  shares: readonly Share[],
+  written: ReadonlyMap<Share, { heldNanos: bigint }>,
+): void {
+  for (const [index, share] of shares.entries()) {
+    if (verdict !== 'admitted') {
+      if (place !== 'take') giveBack(share, index === 0 ? place.accountMs : place.keyMs)
+      continue
+    }
+    written.get(share)!.heldNanos += holdNanos
+    if (!isOver) share.heldNanos += holdNanos
+  }
+}

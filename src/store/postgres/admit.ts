@@ -1,0 +1,184 @@
+import { defineFunction } from './functions.ts'
+
+/*
+ * Whether requests may run, over all replicas (rulings R1, C2, R15). A replica knows for certain only what it has let in
+ * itself. So it writes that down, for each scope (an account, or a key with limits of its own) as absolute figures that
+ * nobody else writes: what it holds, and its places in the window. Nothing is ever added to remotely, so that
+ *
+ *     a call that is repeated after an unknown outcome changes nothing,
+ *     holds of a replica that dies are free when its lease is over,
+ *     a database that lost these tables is told again by those who know.
+ *
+ * The law over all replicas (holds.ts has it for one):
+ *
+ *     overdraft ≤ Σ max(0, actual − hold) + the last hold + Σ holds of replicas whose lease ran out while they ran
+ *
+ * because a hold is lowered only after its debit was committed. All times are the database's.
+ */
+
+/** SQLSTATEs of our own. */
+export const calls = {
+  /** The database does not know what this replica holds: `tell` first. */
+  tellFirst: 'TR001',
+  /** Others may hold something and have not told. */
+  othersSilent: 'TR002',
+  /** A call with later figures was faster. */
+  late: 'TR003',
+  /** The database does not know this replica. */
+  unknownReplica: 'TR004',
+  /** A living replica has another seal key. */
+  otherSeal: 'TR005',
+} as const
+
+/** Of `admit`, one for each ask, in R1's order: what is refused is refused by the first that applies. */
+export const verdicts = {
+  '0': 'admitted',
+  '1': 'no_credit',
+  '2': 'all_held',
+  '3': 'budget_spent',
+  '4': 'budget_held',
+  '5': 'rate',
+  '6': 'key_rate',
+} as const
+
+/** So long a window lasts (spec 8), in ms. */
+export const windowMs = 60_000
+
+/** So long after its tables were emptied nobody is admitted while somebody has not told, in ms. */
+export const graceMs = 3_000
+
+/**
+ * Locks the scopes, reads what the others have, judges the asks, writes what the caller has now.
+ *
+ * In: the caller; how long one who does not beat is alive; the number of this call, growing with each; for each scope, in
+ * the order of their names, its own figures and what limits it (`periods` is null for an account, which has a balance, and
+ * for a key the beginning of its budget's period; `limits` and `budgets` are null where there is none) and how many asks
+ * it has; for each ask, account by account, the place of its key among the scopes (0: none), what it holds, and whether it
+ * takes a place in the windows.
+ *
+ * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free`: where its window began (0:
+ * none is open), what it may spend and what of that nobody holds, both empty where nothing limits it.
+ */
+export const admit = defineFunction(
+  'admit',
+  `(me integer, lease_ms integer, call_turn bigint,
+    scopes text[], helds bigint[], windows bigint[], takens integer[], limits integer[], budgets bigint[], periods bigint[], counts integer[],
+    ask_keys integer[], ask_holds bigint[], ask_places boolean[])
+RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  t bigint; seen bigint; since bigint; share record; n integer := cardinality(scopes); j integer := 0; k integer;
+  theirs integer; began bigint; held_by_others bigint; amount bigint; verdict text;
+  credits bigint[] := array_fill(NULL::bigint, ARRAY[n]); frees bigint[] := credits; alls integer[] := takens;
+  judged text := ''; told text := '';
+BEGIN
+  -- One order everywhere, so that no two calls wait for each other. What the call before has written is read by later
+  -- statements, each with a snapshot of its own.
+  FOR i IN 1 .. n LOOP PERFORM pg_advisory_xact_lock(hashtextextended(scopes[i], 7)); END LOOP;
+  t := triwire.now_ms();
+  SELECT (SELECT p.seen_ms FROM triwire.present p WHERE p.replica = me), (SELECT max(e.since_ms) FROM triwire.epoch e) INTO seen, since;
+  IF seen IS NULL OR seen <= t - lease_ms OR since IS NULL THEN RAISE EXCEPTION 'tell first' USING ERRCODE = '${calls.tellFirst}'; END IF;
+  IF since > t - ${graceMs} THEN
+    PERFORM 1 FROM triwire.replicas r WHERE r.left_ms IS NULL AND NOT EXISTS (SELECT 1 FROM triwire.present p WHERE p.replica = r.id);
+    IF FOUND THEN RAISE EXCEPTION 'others have not told yet' USING ERRCODE = '${calls.othersSilent}'; END IF;
+  END IF;
+
+  FOR i IN 1 .. n LOOP
+    IF periods[i] IS NULL THEN
+      SELECT b.balance INTO amount FROM triwire.balances b WHERE b.account_id = scopes[i];
+      amount := coalesce(amount, 0);
+    ELSIF budgets[i] IS NULL THEN amount := NULL;
+    ELSE
+      SELECT s.spent INTO amount FROM triwire.spends s WHERE s.key_id = scopes[i] AND s.period_ms = periods[i];
+      amount := budgets[i] - coalesce(amount, 0);
+    END IF;
+    -- A window that begins in the future is one of a clock that was set back since.
+    began := CASE WHEN windows[i] BETWEEN t - ${windowMs - 1} AND t + 1000 THEN windows[i] ELSE 0 END;
+    theirs := 0; held_by_others := 0;
+    FOR share IN
+      SELECT s.replica, s.turn, s.window_ms, s.taken, CASE WHEN p.seen_ms > t - lease_ms THEN s.held ELSE 0 END AS held
+      FROM triwire.shares s LEFT JOIN triwire.present p ON p.replica = s.replica WHERE s.scope = scopes[i]
+    LOOP
+      IF share.replica = me THEN
+        IF share.turn >= call_turn THEN RAISE EXCEPTION 'a later call was faster' USING ERRCODE = '${calls.late}'; END IF;
+        CONTINUE;
+      END IF;
+      held_by_others := held_by_others + share.held;
+      CONTINUE WHEN share.window_ms NOT BETWEEN t - ${windowMs - 1} AND t + 1000 OR share.window_ms < began;
+      theirs := share.taken + CASE WHEN share.window_ms = began THEN theirs ELSE 0 END;
+      began := share.window_ms;
+    END LOOP;
+    IF windows[i] <> began THEN takens[i] := 0; END IF;
+    windows[i] := began;
+    alls[i] := takens[i] + theirs;
+    credits[i] := amount;
+    frees[i] := amount - helds[i] - held_by_others;
+  END LOOP;
+
+  -- All is read; what follows is judged by it.
+  FOR i IN 1 .. n LOOP
+    FOR ask IN 1 .. counts[i] LOOP
+      j := j + 1;
+      k := ask_keys[j];
+      verdict := CASE
+        WHEN credits[i] <= 0 THEN '1'
+        WHEN frees[i] <= 0 THEN '2'
+        WHEN k > 0 AND credits[k] <= 0 THEN '3'
+        WHEN k > 0 AND frees[k] <= 0 THEN '4'
+        WHEN ask_places[j] AND alls[i] >= limits[i] THEN '5'
+        WHEN ask_places[j] AND k > 0 AND alls[k] >= limits[k] THEN '6'
+        ELSE '0' END;
+      judged := judged || verdict;
+      CONTINUE WHEN verdict <> '0';
+      amount := ask_holds[j];
+      helds[i] := helds[i] + amount;
+      frees[i] := frees[i] - amount;
+      IF k > 0 THEN
+        helds[k] := helds[k] + amount;
+        frees[k] := frees[k] - amount;
+      END IF;
+      CONTINUE WHEN NOT ask_places[j];
+      IF windows[i] = 0 THEN windows[i] := t; END IF;
+      takens[i] := takens[i] + 1;
+      alls[i] := alls[i] + 1;
+      CONTINUE WHEN k = 0;
+      IF windows[k] = 0 THEN windows[k] := t; END IF;
+      takens[k] := takens[k] + 1;
+      alls[k] := alls[k] + 1;
+    END LOOP;
+  END LOOP;
+
+  FOR i IN 1 .. n LOOP
+    INSERT INTO triwire.shares AS s (scope, replica, turn, held, window_ms, taken)
+      VALUES (scopes[i], me, call_turn, helds[i], windows[i], takens[i])
+      ON CONFLICT (scope, replica) DO UPDATE
+      SET turn = excluded.turn, held = excluded.held, window_ms = excluded.window_ms, taken = excluded.taken;
+    told := told || ';' || windows[i] || ',' || takens[i] || ',' || alls[i] || ',' || coalesce(credits[i]::text, '') || ',' || coalesce(frees[i]::text, '');
+  END LOOP;
+  RETURN judged || ';' || t || told;
+END $$`,
+)
+
+/**
+ * All that a replica has, at once: on every connection that is made anew, and when the database has forgotten. No `admit`
+ * of that replica may be under way. It is alive from here on, whoever took it for dead.
+ */
+export const tell = defineFunction(
+  'tell',
+  `(me integer, started bigint, call_turn bigint, scopes text[], helds bigint[], windows bigint[], takens integer[])
+RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE t bigint := triwire.now_ms();
+BEGIN
+  -- The row's lock keeps out who would sweep up behind a dead one.
+  UPDATE triwire.replicas r SET seen_ms = t, left_ms = NULL WHERE r.id = me AND r.started_ms = started;
+  IF NOT FOUND THEN RAISE EXCEPTION 'no such replica' USING ERRCODE = '${calls.unknownReplica}'; END IF;
+  DELETE FROM triwire.shares s WHERE s.replica = me AND s.turn < call_turn AND s.scope NOT IN (SELECT unnest(scopes));
+  INSERT INTO triwire.shares AS s (scope, replica, turn, held, window_ms, taken)
+    SELECT o.scope, me, call_turn, o.held, o.window_ms, o.taken
+    FROM unnest(scopes, helds, windows, takens) AS o (scope, held, window_ms, taken) ORDER BY o.scope
+    ON CONFLICT (scope, replica) DO UPDATE
+    SET turn = excluded.turn, held = excluded.held, window_ms = excluded.window_ms, taken = excluded.taken
+    WHERE s.turn < excluded.turn;
+  INSERT INTO triwire.epoch (since_ms) VALUES (t) ON CONFLICT DO NOTHING;
+  INSERT INTO triwire.present (replica, seen_ms) VALUES (me, t) ON CONFLICT (replica) DO UPDATE SET seen_ms = excluded.seen_ms;
+END $$`,
+)

@@ -1,0 +1,197 @@
+import { BookError } from '../../accounts/book-error.ts'
+import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
+import { accountOf, type Change, type Facts, type Question, type Write } from '../../accounts/book-rules.ts'
+import type { BookStore } from '../../accounts/books.ts'
+import { StoreError } from '../files/store-error.ts'
+import { type Database, openDatabase, type Transaction } from './database.ts'
+import { explainDatabase } from './explain.ts'
+import { createListing } from './listing.ts'
+import { locks, migrate } from './migrate.ts'
+import { createOperators } from './operators.ts'
+import { postCredit, postFunctions } from './post.ts'
+import { type SliceSizes, sliceSizes } from './slices.ts'
+import { ask } from './texts.ts'
+import { isConflict } from './trouble.ts'
+import { audit, verify } from './verify.ts'
+
+export type PostgresBooks = BookStore & { close(): Promise<void> }
+
+export type PostgresBooksOptions = {
+  /** The URL as it may be shown (ruling X13). */
+  shown: string
+  /** False: a database without a store is an error. */
+  create?: boolean
+}
+
+/** What a statement of the books takes at most, in ms: none of them reads more than a slice of the ledger. */
+const patienceMs = 5_000
+
+/** A slice is found by an index, also where nobody has counted yet how many entries there are. */
+const byIndex = { enable_seqscan: 'off' }
+
+/** A migration may have to wait for whoever uses the tables, and work on many rows. */
+const schemaMs = 60_000
+
+/** How often a change is made anew that others stood in the way of. */
+const triesMax = 5
+
+/**
+ * The books of a store in PostgreSQL, with its schema made or brought up to date.
+ * @throws StoreError
+ */
+export async function openPostgresBooks(
+  url: string,
+  { shown, create = true }: PostgresBooksOptions,
+): Promise<PostgresBooks> {
+  const maker = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'schema' })
+  try {
+    if (!create) await refuseEmpty(maker, shown)
+    await migrate(maker, shown, postFunctions)
+  } catch (error) {
+    throw explainDatabase(error, shown)
+  } finally {
+    await maker.close()
+  }
+  const database = openDatabase({ url, max: 2, patienceMs, purpose: 'books', settings: byIndex })
+  return { ...createPostgresBooks(database), close: () => database.close() }
+}
+
+/** @param database whose schema is there. */
+export function createPostgresBooks(database: Database, sizes: SliceSizes = sliceSizes): BookStore {
+  return {
+    change: (change) => makeChange(database, change),
+    ...createReaders(database),
+    ...createOperators(database),
+    ...createListing(database, sizes),
+    verify: (options) => verify(database, options, sizes),
+    audit: (options) => audit(database, options, sizes),
+  }
+}
+
+async function refuseEmpty({ query }: Database, shown: string): Promise<void> {
+  const [row] = await query(`SELECT to_regclass('triwire.schema') IS NOT NULL AS is_there`)
+  if (!row!.is_there)
+    throw new StoreError(`There is no store in ${shown}: name the right database, or create an account`)
+}
+
+function createReaders({ query }: Pick<Database, 'query'>) {
+  const accounts = `SELECT a.id, a.name, a.state, b.balance, a.created_ms
+    FROM triwire.accounts a JOIN triwire.balances b ON b.account_id = a.id`
+  return { findAccount, findAccountNamed, listAccounts, listKeys, findKeys, findKeysToChange }
+
+  async function findAccount(idOrName: string): Promise<AccountRow | undefined> {
+    const [row] = await ask(query, `${accounts} WHERE a.id = $1 OR a.name = $1 ORDER BY a.id = $1 DESC`, [idOrName])
+    return row && readAccountRow(row)
+  }
+
+  async function findAccountNamed(name: string): Promise<AccountRow | undefined> {
+    const [row] = await ask(query, `${accounts} WHERE a.name = $1`, [name])
+    return row && readAccountRow(row)
+  }
+
+  async function listAccounts(): Promise<AccountRow[]> {
+    return (await query(`${accounts} ORDER BY a.created_ms, a.id`)).map(readAccountRow)
+  }
+
+  async function listKeys(accountId?: string): Promise<KeyRow[]> {
+    const which = accountId === undefined ? '' : 'WHERE account_id = $1'
+    const values = accountId === undefined ? [] : [accountId]
+    return (await ask(query, `SELECT * FROM triwire.keys ${which} ORDER BY created_ms, id`, values)).map(readKeyRow)
+  }
+
+  async function findKeys(name: string): Promise<KeyRow[]> {
+    const where = 'id = $1 OR prefix = $1 OR label = $1'
+    return (await ask(query, `SELECT * FROM triwire.keys WHERE ${where} ORDER BY created_ms, id`, [name])).map(
+      readKeyRow,
+    )
+  }
+
+  async function findKeysToChange(idOrPrefix: string): Promise<KeyRow[]> {
+    return (await ask(query, 'SELECT * FROM triwire.keys WHERE id = $1 OR prefix = $1', [idOrPrefix])).map(readKeyRow)
+  }
+}
+
+/** Once more where the database has ended it for the sake of others: nothing of it was written then. */
+async function makeChange<T>(database: Database, change: Change<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await database.transact((transaction) => changeIn(transaction, change))
+    } catch (error) {
+      if (tries === triesMax || !isConflict(error)) throw error
+    }
+  }
+}
+
+/**
+ * All changes of operators come one after the other, so that revisions are committed in their order: a server that has
+ * read one has missed none before it.
+ */
+async function changeIn<T>(transaction: Transaction, { about, decide }: Change<T>): Promise<T> {
+  await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.operators])
+  const { writes, result } = decide(await findFacts(transaction, about))
+  if (writes.length === 0) return result
+  const [clock] = await transaction.query('SELECT triwire.now_ms() AS now')
+  for (const write of writes) await make(transaction, write, Number(clock!.now))
+  const accountIds = writes.map(accountOf).filter((id) => id !== undefined)
+  if (accountIds.length === 0) return result
+  const rows = await transaction.query(
+    `UPDATE triwire.accounts SET revision = nextval('triwire.revisions') WHERE id = ANY ($1) RETURNING revision`,
+    [[...new Set(accountIds)]],
+  )
+  const newest = rows.map(({ revision }) => revision as bigint).reduce((a, b) => (a > b ? a : b))
+  await transaction.query(`SELECT pg_notify('triwire_changes', $1)`, [`${newest}`])
+  return result
+}
+
+async function findFacts({ query }: Transaction, about: Question): Promise<Facts> {
+  const readers = createReaders({ query })
+  const { account, accountName, key, reference, operator, once } = about
+  const { findOperators, findMade } = createOperators({ query })
+  return {
+    account: account === undefined ? undefined : await readers.findAccount(account),
+    accountNamed: accountName === undefined ? undefined : await readers.findAccountNamed(accountName),
+    keys: key === undefined ? [] : await readers.findKeysToChange(key),
+    credit: reference === undefined ? undefined : await findCredit({ query }, reference),
+    operators: operator === undefined ? [] : await findOperators(operator),
+    made: once === undefined ? undefined : await findMade(once),
+  }
+}
+
+async function findCredit({ query }: Transaction, reference: string): Promise<Facts['credit']> {
+  const [row] = await ask(query, 'SELECT account_id, amount FROM triwire.credits WHERE reference = $1', [reference])
+  return row && { accountId: row.account_id as string, amountNanos: row.amount as bigint }
+}
+
+async function make(transaction: Transaction, write: Write, nowMs: number): Promise<void> {
+  const { query } = transaction
+  if (write.kind === 'insert_account') {
+    const { id, name, state, createdMs } = write.account
+    await query('INSERT INTO triwire.accounts (id, name, state, revision, created_ms) VALUES ($1, $2, $3, 0, $4)', [
+      id,
+      name,
+      state,
+      createdMs,
+    ])
+    await query('INSERT INTO triwire.balances (account_id) VALUES ($1)', [id])
+  } else if (write.kind === 'set_state')
+    await query('UPDATE triwire.accounts SET state = $1 WHERE id = $2', [write.state, write.accountId])
+  else if (write.kind === 'set_name')
+    await query('UPDATE triwire.accounts SET name = $1 WHERE id = $2', [write.name, write.accountId])
+  else if (write.kind === 'post_credit') {
+    const posting = await postCredit(transaction, write, nowMs)
+    // The balance may have grown since the change was decided, by what was given back.
+    if (posting !== 'posted') throw new BookError('overflow', write.accountId)
+  } else if (write.kind === 'expire_key')
+    await query('UPDATE triwire.keys SET expires_ms = $1 WHERE id = $2', [write.expiresMs, write.keyId])
+  else if (write.kind === 'revoke_key')
+    await query('UPDATE triwire.keys SET revoked_ms = $1 WHERE id = $2', [write.revokedMs, write.keyId])
+  else if (write.kind === 'set_label')
+    await query('UPDATE triwire.keys SET label = $1 WHERE id = $2', [write.label ?? null, write.keyId])
+  else if (write.kind === 'insert_key') {
+    const { id, accountId, digest, prefix, label, createdMs } = write.key
+    await query(
+      'INSERT INTO triwire.keys (id, account_id, digest, prefix, label, created_ms) VALUES ($1, $2, $3, $4, $5, $6)',
+      [id, accountId, digest, prefix, label ?? null, createdMs],
+    )
+  } else await createOperators(transaction).writeOperators(write)
+}

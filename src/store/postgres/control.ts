@@ -1,0 +1,113 @@
+import { openSession, type Session } from './database.ts'
+import type { Desk, Say } from './desk.ts'
+import { refusalOf } from './trouble.ts'
+
+export type ControlOptions = {
+  url: string
+  /** The same without its password. */
+  shown: string
+  /** How long a statement may take, in ms. */
+  patienceMs: number
+  beatMs: number
+  desks: readonly Desk[]
+  /** Brings the database to where the desks need it. */
+  prepare(): Promise<void>
+  say: Say
+}
+
+/** Between two tries to reach it, in ms. */
+const retryMs = 100
+
+/** So many beats apart the database is prepared again: months of the ledger have their partitions ahead. */
+const preparedBeats = 10_000
+
+/**
+ * The connection that knows whether the database can be reached: it listens for the desks, and asks once a second, so that
+ * a loss is noticed though nobody has anything to ask.
+ */
+export class Control {
+  /** Of the first tries. @throws StoreError where a second one would fail as well. */
+  readonly first: Promise<boolean>
+  readonly #options: ControlOptions
+  readonly #first = Promise.withResolvers<boolean>()
+  #session: Session | undefined
+  #isReached: boolean | undefined
+  #isClosed = false
+
+  constructor(options: ControlOptions) {
+    this.#options = options
+    this.first = this.#first.promise
+    this.first.catch(() => {})
+    setTimeout(() => this.#first.resolve(false), options.patienceMs)
+    void this.#run()
+  }
+
+  get isReached(): boolean {
+    return this.#isReached === true
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#session?.close()
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isClosed) {
+      const error = await this.#use().catch((error: Error) => error)
+      this.#session?.close()
+      this.#session = undefined
+      if (this.#isClosed) return
+      this.#lose(error)
+      await pause(retryMs)
+    }
+  }
+
+  /** From one connection's beginning to its end. @returns why it ended. */
+  async #use(): Promise<Error> {
+    const { url, patienceMs, beatMs, desks, prepare } = this.#options
+    await prepare()
+    const session = await openSession({ url, patienceMs, purpose: 'control' })
+    this.#session = session
+    await this.#listen(session)
+    for (const desk of desks) await desk.onReached?.(session)
+    this.#reach()
+    for (let beat = 1; await this.#lasts(session, beatMs); beat++) {
+      for (const desk of desks) await desk.onBeat?.(session)
+      if (beat % preparedBeats === 0) await prepare()
+    }
+    return new Error('the connection to the database was lost')
+  }
+
+  /** @returns whether it is still there after so many ms; at once when it is not. */
+  async #lasts(session: Session, ms: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const timer = setTimeout(() => resolve(true), ms)
+    session.onEnded = () => resolve(false)
+    return session.isEnded ? false : promise.finally(() => clearTimeout(timer))
+  }
+
+  async #listen(session: Session): Promise<void> {
+    const channels = new Map(this.#options.desks.flatMap(({ channels = {} }) => Object.entries(channels)))
+    session.onNotified = (channel, payload) => channels.get(channel)?.(payload)
+    for (const channel of channels.keys()) await session.query(`LISTEN ${channel}`)
+  }
+
+  #reach(): void {
+    this.#isReached = true
+    this.#options.say('reach', { isReached: true })
+    this.#first.resolve(true)
+  }
+
+  #lose(error: Error): void {
+    const refusal = refusalOf(error, this.#options.shown)
+    if (refusal) this.#first.reject(refusal)
+    const wasReached = this.#isReached
+    this.#isReached = false
+    if (wasReached) for (const desk of this.#options.desks) desk.onLost?.()
+    if (wasReached !== false) this.#options.say('reach', { isReached: false, error: (refusal ?? error).message })
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,140 @@
+import type { AccountChanges } from '../../accounts/live-directory.ts'
+import type { Database, Row, Transaction } from './database.ts'
+import type { Desk, Say } from './desk.ts'
+
+/** Operators' commits notify on it. */
+export const changesChannel = 'triwire_changes'
+
+/** Accounts in one message: reading it must not keep requests waiting. */
+const pageRows = 1_000
+
+/** Before every revision. */
+const start = -1n
+
+export type DirectoryDeskOptions = {
+  database: Pick<Database, 'query'>
+  /** If there are more accounts than these, they are read when somebody asks with a key of theirs. */
+  accountsMax: number
+  say: Say
+}
+
+/**
+ * Accounts and keys for the serving thread: what operators change, heard of by notice and asked for each second beside it,
+ * and what is looked up. One reading at a time, so that none is overtaken by what is older.
+ */
+export class DirectoryDesk implements Desk {
+  readonly answers = { lookUp: (digests: readonly string[]) => this.#inTurn(() => this.#lookUp(digests)) }
+  readonly channels = { [changesChannel]: () => void this.#follow().catch(() => {}) }
+  readonly #options: DirectoryDeskOptions
+  /** Up to here all changes were told; undefined: nothing was. */
+  #revision: bigint | undefined
+  #last: Promise<unknown> = Promise.resolve()
+  #following: Promise<void> | undefined
+
+  constructor(options: DirectoryDeskOptions) {
+    this.#options = options
+  }
+
+  async onReached(session: Transaction): Promise<void> {
+    await this.onBeat(session)
+    await this.#follow()
+  }
+
+  /** A notice may be lost with its connection. */
+  async onBeat({ query }: Transaction): Promise<void> {
+    const [row] = await query('SELECT max(revision) AS newest FROM triwire.accounts')
+    const newest = (row!.newest as bigint | null) ?? start
+    if (this.#revision === undefined || newest === this.#revision) return
+    // A server that took over and lacks what was told: nothing of it counts any more.
+    if (newest < this.#revision) this.#revision = undefined
+    void this.#follow().catch(() => {})
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work)
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
+  /** Who comes before it began need not wait for another. */
+  #follow(): Promise<void> {
+    this.#following ??= this.#inTurn(() => {
+      this.#following = undefined
+      return this.#readChanges()
+    })
+    return this.#following
+  }
+
+  async #readChanges(): Promise<void> {
+    let isAnew = this.#revision === undefined
+    let revision = this.#revision ?? (await this.#findStart())
+    for (;;) {
+      const rows = await this.#options.database.query(readPage, [revision])
+      if (rows.length > 0 || isAnew) this.#tell(rows, isAnew)
+      isAnew = false
+      revision = (rows.at(-1)?.revision as bigint | undefined) ?? revision
+      this.#revision = revision
+      if (rows.length === 0) return
+    }
+  }
+
+  /** The beginning, or where there is more than is to be kept the end. */
+  async #findStart(): Promise<bigint> {
+    const { database, accountsMax } = this.#options
+    const [row] = await database.query(
+      `SELECT count(*)::int AS known, (SELECT max(revision) FROM triwire.accounts) AS newest
+         FROM (SELECT FROM triwire.accounts LIMIT $1) AS few`,
+      [accountsMax + 1],
+    )
+    const { known, newest } = row as { known: number; newest: bigint }
+    return known > accountsMax ? newest : start
+  }
+
+  async #lookUp(digests: readonly string[]): Promise<undefined> {
+    const which = 'SELECT account_id FROM triwire.keys WHERE digest = ANY ($1) AND revoked_ms IS NULL'
+    const rows = await this.#options.database.query(select(`SELECT * FROM triwire.accounts WHERE id IN (${which})`), [
+      digests,
+    ])
+    if (rows.length > 0) this.#tell(rows, false)
+  }
+
+  #tell(rows: readonly Row[], isAnew: boolean): void {
+    this.#options.say('changes', { ...readChanges(rows), isAnew })
+  }
+}
+
+/** Whole accounts as of one moment: a row for each of their valid keys, and one for an account without. */
+function select(accounts: string): string {
+  return `SELECT a.id AS account_id, a.name, a.state, a.revision, coalesce(b.balance, 0) AS balance,
+      k.id AS key_id, k.digest, k.prefix, k.expires_ms
+    FROM (${accounts}) a
+    LEFT JOIN triwire.balances b ON b.account_id = a.id
+    LEFT JOIN triwire.keys k ON k.account_id = a.id AND k.revoked_ms IS NULL`
+}
+
+const readPage = `${select(
+  `SELECT * FROM triwire.accounts WHERE revision > $1 ORDER BY revision FETCH FIRST ${pageRows} ROWS WITH TIES`,
+)} ORDER BY a.revision`
+
+function readChanges(rows: readonly Row[]): AccountChanges {
+  const accounts = new Map<unknown, AccountChanges['accounts'][number]>()
+  const keys: AccountChanges['keys'][number][] = []
+  for (const row of rows) {
+    const accountId = row.account_id as string
+    accounts.set(accountId, {
+      id: accountId,
+      name: row.name as string,
+      state: row.state as 'active' | 'suspended',
+      balanceNanos: row.balance as bigint,
+    })
+    if (row.key_id === null) continue
+    keys.push({
+      id: row.key_id as string,
+      accountId,
+      digest: row.digest as string,
+      prefix: row.prefix as string,
+      expiresMs: row.expires_ms === null ? undefined : Number(row.expires_ms),
+    })
+  }
+  return { accounts: [...accounts.values()], keys }
+}

@@ -1,0 +1,211 @@
+import { mkdirSync } from 'node:fs'
+import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
+import type { Poster } from '../../accounts/poster.ts'
+import { RemoteAdmission } from '../../accounts/remote-admission.ts'
+import { createRemoteThrottle } from '../../accounts/remote-throttle.ts'
+import type { ServerStore } from '../../accounts/server-store.ts'
+import { Settlement } from '../../accounts/settlement.ts'
+import { shareReadings } from '../../accounts/shared-reading.ts'
+import { noteHolder } from '../files/holder.ts'
+import { lockStore } from '../files/lock.ts'
+import { createSpool, spoolPath } from '../files/spool.ts'
+import { StoreError } from '../files/store-error.ts'
+import { Line } from './line.ts'
+import type { Introduction } from './presence.ts'
+import { placeOf } from './recovery.ts'
+import type { StoreThread } from './thread.ts'
+
+export type PostgresOptions = {
+  url: string
+  /** The same without its password (ruling X13). */
+  shown: string
+  /** This server's own: for its spool and its lock. It is made. */
+  stateDir: string
+  /** Spools below it that no server has are posted at the start too (ruling X13). Default: `stateDir`. */
+  spoolsDir?: string | undefined
+  introduction: Introduction
+  /** How long a debit waits for the database before it is spooled. */
+  settleDeadlineMs: number
+  /** Monotonic. */
+  clockMs: () => number
+  /** The ledger is lost: its thread died twice. Drain and exit. Called once. */
+  onFatal: (error: Error) => void
+  log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
+  /** How long the database is waited for, in ms: a statement, a connection. */
+  patienceMs?: number
+  /** How long a request with an unknown key waits for the database (ruling R16). */
+  lookMs?: number
+  /** How often `last_used` is written. */
+  touchMs?: number
+  /** So many accounts are kept in memory; others are looked up. */
+  accountsMax?: number
+}
+
+/**
+ * A server's side of a database that replicas share. It resolves behind a first commit, or as soon as it is known that the
+ * database cannot be reached for now: then the store is not ready until it can.
+ * @throws StoreError where the database cannot be used, or another server uses `stateDir`.
+ */
+export async function openPostgresStore(options: PostgresOptions): Promise<ServerStore> {
+  mkdirSync(options.stateDir, { recursive: true, mode: 0o700 })
+  const unlock = lockState(options.stateDir)
+  const client = new Client(options)
+  const { settlement, directory, line } = client
+  const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, options.settleDeadlineMs / 10)))
+  const end = () => {
+    clearInterval(sweeps)
+    unlock()
+  }
+  try {
+    await client.open()
+  } catch (error) {
+    await settlement.close().finally(end)
+    throw error
+  }
+  const touches = setInterval(() => client.writeUses(), options.touchMs ?? 10_000)
+  return {
+    ledger: settlement,
+    directory,
+    openAdmission: (limits) => client.admission.open(limits),
+    openThrottle: (limits) => createRemoteThrottle((failures) => line.ask('countFailures', failures), limits),
+    isReady: () => client.isReached && settlement.isWritable(),
+    countAccounts: () => directory.accounts.size,
+    findDebit: (requestId) => line.ask('findDebit', requestId),
+    cooldowns: {
+      cool: (cooldown) => line.order('cool', cooldown),
+      onCooled: (hear) => line.hear('cooled', hear),
+    },
+    reconfigure: (configDigest) => line.order('reconfigure', configDigest),
+    async close() {
+      clearInterval(touches)
+      client.writeUses()
+      await settlement.close().finally(end)
+    },
+  }
+}
+
+function lockState(stateDir: string): () => void {
+  const place = placeOf(stateDir)
+  const unlock = lock(place, stateDir)
+  const forget = noteHolder(place)
+  return () => {
+    forget()
+    unlock()
+  }
+}
+
+function lock(place: string, stateDir: string): () => void {
+  try {
+    return lockStore(place)
+  } catch (cause) {
+    if (!(cause instanceof StoreError)) throw cause
+    throw new StoreError(
+      `Another triwire server has the state_dir ${stateDir}: stop it first, or give this one a folder of its own`,
+      { cause },
+    )
+  }
+}
+
+/** Ties settlement and directory to the thread of the day. */
+class Client {
+  readonly line = new Line()
+  readonly admission = new RemoteAdmission(() => this.settlement.isWritable())
+  readonly settlement: Settlement
+  readonly directory: LiveDirectory
+  isReached = false
+  readonly #options: PostgresOptions
+  readonly #answered = Promise.withResolvers<{ isReached: boolean }>()
+
+  constructor(options: PostgresOptions) {
+    this.#options = options
+    const { stateDir, settleDeadlineMs, clockMs, onFatal, log } = options
+    this.directory = this.#createDirectory()
+    this.settlement = new Settlement({
+      startPoster: (isFirst) => this.#startThread(isFirst),
+      spool: createSpool(spoolPath(placeOf(stateDir))),
+      balances: this.admission.balances,
+      settleDeadlineMs,
+      clockMs,
+      onFatal: (error) => {
+        this.admission.disconnect(error)
+        onFatal(error)
+      },
+      log,
+    })
+    this.line.hear('admission', (answers) => this.admission.hear(answers))
+    this.line.hear('log', ({ level, event, fields }) => log(level, event, fields))
+    this.line.hear('trouble', ({ message, code }) => {
+      log('error', 'ledger_trouble', { error: message, code, unsettled: this.settlement.unsettled })
+    })
+    this.line.hear('reach', ({ isReached, error }) => {
+      this.isReached = isReached
+      if (isReached) log('info', 'store_reached', { store: options.shown })
+      else log('error', 'store_unreachable', { store: options.shown, error })
+    })
+    this.line.hear('changes', (changes) => {
+      if (changes.isAnew) this.directory.clear()
+      this.directory.apply(changes)
+    })
+  }
+
+  /** While the database cannot be reached nobody waits for a commit. */
+  async open(): Promise<void> {
+    const opened = this.settlement.open()
+    const unreached = this.#answered.promise.then(({ isReached }) => (isReached ? opened : undefined))
+    await Promise.race([opened, unreached])
+  }
+
+  writeUses(): void {
+    const uses = this.directory.takeUses()
+    if (uses.length > 0) this.line.order('uses', uses)
+  }
+
+  #createDirectory(): LiveDirectory {
+    const { clockMs, lookMs, accountsMax = 100_000 } = this.#options
+    let asked = new Set<string>()
+    const share = shareReadings({ read, clockMs, patienceMs: lookMs })
+    const line = this.line
+    return createDirectory({
+      balances: this.admission.balances,
+      accountsMax,
+      readAgain(digest) {
+        asked.add(digest)
+        return share()
+      },
+    })
+
+    /** All who wait by then are answered by one statement. */
+    async function read(): Promise<void> {
+      const digests = [...asked]
+      asked = new Set()
+      await line.ask('lookUp', digests)
+    }
+  }
+
+  async #startThread(isFirst: boolean): Promise<Poster> {
+    const { url, shown, stateDir, spoolsDir = stateDir, introduction } = this.#options
+    const { patienceMs = 2_000, accountsMax = 100_000 } = this.#options
+    const places = { url, shown, stateDir, spoolsDir }
+    this.isReached = false
+    const thread = this.line.start({ ...places, introduction, isSuccessor: !isFirst, accountsMax, patienceMs })
+    this.admission.connect((orders) => this.line.order('admission', orders))
+    void thread.death.then(() => this.admission.disconnect())
+    try {
+      this.#answered.resolve(await thread.ask('open', undefined))
+    } catch (error) {
+      await thread.close()
+      throw error
+    }
+    return posterOf(thread)
+  }
+}
+
+function posterOf(thread: StoreThread): Poster {
+  return {
+    post: (debits) => thread.ask('post', debits),
+    withdraw: (debits) => thread.ask('withdraw', debits),
+    giveBack: (requestIds) => thread.ask('giveBack', requestIds),
+    death: thread.death,
+    close: () => thread.close(),
+  }
+}

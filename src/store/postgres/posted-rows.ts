@@ -1,0 +1,48 @@
+import type { DebitRow } from '../../accounts/poster.ts'
+
+/** A server that takes over from another one may lack what was committed there in the last seconds: far fewer than these. */
+const keptMs = 60_000
+
+type Kept<Value> = { atMs: number; values: readonly Value[] }
+
+/**
+ * What the database said it has, of the last minute, to be looked up again behind a lost connection: the server that is
+ * found then may be another one, which was told of everything late (docs/scaling.md).
+ */
+export class PostedRows {
+  readonly #clockMs: () => number
+  #rows: Kept<DebitRow>[] = []
+  #gifts: Kept<string>[] = []
+
+  constructor(clockMs: () => number) {
+    this.#clockMs = clockMs
+  }
+
+  /** @param isHolding nothing is forgotten meanwhile. */
+  keep(rows: readonly DebitRow[], isHolding: boolean): void {
+    this.#rows = this.#add(this.#rows, rows, isHolding)
+  }
+
+  keepGifts(requestIds: readonly string[], isHolding: boolean): void {
+    this.#gifts = this.#add(this.#gifts, requestIds, isHolding)
+  }
+
+  rows(): DebitRow[] {
+    return this.#rows.flatMap(({ values }) => values)
+  }
+
+  gifts(): string[] {
+    return this.#gifts.flatMap(({ values }) => values)
+  }
+
+  has(requestId: string): boolean {
+    return this.#rows.some(({ values }) => values.some((row) => row.requestId === requestId))
+  }
+
+  #add<Value>(kept: Kept<Value>[], values: readonly Value[], isHolding: boolean): Kept<Value>[] {
+    const nowMs = this.#clockMs()
+    if (values.length > 0) kept.push({ atMs: nowMs, values })
+    if (isHolding || kept[0] === undefined || nowMs - kept[0].atMs < 2 * keptMs) return kept
+    return kept.filter(({ atMs }) => nowMs - atMs < keptMs)
+  }
+}

@@ -1,0 +1,286 @@
+import type { DebitRow, Fate, GivenBack, Posted, Posting, Withdrawn } from '../../accounts/poster.ts'
+import { applicationOf, type Database, type DatabaseOptions, openDatabase } from './database.ts'
+import type { Desk, Say } from './desk.ts'
+import { findMissing, giveBack, postDebits, readBalances } from './post.ts'
+import { PostedRows } from './posted-rows.ts'
+import { type Pending, PostingLane } from './posting-lane.ts'
+import { SlowAccounts } from './slow-accounts.ts'
+import { codeOf, isConflict } from './trouble.ts'
+
+export type PostingOptions = {
+  url: string
+  /** How long one statement waits, in ms. */
+  patienceMs: number
+  say: Say
+  clockMs: () => number
+  /** A thread before this one may have sent debits and died over it: nobody knows which. */
+  isSuccessor: boolean
+}
+
+/** Between two tries of what has no lane, in ms. */
+const retryMs = 100
+
+/** So many are looked up at once. */
+const lookMax = 1_000
+
+const purpose = 'posting'
+
+type Batch = { postings: Posting[]; balances: Map<string, bigint>; open: number; resolve: (posted: Posted) => void }
+
+/**
+ * Where debits go into the ledger, whatever becomes of the database meanwhile: what was given here stays until an answer
+ * of the server's says that it is there. A call that ended without one is repeated, which does no harm by the request ids.
+ */
+export class PostingDesk implements Desk {
+  readonly answers = {
+    post: (rows: readonly DebitRow[]) => this.#postAll(rows),
+    withdraw: (rows: readonly DebitRow[]) => this.#withdraw(rows),
+    giveBack: (requestIds: readonly string[]) => this.#giveBack(requestIds),
+  }
+  readonly #options: PostingOptions
+  readonly #lanes: readonly PostingLane[]
+  /** For what is rare: looks, returns. */
+  readonly #aside: Database
+  readonly #databases: Database[] = []
+  readonly #posted: PostedRows
+  #waiting: Pending[] = []
+  readonly #pending = new Map<string, Pending>()
+  #isScheduled = false
+  readonly #slow = new SlowAccounts()
+  /** The schema is there, and what earlier runs left is posted. */
+  readonly #opening = Promise.withResolvers<void>()
+  #isOpen = false
+  #isClosed = false
+  /** The server that is found next may be another one. */
+  #mustLookAgain = false
+  #isLooking = false
+  /** Processes of the server whose answer nobody waited for. They may be at it still. */
+  readonly #abandoned = new Set<number>()
+  #troubleMs = Number.NEGATIVE_INFINITY
+
+  constructor(options: PostingOptions) {
+    this.#options = options
+    this.#posted = new PostedRows(options.clockMs)
+    this.#lanes = [this.#openLane(0), this.#openLane(0), this.#openLane(10_000)]
+    this.#aside = this.#openDatabase({ max: 2 })
+  }
+
+  /** Where calls may begin. */
+  async onReached(): Promise<void> {
+    this.#isOpen = true
+    this.#opening.resolve()
+    this.#schedule()
+  }
+
+  onLost(): void {
+    this.#suspect()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all(this.#lanes.map(({ ended }) => ended))
+    await Promise.all(this.#databases.map((database) => database.close()))
+  }
+
+  #openLane(idleMs: number): PostingLane {
+    let pid: number | undefined
+    const database = this.#openDatabase({ max: 1, idleMs, onConnect: (connected) => (pid = connected) })
+    return new PostingLane({
+      database,
+      giveBack: (pending, error) => {
+        if (pid !== undefined) this.#abandoned.add(pid)
+        this.#takeBack(pending, error)
+      },
+      onPosted: (rows, accountIds) => {
+        this.#slow.acquit(accountIds)
+        this.#posted.keep(rows, this.#mustLookAgain)
+      },
+      onFree: () => this.#schedule(),
+    })
+  }
+
+  #openDatabase(options: Pick<DatabaseOptions, 'max' | 'idleMs' | 'onConnect'>): Database {
+    const { url, patienceMs } = this.#options
+    const database = openDatabase({ url, patienceMs, purpose, ...options, onLost: () => this.#suspect() })
+    this.#databases.push(database)
+    return database
+  }
+
+  #postAll(rows: readonly DebitRow[]): Promise<Posted> {
+    const { promise, resolve } = Promise.withResolvers<Posted>()
+    const batch: Batch = { postings: [], balances: new Map(), open: rows.length, resolve }
+    for (const [index, row] of rows.entries()) this.#add(row, batch, index)
+    this.#schedule()
+    return promise
+  }
+
+  #add(row: DebitRow, batch: Batch, index: number): void {
+    const pending: Pending = {
+      row,
+      isDoubtful: this.#options.isSuccessor,
+      isWithdrawn: false,
+      settle: (posting, balanceNanos) => {
+        if (this.#pending.get(row.requestId) === pending) this.#pending.delete(row.requestId)
+        batch.postings[index] = posting
+        if (balanceNanos !== undefined) batch.balances.set(row.accountId, balanceNanos)
+        if (--batch.open === 0) batch.resolve({ postings: batch.postings, balances: [...batch.balances] })
+      },
+    }
+    this.#pending.set(row.requestId, pending)
+    this.#waiting.push(pending)
+  }
+
+  /** Every message that has already come is read before an immediate runs. */
+  #schedule(): void {
+    if (this.#isScheduled || !this.#isOpen) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.#fill()
+    })
+  }
+
+  #fill(): void {
+    if (this.#isClosed) return
+    if (this.#mustLookAgain) void this.#lookAgain()
+    for (const lane of this.#lanes) {
+      if (this.#waiting.length === 0) return
+      const isForLocked = lane === this.#lanes.at(-1)
+      if (lane.isFree && !(isForLocked && this.#slow.size === 0))
+        this.#waiting = lane.take(this.#waiting, this.#choose(lane))
+    }
+  }
+
+  /** None has an account that another has. The last lane is for those that are locked. */
+  #choose(lane: PostingLane): (accountId: string) => boolean {
+    const isFree = (accountId: string) => !this.#lanes.some((other) => other.isOn(accountId))
+    const slow = this.#slow
+    if (lane === this.#lanes.at(-1)) {
+      const waiting = new Set(this.#waiting.map(({ row }) => row.accountId))
+      const locked = slow.locked().find((accountId) => waiting.has(accountId) && isFree(accountId))
+      return (accountId) => accountId === locked
+    }
+    if (slow.size === 0) return isFree
+    const first = this.#waiting.find(({ row }) => !slow.isLocked(row.accountId) && isFree(row.accountId))?.row.accountId
+    return first !== undefined && slow.has(first)
+      ? (accountId) => accountId === first
+      : (accountId) => !slow.has(accountId) && isFree(accountId)
+  }
+
+  #takeBack(pending: readonly Pending[], error: unknown): void {
+    this.#tell(error)
+    if (isConflict(error)) this.#slow.accuse(new Set(pending.map(({ row }) => row.accountId)))
+    else this.#suspect()
+    const again = pending.filter(({ isWithdrawn }) => !isWithdrawn)
+    this.#waiting = [...again, ...this.#waiting]
+    for (const { isWithdrawn, settle } of pending) if (isWithdrawn) settle('withdrawn', undefined)
+  }
+
+  /** At most once a second: a server that is gone makes many tries in it. */
+  #tell(error: unknown): void {
+    const nowMs = this.#options.clockMs()
+    if (nowMs - this.#troubleMs < 1_000) return
+    this.#troubleMs = nowMs
+    this.#options.say('trouble', { message: (error as Error).message, code: codeOf(error) })
+  }
+
+  #suspect(): void {
+    this.#mustLookAgain = true
+    this.#schedule()
+  }
+
+  /** What the ledger lacks of what it said it has is posted again, and given back again what had been. */
+  async #lookAgain(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    // What is lost from here on asks for another look.
+    this.#mustLookAgain = false
+    const rows = this.#posted.rows()
+    try {
+      let missing = 0
+      for (let at = 0; at < rows.length; at += lookMax) missing += await this.#postMissing(rows.slice(at, at + lookMax))
+      const gifts = this.#posted.gifts()
+      if (gifts.length > 0) await giveBack(this.#aside, gifts)
+      const level = missing > 0 ? 'error' : 'info'
+      if (rows.length > 0)
+        this.#options.say('log', { level, event: 'ledger_looked_again', fields: { looked: rows.length, missing } })
+      this.#isLooking = false
+    } catch {
+      this.#isLooking = false
+      this.#mustLookAgain = true
+      await pause(retryMs)
+      this.#schedule()
+    }
+  }
+
+  async #postMissing(rows: readonly DebitRow[]): Promise<number> {
+    const ids = await findMissing(
+      this.#aside,
+      rows.map(({ requestId }) => requestId),
+    )
+    const missing = rows.filter(({ requestId }) => ids.has(requestId))
+    if (missing.length > 0) await postDebits(this.#aside, missing)
+    return missing.length
+  }
+
+  async #withdraw(rows: readonly DebitRow[]): Promise<Withdrawn> {
+    const withdrawn = rows.map(({ requestId }) => this.#pending.get(requestId))
+    for (const pending of withdrawn) if (pending) pending.isWithdrawn = true
+    const waiting = this.#waiting.filter(({ isWithdrawn }) => isWithdrawn)
+    this.#waiting = this.#waiting.filter(({ isWithdrawn }) => !isWithdrawn)
+    const underWay = this.#lanes.filter((lane) => withdrawn.some((pending) => pending && lane.has(pending)))
+    await Promise.all(underWay.map(({ ended }) => ended))
+    const unless = (pending: Pending | undefined): Fate =>
+      (pending?.isDoubtful ?? this.#options.isSuccessor) ? 'unknown' : 'absent'
+    for (const { settle } of waiting) settle('withdrawn', undefined)
+    try {
+      const missing = await findMissing(
+        this.#aside,
+        rows.map(({ requestId }) => requestId),
+      )
+      const fates = rows.map(({ requestId }, at) => (missing.has(requestId) ? unless(withdrawn[at]) : 'booked'))
+      return { fates, balances: await readBalances(this.#aside, [...new Set(rows.map(({ accountId }) => accountId))]) }
+    } catch (error) {
+      this.#tell(error)
+      const fates = rows.map(
+        ({ requestId }, at): Fate => (this.#posted.has(requestId) ? 'booked' : unless(withdrawn[at])),
+      )
+      return { fates, balances: [] }
+    }
+  }
+
+  /** Behind the end of every call that might still bring one of them in. */
+  async #giveBack(requestIds: readonly string[]): Promise<GivenBack> {
+    await this.#opening.promise
+    for (;;) {
+      try {
+        await this.#endAbandoned()
+        const given = await giveBack(this.#aside, requestIds)
+        this.#posted.keepGifts(given.returned, this.#mustLookAgain)
+        return given
+      } catch (error) {
+        this.#suspect()
+        this.#tell(error)
+        await pause(retryMs)
+      }
+    }
+  }
+
+  async #endAbandoned(): Promise<void> {
+    const pids = [...this.#abandoned]
+    if (pids.length === 0) return
+    const rows = await this.#aside.query(
+      // The offset keeps the ending of sessions behind the choice of them.
+      `SELECT pid FROM (
+         SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1) AND application_name = $2 AND usename = current_user OFFSET 0
+       ) ours WHERE NOT pg_terminate_backend(pid, 1000)`,
+      [pids, applicationOf(purpose)],
+    )
+    if (rows.length > 0) throw new Error(`${rows.length} sessions of ours cannot be ended`)
+    for (const pid of pids) this.#abandoned.delete(pid)
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,155 @@
+import { StoreError } from '../files/store-error.ts'
+import type { Identity } from './admission-desk.ts'
+import { calls } from './admit.ts'
+import type { Transaction } from './database.ts'
+import { beat, leave, livingReplicas, register, sweep } from './replicas.ts'
+import { codeOf } from './trouble.ts'
+
+/** What a server says of itself, to all who use the same store. */
+export type Introduction = {
+  /** For people. */
+  name: string
+  version: string
+  /** Of all settings that replicas should have in common. */
+  configDigest: string
+  /** Of the key of the envelopes, which all must have in common (ruling T7). */
+  sealFingerprint: string
+}
+
+export type PresenceOptions = {
+  database: Transaction
+  introduction: Introduction
+  /** Says what this replica holds (admission-desk.ts). */
+  tell(identity: Identity): Promise<void>
+  /** Lets go of what this replica need not remember. */
+  forgetIdle(): void
+  /** Living replicas with another configuration; told when that changes, and empty when all agree again. */
+  onConfigDiffers(others: readonly string[]): void
+  /** The database did not answer, or answers again. */
+  onReach(isReached: boolean, error?: Error): void
+  beatMs?: number
+  /** How often it tidies up and looks at the others, in ms. */
+  sweepMs?: number
+}
+
+/**
+ * A replica among others: it registers, says every second that it lives, tells what it holds whenever the database does not
+ * know, tidies up behind those who died, and leaves.
+ */
+export class Presence {
+  readonly #options: PresenceOptions
+  #introduction: Introduction
+  #identity: Identity | undefined
+  #beating: NodeJS.Timeout | undefined
+  #sweeping: NodeJS.Timeout | undefined
+  #isBeating = false
+  #isClosed = false
+  #isReached = true
+  #differing = ''
+
+  constructor(options: PresenceOptions) {
+    this.#options = options
+    this.#introduction = options.introduction
+  }
+
+  /** @throws StoreError where a living replica has another seal key; what the database throws. */
+  async start(): Promise<Identity> {
+    const identity = await this.#register()
+    await this.#options.tell(identity)
+    const { beatMs = 1_000, sweepMs = 15_000 } = this.#options
+    this.#beating = setInterval(() => void this.beat(), beatMs)
+    this.#sweeping = setInterval(() => void this.sweep(), sweepMs)
+    void this.sweep()
+    return identity
+  }
+
+  /** A reload has changed the configuration: the others hear of it with the next beat. */
+  reconfigure(configDigest: string): void {
+    this.#introduction = { ...this.#introduction, configDigest }
+  }
+
+  async beat(): Promise<void> {
+    if (this.#isBeating || this.#isClosed || !this.#identity) return
+    this.#isBeating = true
+    try {
+      const { id, startedMs } = this.#identity
+      const values = [id, startedMs, this.#introduction.configDigest]
+      const [row] = await this.#options.database.query(`SELECT ${beat.name}($1, $2, $3) AS known`, values, beat.name)
+      if (!(row as { known: boolean }).known) await this.#tellAgain(this.#identity)
+      this.#reach(true)
+    } catch (error) {
+      this.#reach(false, error as Error)
+    } finally {
+      this.#isBeating = false
+    }
+  }
+
+  async sweep(): Promise<void> {
+    const { database, forgetIdle } = this.#options
+    if (this.#isClosed || !this.#identity) return
+    forgetIdle()
+    try {
+      await database.query(`SELECT ${sweep.name}($1)`, [this.#identity.id])
+      this.#compare((await database.query(livingReplicas)) as Living[])
+    } catch {
+      // The beat says so.
+    }
+  }
+
+  /** What it held is free for the others. Takes no longer than the database may. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearInterval(this.#beating)
+    clearInterval(this.#sweeping)
+    if (!this.#identity) return
+    const { id, startedMs } = this.#identity
+    // Who cannot say that it leaves is taken for dead before long.
+    await this.#options.database.query(`SELECT ${leave.name}($1, $2)`, [id, startedMs]).catch(() => {})
+  }
+
+  async #register(): Promise<Identity> {
+    const { name, version, configDigest, sealFingerprint } = this.#introduction
+    const values = [name, version, configDigest, sealFingerprint]
+    try {
+      const [row] = await this.#options.database.query(`SELECT ${register.name}($1, $2, $3, $4) AS made`, values)
+      const [id, startedMs] = (row as { made: string }).made.split(',').map(Number)
+      this.#identity = { id: id!, startedMs: startedMs! }
+      return this.#identity
+    } catch (error) {
+      if (codeOf(error) !== calls.otherSeal) throw error
+      throw new StoreError(
+        `the replica ${(error as Error).message} has another seal_key: give all replicas the same one (or, to change it, stop all of them and wait half a minute)`,
+        { cause: error },
+      )
+    }
+  }
+
+  /** A standby that was behind when it was promoted may not know us: then we are somebody new, who holds the same. */
+  async #tellAgain(identity: Identity): Promise<void> {
+    try {
+      await this.#options.tell(identity)
+    } catch (error) {
+      if (codeOf(error) !== calls.unknownReplica) throw error
+      await this.#options.tell(await this.#register())
+    }
+  }
+
+  #compare(living: readonly Living[]): void {
+    const others = living.filter(
+      ({ id, config }) => id !== this.#identity?.id && config !== this.#introduction.configDigest,
+    )
+    const names = others.map(({ id, name, version }) => `${name} (${id}, ${version})`)
+    const differing = names.join()
+    if (differing === this.#differing) return
+    this.#differing = differing
+    this.#options.onConfigDiffers(names)
+  }
+
+  #reach(isReached: boolean, error?: Error): void {
+    if (isReached === this.#isReached || this.#isClosed) return
+    this.#isReached = isReached
+    this.#options.onReach(isReached, error)
+  }
+}
+
+type Living = { id: number; name: string; version: string; config: string }

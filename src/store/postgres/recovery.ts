@@ -1,0 +1,69 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Posting } from '../../accounts/poster.ts'
+import { lockStore } from '../files/lock.ts'
+import { readSpool, retireSpool, spoolPath } from '../files/spool.ts'
+import { StoreError } from '../files/store-error.ts'
+import type { Database } from './database.ts'
+import type { Say } from './desk.ts'
+import { giveBack, postDebits } from './post.ts'
+
+/** By this name lock, spool and process of a server stand in its folder. */
+export function placeOf(stateDir: string): string {
+  return join(stateDir, 'replica')
+}
+
+/** In one call. */
+const rowsMax = 500
+
+/**
+ * Posts what runs that are no more left in their spools: in this server's folder, which it has locked, and in those below
+ * it that nobody has (ruling X13). Exactly once: what had been posted all the same is known by its request id. It may be
+ * called again after any failure.
+ */
+export async function recoverSpools(
+  database: Database,
+  { stateDir, spoolsDir, say }: { stateDir: string; spoolsDir: string; say: Say },
+): Promise<void> {
+  const own = placeOf(stateDir)
+  await recover(database, own, say)
+  const below = readdirSync(spoolsDir, { withFileTypes: true }).filter((one) => one.isDirectory())
+  for (const folder of [spoolsDir, ...below.map(({ name }) => join(spoolsDir, name))]) {
+    const place = placeOf(folder)
+    if (place === own || !existsSync(spoolPath(place))) continue
+    const unlock = tryLock(place)
+    if (unlock) await recover(database, place, say).finally(unlock)
+  }
+}
+
+function tryLock(place: string): (() => void) | undefined {
+  try {
+    return lockStore(place)
+  } catch (error) {
+    // A server that runs posts its own.
+    if (error instanceof StoreError) return undefined
+    throw error
+  }
+}
+
+async function recover(database: Database, place: string, say: Say): Promise<void> {
+  const { debits, returns, unreadable } = readSpool(spoolPath(place))
+  if (!debits.length && !returns.length && !unreadable) return
+  const postings: Posting[] = []
+  for (let at = 0; at < debits.length; at += rowsMax)
+    postings.push(...(await postDebits(database, debits.slice(at, at + rowsMax))).postings)
+  const returned = returns.length ? (await giveBack(database, returns)).returned.length : 0
+  const count = (...kinds: Posting[]) => postings.filter((posting) => kinds.includes(posting)).length
+  const rejected = count('rejected', 'conflict')
+  const aside = retireSpool(spoolPath(place), rejected + unreadable === 0)
+  const fields = {
+    posted: count('posted'),
+    known: count('exists'),
+    returned,
+    rejected,
+    unreadable,
+    aside,
+    spool: spoolPath(place),
+  }
+  say('log', { level: aside ? 'error' : 'info', event: 'crash_recovery', fields })
+}

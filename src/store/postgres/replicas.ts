@@ -1,0 +1,98 @@
+import { calls, windowMs } from './admit.ts'
+import { defineFunction } from './functions.ts'
+
+/** Who has not been seen for so long has left, in ms. */
+export const goneMs = 60_000
+
+/** Who was seen within so long counts as living for what all must have in common, in ms. More than `seenMs`. */
+export const livingMs = 30_000
+
+/** A living replica says so in a table that a crash leaves alone every so often, in ms. */
+export const seenMs = 20_000
+
+/** Who has left is remembered for so long, in ms. */
+const rememberedMs = 30 * 24 * 3_600_000
+
+/** Any number that the locks of `migrate` do not have: those who register do it one after the other. */
+const registering = 7_411_010
+
+const seenOf = 'greatest(r.seen_ms, (SELECT p.seen_ms FROM triwire.present p WHERE p.replica = r.id))'
+
+/**
+ * A replica begins. It is not present before its first `tell`.
+ * @returns `id,started` @throws TR005, the message names the living replica that has another seal key
+ */
+export const register = defineFunction(
+  'register',
+  `(its_name text, its_version text, its_config text, its_seal text) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+DECLARE t bigint; other text; me integer;
+BEGIN
+  PERFORM pg_advisory_xact_lock(${registering});
+  t := triwire.now_ms();
+  SELECT r.name INTO other FROM triwire.replicas r
+    WHERE r.left_ms IS NULL AND r.seal_fingerprint <> its_seal AND ${seenOf} > t - ${livingMs} ORDER BY r.id LIMIT 1;
+  IF FOUND THEN RAISE EXCEPTION '%', other USING ERRCODE = '${calls.otherSeal}'; END IF;
+  INSERT INTO triwire.replicas (name, version, config_digest, seal_fingerprint, started_ms, seen_ms)
+    VALUES (its_name, its_version, its_config, its_seal, t, t) RETURNING id INTO me;
+  RETURN me || ',' || t;
+END $$`,
+)
+
+/** @returns false where the database does not know what this replica holds: it is to `tell`. */
+export const beat = defineFunction(
+  'beat',
+  `(me integer, started bigint, its_config text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+DECLARE t bigint := triwire.now_ms(); is_known boolean;
+BEGIN
+  UPDATE triwire.present p SET seen_ms = t WHERE p.replica = me;
+  is_known := FOUND AND EXISTS (SELECT 1 FROM triwire.epoch);
+  UPDATE triwire.replicas r SET seen_ms = t, config_digest = its_config
+    WHERE r.id = me AND r.started_ms = started AND (r.seen_ms < t - ${seenMs} OR r.config_digest <> its_config);
+  RETURN is_known;
+END $$`,
+)
+
+/** It holds nothing any more; its places in the windows stay used. */
+export const leave = defineFunction(
+  'leave',
+  `(me integer, started bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  UPDATE triwire.replicas r SET left_ms = triwire.now_ms() WHERE r.id = me AND r.started_ms = started;
+  IF FOUND THEN DELETE FROM triwire.present p WHERE p.replica = me; END IF;
+END $$`,
+)
+
+/** Who has a different configuration, of the living: `id, name, version, config`, for the one who asks and all others. */
+export const livingReplicas = `
+  SELECT r.id, r.name, r.version, r.config_digest AS config FROM triwire.replicas r
+  WHERE r.left_ms IS NULL AND ${seenOf} > triwire.now_ms() - ${livingMs} ORDER BY r.id`
+
+/**
+ * Tidies up, by whoever comes: marks those who are gone, and takes away what says nothing any more. It waits for no lock,
+ * and takes nothing from a replica that comes back meanwhile. @returns how many were marked.
+ */
+export const sweep = defineFunction(
+  'sweep',
+  `(me integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE t bigint := triwire.now_ms(); gone integer[]; marked integer := 0;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(${registering + 1}) THEN RETURN 0; END IF;
+  -- Locked: who is locked already is telling, and lives.
+  gone := ARRAY(SELECT r.id FROM triwire.replicas r
+    WHERE r.id <> me AND (r.left_ms IS NOT NULL OR ${seenOf} < t - ${goneMs}) FOR UPDATE SKIP LOCKED);
+  UPDATE triwire.replicas r SET left_ms = t WHERE r.id = ANY (gone) AND r.left_ms IS NULL;
+  GET DIAGNOSTICS marked = ROW_COUNT;
+  DELETE FROM triwire.present p WHERE p.replica = ANY (gone);
+  DELETE FROM triwire.shares s USING (
+      SELECT x.scope, x.replica FROM triwire.shares x
+      WHERE x.window_ms + ${windowMs} <= t AND (x.replica = ANY (gone) OR (x.replica = me AND x.held = 0))
+      FOR UPDATE SKIP LOCKED) AS idle
+    WHERE s.scope = idle.scope AND s.replica = idle.replica;
+  DELETE FROM triwire.replicas r WHERE r.id = ANY (gone) AND r.left_ms < t - ${rememberedMs};
+  DELETE FROM triwire.failures f WHERE f.ip_key IN (SELECT x.ip_key FROM triwire.failures x
+    WHERE x.window_ms + ${windowMs} <= t FOR UPDATE SKIP LOCKED);
+  DELETE FROM triwire.cooldowns c WHERE c.place IN (SELECT x.place FROM triwire.cooldowns x
+    WHERE x.until_ms <= t FOR UPDATE SKIP LOCKED);
+  RETURN marked;
+END $$`,
+)

@@ -1,0 +1,62 @@
+import type { CountedFailures } from '../../accounts/remote-throttle.ts'
+import { windowMs } from './admit.ts'
+import type { Transaction } from './database.ts'
+import { defineFunction } from './functions.ts'
+
+/**
+ * Counts failed authentications (ruling R4), those of several addresses at once. The one thing that is counted up in the
+ * database and not told as a figure: a call with an unknown outcome is therefore not repeated.
+ * @returns for each address, in the order given, `count,ms until its window ends`, divided by semicolons
+ */
+export const countFailures = defineFunction(
+  'count_failures',
+  `(ip_keys text[], counts integer[]) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+DECLARE t bigint := triwire.now_ms(); f record; told text := '';
+BEGIN
+  -- The caller sorts the addresses: one order, no deadlock.
+  FOR i IN 1 .. cardinality(ip_keys) LOOP
+    INSERT INTO triwire.failures AS x (ip_key, window_ms, count) VALUES (ip_keys[i], t, counts[i])
+      ON CONFLICT (ip_key) DO UPDATE SET
+        window_ms = CASE WHEN x.window_ms BETWEEN t - ${windowMs - 1} AND t + 1000 THEN x.window_ms ELSE t END,
+        count = excluded.count + CASE WHEN x.window_ms BETWEEN t - ${windowMs - 1} AND t + 1000 THEN x.count ELSE 0 END
+      RETURNING x.window_ms, x.count INTO f;
+    told := told || ';' || f.count || ',' || (f.window_ms + ${windowMs} - t);
+  END LOOP;
+  RETURN substr(told, 2);
+END $$`,
+)
+
+/** @param failures in the order of the addresses. @throws what the database throws; then they may be counted, or not. */
+export async function readFailures(
+  { query }: Transaction,
+  failures: readonly (readonly [ipKey: string, count: number])[],
+): Promise<CountedFailures[]> {
+  const values = [failures.map(([ipKey]) => ipKey), failures.map(([, count]) => count)]
+  const [row] = await query(`SELECT ${countFailures.name}($1, $2) AS told`, values, countFailures.name)
+  return (row as { told: string }).told.split(';').map((text) => {
+    const [count, endsInMs] = text.split(',').map(Number)
+    return { count: count!, endsInMs: endsInMs! }
+  })
+}
+
+/** The channel on which replicas hear that an upstream account is left alone. The payload is empty: who hears it looks. */
+export const cooldownsChannel = 'triwire_cooldowns'
+
+/** Leaves an upstream account alone for all replicas. The longest wait wins; a shorter one changes nothing. */
+export const cool = defineFunction(
+  'cool',
+  `(its_place text, for_ms bigint, its_cause text, its_tell text, its_cool text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE t bigint := triwire.now_ms();
+BEGIN
+  INSERT INTO triwire.cooldowns AS c (place, until_ms, cause, tell, cool) VALUES (its_place, t + for_ms, its_cause, its_tell, its_cool)
+    ON CONFLICT (place) DO UPDATE
+    SET until_ms = excluded.until_ms, cause = excluded.cause, tell = excluded.tell, cool = excluded.cool
+    WHERE c.until_ms < excluded.until_ms;
+  IF FOUND THEN NOTIFY ${cooldownsChannel}; END IF;
+END $$`,
+)
+
+/** Which are left alone now: `place, until_ms, for_ms, cause, tell, cool`. */
+export const cooling = `
+  SELECT place, until_ms, until_ms - triwire.now_ms() AS for_ms, cause, tell, cool FROM triwire.cooldowns
+  WHERE until_ms > triwire.now_ms()`

@@ -1,0 +1,104 @@
+import type { Ask, WindowCount } from '../../accounts/desk.ts'
+import { windowMs } from './admit.ts'
+
+/** A question that somebody waits for. */
+export type OpenAsk = Ask & { dueMs: number; isOver: boolean }
+
+/** What this replica has of one scope, and what of it the database knows. */
+export type Share = {
+  readonly scope: string
+  /** What running requests hold, and what the ledger has not taken. */
+  heldNanos: bigint
+  /** Where the window began in which `taken` were taken, by the database's time. */
+  windowMs: number
+  taken: number
+  /** As it was last written; `unknown` where a call ended without an answer. */
+  told: { heldNanos: bigint; taken: number } | 'never' | 'unknown'
+}
+
+/** What this replica has of an account, with its keys that have limits, and who waits for an answer about it. */
+export type AccountShares = {
+  readonly own: Share
+  readonly keys: Map<string, Share>
+  /** An account asks on the same lane always: its figures are absolute, so they must arrive in their order. */
+  readonly lane: number
+  /** As the database last told it. */
+  balanceNanos: bigint
+  asks: OpenAsk[]
+}
+
+/** The figures of one replica, in memory: the truth, of which the database has a copy. */
+export class ShareBook {
+  readonly #accounts = new Map<string, AccountShares>()
+  readonly #lanes: number
+
+  constructor(lanes: number) {
+    this.#lanes = lanes
+  }
+
+  of(accountId: string): AccountShares {
+    const known = this.#accounts.get(accountId)
+    if (known) return known
+    const lane = accountId.charCodeAt(accountId.length - 1) % this.#lanes
+    const made = { own: emptyShare(accountId), keys: new Map(), lane, balanceNanos: 0n, asks: [] }
+    this.#accounts.set(accountId, made)
+    return made
+  }
+
+  /** All that is not nothing. */
+  *worthTelling(): Iterable<Share> {
+    for (const account of this.#accounts.values()) {
+      for (const share of sharesOf(account)) if (!isEmpty(share)) yield share
+    }
+  }
+
+  /** Accounts of which nothing is held and whose windows are over have nothing to remember. @param nowMs the database's. */
+  forgetIdle(nowMs: number): void {
+    for (const [id, account] of this.#accounts) {
+      for (const key of account.keys.values()) if (isOver(key, nowMs)) account.keys.delete(key.scope)
+      const isIdle = account.asks.length === 0 && account.keys.size === 0 && isOver(account.own, nowMs)
+      if (isIdle) this.#accounts.delete(id)
+    }
+  }
+
+  get size(): number {
+    return this.#accounts.size
+  }
+}
+
+export function sharesOf({ own, keys }: AccountShares): Share[] {
+  return keys.size === 0 ? [own] : [own, ...keys.values()]
+}
+
+export function emptyShare(scope: string): Share {
+  return { scope, heldNanos: 0n, windowMs: 0, taken: 0, told: 'never' }
+}
+
+/** Nothing of it counts any more, and the database knows that nothing is held. Its row there goes by `sweep`. */
+function isOver({ heldNanos, windowMs: beganMs, told }: Share, nowMs: number): boolean {
+  if (heldNanos !== 0n || beganMs + windowMs > nowMs || told === 'unknown') return false
+  return told === 'never' || told.heldNanos === 0n
+}
+
+function isEmpty({ heldNanos, taken }: Share): boolean {
+  return heldNanos === 0n && taken === 0
+}
+
+/** The database has other figures, or may have. What it was never told and is nothing it need not know. */
+export function isDirty(share: Share): boolean {
+  const { told } = share
+  if (told === 'unknown') return true
+  if (told === 'never') return !isEmpty(share)
+  return told.heldNanos !== share.heldNanos || told.taken !== share.taken
+}
+
+/** The figures of a share, for those who asked. */
+export function countOf(share: Share, all: number, nowMs: number): WindowCount {
+  const endsInMs = share.windowMs === 0 ? 0 : share.windowMs + windowMs - nowMs
+  return { taken: all, endsInMs: Math.max(0, endsInMs) }
+}
+
+/** A place that credit took back, where it was taken in the window that is open (ruling R1). */
+export function giveBack(share: Share, takenInMs: number | undefined): void {
+  if (share.taken > 0 && takenInMs !== 0 && share.windowMs === takenInMs) share.taken--
+}

@@ -1,0 +1,89 @@
+import type { DeskOrder } from '../../accounts/desk.ts'
+import type { Cooldown } from '../../accounts/server-store.ts'
+import { AdmissionDesk } from './admission-desk.ts'
+import { CooldownBoard } from './cooldown-board.ts'
+import { type Database, openDatabase, type Session, type Transaction } from './database.ts'
+import type { Desk, Say } from './desk.ts'
+import { type Introduction, Presence } from './presence.ts'
+import { cooldownsChannel, readFailures } from './shared-limits.ts'
+
+export type SharingOptions = {
+  url: string
+  /** How long a statement waits, in ms. */
+  patienceMs: number
+  introduction: Introduction
+  clockMs: () => number
+  say: Say
+}
+
+/** What replicas have in common beside the ledger: who is there, who may run, failed keys, upstreams that are left alone. */
+export class SharingDesk implements Desk {
+  readonly answers = {
+    countFailures: (failures: Parameters<typeof readFailures>[1]) => readFailures(this.#aside, failures),
+  }
+  readonly orders = {
+    admission: (orders: readonly DeskOrder[]) => this.#admission.take(orders),
+    cool: (cooldown: Cooldown) => void this.#board.cool(cooldown).catch(() => {}),
+    reconfigure: (configDigest: string) => this.#presence.reconfigure(configDigest),
+  }
+  readonly channels = { [cooldownsChannel]: () => void this.#board.look().catch(() => {}) }
+  readonly #lanes: Database
+  readonly #aside: Database
+  readonly #admission: AdmissionDesk
+  readonly #presence: Presence
+  readonly #board: CooldownBoard
+  #session: Session | undefined
+  #isPresent = false
+
+  constructor({ url, patienceMs, introduction, clockMs, say }: SharingOptions) {
+    // What is written here may be lost with the database: nobody waits for the disk.
+    const settings = { synchronous_commit: 'off' }
+    this.#lanes = openDatabase({ url, max: 2, patienceMs, purpose: 'admission', settings, idleMs: 0 })
+    this.#aside = openDatabase({ url, max: 1, patienceMs, purpose: 'limits', settings })
+    this.#admission = new AdmissionDesk({
+      database: this.#lanes,
+      clockMs,
+      patienceMs,
+      answer: (answers) => say('admission', answers),
+    })
+    this.#presence = new Presence({
+      database: this.#control(),
+      introduction,
+      tell: (identity) => this.#admission.tell(identity),
+      forgetIdle: () => this.#admission.forgetIdle(),
+      onConfigDiffers: (others) =>
+        say('log', { level: 'error', event: 'config_differs', fields: { replicas: others } }),
+      // The connection that it uses knows that itself (control.ts).
+      onReach: () => {},
+    })
+    this.#board = new CooldownBoard(this.#aside, (cooldown) => say('cooled', cooldown))
+  }
+
+  async onReached(session: Session): Promise<void> {
+    this.#session = session
+    if (this.#isPresent) await this.#presence.beat()
+    else await this.#presence.start()
+    this.#isPresent = true
+    await this.#board.look()
+  }
+
+  onLost(): void {
+    this.#session = undefined
+  }
+
+  async close(): Promise<void> {
+    this.#admission.close()
+    await this.#presence.close()
+    await Promise.all([this.#lanes.close(), this.#aside.close()])
+  }
+
+  /** The connection of the day. */
+  #control(): Transaction {
+    return {
+      query: async (...asked) => {
+        if (!this.#session) throw new Error('the database cannot be reached')
+        return this.#session.query(...asked)
+      },
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import type { Introduction } from './presence.ts'
+
+/** What the store's thread is started with. */
+export type ThreadOptions = {
+  url: string
+  /** The same without its password (ruling X13). */
+  shown: string
+  /** Where this server's spool and lock are. */
+  stateDir: string
+  /** Spools below it that no server has are posted too (ruling X13). */
+  spoolsDir: string
+  introduction: Introduction
+  /** A thread before it has died; what that one was given comes again. */
+  isSuccessor: boolean
+  /** So many accounts are kept in memory. */
+  accountsMax: number
+  /** How long a statement, or a connection, is waited for, in ms. */
+  patienceMs: number
+}

@@ -1,0 +1,109 @@
+import { randomText } from '../../ids/base62.ts'
+import type { Database, Transaction } from './database.ts'
+import { closeStore, readMoved } from './moved.ts'
+import { postFunctions } from './post.ts'
+import { migrations } from './schema.ts'
+
+/**
+ * What keeps the ledger from being changed in passing must be there as it was made (ruling C15): tables with their
+ * constraints, partitions, triggers that are switched on, and what those call. A trigger or a rule that is not ours may
+ * change what is written. Indexes, views, and tables and functions beside ours are anybody's.
+ * @param place what people call where the ledger is.
+ */
+export async function findForeignSchema(database: Database, place: string): Promise<string[]> {
+  const [row] = await database.query('SELECT version FROM triwire.schema')
+  const version = row?.version as number | undefined
+  if (version === undefined || version > migrations.length)
+    return [
+      `${place}: its schema has version ${version ?? 'none'}, which cannot be compared here: run the newer triwire`,
+    ]
+  const ours = await readOurSchema(database, (await readMoved(database)) !== undefined)
+  const theirs = await readSchema(database, 'triwire')
+  const findings: string[] = []
+  for (const [name, definition] of withMonths(ours, theirs)) {
+    const found = theirs.get(name)
+    if (found === undefined) findings.push(`${place}: ${name} is missing`)
+    else if (found !== definition) findings.push(`${place}: ${name} is not as triwire made it`)
+    theirs.delete(name)
+  }
+  for (const name of theirs.keys())
+    if (/^(trigger|rule) /.test(name)) findings.push(`${place}: ${name} is not triwire's`)
+  return findings
+}
+
+/** By kind and name, what an object was made as. */
+type Schema = Map<string, string>
+
+const defaultMonth = 'entries_default'
+
+/** Each month that there is has all that the default partition has. */
+function withMonths(ours: Schema, theirs: Schema): Schema {
+  const all = new Map(ours)
+  const months = [...theirs.keys()].flatMap((name) => /^table (entries_\d{4}_\d\d)$/.exec(name)?.[1] ?? [])
+  for (const month of months)
+    for (const [name, definition] of ours)
+      if (name.endsWith(` ${defaultMonth}`))
+        all.set(name.replace(defaultMonth, month), definition.replaceAll(defaultMonth, month))
+  return all
+}
+
+/** The migrations say it: they are run in a schema that nobody else sees, and that never comes to be. */
+async function readOurSchema(database: Database, isMoved: boolean): Promise<Schema> {
+  const name = `triwire_${randomText(10).toLowerCase()}`
+  let schema: Schema = new Map()
+  const undo = new Error('this schema was only to be looked at')
+  await database
+    .transact(async (transaction) => {
+      await transaction.query(`CREATE SCHEMA ${name}`)
+      for (const { sql } of migrations) await transaction.query(sql.replace(/\btriwire\b/g, name))
+      for (const { create } of postFunctions) await transaction.query(create.replace(/\btriwire\b/g, name))
+      if (isMoved)
+        await closeStore(
+          { query: (sql, values) => transaction.query(sql.replace(/\btriwire\b/g, name), values) },
+          'elsewhere',
+        )
+      schema = await readSchema(transaction, name)
+      throw undo
+    })
+    .catch((error) => {
+      if (error !== undo) throw error
+    })
+  return schema
+}
+
+/** Names of schemas are taken as ours. A month says the same as the default partition, but for which month it is. */
+async function readSchema({ query }: Pick<Transaction, 'query'>, schema: string): Promise<Schema> {
+  const rows = await query(catalog, [schema])
+  return new Map(
+    rows.map(({ name, definition }) => [name as string, (definition as string).replaceAll(`${schema}.`, 'triwire.')]),
+  )
+}
+
+const catalog = `
+  WITH tables AS (
+    SELECT c.* FROM pg_class c
+    WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind IN ('r', 'p')
+  ), columns AS (
+    SELECT a.attrelid AS oid, string_agg(concat_ws(' ', a.attname, format_type(a.atttypid, a.atttypmod),
+        (SELECT collname FROM pg_collation WHERE oid = a.attcollation), CASE WHEN a.attnotnull THEN 'not null' END,
+        nullif(a.attidentity, ''), nullif(a.attgenerated, ''), pg_get_expr(d.adbin, d.adrelid)), ', ' ORDER BY a.attnum) AS text
+    FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+    WHERE a.attrelid IN (SELECT oid FROM tables) AND a.attnum > 0 AND NOT a.attisdropped GROUP BY a.attrelid
+  ), constraints AS (
+    SELECT conrelid AS oid, string_agg(pg_get_constraintdef(oid) || CASE WHEN convalidated THEN '' ELSE ' not valid' END, ', '
+        ORDER BY pg_get_constraintdef(oid)) AS text
+    FROM pg_constraint WHERE conrelid IN (SELECT oid FROM tables) GROUP BY conrelid
+  )
+  SELECT 'table ' || t.relname AS name, concat_ws('; ', t.relkind, t.relpersistence, t.relispartition, t.relrowsecurity,
+      t.relforcerowsecurity, t.relreplident, columns.text, constraints.text) AS definition
+    FROM tables t LEFT JOIN columns USING (oid) LEFT JOIN constraints USING (oid)
+  UNION ALL
+  SELECT format('trigger %s on %s', g.tgname, t.relname), concat_ws('; ', pg_get_triggerdef(g.oid), g.tgenabled)
+    FROM pg_trigger g JOIN tables t ON t.oid = g.tgrelid WHERE NOT g.tgisinternal OR g.tgparentid <> 0
+  UNION ALL
+  SELECT format('rule %s on %s', r.rulename, t.relname), pg_get_ruledef(r.oid)
+    FROM pg_rewrite r JOIN tables t ON t.oid = r.ev_class
+  UNION ALL
+  SELECT 'function ' || p.proname, pg_get_functiondef(p.oid)
+    FROM pg_proc p WHERE p.pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND p.prokind = 'f'
+  ORDER BY 1`

@@ -1,0 +1,232 @@
+import { type Entry, returnReference, type Verdict, type VerifyOptions } from '../../accounts/entries.ts'
+import { readEntry, readPrices } from '../../accounts/entry-row.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import type { AccountEnd } from '../../accounts/verify/chain.ts'
+import { findWrongMoment } from '../../accounts/verify/moment.ts'
+import { createVerification } from '../../accounts/verify/verification.ts'
+import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
+import type { Database, Row, Transaction } from './database.ts'
+import { entryIdOf } from './entry-id.ts'
+import { locks } from './migrate.ts'
+import { readMoved } from './moved.ts'
+import { dialect, type SliceSizes } from './slices.ts'
+import { findForeignSchema } from './verify-schema.ts'
+
+/** What people call where the ledger is. */
+const place = 'the database'
+
+/** How many rows of the default partition are counted. */
+const countMax = 10_000
+
+/**
+ * Verifies, and makes a head of what it read. The head's moment is written down while no post is under way: each holds the
+ * lock of heads together with all others from before it has a time, and this one holds it alone. What is in the ledger by
+ * then was posted by it, and all that comes is posted after it.
+ */
+export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Verdict> {
+  const { findings, momentMs } = await database.transact(async (transaction) => {
+    await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.head])
+    return { findings: await findMoment(transaction), momentMs: await takeMoment(transaction) }
+  })
+  return readLedger(database, options, sizes, findings, momentMs)
+}
+
+/** Findings in words. */
+export async function verify(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<string[]> {
+  return (await readLedger(database, options, sizes, await findMoment(database))).findings
+}
+
+async function findMoment({ query }: Pick<Database, 'query'>): Promise<string[]> {
+  const [row] = await query('SELECT (SELECT moment_ms FROM triwire.head) AS moment, triwire.now_ms() AS now')
+  const { moment, now } = row as { moment: bigint | null; now: bigint }
+  return [...findWrongMoment(place, moment ?? undefined, Number(now))]
+}
+
+/** Of a store that was moved it is the last one: where the content is now its entries follow upon that. */
+async function takeMoment(transaction: Transaction): Promise<number> {
+  if (!(await readMoved(transaction))) return fixMoment(transaction)
+  const [row] = await transaction.query('SELECT moment_ms FROM triwire.head')
+  return Number(row?.moment_ms ?? 0)
+}
+
+/** By who holds the lock of heads alone. */
+export async function fixMoment({ query }: Transaction): Promise<number> {
+  const [row] = await query(
+    `INSERT INTO triwire.head AS h (one, moment_ms)
+       VALUES (true, greatest(triwire.now_ms(), (SELECT max(posted_ms) FROM triwire.entries)))
+       ON CONFLICT (one) DO UPDATE SET moment_ms = greatest(h.moment_ms, excluded.moment_ms) RETURNING moment_ms`,
+  )
+  return Number(row!.moment_ms)
+}
+
+type ReadPages = (select: Select, before: Readonly<Record<string, unknown>>) => AsyncIterable<Row[]>
+
+/** A table, called `e`, and what is read beside each of its rows. */
+type Select = { table: string; columns: string; joins: string }
+
+/**
+ * All rows of a table, in the order of these columns, which tell each row from all others.
+ * @param before values that come before those of the first row that is wanted.
+ */
+async function* pagesOf(
+  { query }: Pick<Database, 'query'>,
+  { table, columns, joins }: Select,
+  before: Readonly<Record<string, unknown>>,
+  rowsMax: number,
+): AsyncIterable<Row[]> {
+  const names = Object.keys(before)
+  const order = names.map((name) => `e.${name}`).join(', ')
+  // Which rows is said before anything is joined, so that no plan looks at others.
+  const text = `SELECT ${names.map((name, at) => `e.${name} AS page_${at}`).join(', ')}, ${columns}
+    FROM (SELECT * FROM ${table} e WHERE (${order}) > (${names.map((_, at) => `$${at + 1}`).join(', ')})
+      ORDER BY ${order} LIMIT ${rowsMax}) e ${joins} ORDER BY ${order}`
+  for (let place: unknown[] = Object.values(before); ; ) {
+    const rows = await query(text, place)
+    yield rows
+    const last = rows.at(-1)
+    if (!last || rows.length < rowsMax) return
+    place = names.map((_, at) => last[`page_${at}`])
+  }
+}
+
+/**
+ * By pages, each in a snapshot of its own: one that held for as long as the whole takes would make every busy account
+ * slower with each debit. So what an account says of its end is read with its last entry, and prices as they are needed.
+ * @param momentMs of the head that is to be made; none without it.
+ */
+async function readLedger(
+  database: Database,
+  options: VerifyOptions,
+  { verifyMax }: SliceSizes,
+  findings: string[],
+  momentMs?: number,
+): Promise<Verdict> {
+  findings.push(...(await findForeignSchema(database, place)))
+  const readPages: ReadPages = (select, before) => pagesOf(database, select, before, verifyMax)
+  const prices = new Map<string, Debit['prices']>()
+  const verification = createVerification(
+    options,
+    { prices, returns: await readReturns(readPages) },
+    findings,
+    momentMs,
+  )
+  const ends = new Map<string, AccountEnd>()
+  for await (const rows of readPages(readings, { account_id: '', seq: lowest, id: lowestId })) {
+    await readPricesOf(database, rows, prices)
+    for (const row of rows) {
+      findings.push(...findRepeatable(row))
+      verification.check(readReading(row))
+      const end = readEnd(row)
+      if (end) ends.set(end.id, end)
+    }
+  }
+  for await (const end of readIdle(database, readPages, ends)) ends.set(end.id, end)
+  for await (const finding of findLostCredits(readPages)) findings.push(finding)
+  const notes = await findUndated(database)
+  return { ...verification.end(ends.values()), ...(notes.length > 0 && { notes }) }
+}
+
+/** Before the first of all rows. */
+const [lowest, lowestId] = [-(2n ** 63n), '00000000-0000-0000-0000-000000000000']
+
+const readings: Select = {
+  table: 'triwire.entries',
+  columns: `${readingColumns}, b.balance AS end_balance, b.seq AS end_seq, b.digest AS end_digest, c.entry_id AS referred_id`,
+  joins: `${joinNames(dialect)} LEFT JOIN triwire.balances b ON b.account_id = e.account_id
+    LEFT JOIN triwire.credits c ON c.reference = e.reference`,
+}
+
+const referred: Select = {
+  table: 'triwire.credits',
+  columns: 'e.reference AS noted, e.entry_id, entry.*',
+  joins: 'LEFT JOIN triwire.entries entry ON entry.id = e.entry_id',
+}
+
+const accounts: Select = {
+  table: 'triwire.accounts',
+  columns: 'e.id, b.balance, b.seq',
+  joins: 'LEFT JOIN triwire.balances b ON b.account_id = e.id',
+}
+
+/** Undefined where there is no such account. */
+function readEnd({ account_id, account_name, end_balance, end_seq, end_digest }: Row): AccountEnd | undefined {
+  if (account_name === null || end_seq === null) return undefined
+  return {
+    id: account_id as string,
+    balanceNanos: end_balance as bigint,
+    seq: Number(end_seq),
+    digest: end_digest as string | null,
+  }
+}
+
+/** What would let the same debit or credit in once more. */
+function* findRepeatable(row: Row): Iterable<string> {
+  const { id, kind, request_id, reference, referred_id } = row
+  if (kind === 'debit' && (id as string).replaceAll('-', '') !== entryIdOf(String(request_id)))
+    yield `request ${request_id}: has not the id of its request, and may be booked more than once`
+  if (kind === 'credit' && referred_id !== id)
+    yield `reference ${reference}: ${referred_id ? 'is booked more than once' : 'is not noted as booked'}`
+}
+
+async function readPricesOf(
+  { query }: Pick<Database, 'query'>,
+  rows: readonly Row[],
+  prices: Map<string, Debit['prices']>,
+): Promise<void> {
+  const asked = new Set(rows.map((row) => row.price_version as string | null))
+  const unknown = [...asked].filter((version) => version !== null && !prices.has(version))
+  if (unknown.length === 0) return
+  for (const row of await query('SELECT * FROM triwire.prices WHERE version = ANY ($1)', [unknown]))
+    prices.set(row.version as string, readPrices(row))
+}
+
+/** All returns have references that begin alike, and so stand together. */
+async function readReturns(readPages: ReadPages): Promise<Entry[]> {
+  const prefix = returnReference('')
+  const returns: Entry[] = []
+  for await (const rows of readPages(referred, { reference: prefix })) {
+    const found = rows.filter(({ noted }) => (noted as string).startsWith(prefix))
+    returns.push(...found.filter(({ id }) => id !== null).map(readEntry))
+    if (found.length < rows.length) break
+  }
+  return returns
+}
+
+/** References that are taken by no entry of theirs. */
+async function* findLostCredits(readPages: ReadPages): AsyncIterable<string> {
+  for await (const rows of readPages(referred, { reference: '' }))
+    for (const { noted, id, reference } of rows)
+      if (id === null || reference !== noted) yield `reference ${noted}: is noted as booked and has no entry`
+}
+
+/** Accounts that no entry was read of, and that say they have some. */
+async function* readIdle(
+  { query }: Database,
+  readPages: ReadPages,
+  read: ReadonlyMap<string, unknown>,
+): AsyncIterable<AccountEnd> {
+  for await (const rows of readPages(accounts, { id: '' }))
+    for (const { id, balance, seq } of rows) {
+      if (read.has(id as string) || (seq === 0n && balance === 0n)) continue
+      // One that was made, or has its first entry, since the entries were read.
+      const [entry] = await query('SELECT FROM triwire.entries WHERE account_id = $1 LIMIT 1', [id])
+      if (!entry) yield { id: id as string, balanceNanos: (balance as bigint) ?? 0n, seq: Number(seq ?? Number.NaN) }
+    }
+}
+
+/**
+ * Entries that were made in no month that has a partition. Nothing is lost with them, and no forger needs them; but one
+ * who cuts off old months should know that they are elsewhere.
+ */
+async function findUndated({ query }: Database): Promise<string[]> {
+  const [row] = await query(
+    `SELECT count(*) AS n, min(request_id) AS first FROM
+       (SELECT request_id FROM triwire.entries_default WHERE id < 'f0000000-0000-0000-0000-000000000000' LIMIT ${countMax}) e`,
+  )
+  const { n, first } = row as { n: bigint; first: string | null }
+  if (n === 0n) return []
+  const count = n === BigInt(countMax) ? `${n} or more` : `${n}`
+  return [
+    `${count} entries are in the default partition${first === null ? '' : `, ${first} among them`}: the clock of who made their ids was months from ours`,
+  ]
+}

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { type ApiKey, StoreSilent } from '../../src/accounts/account.ts'
+import type { Admitted, Entered, Refused } from '../../src/accounts/admission.ts'
+import type { Ask, DeskAnswer, DeskOrder, Verdict } from '../../src/accounts/desk.ts'
+import { RemoteAdmission } from '../../src/accounts/remote-admission.ts'
+import { turn } from '../support/waiting.ts'
+
+const key: ApiKey = {
+  id: 'key_1',
+  prefix: 'sk-tri-12345678',
+  account: { id: 'acct_1', name: 'one', state: 'active' },
+  expiresMs: undefined,
+}
+
+/** An admission before a desk that answers as told. */
+function start({ limit = 300 } = {}) {
+  const told: DeskOrder[] = []
+  const state = { isWritable: true, isShedding: false, nowMs: 0, limit }
+  const admission = new RemoteAdmission(() => state.isWritable)
+  admission.connect((orders) => void told.push(...orders))
+  const open = admission.open({
+    requestsPerMinute: () => state.limit,
+    isShedding: () => state.isShedding,
+    clockMs: () => state.nowMs,
+  })
+  /** Answers the one question that waits. */
+  async function answer(verdict: Verdict | 'silent', more: Partial<Record<keyof typeof plain, number>> = {}) {
+    await turn()
+    const asks = takeAsks()
+    assert.equal(asks.length, 1)
+    const figures = { ...plain, ...more }
+    const heard: DeskAnswer = {
+      id: asks[0]!.id,
+      verdict,
+      figures: {
+        balanceNanos: BigInt(figures.balance),
+        freeNanos: BigInt(figures.free),
+        window: { taken: figures.taken, endsInMs: figures.endsInMs },
+        keyWindow: undefined,
+      },
+      place: verdict === 'admitted' && asks[0]!.place === 'take' ? { accountMs: 7, keyMs: undefined } : undefined,
+    }
+    admission.hear([heard])
+    return asks[0]!
+  }
+  function takeAsks(): Ask[] {
+    return told.splice(0).flatMap((order) => (order.say === 'ask' ? [order.ask] : []))
+  }
+  return { admission, open, state, told, answer, takeAsks, enter: () => open.enter(key) }
+}
+
+const plain = { balance: 100, free: 100, taken: 1, endsInMs: 60_000 }
+
+function letIn(answer: Entered | Refused | Promise<Entered | Refused>): Entered {
+  assert.ok(!(answer instanceof Promise) && answer.ok, 'nothing has to be asked')
+  return answer
+}
+
+/** An admission that knows that its account has credit. */
+async function startKnown(more: Parameters<ReturnType<typeof start>['answer']>[1] = {}) {
+  const rig = start()
+  const entering = rig.enter()
+  await rig.answer('admitted', more)
+  assert.ok((await entering).ok)
+  rig.told.length = 0
+  return rig
+}
+
+test('R1 X7: of an account nobody knows the store is asked before the body, for its place; then for its hold', async () => {
+  const { enter, answer } = start()
+  const entering = enter()
+  assert.deepEqual(await answer('admitted'), {
+    id: 1,
+    accountId: 'acct_1',
+    requestsPerMinute: 300,
+    holdNanos: 0n,
+    place: 'take',
+  })
+  const entered = (await entering) as Entered
+  const admitting = entered.admit(9n)
+  const { place, holdNanos } = await answer('admitted')
+  // The place that it has goes along: where credit refuses the hold it is given back.
+  assert.deepEqual([place, holdNanos], [{ accountMs: 7, keyMs: undefined }, 9n])
+  assert.equal((await admitting).ok, true)
+})
+
+test('R1 X7: an account that had credit enters unasked; place and hold are one question', async () => {
+  const { enter, answer, told } = await startKnown()
+  const entered = letIn(enter())
+  await turn()
+  assert.deepEqual(told, [])
+  const admitting = entered.admit(9n)
+  const { place, holdNanos } = await answer('admitted')
+  assert.deepEqual([place, holdNanos], ['take', 9n])
+  const { release } = (await admitting) as Admitted
+  release()
+  release()
+  entered[Symbol.dispose]()
+  await turn()
+  assert.deepEqual(told, [{ say: 'release', accountId: 'acct_1', keyId: undefined, holdNanos: 9n }])
+})
+
+test('C2 X7: nobody is refused for credit by what was so a while ago: the store is asked again', async () => {
+  const { enter, answer } = await startKnown({ balance: 10, free: 0 })
+  const entering = enter()
+  await answer('all_held', { balance: 10, free: 0 })
+  assert.deepEqual(await entering, { ok: false, why: 'all_held', balanceNanos: 10n })
+  const again = enter()
+  await answer('no_credit', { balance: -3, free: -3 })
+  assert.deepEqual(await again, { ok: false, why: 'no_credit', balanceNanos: -3n })
+  const third = enter()
+  await answer('admitted')
+  assert.equal((await third).ok, true)
+})
+
+test('X7: a window that was full is full until it ends, without a question; unless the limit was raised', async () => {
+  const { enter, answer, state, told } = await startKnown()
+  const admitting = letIn(enter()).admit(1n)
+  await answer('rate', { taken: 300, endsInMs: 30_000 })
+  assert.deepEqual(await admitting, { ok: false, why: 'rate', retryAfterSeconds: 30 })
+  state.nowMs = 20_500
+  assert.deepEqual(enter(), { ok: false, why: 'rate', retryAfterSeconds: 10 })
+  state.limit = 301
+  letIn(enter())
+  state.limit = 300
+  state.nowMs = 30_000
+  letIn(enter())
+  assert.deepEqual(told, [])
+})
+
+test('R1 X7: a request whose body is wrong is judged first; whichever way it ends it uses its place once', async () => {
+  const { enter, answer, takeAsks } = await startKnown()
+  const wrong = letIn(enter())
+  const judging = wrong.judge()
+  assert.equal((await answer('no_credit', { balance: 0, free: 0 })).place, 'take')
+  assert.deepEqual(await judging, { ok: false, why: 'no_credit', balanceNanos: 0n })
+  wrong[Symbol.dispose]()
+  await turn()
+  assert.deepEqual(takeAsks(), [])
+  const { enter: enterAgain, takeAsks: takeAgain } = await startKnown()
+  const abandoned = letIn(enterAgain())
+  abandoned[Symbol.dispose]()
+  await turn()
+  assert.deepEqual(
+    takeAgain().map(({ holdNanos, place }) => [holdNanos, place]),
+    [[0n, 'take']],
+  )
+})
+
+test('R1 X7: one that entered by asking has its place, and is not judged again', async () => {
+  const { enter, answer, takeAsks } = start()
+  const entering = enter()
+  await answer('admitted')
+  const entered = (await entering) as Entered
+  assert.equal(entered.judge(), undefined)
+  entered[Symbol.dispose]()
+  await turn()
+  assert.deepEqual(takeAsks(), [])
+})
+
+test('R1 X7: a process that sheds takes no place, and tells first of credit that is wanting', async () => {
+  const { enter, answer, state } = start()
+  state.isShedding = true
+  const poor = enter()
+  const { place, holdNanos } = await answer('no_credit', { balance: 0, free: 0 })
+  assert.deepEqual([place, holdNanos], [{ accountMs: 0, keyMs: undefined }, 0n])
+  assert.deepEqual(await poor, { ok: false, why: 'no_credit', balanceNanos: 0n })
+  const other = enter()
+  await answer('admitted')
+  assert.deepEqual(await other, { ok: false, why: 'busy' })
+  assert.deepEqual(enter(), { ok: false, why: 'busy' })
+})
+
+test('C5 X7: a silent store is silence, and one that takes no debits is not asked', async () => {
+  const { enter, answer, state, told } = start()
+  const entering = enter() as Promise<unknown>
+  await answer('silent')
+  await assert.rejects(entering, StoreSilent)
+  state.isWritable = false
+  assert.deepEqual(enter(), { ok: false, why: 'unwritable' })
+  await turn()
+  assert.deepEqual(told, [])
+})
+
+test('X7 C5: what is owed is told to the desk, and held there until the store has it', async () => {
+  const { admission, told } = start()
+  admission.balances.owe('acct_1', 5n)
+  admission.balances.owe('acct_1', -5n)
+  await turn()
+  assert.deepEqual(
+    told.map((order) => order.say === 'owe' && order.amountNanos),
+    [5n, -5n],
+  )
+})
+
+test('X7 F-P15: another desk is told what is held, and asked what was not answered; one that will not come is silence', async () => {
+  const { admission, enter, answer } = await startKnown()
+  const admitting = letIn(enter()).admit(9n)
+  await answer('admitted')
+  await admitting
+  admission.balances.owe('acct_2', 4n)
+  const waiting = letIn(enter()).admit(3n)
+  await turn()
+  admission.disconnect()
+  const late = letIn(enter()).admit(2n)
+  const again: DeskOrder[] = []
+  admission.connect((orders) => void again.push(...orders))
+  assert.deepEqual(
+    again.map((order) => (order.say === 'ask' ? order.ask.holdNanos : order)),
+    [
+      { say: 'owe', accountId: 'acct_1', amountNanos: 9n },
+      { say: 'owe', accountId: 'acct_2', amountNanos: 4n },
+      3n,
+      2n,
+    ],
+  )
+  admission.disconnect(new Error('dead twice'))
+  for (const asked of [waiting, late]) await assert.rejects(asked as Promise<unknown>, StoreSilent)
+  await assert.rejects(letIn(enter()).admit(1n) as Promise<unknown>, StoreSilent)
+})
+
+test('R13 X7: how an account stands is what was told last: by an answer, or by a debit that was posted', async () => {
+  const { open, admission, state } = await startKnown({ balance: 50, taken: 7 })
+  assert.deepEqual(open.look('acct_1'), {
+    balanceNanos: 50n,
+    window: { limit: 300, left: 293, resetSeconds: 60 },
+  })
+  admission.balances.set('acct_1', 40n)
+  state.nowMs = 60_000
+  assert.deepEqual(open.look('acct_1'), { balanceNanos: 40n, window: { limit: 300, left: 300, resetSeconds: 0 } })
+  assert.equal(open.look('acct_2'), undefined)
+})

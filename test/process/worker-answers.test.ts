@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { createServer } from 'node:http'
+import test from 'node:test'
+import type { UpstreamState } from '../../src/operations/shapes.ts'
+import { askWorkers, mergeUpstreams } from '../../src/process/worker-answers.ts'
+import { listen } from '../support/listen.ts'
+import { configFile, model, newFolder, serve } from '../support/serve.ts'
+
+/* One admin listener speaks for all workers (ruling X9). */
+
+type Told = Record<string, [status: number, body: unknown]>
+
+async function worker(told: Told): Promise<string> {
+  const server = createServer((request, response) => {
+    const [status, body] = told[request.url!] ?? [404, {}]
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  })
+  return `http://127.0.0.1:${await listen(server)}`
+}
+
+async function workers(...told: Told[]) {
+  const origins = await Promise.all(told.map(worker))
+  return askWorkers(
+    () => origins,
+    (bug) => assert.fail(bug),
+  )
+}
+
+test('X9: ready while one worker takes requests, and no longer', async () => {
+  const [yes, no]: Told[] = [{ '/readyz': [200, {}] }, { '/readyz': [503, {}] }]
+  assert.equal(await (await workers(no!, yes!)).isReady(), true)
+  assert.equal(await (await workers(no!, no!)).isReady(), false)
+})
+
+test('X9: a worker that is gone makes nobody wait and nothing fail', async () => {
+  const gone = askWorkers(
+    () => ['http://127.0.0.1:9', 'http://127.0.0.1:9'],
+    (bug) => assert.fail(bug),
+  )
+  assert.equal(await gone.isReady(), false)
+  assert.equal(await gone.explain('req_1'), 'unknown')
+  assert.deepEqual(await gone.listUpstreams(), [])
+})
+
+test('X9: a request is explained by the worker that served it, else by who can read its debit', async () => {
+  const path = '/api/v1/requests/req_1/explain'
+  const fromLedger: Told = { [path]: [200, { request_id: 'req_1', attempts: null }] }
+  const fromMemory: Told = { [path]: [200, { request_id: 'req_1', attempts: [] }] }
+  const silent: Told = { [path]: [503, {}] }
+  assert.deepEqual(await (await workers(fromLedger, fromMemory)).explain('req_1'), {
+    request_id: 'req_1',
+    attempts: [],
+  })
+  assert.deepEqual(await (await workers({}, fromLedger)).explain('req_1'), { request_id: 'req_1', attempts: null })
+  assert.equal(await (await workers({}, silent)).explain('req_1'), 'silent')
+  assert.equal(await (await workers({}, {})).explain('req_1'), 'unknown')
+})
+
+test('X9: an upstream account is as bad as the worst of the workers has it', () => {
+  const ready: UpstreamState = {
+    model: 'm',
+    upstream: 'u',
+    account: 'a',
+    priority: 1,
+    state: 'ready',
+    cause: null,
+    wait_ms: null,
+    failures: 0,
+    retries_left: 7,
+  }
+  const cooling: UpstreamState = { ...ready, state: 'cooling', cause: 'upstream_429', wait_ms: 900, failures: 3 }
+  const merged = mergeUpstreams([
+    [ready, { ...ready, account: 'b' }],
+    [cooling, { ...ready, account: 'b' }],
+  ])
+  assert.deepEqual(merged, [
+    { ...cooling, retries_left: 14 },
+    { ...ready, account: 'b', retries_left: 14 },
+  ])
+  assert.deepEqual(mergeUpstreams([]), [])
+})
+
+test('X7: --workers with SQLite is refused with why, and nothing is opened', async () => {
+  const folder = newFolder()
+  const { exited, stderr } = serve(['--workers', '2', '--config', configFile(folder, model('m'))], folder)
+  assert.equal(await exited, 1)
+  assert.match(stderr(), /^triwire: --workers needs a store that several processes can serve from, and with SQLite/)
+  assert.deepEqual(readdirSync(folder), ['triwire.yaml'])
+})

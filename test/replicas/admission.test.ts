@@ -1,0 +1,40 @@
+import test from 'node:test'
+import { withoutPostgres } from '../support/postgres.ts'
+import { clusterOfFile } from './cluster.ts'
+import * as laws from './laws.ts'
+
+const cluster = clusterOfFile()
+const skip = withoutPostgres()
+/** How often: once, and by night as often as chance may show something. */
+const runs = process.env['TRIWIRE_RUNS'] === undefined ? 1 : 10
+
+const titles: [title: string, law: laws.Law][] = [
+  [
+    'X7, C2: over three replicas exactly 300 of 1,000 at once run in a minute, and 300 over forty rounds',
+    laws.exactWindow,
+  ],
+  [
+    'X7, C2: over three replicas the overdraft of 1,002 at once is within the law, at their hold and at half as much again',
+    laws.boundedOverdraft,
+  ],
+  ['X7: what three replicas hold is held when the database has lost it, whoever asks first', laws.emptiedWhileHeld],
+  ['X7: 180 places taken are taken when the database has lost them: 120 more, and never a 301st', laws.emptiedInWindow],
+  ['X7: an answer that is lost behind the commit changes nothing, however often', laws.lostAnswers],
+  ['X7: a call that comes behind its successors changes nothing', laws.lateCall],
+  ['X7: calls of many accounts never wait for each other in a circle', laws.noDeadlock],
+  ['X7: clocks of replicas that are hours apart change nothing', laws.oneClock],
+]
+
+for (const [title, law] of titles) {
+  test(title, { skip }, async () => {
+    for (let run = 0; run < runs; run++) await law(cluster(), `${law.name}-${run}`)
+  })
+}
+
+test('X7: a database whose sessions are repeatable read, or read only, unless they say otherwise, changes nothing', {
+  skip,
+}, async () => {
+  const defaults = { default_transaction_isolation: 'repeatable read', default_transaction_read_only: 'on' }
+  await laws.exactWindow(cluster(), 'repeatable', { defaults })
+  await laws.boundedOverdraft(cluster(), 'repeatable-credit', { defaults })
+})

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { withoutPostgres } from '../support/postgres.ts'
+import { startChild } from './child.ts'
+import { clusterOfFile, openShared, startReplica, sumOf } from './cluster.ts'
+
+const cluster = clusterOfFile()
+const skip = withoutPostgres()
+const hold = 1_000_000_000n
+
+test('X7, C2: three processes, hours apart by their clocks, admit exactly 300 of 1,000 at once', { skip }, async () => {
+  const store = await openShared(cluster(), 'processes')
+  const hour = 3_600_000
+  const replicas = await Promise.all([-hour, 0, hour].map((skew) => startChild(store.shared, `${skew}`, skew)))
+  const account = await store.createAccount(10n ** 15n)
+  const told = sumOf(await Promise.all(replicas.map((replica, n) => replica.take(account, n ? 333 : 334))))
+  assert.deepEqual(told, { admitted: 300, rate: 700 })
+  const poor = await store.createAccount(10n * hold)
+  const costs = { holdNanos: hold, costNanos: (3n * hold) / 2n }
+  const spent = sumOf(await Promise.all(replicas.map((replica) => replica.spend(poor, 334, costs))))
+  const admitted = BigInt(spent['admitted']!)
+  assert.equal(await store.balanceOf(poor), 10n * hold - admitted * costs.costNanos)
+  assert.ok(-(await store.balanceOf(poor)) <= admitted * (costs.costNanos - hold) + hold)
+})
+
+test('X7: what a killed replica holds is free when its lease is over, and not before', { skip }, async () => {
+  const leaseMs = 2_000
+  const store = await openShared(cluster(), 'killed', { leaseMs })
+  const [dying, living] = [
+    await startChild(store.shared, 'dying'),
+    await startReplica(store.shared, { name: 'living' }),
+  ]
+  const account = await store.createAccount(5n * hold)
+  assert.deepEqual(await dying.take(account, 8, hold), { admitted: 5, all_held: 3 })
+  assert.deepEqual(await living.take(account, 1, hold), { all_held: 1 })
+  await dying.kill()
+  const [row] = await store.operator.query('SELECT max(seen_ms) AS seen FROM triwire.present WHERE replica = 1')
+  const freeMs = Number((row as { seen: bigint }).seen) + leaseMs
+  const nowMs = async () => Number((await store.operator.query('SELECT triwire.now_ms() AS now'))[0]!['now'])
+  let lastRefusedMs = 0
+  for (;;) {
+    const askedMs = await nowMs()
+    const told = await living.take(account, 1, hold)
+    if (told['admitted'] === 1) break
+    lastRefusedMs = askedMs
+    assert.deepEqual(told, { all_held: 1 })
+  }
+  assert.ok((await nowMs()) >= freeMs && lastRefusedMs < freeMs, 'by the time of the database')
+  assert.deepEqual(await living.take(account, 9, hold), { admitted: 4, all_held: 5 })
+  // The places that it took are taken all the same: 5 of its own, and 5 of the other.
+  assert.deepEqual((await living.ask(account, hold)).figures?.window.taken, 10)
+})
+
+test('X7: a hard restart of PostgreSQL in the middle of a minute: 180 places are taken, 120 more run and never a 301st', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'restarted')
+  const replicas = await Promise.all(['one', 'two', 'three'].map((name) => startChild(store.shared, name)))
+  const account = await store.createAccount(10n ** 15n)
+  const before = sumOf(await Promise.all(replicas.map((replica) => replica.take(account, 60))))
+  assert.deepEqual(before, { admitted: 180 })
+  cluster().stop('immediate')
+  const meanwhile = Promise.all(replicas.map((replica) => replica.take(account, 200)))
+  cluster().start()
+  assert.deepEqual(sumOf(await meanwhile), { admitted: 120, rate: 480 })
+})
+
+test('X7: tables that are emptied while one is dead: after the grace the others go on, with what they hold themselves', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'emptied')
+  const [dying, living] = [
+    await startChild(store.shared, 'dying'),
+    await startReplica(store.shared, { name: 'living' }),
+  ]
+  const account = await store.createAccount(5n * hold)
+  assert.deepEqual(await living.take(account, 2, hold), { admitted: 2 })
+  await dying.kill()
+  await store.emptyUnlogged()
+  const emptiedMs = performance.now()
+  assert.deepEqual(await living.take(account, 1, hold), { admitted: 1 })
+  assert.ok(performance.now() - emptiedMs >= 3_000)
+  assert.deepEqual(await living.take(account, 5, hold), { admitted: 2, all_held: 3 })
+})

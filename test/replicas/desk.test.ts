@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { KeyScope } from '../../src/accounts/desk.ts'
+import type { Transaction } from '../../src/store/postgres/database.ts'
+import { withoutPostgres } from '../support/postgres.ts'
+import { until } from '../support/waiting.ts'
+import { clusterOfFile, openShared, type Shared, startReplica } from './cluster.ts'
+
+const cluster = clusterOfFile()
+const skip = withoutPostgres()
+const rich = 10n ** 15n
+
+/** A replica whose clock stands still until it is turned. */
+async function startTurned(shared: Shared, wrap?: (database: Transaction) => Transaction) {
+  let nowMs = 0
+  const replica = await startReplica(shared, { clockMs: () => nowMs, ...(wrap && { wrap }) })
+  const pass = (ms: number) => {
+    nowMs += ms
+  }
+  return { ...replica, pass }
+}
+
+/** What the database has of an account, of all replicas. */
+async function heldOf(
+  { operator }: Awaited<ReturnType<typeof openShared>>,
+  scope: string,
+): Promise<bigint | undefined> {
+  const rows = await operator.query('SELECT sum(held)::bigint AS held FROM triwire.shares WHERE scope = $1', [scope])
+  return (rows[0] as { held: bigint | null }).held ?? undefined
+}
+
+test('X7: a release rides with the next question, goes alone after two seconds, and at once where credit is short', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'releases')
+  const replica = await startTurned(store.shared)
+  const account = await store.createAccount(rich)
+  await replica.take(account, 2, 10n)
+  replica.release(account, 10n)
+  await replica.take(account, 1, 1n)
+  assert.equal(await heldOf(store, account), 11n)
+  replica.release(account, 1n)
+  replica.pass(1_999)
+  // Another account's question does not take it along.
+  await replica.take(await store.createAccount(rich), 1)
+  assert.equal(await heldOf(store, account), 11n)
+  replica.pass(1)
+  await until(async () => (await heldOf(store, account)) === 10n)
+  const short = await store.createAccount(100n)
+  await replica.take(short, 2, 4n)
+  replica.release(short, 4n)
+  await until(async () => (await heldOf(store, short)) === 4n)
+})
+
+test('C5 X7: what is owed is held for all replicas until the database has the debit', { skip }, async () => {
+  const store = await openShared(cluster(), 'owed')
+  const [one, other] = [
+    await startReplica(store.shared, { name: 'one' }),
+    await startReplica(store.shared, { name: 'two' }),
+  ]
+  const account = await store.createAccount(10n)
+  await one.take(account, 1, 3n)
+  // The debit is in the spool; its hold goes, what it owes stays.
+  one.desk.take([
+    { say: 'owe', accountId: account, amountNanos: 9n },
+    { say: 'release', accountId: account, keyId: undefined, holdNanos: 3n },
+  ])
+  await until(async () => (await heldOf(store, account)) === 9n)
+  assert.deepEqual(await other.take(account, 2), { admitted: 1, all_held: 1 })
+  await store.operator.query('UPDATE triwire.balances SET balance = 1 WHERE account_id = $1', [account])
+  one.desk.take([{ say: 'owe', accountId: account, amountNanos: -9n }])
+  await until(async () => (await heldOf(store, account)) === 1n)
+  assert.deepEqual(await other.take(account, 1), { all_held: 1 })
+})
+
+test('X7: a call has at most sixteen accounts, one is under way on each lane, and an account keeps to its lane', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'lanes')
+  const scopes: string[][] = []
+  let [underWay, most] = [0, 0]
+  const replica = await startReplica(store.shared, {
+    wrap: ({ query }) => ({
+      async query(text, values, name) {
+        if (!/admit/.test(text)) return query(text, values, name)
+        scopes.push((values![3] as string).slice(1, -1).split(','))
+        most = Math.max(most, ++underWay)
+        return query(text, values, name).finally(() => underWay--)
+      },
+    }),
+  })
+  const accounts = await Promise.all(Array.from({ length: 80 }, () => store.createAccount(rich)))
+  await Promise.all(accounts.map((account) => replica.take(account, 3)))
+  assert.deepEqual([most, Math.max(...scopes.map(({ length }) => length))], [2, 16])
+  const parities = scopes.map((call) => new Set(call.map((scope) => scope.charCodeAt(scope.length - 1) % 2)).size)
+  assert.deepEqual(new Set(parities), new Set([1]))
+  for (const call of scopes) assert.deepEqual(call, call.toSorted())
+})
+
+test('C5 X7: who waits too long hears that nobody knows; what was granted behind that is held by nobody', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'late')
+  const answers = Promise.withResolvers<void>()
+  let isHeldBack = true
+  const wrap = ({ query }: Transaction): Transaction => ({
+    async query(text, values, name) {
+      const rows = await query(text, values, name)
+      if (/admit/.test(text) && isHeldBack) await answers.promise
+      return rows
+    },
+  })
+  const replica = await startTurned(store.shared, wrap)
+  const account = await store.createAccount(10n)
+  const asked = replica.take(account, 2, 4n)
+  await until(async () => (await heldOf(store, account)) === 8n)
+  replica.pass(store.patienceMs)
+  assert.deepEqual(await asked, { silent: 2 })
+  isHeldBack = false
+  answers.resolve()
+  await until(async () => {
+    replica.pass(2_000)
+    return (await heldOf(store, account)) === 0n
+  })
+  // Their places stay used (ruling R1).
+  assert.equal((await replica.ask(account, 1n)).figures?.window.taken, 3)
+})
+
+test('C5 X7: while the database is away questions wait, and go on when it is back; nothing is counted twice', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'away')
+  let isAway = false
+  const replica = await startReplica(store.shared, {
+    wrap: ({ query }) => ({
+      async query(text, values, name) {
+        if (isAway) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
+        return query(text, values, name)
+      },
+    }),
+  })
+  const account = await store.createAccount(3n)
+  isAway = true
+  const asked = replica.take(account, 5)
+  // It has been tried, in vain.
+  await until(() => replica.desk.size === 1)
+  isAway = false
+  assert.deepEqual(await asked, { admitted: 3, all_held: 2 })
+})
+
+test('R1 X7: a hold that credit refuses gives its place back, if the window is still the one it was taken in', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'back')
+  const replica = await startReplica(store.shared)
+  const account = await store.createAccount(10n)
+  const [first, second] = [await replica.ask(account, 0n), await replica.ask(account, 0n)]
+  await replica.ask(account, 10n)
+  assert.equal((await replica.ask(account, 1n, { place: first.place! })).verdict, 'all_held')
+  assert.equal(
+    (await replica.ask(account, 1n, { place: { accountMs: second.place!.accountMs - 1, keyMs: undefined } })).verdict,
+    'all_held',
+  )
+  const other = await startReplica(store.shared, { name: 'other' })
+  await until(
+    async () =>
+      (await other.ask(account, 0n, { place: { accountMs: 0, keyMs: undefined } })).figures?.window.taken === 2,
+  )
+})
+
+test('X7: a window opens with the first request that gets a place, by the database’s time, and ends a minute later', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'opens')
+  const replica = await startReplica(store.shared)
+  const account = await store.createAccount(0n)
+  const refused = await replica.ask(account, 1n)
+  assert.deepEqual([refused.verdict, refused.figures?.window], ['no_credit', { taken: 0, endsInMs: 0 }])
+  await store.operator.query('UPDATE triwire.balances SET balance = 100 WHERE account_id = $1', [account])
+  const { figures } = await replica.ask(account, 1n)
+  assert.deepEqual(figures?.window, { taken: 1, endsInMs: 60_000 })
+  const unknown = await replica.ask('acct_nobody000000000', 1n)
+  assert.equal(unknown.verdict, 'no_credit')
+})
+
+test('X7: an account whose window ended starts another, also where the database’s clock was set back meanwhile', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'clock')
+  const [one, other] = [
+    await startReplica(store.shared, { name: 'one' }),
+    await startReplica(store.shared, { name: 'two' }),
+  ]
+  for (const ms of [-61_000, 3_600_000]) {
+    const account = await store.createAccount(rich)
+    assert.deepEqual(await one.take(account, 300), { admitted: 300 })
+    await store.operator.query('UPDATE triwire.shares SET window_ms = window_ms + $2 WHERE scope = $1', [account, ms])
+    assert.deepEqual(await other.take(account, 300), { admitted: 300 })
+    assert.deepEqual(await other.take(account, 1), { rate: 1 })
+  }
+})
+
+const key: KeyScope = { id: 'key_1', requestsPerMinute: 3, budget: undefined }
+
+test('R15 X7: a key with a window of its own: both windows count as one, and a refusal by one uses no place of the other', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'keys')
+  const [one, other] = [
+    await startReplica(store.shared, { name: 'one' }),
+    await startReplica(store.shared, { name: 'two' }),
+  ]
+  const account = await store.createAccount(rich)
+  const verdicts: string[] = []
+  for (let n = 0; n < 5; n++) verdicts.push((await (n % 2 ? one : other).ask(account, 1n, { key })).verdict)
+  assert.deepEqual(verdicts, ['admitted', 'admitted', 'admitted', 'key_rate', 'key_rate'])
+  const { figures } = await other.ask(account, 1n)
+  assert.equal(figures?.window.taken, 4)
+  const full = await one.ask(account, 1n, { key: { ...key, requestsPerMinute: 9 }, requestsPerMinute: 4 })
+  assert.deepEqual([full.verdict, full.figures?.keyWindow?.taken], ['rate', 3])
+})
+
+test('R15 X7: a key with a budget: account first, then what the key has spent and holds, over all replicas', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'budgets')
+  const [one, other] = [
+    await startReplica(store.shared, { name: 'one' }),
+    await startReplica(store.shared, { name: 'two' }),
+  ]
+  const account = await store.createAccount(100n)
+  const budgeted: KeyScope = { id: 'key_2', requestsPerMinute: undefined, budget: { nanos: 10n, periodMs: 5 } }
+  await store.operator.query(`INSERT INTO triwire.spends VALUES ('key_2', 5, 4), ('key_2', 4, 1000)`)
+  assert.equal((await one.ask(account, 6n, { key: budgeted })).verdict, 'admitted')
+  assert.equal((await other.ask(account, 1n, { key: budgeted })).verdict, 'budget_held')
+  assert.equal((await other.ask(account, 1n)).verdict, 'admitted')
+  one.desk.take([{ say: 'release', accountId: account, keyId: 'key_2', holdNanos: 6n }])
+  // What is free of a budget is told with the next question, or after two seconds.
+  await one.ask(account, 0n)
+  assert.equal((await other.ask(account, 1n, { key: budgeted })).verdict, 'admitted')
+  await store.operator.query(`UPDATE triwire.spends SET spent = 10 WHERE period_ms = 5`)
+  assert.equal((await other.ask(account, 1n, { key: budgeted })).verdict, 'budget_spent')
+  await store.operator.query('UPDATE triwire.balances SET balance = 0 WHERE account_id = $1', [account])
+  assert.equal((await other.ask(account, 1n, { key: budgeted })).verdict, 'no_credit')
+})

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { StoreError } from '../../src/store/files/store-error.ts'
+import { livingReplicas, sweep } from '../../src/store/postgres/replicas.ts'
+import { withoutPostgres } from '../support/postgres.ts'
+import { until } from '../support/waiting.ts'
+import { clusterOfFile, openShared, startReplica } from './cluster.ts'
+
+const cluster = clusterOfFile()
+const skip = withoutPostgres()
+const rich = 10n ** 15n
+
+type Row = Record<string, unknown>
+
+test('X7: replicas register, are seen, and leave; what one held is free at once, its places stay taken', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'registered')
+  const [one, two] = [
+    await startReplica(store.shared, { name: 'one' }),
+    await startReplica(store.shared, { name: 'two' }),
+  ]
+  const rows = () => store.operator.query('SELECT id, name, version, left_ms FROM triwire.replicas ORDER BY id')
+  assert.deepEqual(await rows(), [
+    { id: one.identity.id, name: 'one', version: '0.2.0', left_ms: null },
+    { id: two.identity.id, name: 'two', version: '0.2.0', left_ms: null },
+  ])
+  const account = await store.createAccount(5n)
+  assert.deepEqual(await one.take(account, 6), { admitted: 5, all_held: 1 })
+  assert.deepEqual(await two.take(account, 1), { all_held: 1 })
+  await one.stop()
+  assert.deepEqual(await two.take(account, 1), { admitted: 1 })
+  assert.equal((await two.ask(account, 0n)).figures?.window.taken, 7)
+  const [left, living] = await rows()
+  assert.deepEqual([typeof left!['left_ms'], living!['left_ms']], ['bigint', null])
+})
+
+test('T7: a replica with another seal key refuses to start while one lives, and says what to do', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'seals')
+  const first = await startReplica(store.shared, { name: 'first' })
+  const other = () => startReplica(store.shared, { name: 'other', sealFingerprint: 'another' })
+  await assert.rejects(other(), (error: Error) => {
+    assert.ok(error instanceof StoreError)
+    assert.match(error.message, /replica first has another seal_key: give all replicas the same one/)
+    return true
+  })
+  await first.stop()
+  await other()
+})
+
+test('X7: replicas with different configurations hear of each other, and when they agree again', { skip }, async () => {
+  const store = await openShared(cluster(), 'configs')
+  const one = await startReplica(store.shared, { name: 'one' })
+  const two = await startReplica(store.shared, { name: 'two', configDigest: 'two' })
+  await Promise.all([one.presence.sweep(), two.presence.sweep()])
+  const { id } = one.identity
+  assert.deepEqual([one.differing, two.differing], [[[`two (${two.identity.id}, 0.2.0)`]], [[`one (${id}, 0.2.0)`]]])
+  two.presence.reconfigure('one')
+  await two.presence.beat()
+  await Promise.all([one.presence.sweep(), two.presence.sweep()])
+  assert.deepEqual([one.differing.at(-1), two.differing.at(-1)], [[], []])
+})
+
+test('X7: who was not seen for a minute is marked by the others and its rows go when its windows are over; it comes back by itself', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'gone')
+  const [frozen, living] = [
+    await startReplica(store.shared, { name: 'frozen' }),
+    await startReplica(store.shared, { name: 'living' }),
+  ]
+  const [young, old] = [await store.createAccount(rich), await store.createAccount(rich)]
+  await frozen.take(young, 2)
+  await frozen.take(old, 3)
+  const { id } = frozen.identity
+  // Its time is turned back, since no test waits for a minute. Between two beats of its own.
+  await store.operator.transact(async ({ query }) => {
+    await query('UPDATE triwire.present SET seen_ms = seen_ms - 61000 WHERE replica = $1', [id])
+    await query('UPDATE triwire.replicas SET seen_ms = seen_ms - 61000 WHERE id = $1', [id])
+    await query('UPDATE triwire.shares SET window_ms = window_ms - 61000 WHERE replica = $1 AND scope = $2', [id, old])
+    await query(`SELECT ${sweep.name}($1)`, [living.identity.id])
+  })
+  const [row] = await store.operator.query('SELECT left_ms FROM triwire.replicas WHERE id = $1', [id])
+  assert.equal(typeof (row as Row)['left_ms'], 'bigint')
+  const scopes = async () =>
+    (await store.operator.query('SELECT scope FROM triwire.shares WHERE replica = $1 ORDER BY scope', [id])).map(
+      ({ scope }) => scope,
+    )
+  assert.deepEqual(await scopes(), [young])
+  // The next beat finds that nobody knows of it, and tells all that it holds.
+  await until(async () => (await store.operator.query(livingReplicas)).length === 2)
+  await until(async () => (await scopes()).length === 2)
+  assert.equal((await living.ask(young, 0n)).figures?.window.taken, 3)
+  assert.equal((await living.ask(young, 0n)).figures?.freeNanos, rich - 2n)
+})
+
+test('X7: a replica that the database has never heard of, as behind a standby that was promoted, is a new one that holds the same', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'promoted')
+  const replica = await startReplica(store.shared, { name: 'one' })
+  const account = await store.createAccount(10n)
+  await replica.take(account, 4)
+  await store.operator.query('DELETE FROM triwire.replicas')
+  await store.emptyUnlogged()
+  await until(async () => (await store.operator.query(livingReplicas)).length === 1)
+  const other = await startReplica(store.shared, { name: 'other' })
+  assert.deepEqual(await other.take(account, 10), { admitted: 6, all_held: 4 })
+})
+
+test('X7: of what is idle nothing is kept, neither here nor there; what is held is', { skip }, async () => {
+  const store = await openShared(cluster(), 'idle')
+  const replica = await startReplica(store.shared)
+  const [idle, busy] = [await store.createAccount(rich), await store.createAccount(rich)]
+  await replica.take(idle, 1, 0n)
+  await replica.take(busy, 1, 7n)
+  await store.operator.query('UPDATE triwire.shares SET window_ms = window_ms - 61000')
+  await replica.presence.sweep()
+  const rows = await store.operator.query('SELECT scope, held FROM triwire.shares')
+  assert.deepEqual(rows, [{ scope: busy, held: 7n }])
+})

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { type CountedFailures, createRemoteThrottle } from '../../src/accounts/remote-throttle.ts'
+import type { Cooldown } from '../../src/accounts/server-store.ts'
+import { CooldownBoard } from '../../src/store/postgres/cooldown-board.ts'
+import type { Transaction } from '../../src/store/postgres/database.ts'
+import { countFailures, readFailures } from '../../src/store/postgres/shared-limits.ts'
+import { withoutPostgres } from '../support/postgres.ts'
+import { clusterOfFile, openShared } from './cluster.ts'
+
+const cluster = clusterOfFile()
+const skip = withoutPostgres()
+
+/** Three servers' throttles over one store. */
+function throttlesOver(database: Transaction) {
+  const counted: number[] = []
+  const state = { isSilent: false, nowMs: 0 }
+  const count = async (failures: readonly (readonly [string, number])[]): Promise<CountedFailures[]> => {
+    counted.push(failures.length)
+    if (state.isSilent) throw new Error('silent')
+    return readFailures(database, failures)
+  }
+  const throttles = [1, 2, 3].map(() =>
+    createRemoteThrottle(count, { failedAuthPerMinute: () => 10, clockMs: () => state.nowMs }),
+  )
+  return { throttles, counted, state }
+}
+
+test('R4 X7: of failures over three servers ten of a minute are unthrottled, whoever sees them', { skip }, async () => {
+  const store = await openShared(cluster(), 'throttle')
+  const { throttles } = throttlesOver(store.operator)
+  for (const ip of ['192.0.2.1', '2001:db8::1']) {
+    const told = await Promise.all(
+      Array.from({ length: 60 }, (_, n) => throttles[n % 3]!.fail(ip === '192.0.2.1' ? ip : `2001:db8::${n + 1}`)),
+    )
+    assert.equal(told.filter(({ throttled }) => !throttled).length, 10)
+    for (const { throttled, retryAfterSeconds } of told)
+      assert.ok(!throttled || (retryAfterSeconds >= 1 && retryAfterSeconds <= 60))
+  }
+})
+
+test('R4 R16: an address that is known to be over the limit asks nobody until its window ends', { skip }, async () => {
+  const store = await openShared(cluster(), 'known')
+  const { throttles, counted, state } = throttlesOver(store.operator)
+  const [one, other] = throttles
+  await Promise.all(Array.from({ length: 10 }, () => one!.fail('192.0.2.1')))
+  assert.deepEqual([one!.isThrottled('192.0.2.1'), other!.isThrottled('192.0.2.1')], [true, false])
+  const calls = counted.length
+  assert.equal((await one!.fail('192.0.2.1')).throttled, true)
+  assert.equal(counted.length, calls)
+  assert.equal((await other!.fail('192.0.2.1')).throttled, true)
+  assert.equal(other!.isThrottled('::ffff:192.0.2.1'), true)
+  // A minute later by every clock.
+  state.nowMs += 60_001
+  await store.operator.query('UPDATE triwire.failures SET window_ms = window_ms - 60001')
+  assert.equal(one!.isThrottled('192.0.2.1'), false)
+  assert.equal((await one!.fail('192.0.2.1')).throttled, false)
+})
+
+test('R4 C5: while the store is silent each server counts for itself', { skip }, async () => {
+  const store = await openShared(cluster(), 'silent')
+  const { throttles, state } = throttlesOver(store.operator)
+  state.isSilent = true
+  const told = await Promise.all(Array.from({ length: 15 }, () => throttles[0]!.fail('192.0.2.1')))
+  assert.equal(told.filter(({ throttled }) => !throttled).length, 10)
+  assert.equal(throttles[0]!.isThrottled('192.0.2.1'), true)
+  assert.equal((await throttles[0]!.fail('192.0.2.2')).throttled, false)
+  state.isSilent = false
+})
+
+test('U1 X7: a cooldown is heard by the others, once, and the longest wait wins', { skip }, async () => {
+  const store = await openShared(cluster(), 'cooldowns')
+  const heard: Cooldown[][] = [[], []]
+  const boards = heard.map((list) => new CooldownBoard(store.operator, (cooldown) => list.push(cooldown)))
+  const cooldown: Cooldown = { place: '["m","u"]', forMs: 10_000, cause: 'upstream_429', tell: 'capacity', cool: 'now' }
+  await boards[0]!.cool(cooldown)
+  await boards[0]!.cool({ ...cooldown, forMs: 1_000, cause: 'shorter' })
+  for (const board of boards) await board.look()
+  for (const board of boards) await board.look()
+  for (const list of heard) {
+    assert.deepEqual(
+      list.map(({ forMs, ...rest }) => rest),
+      [{ place: '["m","u"]', cause: 'upstream_429', tell: 'capacity', cool: 'now' }],
+    )
+    assert.ok(list[0]!.forMs > 9_000 && list[0]!.forMs <= 10_000)
+  }
+  await boards[1]!.cool({ ...cooldown, forMs: 60_000, cause: 'longer', tell: 'account' })
+  await boards[0]!.look()
+  assert.deepEqual([heard[0]![1]!.cause, heard[0]!.length], ['longer', 2])
+})
+
+test('R4: what is counted is a call of the database, sorted, however the addresses come', { skip }, async () => {
+  const store = await openShared(cluster(), 'counted')
+  const told = await readFailures(store.operator, [
+    ['a', 2],
+    ['b', 1],
+  ])
+  const again = await readFailures(store.operator, [['a', 3]])
+  assert.deepEqual([told.map(({ count }) => count), again[0]!.count], [[2, 1], 5])
+  assert.ok(countFailures.name.startsWith('triwire.count_failures_'))
+})

@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import test, { before } from 'node:test'
+import type { StorePlace } from '../../../src/config/config.ts'
+import { readStorePlace } from '../../../src/config/store-place.ts'
+import { type CopyListener, type CopyReport, copyStore } from '../../../src/store/copy/copy.ts'
+import { openSource, openTarget } from '../../../src/store/copy/open-end.ts'
+import { lockStore } from '../../../src/store/files/lock.ts'
+import { createSpool, spoolPath } from '../../../src/store/files/spool.ts'
+import { StoreError } from '../../../src/store/files/store-error.ts'
+import { testFolder } from '../../support/folder.ts'
+import { openStore } from '../../support/operator.ts'
+import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'
+import { fileAt } from '../../support/store-place.ts'
+import { createDebitRow, verifyOptions } from '../fixtures.ts'
+
+const skip = withoutPostgres()
+let postgres: Postgres
+let count = 0
+
+before(async () => {
+  if (!skip) postgres = await startPostgres()
+})
+
+const database = () => readStorePlace(postgres.createDatabase(`copy_${++count}`), '/')
+const newFile = () => join(testFolder('copy'), 'triwire.db')
+
+/** Three accounts, of which one has nothing, with keys, credits, debits and one that was given back. */
+function fill(path: string, debits = 30): void {
+  const store = openStore(path)
+  const [one, two] = [store.createAccount('one', 10_000_000_000n), store.createAccount('two', 7n)]
+  store.createAccount('three')
+  store.createKey(one.id, { label: 'canary label' })
+  store.revokeKey(store.createKey(two.id).id)
+  const rows = Array.from({ length: debits }, (_, at) => createDebitRow(requestId(at), at % 3 ? one.id : two.id))
+  store.postDebits([...rows, { ...createDebitRow('an old id', one.id), calls: { web_search: 2 }, pricedCalls: 2 }])
+  store.postReturns([requestId(4)])
+  store.credit(two.id, -3n, 'correction')
+  store.close()
+}
+
+const requestId = (at: number) =>
+  `req_019389${at.toString(16).padStart(6, '0')}7000800000000000${at.toString(16).padStart(4, '0')}`
+
+type Heard = { notes: string[]; progress: string[] }
+
+/** @param onPause what happens elsewhere while the copy waits for servers */
+async function copy(from: StorePlace, to: StorePlace, onPause = () => {}): Promise<CopyReport & Heard> {
+  const heard: Heard = { notes: [], progress: [] }
+  let nowMs = 0
+  const listener: CopyListener = {
+    progress: (words) => void heard.progress.push(words),
+    note: (text) => void heard.notes.push(text),
+    async pause(ms) {
+      nowMs += ms
+      onPause()
+    },
+    clockMs: () => nowMs,
+  }
+  const source = await openSource(from)
+  try {
+    const target = await openTarget(to)
+    try {
+      return { ...(await copyStore(source, target, listener)), ...heard }
+    } finally {
+      await target.close()
+    }
+  } finally {
+    await source.close()
+  }
+}
+
+/** All that the ledger says of itself, and a head of it. */
+function auditFile(path: string) {
+  const store = openStore(path)
+  try {
+    const { findings, head } = store.audit(verifyOptions)
+    assert.deepEqual(findings, [])
+    return { head, accounts: store.listAccounts(), keys: store.listKeys(), entries: [...store.eachEntry()].length }
+  } finally {
+    store.close()
+  }
+}
+
+test('C15 X7 a store is moved into PostgreSQL and back, and its heads stay', { skip }, async () => {
+  const [file, other] = [newFile(), newFile()]
+  fill(file)
+  const before = auditFile(file)
+  const place = database()
+  const there = await copy(fileAt(file), place)
+  assert.deepEqual([there.copied, there.sums.entries, there.accounts, there.keys], [35, 35, 3, 2])
+  assert.deepEqual([there.sums.credits, there.sums.creditedNanos], [4, 10_000_000_000n + 7n - 3n + 630_000n])
+  const back = await copy(place, fileAt(other))
+  assert.deepEqual({ ...back.sums }, { ...there.sums })
+  assert.equal(back.copied, 35)
+  const after = auditFile(other)
+  assert.deepEqual([after.accounts, after.keys, after.entries], [before.accounts, before.keys, before.entries])
+  const store = openStore(other)
+  const against = before.head!.split('/')
+  const verdict = store.audit({ ...verifyOptions, against: { momentMs: Date.parse(against[1]!), hash: against[2]! } })
+  store.close()
+  assert.deepEqual(verdict.findings, [])
+  // The first file is the beginning of what is there now: it can be moved into again, with nothing to copy.
+  const again = await copy(fileAt(other), fileAt(file))
+  assert.deepEqual([again.copied, again.sums.digest], [0, there.sums.digest])
+  assert.equal(auditFile(file).head!.split('/')[2], after.head!.split('/')[2])
+})
+
+test('C15 a store that was moved refuses servers and changes, and is read as before', { skip }, async () => {
+  const file = newFile()
+  fill(file)
+  const place = database()
+  await copy(fileAt(file), place)
+  const said = {
+    name: 'Error',
+    message: `${file} was moved to ${place.shown}: name that store instead, or move it back with triwire store copy`,
+  }
+  assert.throws(() => openStore(file, { isServer: true }), said)
+  const store = openStore(file)
+  assert.throws(() => store.createAccount('four'), said)
+  assert.throws(() => store.credit('one', 1n, 'late'), said)
+  assert.equal(store.listAccounts().length, 3)
+  const { head } = store.audit(verifyOptions)
+  assert.equal(store.audit(verifyOptions).head, head)
+  store.close()
+  await assert.rejects(copy(fileAt(file), database()), said)
+  // So does a database, whoever writes to it.
+  const other = newFile()
+  await copy(place, fileAt(other))
+  const name = place.shown.split('/').at(-1)!
+  for (const sql of [
+    `UPDATE triwire.accounts SET state = 'suspended'`,
+    `UPDATE triwire.balances SET seq = seq`,
+    `INSERT INTO triwire.replicas (name, version, config_digest, seal_fingerprint, started_ms, seen_ms) VALUES ('a', 'b', 'c', 'd', 1, 1)`,
+  ])
+    assert.throws(() => postgres.run(sql, name), new RegExp(`ERROR: +${other}`))
+  assert.equal(postgres.run('SELECT count(*) FROM triwire.entries', name), '35')
+})
+
+test('a copy goes on beside a server, follows it, and waits for it to stop', { skip }, async () => {
+  const file = newFile()
+  fill(file)
+  const unlock = lockStore(file)
+  let rounds = 0
+  const place = database()
+  const report = await copy(fileAt(file), place, () => {
+    rounds++
+    const store = openStore(file)
+    // A rename to a name that another had, and an account that takes the first one's.
+    if (rounds === 1)
+      store.change({
+        about: { account: 'one' },
+        decide: ({ account }) => ({ writes: [{ kind: 'set_name', accountId: account!.id, name: 'uno' }], result: 0 }),
+      })
+    if (rounds === 2) store.createKey(store.createAccount('one', 5n).id)
+    if (rounds < 12) store.postDebits([createDebitRow(requestId(100 + rounds), store.findAccount('uno').id)])
+    else unlock()
+    store.close()
+  })
+  assert.deepEqual(report.notes, [
+    `stop the server that runs on ${file}: all but the last entries are copied, and the pause begins when that is done`,
+  ])
+  assert.equal(report.sums.entries, 35 + 11 + 1)
+  const names = postgres.run('SELECT name FROM triwire.accounts ORDER BY name', place.shown.split('/').at(-1)!)
+  assert.deepEqual(names.split('\n'), ['one', 'three', 'two', 'uno'])
+})
+
+test('F-S3 debits that wait in the spool are booked before the store is moved', { skip }, async () => {
+  const file = newFile()
+  fill(file)
+  const store = openStore(file)
+  const spool = createSpool(spoolPath(file))
+  await spool.append([createDebitRow(requestId(200), store.findAccount('one').id)])
+  await spool.close()
+  store.close()
+  const report = await copy(fileAt(file), database())
+  assert.deepEqual(report.notes, ['1 debits that waited in the spool were booked'])
+  assert.equal(report.sums.entries, 36)
+  assert.equal(existsSync(spoolPath(file)), false)
+})
+
+test('a copy that was broken off refuses servers, and is brought to its end by the next try', { skip }, async () => {
+  const file = newFile()
+  fill(file)
+  const unlock = lockStore(file)
+  const place = database()
+  const broken = copy(fileAt(file), place, () => {
+    throw new Error('broken off')
+  })
+  await assert.rejects(broken, { message: 'broken off' })
+  unlock()
+  const name = place.shown.split('/').at(-1)!
+  assert.throws(() => postgres.run(`UPDATE triwire.accounts SET state = 'suspended'`, name), /ERROR/)
+  const half = newFile()
+  await assert.rejects(copy(place, fileAt(half)), {
+    message: `${place.shown} is an unfinished copy: repeat triwire store copy until it says that both are equal`,
+  })
+  assert.equal((await copy(fileAt(file), place)).copied, 0)
+  postgres.run(`UPDATE triwire.accounts SET state = 'active'`, name)
+  // Between the mark in the source and the opening of the target: the source is closed already.
+  postgres.run(`INSERT INTO triwire.moved (to_store, moved_ms) VALUES ('', 1)`, name)
+  assert.equal((await copy(fileAt(file), place)).copied, 0)
+  assert.equal(postgres.run('SELECT count(*) FROM triwire.moved', name), '0')
+})
+
+test('a store with anything else in it is no place to copy into', { skip }, async () => {
+  const [file, other] = [newFile(), newFile()]
+  fill(file)
+  fill(other, 3)
+  const place = database()
+  await copy(fileAt(other), place)
+  await assert.rejects(copy(fileAt(file), place), {
+    message: `${place.shown} has other accounts or entries than ${file}: name an empty store, or one that was copied from or to this one`,
+  })
+  const alias = readStorePlace(place.shown.replace('127.0.0.1', 'localhost'), '/')
+  await assert.rejects(copy(place, alias), {
+    message: `${place.shown} and ${alias.shown} are the same store: name another one with --to`,
+  })
+  assert.equal(postgres.run('SELECT count(*) FROM triwire.moved', place.shown.split('/').at(-1)!), '0')
+})
+
+test('entries that no account has are found before anybody has to stop', { skip }, async () => {
+  const file = newFile()
+  fill(file)
+  const place = database()
+  await (await openTarget(place)).close()
+  postgres.run(
+    `INSERT INTO triwire.entries (id, account_id, seq, kind, amount, balance_after, reference, priced_calls, created_ms, posted_ms, digest)
+     VALUES (gen_random_uuid(), 'acct_nobody', 1, 'credit', 1, 1, 'stray', 0, 1, 1, '1:x')`,
+    place.shown.split('/').at(-1)!,
+  )
+  await assert.rejects(copy(fileAt(file), place), {
+    message: `${place.shown} is not equal to ${file}, which stays as it was: 36 entries, and 35 in accounts here. Copy into an empty store`,
+  })
+})
+
+test('a difference is found, and the source stays what it was', { skip }, async () => {
+  const file = newFile()
+  fill(file)
+  const unlock = lockStore(file)
+  const place = database()
+  const name = place.shown.split('/').at(-1)!
+  const failing = copy(fileAt(file), place, () => {
+    postgres.run(
+      `SET triwire.copying = on; ALTER TABLE triwire.entries DISABLE TRIGGER USER;
+       DELETE FROM triwire.entries WHERE reference = 'correction'; ALTER TABLE triwire.entries ENABLE TRIGGER USER;
+       UPDATE triwire.balances SET balance = balance + 1 WHERE seq > 15`,
+      name,
+    )
+    unlock()
+  })
+  await assert.rejects(failing, (error: Error) => {
+    assert.ok(error instanceof StoreError)
+    assert.match(
+      error.message,
+      /is not equal to .*, which stays as it was: 1 accounts end otherwise\. Copy into an empty store$/,
+    )
+    return true
+  })
+  const db = new DatabaseSync(file)
+  assert.equal(db.prepare('SELECT count(*) AS n FROM moved').get()!['n'], 0)
+  db.close()
+})

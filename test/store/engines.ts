@@ -1,0 +1,190 @@
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, suite } from 'node:test'
+import { type Books, createBooks } from '../../src/accounts/books.ts'
+import type { DebitRow, Posting } from '../../src/accounts/poster.ts'
+import { createPostgresBooks, openPostgresBooks } from '../../src/store/postgres/books.ts'
+import { type Database, openDatabase } from '../../src/store/postgres/database.ts'
+import { giveBack, postDebits } from '../../src/store/postgres/post.ts'
+import { openStore } from '../../src/store/sqlite/store.ts'
+import { atEnd } from '../support/at-end.ts'
+import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
+import { patienceMs } from '../support/waiting.ts'
+import { createPath } from './fixtures.ts'
+import { type Forger, forgeFile } from './forge.ts'
+
+/** A store of a test, whichever its engine: its books, and what only a server does with it. Closed after the test. */
+export type TestStore = Books & {
+  postDebits(rows: readonly DebitRow[]): Promise<readonly Posting[]>
+  giveBack(requestIds: readonly string[]): Promise<readonly string[]>
+  /** Turns the clock of the store, which stands still, to this time. */
+  turn(ms: number): Promise<void>
+  /** Changes it past the triggers, as somebody does who may write it and knows the schema. */
+  forge(work: (forger: Forger) => Promise<void>): Promise<void>
+  /** Runs statements as somebody does who has a connection and no other tricks. */
+  exec(sql: string): Promise<void>
+  /** Another connection to the same store. */
+  beside(): Promise<TestStore>
+  /** Greatest number of a change, and the ids of the accounts that have changed after this one. */
+  readChanges(after: bigint): Promise<{ revision: bigint; accountIds: string[] }>
+}
+
+export type Engine = {
+  name: 'SQLite' | 'PostgreSQL'
+  /** What people call where the ledger is. */
+  place: 'the file' | 'the database'
+  skip: string | false
+  start(): Promise<void>
+  stop(): void
+  /** @param options.atMs where its clock stands still; without it the clock is the system's. */
+  open(options?: { atMs?: number }): Promise<TestStore>
+}
+
+/** Defines the same tests for each engine. Where PostgreSQL is not installed its tests are skipped and say so. */
+export function onEachStore(define: (engine: Engine) => void): void {
+  for (const engine of [createSqlite(), createPostgres()]) {
+    suite(`on ${engine.name}`, { skip: engine.skip }, () => {
+      before(() => engine.start())
+      after(() => engine.stop())
+      define(engine)
+    })
+  }
+}
+
+function createSqlite(): Engine {
+  return {
+    name: 'SQLite',
+    place: 'the file',
+    skip: false,
+    start: async () => {},
+    stop() {},
+    async open({ atMs } = {}) {
+      return openFile(createPath(), { atMs })
+    },
+  }
+}
+
+/** A store of SQLite by its file, which may be made elsewhere. */
+export function openFile(path: string, clock: { atMs: number | undefined } = { atMs: undefined }): TestStore {
+  const nowMs = () => clock.atMs ?? Date.now()
+  const store = openStore(path, { nowMs })
+  atEnd(() => store.close())
+  return {
+    ...createBooks(store, nowMs),
+    postDebits: async (rows) => store.postDebits(rows),
+    giveBack: async (requestIds) => store.giveBack(requestIds),
+    async turn(ms) {
+      clock.atMs = ms
+    },
+    forge: (work) => forgeFile(path, work),
+    async exec(sql) {
+      const db = new DatabaseSync(path)
+      try {
+        db.exec(sql)
+      } finally {
+        db.close()
+      }
+    },
+    beside: async () => openFile(path, clock),
+    async readChanges(after) {
+      const { revision, accounts } = store.readChanges(after)
+      return { revision, accountIds: accounts.map(({ id }) => id) }
+    },
+  }
+}
+
+/** One cluster for a file of tests, and a copy of a database with the schema in it for each test. */
+function createPostgres(): Engine {
+  let postgres: Postgres
+  let count = 0
+  return {
+    name: 'PostgreSQL',
+    place: 'the database',
+    skip: withoutPostgres(),
+    async start() {
+      // The machine will not lose its power in the middle of it.
+      postgres = await startPostgres({ settings: ['fsync = off'] })
+      const url = postgres.createDatabase('made')
+      await (await openPostgresBooks(url, { shown: url })).close()
+    },
+    stop: () => postgres.remove(),
+    async open({ atMs } = {}) {
+      const name = `store_${++count}`
+      postgres.run(`CREATE DATABASE ${name} TEMPLATE made`)
+      const url = postgres.url.replace(/postgres$/, name)
+      const clock = { atMs }
+      if (atMs !== undefined) stopClock(postgres, name, atMs)
+      return openUrl(postgres, url, name, clock)
+    },
+  }
+}
+
+function openUrl(postgres: Postgres, url: string, name: string, clock: { atMs: number | undefined }): TestStore {
+  const database = openDatabase({ url, max: 4, patienceMs, purpose: 'test' })
+  atEnd(() => database.close())
+  return {
+    ...createBooks(createPostgresBooks(database), () => clock.atMs ?? Date.now()),
+    postDebits: async (rows) => (await postDebits(database, rows)).postings,
+    giveBack: async (requestIds) => (await giveBack(database, requestIds)).returned,
+    async turn(ms) {
+      clock.atMs = ms
+      postgres.run(`UPDATE turned.clock SET ms = ${ms}`, name)
+    },
+    forge: (work) => forgeDatabase(url, work),
+    async exec(sql) {
+      postgres.run(`SET search_path = triwire; ${sql}`, name)
+    },
+    beside: async () => openUrl(postgres, url, name, clock),
+    readChanges: (after) => readChanges(database, after),
+  }
+}
+
+async function readChanges({ query }: Database, after: bigint): ReturnType<TestStore['readChanges']> {
+  const rows = await query('SELECT id, revision FROM triwire.accounts ORDER BY revision')
+  const revision = (rows.at(-1)?.revision as bigint | undefined) ?? 0n
+  return { revision, accountIds: rows.filter((row) => (row.revision as bigint) > after).map(({ id }) => id as string) }
+}
+
+/** Whoever asks for the time there finds this function before the server's own. */
+function stopClock(postgres: Postgres, name: string, atMs: number): void {
+  postgres.run(
+    `CREATE SCHEMA turned;
+     CREATE TABLE turned.clock AS SELECT ${atMs}::bigint AS ms;
+     CREATE FUNCTION turned.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+       $$ SELECT 'epoch'::timestamptz + ms * interval '1 millisecond' FROM turned.clock $$;
+     ALTER DATABASE ${name} SET search_path = turned, pg_catalog`,
+    name,
+  )
+}
+
+async function forgeDatabase(url: string, work: (forger: Forger) => Promise<void>): Promise<void> {
+  const database = openDatabase({ url, max: 1, patienceMs, purpose: 'forger' })
+  try {
+    await database.transact(async ({ query }) => {
+      await query('SET LOCAL search_path = triwire')
+      // Triggers and foreign keys are for others; entries have what SQLite's have by themselves.
+      await query('ALTER TABLE entries ALTER id SET DEFAULT gen_random_uuid(), ALTER priced_calls SET DEFAULT 0')
+      await query('SET LOCAL session_replication_role = replica')
+      await work({
+        engine: 'postgres',
+        all: (sql) => query(sql),
+        run: async (sql, ...values) => void (await query(numbered(withEnds(sql)), values)),
+        ends: { table: 'balances', id: 'account_id' },
+      })
+      await query('ALTER TABLE entries ALTER id DROP DEFAULT, ALTER priced_calls DROP DEFAULT')
+    })
+  } finally {
+    await database.close()
+  }
+}
+
+function numbered(sql: string): string {
+  let n = 0
+  return sql.replaceAll('?', () => `$${++n}`)
+}
+
+/** How an account's chain ends is in a table of its own here. */
+function withEnds(sql: string): string {
+  return sql.replace(/UPDATE accounts SET (?:balance|seq|\(seq)[^;]*/g, (statement) =>
+    statement.replace('UPDATE accounts', 'UPDATE balances').replace(/WHERE id = (?=[^)]*$)/, 'WHERE account_id = '),
+  )
+}

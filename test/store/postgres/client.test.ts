@@ -1,0 +1,431 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { before } from 'node:test'
+import { StoreSilent } from '../../../src/accounts/account.ts'
+import { createKey, digestKey } from '../../../src/accounts/keys.ts'
+import { newRequestId } from '../../../src/ids/request-id.ts'
+import { lockStore } from '../../../src/store/files/lock.ts'
+import { StoreError } from '../../../src/store/files/store-error.ts'
+import { postDebits } from '../../../src/store/postgres/post.ts'
+import { testFolder } from '../../support/folder.ts'
+import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'
+import { repeat, turn, until } from '../../support/waiting.ts'
+import { costNanos, createDebit, createDebitRow, prices, usage, verifyOptions } from '../fixtures.ts'
+import { openMute, openOperator, openStore } from './opened.ts'
+
+/* A server's side of a database in PostgreSQL, on a real one: what test/store/ledger-client.test.ts demands of a file. */
+
+const skip = withoutPostgres()
+let postgres: Postgres
+let count = 0
+
+before(async () => {
+  if (!skip) postgres = await startPostgres()
+})
+
+const newDatabase = () => postgres.createDatabase(`client_${++count}`)
+
+/** A store with an account that has credit and a key, as a server and as an operator know it. */
+async function openOne(options: Parameters<typeof openStore>[1] = {}) {
+  const url = options.url ?? newDatabase()
+  const books = await openOperator(url)
+  const { id } = await books.createAccount('one', 1_000_000n)
+  const { key, id: keyId } = await books.createKey('one')
+  const store = await openStore(url, options)
+  const account = (await store.directory.findKey(digestKey(key)))!.account
+  return { url, books, id, key, keyId, account, ...store }
+}
+
+const balanceOf = async ({ books }: { books: Awaited<ReturnType<typeof openOperator>> }) =>
+  (await books.findAccount('one')).balanceNanos
+
+test('C3 R5 a debit is in the database when it resolves; the same request is one debit, with another amount an alarm', {
+  skip,
+}, async () => {
+  const one = await openOne()
+  const debit = createDebit(newRequestId(), one.account)
+  assert.equal(await one.ledger.debit(debit), 'posted')
+  assert.equal((await one.books.findEntry(debit.requestId))?.amountNanos, costNanos)
+  assert.equal(await balanceOf(one), 1_000_000n - costNanos)
+  assert.equal(await one.ledger.debit(debit), 'exists')
+  assert.equal(await one.ledger.debit({ ...debit, amountNanos: 1n }), 'exists')
+  assert.deepEqual(
+    one.told('ledger_conflict').map(({ requestId }) => requestId),
+    [debit.requestId],
+  )
+  const impossible = { ...createDebit(newRequestId(), one.account), usage: { ...usage, inputTokens: 0.5 } }
+  await assert.rejects(one.ledger.debit(impossible), /cannot hold the debit/)
+  assert.equal(await balanceOf(one), 1_000_000n - costNanos)
+  assert.deepEqual(await one.books.verify(verifyOptions), [])
+})
+
+test('the debits of one turn go in few calls, each is answered, and the chain holds', { skip }, async () => {
+  const one = await openOne()
+  const debits = Array.from({ length: 500 }, () => one.ledger.debit(createDebit(newRequestId(), one.account)))
+  assert.deepEqual(new Set(await Promise.all(debits)), new Set(['posted']))
+  const [row] = await one.books.database.query('SELECT count(DISTINCT posted_ms)::int AS calls FROM triwire.entries')
+  assert.ok((row!.calls as number) <= 5, `${row!.calls} moments`)
+  assert.equal(await balanceOf(one), 1_000_000n - 500n * costNanos)
+  assert.deepEqual(await one.books.verify(verifyOptions), [])
+})
+
+test('B10 a debit is found with its prices and what was given back; few may ask at once, and nobody waits for ever', {
+  skip,
+}, async () => {
+  const one = await openOne()
+  const requestId = newRequestId()
+  await one.ledger.debit(createDebit(requestId, one.account))
+  const found = await Promise.allSettled(Array.from({ length: 25 }, () => one.findDebit(requestId)))
+  assert.deepEqual(
+    found.map((each) => (each.status === 'fulfilled' ? each.value?.isReturned : each.reason instanceof StoreSilent)),
+    Array.from({ length: 25 }, (_, i) => i >= 20),
+  )
+  const { prices: known, entry } = (await one.findDebit(requestId))!
+  assert.deepEqual([known, entry.amountNanos, entry.accountName], [prices, costNanos, 'one'])
+  assert.equal(await one.findDebit(newRequestId()), undefined)
+  await one.close()
+  await assert.rejects(one.findDebit(requestId), StoreSilent)
+})
+
+test('F-C45 F-S22 what an operator changes counts in the server within 100 ms, by notice', { skip }, async () => {
+  const { books, directory, keyId, key, account, id } = await openOne()
+  const known = () => directory.findKnownKey(digestKey(key))
+  const lateMs: number[] = []
+  const timed = async (change: () => Promise<unknown>, isSo: () => boolean) => {
+    await change()
+    const committedMs = performance.now()
+    await until(isSo)
+    lateMs.push(performance.now() - committedMs)
+  }
+  for (let round = 0; round < 5; round++) {
+    await timed(
+      () => books.setAccountState('one', 'suspended'),
+      () => account.state === 'suspended',
+    )
+    await timed(
+      () => books.setAccountState('one', 'active'),
+      () => account.state === 'active',
+    )
+    await timed(
+      () => books.renameAccount(id, `name ${round}`),
+      () => account.name === `name ${round}`,
+    )
+    await books.renameAccount(id, 'one')
+  }
+  assert.equal(known()?.account, account)
+  await timed(
+    () => books.rotateKey(keyId, 60_000),
+    () => known()?.expiresMs !== undefined,
+  )
+  await timed(
+    () => books.revokeKey(keyId),
+    () => known() === undefined,
+  )
+  lateMs.sort((a, b) => a - b)
+  assert.ok(lateMs.at(-3)! < 100, `ms: ${lateMs.map(Math.round)}`)
+})
+
+test('F-C45 a change whose notice was lost counts with the next beat', { skip }, async () => {
+  const { books, account, id } = await openOne()
+  // As no command of ours does it: nobody is notified.
+  await books.database.query(
+    `UPDATE triwire.accounts SET state = 'suspended', revision = nextval('triwire.revisions') WHERE id = $1`,
+    [id],
+  )
+  await until(() => account.state === 'suspended')
+})
+
+test('R16 a key is found from the first question after it was made, forty of forty', { skip }, async () => {
+  const { books, directory } = await openOne()
+  for (let i = 0; i < 40; i++) {
+    const { key, id } = await books.createKey('one')
+    assert.equal((await directory.findKey(digestKey(key)))?.id, id)
+    assert.equal(directory.findKnownKey(digestKey(key))?.id, id)
+  }
+  assert.equal(await directory.findKey(createKey().digest), undefined)
+})
+
+test('R16 keys that nobody made are looked up in at most 200 statements a second, whoever asks', { skip }, async () => {
+  const { directory, key, workers } = await openOne()
+  let asked = 0
+  const { postMessage } = workers[0]!
+  workers[0]!.postMessage = function (message: { question?: string }, ...rest) {
+    if (message.question === 'lookUp') asked++
+    return postMessage.call(this, message, ...rest)
+  }
+  const beganMs = performance.now()
+  for (let wave = 0; wave < 40; wave++) {
+    const guesses = Array.from({ length: 100 }, () => createKey().digest)
+    const found = await Promise.all(guesses.map(async (digest) => directory.findKey(digest)))
+    assert.ok(found.every((one) => one === undefined))
+  }
+  const took = performance.now() - beganMs
+  assert.ok(asked <= 1 + took / 5, `${asked} statements in ${Math.round(took)} ms`)
+  assert.ok(directory.findKnownKey(digestKey(key)))
+})
+
+test('with more accounts than memory is to hold those are kept that are used, and the others are looked up', {
+  skip,
+}, async () => {
+  const url = newDatabase()
+  const books = await openOperator(url)
+  const keys: string[] = []
+  for (let i = 0; i < 40; i++) {
+    await books.createAccount(`account ${i}`)
+    keys.push((await books.createKey(`account ${i}`)).key)
+  }
+  const { directory, countAccounts } = await openStore(url, { accountsMax: 16 })
+  assert.equal(countAccounts(), 0)
+  for (const key of keys) {
+    for (const one of [keys[0]!, key]) {
+      const found = await directory.findKey(digestKey(one))
+      assert.ok(found)
+      directory.touch(found)
+    }
+    assert.ok(countAccounts() <= 16)
+  }
+  assert.ok(directory.findKnownKey(digestKey(keys[0]!)), 'the one that is used all the time was never forgotten')
+  assert.equal(directory.findKnownKey(digestKey(keys[1]!)), undefined)
+  assert.equal((await directory.findKey(digestKey(keys[1]!)))?.account.name, 'account 1')
+})
+
+test('uses of keys are written now and then', { skip }, async () => {
+  const { books, directory, key } = await openOne({ touchMs: 20 })
+  directory.touch(directory.findKnownKey(digestKey(key))!)
+  await until(async () => (await books.listKeys())[0]!.lastUsedMs !== undefined)
+})
+
+/** Nobody can post to the account until it is let go. */
+async function holdAccount({ books, id }: { books: OpenedBooks; id: string }) {
+  const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = books.database.transact(async ({ query }) => {
+    await query('SELECT FROM triwire.balances WHERE account_id = $1 FOR UPDATE', [id])
+    held.resolve()
+    await release.promise
+  })
+  await held.promise
+  return async () => {
+    release.resolve()
+    await holding
+  }
+}
+type OpenedBooks = Awaited<ReturnType<typeof openOperator>>
+
+test('F-S1 an account that is locked: the debit is spooled at the deadline, no new inference, and all is well when it is free', {
+  skip,
+}, async () => {
+  const one = await openOne({ settleDeadlineMs: 50, patienceMs: 300 })
+  const free = await holdAccount(one)
+  const requestId = newRequestId()
+  assert.equal(await one.ledger.debit(createDebit(requestId, one.account)), 'spooled')
+  assert.deepEqual([one.ledger.isWritable(), one.isReady()], [false, false])
+  assert.deepEqual(
+    [statSync(one.spool).mode & 0o777, readFileSync(one.spool, 'utf8').includes(requestId)],
+    [0o600, true],
+  )
+  await until(() => one.told('ledger_trouble').length > 0)
+  await free()
+  await until(() => one.isReady())
+  assert.ok(await one.books.findEntry(requestId))
+  await until(() => readFileSync(one.spool, 'utf8') === '')
+  assert.deepEqual(await one.books.verify(verifyOptions), [])
+})
+
+test('F-S1 an account that is locked does not hold up the debits of the others', { skip }, async () => {
+  const one = await openOne({ patienceMs: 2_000 })
+  await one.books.createAccount('two', 1_000_000n)
+  const { key } = await one.books.createKey('two')
+  const two = (await one.directory.findKey(digestKey(key)))!.account
+  // A price that is new is written by whoever comes first, and the others wait for him.
+  await one.ledger.debit(createDebit(newRequestId(), two))
+  const free = await holdAccount(one)
+  const stuck = one.ledger.debit(createDebit(newRequestId(), one.account))
+  // What was asked in one turn is answered together.
+  await turn()
+  await turn()
+  for (let i = 0; i < 20; i++) assert.equal(await one.ledger.debit(createDebit(newRequestId(), two)), 'posted')
+  await free()
+  assert.equal(await stuck, 'posted')
+})
+
+test('B7 C13 neither database nor spool: the debit fails and is never booked; nothing is taken until the store works', {
+  skip,
+}, async () => {
+  let nowMs = 0
+  const one = await openOne({ settleDeadlineMs: 50, patienceMs: 100, clockMs: () => nowMs })
+  const passing = repeat(() => {
+    nowMs += 4
+  })
+  mkdirSync(one.spool)
+  const free = await holdAccount(one)
+  const requestId = newRequestId()
+  await assert.rejects(one.ledger.debit(createDebit(requestId, one.account)), /neither database nor spool/)
+  await free()
+  await until(() => one.isReady())
+  assert.equal(await one.ledger.debit(createDebit(newRequestId(), one.account)), 'posted')
+  assert.equal(await one.books.findEntry(requestId), undefined)
+  assert.equal(await balanceOf(one), 1_000_000n - costNanos)
+  assert.deepEqual(one.told('ledger_withdrawn'), [{ withdrawn: 1, returned: [] }])
+  passing.stop()
+  rmdirSync(one.spool)
+})
+
+test('B7 C13 a commit whose answer never came, after its client was refused, is given back, and the two are a pair', {
+  skip,
+}, async () => {
+  let nowMs = 0
+  const direct = newDatabase()
+  const mute = await openMute(postgres, direct)
+  const books = await openOperator(direct)
+  const { id } = await books.createAccount('one', 1_000_000n)
+  const { key } = await books.createKey('one')
+  const options = { settleDeadlineMs: 50, patienceMs: 300, clockMs: () => nowMs }
+  const store = await openStore(mute.url, options)
+  const { account } = (await store.directory.findKey(digestKey(key)))!
+  await store.ledger.debit(createDebit(newRequestId(), account))
+  mkdirSync(store.spool)
+  mute.mute()
+  const requestId = newRequestId()
+  const refused = assert.rejects(store.ledger.debit(createDebit(requestId, account)), /neither database nor spool/)
+  await until(() => books.findEntry(requestId), 'it is booked, and nobody here knows')
+  const passing = repeat(() => {
+    nowMs += 50
+  })
+  await refused
+  passing.stop()
+  assert.equal(store.ledger.isWritable(), false)
+  mute.speak()
+  await until(() => store.isReady())
+  assert.deepEqual(
+    store.told('ledger_withdrawn').map(({ returned }) => returned),
+    [[requestId]],
+  )
+  assert.equal((await books.findAccount(id)).balanceNanos, 1_000_000n - costNanos)
+  const log = [{ requestId, outcome: 'internal_error', cause: 'ledger_unsettled' }]
+  assert.deepEqual(
+    (await books.verify({ ...verifyOptions, log })).filter((finding) => finding.includes(requestId)),
+    [],
+  )
+  rmdirSync(store.spool)
+})
+
+/** A spool with these lines in a folder of its own. */
+function leaveSpool(stateDir: string, lines: readonly object[]): string {
+  mkdirSync(stateDir, { recursive: true })
+  const text = lines.map((line) => JSON.stringify(line, (_, value) => (typeof value === 'bigint' ? `${value}` : value)))
+  const path = join(stateDir, 'replica.spool')
+  writeFileSync(path, `${text.join('\n')}\n`, { mode: 0o600 })
+  return path
+}
+
+test('F-P1 X13 C13 what dead runs left in their spools below state_dir is posted once before the store is ready, and what they could only note is given back', {
+  skip,
+}, async () => {
+  const url = newDatabase()
+  const books = await openOperator(url)
+  const { id } = await books.createAccount('one', 100_000_000n)
+  const [known, open, noted, dead, alive] = Array.from({ length: 5 }, newRequestId) as [
+    string,
+    string,
+    string,
+    string,
+    string,
+  ]
+  await postDebits(books.database, [createDebitRow(known, id), createDebitRow(noted, id)])
+  const spoolsDir = testFolder('state')
+  const own = leaveSpool(join(spoolsDir, 'a'), [
+    createDebitRow(known, id),
+    createDebitRow(open, id),
+    { returned: noted },
+  ])
+  const gone = leaveSpool(join(spoolsDir, 'b'), [createDebitRow(dead, id)])
+  const running = leaveSpool(join(spoolsDir, 'c'), [createDebitRow(alive, id)])
+  const unlock = lockStore(join(spoolsDir, 'c', 'replica'))
+  const store = await openStore(url, { stateDir: join(spoolsDir, 'a'), spoolsDir })
+  assert.deepEqual(
+    [own, gone, running].map((path) => existsSync(path)),
+    [false, false, true],
+  )
+  const zero = { known: 0, returned: 0, rejected: 0, unreadable: 0, aside: undefined }
+  assert.deepEqual(store.told('crash_recovery'), [
+    { ...zero, posted: 1, known: 1, returned: 1, spool: own },
+    { ...zero, posted: 1, spool: gone },
+  ])
+  assert.deepEqual(
+    await Promise.all([known, open, dead, alive].map(async (one) => (await books.findEntry(one)) !== undefined)),
+    [true, true, true, false],
+  )
+  assert.equal((await books.findAccount('one')).balanceNanos, 100_000_000n - 3n * costNanos)
+  unlock()
+  assert.deepEqual(await books.verify({ ...verifyOptions, log: undefined }), [])
+})
+
+test('F-P16 X13 a second server with the same state_dir is refused; with one of its own it serves beside the first', {
+  skip,
+}, async () => {
+  const first = await openOne()
+  await assert.rejects(
+    openStore(first.url, { stateDir: first.stateDir }),
+    (error) =>
+      error instanceof StoreError && /has the state_dir .*: stop it first, or give this one/.test(error.message),
+  )
+  const second = await openStore(first.url)
+  const account = (await second.directory.findKey(digestKey(first.key)))!.account
+  assert.equal(await second.ledger.debit(createDebit(newRequestId(), account)), 'posted')
+  await first.close()
+  await openStore(first.url, { stateDir: first.stateDir })
+})
+
+test('F-P15 the store’s thread dies: it is restarted once and owes nothing, the second time is fatal', {
+  skip,
+}, async () => {
+  const one = await openOne({ patienceMs: 500 })
+  const free = await holdAccount(one)
+  const [requestId, later] = [newRequestId(), newRequestId()]
+  const debit = one.ledger.debit(createDebit(requestId, one.account))
+  await until(async () => {
+    const [row] = await one.books.database.query(
+      `SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'triwire posting'`,
+    )
+    return row!.n
+  })
+  await one.workers[0]!.terminate()
+  await free()
+  assert.match(await debit, /posted|exists/)
+  assert.equal(one.told('ledger_worker_restart').length, 1)
+  await until(() => one.isReady())
+  assert.equal(await balanceOf(one), 1_000_000n - costNanos)
+  await one.workers[1]!.terminate()
+  await until(() => one.fatals.length === 1)
+  assert.equal(one.isReady(), false)
+  assert.equal(await one.ledger.debit(createDebit(later, one.account)), 'spooled')
+})
+
+test('closing settles what is under way', { skip }, async () => {
+  const one = await openOne()
+  const requestId = newRequestId()
+  const debit = one.ledger.debit(createDebit(requestId, one.account))
+  await one.close()
+  assert.equal(await debit, 'posted')
+  assert.ok(await one.books.findEntry(requestId))
+})
+
+test('a database that cannot be used is refused at the start, in words of the cure and without the password', {
+  skip,
+}, async () => {
+  postgres.run(`CREATE ROLE poor LOGIN`)
+  const url = newDatabase()
+  const refused = async (url: string, words: RegExp) => {
+    await assert.rejects(openStore(url, { shown: 'postgres://shown' }), (error) => {
+      assert.ok(error instanceof StoreError, String(error))
+      assert.match(error.message, words)
+      return true
+    })
+  }
+  await refused(url.replace('tri@', 'poor@'), /postgres:\/\/shown gives the user too few rights: the user must own/)
+  await refused(`${url}_not_there`, /has no such database: create it/)
+  await refused(url.replace('tri@', 'nobody@'), /refuses the user/)
+  await refused(`${url}?sslmode=require`, /speaks no TLS/)
+  await openStore(url)
+})
