@@ -426,11 +426,11 @@ export const configSchema = z.strictObject({
   tls: tls.optional().describe('TLS on the public listener, 1.2 and up. Default: plain HTTP, for a proxy in front.'),
   admin_listen: address
     .refine((value) => addressMistake(value) !== undefined || isLoopback(parseAddress(value)), {
-      error: 'must be a loopback address such as 127.0.0.1:8081: the admin listener has no token yet',
+      error: 'must be a loopback address such as 127.0.0.1:8081: the admin listener has no TLS yet',
     })
     .transform(parseAddress)
     .prefault('127.0.0.1:8081')
-    .describe('Health and readiness; metrics later. Loopback only.'),
+    .describe('Health, readiness and the admin API; metrics later. Loopback only.'),
   store: text()
     .superRefine((value, context) => complain(context, storeMistake(value)))
     .prefault('./data/triwire.db')
