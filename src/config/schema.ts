@@ -18,6 +18,7 @@ import {
   parseBaseUrl,
   parseDuration,
   pathMistake,
+  publicUrlMistake,
 } from './values.ts'
 
 /**
@@ -431,6 +432,17 @@ export const configSchema = z.strictObject({
     .transform(parseAddress)
     .prefault('127.0.0.1:8081')
     .describe('Health, readiness and the admin API; metrics later. Loopback only.'),
+  admin: z
+    .strictObject({
+      public_url: text()
+        .superRefine((value, context) => complain(context, publicUrlMistake(value)))
+        .optional()
+        .describe(
+          'Where people reach the admin listener through a proxy on this machine, `https://host`: it answers under that name too, and its cookies are for TLS alone. Default: under loopback names only.',
+        ),
+    })
+    .prefault({})
+    .describe('The admin listener.'),
   store: text()
     .superRefine((value, context) => complain(context, storeMistake(value)))
     .prefault('./data/triwire.db')

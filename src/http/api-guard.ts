@@ -20,7 +20,8 @@ export function isOurHost(host: string | undefined, { port, isSecure, publicUrl 
   const [, bracketed, plain, said] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(host ?? '') ?? []
   const name = (bracketed ?? plain)?.toLowerCase()
   if (name === undefined) return false
-  if (publicUrl && host!.toLowerCase() === publicUrl.host) return true
+  if (publicUrl && [publicUrl.host, `${publicUrl.hostname}:${publicUrl.port || '443'}`].includes(host!.toLowerCase()))
+    return true
   const isLoopback = name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
   return isLoopback && Number(said ?? (isSecure ? 443 : 80)) === port
 }

@@ -37,6 +37,7 @@ export function createAdminApi({ config, operations, nowMs, clockMs, parentDiges
     nowMs,
     peerOf: createPeerReader(config.trustedProxies),
     version,
+    publicUrl: config.adminUrl === undefined ? undefined : new URL(config.adminUrl),
     parentDigest,
   })
   return { api, close }

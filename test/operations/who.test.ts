@@ -203,3 +203,32 @@ test('issue 13: operators are made, listed and revoked at the command line; what
   const storeless = await runWarm(['upstreams', ...server, '--store', '/nowhere/x.db'])
   assert.match(storeless.stderr, /the server wants a token: set TRIWIRE_TOKEN, or name its store/)
 })
+
+test('X9 operate §6 behind a proxy with TLS it answers under its public name, with cookies for TLS alone', async () => {
+  const { ask, viewer, gateway } = await startApi({
+    config: { admin: { public_url: 'https://admin.example' }, trusted_proxies: ['127.0.0.1'] },
+  })
+  const { port } = new URL(gateway.adminUrl)
+  const by = async (host: string, ...lines: string[]) => {
+    const head = ['POST /api/v1/session HTTP/1.1', `Host: ${host}`, 'Content-Type: application/json', ...lines]
+    const body = JSON.stringify({ token: viewer })
+    const text = `${[...head, `Content-Length: ${body.length}`].join('\r\n')}\r\n\r\n${body}`
+    return (await raw(gateway.adminUrl, text, { answers: 1 })).answers[0]!
+  }
+  const { status, headers } = await by('admin.example', 'Origin: https://admin.example')
+  assert.equal(status, 200)
+  assert.match(
+    headers.get('set-cookie')!,
+    /^__Host-triwire=tri-op-\w+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+; Secure$/,
+  )
+  assert.equal((await by('admin.example:443')).status, 200)
+  assert.equal((await by(`127.0.0.1:${port}`)).status, 200)
+  for (const other of ['example', 'evil.admin.example', 'admin.example:8443', 'admin.example.evil.example'])
+    assert.equal((await by(other)).status, 421, other)
+  assert.equal((await by('admin.example', 'Origin: http://evil.example')).status, 403)
+  // Who comes through the proxy is told apart by the address that it names.
+  for (let at = 0; at < 5; at++) await ask('GET', '/me', { token: 'x', headers: { 'x-forwarded-for': '192.0.2.1' } })
+  const wrong = (from: string) => ask('GET', '/me', { token: 'x', headers: { 'x-forwarded-for': from } })
+  assert.equal(problemOf(await wrong('192.0.2.1')), 'rate_limited')
+  assert.equal(problemOf(await wrong('192.0.2.2')), 'unauthenticated')
+})
