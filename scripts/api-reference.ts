@@ -1,8 +1,13 @@
-import type { Operation } from '../src/operations/operation.ts'
 import { allOperations, describeApi, groupOf, roleText } from '../src/operations/openapi.ts'
+import type { Operation } from '../src/operations/operation.ts'
 import { problems } from '../src/operations/problem.ts'
 
-type Schema = { type?: string | string[]; description?: string; properties?: Record<string, Schema>; [key: string]: unknown }
+type Schema = {
+  type?: string | string[]
+  description?: string
+  properties?: Record<string, Schema>
+  [key: string]: unknown
+}
 type Parameter = { name: string; in: string; required: boolean; description?: string; schema: Schema }
 type Described = {
   parameters?: Parameter[]
@@ -31,8 +36,10 @@ export function problemReference(): string {
 
 function describe(one: Operation): string {
   const described = paths[`/api/v1${one.path}`]![one.method.toLowerCase()]!
-  const own = one.problems.length > 0 ? ` Beside the usual: ${one.problems.map((name) => `\`${name}\``).join(', ')}.` : ''
-  const cli = one.cli.length > 0 ? ` At the command line: ${one.cli.map(({ command }) => `\`${command}\``).join(', ')}.` : ''
+  const own =
+    one.problems.length > 0 ? ` Beside the usual: ${one.problems.map((name) => `\`${name}\``).join(', ')}.` : ''
+  const cli =
+    one.cli.length > 0 ? ` At the command line: ${one.cli.map(({ command }) => `\`${command}\``).join(', ')}.` : ''
   const sentence = one.text[0]!.toUpperCase() + one.text.slice(1)
   return [
     `**\`${one.method} /api/v1${one.path}\`** (\`${one.id}\`)`,

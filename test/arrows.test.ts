@@ -80,7 +80,7 @@ const arrows: Record<string, Arrow> = {
       'store/files',
       'bytes',
     ],
-    outside: ['node:*', 'commander', 'zod', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
+    outside: ['node:*', 'commander', 'zod', 'jsonc-parser', 'toml-eslint-parser', 'undici', '../../bin/signals.mjs'],
   },
 }
 

@@ -19,6 +19,7 @@ import { addReplicasCommand } from './replicas.ts'
 import { addSetupCommand } from './setup/setup.ts'
 import { addSimulatorCommand } from './simulator.ts'
 import { addStoreCommands } from './store-copy.ts'
+import { addTranslateCommand } from './translate.ts'
 
 /** Errors of the options themselves are told before any of them is read. */
 const isJson = process.argv.includes('--json')
@@ -70,6 +71,7 @@ addReloadCommand(program)
 addStoreCommands(program)
 addReplicasCommand(program)
 addSimulatorCommand(program)
+addTranslateCommand(program)
 addCompletionCommand(program)
 
 process.stdout.on('error', endWithReader)

@@ -70,14 +70,23 @@ async function readBody(request: IncomingMessage): Promise<Record<string, unknow
   if (!/^application\/json\s*(;|$)/i.test(type))
     throw new ProblemError('unsupported_media_type', 'Send the body as application/json.')
   if (Number(declared ?? 0) > bodyBytesMax) throw tooLarge()
+  return parse(await readPieces(request))
+}
+
+async function readPieces(request: IncomingMessage): Promise<Buffer> {
   const pieces: Buffer[] = []
   let bytes = 0
-  for await (const piece of request as AsyncIterable<Buffer>) {
-    bytes += piece.length
-    if (bytes > bodyBytesMax) throw tooLarge()
-    pieces.push(piece)
+  try {
+    for await (const piece of request as AsyncIterable<Buffer>) {
+      bytes += piece.length
+      if (bytes > bodyBytesMax) throw tooLarge()
+      pieces.push(piece)
+    }
+  } catch (error) {
+    // Who has left in the middle hears nothing of it.
+    throw error instanceof ProblemError ? error : new ProblemError('invalid_request', 'The body is not whole.')
   }
-  return parse(Buffer.concat(pieces))
+  return Buffer.concat(pieces)
 }
 
 function parse(bytes: Buffer): Record<string, unknown> {

@@ -7,7 +7,7 @@ import type { Explanation } from '../operations/shapes.ts'
 import { loggable } from './loggable.ts'
 import type { Recent } from './recents.ts'
 
-type ExplainedUsage = NonNullable<Explanation['usage']>
+export type ExplainedUsage = NonNullable<Explanation['usage']>
 type ExplainedPrice = NonNullable<Explanation['price']>
 type SettlementState = Explanation['settlement']['state']
 
@@ -85,7 +85,7 @@ function explainTry({ upstream, account, why, status, cause, startedMs, endMs }:
   return { upstream, account: account ?? null, why, status: status ?? null, cause: cause ?? null, ms }
 }
 
-function explainUsage(usage: Omit<Usage, 'estimated'>, calls: Calls | undefined): ExplainedUsage {
+export function explainUsage(usage: Omit<Usage, 'estimated'>, calls: Calls | undefined): ExplainedUsage {
   return {
     input_tokens: usage.inputTokens,
     cache_read_tokens: usage.cacheReadTokens,

@@ -7,6 +7,7 @@ import { addDoctorCommand } from '../../src/cli/doctor/doctor.ts'
 import { addLedgerCommands } from '../../src/cli/ledger.ts'
 import { addOperationCommands } from '../../src/cli/operations.ts'
 import { addSetupCommand } from '../../src/cli/setup/setup.ts'
+import { addTranslateCommand } from '../../src/cli/translate.ts'
 
 const groups = [
   addOperationCommands,
@@ -15,6 +16,7 @@ const groups = [
   addDoctorCommand,
   addLedgerCommands,
   addSetupCommand,
+  addTranslateCommand,
 ]
 
 test('X4 every command has a help that can be printed and says what the command does', () => {
