@@ -78,7 +78,7 @@ const arrows: Record<string, Arrow> = {
       'store/files',
       'bytes',
     ],
-    outside: ['node:*', 'commander', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
+    outside: ['node:*', 'commander', 'jsonc-parser', 'toml-eslint-parser', 'undici', '../../bin/signals.mjs'],
   },
 }
 

@@ -20,6 +20,7 @@ import { addReplicasCommand } from './replicas.ts'
 import { addSetupCommand } from './setup/setup.ts'
 import { addSimulatorCommand } from './simulator.ts'
 import { addStoreCommands } from './store-copy.ts'
+import { addTranslateCommand } from './translate.ts'
 import { addUpstreamsCommand } from './upstreams.ts'
 
 /** Errors of the options themselves are told before any of them is read. */
@@ -74,6 +75,7 @@ addReloadCommand(program)
 addStoreCommands(program)
 addReplicasCommand(program)
 addSimulatorCommand(program)
+addTranslateCommand(program)
 addCompletionCommand(program)
 
 process.stdout.on('error', endWithReader)

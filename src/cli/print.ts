@@ -11,9 +11,12 @@ let ifLost = ''
  * @param unwritten what to do where it cannot be written: a sentence, for what is shown this once
  */
 export function print(command: Command, data: unknown, text: () => string, unwritten = ''): void {
-  const { json } = command.optsWithGlobals<GlobalOptions>()
   ifLost = unwritten
-  console.log(json ? JSON.stringify(data) : text())
+  console.log(isJson(command) ? JSON.stringify(data) : text())
+}
+
+export function isJson(command: Command): boolean {
+  return command.optsWithGlobals<GlobalOptions>().json === true
 }
 
 /** Why stdout cannot be written, as a disk that is full, in words. */
@@ -24,8 +27,7 @@ export function explainLoss({ code, message }: NodeJS.ErrnoException): string {
 
 /** What a person should know besides, on stderr; with `--json` a line of JSON too. */
 export function note(command: Command, text: string): void {
-  const { json } = command.optsWithGlobals<GlobalOptions>()
-  console.error(json ? JSON.stringify({ note: text }) : `note: ${text}`)
+  console.error(isJson(command) ? JSON.stringify({ note: text }) : `note: ${text}`)
 }
 
 /** What was typed may be quoted, and may be a key (ruling U5), or a URL with a password (ruling X13). */

@@ -24,8 +24,11 @@ export type Document = {
   lineOf(path: Path): number
 }
 
+/** What stands for a variable that is not set; undefined where that is a mistake. @param isWhole it is all of the value */
+export type StandIn = (path: string, isWhole: boolean) => string | undefined
+
 /** Reads YAML 1.2 and fills in `${NAME}` and `${NAME:-default}` inside values, never in keys. `$${` stands for `${`. */
-export function readDocument(source: string, env: NodeJS.ProcessEnv): Document {
+export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: StandIn = () => undefined): Document {
   if (source.includes('\0')) return unreadable(1, 'is not UTF-8: it looks like UTF-16; save it as UTF-8')
   const lines = new LineCounter()
   const document = parseDocument(source, { lineCounter: lines })
@@ -45,9 +48,9 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv): Document {
     Scalar(place, scalar, ancestors) {
       if (place === 'key' || typeof scalar.value !== 'string' || !scalar.value.includes('${')) return
       const path = formatPath(pathOf(ancestors, scalar))
-      scalar.value = interpolate(scalar, env, (message) =>
-        problems.push({ path, line: lineAt(scalar.range![0]), message: `${path} ${message}` }),
-      )
+      const complain = (message: string) =>
+        void problems.push({ path, line: lineAt(scalar.range![0]), message: `${path} ${message}` })
+      scalar.value = interpolate(scalar, env, complain, (isWhole) => standIn(path, isWhole))
     },
   })
   if (lost !== undefined)
@@ -111,7 +114,12 @@ export function formatPath(path: Path): string {
   return text
 }
 
-function interpolate(scalar: Scalar, env: NodeJS.ProcessEnv, complain: (message: string) => void): unknown {
+function interpolate(
+  scalar: Scalar,
+  env: NodeJS.ProcessEnv,
+  complain: (message: string) => void,
+  standIn: (isWhole: boolean) => string | undefined,
+): unknown {
   const source = String(scalar.value)
   const text = source.replace(/\$\$\{|\$\{([^}]*)\}?/g, (match, reference: string | undefined) => {
     if (match === '$${') return '${'
@@ -124,7 +132,7 @@ function interpolate(scalar: Scalar, env: NodeJS.ProcessEnv, complain: (message:
     }
     const [, name = '', fallback] = parts
     // As in a shell: `:-` also stands in for a variable that is set and empty.
-    const value = fallback === undefined ? env[name] : env[name] || fallback
+    const value = (fallback === undefined ? env[name] : env[name] || fallback) ?? standIn(match === source)
     if (value === undefined)
       complain(`needs the environment variable ${name}, which is not set; set it, or write \${${name}:-default}`)
     return value ?? match

@@ -33,6 +33,8 @@ export type ConfigOptions = {
   store?: string
   /** The files that the configuration names are not read: somebody who may not read them wants to know something else. */
   isWithoutFiles?: boolean
+  /** Nobody will be asked: what is secret in it may refer to variables that are not set. */
+  isWithoutKeys?: boolean
 }
 
 /** What a configuration is read from, how messages call it, and the file where it is one. */
@@ -103,14 +105,23 @@ export function findProblems(file: string, text: string, env: NodeJS.ProcessEnv 
   }
 }
 
-/** The file that `loadConfig` reads, or would read if it were there. */
+/**
+ * The file that `loadConfig` reads, or would read if it were there: to be written.
+ * @throws ConfigError where the text that counts is in no file
+ */
 export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): string {
-  return findSource(options, env, cwd)?.file ?? resolve(cwd, 'triwire.yaml')
+  if (env[textVariable] && options.config === undefined) {
+    const message = `${textVariable} holds the configuration: change it there, or name a file with --config`
+    throw new ConfigError([{ path: '', message }])
+  }
+  return resolve(cwd, options.config ?? (env['TRIWIRE_CONFIG'] || 'triwire.yaml'))
 }
 
 function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
   const { file, name } = source ?? {}
-  const document = source ? readDocument(source.text, env) : emptyDocument
+  const document = source
+    ? readDocument(source.text, env, options.isWithoutKeys ? standInFor : undefined)
+    : emptyDocument
   // A file that is no YAML, or no map, has nothing to check.
   if (!isRecord(document.value)) {
     const message = 'the file must be a map of keys, such as `listen: 127.0.0.1:8080`'
@@ -167,6 +178,21 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
     earlierStore: isStoreNamed || folder === cwd ? undefined : resolve(folder, parsed.data.store),
     digest: digestConfig(raw),
   })
+}
+
+/** Places of what is secret, by their ends, and what may stand there for a whole value that is not known. */
+const secretPlaces: readonly (readonly [place: RegExp, standIn: string])[] = [
+  [/^upstreams\..+\.accounts\[\d+\]\.key(?:_file|_command\[\d+\])?$/, 'unset'],
+  [/\.(?:headers|query)\..+$/, 'unset'],
+  [/^upstreams\..+\.proxy$/, 'http://unset.invalid'],
+  [/^seal_key$/, 'A'.repeat(43)],
+  [/^(?:store|state_dir)$/, 'unset'],
+]
+
+/** What stands for a variable that is not set. @param isWhole it is all of the value */
+function standInFor(path: string, isWhole: boolean): string | undefined {
+  const found = secretPlaces.find(([place]) => place.test(path))
+  return found && (isWhole ? found[1] : 'unset')
 }
 
 /** What a server needs that shares its store: it has no folder of its own for them there (rulings T7, X13). */

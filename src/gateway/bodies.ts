@@ -1,3 +1,4 @@
+import { GatewayError } from '../errors.ts'
 import { Tally } from './tally.ts'
 
 /** One account holds no more of what there is for all than this share of it: nobody fills the house alone. */
@@ -71,4 +72,12 @@ export class BodyShare implements Disposable {
   [Symbol.dispose](): void {
     if (!this.#isHandedOn) this.release()
   }
+}
+
+/** A body of more bytes than one may have (spec 8). */
+export function tooLarge(bodyBytesMax: number): GatewayError {
+  return new GatewayError(
+    'request_too_large',
+    `The request body is larger than ${bodyBytesMax} bytes (5 MB): send less, for instance smaller images.`,
+  )
 }

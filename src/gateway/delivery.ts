@@ -55,11 +55,17 @@ export type Asking = {
   exchangeFor: ((model: Model) => Exchange) | undefined
 }
 
+/** What a delivery needs of the gateway. */
+export type DeliveryGateway = Pick<
+  Gateway,
+  'snapshots' | 'ledger' | 'nowMs' | 'clockMs' | 'deliveries' | 'lingering' | 'readers' | 'flow' | 'reportBug'
+>
+
 export type DeliveryParts = {
-  gateway: Gateway
+  gateway: DeliveryGateway
   /** What the request took at its start and keeps to its end. */
   snapshot: Snapshot
-  call: Call
+  call: Omit<Call, 'ip' | 'header' | 'readBody'>
   record: CallRecord
   /** Who pays. */
   key: ApiKey
@@ -107,10 +113,17 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#parts = parts
     this.#record = parts.record
     const { snapshot, model, affinity, call } = parts
-    this.#failover = new Failover({ pool: snapshot.pool, model, affinity, requestId: call.requestId })
+    const { pool } = snapshot
+    const sealed = affinity === undefined && pool.sizeOf(model) > 1 ? asking.exchange.lastSealed() : undefined
+    this.#failover = new Failover({ pool, model, affinity, sealed: this.#scoped(sealed), requestId: call.requestId })
     this.#exchange = asking.exchange
     this.#exchangeFor = asking.exchangeFor
     this.#startedMs = parts.gateway.clockMs()
+  }
+
+  /** What is sealed is no key of another account. */
+  #scoped(sealed: string | undefined): string | undefined {
+    return sealed && `${this.#parts.key.account.id} ${sealed}`
   }
 
   /** For whoever asks how far the request is. */
@@ -194,7 +207,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   onAnswer(): void {
-    if (!this.#failover.hasMore) this.#forget()
+    const failover = this.#failover
+    // An answer with status 200 may still begin with a refusal of what is sealed, which the same account mends (ruling U13).
+    if (!failover.hasMore && !(failover.mayAgain && this.#exchange.mayUnseal)) this.#forget()
   }
 
   #forget(): void {
@@ -553,7 +568,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
 
   #settleComplete(answer: StreamRelay | Exclude<WholeAnswer, { state: 'failed' }>, ending: Ending): void {
     const isGone = this.#isGone()
-    this.#failover.succeeded(this.#exchange.isUnsealed)
+    const { isUnsealed } = this.#exchange
+    this.#failover.succeeded(isUnsealed)
+    const sealed = this.#parts.affinity === undefined ? this.#scoped(answer.lastSealed) : undefined
+    if (sealed !== undefined) this.#failover.continuesAs(sealed, isUnsealed)
     // An answer that we ended at a stop sequence may have no final word of the model's (ruling C12).
     const isComplete = answer.state !== 'stopped'
     const evidence = answer.state === 'stopped' ? this.#evidenceOfCut(answer) : evidenceOf(answer)

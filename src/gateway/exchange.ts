@@ -9,13 +9,14 @@ import type { CredentialScheme } from '../upstream/credential.ts'
 import type { Target } from '../upstream/target.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
+import type { Sealing } from '../wires/wire.ts'
 import type { Call } from './call.ts'
 import type { Gateway } from './gateway.ts'
 
 /** What an exchange is made of: a request that has passed every check that is the same on all pairs. */
 export type Asked = {
-  gateway: Gateway
-  call: Call
+  gateway: Pick<Gateway, 'sealer' | 'nowMs'>
+  call: Pick<Call, 'wire' | 'requestId' | 'header'>
   accountId: string
   model: Model
   body: ClientBody
@@ -61,17 +62,17 @@ export function mayCallTools({ bounds }: Pick<Exchange, 'bounds'>): boolean {
 export class Outgoing {
   #body: Buffer | undefined
   readonly #upstreamModel: string
-  readonly #removeSealed: SealRemover | undefined
+  readonly #sealing: Sealing | undefined
   #isUnsealed = false
 
   /**
    * @param body made for the model as its entry in the catalog, or a target, names it.
-   * @param removeSealed undefined where nothing is sealed
+   * @param sealing undefined where nothing is sealed
    */
-  constructor(body: Buffer, { upstreamModel }: Model, removeSealed?: SealRemover) {
+  constructor(body: Buffer, { upstreamModel }: Model, sealing?: Sealing) {
     this.#body = body
     this.#upstreamModel = upstreamModel
-    this.#removeSealed = removeSealed
+    this.#sealing = sealing
   }
 
   /** @throws when the request was let go. */
@@ -83,11 +84,21 @@ export class Outgoing {
 
   /** Takes out what only one provider account can open (ruling U13). @returns false where there was nothing of it */
   unseal(): boolean {
-    const rest = this.#body && this.#removeSealed?.(this.#body)
+    const rest = this.#body && this.#sealing?.remove(this.#body)
     if (rest === undefined) return false
     this.#body = rest
     this.#isUnsealed = true
     return true
+  }
+
+  /** It may hold something that is sealed, and that would be taken out where it is refused. */
+  get mayUnseal(): boolean {
+    return !this.#isUnsealed && this.#body !== undefined && this.#sealing?.mayBeIn(this.#body) === true
+  }
+
+  /** What its history has as the last that one provider account sealed, as a digest. */
+  lastSealed(): string | undefined {
+    return this.#body && this.#sealing?.lastIn(this.#body)
   }
 
   /** Something was taken out so. */
@@ -105,9 +116,6 @@ export class Outgoing {
     this.#body = undefined
   }
 }
-
-/** Takes out of a body what one account of its wire sealed. @returns undefined where there is nothing of it */
-type SealRemover = (body: Buffer) => Buffer | undefined
 
 /** The same body for a target that calls the model by another name; all else keeps its bytes. */
 function renameModel(bytes: Buffer, name: string): Buffer {

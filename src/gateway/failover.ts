@@ -13,7 +13,7 @@ export type Failed = { failure: Failure; verdict: Verdict; target: Target | unde
 /** What says the most to a client, of several failures, stands first (ruling U2). */
 const tellOrder: readonly Verdict['tell'][] = ['rejected', 'capacity', 'broken', 'account']
 
-export type FailoverParts = { pool: Pool; model: Model; affinity: string | undefined; requestId: string }
+export type FailoverParts = { pool: Pool; model: Model } & Pick<Search, 'affinity' | 'sealed' | 'requestId'>
 
 /** Whom one request may still be sent to, and what it has met so far (rulings U1, U2). */
 export class Failover {
@@ -33,10 +33,10 @@ export class Failover {
   /** One reused connection was closed as it was written to: once is chance. */
   #hasRaced = false
 
-  constructor({ pool, model, affinity, requestId }: FailoverParts) {
+  constructor({ pool, model, affinity, sealed, requestId }: FailoverParts) {
     this.#pool = pool
     this.#model = model
-    this.#search = { requestId, affinity, tried: [], isLast: false }
+    this.#search = { requestId, affinity, sealed, tried: [], isLast: false }
   }
 
   get attempts(): number {
@@ -105,6 +105,11 @@ export class Failover {
   /** An answer is on its way. @param isUnsealed it was sent without its sealed history */
   succeeded(isUnsealed: boolean): void {
     this.#stay?.succeeded(isUnsealed)
+  }
+
+  /** The answer has this as the last that was sealed. @param isUnsealed as above */
+  continuesAs(sealed: string, isUnsealed: boolean): void {
+    this.#stay?.continuesAs(sealed, isUnsealed)
   }
 
   /** The attempt under way failed. @returns what is to be done about it */

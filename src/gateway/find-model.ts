@@ -7,7 +7,7 @@ import type { ClientBody } from '../wires/requests/client-body.ts'
 import type { CallRecord } from './record.ts'
 
 /** @throws GatewayError 400 for a missing name, 404 for an unknown one. */
-export function findModel(config: Config, body: ClientBody, record: CallRecord): Model {
+export function findModel(config: Pick<Config, 'catalog'>, body: ClientBody, record: CallRecord): Model {
   const id = readModelId(body)
   const model = config.catalog.models.get(id)
   if (model === undefined) {

@@ -1,18 +1,11 @@
-import type { Model } from '../catalog/model.ts'
-import { checkFields } from '../wires/requests/checks.ts'
-import { ClientBody } from '../wires/requests/client-body.ts'
-import { readConversationKey } from '../wires/requests/conversation-key.ts'
-import { wires } from '../wires/wires.ts'
 import { enter, inOrder, takeHold } from './admit.ts'
 import type { Call } from './call.ts'
 import { Delivery } from './delivery.ts'
-import { findModel } from './find-model.ts'
 import type { Gateway } from './gateway.ts'
 import { identify } from './identify.ts'
-import { exchangeNatively } from './native.ts'
+import { readRequest } from './read-request.ts'
 import type { CallRecord } from './record.ts'
 import type { Snapshot } from './snapshot.ts'
-import { translate } from './translate.ts'
 
 /** One inference request, under the configuration that is in force when it comes, to its end (U14). */
 export function infer(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
@@ -35,30 +28,14 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
     const bytes = await call.readBody(share)
     const turn = gateway.turns.take(account.id, bytes.length)
     if (turn !== undefined) await turn
-    const body = new ClientBody(bytes)
-    const model = findModel(snapshot.config, body, record)
-    const wire = wires[call.wire]
-    const conversationKey = readConversationKey(wire, body, (name) => call.header(name))
-    checkFields(wire, body)
-    const scopedKey = conversationKey === undefined ? undefined : gateway.scopeKey(account.id, conversationKey)
-    const connect = model.wire === call.wire ? exchangeNatively : translate
-    const exchangeFor = (served: Model) =>
-      connect({ gateway, call, accountId: account.id, model: served, body, scopedKey })
-    const exchange = exchangeFor(model)
-    record.stream = exchange.stream
-    if (exchange.losses.length > 0) record.losses = exchange.losses
-    const holding = takeHold(snapshot.config, key, entered, model, exchange)
+    const asked = readRequest({ gateway, config: snapshot.config, call, record, accountId: account.id }, bytes)
+    const { model, affinity, asking } = asked
+    const holding = takeHold(snapshot.config, key, entered, model, asking.exchange)
     const release = holding instanceof Promise ? await holding : holding
-    const asking = { exchange, exchangeFor: isServedAlike(model) ? undefined : exchangeFor }
-    const parts = { gateway, snapshot, call, record, key, model, affinity: scopedKey, release, share: share.handOn() }
+    const parts = { gateway, snapshot, call, record, key, model, affinity, release, share: share.handOn() }
     return new Delivery(parts, asking).run()
   } catch (error) {
     const told = inOrder(entered, key, error)
     throw told instanceof Promise ? await told : told
   }
-}
-
-/** One exchange does for all who serve it. */
-function isServedAlike({ routes, profile }: Model): boolean {
-  return routes.every(({ serving }) => serving.profile === profile)
 }

@@ -41,7 +41,7 @@ class NativeExchange extends Outgoing implements Exchange {
 
   constructor({ gateway, call, model, body }: Asked, adapted: AdaptedRequest) {
     const { native, credential } = wires[model.wire]
-    super(adapted.body, model, native.removeSealed)
+    super(adapted.body, model, native.sealing)
     this.profile = model.profile
     this.credential = credential
     this.headersFor = upstreamHeaders(call, model)

@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.ts'
  * The headers of a request to an upstream, built by us: of the client's only version and beta travel, to a model of its
  * own wire, spelled as the target wants them (rulings N3, P4).
  */
-export function upstreamHeaders(call: Call, model: Model): Exchange['headersFor'] {
+export function upstreamHeaders(call: Pick<Call, 'wire' | 'header'>, model: Model): Exchange['headersFor'] {
   const { versionHeaders } = wires[model.wire]
   if (!versionHeaders) return () => []
   const isTheirs = call.wire === model.wire
@@ -18,7 +18,7 @@ export function upstreamHeaders(call: Call, model: Model): Exchange['headersFor'
 }
 
 /** Of two spellings the first that was sent counts. */
-function sent(call: Call, { spellings }: VersionHeaders, name: string): string | undefined {
+function sent(call: Pick<Call, 'header'>, { spellings }: VersionHeaders, name: string): string | undefined {
   return spellings.map((spelling) => call.header(`${spelling}-${name}`)).find((value) => value !== undefined)
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { failureTexts, GatewayError } from '../errors.ts'
-import type { BodyShare } from '../gateway/bodies.ts'
+import { type BodyShare, tooLarge } from '../gateway/bodies.ts'
 import { ClientGone } from '../gateway/call.ts'
 import { refusal } from './framing.ts'
 
@@ -10,13 +10,6 @@ export type BodyLimits = { bodyBytesMax: number; bodyMs: number; bodyGapMs: numb
 export function isDeclaredTooLarge(request: IncomingMessage, bodyBytesMax: number): boolean {
   const declared = request.headers['content-length']
   return declared !== undefined && Number(declared) > bodyBytesMax
-}
-
-export function tooLarge(bodyBytesMax: number): GatewayError {
-  return new GatewayError(
-    'request_too_large',
-    `The request body is larger than ${bodyBytesMax} bytes (5 MB): send less, for instance smaller images.`,
-  )
 }
 
 /**

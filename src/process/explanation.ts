@@ -51,7 +51,7 @@ export type ExplainedAttempt = {
   ms: number
 }
 
-type ExplainedUsage = {
+export type ExplainedUsage = {
   input_tokens: number
   cache_read_tokens: number
   cache_write_tokens: number
@@ -142,7 +142,7 @@ function explainTry({ upstream, account, why, status, cause, startedMs, endMs }:
   return { upstream, account: account ?? null, why, status: status ?? null, cause: cause ?? null, ms }
 }
 
-function explainUsage(usage: Omit<Usage, 'estimated'>, calls: Calls | undefined): ExplainedUsage {
+export function explainUsage(usage: Omit<Usage, 'estimated'>, calls: Calls | undefined): ExplainedUsage {
   return {
     input_tokens: usage.inputTokens,
     cache_read_tokens: usage.cacheReadTokens,

@@ -5,6 +5,7 @@ import { loadConfig, loadText, withSimulator } from '../config/load.ts'
 import { formatAddress } from '../config/values.ts'
 import { startSimulator } from '../simulator/simulator.ts'
 import { openBooks } from '../store/open-books.ts'
+import { DemoBar } from './demo-bar.ts'
 import { createLog, isPrettyOn } from './log.ts'
 import { openStoreOf } from './open-store.ts'
 import { type RunningServer, startServer } from './server.ts'
@@ -68,7 +69,9 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
       opened.push(simulator.close)
       config = withSimulator(config, simulator.url)
     }
-    server = await startServer({ config, store, log })
+    const demoBar = new DemoBar(log)
+    await demoBar.look(config)
+    server = await startServer({ config, store, log, barred: demoBar.barred })
   } catch (error) {
     await close()
     throw error

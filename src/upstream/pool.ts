@@ -14,11 +14,16 @@ export type Search = {
   requestId: string
   /** The conversation key scoped to its account: the same one goes to the same place (ruling P6). */
   affinity: string | undefined
+  /** Of one without a name: what an account has sealed in it last, scoped likewise; it goes where that is known to be from (ruling U13). */
+  sealed?: string | undefined
   /** Targets that were asked for this request and must not be asked again. */
   tried: readonly Target[]
   /** No other attempt can follow: it goes to a further priority, where there is one (ruling U1). */
   isLast: boolean
 }
+
+/** By what a conversation is known. */
+type Named = Pick<Search, 'affinity' | 'sealed'>
 
 /** Why a request goes to an account. */
 export type ChoiceReason =
@@ -48,7 +53,7 @@ export interface Pool {
   /** The target of the next attempt, or undefined where nobody is left to ask. Changes nothing. */
   choose(model: Model, search: Search): Choice | undefined
   /** An attempt goes there. Exactly one of what it can come to is to be told; `left` may always follow. */
-  enter(choice: Choice, search: Pick<Search, 'affinity'>, isRetry: boolean): Stay
+  enter(choice: Choice, search: Named, isRetry: boolean): Stay
   /** Whether an upstream's traffic bears another attempt (ruling U1). */
   mayRetry(target: Target): boolean
   /** How many accounts of the model are not switched off. */
@@ -66,6 +71,8 @@ export interface Pool {
 export interface Stay {
   /** An answer. @param isUnsealed the request was sent without its sealed history */
   succeeded(isUnsealed: boolean): void
+  /** What the answer has sealed last, by which its conversation is known when it comes back. @param isUnsealed as above */
+  continuesAs(sealed: string, isUnsealed: boolean): void
   /** A refusal that is the request's own fault: the account is well, and has sealed nothing of the conversation. */
   refused(): void
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void
@@ -117,14 +124,18 @@ export function createPool(
     choose(model, search) {
       const places = placesOf(model)
       if (places.length === 1) return chooseOnly(places[0]!, search)
-      return chooseAmong(places, search, conversationOf(model, search))
+      const { affinity, sealed } = search
+      // What nobody knows the account of says nothing.
+      const isKnown = affinity !== undefined || (sealed !== undefined && memory.bindings.find(nameOf(model, sealed)))
+      return chooseAmong(places, search, isKnown ? conversationOf(model, search) : undefined)
     },
     enter({ target }, search, isRetry) {
       const place = placesByTarget.get(target)!
       place.budget.note(isRetry)
       const places = placesOf(target.model)
-      const conversation = places.length > 1 ? conversationOf(target.model, search) : undefined
-      return new PoolStay({ place, places, conversation, memory, isRetry })
+      const isRemembered = places.length > 1
+      const conversation = isRemembered ? conversationOf(target.model, search) : undefined
+      return new PoolStay({ place, places, conversation, isRemembered, memory, isRetry })
     },
     mayRetry: (target) => placesByTarget.get(target)!.budget.mayRetry,
     sizeOf(model) {
@@ -141,8 +152,9 @@ export function createPool(
     },
   }
 
-  function conversationOf({ entryId: id }: Model, { affinity }: Pick<Search, 'affinity'>): string | undefined {
-    return affinity === undefined ? undefined : `${id} ${affinity}`
+  function conversationOf(model: Model, { affinity, sealed }: Named): string | undefined {
+    const name = affinity ?? sealed
+    return name === undefined ? undefined : nameOf(model, name)
   }
 
   /** @param model of the catalog, or as a target has it */
@@ -218,6 +230,11 @@ export function createPool(
   }
 }
 
+/** What a conversation with a model is remembered by. */
+function nameOf({ entryId: id }: Model, name: string): string {
+  return `${id} ${name}`
+}
+
 function chooseOnly(place: Place, { tried }: Search): Choice | undefined {
   const { target, isEnabled } = place
   if (!isEnabled || !isOpen(place) || tried.includes(target)) return undefined
@@ -272,6 +289,8 @@ type StayParts = {
   place: Place
   places: readonly Place[]
   conversation: string | undefined
+  /** Conversations are: there is more than one place. */
+  isRemembered: boolean
   memory: PoolMemory
   isRetry: boolean
 }
@@ -280,15 +299,17 @@ class PoolStay implements Stay {
   readonly #place: Place
   readonly #places: readonly Place[]
   readonly #conversation: string | undefined
+  readonly #isRemembered: boolean
   readonly #memory: PoolMemory
   readonly #isRetry: boolean
   readonly #visit: Visit
   #isTold = false
 
-  constructor({ place, places, conversation, memory, isRetry }: StayParts) {
+  constructor({ place, places, conversation, isRemembered, memory, isRetry }: StayParts) {
     this.#place = place
     this.#places = places
     this.#conversation = conversation
+    this.#isRemembered = isRemembered
     this.#memory = memory
     this.#isRetry = isRetry
     this.#visit = place.health.enter()
@@ -299,6 +320,11 @@ class PoolStay implements Stay {
     this.#noteWell()
     if (this.#conversation === undefined) return
     this.#memory.bindings.answered(this.#conversation, this.#place.id, isUnsealed)
+  }
+
+  continuesAs(sealed: string, isUnsealed: boolean): void {
+    const { target, id } = this.#place
+    if (this.#isRemembered) this.#memory.bindings.answered(nameOf(target.model, sealed), id, isUnsealed)
   }
 
   refused(): void {

@@ -3,9 +3,10 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Upstream } from '../config/config.ts'
+import { isProxysAnswer } from '../config/egress.ts'
 import { awaitHead, type ConnectionLimits, type Connections, openConnections } from './connections.ts'
-import { credentialOf } from './credential.ts'
 import { OnceBody, onceBytesMin } from './once-body.ts'
+import { headersOf } from './request-headers.ts'
 import type { Target } from './target.ts'
 import type { Flight, TransportFault, UpstreamListener, UpstreamRequest, Upstreams } from './upstreams.ts'
 
@@ -82,6 +83,12 @@ function fly(route: Connections, target: Target, request: UpstreamRequest, liste
           if (++informational > informationalMax) answering.abort(new Error('too many informational answers'))
           return
         }
+        if (route.isForwarded && isProxysAnswer(status, (name) => responseHeaders[name])) {
+          isOver = true
+          answering.abort(new Error('the proxy refuses'))
+          listener.onError({ cause: 'upstream_proxy', isReuseRace: false })
+          return
+        }
         const type = responseHeaders['content-type']
         const contentType = (Array.isArray(type) ? type[0] : type)?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
         listener.onHead(status, contentType, responseHeaders)
@@ -116,16 +123,6 @@ function fly(route: Connections, target: Target, request: UpstreamRequest, liste
       controller?.resume()
     },
   }
-}
-
-const fixedHeaders = ['content-type', 'application/json', 'accept-encoding', 'identity', 'user-agent', 'triwire']
-
-function headersOf(target: Target, request: UpstreamRequest): string[] {
-  const headers = [...fixedHeaders, ...target.headers, 'content-length', String(request.body.length)]
-  const credential = credentialOf(target, request.credential)
-  if (credential) headers.push(...credential)
-  for (const [name, value] of request.headers) headers.push(name, value)
-  return headers
 }
 
 /** What is missing, and not about TLS, is `upstream_protocol`. */

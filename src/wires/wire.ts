@@ -76,13 +76,20 @@ export type VersionHeaders = { spellings: readonly string[]; versionDefault: str
 export type Native = {
   /** @throws GatewayError 400 for what the specification refuses on this wire. */
   adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest
-  /**
-   * Takes out of an adapted body what only the provider account that sealed it can open (ruling U13); absent where a wire
-   * has nothing of the kind. @returns undefined where nothing is to be taken out
-   */
-  removeSealed?: (body: Buffer) => Buffer | undefined
+  /** Absent where a wire has nothing of the kind. */
+  sealing?: Sealing
   openStream(head: NativeHead): StreamRelay
   readAnswer(body: Buffer, head: NativeHead): WholeAnswer
+}
+
+/** What of a history only the provider account that sealed it can open (ruling U13). */
+export type Sealing = {
+  /** A quick look: false where there is surely nothing of it. */
+  mayBeIn(body: Buffer): boolean
+  /** Takes it out of an adapted body. @returns undefined where there is nothing of it */
+  remove(body: Buffer): Buffer | undefined
+  /** A digest of what was sealed last: no two conversations have it in common. @returns undefined where nothing is */
+  lastIn(body: Buffer): string | undefined
 }
 
 /** Events to the stream of a client. */

@@ -8,6 +8,7 @@ import { addExplainCommand } from '../../src/cli/explain.ts'
 import { addKeyCommands } from '../../src/cli/key.ts'
 import { addLedgerCommands } from '../../src/cli/ledger.ts'
 import { addSetupCommand } from '../../src/cli/setup/setup.ts'
+import { addTranslateCommand } from '../../src/cli/translate.ts'
 import { addUpstreamsCommand } from '../../src/cli/upstreams.ts'
 
 const groups = [
@@ -18,6 +19,7 @@ const groups = [
   addKeyCommands,
   addLedgerCommands,
   addSetupCommand,
+  addTranslateCommand,
   addUpstreamsCommand,
 ]
 

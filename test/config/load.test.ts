@@ -587,3 +587,22 @@ test('durations may be numbers, and other units', () => {
     [1500, 3_600_000, 500, 0],
   )
 })
+
+test('X4 where nobody is asked, what is secret may refer to variables that are not set, and nothing else may', () => {
+  const secrets = whole
+    .replace(
+      'base_url: http://127.0.0.1:9001/v1/',
+      'base_url: http://127.0.0.1:9001/v1/\n    headers: { x-a: "${NO_A}" }',
+    )
+    .concat('seal_key: "${NO_SEAL}"\n')
+  writeFileSync(join(folder, 'a.yaml'), secrets)
+  const config = loadConfig({ config: 'a.yaml', isWithoutKeys: true }, {}, folder)
+  assert.strictEqual(config.catalog.entries.length, 2)
+  writeFileSync(join(folder, 'a.yaml'), secrets.replace('owner: acme', 'owner: "${NO_OWNER}"'))
+  assert.throws(
+    () => loadConfig({ config: 'a.yaml', isWithoutKeys: true }, {}, folder),
+    (error: ConfigError) =>
+      error.problems.length === 1 && /NO_OWNER, which is not set/.test(error.problems[0]!.message),
+  )
+  assert.strictEqual(problemsOf(secrets, {}).length, 3)
+})

@@ -334,6 +334,75 @@ test('U13 invalid_encrypted_content is asked once more of the same account, with
   }
 })
 
+/** A response that fails for it, in each form that an upstream with status 200 gives it. */
+const failedResponse = {
+  id: 'resp_1',
+  object: 'response',
+  status: 'failed',
+  output: [],
+  error: JSON.parse(unreadable).error,
+}
+const frameOf = (event: { type: string }) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+const begun = frameOf({
+  type: 'response.created',
+  ...{ response: { ...failedResponse, status: 'in_progress', error: null } },
+})
+const unreadableForms: [name: string, stream: boolean, body: string][] = [
+  ['an error event', true, frameOf({ type: 'error', ...JSON.parse(unreadable) })],
+  ['an error event behind the beginning', true, begun + frameOf({ type: 'error', ...JSON.parse(unreadable).error })],
+  ['response.failed', true, begun + frameOf({ type: 'response.failed', ...{ response: failedResponse } })],
+  ['a body with an error', false, unreadable],
+]
+
+function answerUnreadable(rig: Rig, stream: boolean, body: string): void {
+  const { listener } = rig.sent.at(-1)!
+  listener.onHead(200, stream ? 'text/event-stream' : 'application/json', {})
+  listener.onData(Buffer.from(body))
+  if (!stream) listener.onEnd()
+}
+
+for (const [name, stream, body] of unreadableForms) {
+  for (const accounts of [accountsOf('a'), accountsOf('a', 'b')]) {
+    test(`U13 invalid_encrypted_content that comes with status 200 as ${name} is asked once more without it, of ${accounts.length}`, async () => {
+      const rig = startRig(ofResponses({ accounts, stream }))
+      answerUnreadable(rig, stream, body)
+      assert.equal(rig.sent.length, 2)
+      assert.equal(names(rig)[0], names(rig)[1])
+      assert.deepEqual(bodyOf(rig, 1).input, unsealed)
+      answerUnreadable(rig, stream, body)
+      await rig.turn()
+      assert.deepEqual([rig.sent.length, (rig.end!.error as GatewayError).code], [2, 'invalid_request'])
+      assertOver(rig)
+    })
+  }
+}
+
+test('U13 a request of one account without anything sealed is let go when its answer begins', async () => {
+  for (const [input, isKept] of [
+    [unsealed, false],
+    [sealed.input, true],
+  ] as const) {
+    const rig = startRig(ofResponses({ accounts: accountsOf('a'), stream: true, ask: { input } }))
+    const { listener, target } = rig.sent[0]!
+    listener.onHead(200, 'text/event-stream', {})
+    if (isKept) assert.ok(rig.exchange.bodyFor(target))
+    else assert.throws(() => rig.exchange.bodyFor(target), /was let go/)
+    // With the first that is shown it goes in any case.
+    listener.onData(
+      Buffer.from(
+        begun +
+          frameOf({
+            type: 'response.output_text.delta',
+            ...{ delta: 'x', output_index: 0, content_index: 0, item_id: 'm' },
+          }),
+      ),
+    )
+    assert.ok(rig.client.isBegun)
+    assert.throws(() => rig.exchange.bodyFor(target), /was let go/)
+    rig.client.leave()
+  }
+})
+
 test('U13 what was answered without its sealed history is known for it: the next request goes without at once', () => {
   const memory = createPoolMemory(() => 0)
   const first = startRig(ofResponses({ memory }))

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
+import { describeTranslation } from '../../src/process/translation.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 
 /* Requests as people get them wrong, on every wire, and the whole text that they read (N-F16). */
@@ -447,6 +448,11 @@ const rows: Row[] = [
   ],
 ]
 
+/** The body of a row. */
+function bodyOf(wire: Wire, change: Row[1]): string {
+  return typeof change === 'string' ? change : JSON.stringify({ ...good[wire], ...change })
+}
+
 async function ask(wire: Wire, change: Row[1]): Promise<string> {
   const body = typeof change === 'string' ? change : JSON.stringify({ ...good[wire], ...change })
   const response = await gateway.post(paths[wire], body)
@@ -501,5 +507,26 @@ test('N-F16 a wrong path, method, key or header is told with its cure', async ()
 test('N-F16 a wrong body is told with its field, its place and its cure, on every wire and pair', async () => {
   for (const [wire, change, told] of rows) {
     assert.equal(await ask(wire, change), told, `${wire} ${JSON.stringify(change)}`)
+  }
+})
+
+test('R1 translate refuses a wrong body with the very answer of the gateway', async () => {
+  const { config } = gateway.server.gateway.snapshots.current
+  const names = { m: 'messages', c: 'chat', r: 'responses' } as const
+  for (const [wire, change, told] of rows) {
+    const body = bodyOf(wire, change)
+    const described = await describeTranslation(config, names[wire], Buffer.from(body), undefined)
+    const response = await gateway.post(paths[wire], body)
+    const answer = await response.text()
+    if (described.ok) {
+      // It is the model that refuses it.
+      assert.equal(JSON.parse(answer).error.type, 'invalid_request_error', body)
+      assert.ok(gateway.simulator.requests.length > 0)
+      continue
+    }
+    const { status, message } = described.refusal
+    assert.ok(told.startsWith(`${status} `) && told.endsWith(message), told)
+    const id = response.headers.get('x-request-id')!
+    assert.equal(described.refusal.body.replaceAll(/req_0+/g, id), answer)
   }
 })

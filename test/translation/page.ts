@@ -72,7 +72,7 @@ export function modelOf(wire: WireName, setting: ProfileSetting | undefined): Mo
   }
 }
 
-function blockOf(page: string, heading: string): Block | undefined {
+export function blockOf(page: string, heading: string): Block | undefined {
   const start = page.indexOf(`\n## ${heading}\n`)
   if (start < 0) return undefined
   const match = /\n```(\w+)\n([\s\S]*?)\n```(?:\n|$)/.exec(page.slice(start))

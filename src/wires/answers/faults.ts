@@ -13,6 +13,7 @@ const statuses: Record<string, number> = {
   context_length_exceeded: 400,
   exceed_context_size_error: 400,
   string_above_max_length: 400,
+  invalid_encrypted_content: 400,
   content_policy_violation: 400,
   not_found_error: 404,
   request_too_large: 413,

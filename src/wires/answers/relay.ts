@@ -52,6 +52,8 @@ export interface StreamRelay {
   hush(): void
   /** Of what was produced for the client, in tokens. */
   estimateOutput(): number
+  /** Of a whole answer what its provider sealed last, as a digest; as of `Sealing.lastIn`. Absent where nothing can be. */
+  readonly lastSealed?: string | undefined
   /** The end of a complete answer, terminator included, with the counters that were billed. */
   finish(usage: Usage): string
   /** A sign of life for a silent stream (ruling U4). Only between frames. */
@@ -70,6 +72,8 @@ type ReadAnswer = {
   report: UsageReport
   /** As of `UsageEvidence`. */
   estimateOutput: (enough?: number) => number
+  /** As of a relay. */
+  lastSealed?: string | undefined
   /** The client's body, with the counters that were billed. */
   encode: (usage: Usage) => string | Uint8Array
 }

@@ -46,7 +46,7 @@ export function isSelfContained(body: ClientBody, hostedWords: readonly string[]
  * Native search leaps from one first byte to the next for up to seven bytes, and goes step by step for more. So of a word it
  * looks for the part from its underscore on, which is rare in texts and in base64, and for seven bytes of that at most.
  */
-function holdsWord(bytes: Buffer, word: string): boolean {
+export function holdsWord(bytes: Buffer, word: string): boolean {
   const from = Math.max(0, word.indexOf('_'))
   const part = word.slice(from, from + 7)
   for (let at = bytes.indexOf(part); at >= 0; at = bytes.indexOf(part, at + 1)) {

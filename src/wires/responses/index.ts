@@ -9,8 +9,9 @@ import { encodeRequest } from './encode-request.ts'
 import { createEncoder } from './encode-stream.ts'
 import { responsesFields } from './fields.ts'
 import { readAnswer } from './native-json.ts'
-import { adaptRequest, removeSealed } from './native-request.ts'
+import { adaptRequest } from './native-request.ts'
 import { ResponsesNativeStream } from './native-stream.ts'
+import { sealing } from './sealing.ts'
 import { checkStateless } from './stateless.ts'
 
 /** The responses wire (spec 4.4). */
@@ -27,6 +28,8 @@ export const responses: Wire = {
       result: 'function_call_output',
       format: 'text.format',
       effort: 'reasoning.effort',
+      budget: 'reasoning.effort',
+      stops: "'stop'",
     },
     cacheKey: 'prompt_cache_key',
     echo,
@@ -38,6 +41,6 @@ export const responses: Wire = {
   probeStatus: 426,
   signsReasoning: false,
   envelope: plainEnvelope,
-  native: { adaptRequest, removeSealed, openStream: (head) => new ResponsesNativeStream(head), readAnswer },
+  native: { adaptRequest, sealing, openStream: (head) => new ResponsesNativeStream(head), readAnswer },
   translator: { decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
 }

@@ -9,6 +9,7 @@ import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { producedTexts } from './produced.ts'
+import { lastSealed } from './sealing.ts'
 import { decodeUsage, encodeUsage, type ResponsesUsage } from './usage.ts'
 
 /** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
@@ -32,6 +33,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   return {
     state: 'finished',
     report,
+    lastSealed: lastSealed(answer['output']),
     estimateOutput: (enough) => estimateTexts(producedTexts(answer['output']), enough),
     encode: (billed) => {
       patch.set([], responseValues(head, answer))

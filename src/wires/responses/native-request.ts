@@ -1,4 +1,4 @@
-import { type Edit, splice } from '../../bytes/json.ts'
+import type { Edit } from '../../bytes/json.ts'
 import { elementsOf, type Range, removeElements } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
 import {
@@ -10,7 +10,7 @@ import {
   droppedFields,
   sentFields,
 } from '../requests/adapt-bytes.ts'
-import { ClientBody } from '../requests/client-body.ts'
+import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { isReference, referenceRefused } from './stateless.ts'
@@ -71,21 +71,4 @@ function readShortItem(bytes: Buffer, range: Range): Record<string, unknown> | u
   const text = bytes.toString('utf8', range.start, range.end)
   if (!text.includes('"reasoning"') && !text.includes('item_reference') && text.length > 512) return undefined
   return JSON.parse(text) as Record<string, unknown>
-}
-
-/** Takes reasoning and compactions out of the history that only the provider account that made them can open (ruling U13). */
-export function removeSealed(body: Buffer): Buffer | undefined {
-  if (!body.includes('"encrypted_content"')) return undefined
-  const parsed = new ClientBody(body)
-  if (!parsed.isArray('input')) return undefined
-  const items = elementsOf(body, parsed.member('input')!)
-  const edits = removeElements(items, (index) => isSealed(body, items[index]!))
-  return edits.length === 0 ? undefined : splice(body, edits)
-}
-
-function isSealed(bytes: Buffer, range: Range): boolean {
-  const text = bytes.toString('utf8', range.start, range.end)
-  if (!text.startsWith('{') || !text.includes('"encrypted_content"')) return false
-  const sealed = (JSON.parse(text) as Record<string, unknown>)['encrypted_content']
-  return typeof sealed === 'string' && sealed !== ''
 }

@@ -21,6 +21,7 @@ import { failedCode } from './failed-code.ts'
 import { MissingMembers } from './missing-members.ts'
 import { calledBy, callsOf, mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
 import { partBreak, producedTexts } from './produced.ts'
+import { lastSealed } from './sealing.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
 /** Events that carry the whole response object; only these are edited. */
@@ -94,6 +95,11 @@ export class ResponsesNativeStream extends NativeStream {
   /** The last event repeats the whole output, and says what no delta has said: the larger of both is what there is. */
   override estimateOutput(): number {
     return Math.max(super.estimateOutput(), estimateTexts(producedTexts(this.#terminal?.response['output'])))
+  }
+
+  /** The last event repeats all items, unless its provider leaves them out there. */
+  get lastSealed(): string | undefined {
+    return lastSealed(this.#terminal?.response['output'])
   }
 
   /** Only a terminal event is an end on this wire. */

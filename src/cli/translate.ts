@@ -1,0 +1,155 @@
+import { createReadStream } from 'node:fs'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type WireName, wireNames } from '../catalog/model.ts'
+import type { DescribedAnswer, DescribedRequest, Refusal, Translation } from '../process/translation.ts'
+import type { GlobalOptions } from './options.ts'
+import { formatFields, formatTable, printError } from './print.ts'
+
+type Options = GlobalOptions & {
+  from: WireName
+  model?: string
+  upstream?: string
+  account?: string
+  header: ReadonlyMap<string, string>
+  answer?: string
+  status?: number
+}
+
+/** What is read of an answer, in bytes: what a server reads of one that is no stream. */
+const answerBytesMax = 32 * 1_048_576
+
+/** `translate`: what a model would be sent for a request, and what a client would see of an answer. It asks nobody. */
+export function addTranslateCommand(program: Command): void {
+  program
+    .command('translate [request]')
+    .description('show what a model would be sent for a request (a file, - for stdin), or its client for an answer')
+    .addOption(new Option('--from <wire>', 'the wire of the client').choices(wireNames).makeOptionMandatory())
+    .option('--model <model>', 'a model of the catalog (default: the one that the request names)')
+    .option('--upstream <name>', 'of several upstreams of the model the one that is asked (default: the first)')
+    .option(
+      '--answer <file>',
+      'an answer of the model, a stream or JSON (- for stdin): show what the client sees of it',
+    )
+    .option('--status <status>', 'of that answer', readStatus)
+    .option('--header <line>', 'a header of the client such as "x-session-id: a"; repeatable', readHeader, new Map())
+    .option('--account <id>', 'the id of the account that asks, for what is scoped to one')
+    .action(async (request: string | undefined, _options, command: Command) => {
+      const options = command.optsWithGlobals<Options>()
+      checkUse(request, options, command)
+      const { loadConfig } = await import('../config/load.ts')
+      const { describeTranslation } = await import('../process/translation.ts')
+      const config = loadConfig({ ...options, isWithoutFiles: true, isWithoutKeys: true })
+      // One byte more than is taken tells that it is too large.
+      const bytes = request === undefined ? undefined : await read(request, config.limits.bodyBytesMax + 1)
+      const answer = options.answer === undefined ? undefined : await readAnswer(options.answer)
+      const told = await describeTranslation(config, options.from, bytes, options.model, {
+        headers: options.header,
+        ...(options.account !== undefined && { accountId: options.account }),
+        ...(options.upstream !== undefined && { upstream: options.upstream }),
+        ...(answer && { answer: { body: answer, ...(options.status !== undefined && { status: options.status }) } }),
+      })
+      if (!told.ok) refuse(told, options)
+      else tell(told, options)
+    })
+}
+
+function checkUse(request: string | undefined, { model, answer, status }: Options, command: Command): void {
+  if (request === undefined && answer === undefined)
+    command.error('error: name a file with the request (- for stdin), or an answer with --answer')
+  if (request === undefined && model === undefined)
+    command.error('error: without a request name the model: --model <model>')
+  if (request === '-' && answer === '-') command.error('error: request and answer cannot both be read from stdin')
+  if (status !== undefined && answer === undefined) command.error('error: --status is for --answer')
+}
+
+function readStatus(text: string): number {
+  if (!/^[2-5]\d\d$/.test(text)) throw new InvalidArgumentError('It is a number from 200 to 599.')
+  return Number(text)
+}
+
+function readHeader(line: string, before: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+  if (name === undefined || value === undefined)
+    throw new InvalidArgumentError('Write it like "anthropic-beta: context-1m".')
+  return new Map(before).set(name.toLowerCase(), value)
+}
+
+async function readAnswer(file: string): Promise<Buffer> {
+  const bytes = await read(file, answerBytesMax + 1)
+  if (bytes.length > answerBytesMax)
+    throw new Error(`${file} is larger than ${answerBytesMax} bytes, and no server takes it`)
+  return bytes
+}
+
+/** No more of it than so many bytes. */
+async function read(file: string, bytesMax: number): Promise<Buffer> {
+  const input = file === '-' ? process.stdin : createReadStream(file, { end: bytesMax - 1 })
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of input) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes >= bytesMax) break
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new Error(`cannot read ${file} (${code}): name a file, or - for stdin`)
+  }
+  return Buffer.concat(chunks).subarray(0, bytesMax)
+}
+
+/** What the client would be told. */
+function refuse({ refusal }: Refusal, { json }: Options): void {
+  const { status, code, param, message } = refusal
+  process.exitCode = 1
+  if (json) console.log(JSON.stringify({ ok: false, refusal }))
+  const place = param === null ? '' : `, param ${param}`
+  printError(
+    { code: 'failed', message: json ? message : `triwire: refused with ${status} ${code}${place}: ${message}` },
+    json ?? false,
+  )
+}
+
+function tell(told: Translation, { json }: Options): void {
+  const { answer } = told
+  if (answer && (answer.status !== 200 || answer.outcome !== 'ok')) process.exitCode = 1
+  if (json) {
+    console.log(JSON.stringify(told))
+    return
+  }
+  const { from, to, model, upstream } = told
+  const request = told.path === undefined ? undefined : told
+  const head = `${from} to ${to}: ${model}, served by ${upstream}`
+  console.error(
+    [head, request && describeRequest(request), answer && describeAnswer(answer)].filter(Boolean).join('\n\n'),
+  )
+  const body = (answer ?? request)!.body
+  // Exactly this, for a program or a file; a person's next line begins on one of its own.
+  process.stdout.write(process.stdout.isTTY && !body.endsWith('\n') ? `${body}\n` : body)
+}
+
+function describeRequest({ path, headers, fields, losses }: DescribedRequest): string {
+  const head = [`POST ${path}`, ...headers.map(([name, value]) => `${name}: ${value}`)].join('\n')
+  return [head, rowsOf(fields), losses.length > 0 ? `losses\n${rowsOf(losses)}` : 'no losses'].join('\n\n')
+}
+
+function rowsOf(rows: readonly { field: string; what: string; why: string }[]): string {
+  return formatTable(
+    ['field', 'what', 'why'],
+    rows.map(({ field, what, why }) => [field, what, why]),
+  )
+}
+
+function describeAnswer(answer: DescribedAnswer): string {
+  const { status, content_type, cut, outcome, cause, usage, usage_source, cost, doubts } = answer
+  const { calls, ...counters } = usage ?? {}
+  return formatFields({
+    answer: `${status} ${content_type}${cut ? ', cut' : ''}`,
+    outcome: cause === null ? outcome : `${outcome} (${cause})`,
+    ...(usage ? counters : { usage: 'none, nothing is billed' }),
+    ...(calls && { calls }),
+    ...(usage && { 'usage from': usage_source, cost }),
+    doubts: doubts.length > 0 ? doubts.join(', ') : 'none',
+  })
+}

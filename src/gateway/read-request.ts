@@ -1,0 +1,58 @@
+import type { Model } from '../catalog/model.ts'
+import type { Config } from '../config/config.ts'
+import { checkFields } from '../wires/requests/checks.ts'
+import { ClientBody } from '../wires/requests/client-body.ts'
+import { readConversationKey } from '../wires/requests/conversation-key.ts'
+import { wires } from '../wires/wires.ts'
+import type { Call } from './call.ts'
+import type { Asking } from './delivery.ts'
+import { findModel } from './find-model.ts'
+import type { Gateway } from './gateway.ts'
+import { exchangeNatively } from './native.ts'
+import type { CallRecord } from './record.ts'
+import { translate } from './translate.ts'
+
+export type Reading = {
+  gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'>
+  config: Pick<Config, 'catalog'>
+  call: Pick<Call, 'wire' | 'requestId' | 'header'>
+  record: CallRecord
+  accountId: string
+}
+
+export type ReadRequest = {
+  model: Model
+  /** The conversation key scoped to the account. */
+  affinity: string | undefined
+  asking: Asking
+}
+
+/**
+ * A body as the model is to get it: every check of it, in the order of ruling R1, and none that needs to know what its
+ * account has. Nothing is sent, nothing waited for.
+ * @throws GatewayError 400, 404.
+ */
+export function readRequest(reading: Reading, bytes: Buffer): ReadRequest {
+  const { gateway, config, call, record, accountId } = reading
+  const body = new ClientBody(bytes)
+  const model = findModel(config, body, record)
+  const wire = wires[call.wire]
+  const conversationKey = readConversationKey(wire, body, (name) => call.header(name))
+  checkFields(wire, body)
+  const scopedKey = conversationKey === undefined ? undefined : gateway.scopeKey(accountId, conversationKey)
+  const connect = model.wire === call.wire ? exchangeNatively : translate
+  const exchangeFor = (served: Model) => connect({ gateway, call, accountId, model: served, body, scopedKey })
+  const exchange = exchangeFor(model)
+  record.stream = exchange.stream
+  if (exchange.losses.length > 0) record.losses = exchange.losses
+  return {
+    model,
+    affinity: scopedKey,
+    asking: { exchange, exchangeFor: isServedAlike(model) ? undefined : exchangeFor },
+  }
+}
+
+/** One exchange does for all who serve it. */
+function isServedAlike({ routes, profile }: Model): boolean {
+  return routes.every(({ serving }) => serving.profile === profile)
+}

@@ -1,0 +1,220 @@
+import type { ApiKey } from '../accounts/account.ts'
+import type { Debit, Ledger } from '../accounts/ledger.ts'
+import type { Sealer } from '../accounts/seal.ts'
+import type { Model, WireName } from '../catalog/model.ts'
+import type { Config, UpstreamAccount } from '../config/config.ts'
+import { type ErrorCode, GatewayError } from '../errors.ts'
+import type { LiveKey } from '../upstream/keyring.ts'
+import { createPool } from '../upstream/pool.ts'
+import { createPoolMemory } from '../upstream/pool-memory.ts'
+import { headersOf } from '../upstream/request-headers.ts'
+import type { Flight, Upstreams } from '../upstream/upstreams.ts'
+import { wires } from '../wires/wires.ts'
+import { Bodies, tooLarge } from './bodies.ts'
+import { Delivery, type DeliveryGateway, type DeliveryParts } from './delivery.ts'
+import { createFlow } from './flow.ts'
+import { type Reading, type ReadRequest, readRequest } from './read-request.ts'
+import { createReaders } from './readers.ts'
+import type { CallRecord } from './record.ts'
+import { createSnapshots } from './snapshot.ts'
+
+/** A request that is gone through without anybody who pays or is asked. */
+export type Rehearsal = {
+  config: Config
+  wire: WireName
+  /** The client's, by their lower-case names. */
+  header: (name: string) => string | undefined
+  /** Whose conversation keys and envelopes they are. */
+  accountId: string
+  sealer: Sealer
+  scopeKey: Reading['gateway']['scopeKey']
+  /** The one of the model's upstreams that is asked, by its name; undefined: the first. */
+  upstream: string | undefined
+  /** What it answers; undefined where only the request is looked at. */
+  answer: PlayedAnswer | undefined
+  /** Unix milliseconds. */
+  nowMs: () => number
+}
+
+export type PlayedAnswer = { status: number; contentType: string; body: Buffer }
+
+/** Refused before anything was sent; or sent, and answered where there was an answer to play. */
+export type Rehearsed =
+  | { state: 'refused'; refusal: ToldError }
+  | { state: 'sent'; model: Model; sent: SentRequest; record: CallRecord; answer: ClientAnswer | undefined }
+
+/** An error as its client is told. */
+export type ToldError = { status: number; code: ErrorCode; param: string | null; message: string; body: string }
+
+export type SentRequest = {
+  /** By its name in the configuration. */
+  upstream: string
+  path: string
+  /** All but the credential: names and values in turn. */
+  headers: readonly string[]
+  body: Buffer
+}
+
+export type ClientAnswer = {
+  status: number
+  contentType: string
+  body: Buffer
+  /** The connection is closed before the answer has an end. */
+  isCut: boolean
+  /** What would be billed; undefined where nothing is. */
+  debit: Debit | undefined
+}
+
+/**
+ * Goes through a request as the gateway does: its checks in their order, its exchange, its delivery and its bill. There is
+ * no key, credit or window; nobody is asked, nothing is written, and the time stands still.
+ * @param bytes the client's body
+ * @param received how large it was when it came, in bytes
+ */
+export async function rehearse(rehearsal: Rehearsal, bytes: Buffer, received = bytes.length): Promise<Rehearsed> {
+  const { config, wire, accountId } = rehearsal
+  const { path } = wires[wire]
+  const record: CallRecord = { id: requestId, startedMs: rehearsal.nowMs(), method: 'POST', path, ip: '', wire }
+  const { header } = rehearsal
+  const stage = openStage(wire, rehearsal.answer)
+  const { upstream, call } = stage
+  let model: Model | undefined
+  try {
+    if (received > config.limits.bodyBytesMax) throw tooLarge(config.limits.bodyBytesMax)
+    const read = readRequest({ gateway: rehearsal, config, call: { ...call, header }, record, accountId }, bytes)
+    model = read.model
+    await deliver(rehearsal, stage, record, read)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    const refusal = tell(error, wire)
+    if (upstream.sent === undefined) return { state: 'refused', refusal }
+    call.reply(refusal.status, 'application/json', refusal.body)
+  }
+  const answer = rehearsal.answer && { ...stage.shown(), debit: stage.ledger.debited }
+  return { state: 'sent', model: model!, sent: upstream.sent!, record, answer }
+}
+
+/** No request has it, and it looks like one. */
+const requestId = `req_${'0'.repeat(20)}`
+
+function tell(error: GatewayError, wire: WireName): ToldError {
+  const { status, code, param, message, details } = error
+  const body = wires[wire].envelope({ status, code, message, param, details }, requestId)
+  return { status, code, param, message, body }
+}
+
+/** @throws GatewayError as a delivery does. */
+async function deliver(rehearsal: Rehearsal, stage: Stage, record: CallRecord, read: ReadRequest): Promise<void> {
+  const { affinity, asking } = read
+  const { config, model } = narrow(rehearsal, read.model)
+  const snapshot = {
+    config,
+    pool: createPool(config.upstreams, createPoolMemory(standing), keyOf),
+    upstreams: stage.upstream,
+    keyOf,
+  }
+  let bug: Error | undefined
+  const gateway: DeliveryGateway = {
+    snapshots: createSnapshots(snapshot),
+    ledger: stage.ledger,
+    nowMs: rehearsal.nowMs,
+    clockMs: standing,
+    deliveries: new Set(),
+    lingering: new Set(),
+    readers: createReaders(),
+    flow: createFlow(),
+    reportBug(found) {
+      bug ??= found
+    },
+  }
+  const account = { id: rehearsal.accountId, name: '', state: 'active' as const }
+  const key: ApiKey = { id: '', prefix: '', account, expiresMs: undefined }
+  const share = new Bodies(Number.POSITIVE_INFINITY).enter(account.id)
+  const parts = { gateway, snapshot, call: stage.call, record, key, model, affinity, release() {}, share }
+  await new Delivery(parts, asking).run()
+  if (bug) throw bug
+}
+
+/** The time stands still. */
+const standing = () => 0
+
+/** The same in which one account of one upstream serves the model, whether or not it is switched on. */
+function narrow({ config, upstream: name }: Rehearsal, model: Model): { config: Config; model: Model } {
+  const route = model.routes.find(({ upstream }) => upstream === name) ?? model.routes[0]!
+  const upstream = config.upstreams.get(route.upstream)!
+  const accounts = upstream.accounts.slice(0, 1).map((account) => ({ ...account, isEnabled: true }))
+  const upstreams = new Map(config.upstreams).set(upstream.name, { ...upstream, accounts })
+  return { config: { ...config, upstreams }, model: { ...model, routes: [route] } }
+}
+
+/** It may be asked and is sent no credential; what an answer says of its key is hidden all the same. */
+function keyOf({ key }: UpstreamAccount): LiveKey {
+  return { value: '', version: 0, known: [key.reveal()], doubt() {} }
+}
+
+type Stage = ReturnType<typeof openStage>
+
+/** Client, upstream and ledger: they keep what they are told, and the upstream answers at once. */
+function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
+  let status = 0
+  let contentType = ''
+  let isEnded = false
+  const pieces: Buffer[] = []
+  const upstream: Upstreams & { sent: SentRequest | undefined } = {
+    sent: undefined,
+    send(target, request, listener) {
+      const { upstream: asked, path } = target
+      this.sent ??= { upstream: asked.name, path, headers: headersOf(target, request), body: request.body }
+      if (answer === undefined) listener.onError({ cause: 'upstream_connect', isReuseRace: false })
+      else {
+        listener.onHead(answer.status, answer.contentType, {})
+        if (answer.body.length > 0) listener.onData(answer.body)
+        listener.onEnd()
+      }
+      return flight
+    },
+    async retire() {},
+    async close() {},
+  }
+  const call: DeliveryParts['call'] = {
+    requestId,
+    wire,
+    isGone: false,
+    listener: undefined,
+    reply(code, type, body) {
+      status = code
+      contentType = type
+      isEnded = true
+      pieces.push(Buffer.from(body))
+    },
+    begin() {
+      status = 200
+      contentType = 'text/event-stream'
+    },
+    write(text, encoding) {
+      pieces.push(Buffer.from(text, encoding))
+      return true
+    },
+    end(text, encoding) {
+      isEnded = true
+      pieces.push(Buffer.from(text, encoding))
+    },
+    destroy() {},
+  }
+  const ledger: Pick<Ledger, 'debit' | 'isWritable'> & { debited: Debit | undefined } = {
+    debited: undefined,
+    async debit(debit) {
+      this.debited = debit
+      return 'posted'
+    },
+    isWritable: () => true,
+  }
+  return {
+    upstream,
+    call,
+    ledger,
+    shown: () => ({ status, contentType, isCut: !isEnded, body: Buffer.concat(pieces) }),
+  }
+}
+
+const flight: Flight = { abort() {}, pause() {}, resume() {} }

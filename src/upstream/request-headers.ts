@@ -1,0 +1,14 @@
+import { credentialOf } from './credential.ts'
+import type { Target } from './target.ts'
+import type { UpstreamRequest } from './upstreams.ts'
+
+const fixedHeaders = ['content-type', 'application/json', 'accept-encoding', 'identity', 'user-agent', 'triwire']
+
+/** All headers of a request to a target, names and values in turn. */
+export function headersOf(target: Target, request: UpstreamRequest): string[] {
+  const headers = [...fixedHeaders, ...target.headers, 'content-length', String(request.body.length)]
+  const credential = credentialOf(target, request.credential)
+  if (credential) headers.push(...credential)
+  for (const [name, value] of request.headers) headers.push(name, value)
+  return headers
+}
