@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { type IncomingMessage, request } from 'node:http'
+import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
+import { loadText } from '../../src/config/load.ts'
 import { judgeScrape } from '../../src/http/admin-metrics.ts'
+import type { Log } from '../../src/process/log.ts'
+import { openTelemetry } from '../../src/process/telemetry.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { startRawUpstream, whole } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
@@ -149,4 +153,67 @@ test('running streams, what they hold, and accounts that are left alone are seen
   assert.equal(after.get('triwire_upstream_cooling{upstream="sim",cause="status_401"}'), 1)
   assert.equal(after.get('triwire_model_upstreams_available{model="native-chat"}'), 0)
   assert.equal(after.get('triwire_refusals_total{code="no_upstream_account",reason="status_401"}'), 1)
+})
+
+test('F-P7 a bug in counting is logged and ends nothing', async () => {
+  const events: unknown[] = []
+  const log = { event: (...said: unknown[]) => void events.push(said) } as unknown as Log
+  const config = loadText('', 'triwire.yaml', {}, {})
+  const telemetry = await openTelemetry(config, () => config, log)
+  for (const listen of telemetry.listeners) listen({ id: 'req_1', walk: 'infer', wire: 'chat', tries: 5 } as never)
+  await telemetry.close()
+  assert.deepEqual(
+    events.map((event) => (event as unknown[]).slice(0, 2)),
+    [['error', 'bug']],
+  )
+})
+
+test('C5 a ledger that takes no debits is seen: not writable, what waits, what is spooled, and since when', async () => {
+  const gateway = await startTestGateway({ config: { timeouts: { settle_deadline: '200ms' } } })
+  const blocker = new DatabaseSync(gateway.storePath)
+  blocker.exec('BEGIN IMMEDIATE')
+  await (await gateway.post('/v1/chat/completions', { ...ask, model: 'native-chat' })).text()
+  const during = await scrape(gateway)
+  assert.equal(during.get('triwire_ledger_writable'), 0)
+  assert.equal(during.get('triwire_ledger_spooled_debits'), 1)
+  assert.equal(during.get('triwire_ledger_waiting_debits'), 0)
+  assert.ok(during.get('triwire_ledger_oldest_debit_seconds')! >= 0.2)
+  assert.equal(during.get('triwire_ledger_commit_seconds_count'), 0)
+  await (await gateway.post('/v1/chat/completions', { ...ask, model: 'native-chat' })).text()
+  await settled(gateway)
+  const refused = 'triwire_refusals_total{code="internal_error",reason="ledger"}'
+  assert.equal((await scrape(gateway)).get(refused), 1)
+  blocker.exec('ROLLBACK')
+  blocker.close()
+  await until(() => gateway.ledger.ledger.isWritable())
+  const after = await scrape(gateway)
+  assert.equal(after.get('triwire_ledger_writable'), 1)
+  assert.equal(after.get('triwire_ledger_spooled_debits'), 0)
+  assert.equal(after.get('triwire_ledger_oldest_debit_seconds'), 0)
+  assert.equal(after.get('triwire_ledger_commit_seconds_count'), 1)
+})
+
+test('C2 R1 every refusal has the code that its client was told, and our word for why', async () => {
+  const gateway = await startTestGateway({ credit: '0.0000001', config: { limits: { requests_per_minute: 1 } } })
+  const send = async (key: string) =>
+    (
+      await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}` },
+        body: JSON.stringify({ ...ask, model: 'native-chat' }),
+      })
+    ).text()
+  await send(gateway.key)
+  await send(gateway.key)
+  gateway.store.credit('tester', 1_000_000_000n, 'more')
+  await until(() => gateway.ledger.balances.get(gateway.store.findAccount('tester').id)!.balanceNanos > 0n)
+  await send(gateway.key)
+  await send(gateway.key)
+  await send('canary-no-key')
+  await settled(gateway)
+  const series = await scrape(gateway)
+  const told = (code: string, reason: string) => series.get(`triwire_refusals_total{code="${code}",reason="${reason}"}`)
+  assert.equal(told('insufficient_credits', 'spent'), 1)
+  assert.equal(told('rate_limit_exceeded', 'window'), 2)
+  assert.equal(told('invalid_api_key', ''), 1)
 })
