@@ -2,7 +2,7 @@
  * Several real gateways on a real PostgreSQL, and what can go wrong with them: limits that are one for all, deaths, a
  * database that is killed, frozen or cut off, keys and credit that change under them, versions and clocks that differ.
  *
- *     node bin/node.mjs scripts/replicas.ts [--whole] [--only name,…] [--report file]
+ *     node bin/node.mjs scripts/replicas.ts [--whole] [--only 'name;name…'] [--report file]
  *
  * Small, it is the check's part (at most five minutes); `--whole` is the nightly one.
  */
@@ -31,10 +31,10 @@ if (!findPostgres()) {
 }
 
 const all: readonly Trial[] = [...limits, ...deaths, ...database, ...changes, ...several]
-const wanted = options.only?.split(',')
+const wanted = options.only?.split(';')
 const unknown = wanted?.filter((name) => !all.some((trial) => trial.name === name))
 if (unknown?.length) {
-  console.error(`no trial is named ${unknown.join(', ')}; there are: ${all.map(({ name }) => name).join(', ')}`)
+  console.error(`no trial is named ${unknown.join(', ')}; there are: ${all.map(({ name }) => name).join('; ')}`)
   process.exit(2)
 }
 
