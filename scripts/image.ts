@@ -1,12 +1,14 @@
 import { buildImage } from './image/build.ts'
 import { tryImage } from './image/try.ts'
+import { tryReplicas } from './image/try-replicas.ts'
 import { pack } from './install/packed.ts'
 import { must } from './install/tools.ts'
 
-// npm run image [-- --tag NAME] [--archive FILE] [--try]
+// npm run image [-- --tag NAME] [--archive FILE] [--try] [--try-replicas]
 //
 // Builds a container image from npm's registry and Debian's archive, without pulling one: the package, its dependencies, the
-// pinned Node (whose sum is compared) and four of Debian's libraries. It takes buildah and skopeo, --try podman and runc too.
+// pinned Node (whose sum is compared) and four of Debian's libraries. It takes buildah and skopeo, --try podman and runc too,
+// --try-replicas mmdebstrap as well: it runs examples/compose-replicas.yaml.
 // --archive writes a file for `docker load`.
 
 const args = process.argv.slice(2)
@@ -18,3 +20,4 @@ for (const line of buildImage(name)) console.log(line)
 const archive = optionOf('--archive')
 if (archive) must(['skopeo', 'copy', '--quiet', `containers-storage:${name}`, `docker-archive:${archive}:${name}`])
 if (args.includes('--try')) for (const line of await tryImage(name)) console.log(line)
+if (args.includes('--try-replicas')) for (const line of await tryReplicas(name)) console.log(line)

@@ -82,10 +82,17 @@ async function tryAll(address: string): Promise<void> {
           check(`${about}, back`, await ask(), 200)
         })
         if (!isClosed) continue
-        // Without a tunnel tinyproxy says 401 as an upstream would: nothing tells that the credentials were the proxy's.
-        const refused = proxy.name === 'tinyproxy' && kind === 'plain' ? '503 upstream_401' : '502 upstream_proxy'
         await tryOne(`${about}, ${kind}, wrong ones`, { ...upstream, proxy: named('ann:no@') }, {}, async (ask) =>
-          check(`${about}, wrong ones`, await ask(), refused),
+          check(`${about}, wrong ones`, await ask(), '502 upstream_proxy'),
+        )
+      }
+      for (const scheme of ['http', 'https']) {
+        const lost = { base_url: `${scheme}://nobody.invalid`, accounts: [{ name: 'a', key: 'k' }] }
+        await tryOne(
+          `${about}, a ${scheme} host that is not there`,
+          { ...lost, proxy: named(right) },
+          {},
+          async (ask) => check(`${about}, no such host`, await ask(), '502 upstream_proxy'),
         )
       }
       const open = { base_url: upstreams.plain, accounts: [{ name: 'a', key: 'k' }] }

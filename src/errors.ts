@@ -43,6 +43,8 @@ export const failureTexts = {
 } as const
 
 export type ErrorDetail = {
+  /** A fixed word for metrics, where one code has several reasons. Never told to a client. */
+  reason?: string
   /** The offending top-level field of the body, or the header (spec 7.3). */
   param?: string
   /** Overrides the table: a model's 404 or 422, or a refusal below HTTP (ruling R11). */
@@ -62,6 +64,7 @@ export class GatewayError extends Error {
   readonly param: string | null
   readonly retryAfterSeconds: number | undefined
   readonly shouldRetry: boolean
+  readonly reason: string | undefined
   readonly details: ErrorDetail['details']
 
   constructor(code: ErrorCode, message: string, detail: ErrorDetail = {}) {
@@ -70,6 +73,7 @@ export class GatewayError extends Error {
     this.status = detail.status ?? errorTable[code].status
     this.param = detail.param ?? null
     this.details = detail.details
+    this.reason = detail.reason
     // A 429 without a wait makes an agent give up, and SDKs ignore more than a minute (ruling R6).
     const wait = this.status === 429 ? (detail.retryAfterSeconds ?? 5) : detail.retryAfterSeconds
     this.retryAfterSeconds = wait === undefined ? undefined : Math.min(60, Math.max(1, Math.ceil(wait)))

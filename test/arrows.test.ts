@@ -45,10 +45,15 @@ const arrows: Record<string, Arrow> = {
     ],
     types: ['config'],
   },
+  operations: { may: ['accounts', 'ids'], types: ['catalog'], outside: ['zod'] },
   http: {
-    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids'],
+    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids', 'operations'],
     types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
+  },
+  telemetry: {
+    types: ['gateway', 'inference', 'config'],
+    outside: ['node:crypto', 'node:fs', 'node:os', 'node:perf_hooks'],
   },
   'store/files': { may: ['accounts'], outside: ['node:*'] },
   'store/sql': { may: ['accounts'] },
@@ -68,6 +73,7 @@ const arrows: Record<string, Arrow> = {
   cli: {
     may: [
       'process',
+      'operations',
       'accounts',
       'catalog',
       'config',
@@ -78,7 +84,7 @@ const arrows: Record<string, Arrow> = {
       'store/files',
       'bytes',
     ],
-    outside: ['node:*', 'commander', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
+    outside: ['node:*', 'commander', 'zod', 'jsonc-parser', 'toml-eslint-parser', 'undici', '../../bin/signals.mjs'],
   },
 }
 

@@ -5,14 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { stringify } from 'yaml'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { askAll, expect, must, newFolder, root, run, tryBinaries } from '../install/tools.ts'
-
-/** runc, since crun takes no hybrid cgroups, and limits that any machine may set. */
-const podmanSettings = `[engine]
-runtime = "runc"
-cgroup_manager = "cgroupfs"
-[containers]
-default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
-`
+import { podmanSettings } from './podman-settings.ts'
 
 const locks = [
   '--read-only',

@@ -19,7 +19,8 @@ const anyPorts = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
 /** `nobody` on Debian: it may write nothing of what root installed. */
 const nobody = 65_534
 
-function mustBeRoot(): void {
+/** @throws Unobtainable */
+export function mustBeRoot(): void {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) throw new Unobtainable('it takes root on Linux')
 }
 

@@ -39,7 +39,18 @@ export function run(command: readonly string[], { cwd = workplace, env, seconds 
   return { status, stdout: stdout ?? '', text: `${stdout ?? ''}${stderr ?? ''}`.trim() }
 }
 
-/** The same. @throws what it printed where it fails. */
+/** The same of a program that asks this process meanwhile. */
+export async function runBeside(command: readonly string[], { cwd = workplace, env, seconds = 240 }: RunOptions = {}) {
+  const [file = '', ...args] = command
+  const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: seconds * 1_000 })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (chunk) => (stdout += chunk))
+  child.stderr.on('data', (chunk) => (stderr += chunk))
+  const [status] = (await once(child, 'close')) as [number | null]
+  return { status, stdout, text: `${stdout}${stderr}`.trim() } satisfies Done
+}
+
+/** Runs it to its end. @throws what it printed where it fails. */
 export function must(command: readonly string[], options: RunOptions = {}): string {
   const { status, stdout, text } = run(command, options)
   if (status !== 0)

@@ -4,6 +4,7 @@ import { asDependency } from './dependency.ts'
 import { asAnotherUser, asService, onMusl } from './elsewhere.ts'
 import { byNpx, fromRegistry } from './npx.ts'
 import { globally, refused, sameTarball, withoutScripts } from './packed.ts'
+import { behindProxy } from './proxy.ts'
 
 /** By name: what was seen, a line each. @throws what went wrong, or Unobtainable */
 export const trials: Readonly<Record<string, () => Promise<string[]>>> = {
@@ -16,6 +17,7 @@ export const trials: Readonly<Record<string, () => Promise<string[]>>> = {
   npx: byNpx,
   registry: fromRegistry,
   user: asAnotherUser,
+  proxy: behindProxy,
   musl: onMusl,
   unit: asService,
   image: inContainer,

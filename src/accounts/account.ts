@@ -25,6 +25,8 @@ export interface Directory {
    * @throws StoreSilent when the store does not answer, by then nobody knows whether the key is valid (ruling C5).
    */
   findKey(digest: string): Eventual<ApiKey | undefined>
+  /** The accounts that memory holds, those that were not used for the longest time first where it holds not all. */
+  listKnown(): Iterable<Account>
   /** Notes a use, for `last_used`; written to the store now and then. */
   touch(key: ApiKey): void
 }

@@ -60,4 +60,18 @@ export interface Ledger {
    * is lost: no new inference then (ruling C5, F-S1). True again as soon as it has caught up.
    */
   isWritable(): boolean
+  /** What is not in the ledger yet. */
+  backlog(): Backlog
+  /** Tells of each debit how long it took to become durable in the ledger, in ms; one listener, a later one in its place. */
+  onDurable(tell: (tookMs: number) => void): void
+}
+
+/** Debits on their way. */
+export type Backlog = {
+  /** Those that are nowhere else than in memory. */
+  waiting: number
+  /** Those that are in the spool. */
+  spooled: number
+  /** How long the oldest of both has waited; 0 where there is none. */
+  oldestMs: number
 }

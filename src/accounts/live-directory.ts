@@ -37,7 +37,12 @@ export function createDirectory({ balances, readAgain, accountsMax }: DirectoryO
     accounts,
     findKnownKey,
     findKey: (digest) => findKnownKey(digest) ?? readAgain(digest).then(() => findKnownKey(digest)),
-    touch: (key) => void uses.set(key, Date.now()),
+    listKnown: () => accounts.values(),
+    touch(key) {
+      // In the order of the last uses, where that decides who is forgotten.
+      if (accountsMax !== undefined) uses.delete(key)
+      uses.set(key, Date.now())
+    },
     takeUses() {
       if (accountsMax !== undefined) noteOrder()
       const taken = Array.from(uses, ([{ id }, usedMs]): [string, number] => [id, usedMs])
@@ -66,20 +71,25 @@ export function createDirectory({ balances, readAgain, accountsMax }: DirectoryO
       keys.set(digest, { id, prefix, account: accounts.get(accountId)!, expiresMs })
       digestsOf.get(accountId)!.push(digest)
     }
-    if (accountsMax !== undefined && accounts.size > accountsMax) forgetUnused(accountsMax)
+    if (accountsMax === undefined || accounts.size <= accountsMax) return
+    noteOrder()
+    for (const { id } of changes.accounts) moveBehind(id)
+    forgetFirst(accountsMax)
   }
 
   function noteOrder(): void {
-    for (const { account } of uses.keys()) {
-      if (accounts.get(account.id) !== account) continue
-      accounts.delete(account.id)
-      accounts.set(account.id, account)
-    }
+    for (const { account } of uses.keys()) moveBehind(account.id)
   }
 
-  /** A part of them at once, since the order is brought up to date first. */
-  function forgetUnused(max: number): void {
-    noteOrder()
+  function moveBehind(id: string): void {
+    const account = accounts.get(id)
+    if (!account) return
+    accounts.delete(id)
+    accounts.set(id, account)
+  }
+
+  /** A part of them at once, since the order is brought up to date before. */
+  function forgetFirst(max: number): void {
     for (const id of accounts.keys()) {
       if (accounts.size <= max - Math.floor(max / 16)) break
       accounts.delete(id)

@@ -13,7 +13,7 @@
  * ended because none did.
  */
 import type { Balances } from './balances.ts'
-import type { Debit, Ledger } from './ledger.ts'
+import type { Backlog, Debit, Ledger } from './ledger.ts'
 import type { DebitRow, Posted, Poster, Posting, Spool } from './poster.ts'
 import { type Waiting, Withdrawals } from './withdrawals.ts'
 
@@ -42,6 +42,7 @@ export class Settlement implements Ledger {
   #spooling: Promise<unknown> = Promise.resolve()
   #poster: Poster | undefined
   #outbox: DebitRow[] = []
+  #tellDurable: (tookMs: number) => void = () => {}
   #hasRestarted = false
   #isLost = false
   #isClosed = false
@@ -80,8 +81,9 @@ export class Settlement implements Ledger {
         reject(new Error(`request ${row.requestId} is being settled already`))
         return
       }
-      const dueMs = clockMs() + (this.#isLost ? 0 : settleDeadlineMs)
-      this.#waiting.set(row.requestId, { row, dueMs, resolve, reject })
+      const sinceMs = clockMs()
+      const dueMs = sinceMs + (this.#isLost ? 0 : settleDeadlineMs)
+      this.#waiting.set(row.requestId, { row, sinceMs, dueMs, resolve, reject })
       // The debits of one turn of the event loop are posted together.
       if (this.#outbox.length === 0) setImmediate(() => this.#sendOutbox())
       this.#outbox.push(row)
@@ -95,6 +97,16 @@ export class Settlement implements Ledger {
   /** Debits that are not in the ledger yet, spooled ones included, and refused ones that may have to be given back. */
   get unsettled(): number {
     return this.#waiting.size + this.#overdue.size + this.#withdrawals.size
+  }
+
+  backlog(): Backlog {
+    const [waiting, spooled] = [this.#waiting.size + this.#overdue.size - this.#spooled.size, this.#spooled.size]
+    const oldest = this.#overdue.values().next().value ?? this.#waiting.values().next().value
+    return { waiting, spooled, oldestMs: oldest ? this.#options.clockMs() - oldest.sinceMs : 0 }
+  }
+
+  onDurable(tell: (tookMs: number) => void): void {
+    this.#tellDurable = tell
   }
 
   #isUnsettled(requestId: string): boolean {
@@ -220,13 +232,14 @@ export class Settlement implements Ledger {
 
   #settle(debits: readonly DebitRow[], { postings, balances }: Posted): void {
     const wasBehind = this.#overdue.size > 0
-    for (const [index, row] of debits.entries()) this.#settleOne(row, postings[index]!)
+    const nowMs = this.#options.clockMs()
+    for (const [index, row] of debits.entries()) this.#settleOne(row, postings[index]!, nowMs)
     // Behind the debts: what is owed no longer is part of what the store says now.
     for (const [accountId, storedNanos] of balances) this.#options.balances.set(accountId, storedNanos)
     if (wasBehind || this.#closing) this.#moveOn()
   }
 
-  #settleOne(row: DebitRow, posting: Posting): void {
+  #settleOne(row: DebitRow, posting: Posting, nowMs: number): void {
     const { requestId, accountId, amountNanos } = row
     if (posting === 'withdrawn') return
     const waiting = this.#waiting.get(requestId)
@@ -239,6 +252,7 @@ export class Settlement implements Ledger {
     if (!waiting) this.#options.balances.owe(accountId, -amountNanos)
     if (posting === 'conflict' || posting === 'rejected')
       this.#options.log('error', `ledger_${posting}`, { ...row, amountNanos: `${amountNanos}`, prices: undefined })
+    if (posting === 'posted' || posting === 'exists') this.#tellDurable(nowMs - debit.sinceMs)
     if (posting === 'rejected') debit.reject(new Error(`the ledger cannot hold the debit of request ${requestId}`))
     else debit.resolve(posting === 'posted' ? 'posted' : 'exists')
   }

@@ -16,6 +16,8 @@ import type { DebitRow, Fate, GivenBack, Posted, Poster, Spool, Withdrawn } from
 /** A debit and whoever waits for it. */
 export type Waiting = {
   row: DebitRow
+  /** Since when it waits, and until when at most. */
+  sinceMs: number
   dueMs: number
   resolve(result: 'posted' | 'exists' | 'spooled'): void
   reject(error: Error): void

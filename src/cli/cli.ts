@@ -2,18 +2,17 @@
  * The program. Each command loads what it needs when it runs, so that `--help` and `key create` are quick.
  * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
  */
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
 import type { Problem } from '../config/problem.ts'
-import { addAccountCommands } from './account.ts'
+import { version } from '../process/version.ts'
+import { addAuditCommands } from './audit.ts'
 import { addCatalogCommands } from './catalog/index.ts'
+import { addCheckCommand } from './check/check.ts'
 import { addCompletionCommand } from './completion/completion.ts'
-import { addConfigCommands } from './config.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
-import { addExplainCommand } from './explain.ts'
-import { addKeyCommands } from './key.ts'
 import { addLedgerCommands } from './ledger.ts'
+import { addOperationCommands } from './operations.ts'
 import { explainLoss, printError, withoutSecrets } from './print.ts'
 import { addReloadCommand } from './reload.ts'
 import { addReplicasCommand } from './replicas.ts'
@@ -21,13 +20,9 @@ import { addSetupCommand } from './setup/setup.ts'
 import { addSimulatorCommand } from './simulator.ts'
 import { addStoreCommands } from './store-copy.ts'
 import { addTranslateCommand } from './translate.ts'
-import { addUpstreamsCommand } from './upstreams.ts'
 
 /** Errors of the options themselves are told before any of them is read. */
 const isJson = process.argv.includes('--json')
-
-// No import: what is compiled for the package lies one folder below its manifest as the sources do, and copies nothing.
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
 const program = new Command('triwire')
   .description(
@@ -62,15 +57,13 @@ const serve = program
     process.stdout.off('error', endWithReader)
     await main.serve({ config, store, json, listen, adminListen, workers })
   })
-addAccountCommands(program)
-addKeyCommands(program)
+addOperationCommands(program)
 addLedgerCommands(program)
-addConfigCommands(program)
+addAuditCommands(program)
+addCheckCommand(program)
 addCatalogCommands(program)
 addSetupCommand(program)
 addDoctorCommand(program)
-addExplainCommand(program)
-addUpstreamsCommand(program)
 addReloadCommand(program)
 addStoreCommands(program)
 addReplicasCommand(program)

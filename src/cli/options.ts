@@ -1,7 +1,12 @@
-import { InvalidArgumentError, Option } from 'commander'
+import { CommanderError, InvalidArgumentError, Option } from 'commander'
 
 /** What is typed before or after any command. */
 export type GlobalOptions = { config?: string; store?: string; json?: boolean }
+
+/** What was asked wrongly, where the parser of options cannot tell: exit code 2. @param message the rest of a sentence */
+export function usage(message: string): CommanderError {
+  return new CommanderError(2, 'triwire.usage', `error: ${message}`)
+}
 
 const unitsMs: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 }
 

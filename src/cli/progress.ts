@@ -1,11 +1,15 @@
-/** What goes on, in the one line of a terminal: only for a person who watches. */
+/** What goes on, in the one line of a terminal: only for a person who watches, and not where all is JSON. */
 export function showProgress(words: string): void {
-  if (!process.stderr.isTTY) return
+  if (!isWatched()) return
   // Some terminals do not know their width, and say 0.
   const width = process.stderr.columns || 80
   process.stderr.write(`\r\u001b[2K${words.slice(0, width - 1)}`)
 }
 
 export function clearProgress(): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[2K')
+  if (isWatched()) process.stderr.write('\r\u001b[2K')
+}
+
+function isWatched(): boolean {
+  return process.stderr.isTTY && !process.argv.includes('--json')
 }

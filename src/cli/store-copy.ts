@@ -86,9 +86,13 @@ async function sayNext(from: StorePlace, to: StorePlace, sealKey: Promise<string
       ? `start each server with store: ${to.shown} and its password, a state_dir of its own, and ${await sealKey}`
       : `start the server with store: ${realPath(to.path)}, and ${await sealKey}`,
   ]
+  const spool =
+    'where a *.spool is left in or below the state_dir of a server that was, the ledger has not got what is in it'
   if (from.engine === 'postgres')
     steps.push(
-      'see that no *.spool is left in the state_dir of a server that was: its debits are booked where a server of the new store starts with it',
+      to.engine === 'sqlite'
+        ? `${spool}: make it a part of ${realPath(to.path)}.spool before the server starts`
+        : `${spool}: start a server with that folder`,
     )
   steps.push(`${from.shown} refuses servers and changes from now on; keep it until you are sure`)
   return steps

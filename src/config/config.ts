@@ -58,6 +58,14 @@ export type StorePlace =
 /** A certificate with its chain and its key, both in PEM. */
 export type TlsPair = { cert: string; key: Secret }
 
+/** A collector's address for one signal. */
+export type OtlpTarget = {
+  url: string
+  /** Names in lower case. */
+  headers: ReadonlyMap<string, Secret>
+  timeoutMs: number
+}
+
 /** Everything that can be set, checked, frozen, with every default. Times in ms, sizes in bytes. */
 export type Config = {
   /** Absolute path of the file it was read from; undefined where there was none. */
@@ -66,6 +74,8 @@ export type Config = {
   /** What the public listener proves itself with; undefined: it speaks plain HTTP. */
   tls: TlsPair | undefined
   adminListen: Address
+  /** Where people reach it through a proxy, as an origin. */
+  adminUrl: string | undefined
   /** The default is relative to the working folder (ruling X8). */
   store: StorePlace
   /** Where releases before 0.2.0 had the file, where that is another place: beside the configuration (ruling X8). */
@@ -119,6 +129,24 @@ export type Config = {
   sealKey: Secret | undefined
   /** Which headers an answer has beyond the specification (ruling R13). */
   headers: { balance: boolean }
+  metrics: { token: Secret | undefined; accounts: boolean }
+  telemetry: {
+    /** Where each signal is sent; undefined: nowhere. */
+    traces: OtlpTarget | undefined
+    metrics: OtlpTarget | undefined
+    spansEveryMs: number
+    metricsEveryMs: number
+    /** Requests that wait to be sent; what else comes is dropped and counted. */
+    queueMax: number
+    /** Of the traces that begin here, so many are sent: from 0 to 1. */
+    sampleShare: number
+    /** Beside what we say of ourselves, by attribute. */
+    resource: ReadonlyMap<string, string>
+    /** `compat`: the old histogram of tokens as well. */
+    genai: 'standard' | 'compat'
+    /** Upstreams are told the trace. */
+    propagate: boolean
+  }
   log: { level: 'info' | 'error'; format: 'auto' | 'json' | 'pretty' }
   /** What is allowed and hardly meant. */
   warnings: readonly Problem[]

@@ -80,3 +80,20 @@ function isDecodable({ username, password }: URL): boolean {
     return false
   }
 }
+
+/**
+ * Whether a refusal was written by the proxy that was asked in absolute form, and not by the server behind it: nothing else
+ * tells its "no such host" or "wrong credentials" from the server's own (N-F4). A proxy names itself in `via` of all that it
+ * brings (RFC 9110 §7.6.3), its own answers are pages, and models refuse in JSON.
+ * @param header by its name in small letters
+ */
+export function isProxysAnswer(status: number, header: (name: string) => unknown): boolean {
+  if (status < 400) return false
+  const textOf = (name: string) => `${header(name) ?? ''}`.toLowerCase()
+  // By RFC 9110 and RFC 9209 it says so.
+  if (status === 407 || textOf('proxy-authenticate') !== '' || /;\s*error=/.test(textOf('proxy-status'))) return true
+  const via = textOf('via')
+  const [program = ''] = textOf('server').split(/[\s/]/, 1)
+  if (program !== '' && via.includes(`(${program}`)) return true
+  return via === '' && textOf('content-type').startsWith('text/html') && (status < 404 || status >= 500)
+}

@@ -22,6 +22,7 @@ import { type NamedFiles, readNamedFiles } from './named-files.ts'
 import { ConfigError, type Problem } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { hasScheme, isDatabaseUrl, readStorePlace } from './store-place.ts'
+import { readTelemetry } from './telemetry.ts'
 import { parseBaseUrl } from './values.ts'
 import { findWarnings } from './warnings.ts'
 
@@ -105,9 +106,16 @@ export function findProblems(file: string, text: string, env: NodeJS.ProcessEnv 
   }
 }
 
-/** The file that `loadConfig` reads, or would read if it were there. */
+/**
+ * The file that `loadConfig` reads, or would read if it were there: to be written.
+ * @throws ConfigError where the text that counts is in no file
+ */
 export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): string {
-  return findSource(options, env, cwd)?.file ?? resolve(cwd, 'triwire.yaml')
+  if (env[textVariable] && options.config === undefined) {
+    const message = `${textVariable} holds the configuration: change it there, or name a file with --config`
+    throw new ConfigError([{ path: '', message }])
+  }
+  return resolve(cwd, options.config ?? (env['TRIWIRE_CONFIG'] || 'triwire.yaml'))
 }
 
 function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
@@ -163,10 +171,12 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
       return { path: key, line: document.lineOf(path), message: `${key} ${message}` }
     },
   )
+  const ofVariables: Problem[] = []
+  const telemetry = readTelemetry(parsed.data.telemetry, env, ofVariables)
   const isStoreNamed = raw['store'] !== undefined
   return build(parsed.data, {
-    ...{ file, folder, files, proxies },
-    warnings: [...(source === undefined ? warnOfNames(cwd) : []), ...warnings],
+    ...{ file, folder, files, proxies, telemetry },
+    warnings: [...(source === undefined ? warnOfNames(cwd) : []), ...warnings, ...ofVariables],
     store: readStorePlace(parsed.data.store, isStoreNamed ? folder : cwd),
     earlierStore: isStoreNamed || folder === cwd ? undefined : resolve(folder, parsed.data.store),
     digest: digestConfig(raw),
@@ -277,6 +287,7 @@ type Origin = {
   folder: string
   files: NamedFiles
   proxies: ReadonlyMap<string, EgressProxy>
+  telemetry: Config['telemetry']
   warnings: Config['warnings']
   store: StorePlace
   earlierStore: string | undefined
@@ -294,6 +305,7 @@ function build(file: ConfigFile, origin: Origin): Config {
       key: new Secret(files.get(resolve(folder, file.tls.key)) ?? ''),
     },
     adminListen: file.admin_listen,
+    adminUrl: file.admin.public_url && new URL(file.admin.public_url).origin,
     store: origin.store,
     earlierStore: origin.earlierStore,
     stateDir: origin.store.engine === 'sqlite' ? dirname(origin.store.path) : resolve(folder, file.state_dir ?? ''),
@@ -336,6 +348,11 @@ function build(file: ConfigFile, origin: Origin): Config {
     },
     sealKey: file.seal_key === undefined ? undefined : new Secret(file.seal_key),
     headers: file.headers,
+    metrics: {
+      token: file.metrics.token === undefined ? undefined : new Secret(file.metrics.token),
+      accounts: file.metrics.accounts,
+    },
+    telemetry: origin.telemetry,
     log: file.log,
     warnings,
   })

@@ -9,6 +9,8 @@ import { storeMistake } from './store-place.ts'
 import {
   addressMistake,
   baseUrlMistake,
+  collectorHeaders,
+  endpointMistake,
   headerMistake,
   isLoopback,
   keyHeaderMistake,
@@ -18,6 +20,7 @@ import {
   parseBaseUrl,
   parseDuration,
   pathMistake,
+  publicUrlMistake,
 } from './values.ts'
 
 /**
@@ -413,6 +416,48 @@ const timeouts = z.strictObject({
   ping: duration(1).prefault('10s').describe('Silence towards a client before a keep-alive.'),
 })
 
+const metrics = z.strictObject({
+  token: text()
+    .regex(/^[!-~]{16,}$/, {
+      error: 'must be at least 16 characters without blanks; `openssl rand -hex 32` makes some',
+    })
+    .optional()
+    .describe('What a scraper has to bring as `authorization: Bearer`. Default: none is asked for on loopback.'),
+  accounts: flag
+    .prefault(false)
+    .describe('Whether there are figures for each account, by its name; for 10,000 at most.'),
+})
+
+const otlp = z.strictObject({
+  endpoint: text()
+    .superRefine((value, context) => complain(context, endpointMistake(value)))
+    .describe(
+      'Where a collector takes OTLP over HTTP, such as `http://127.0.0.1:4318`; `/v1/traces` and `/v1/metrics` are added.',
+    ),
+  headers: z
+    .record(z.string(), text())
+    .superRefine((headers, context) => {
+      for (const [name, value] of Object.entries(headers))
+        complain(context, headerMistake(name, value, collectorHeaders), [name])
+    })
+    .prefault({})
+    .describe('Headers sent there, such as `authorization`.'),
+  interval: duration(10).prefault('5s').describe('How often spans are sent.'),
+  metrics_interval: duration(10).prefault('60s').describe('How often metrics are sent.'),
+})
+
+const telemetry = z.strictObject({
+  otlp: otlp
+    .optional()
+    .describe(
+      "Traces and metrics for an OpenTelemetry collector. OpenTelemetry's variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, …) win over it.",
+    ),
+  genai: oneOf(['standard', 'compat'])
+    .prefault('standard')
+    .describe('`compat` has the old `gen_ai.client.token.usage` as well.'),
+  propagate: flag.prefault(false).describe('Whether upstreams are told the trace, in `traceparent`.'),
+})
+
 const log = z.strictObject({
   level: oneOf(['info', 'error']).prefault('info').describe('`info` has a line for each request.'),
   format: oneOf(['auto', 'json', 'pretty']).prefault('auto').describe('`auto`: pretty in a terminal, else JSON.'),
@@ -426,11 +471,22 @@ export const configSchema = z.strictObject({
   tls: tls.optional().describe('TLS on the public listener, 1.2 and up. Default: plain HTTP, for a proxy in front.'),
   admin_listen: address
     .refine((value) => addressMistake(value) !== undefined || isLoopback(parseAddress(value)), {
-      error: 'must be a loopback address such as 127.0.0.1:8081: the admin listener has no token yet',
+      error: 'must be a loopback address such as 127.0.0.1:8081: the admin listener has no TLS yet',
     })
     .transform(parseAddress)
     .prefault('127.0.0.1:8081')
-    .describe('Health and readiness; metrics later. Loopback only.'),
+    .describe('Health, readiness, metrics and the admin API. Loopback only.'),
+  admin: z
+    .strictObject({
+      public_url: text()
+        .superRefine((value, context) => complain(context, publicUrlMistake(value)))
+        .optional()
+        .describe(
+          'Where people reach the admin listener through a proxy on this machine, `https://host`: it answers under that name too, and its cookies are for TLS alone. Default: under loopback names only.',
+        ),
+    })
+    .prefault({})
+    .describe('The admin listener.'),
   store: text()
     .superRefine((value, context) => complain(context, storeMistake(value)))
     .prefault('./data/triwire.db')
@@ -474,6 +530,10 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe('Headers of answers beyond the specification.'),
   log: log.prefault({}).describe('The log on stderr.'),
+  telemetry: telemetry
+    .prefault({})
+    .describe('Traces and metrics for OpenTelemetry. Sent only where an address is named; a change takes a restart.'),
+  metrics: metrics.prefault({}).describe('`/metrics` on the admin listener, for Prometheus.'),
 })
 
 /** The file after checks and defaults, still in its own words. */

@@ -26,6 +26,13 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
+/** Of the admin listener: over plain HTTP a cookie would be everybody's on the way. */
+export function publicUrlMistake(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  const isOrigin = url?.protocol === 'https:' && [url.origin, `${url.origin}/`].includes(value)
+  return isOrigin ? undefined : 'must be https:// and a host, such as https://admin.example, without a path'
+}
+
 export function isLoopback({ host }: Address): boolean {
   const family = isIP(host)
   return family === 0 ? host === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')
@@ -54,6 +61,15 @@ export function baseUrlMistake(value: string): string | undefined {
 /** Without slashes at its end. */
 export function parseBaseUrl(value: string): string {
   return new URL(value).origin + pathOf(value)
+}
+
+/** What is wrong with the address of a collector. */
+export function endpointMistake(value: string): string | undefined {
+  const url = URL.parse(value)
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    return 'must be an http:// or https:// URL, such as http://127.0.0.1:4318'
+  if (url.username || url.password) return 'must not carry credentials; send a header'
+  return undefined
 }
 
 export function pathMistake(value: string): string | undefined {
@@ -90,9 +106,17 @@ export function keyHeaderMistake(name: string): string | undefined {
   return isOther ? 'must not be a header that means something else' : undefined
 }
 
-export function headerMistake(name: string, value: string): string | undefined {
+/** What is left to us of a request to a collector: who asks there is said by the operator. */
+export const collectorHeaders: ReadonlySet<string> = new Set(fixedHeaders)
+
+/** @param taken by us */
+export function headerMistake(
+  name: string,
+  value: string,
+  taken: ReadonlySet<string> = ownHeaders,
+): string | undefined {
   if (!headerName.test(name)) return 'is not the name of a header'
-  if (ownHeaders.has(name.toLowerCase())) return 'is a header that the gateway writes itself; leave it out'
+  if (taken.has(name.toLowerCase())) return 'is a header that the gateway writes itself; leave it out'
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value) ? undefined : 'must be one line of Latin-1 text'
 }
 

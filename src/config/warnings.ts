@@ -112,8 +112,9 @@ function isPrivate(hostname: string): boolean {
 }
 
 /** What a provider charges for its cache is sold as plain input where it has no price. */
-function warnOfWrites({ prices }: ModelEntry, { routes }: Model): Warning[] {
-  const isMarked = routes.some(({ serving }) => serving.profile.autoCache !== 'off')
+function warnOfWrites({ prices, wire }: ModelEntry, { routes }: Model): Warning[] {
+  const hasMarks = wiresOfProfileKey('auto_cache').includes(wire)
+  const isMarked = hasMarks && routes.some(({ serving }) => serving.profile.autoCache !== 'off')
   const charges = new Set(routes.flatMap(({ serving }) => serving.profile.charges))
   if (prices.cache_write === undefined && (isMarked || charges.has('cache_write'))) {
     const message = isMarked

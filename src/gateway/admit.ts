@@ -6,6 +6,7 @@ import { dearestCallNanos, type Model, priceNanos } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import { type Exchange, mayCallTools } from './exchange.ts'
+import type { CallRecord } from './record.ts'
 
 /** Credit and the window, as far as the store decides them before the body is read. @throws GatewayError 402, 429, 500. */
 export function enter(admission: Admission, key: ApiKey): Eventual<Entered> {
@@ -28,13 +29,14 @@ export function inOrder(entered: Entered, key: ApiKey, error: unknown): Eventual
   return judging.then((refused) => (refused ? explain(refused, key) : error), explainSilence)
 }
 
-/** Holds what the answer will probably cost (ruling C2). @returns the release. @throws GatewayError 402, 429, 500. */
+/** Holds what the answer will probably cost (ruling C2), and notes it. @returns the release. @throws GatewayError 402, 429, 500. */
 export function takeHold(
   config: Config,
   key: ApiKey,
   entered: Entered,
   model: Model,
   exchange: Exchange,
+  record: CallRecord,
 ): Eventual<() => void> {
   const { holdOutputTokens } = config.billing
   const usage = {
@@ -50,9 +52,13 @@ export function takeHold(
   const { prices } = model
   // How often a tool will be called nobody knows: once, where one may be (ruling C11).
   const callNanos = prices.calls && mayCallTools(exchange) ? dearestCallNanos(prices) : 0n
-  const admitting = entered.admit(priceNanos(prices, usage) + callNanos)
+  const holdNanos = priceNanos(prices, usage) + callNanos
+  const admitting = entered.admit(holdNanos)
   return whenThere(admitting instanceof Promise ? admitting.catch(explainSilence) : admitting, (answer) => {
-    if (answer.ok) return answer.release
+    if (answer.ok) {
+      record.holdNanos = holdNanos
+      return answer.release
+    }
     throw explain(answer, key)
   })
 }
@@ -61,21 +67,24 @@ export function takeHold(
 function explain(refused: Refused, { account }: ApiKey): GatewayError {
   switch (refused.why) {
     case 'unwritable':
-      return new GatewayError('internal_error', failureTexts.noLedger)
+      return new GatewayError('internal_error', failureTexts.noLedger, { reason: 'ledger' })
     // With credit left that running requests hold, trying again is worth it; without, it is not.
     case 'no_credit':
       return new GatewayError('insufficient_credits', texts.noCredit(account.name, refused.balanceNanos), {
         shouldRetry: false,
+        reason: 'spent',
       })
     case 'all_held':
       return new GatewayError('insufficient_credits', texts.inUse(account.name, refused.balanceNanos), {
         shouldRetry: true,
+        reason: 'held',
       })
     case 'busy':
-      return new GatewayError('rate_limit_exceeded', failureTexts.serviceFull)
+      return new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { reason: 'busy' })
     case 'rate':
       return new GatewayError('rate_limit_exceeded', failureTexts.windowFull, {
         retryAfterSeconds: refused.retryAfterSeconds,
+        reason: 'window',
       })
   }
 }

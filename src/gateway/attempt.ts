@@ -34,6 +34,8 @@ export type AttemptParts = {
   upstreams: Upstreams
   target: Target
   exchange: Exchange
+  /** What the upstream is told of the trace. */
+  traceparent?: string | undefined
   timeouts: AttemptTimeouts
   flow: Flow
   /** Unix milliseconds, for dates that an upstream names. */
@@ -73,6 +75,7 @@ export class Attempt implements UpstreamListener, Ticking, Held {
   readonly target: Target
   readonly #upstreams: Upstreams
   #exchange: Exchange | undefined
+  readonly #traceparent: string | undefined
   readonly #timeouts: AttemptTimeouts
   readonly #flow: Flow
   readonly #nowMs: () => number
@@ -103,6 +106,7 @@ export class Attempt implements UpstreamListener, Ticking, Held {
     this.target = parts.target
     this.#upstreams = parts.upstreams
     this.#exchange = parts.exchange
+    this.#traceparent = parts.traceparent
     this.#timeouts = parts.timeouts
     this.#flow = parts.flow
     this.#turn = parts.flow.turn
@@ -120,6 +124,7 @@ export class Attempt implements UpstreamListener, Ticking, Held {
     const exchange = this.#exchange!
     const { credential } = exchange
     const headers = exchange.headersFor(this.target)
+    if (this.#traceparent !== undefined) headers.push(['traceparent', this.#traceparent])
     const flight = this.#upstreams.send(this.target, { credential, headers, body: exchange.bodyFor(this.target) }, this)
     if (this.#state !== 'over') this.#flight = flight
   }

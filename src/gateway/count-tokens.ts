@@ -32,5 +32,5 @@ export async function countTokens(gateway: Gateway, call: Call, record: CallReco
 
 /** Not the rate window's refusal: that does not know of the counter (spec 4.2). */
 function makeWay(): GatewayError {
-  return new GatewayError('rate_limit_exceeded', failureTexts.counterFull, { retryAfterSeconds: 1 })
+  return new GatewayError('rate_limit_exceeded', failureTexts.counterFull, { retryAfterSeconds: 1, reason: 'counter' })
 }

@@ -1,5 +1,5 @@
 import type { ApiKey } from '../accounts/account.ts'
-import type { Outcome } from '../accounts/ledger.ts'
+import type { Ledger, Outcome } from '../accounts/ledger.ts'
 import type { Model } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Fault } from '../inference/answer.ts'
@@ -58,8 +58,8 @@ export type Asking = {
 /** What a delivery needs of the gateway. */
 export type DeliveryGateway = Pick<
   Gateway,
-  'snapshots' | 'ledger' | 'nowMs' | 'clockMs' | 'deliveries' | 'lingering' | 'readers' | 'flow' | 'reportBug'
->
+  'snapshots' | 'nowMs' | 'clockMs' | 'deliveries' | 'lingering' | 'readers' | 'flow' | 'tracing' | 'reportBug'
+> & { ledger: Pick<Ledger, 'debit'> }
 
 export type DeliveryParts = {
   gateway: DeliveryGateway
@@ -155,15 +155,17 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#exchange = exchange
     this.#relay = undefined
     this.#unseen = ''
-    this.#beginTry(choice)
+    const traceparent = this.#beginTry(choice)
     const { upstreams, config } = snapshot
     const { nowMs, clockMs, flow } = gateway
-    this.#attempt = new Attempt({ upstreams, target, exchange, timeouts: config.timeouts, flow, nowMs, clockMs }, this)
+    const parts = { upstreams, target, exchange, traceparent, timeouts: config.timeouts, flow, nowMs, clockMs }
+    this.#attempt = new Attempt(parts, this)
     this.#attempt.start()
     return true
   }
 
-  #beginTry({ target, why }: Choice): void {
+  /** @returns what its upstream is told of the trace, if anything */
+  #beginTry({ target, why }: Choice): string | undefined {
     const record = this.#record
     const [upstream, account] = [target.upstream.name, target.account?.name]
     record.attempts = this.#failover.attempts
@@ -174,6 +176,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#tried = { upstream, account, why, startedMs, endMs: undefined, status: undefined, cause: undefined }
     if (record.tries) record.tries.push(this.#tried)
     else record.tries = [this.#tried]
+    return this.#parts.gateway.tracing?.enter(record, this.#tried)
   }
 
   /** The first end of an attempt is its end. @param cause what it failed of, if it did */

@@ -9,6 +9,7 @@ import type { Flow } from './flow.ts'
 import type { Readers } from './readers.ts'
 import type { CallRecord } from './record.ts'
 import type { Snapshots } from './snapshot.ts'
+import type { Tracing } from './tracing.ts'
 import type { Turns } from './turns.ts'
 
 /** Every part that a walk needs; main builds it. */
@@ -44,6 +45,8 @@ export type Gateway = {
   /** True while new inference is turned away to keep what runs alive (reliability §7). */
   isShedding(): boolean
   sealer: Sealer
+  /** Undefined where nobody wants traces. */
+  tracing?: Tracing | undefined
   /** Logs a bug of ours for which there is nobody left to tell. */
   reportBug(bug: Error, requestId: string): void
   /** A key that means nothing outside its account: what is sent upstream, and what picks the upstream account (ruling P6). */

@@ -43,7 +43,9 @@ function refuseKey(found: 'missing' | 'invalid', { throttled, retryAfterSeconds 
 }
 
 function explainSilence(error: Error): never {
-  throw error instanceof StoreSilent ? new GatewayError('internal_error', failureTexts.silentStore) : error
+  throw error instanceof StoreSilent
+    ? new GatewayError('internal_error', failureTexts.silentStore, { reason: 'store' })
+    : error
 }
 
 const texts = {

@@ -30,7 +30,7 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
     if (turn !== undefined) await turn
     const asked = readRequest({ gateway, config: snapshot.config, call, record, accountId: account.id }, bytes)
     const { model, affinity, asking } = asked
-    const holding = takeHold(snapshot.config, key, entered, model, asking.exchange)
+    const holding = takeHold(snapshot.config, key, entered, model, asking.exchange, record)
     const release = holding instanceof Promise ? await holding : holding
     const parts = { gateway, snapshot, call, record, key, model, affinity, release, share: share.handOn() }
     return new Delivery(parts, asking).run()

@@ -44,6 +44,7 @@ export function readRequest(reading: Reading, bytes: Buffer): ReadRequest {
   const exchangeFor = (served: Model) => connect({ gateway, call, accountId, model: served, body, scopedKey })
   const exchange = exchangeFor(model)
   record.stream = exchange.stream
+  record.outputTokensCap = exchange.outputTokensCap
   if (exchange.losses.length > 0) record.losses = exchange.losses
   return {
     model,

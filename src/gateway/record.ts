@@ -4,6 +4,14 @@ import type { Loss } from '../inference/request.ts'
 import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
 import type { ChoiceReason } from '../upstream/pool.ts'
 
+/** The trace that a request belongs to, as far as anything was said of it before it is told. */
+export type Trace = {
+  readonly id: string
+  /** The caller's span. */
+  readonly parentId: string | undefined
+  readonly isSampled: boolean
+}
+
 /** One try at one upstream account, as it is told: names, fixed words and times. */
 export type Try = {
   /** By their names in the configuration. */
@@ -17,6 +25,8 @@ export type Try = {
   status: number | undefined
   /** What it failed of, in the words of the log. */
   cause: string | undefined
+  /** Of its span, where its upstream was told it. */
+  spanId?: string
 }
 
 /**
@@ -38,10 +48,16 @@ export type Settled = 'waiting' | 'posted' | 'spooled' | 'refused'
  */
 export type CallRecord = {
   id: string
+  /** Undefined where its caller said nothing and nobody is told. */
+  trace?: Trace
   /** By the wall clock, which somebody may set meanwhile. */
   startedMs: number
+  /** The same moment by the monotonic clock, which the times of its tries are told by. */
+  beganMs?: number
   method: string
   path: string
+  /** What was asked for; undefined where the path is not served. */
+  walk?: 'infer' | 'count_tokens' | 'list_models'
   ip: string
   account?: string
   accountId?: string
@@ -54,6 +70,10 @@ export type CallRecord = {
   alias?: string
   modelWire?: WireName
   stream?: boolean
+  /** The most output tokens that a model was let write, of all choices together. */
+  outputTokensCap?: number
+  /** What was held for it while it ran (ruling C2). */
+  holdNanos?: bigint
   /** The upstream that was tried last, and the account there, by their names in the configuration. */
   upstream?: string
   upstreamAccount?: string | undefined
@@ -67,6 +87,8 @@ export type CallRecord = {
   status?: number
   /** Of the error the client was told, or of a fault in a started stream. */
   code?: string
+  /** Why that, where several reasons have one code: one of our fixed words (`ErrorDetail`). */
+  reason?: string
   /** What our side knows of the cause; fixed words, no upstream text. */
   cause?: string
   /** Since its start, measured: the wall clock has no part in it (faults F-S20). */

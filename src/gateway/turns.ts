@@ -135,7 +135,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
   function refuseOld(nowMs: number): void {
     for (const [accountId, own] of waiting) {
       while (own.length > 0 && nowMs - own[0]!.sinceMs > patienceMs)
-        own.shift()!.refuse(new GatewayError('rate_limit_exceeded', failureTexts.serviceFull))
+        own.shift()!.refuse(new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { reason: 'busy' }))
       if (own.length === 0) waiting.delete(accountId)
     }
   }

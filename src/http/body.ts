@@ -112,6 +112,6 @@ function watchBegun(): void {
 /** The process holds as many bytes of bodies as it can (ruling R18). */
 export class NoRoom extends GatewayError {
   constructor() {
-    super('rate_limit_exceeded', failureTexts.serviceFull, { retryAfterSeconds: 1 })
+    super('rate_limit_exceeded', failureTexts.serviceFull, { retryAfterSeconds: 1, reason: 'bodies' })
   }
 }

@@ -42,10 +42,13 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     const record: CallRecord = {
       id: requestId,
       startedMs: gateway.nowMs(),
+      beganMs,
       method,
       path,
       ip: readPeer(request.socket.remoteAddress ?? '', request.headers['x-forwarded-for'] as string | undefined),
     }
+    const trace = gateway.tracing?.begin(request.headers['traceparent'])
+    if (trace !== undefined) record.trace = trace
     let isInference = false
     // A client that resets its connection is no error of ours; the walk learns of it by `close`.
     response.on('error', () => {})
@@ -67,6 +70,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       refuse(unknownUrl(request, method, path))
       return
     }
+    record.walk = route.walk
     if (route.walk === 'list_models') {
       listModels()
       return
@@ -111,6 +115,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       const isOurs = !(thrown instanceof GatewayError)
       const error = isOurs ? new GatewayError('internal_error', failureTexts.serviceFailed) : thrown
       record.code = error.code
+      if (error.reason !== undefined) record.reason = error.reason
       record.outcome ??= isOurs ? 'internal_error' : outcomeOf(error)
       if (response.headersSent || response.destroyed) {
         response.destroy()

@@ -5,6 +5,7 @@ import { earlierStoreMistake } from '../config/earlier-store.ts'
 import { showProxy } from '../config/egress.ts'
 import { loadConfig, reloadConfig, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
+import { spellTelemetry } from '../config/telemetry.ts'
 import { formatAddress } from '../config/values.ts'
 import { formatWarning } from '../config/warnings.ts'
 import type { Simulator } from '../simulator/simulator.ts'
@@ -73,7 +74,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   if (simulator) config = withSimulator(config, simulator.url)
   try {
     await demoBar.look(config)
-    server = await startServer({ config, store, log, barred })
+    server = await startServer({ config, store, log, barred, parentDigest: role?.parentDigest })
   } catch (error) {
     await store.close()
     await simulator?.close()
@@ -185,6 +186,7 @@ function needsRestart(before: Config, next: Config): string[] {
     admin_listen: formatAddress(before.adminListen) !== formatAddress(next.adminListen),
     store: nameOf(before) !== nameOf(next),
     state_dir: before.stateDir !== next.stateDir,
+    telemetry: spellTelemetry(before.telemetry) !== spellTelemetry(next.telemetry),
     seal_key: before.sealKey?.reveal() !== next.sealKey?.reveal(),
   }
   return Object.entries(isOther).flatMap(([key, is]) => (is ? [key] : []))

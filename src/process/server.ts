@@ -17,6 +17,7 @@ import { createKeyring, type Keyring } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
+import { createAdminApi } from './admin-api.ts'
 import { drainEdge } from './drain.ts'
 import { listen } from './listen.ts'
 import { createLoadWatch, type LoadWatch } from './load-watch.ts'
@@ -24,6 +25,7 @@ import type { Log } from './log.ts'
 import { createOperations } from './operations.ts'
 import { createRecents, type Recents } from './recents.ts'
 import { readSealKey } from './seal-key.ts'
+import { openTelemetry } from './telemetry.ts'
 import { within } from './within.ts'
 
 /** How often the deadlines of running requests are looked at. */
@@ -56,6 +58,8 @@ export type ServerParts = {
   bodiesBytesMax?: number | undefined
   /** Accounts that count as suspended, by id: the demo's, where real models are served. Its owner may change it. */
   barred?: ReadonlySet<string> | undefined
+  /** Of the token by which a process that has several of these asks each of them. */
+  parentDigest?: string | undefined
   /** How long commands that tell keys are waited for, in ms; a test's may hang. */
   keysMs?: number | undefined
 }
@@ -83,10 +87,9 @@ export type RunningServer = {
 
 /** Builds every part around a store and starts to listen on both addresses. @throws what listening throws. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
-  const { store, log } = parts
+  const { config, store, log } = parts
   const nowMs = parts.nowMs ?? Date.now
   const clockMs = parts.clockMs ?? (() => performance.now())
-  const { config } = parts
   // What can be refused comes before what would have to be ended again.
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const memory = parts.memory ?? createPoolMemory(clockMs)
@@ -95,7 +98,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   await prepare(config)
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
   const recents = parts.recents ?? createRecents()
-  const listeners: readonly RecordListener[] = [log.access, recents.note]
+  const telemetry = await openTelemetry(config, () => snapshots.current.config, log)
+  const listeners: readonly RecordListener[] = [log.access, recents.note, ...telemetry.listeners]
   const limits = () => snapshots.current.config.limits
   let isReady = true
   let isDraining = false
@@ -126,6 +130,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     flow: createFlow(),
     counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer,
+    tracing: telemetry.tracing,
     scopeKey,
     reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),
   }
@@ -133,18 +138,18 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     limits: edgeLimits(config),
     tls: config.tls,
     handle: createRouter(gateway, listeners),
-    onRefusal(refusal) {
-      const record = recordOf(refusal, nowMs())
-      for (const listen of listeners) listen(record)
-    },
+    onRefusal: (refusal) => tellAll(listeners, recordOf(refusal, nowMs())),
     isDraining: () => isDraining,
   })
   const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
   const isTaking = () => isReady && !isDraining && store.isReady()
-  const admin = createAdmin(isTaking, createOperations({ gateway, recents, store, reportBug }))
+  const operations = createOperations({ gateway, recents, store, reportBug })
+  const adminApi = createAdminApi({ config, operations, nowMs, clockMs, parentDigest: parts.parentDigest })
+  const admin = createAdmin(isTaking, adminApi.api, telemetry.watch(gateway))
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
     keyring.close()
+    void telemetry.close()
     edge.server.close()
     await snapshots.close()
     throw error
@@ -186,9 +191,11 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     await drainEdge({ edge, gateway, clockMs, log, isHurried: () => isHurried, onClosing }, { delayMs, deadlineMs })
     admin.close()
     admin.closeAllConnections()
+    await adminApi.close()
     clearInterval(ticker)
     keyring.close()
     load.stop()
+    await telemetry.close()
     await snapshots.close()
   }
 }
@@ -209,6 +216,10 @@ const ownTime = {
   clockMs: () => performance.now(),
   soon: (act: () => void) => void setImmediate(act),
   after: (ms: number, act: () => void) => void setTimeout(act, ms),
+}
+
+function tellAll(listeners: readonly RecordListener[], record: CallRecord): void {
+  for (const listen of listeners) listen(record)
 }
 
 /** A request that never came as far as a route. */

@@ -5,6 +5,7 @@ import { loadConfig, loadText, withSimulator } from '../config/load.ts'
 import { formatAddress } from '../config/values.ts'
 import { startSimulator } from '../simulator/simulator.ts'
 import { openBooks } from '../store/open-books.ts'
+import { DemoBar } from './demo-bar.ts'
 import { createLog, isPrettyOn } from './log.ts'
 import { openStoreOf } from './open-store.ts'
 import { type RunningServer, startServer } from './server.ts'
@@ -68,7 +69,9 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
       opened.push(simulator.close)
       config = withSimulator(config, simulator.url)
     }
-    server = await startServer({ config, store, log })
+    const demoBar = new DemoBar(log)
+    await demoBar.look(config)
+    server = await startServer({ config, store, log, barred: demoBar.barred })
   } catch (error) {
     await close()
     throw error
@@ -95,7 +98,9 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
 
 /** What the process was started with for another gateway, or for its own ends, says nothing about this one. */
 function readConfig({ config, store, listen = '127.0.0.1:0', adminListen = '127.0.0.1:0' }: GatewayOptions): Config {
-  const { TRIWIRE_SEAL_KEY: _, TRIWIRE_STATE_DIR: __, ...env } = process.env
+  const own = ['TRIWIRE_SEAL_KEY', 'TRIWIRE_STATE_DIR']
+  const isForUs = (name: string) => !own.includes(name) && !name.startsWith('OTEL_')
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => isForUs(name)))
   const flags = { listen, adminListen, store }
   if (typeof config === 'string') return loadConfig({ ...flags, config }, env)
   return loadText(stringify(config ?? {}), 'config', flags, env)

@@ -3,16 +3,20 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { takeSignals } from '../../bin/signals.mjs'
-import { loadConfig } from '../config/load.ts'
+import { createToken } from '../accounts/operators.ts'
+import { loadConfig, reloadConfig } from '../config/load.ts'
 import { formatAddress } from '../config/values.ts'
 import { createAdmin } from '../http/admin.ts'
+import { listModels } from '../operations/models.ts'
 import { StoreError } from '../store/files/store-error.ts'
+import { createAdminApi } from './admin-api.ts'
 import { listen } from './listen.ts'
 import { createLog, isPrettyOn } from './log.ts'
 import { createLogSink } from './log-sink.ts'
 import { sayStart, startData } from './say-start.ts'
 import type { ServeOptions } from './serve-options.ts'
 import { askWorkers } from './worker-answers.ts'
+import { openWorkerMetrics, type ScrapedWorker } from './worker-metrics.ts'
 import { type FromWorker, roleVariable, type WorkerRole } from './worker-role.ts'
 
 const launcher = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
@@ -41,6 +45,9 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   const log = createLog({ level: config.log.level, isPretty, nowMs: Date.now })
   const lines = createLogSink(2, () => '')
   const places = new Map<number, Place>()
+  const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
+  const metrics = openWorkerMetrics(config, listScraped, reportBug)
+  const { token, digest: parentDigest } = createToken()
   let isStopping = false
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({ exec: launcher, args: process.argv.slice(2), silent: true })
@@ -49,8 +56,12 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   for (let number = 1; number <= count; number++) fill(number, pauseMs)
   takeSignals(pass)
   await allListen
-  const operations = askWorkers(adminOrigins, (bug) => log.event('error', 'bug', { error: bug.stack }))
-  const admin = createAdmin(operations.isReady, operations)
+  const operations = askWorkers(adminOrigins, reportBug, {
+    token,
+    listModels: () => listModels(config.catalog.entries),
+  })
+  const adminApi = createAdminApi({ config, operations, nowMs: Date.now, clockMs: () => performance.now() })
+  const admin = createAdmin(operations.isReady, adminApi.api, metrics.answer)
   const adminAddress = await listen(admin, config.adminListen)
   const [first] = [...places.values()].map(({ listening }) => listening!)
   const started = {
@@ -69,7 +80,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   console.log(options.json ? startData(started, first!.accounts) : sayStart(started, first!.accounts))
 
   function fill(number: number, nextPauseMs: number): void {
-    const role: WorkerRole = { number, isPretty }
+    const role: WorkerRole = { number, isPretty, parentDigest }
     const worker = cluster.fork({ [roleVariable]: JSON.stringify(role) })
     const place: Place = { number, worker, sinceMs: performance.now(), pauseMs: nextPauseMs, listening: undefined }
     places.set(number, place)
@@ -113,6 +124,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   function pass(signal: NodeJS.Signals): void {
     if (signal === 'SIGHUP') for (const { worker } of places.values()) worker.process.kill(signal)
     else stop(signal)
+    if (signal === 'SIGHUP') metrics.adopt(() => reloadConfig(config, options))
   }
 
   /** A second one hurries them, as it does a single server. */
@@ -128,8 +140,12 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   }
 
   function adminOrigins(): string[] {
-    return [...places.values()].flatMap(({ listening }) =>
-      listening ? [`http://${formatAddress(listening.adminAddress)}`] : [],
+    return listScraped().map(({ origin }) => origin)
+  }
+
+  function listScraped(): ScrapedWorker[] {
+    return [...places.values()].flatMap(({ number, listening }) =>
+      listening ? [{ number, origin: `http://${formatAddress(listening.adminAddress)}` }] : [],
     )
   }
 }

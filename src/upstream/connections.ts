@@ -11,6 +11,8 @@ export type Connections = {
   origin: string
   /** There is a proxy between: what cannot be reached may be that. */
   isProxied: boolean
+  /** It is asked in absolute form, without a tunnel: its own answers come where the upstream's do. */
+  isForwarded: boolean
 }
 
 /** Opens nothing yet. Redirects are not followed, and only HTTP/1.1 is spoken. */
@@ -29,7 +31,12 @@ export function openConnections(upstream: Upstream, { connectMs, headerBytesMax 
   const { proxy } = upstream
   if (proxy === undefined) {
     const connect = watched(buildConnector({ timeout: connectMs, ...tls }))
-    return { dispatcher: new ConnectionPool(origin, { ...options, connect }), origin, isProxied: false }
+    return {
+      dispatcher: new ConnectionPool(origin, { ...options, connect }),
+      origin,
+      isProxied: false,
+      isForwarded: false,
+    }
   }
   const dispatcher = new ProxyAgent({
     uri: proxy.url.reveal(),
@@ -44,7 +51,7 @@ export function openConnections(upstream: Upstream, { connectMs, headerBytesMax 
     clientFactory: (place, { connect }: { connect?: buildConnector.connector }) =>
       new ConnectionPool(place, { ...options, connect: connect!, headersTimeout: connectMs }),
   })
-  return { dispatcher, origin, isProxied: true }
+  return { dispatcher, origin, isProxied: true, isForwarded: origin.startsWith('http:') }
 }
 
 /** What is to be told of each connection that a head is awaited on it. */

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Upstream } from '../config/config.ts'
+import { isProxysAnswer } from '../config/egress.ts'
 import { awaitHead, type ConnectionLimits, type Connections, openConnections } from './connections.ts'
 import { OnceBody, onceBytesMin } from './once-body.ts'
 import { headersOf } from './request-headers.ts'
@@ -80,6 +81,12 @@ function fly(route: Connections, target: Target, request: UpstreamRequest, liste
         if (status < 200) {
           // It comes back as the error of this answer.
           if (++informational > informationalMax) answering.abort(new Error('too many informational answers'))
+          return
+        }
+        if (route.isForwarded && isProxysAnswer(status, (name) => responseHeaders[name])) {
+          isOver = true
+          answering.abort(new Error('the proxy refuses'))
+          listener.onError({ cause: 'upstream_proxy', isReuseRace: false })
           return
         }
         const type = responseHeaders['content-type']

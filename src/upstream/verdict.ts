@@ -27,8 +27,7 @@ export type Failure = {
 /** What the judge knows of the model, by which an upstream's words are understood. */
 export type JudgedModel = {
   upstreamModel: string
-  /** Parts of a refusal's text by which the provider speaks of our account (ruling U2). */
-  /** Parts of a server error's text by which it blames the request (ruling U8). */
+  /** Parts of a refusal's text that speak of our account (ruling U2), of a server error's that blame the request (U8). */
   profile: { accountFaults: readonly string[]; requestFaults: readonly string[] }
 }
 

@@ -64,7 +64,7 @@ function start() {
         balances.owe('acct_1', 100n)
         const row = { requestId, accountId: 'acct_1', amountNanos: 100n } as DebitRow
         const resolve = (result: string) => void told.push(`${requestId} ${result}`)
-        return { row, dueMs: 0, resolve, reject: () => void told.push(`${requestId} refused`) }
+        return { row, sinceMs: 0, dueMs: 0, resolve, reject: () => void told.push(`${requestId} refused`) }
       })
       withdrawals.withdraw(debits, new Error('refused'))
     },

@@ -50,7 +50,51 @@ test('X15 what is there already, or has no price with a day, is left and told; -
     /gpt-6\.2-astra: its price is not known here with a day and a source; give it with --price/,
   )
   assert.match(priced.stdout, /\+ {7}prices: \{ input: "8", output: "40" \}/)
-  assert.match(unknown.stderr, /no preset "nobody": name one of anthropic, openai, gemini, deepseek/)
+  assert.match(unknown.stderr, /no preset 'nobody': name one of anthropic, openai, gemini, deepseek/)
+})
+
+test('N-F18 X15 as JSON the whole change is told, nobody is asked, and a file that is named need not be there', async () => {
+  const cwd = testFolder('cli')
+  const add = ['catalog', 'add', 'openai', 'gpt-6-luna', '--config', 'new.yaml', '--json']
+  const dry = await run([...add, '--dry-run'], { cwd })
+  const { changes, written, ...told } = dry.json as unknown as { changes: string[]; written: boolean; file: string }
+  assert.deepEqual([written, told.file, dry.stderr], [false, join(cwd, 'new.yaml'), ''])
+  assert.ok(changes.includes('+     - id: gpt-6-luna'), changes.join('\n'))
+  const unasked = await run(add, { cwd })
+  assert.deepEqual([unasked.code, unasked.stdout], [1, ''])
+  assert.match(unasked.stderr, /"message":"\S+new\.yaml was left as it is: run with --yes to write it"/)
+  const done = await run([...add, '--yes'], { cwd })
+  assert.equal(done.json['written'] as unknown, true)
+  const text = readFileSync(join(cwd, 'new.yaml'), 'utf8')
+  assert.equal(changes.map((line) => line.slice(2)).join('\n'), text.trimEnd())
+})
+
+test('X15 nothing is written that check would refuse; mistakes that were there are another matter', async () => {
+  const cwd = testFolder('cli')
+  const path = join(cwd, 'triwire.yaml')
+  const add = ['catalog', 'add', 'openai', 'gpt-6-luna', '--yes']
+  const named = await run([...add, '--upstream', 'no name'], { cwd })
+  assert.match(
+    named.stderr,
+    /triwire\.yaml would not be right with it, and was left as it is: upstreams\.no name must be letters, digits, and/,
+  )
+  assert.throws(() => readFileSync(path))
+  writeFileSync(path, 'limitz: {}\n')
+  const added = await run(add, { cwd })
+  assert.equal(added.code, 0, added.stderr)
+  assert.match(added.stdout, /no longer serves the built-in models of the simulator/)
+  assert.match(readFileSync(path, 'utf8'), /^limitz: \{\}\ncatalog:\n/)
+})
+
+test('X13 X15 a configuration that is no file is not written beside it', async () => {
+  const cwd = testFolder('cli')
+  const inText = await run(['catalog', 'add', 'openai', '--yes'], { cwd, env: { TRIWIRE_CONFIG_YAML: 'log: {}' } })
+  assert.match(inText.stderr, /^triwire: TRIWIRE_CONFIG_YAML holds the configuration: change it there, or name a file/)
+  assert.throws(() => readFileSync(join(cwd, 'triwire.yaml')))
+  const folder = await run(['catalog', 'add', 'openai', '--yes', '--config', '.'], { cwd })
+  assert.match(folder.stderr, /^triwire: Cannot read \S+ \(EISDIR\): name another one with --config\n$/)
+  const nowhere = await run(['catalog', 'add', 'openai', '--yes', '--config', 'no/folder/a.yaml'], { cwd })
+  assert.match(nowhere.stderr, /^triwire: Cannot write \S+a\.yaml \(ENOENT\): name another one with --config\n$/)
 })
 
 const file = `catalog:
@@ -83,6 +127,32 @@ const priceFile = {
   'other/plain': model('other', 4e-6, 1.5e-5),
   'far/new-1': model('far', 3e-6, 1.5e-5, { max_input_tokens: 64_000 }),
 }
+
+test('catalog import says of each model that it cannot take why, and what may be done', async () => {
+  const cwd = testFolder('cli')
+  writeFileSync(join(cwd, 'triwire.yaml'), file)
+  const { max_output_tokens: _, ...open } = model('far', 1e-6, 2e-6)
+  const { input_cost_per_token: __, ...free } = model('far', 0, 2e-6)
+  const listed = { ...priceFile, 'far/open': open, 'far/free': free, 'far/other-1': model('far', 1e-6, 2e-6) }
+  writeFileSync(join(cwd, 'prices.json'), JSON.stringify(listed))
+  const ids = ['open', 'free', 'other-1', 'other/plain', 'small-1']
+  const added = await run(['catalog', 'import', 'prices.json', ...ids, '--upstream', 'else', '--dry-run', '--json'], {
+    cwd,
+  })
+  assert.deepEqual(JSON.parse(added.stdout).left, [
+    { id: 'open', why: 'has no maximum output in the file: add it by hand' },
+    { id: 'free', why: 'has no price in the file' },
+    { id: 'other-1', why: 'far is not known here: say with --wire what its upstream speaks' },
+  ])
+  const far = file.replace('upstream: anthropic', 'upstream: far')
+  writeFileSync(join(cwd, 'triwire.yaml'), far.replace('far:', 'own:').replaceAll('upstream: far', 'upstream: own'))
+  const unclear = await run(['catalog', 'import', 'prices.json', '--dry-run'], { cwd })
+  assert.equal(unclear.code, 1)
+  assert.match(
+    unclear.stdout,
+    /^haiku: several providers of the file have it at different prices \(anthropic, far\): name it as provider\/id$/m,
+  )
+})
 
 test('catalog import brings the known models up to date by their own provider, keeps a smaller maximum, and adds the named', async () => {
   const cwd = testFolder('cli')

@@ -24,6 +24,8 @@ writeFileSync(join(folder, 'notes.txt'), 'not a store')
 writeFileSync(join(folder, 'notes.db'), 'not a store', { mode: 0o600 })
 writeFileSync(join(folder, 'wide.db'), '', { mode: 0o644 })
 writeFileSync(join(folder, 'broken.yaml'), 'listen: 8080\nlog: {level: loud}\n')
+writeFileSync(join(folder, 'any.yaml'), 'listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\n')
+writeFileSync(join(folder, 'list.json'), '{"models":["m"]}')
 writeFileSync(
   join(folder, 'c.yaml'),
   `upstreams: { up: { base_url: "https://h.example", accounts: [{ name: a, key: k }] } }
@@ -211,6 +213,16 @@ const refused: Row[] = [
   ['setup telnet --json', 2, /^\{"ok":false,"error":\{"code":"usage","message":"there is no client 'telnet'/],
   ['setup codex --wire chat', 2, /^error: codex speaks responses and not chat\n$/],
   ['setup codex --wire soap', 2, /Allowed choices are messages, chat, responses\./],
+  [
+    'setup codex --url nope --write --yes',
+    2,
+    /is invalid\. It must be the address of a gateway, such as https:\/\/gateway\.example\.\n/,
+  ],
+  ['setup codex --url localhost:8080', 2, /It must be the address of a gateway, such as https:/],
+  ['setup codex --url gateway.example/v1', 2, /It must be the address of a gateway, such as https:/],
+  ['setup codex --url ftp://gateway.example', 2, /It must be the address of a gateway, such as https:/],
+  ['setup codex --url https://', 2, /It must be the address of a gateway, such as https:/],
+  ['setup codex --key sk-tri-a\tb', 2, /^error: the key of --key is none: a key is one word without quotes\n$/],
   ['setup codex --model nope', 1, /There is no model "nope"/],
   ['doctor', 2, /^error: a key is needed: give --key or set TRIWIRE_KEY/],
   ['doctor --key x --base-url localhost', 2, /Write it like http:\/\/127\.0\.0\.1:8080\./],
@@ -219,8 +231,18 @@ const refused: Row[] = [
     1,
     /cannot be reached: there is no such host \(\w+\)\. Start the gateway, or name its address with --base-url\n$/,
   ],
+  [
+    'doctor --key x --config any.yaml',
+    1,
+    /The configuration lets the gateway choose its port: name it with --base-url\n$/,
+  ],
+  ['upstreams --config any.yaml', 1, /lets the server choose its admin port: name it with --admin-listen\n$/],
   ['explain', 2, /^error: missing required argument 'request-id'/],
-  ['explain a/b', 1, /"a\/b" is not a request id: it stands in x-request-id of the answer/],
+  [
+    'explain a/b',
+    2,
+    /'a\/b' is invalid for argument 'request-id'. is no request id: it stands in x-request-id of the answer/,
+  ],
   ['upstreams --admin-listen 127.0.0.1:1', 1, /^triwire: no server answers on http:\/\/127\.0\.0\.1:1/],
   ['upstreams --admin-listen 1', 2, /^triwire: --admin-listen must be host:port/],
   [
@@ -239,7 +261,39 @@ const refused: Row[] = [
   ['completion', 2, /^error: missing required argument 'shell'/],
   ['completion tcsh', 2, /Allowed choices are bash, zsh, fish\./],
   ['catalog', 2, /^Usage: triwire catalog/],
-  ['catalog add nobody', 1, /^triwire: There is no preset "nobody": name one of anthropic, /],
+  ['catalog lst', 2, /^error: unknown command 'lst'\n/],
+  ['catalog add nobody', 2, /^error: there is no preset 'nobody': name one of anthropic, /],
+  ['catalog add openai nope', 2, /^error: the preset openai has no model 'nope': it has gpt-/],
+  ['catalog add openai --price input=3', 2, /^error: --price says what one model costs: name that model\n$/],
+  [
+    'catalog add openai gpt-6-luna --price 3',
+    2,
+    /^error: option '--price <kind=credits>' argument '3' is invalid\. Write a kind/,
+  ],
+  [
+    'catalog add xai',
+    1,
+    /^triwire: Of xai no model is known here with a dated price: take its models from a price file/,
+  ],
+  [
+    'catalog import list.json',
+    1,
+    /^triwire: list\.json is neither LiteLLM's price file .* nor models\.dev's \(api\.json\)\n$/,
+  ],
+  ['catalog import', 2, /^error: missing required argument 'file'\n/],
+  [
+    'catalog import gone.json',
+    1,
+    /^triwire: Cannot read gone\.json \(ENOENT\): name LiteLLM's or models\.dev's price file\n$/,
+  ],
+  ['catalog import notes.txt', 1, /^triwire: notes\.txt is not JSON: name LiteLLM's or models\.dev's price file\n$/],
+  ['catalog import x.json --wire soap', 2, /Allowed choices are messages, chat, responses\./],
+]
+
+/** What writes files of a person's, or asks before it does: with `--json` in the last test. */
+const catalog: Row[] = [
+  ['catalog add', 0, /^preset +id +window +input \/ 1M +output \/ 1M +as of\nanthropic /],
+  ['catalog add openai --config new.yaml --dry-run', 0, /^A new file \S+new\.yaml:\n\n\+ catalog:\n/],
 ]
 
 async function ask(line: string) {
@@ -250,7 +304,7 @@ async function ask(line: string) {
 }
 
 test('N-F18 what was asked rightly is told on stdout, and its notes on stderr', async () => {
-  for (const [line, code, told] of done) {
+  for (const [line, code, told] of [...done, ...catalog]) {
     const { code: exit, stdout, stderr } = await ask(line)
     assert.equal(exit, code, `${line}: ${stderr}`)
     assert.match(stdout, told, line)
@@ -265,6 +319,27 @@ test('N-F18 what was asked wrongly, or cannot be, is told on stderr with its cur
     assert.match(stderr, told, line)
     assert.doesNotMatch(stderr, /\n\s+at /, line)
     assert.equal(stderr.includes(key) || stderr.includes(noSuchKey), false, line)
+  }
+})
+
+const isJson = (text: string) => text.split('\n').every((one) => one === '' || isJsonLine(one))
+function isJsonLine(line: string): boolean {
+  try {
+    return typeof JSON.parse(line) === 'object'
+  } catch {
+    return false
+  }
+}
+
+test('N-F18 with --json all of them print JSON and nothing else, refusals and notes too, and end as they did', async () => {
+  // What is shown for people only, and what would be done a second time.
+  const isOther = (line: string) => /--json|--csv|^(?:-|help)|--help|create|revoke|rotate|rename/.test(line)
+  for (const [line, code] of [...done, ...catalog, ...refused].filter(([line]) => !isOther(line))) {
+    const { code: exit, stdout, stderr } = await ask(`--json ${line}`)
+    // Without it export does not know how.
+    if (line !== 'ledger export S') assert.equal(exit, code, `${line}: ${stderr}`)
+    assert.ok(isJson(stdout), `${line}: ${stdout}`)
+    assert.ok(isJson(stderr), `${line}: ${stderr}`)
   }
 })
 

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import test, { after, before } from 'node:test'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { atEnd } from '../support/at-end.ts'
+import { startEgressProxy } from '../support/egress-proxy.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { listen } from '../support/listen.ts'
 import { run, runWarm } from './run.ts'
@@ -48,6 +49,39 @@ for (const wire of ['messages', 'chat', 'responses'] as const) {
     assert.deepEqual(none, wire === 'responses' ? ['chat reasoning'] : [])
   })
 }
+
+test('R18 doctor comes again where a gateway asks for a moment, once, as clients do', async () => {
+  let times = 0
+  const port = await listen(
+    createServer(async (request, response) => {
+      const path = request.url!
+      const isMoment = path === '/v1/messages/count_tokens' && ++times === 1
+      if (isMoment)
+        return void response.writeHead(429, { 'retry-after': '0' }).end('{"error":{"message":"overloaded"}}')
+      const chunks: Uint8Array[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      const { host: _, ...headers } = request.headers as Record<string, string>
+      const body = request.method === 'GET' ? {} : { body: Buffer.concat(chunks) }
+      const got = await fetch(gateway.url + path, { method: request.method!, headers, ...body })
+      response.writeHead(got.status, Object.fromEntries(got.headers)).end(await got.text())
+    }),
+  )
+  const { code, failed } = await doctor('well-chat', `http://127.0.0.1:${port}`)
+  assert.deepEqual([code, failed, times], [0, [], 2])
+})
+
+test('N-F4 N-F15 doctor asks a gateway beyond a proxy through it', async () => {
+  const there = 'gateway.example'
+  const proxy = await startEgressProxy({ [there]: new URL(gateway.url).host })
+  const args = ['doctor', '--key', gateway.key, '--model', 'well-chat', '--base-url', `http://${there}`]
+  const through = () => runWarm(args, { env: { HTTP_PROXY: proxy.url, NO_PROXY: '', no_proxy: '' } })
+  const { code, stdout } = await through()
+  assert.equal(code, 0, stdout)
+  assert.ok(proxy.asked.length > 20)
+  proxy.refuse(407)
+  const refused = await through()
+  assert.match(refused.stderr, /gateway\.example cannot be reached: the proxy of HTTP_PROXY wants other credentials\. /)
+})
 
 test('doctor says which streams end without their terminator, and exits 1', async () => {
   const { code, failed, findings } = await doctor('cut')

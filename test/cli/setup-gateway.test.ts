@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { createServer } from 'node:http'
 import { dirname, join } from 'node:path'
 import test, { before } from 'node:test'
+import { startEgressProxy } from '../support/egress-proxy.ts'
 import { testFolder } from '../support/folder.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { listen } from '../support/listen.ts'
@@ -95,7 +96,8 @@ test('N-F6: a gateway that gives no list is told with its reason; a model that i
   const server = createServer((request, response) => {
     response.statusCode =
       request.headers.authorization === 'Bearer right' ? 200 : request.url!.startsWith('/no/') ? 404 : 401
-    response.end('{"data":[{"id":"theirs"}]}')
+    const id = request.url!.startsWith('/odd/') ? "it's" : 'theirs'
+    response.end(JSON.stringify({ data: [{ id }] }))
   })
   const port = await listen(server)
   const origin = `http://127.0.0.1:${port}`
@@ -108,10 +110,12 @@ test('N-F6: a gateway that gives no list is told with its reason; a model that i
       /\/no\/v1\/models answers 404: is this the address of the gateway\?/,
     ],
     [['--url', origin, '--key', 'right', '--wire', 'chat'], 0, /^note: no context window is known of theirs/],
+    [['--url', `${origin}/odd`, '--key', 'right'], 1, /The id of the model has quotes .*: give it an alias/],
     [['--url', origin, '--model', 'named'], 0, /wants a key.*; the model is taken on trust/],
     [['--url', 'nope'], 2, /must be the address of a gateway, such as https:\/\/gateway\.example/],
     [['--url', 'https://user:pass@host'], 2, /must be the address of a gateway/],
-    [['--url', origin, '--key', "it's"], 2, /the key of --key has characters that no key has/],
+    [['--url', origin, '--key', "it's"], 2, /the key of --key is none: a key is one word without quotes/],
+    [['--url', origin, '--key', ''], 2, /the key of --key is none/],
     [['--url', origin, '--context-window', 'big'], 2, /must be a number of tokens, such as 400000 or 400k/],
     [['--context-window', '8k', '--max-output', '9k'], 2, /--max-output is a part of --context-window/],
   ]
@@ -120,6 +124,64 @@ test('N-F6: a gateway that gives no list is told with its reason; a model that i
     assert.equal(run.code, code, `${args}: ${run.stderr}`)
     assert.match(run.stderr, said)
   }
+})
+
+test('N-F4 N-F6: a gateway beyond a proxy is asked through it, with its credentials, unless NO_PROXY spares it; never one of this machine', async () => {
+  const there = 'gateway.example:8443'
+  const proxy = await startEgressProxy({ [there]: new URL(gateway.url).host })
+  const through = (variables: Record<string, string>, ...args: string[]) =>
+    runWarm(['setup', 'codex', '--key', gateway.key, '--json', ...args], { cwd: laptop, env: { ...env, ...variables } })
+  const named = proxy.url.replace('//', '//ann:secret@')
+  for (const variable of ['HTTP_PROXY', 'http_proxy']) {
+    const { json, stderr } = await through({ [variable]: named }, '--url', `http://${there}`)
+    assert.equal(json['model'], 'large', stderr)
+  }
+  assert.deepEqual(proxy.asked, Array(2).fill(`GET http://${there}/v1/models`))
+  assert.deepEqual(proxy.credentials, Array(2).fill(`Basic ${Buffer.from('ann:secret').toString('base64')}`))
+  const spared = await through({ HTTP_PROXY: named, NO_PROXY: '.example' }, '--url', `http://${there}`)
+  assert.match(spared.stderr, /gateway\.example:8443\/v1\/models cannot be reached \(there is no such host/)
+  assert.equal((await through({ HTTP_PROXY: named }, '--url', gateway.url)).code, 0)
+  assert.equal(proxy.asked.length, 2)
+
+  const told: [variables: Record<string, string>, url: string, status: number, said: RegExp][] = [
+    [{ HTTP_PROXY: named }, 'http', 407, /\(the proxy of HTTP_PROXY wants other credentials\)/],
+    [{ HTTP_PROXY: named }, 'http', 401, /\(the proxy of HTTP_PROXY wants other credentials\)/],
+    [{ HTTP_PROXY: named }, 'http', 503, /\(the proxy of HTTP_PROXY refuses, or does not reach it \(status 503\)\)/],
+    [{ HTTPS_PROXY: named }, 'https', 407, /\(the proxy of HTTPS_PROXY wants other credentials\)/],
+    [{ https_proxy: named }, 'https', 502, /\(the proxy of https_proxy refuses, or does not reach it \(status 502\)\)/],
+    [
+      { HTTP_PROXY: 'http://127.0.0.1:9' },
+      'http',
+      0,
+      /\(the proxy of HTTP_PROXY cannot be reached: nothing listens there/,
+    ],
+    [{ HTTPS_PROXY: 'ftp://ann:secret@h' }, 'https', 0, /\(the proxy of HTTPS_PROXY must be http:\/\/host:port/],
+  ]
+  for (const [variables, scheme, status, said] of told) {
+    proxy.refuse(status, { 'content-type': 'text/html' })
+    const { code, stderr } = await through(variables, '--url', `${scheme}://${there}`)
+    assert.equal(code, 1)
+    assert.match((JSON.parse(stderr) as { error: { message: string } }).error.message, said)
+    assert.doesNotMatch(stderr, /secret/)
+  }
+})
+
+test('N-F6: the key goes to the gateway that was named, and not where it redirects to', async () => {
+  const keys: unknown[] = []
+  const other = await listen(
+    createServer(({ headers }, response) => {
+      keys.push(headers['x-api-key'], headers.authorization)
+      response.end('{"data":[{"id":"theirs"}]}')
+    }),
+  )
+  const location = `http://127.0.0.1:${other}/v1/models`
+  const port = await listen(createServer((_, response) => response.writeHead(301, { location }).end()))
+  const { code, stderr } = await setup('pi', '--url', `http://127.0.0.1:${port}`, '--key', 'right')
+  assert.deepEqual([code, keys], [1, []])
+  assert.match(
+    stderr,
+    /\/v1\/models redirects to http:\/\/127\.0\.0\.1:\d+, which is not followed: name that with --url;/,
+  )
 })
 
 const mine = '# mine\napproval_policy = "never"\n\n[mcp_servers.a]\ncommand = "x" # keep\n'

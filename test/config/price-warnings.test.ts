@@ -36,6 +36,17 @@ test('N-F17 C11 a price that the provider takes and the entry lacks is told: wri
   assert.deepEqual(told('messages', { cache_write: '1', ...calls }), [])
 })
 
+test('N-F17 T5 cache marks are told where they are set: not of a wire that has none, whatever the profile says', () => {
+  const [marked, ...others] = told('messages', calls)
+  assert.equal(marked, `${at(0)} has no \`cache_write\``)
+  assert.equal(others.length, 1)
+  const ignored = { profile: { auto_cache: 'always' } }
+  assert.deepEqual(
+    told('chat', calls, ignored).filter((text) => text.includes('cache_write')),
+    [],
+  )
+})
+
 test('N-F17 C11 hosted tools that pass without a price are told once for all models, unless refused or free of charge', () => {
   const [message, ...others] = told('responses', {})
   assert.deepEqual(others, [])

@@ -5,6 +5,7 @@ import type { Entered } from '../../src/accounts/admission.ts'
 import type { Config } from '../../src/config/config.ts'
 import { takeHold } from '../../src/gateway/admit.ts'
 import type { Exchange } from '../../src/gateway/exchange.ts'
+import type { CallRecord } from '../../src/gateway/record.ts'
 import { modelOf } from '../native/models.ts'
 
 /** What is held for 100 input tokens at 2 and an output of at most the cap at 10 credits per million, in nano-credits. */
@@ -20,7 +21,14 @@ function held(holdOutputTokens: Config['billing']['holdOutputTokens'], outputTok
   } as unknown as Entered
   const prices = { ...modelOf('chat').prices, inputNanos: 2_000_000_000n, outputNanos: 10_000_000_000n }
   const exchange = { outputTokensCap, inputTokensEstimate: 100 } as Exchange
-  takeHold({ billing: { holdOutputTokens } } as Config, key, entered, modelOf('chat', { prices }), exchange)
+  takeHold(
+    { billing: { holdOutputTokens } } as Config,
+    key,
+    entered,
+    modelOf('chat', { prices }),
+    exchange,
+    {} as CallRecord,
+  )
   return heldNanos
 }
 
@@ -54,7 +62,7 @@ test('C11 a hold is made at the step that its input reaches, and assumes one cal
     const bounds = { inputTokensMax: 1, isOutputCapped }
     const exchange = { outputTokensCap: 100, inputTokensEstimate, bounds } as Exchange
     const config = { billing: { holdOutputTokens: 1_024 } } as Config
-    takeHold(config, key, entered, modelOf('chat', { prices }), exchange)
+    takeHold(config, key, entered, modelOf('chat', { prices }), exchange, {} as CallRecord)
     return heldNanos
   }
   assert.deepEqual([hold(50, true), hold(51, true)], [150n, 302n])

@@ -1,13 +1,33 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
+import { createAuthority } from '../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
 
-let gateway: TestGateway
+/* The same bytes, as they are and over TLS (X9): neither may hide a second request from us. */
+
+let gateways: { over: string; gateway: TestGateway }[]
 before(async () => {
-  gateway = await startTestGateway({ config: { limits: { requests_per_minute: 100_000 } } })
+  const { certFile, keyFile } = createAuthority().issue('gateway.example')
+  const limits = { requests_per_minute: 100_000 }
+  const tls = { cert: certFile, key: keyFile }
+  gateways = [
+    { over: 'TCP', gateway: await startTestGateway({ config: { limits } }) },
+    { over: 'TLS', gateway: await startTestGateway({ config: { limits, tls } }) },
+  ]
 })
-after(() => gateway.close())
+after(() => Promise.all(gateways.map(({ gateway }) => gateway.close())))
+
+/** Once for each of them, one after the other. */
+async function onBoth(ask: (gateway: TestGateway, over: string) => Promise<void>): Promise<void> {
+  for (const { gateway, over } of gateways) await ask(gateway, over)
+}
+
+const models = 'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n'
+/** Stands for the key until it is known whose. */
+const keyPlace = 'KEY-OF-THE-GATEWAY'
+const send = (gateway: TestGateway, bytes: string | Buffer) =>
+  raw(gateway.url, typeof bytes === 'string' ? bytes.replaceAll(keyPlace, gateway.key) : bytes)
 
 const body = '{"model":"native-chat","messages":[{"role":"user","content":"canary-framing"}]}'
 const length = body.length
@@ -105,7 +125,7 @@ const smuggled = ['content-length', 'Content-Length', 'CONTENT-LENGTH'].flatMap(
 type Payload = { name: string; bytes: string }
 
 function post(path: string, lines: readonly string[], rest: string, version = '1.1', host = 'host: x'): string {
-  const head = [`POST ${path} HTTP/${version}`, host, `authorization: Bearer ${gateway.key}`, ...lines].filter(Boolean)
+  const head = [`POST ${path} HTTP/${version}`, host, `authorization: Bearer ${keyPlace}`, ...lines].filter(Boolean)
   return `${head.join('\r\n')}\r\n\r\n${rest}`
 }
 
@@ -151,34 +171,35 @@ const families: Record<string, (path: string) => Payload[]> = {
 
 for (const [title, make] of Object.entries(families)) {
   for (const path of ['/v1/chat/completions', '/v1/messages']) {
-    test(`${title} is refused once and closes, on ${path}`, async () => {
-      const before = gateway.simulator.requests.length
-      const ids = new Set<string>()
-      const payloads = make(path).flatMap(({ name, bytes }) => [
-        { name, bytes },
-        { name: `${name} + hidden`, bytes: bytes + hidden },
-      ])
-      await Promise.all(
-        payloads.map(async ({ name, bytes }) => {
-          const { answers, isClosed, text } = await raw(gateway.url, bytes)
-          const shown = `${JSON.stringify(name)}: ${JSON.stringify(text.slice(0, 400))}`
-          assert.equal(answers.length, 1, shown)
-          assert.equal(isClosed, true, shown)
-          assert.equal(answers[0]!.status, 400, shown)
-          assert.equal(answers[0]!.headers.get('connection'), 'close', shown)
-          const id = answers[0]!.headers.get('x-request-id') ?? ''
-          assert.match(id, /^req_[0-9a-f]{32}$/, shown)
-          ids.add(id)
-          const read = JSON.parse(answers[0]!.body) as { request_id?: string; error: Record<string, unknown> }
-          assert.equal(read.error['type'], 'invalid_request_error')
-          if (read.request_id !== undefined) assert.deepEqual([path, read.request_id], ['/v1/messages', id])
-          else assert.deepEqual([read.error['code'], read.error['param']], ['invalid_body', null])
-        }),
-      )
-      assert.equal(ids.size, payloads.length)
-      assert.equal(gateway.simulator.requests.length, before)
-      assert.equal((await fetch(`${gateway.url}/v1/models`)).status, 200)
-    })
+    test(`${title} is refused once and closes, on ${path}, in the clear and over TLS`, () =>
+      onBoth(async (gateway, over) => {
+        const before = gateway.simulator.requests.length
+        const ids = new Set<string>()
+        const payloads = make(path).flatMap(({ name, bytes }) => [
+          { name, bytes },
+          { name: `${name} + hidden`, bytes: bytes + hidden },
+        ])
+        await Promise.all(
+          payloads.map(async ({ name, bytes }) => {
+            const { answers, isClosed, text } = await send(gateway, bytes)
+            const shown = `${over} ${JSON.stringify(name)}: ${JSON.stringify(text.slice(0, 400))}`
+            assert.equal(answers.length, 1, shown)
+            assert.equal(isClosed, true, shown)
+            assert.equal(answers[0]!.status, 400, shown)
+            assert.equal(answers[0]!.headers.get('connection'), 'close', shown)
+            const id = answers[0]!.headers.get('x-request-id') ?? ''
+            assert.match(id, /^req_[0-9a-f]{32}$/, shown)
+            ids.add(id)
+            const read = JSON.parse(answers[0]!.body) as { request_id?: string; error: Record<string, unknown> }
+            assert.equal(read.error['type'], 'invalid_request_error')
+            if (read.request_id !== undefined) assert.deepEqual([path, read.request_id], ['/v1/messages', id])
+            else assert.deepEqual([read.error['code'], read.error['param']], ['invalid_body', null])
+          }),
+        )
+        assert.equal(ids.size, payloads.length)
+        assert.equal(gateway.simulator.requests.length, before)
+        assert.equal((await raw(gateway.url, models, { answers: 1 })).answers[0]!.status, 200)
+      }))
   }
 }
 
@@ -187,31 +208,44 @@ test('reliability §8 there are at least 150 framing payloads', () => {
   assert.ok(count >= 150, String(count))
 })
 
-test('R11 F-C28 bytes that are no HTTP get a refusal that is HTTP', async () => {
-  const hello = Buffer.from('16030100c5010000c10303000102030405060708090a0b0c0d0e0f', 'hex')
-  const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
-  for (const bytes of [hello, preface, '\x00\x01\x02\x03', 'hello there\r\n\r\n', '\xff\xfe\xfd\r\n\r\n', '{"a":1}']) {
-    const { answers, isClosed } = await raw(gateway.url, bytes)
-    assert.deepEqual([answers.length, answers[0]?.status, isClosed], [1, 400, true], JSON.stringify(bytes))
-    assert.match(answers[0]!.headers.get('x-request-id') ?? '', /^req_/)
-  }
-})
+test('R11 F-C28 bytes that are no HTTP get a refusal that is HTTP', () =>
+  onBoth(async (gateway, over) => {
+    const hello = Buffer.from('16030100c5010000c10303000102030405060708090a0b0c0d0e0f', 'hex')
+    const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
+    for (const bytes of [
+      hello,
+      preface,
+      '\x00\x01\x02\x03',
+      'hello there\r\n\r\n',
+      '\xff\xfe\xfd\r\n\r\n',
+      '{"a":1}',
+    ]) {
+      const { answers, isClosed } = await send(gateway, bytes)
+      assert.deepEqual(
+        [answers.length, answers[0]?.status, isClosed],
+        [1, 400, true],
+        `${over} ${JSON.stringify(bytes)}`,
+      )
+      assert.match(answers[0]!.headers.get('x-request-id') ?? '', /^req_/)
+    }
+  }))
 
-test('R11 F-C20 too many headers, too large ones and a too long URL get 431', async () => {
-  const many = Array.from({ length: 99 }, (_, i) => `x-${i}: 1`)
-  const cases = {
-    'over 100 headers': post('/v1/messages', many, ''),
-    'over 200 headers': post('/v1/messages', [...many, ...many.map((line) => `y${line}`)], ''),
-    '3,000 headers': post('/v1/messages', Array(3_000).fill('a: 1'), ''),
-    '17 KiB of headers': post('/v1/messages', Array(17).fill(`big: ${'a'.repeat(1_000)}`), ''),
-    'a line of 9 KiB': post('/v1/messages', [`big: ${'a'.repeat(9_000)}`], ''),
-    'a URL of 9 KB': post(`/v1/messages?${'a'.repeat(9_000)}`, [], ''),
-    'a URL of 20 KB': post(`/v1/messages?${'a'.repeat(20_000)}`, [], ''),
-  }
-  for (const [name, bytes] of Object.entries(cases)) {
-    const { answers, isClosed } = await raw(gateway.url, bytes)
-    assert.deepEqual([answers.length, answers[0]?.status, isClosed], [1, 431, true], name)
-    assert.match(answers[0]!.headers.get('x-request-id') ?? '', /^req_/, name)
-    assert.match(answers[0]!.body, /"error"/, name)
-  }
-})
+test('R11 F-C20 too many headers, too large ones and a too long URL get 431', () =>
+  onBoth(async (gateway, over) => {
+    const many = Array.from({ length: 99 }, (_, i) => `x-${i}: 1`)
+    const cases = {
+      'over 100 headers': post('/v1/messages', many, ''),
+      'over 200 headers': post('/v1/messages', [...many, ...many.map((line) => `y${line}`)], ''),
+      '3,000 headers': post('/v1/messages', Array(3_000).fill('a: 1'), ''),
+      '17 KiB of headers': post('/v1/messages', Array(17).fill(`big: ${'a'.repeat(1_000)}`), ''),
+      'a line of 9 KiB': post('/v1/messages', [`big: ${'a'.repeat(9_000)}`], ''),
+      'a URL of 9 KB': post(`/v1/messages?${'a'.repeat(9_000)}`, [], ''),
+      'a URL of 20 KB': post(`/v1/messages?${'a'.repeat(20_000)}`, [], ''),
+    }
+    for (const [name, bytes] of Object.entries(cases)) {
+      const { answers, isClosed } = await send(gateway, bytes)
+      assert.deepEqual([answers.length, answers[0]?.status, isClosed], [1, 431, true], `${over} ${name}`)
+      assert.match(answers[0]!.headers.get('x-request-id') ?? '', /^req_/, name)
+      assert.match(answers[0]!.body, /"error"/, name)
+    }
+  }))

@@ -14,8 +14,8 @@ import { openRaw, type RawResult, raw } from '../support/raw.ts'
 import { until } from '../support/waiting.ts'
 
 /*
- * The public listener over TLS (X9). What an edge must do is test/http/edge and framing; here are rows of it that touch what
- * is different: sockets that are wrapped, connections that are counted, ends that are told, bytes that come together.
+ * The public listener over TLS (X9). All of test/http/framing is sent over TLS too; of test/http/edge here are rows that touch
+ * what is different: sockets that are wrapped, connections that are counted, ends that are told, bytes that come together.
  */
 
 const authority = createAuthority()

@@ -5,6 +5,7 @@ import { type GatewayOptions, startGateway } from '../../src/process/start.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testFolder } from '../support/folder.ts'
+import { openStore } from '../support/operator.ts'
 
 /* The gateway in somebody's own process, as the package exports it (docs/embedding.md). */
 
@@ -46,6 +47,33 @@ test('X8 a gateway in process takes its configuration as an object, and makes ac
   const poor = await gateway.createAccount('poor')
   assert.equal((await ask(gateway.url, poor.key, 'mine')).status, 402)
   await assert.rejects(gateway.createAccount('app'), { code: 'name_taken' })
+})
+
+test('N-F12 a gateway in process refuses the demo account on real models, until it has credit on purpose', async () => {
+  const store = join(testFolder('embedded'), 'triwire.db')
+  const first = await start({ store })
+  const demoKey = first.demoKey!
+  await first.close()
+  const upstream = await startSimulator({ record: true })
+  atEnd(upstream.close)
+  const model = { id: 'real', wire: 'chat', upstream: 'own', upstream_model: 'sim', max_output_tokens: 900 }
+  const config = {
+    catalog: { pinned: '2026-11-01', models: [{ ...model, prices: { input: '1', output: '2' } }] },
+    upstreams: { own: { base_url: upstream.url, accounts: [{ name: 'a', key: 'canary-upstream' }] } },
+  }
+  const real = await start({ store, config })
+  const refused = await ask(real.url, demoKey, 'real')
+  const { error } = (await refused.json()) as { error: { code: string } }
+  assert.deepEqual([refused.status, error.code, upstream.requests.length], [401, 'account_suspended', 0])
+  // Another account is as welcome as ever.
+  const { key } = await real.createAccount('app', '1')
+  assert.equal((await ask(real.url, key, 'real')).status, 200)
+  await real.close()
+  const books = openStore(store)
+  books.credit('demo', 1n, 'on purpose')
+  books.close()
+  const meant = await start({ store, config })
+  assert.equal((await ask(meant.url, demoKey, 'real')).status, 200)
 })
 
 test('X8 a gateway in process that cannot start leaves nothing behind', async () => {

@@ -100,6 +100,7 @@ export async function startReplica(shared: Shared, options: ReplicaOptions = {})
   const [control, ledger] = [open(1, 'control'), open(2, 'ledger')]
   const waiting = new Map<number, (answer: DeskAnswer) => void>()
   const differing: (readonly string[])[] = []
+  const troubles: string[] = []
   let lastId = 0
   const desk = new AdmissionDesk({
     database: wrap(lanes),
@@ -107,6 +108,7 @@ export async function startReplica(shared: Shared, options: ReplicaOptions = {})
     leaseMs: shared.leaseMs,
     patienceMs: shared.patienceMs,
     functions: shared.functions,
+    onTrouble: (_error, code) => troubles.push(code),
     answer(answers) {
       for (const answer of answers) {
         waiting.get(answer.id)?.(answer)
@@ -132,7 +134,7 @@ export async function startReplica(shared: Shared, options: ReplicaOptions = {})
   let stopping: Promise<void> | undefined
   atEnd(stop)
   const identity = await presence.start()
-  return { identity, desk, presence, differing, ask, take, spend, release, stop }
+  return { identity, desk, presence, differing, troubles, ask, take, spend, release, stop }
 
   function open(max: number, purpose: string, settings: Record<string, string> = {}): Database {
     return openDatabase({ url: shared.url, max, patienceMs: 2_000, purpose, settings, onLost: () => {} })

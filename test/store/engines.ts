@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, suite } from 'node:test'
+import type { Change } from '../../src/accounts/book-rules.ts'
 import { type Books, createBooks } from '../../src/accounts/books.ts'
 import type { DebitRow, Posting } from '../../src/accounts/poster.ts'
 import { createPostgresBooks, openPostgresBooks } from '../../src/store/postgres/books.ts'
@@ -14,6 +15,7 @@ import { type Forger, forgeFile } from './forge.ts'
 
 /** A store of a test, whichever its engine: its books, and what only a server does with it. Closed after the test. */
 export type TestStore = Books & {
+  change: <T>(change: Change<T>) => Promise<T>
   postDebits(rows: readonly DebitRow[]): Promise<readonly Posting[]>
   giveBack(requestIds: readonly string[]): Promise<readonly string[]>
   /** Turns the clock of the store, which stands still, to this time. */
@@ -70,6 +72,7 @@ export function openFile(path: string, clock: { atMs: number | undefined } = { a
   atEnd(() => store.close())
   return {
     ...createBooks(store, nowMs),
+    change: async (change) => store.change(change),
     postDebits: async (rows) => store.postDebits(rows),
     giveBack: async (requestIds) => store.giveBack(requestIds),
     async turn(ms) {
@@ -121,8 +124,10 @@ function createPostgres(): Engine {
 function openUrl(postgres: Postgres, url: string, name: string, clock: { atMs: number | undefined }): TestStore {
   const database = openDatabase({ url, max: 4, patienceMs, purpose: 'test' })
   atEnd(() => database.close())
+  const store = createPostgresBooks(database)
   return {
-    ...createBooks(createPostgresBooks(database), () => clock.atMs ?? Date.now()),
+    ...createBooks(store, () => clock.atMs ?? Date.now()),
+    change: async (change) => store.change(change),
     postDebits: async (rows) => (await postDebits(database, rows)).postings,
     giveBack: async (requestIds) => (await giveBack(database, requestIds)).returned,
     async turn(ms) {

@@ -151,4 +151,30 @@ onEachStore((engine) => {
     await store.forge(({ run }) => run('UPDATE entries SET calls = NULL WHERE seq = 2'))
     assert.ok((await store.verify(verifyOptions)).includes(`${entry}: is not what its digest was made of`))
   })
+
+  test('C15 the same content has the same head, whatever the store', async () => {
+    const store = await engine.open({ atMs: 1_700_000_000_000 })
+    // In an order that is not that of their bytes.
+    for (const id of ['acct_é', 'acct_B', 'acct_a', 'acct_🙂']) {
+      const account = { id, name: id, state: 'active' as const, balanceNanos: 0n, createdMs: 1 }
+      await store.change({
+        about: {},
+        decide: () => ({
+          writes: [
+            { kind: 'insert_account', account },
+            { kind: 'post_credit', accountId: id, amountNanos: -5n, reference: `first of ${id}` },
+          ],
+          result: undefined,
+        }),
+      })
+      const row = { ...createDebitRow(`req of ${id}`, id), calls: { web_search: 1 }, pricedCalls: 1, model: 'é"\\' }
+      await store.turn(1_700_000_001_000)
+      assert.deepEqual(await store.postDebits([row, createDebitRow(`other of ${id}`, id)]), ['posted', 'posted'])
+      await store.giveBack([`other of ${id}`])
+    }
+    const priceNanos = () => costNanos
+    const { findings, head } = await store.audit({ ...verifyOptions, priceNanos })
+    assert.deepEqual(findings, [])
+    assert.equal(head, '1/2023-11-14T22:13:21.000Z/qoC0WQ9kpV6S2M0BB9jMLNnhFB7Jht-Yj3YOb-wAn_Y')
+  })
 })

@@ -89,7 +89,7 @@ test('N-F3 a command that fails takes its account out, and nothing else: the oth
   for (let i = 0; i < 4; i++) assert.equal((await ask(gateway)).status, 200)
   assert.deepEqual(new Set(keysSeen(upstream)), new Set(['Bearer fixed-key-1']))
   const states = async () => {
-    const listed = (await (await fetch(`${gateway.adminUrl}/api/v1/upstreams`)).json()) as {
+    const listed = (await (await gateway.askAdmin(`/api/v1/upstreams`)).json()) as {
       items: { state: string }[]
     }
     return listed.items.map(({ state }) => state)
@@ -267,6 +267,42 @@ test('N-F4 a proxy that refuses, wants other credentials, says nothing or is gon
   for (const base of [url, upstream.url]) {
     become(gateway, { base_url: base, ca_file: caFile, proxy: gone.url, accounts: fixed })
     assert.equal(await causeOf(), 'upstream_proxy', base)
+  }
+  await assertQuiet(gateway)
+})
+
+/** What proxies answer themselves to a request in absolute form: tinyproxy and squid as Debian has them, and by RFC 9209. */
+const page = { 'content-type': 'text/html' }
+const squid = { ...page, server: 'squid/5.7', via: '1.1 corp (squid/5.7)' }
+const ownAnswers: [about: string, status: number, headers: Record<string, string>][] = [
+  ['tinyproxy, wrong credentials', 401, { ...page, server: 'tinyproxy/1.11.1', 'www-authenticate': 'Basic realm="x"' }],
+  ['tinyproxy, a host that is filtered', 403, { ...page, server: 'tinyproxy/1.11.1' }],
+  ['tinyproxy, a host that is not there', 500, { ...page, server: 'tinyproxy/1.11.1' }],
+  ['squid, wrong credentials', 407, { ...squid, 'proxy-authenticate': 'Basic realm="x"' }],
+  ['squid, a host that is denied', 403, squid],
+  ['squid, a host that is not there', 503, squid],
+  ['squid, in JSON', 503, { ...squid, 'content-type': 'application/json' }],
+  ['one that tells its status', 502, { via: '1.1 corp', 'proxy-status': 'corp; error=dns_error; rcode=NXDOMAIN' }],
+]
+
+test('N-F4 U1 what a proxy itself answers to plain HTTP is told from what it brings', async () => {
+  const [upstream, proxy] = [await startRawUpstream(), await startEgressProxy()]
+  const gateway = start({ base_url: upstream.url, proxy: proxy.url, accounts: fixed })
+  for (const [about, status, headers] of ownAnswers) {
+    proxy.refuse(status, headers)
+    const { status: told, id } = await ask(gateway)
+    assert.deepEqual([told, (await gateway.logOf(id))['cause']], [502, 'upstream_proxy'], about)
+  }
+  assert.equal(upstream.requests.length, 0)
+  proxy.refuse(undefined)
+  const brought: [about: string, status: number, type: string, told: number, cause: string][] = [
+    ['a refusal of the upstream’s', 401, 'application/json', 503, 'upstream_401'],
+    ['its page', 502, 'text/html', 502, 'upstream_502'],
+  ]
+  for (const [about, status, type, told, cause] of brought) {
+    upstream.play(whole('{}', status, { 'content-type': type }))
+    const got = await ask(gateway)
+    assert.deepEqual([got.status, (await gateway.logOf(got.id))['cause']], [told, cause], about)
   }
   await assertQuiet(gateway)
 })

@@ -268,6 +268,18 @@ const foreign: [model: WireName, said: string, told: Partial<Record<WireName, st
     'The messages are 9000 tokens long; response_format is not supported',
     { responses: 'The messages are 9000 tokens long; text.format is not supported' },
   ],
+  [
+    'messages',
+    'stop_sequences: each stop sequence must contain non-whitespace; thinking.budget_tokens: Input should be at least 1024',
+    {
+      chat: "'stop': each stop sequence must contain non-whitespace; reasoning_effort: Input should be at least 1024",
+    },
+  ],
+  [
+    'chat',
+    "'stop' is not supported with this model, so it cannot stop; use fewer tools",
+    { messages: 'stop_sequences is not supported with this model, so it cannot stop; use fewer tools' },
+  ],
 ]
 
 test("N-F16 U2 spec 7.3 a refusal that is relayed between wires names the fields of the client, and no place of the model's", async () => {

@@ -10,13 +10,21 @@ export type EgressProxy = {
   asked: string[]
   /** The `proxy-authorization` of each. */
   credentials: (string | undefined)[]
-  /** From now on it answers like this instead; undefined: it does its work. `silent`: it says nothing at all. */
-  refuse(status: number | 'silent' | undefined): void
+  /**
+   * From now on it answers like this instead; undefined: it does its work. `silent`: it says nothing at all.
+   * @param headers of what it answers to a request in absolute form
+   */
+  refuse(status: number | 'silent' | undefined, headers?: Record<string, string>): void
 }
 
-/** A company's proxy, as far as a gateway sees one: tunnels, and requests in absolute form. */
-export async function startEgressProxy(): Promise<EgressProxy> {
+/**
+ * A company's proxy, as far as a gateway sees one: tunnels, and requests in absolute form.
+ * @param hosts `host:port` of this machine, by the `host:port` that only the proxy knows
+ */
+export async function startEgressProxy(hosts: Readonly<Record<string, string>> = {}): Promise<EgressProxy> {
+  const placeOf = (place: string) => hosts[place] ?? place
   let refusal: number | 'silent' | undefined
+  let refusalHeaders: Record<string, string> = {}
   const note = ({ method, url, headers }: IncomingMessage) => {
     proxy.asked.push(`${method} ${url}`)
     proxy.credentials.push(headers['proxy-authorization'])
@@ -25,12 +33,14 @@ export async function startEgressProxy(): Promise<EgressProxy> {
     note(asked)
     if (refusal === 'silent') return
     if (refusal !== undefined) {
-      answer.writeHead(refusal).end()
+      answer.writeHead(refusal, refusalHeaders).end('<html>no</html>')
       return
     }
     const { 'proxy-authorization': _, ...headers } = asked.headers
-    const onward = request(asked.url!, { method: asked.method, headers }, (got) => {
-      answer.writeHead(got.statusCode!, got.headers)
+    const { host, pathname } = new URL(asked.url!)
+    const url = `http://${placeOf(host)}${pathname}`
+    const onward = request(url, { method: asked.method, headers }, (got) => {
+      answer.writeHead(got.statusCode!, { ...got.headers, via: '1.1 corp (proxyd/3.2)' })
       got.pipe(answer)
     })
     onward.on('error', () => answer.destroy())
@@ -44,7 +54,7 @@ export async function startEgressProxy(): Promise<EgressProxy> {
       socket.end(`HTTP/1.1 ${refusal} Said\r\n\r\n`)
       return
     }
-    const [, host, port] = /^(.*):(\d+)$/.exec(asked.url!)!
+    const [, host, port] = /^(.*):(\d+)$/.exec(placeOf(asked.url!))!
     const onward = connect(Number(port), host, () => {
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
       socket.pipe(onward).pipe(socket)
@@ -56,8 +66,9 @@ export async function startEgressProxy(): Promise<EgressProxy> {
     url: `http://127.0.0.1:${await listen(server)}`,
     asked: [],
     credentials: [],
-    refuse(status) {
+    refuse(status, headers = {}) {
       refusal = status
+      refusalHeaders = headers
     },
   }
   return proxy

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { type DatedPrices, type Preset, type PresetModel, type PriceTexts, presets } from '../../catalog/presets.ts'
 import { type CatalogChange, type CatalogEntry, listEntries } from '../../config/catalog-edit.ts'
 import { configFile } from '../../config/load.ts'
+import { usage } from '../options.ts'
 import { formatTable, print } from '../print.ts'
 import { type ProposeOptions, propose, readSource, today } from './propose.ts'
 
@@ -16,13 +17,13 @@ export async function addPreset(
 ): Promise<void> {
   if (name === undefined) return listPresets(command)
   const preset = Object.hasOwn(presets, name) ? presets[name]! : undefined
-  if (!preset) throw new Error(`There is no preset "${name}": name one of ${Object.keys(presets).join(', ')}`)
+  if (!preset) throw usage(`there is no preset '${name}': name one of ${Object.keys(presets).join(', ')}`)
   if (preset.models.length === 0) throw new Error(nothingKnown(name))
   const file = configFile(command.optsWithGlobals())
   const upstream = options.upstream ?? name
   const chosen = choose(name, preset, ids)
   if (Object.keys(options.price).length > 0 && chosen.length !== 1)
-    throw new Error('--price says what one model costs: name that model')
+    throw usage('--price says what one model costs: name that model')
   const there = new Set(
     listEntries(readSource(file)).flatMap(({ id, also }) => [id, ...(Array.isArray(also) ? also : [])]),
   )
@@ -56,9 +57,7 @@ function choose(name: string, { models }: Preset, ids: readonly string[]): reado
   const unknown = ids.find((id) => !models.some((model) => model.id === id))
   if (unknown !== undefined) {
     const known = models.map(({ id }) => id).join(', ')
-    throw new Error(
-      `The preset ${name} has no model "${unknown}": it has ${known}; triwire catalog import takes others`,
-    )
+    throw usage(`the preset ${name} has no model '${unknown}': it has ${known}; triwire catalog import takes others`)
   }
   return ids.length > 0 ? models.filter(({ id }) => ids.includes(id)) : models
 }
@@ -112,16 +111,4 @@ function listPresets(command: Command): void {
       ]),
     ),
   )
-}
-
-/** `--price input=3`, once for each kind. @throws Error for what is none. */
-export function readPrices(texts: readonly string[]): Record<string, string> {
-  const kinds = /^(input|output|cache_read|cache_write|cache_write_1h)=(\d{1,9}(?:\.\d{1,9})?)$/
-  const pairs = texts.map((text) => {
-    const [, kind, amount] = kinds.exec(text) ?? []
-    if (kind === undefined || amount === undefined)
-      throw new Error(`--price ${text}: write a kind and credits per million tokens, such as input=3 or cache_read=0.3`)
-    return [kind, amount]
-  })
-  return Object.fromEntries(pairs)
 }

@@ -170,16 +170,18 @@ function upstreamOf({ upstream }: Record<string, unknown>): string | undefined {
   return typeof first === 'string' ? first : (first as { name?: string } | undefined)?.name
 }
 
+const wanted = "name LiteLLM's or models.dev's price file"
+
 function readJson(file: string): unknown {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw new Error(`Cannot read ${file} (${(error as NodeJS.ErrnoException).code})`)
+    throw new Error(`Cannot read ${file} (${(error as NodeJS.ErrnoException).code}): ${wanted}`)
   }
   try {
     return JSON.parse(text)
   } catch {
-    throw new Error(`${file} is not JSON`)
+    throw new Error(`${file} is not JSON: ${wanted}`)
   }
 }

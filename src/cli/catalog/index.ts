@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { wireNames } from '../../catalog/model.ts'
 
 /** The commands that write models into the configuration file: both show, ask, and take `--yes` and `--dry-run` (ruling X15). */
@@ -9,10 +9,15 @@ export function addCatalogCommands(program: Command): void {
       .command('add [preset] [id...]')
       .description("add a provider's models, with limits and dated prices; without a preset, list them")
       .option('--upstream <name>', "what the provider's entry of upstreams is called (default: as the preset)")
-      .option('--price <kind=credits>', 'what one model costs, where it is not known or yours differs', collect, []),
+      .option(
+        '--price <kind=credits>',
+        'what one model costs, where it is not known or yours differs; once for each kind',
+        readPrice,
+        {},
+      ),
   ).action(async (preset: string | undefined, ids: string[], options, command: Command) => {
-    const { addPreset, readPrices } = await import('./add.ts')
-    await addPreset(preset, ids, { ...options, price: readPrices(options.price) }, command)
+    const { addPreset } = await import('./add.ts')
+    await addPreset(preset, ids, options, command)
   })
   withConsent(
     catalog
@@ -37,6 +42,14 @@ function withConsent(command: Command): Command {
     .option('--dry-run', 'show what would change, and write nothing')
 }
 
-function collect(text: string, before: string[]): string[] {
-  return [...before, text]
+const price = /^(input|output|cache_read|cache_write|cache_write_1h)=(\d{1,9}(?:\.\d{1,9})?)$/
+
+/** @returns decimal texts, by kind */
+function readPrice(text: string, before: Record<string, string>): Record<string, string> {
+  const [, kind, amount] = price.exec(text) ?? []
+  if (kind === undefined || amount === undefined)
+    throw new InvalidArgumentError(
+      'Write a kind and credits per million tokens, such as input=3, output=15 or cache_read=0.3.',
+    )
+  return { ...before, [kind]: amount }
 }

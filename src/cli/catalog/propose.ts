@@ -4,7 +4,7 @@ import { type CatalogChange, editCatalog, listEntries } from '../../config/catal
 import { findProblems } from '../../config/load.ts'
 import { confirm } from '../confirm.ts'
 import { diffLines } from '../diff.ts'
-import { print } from '../print.ts'
+import { isJson, print } from '../print.ts'
 
 export type ProposeOptions = { yes?: boolean; dryRun?: boolean }
 
@@ -20,7 +20,11 @@ export type Proposal = {
 
 /** The text of the file, empty where there is none yet. */
 export function readSource(file: string): string {
-  return existsSync(file) ? readFileSync(file, 'utf8') : ''
+  try {
+    return existsSync(file) ? readFileSync(file, 'utf8') : ''
+  } catch (error) {
+    throw new Error(`Cannot read ${file} (${codeOf(error)}): name another one with --config`)
+  }
 }
 
 /**
@@ -33,12 +37,13 @@ export async function propose(proposal: Proposal, options: ProposeOptions, comma
   const before = readSource(file)
   const after = isChange ? editCatalog(before, change) : before
   if (isChange) refuseMistakes(file, before, after)
-  const { json } = command.optsWithGlobals<{ json?: boolean }>()
-  if (!json) tell(proposal, before, after)
+  const changes = diffLines(before, after)
+  if (!isJson(command)) tell(proposal, before, changes)
   const isWritten = isChange && !options.dryRun
   if (isWritten) {
-    if (!options.yes) await confirm(`Write ${file}?`, `${file} was left as it is: run with --yes to write it`)
-    writeFileSync(file, after, { mode: 0o600 })
+    if (!options.yes)
+      await confirm(command, `Write ${file}?`, [`${file} was left as it is`, 'run with --yes to write it'])
+    write(file, after)
   }
   const ids = listEntries(before).map(({ id }) => id)
   const data = {
@@ -49,14 +54,15 @@ export async function propose(proposal: Proposal, options: ProposeOptions, comma
     updated: change.updated.map(({ place }) => ids[place]),
     left,
     notes,
+    changes,
   }
   print(command, data, () => conclude(file, isChange, isWritten))
   if (!isChange && left.length > 0) process.exitCode = 1
 }
 
-function tell({ file, change, left, notes }: Proposal, before: string, after: string): void {
-  const lines = diffLines(before, after)
-  if (lines.length > 0) console.log(`${before === '' ? 'A new file' : 'Changes of'} ${file}:\n\n${lines.join('\n')}\n`)
+function tell({ file, change, left, notes }: Proposal, before: string, changes: readonly string[]): void {
+  if (changes.length > 0)
+    console.log(`${before === '' ? 'A new file' : 'Changes of'} ${file}:\n\n${changes.join('\n')}\n`)
   for (const { id, why } of left) console.log(`${id}: ${why}`)
   for (const note of notes) console.log(note)
   if (change.added.length > 0 && before !== '' && !/^catalog\s*:/m.test(before))
@@ -75,6 +81,18 @@ function refuseMistakes(file: string, before: string, after: string): void {
   const known = new Set(findProblems(file, before).map(({ message }) => message))
   const mistake = findProblems(file, after).find(({ message }) => !known.has(message))
   if (mistake) throw new Error(`${file} would not be right with it, and was left as it is: ${mistake.message}`)
+}
+
+function write(file: string, text: string): void {
+  try {
+    writeFileSync(file, text, { mode: 0o600 })
+  } catch (error) {
+    throw new Error(`Cannot write ${file} (${codeOf(error)}): name another one with --config`)
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code
 }
 
 /** Today in UTC, as `catalog.pinned` has it. */

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Ask, type Asker, type Finding, KeyRefused, type Probe, type Target } from './probe.ts'
 import { readAnswer } from './read-answer.ts'
 import { type Seen, send } from './send.ts'
@@ -14,7 +15,12 @@ export async function runProbe({ model, wire, name, isOurs, run }: Probe, target
   const request: Asker['request'] = async (path, headers, body) => {
     last = undefined
     const { origin, timeoutMs } = target
-    last = await send({ url: origin + path, headers, timeoutMs, ...(body === undefined ? {} : { body }) })
+    const sending = { url: origin + path, headers, timeoutMs, ...(body === undefined ? {} : { body }) }
+    last = await send(sending)
+    const waitMs = soonMs(last)
+    if (waitMs === undefined) return last
+    await pause(waitMs)
+    last = await send(sending)
     return last
   }
   const ask: Ask = async (change) => {
@@ -38,6 +44,16 @@ export async function runProbe({ model, wire, name, isOurs, run }: Probe, target
     if (error instanceof KeyRefused) throw new KeyRefused(tidy(message, target.key))
     return isOurs && target.isPeer && last ? finish('none', `unlike triwire: ${message}`) : finish('failed', message)
   }
+}
+
+const soonMaxSeconds = 2
+
+/** When to come again, where a 429 says that it is a moment: then clients ask once more by themselves. */
+function soonMs({ status, headers }: Seen): number | undefined {
+  const seconds = headers.get('retry-after') ?? ''
+  return status === 429 && /^\d{1,2}$/.test(seconds) && Number(seconds) <= soonMaxSeconds
+    ? Number(seconds) * 1_000
+    : undefined
 }
 
 /** One line for a terminal, without the key: a server may echo it, and anything else. */

@@ -1,4 +1,5 @@
 import { asObject } from '../../bytes/json.ts'
+import { ask, explainFailure } from '../ask.ts'
 
 const timeoutMs = 10_000
 
@@ -13,13 +14,19 @@ export async function askModels(origin: string, key: string | undefined): Promis
   if (key !== undefined) Object.assign(headers, { authorization: `Bearer ${key}`, 'x-api-key': key })
   let response: Response
   try {
-    response = await fetch(url, { headers, signal: AbortSignal.timeout(timeoutMs) })
+    response = await ask(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) })
   } catch (error) {
-    throw new Error(`${url} cannot be reached (${reasonOf(error)})`)
+    throw new Error(
+      `${url} cannot be reached (${explainFailure(error, url, `no answer within ${timeoutMs / 1_000} s`)})`,
+    )
   }
   const text = await response.text().catch(() => '')
   if ([401, 403].includes(response.status))
     throw new Error(`${url} wants ${key === undefined ? 'a key: give it with --key' : 'another key'}`)
+  if (response.status >= 300 && response.status < 400) {
+    const to = URL.parse(response.headers.get('location') ?? '', url)?.origin
+    throw new Error(`${url} redirects${to ? ` to ${to}` : ''}, which is not followed: name that with --url`)
+  }
   if (!response.ok) throw new Error(`${url} answers ${response.status}: is this the address of the gateway?`)
   const ids = readIds(text)
   if (!ids || ids.length === 0) throw new Error(`${url} lists no models: is this the address of the gateway?`)
@@ -34,12 +41,4 @@ function readIds(text: string): string[] | undefined {
   } catch {
     return undefined
   }
-}
-
-/** `fetch` says little itself, and has the reason as the cause. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  if (error.name === 'TimeoutError') return `no answer within ${timeoutMs / 1_000} s`
-  const { cause } = error as { cause?: { code?: string; message?: string } }
-  return cause?.code ?? cause?.message ?? error.message
 }

@@ -1,6 +1,7 @@
-import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type WireName, wireNames } from '../../catalog/model.ts'
-import { note, print } from '../print.ts'
+import { usage } from '../options.ts'
+import { isJson, note, print } from '../print.ts'
 import { type AccessOptions, findAccess } from './access.ts'
 import type { Program } from './program.ts'
 import { programs } from './programs/index.ts'
@@ -69,7 +70,7 @@ async function setUp(asked: string, options: Options, command: Command): Promise
   const shell = options.shell ?? likelyShell(process.platform, process.env['SHELL'])
   const text = describe(settings, shell, isWriting)
   const window = describeWindow(program, name, found)
-  for (const text of [...notes, ...(window ? [window] : [])]) note(command, text)
+  for (const told of [...notes, ...(window ? [window] : [])]) note(command, told)
   const colleague = isOperator ? colleagueLine(name, wire, found, options.url) : undefined
   const { origin, key, model, small } = access
   const data = {
@@ -94,11 +95,7 @@ async function write(name: string, { files }: Settings, options: Options, comman
     else console.error(describePlan(plan))
   }
   if (options.dryRun) note(command, 'Nothing was written: this was a dry run.')
-  else for (const done of await writePlans(plans, options.yes === true)) note(command, done)
-}
-
-function isJson(command: Command): boolean {
-  return command.optsWithGlobals<{ json?: boolean }>().json === true
+  else for (const done of await writePlans(plans, options.yes === true, command)) note(command, done)
 }
 
 function chooseWire(name: string, program: Program, modelWire: WireName | undefined, asked: WireName | undefined) {
@@ -120,7 +117,7 @@ function readUrl(text: string): string {
 function readKey(text: string): string {
   if (/^[!-~]+$/.test(text) && !/['"`\\]/.test(text)) return text
   // Without the key itself, which the parser of options would quote.
-  throw usage('the key of --key has characters that no key has')
+  throw usage('the key of --key is none: a key is one word without quotes')
 }
 
 const tokenUnits: Readonly<Record<string, number>> = { '': 1, k: 1_000, m: 1_000_000 }
@@ -129,8 +126,4 @@ function readTokens(text: string): number {
   const [, digits, unit = ''] = /^([1-9]\d{0,8})([km]?)$/i.exec(text) ?? []
   if (digits === undefined) throw new InvalidArgumentError('It must be a number of tokens, such as 400000 or 400k.')
   return Number(digits) * tokenUnits[unit.toLowerCase()]!
-}
-
-function usage(message: string): CommanderError {
-  return new CommanderError(2, 'triwire.setup', `error: ${message}`)
 }

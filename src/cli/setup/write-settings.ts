@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { Command } from 'commander'
 import { confirm } from '../confirm.ts'
 import { diffLines } from '../diff.ts'
 import { editSettings } from './edit/edit.ts'
@@ -65,15 +66,15 @@ function hideKeys(line: string): string {
  * Writes what was planned; what was there before stays beside it. @returns what was done, a sentence a file.
  * @throws Error when the person says no, or cannot be asked
  */
-export async function writePlans(plans: readonly Plan[], isSure: boolean): Promise<string[]> {
+export async function writePlans(plans: readonly Plan[], isSure: boolean, command: Command): Promise<string[]> {
   const changed = plans.filter(({ before, after }) => before !== after)
   const existing = changed.filter(({ before }) => before !== undefined).map(({ path }) => path)
   const paths = existing.join(' and ')
   if (existing.length > 0 && !isSure)
-    await confirm(
-      `Change ${paths} like this (a backup is kept)?`,
-      `${paths} was left as it is: run with --yes to change it`,
-    )
+    await confirm(command, `Change ${paths} like this (a backup is kept)?`, [
+      `${paths} was left as it is`,
+      'run with --yes to change it',
+    ])
   return changed.map(({ path, before, after }) => {
     mkdirSync(dirname(path), { recursive: true })
     if (before === undefined) {

@@ -1,6 +1,6 @@
 import { sayMoved } from '../files/moved.ts'
 import { StoreError } from '../files/store-error.ts'
-import type { CopySource, CopyTarget, HeldSource, Range, Tail } from './end.ts'
+import type { CopySource, CopyTarget, HeldSource, Range, Registers, Tail } from './end.ts'
 import { countOf, rangesBehind, sliceRanges } from './ranges.ts'
 import { changedRows, findDifferences, missingRows } from './registers.ts'
 import { type Sums, Tally } from './tally.ts'
@@ -51,6 +51,7 @@ export async function copyStore(source: CopySource, target: CopyTarget, listener
   await copy.catchUp()
   await target.settle()
   await copy.prove()
+  await copy.refuseStrays()
   let told = ''
   for (let lastMs = listener.clockMs(); ; ) {
     let startMs = 0
@@ -92,8 +93,8 @@ class Copy {
     this.#listener = listener
   }
 
-  /** Copies what is in the source by now. */
-  async catchUp(): Promise<void> {
+  /** Copies what is in the source by now. @returns what both had beside their entries before it. */
+  async catchUp(): Promise<{ registers: Registers; there: Registers }> {
     this.#come ??= new Map((await this.#target.readTails()).map(({ accountId, seq }) => [accountId, seq]))
     const tails = await this.#source.readTails()
     // Behind the tails, so that what their entries name is among it.
@@ -114,6 +115,7 @@ class Copy {
     })
     await writing
     for (const { accountId, upto } of ranges) this.#come.set(accountId, upto)
+    return { registers, there }
   }
 
   /** Reads what was copied from both sides, and adds it up. */
@@ -128,27 +130,35 @@ class Copy {
     for (const { accountId, upto } of ranges) this.#proved.set(accountId, upto)
   }
 
+  /** Entries that no account's numbers reach would be compared by nobody. It reads all of both, so before the pause. */
+  async refuseStrays(): Promise<void> {
+    const [here, there] = [await this.#source.count(), await this.#target.count()]
+    const { credits } = this.#tallies.target.sums
+    this.#refuse([
+      ...(here.entries === here.numbered ? [] : [`${here.entries} entries, and ${here.numbered} in accounts there`]),
+      ...(there.entries === there.numbered ? [] : [`${there.entries} entries, and ${there.numbered} in accounts here`]),
+      ...(there.references === credits ? [] : [`${there.references} references of ${credits} credits`]),
+    ])
+  }
+
   /** Nobody writes to the source any more. @throws StoreError where both are not equal. */
   async end(held: HeldSource): Promise<Omit<CopyReport, 'pauseMs'>> {
     const { spooled } = held
     if (spooled) this.#listener.note(spooled)
     const headMs = await held.fixMoment()
-    await this.catchUp()
-    const registers = await this.#source.readRegisters()
-    const there = await this.#target.readRegisters()
+    const { registers, there } = await this.catchUp()
     const accounts = changedRows('accounts', registers.accounts, there.accounts)
     const keys = changedRows('keys', registers.keys, there.keys)
-    await this.#target.write({ accounts, keys, headMs })
+    const operators = changedRows('operators', registers.operators, there.operators)
+    const audit = changedRows('audit', registers.audit, there.audit)
+    await this.#target.write({ accounts, keys, operators, audit, headMs })
     await this.prove()
-    const differences = [
+    const tails = await this.#source.readTails()
+    this.#refuse([
       ...findDifferences(registers, await this.#target.readRegisters()),
       ...this.#compareSums(),
-      ...(await this.#compareWholes()),
-    ]
-    if (differences.length > 0)
-      throw new StoreError(
-        `${this.#target.shown} is not equal to ${this.#source.shown}, which stays as it was: ${differences.join('; ')}. Copy into an empty store`,
-      )
+      ...compareTails(tails, await this.#target.readTails()),
+    ])
     await held.markMoved(this.#target.shown)
     return {
       copied: this.#copied,
@@ -156,7 +166,7 @@ class Copy {
       accounts: registers.accounts.length,
       keys: registers.keys.length,
       prices: registers.prices.length,
-      balancesNanos: (await this.#source.readTails()).reduce((sum, { balanceNanos }) => sum + balanceNanos, 0n),
+      balancesNanos: tails.reduce((sum, { balanceNanos }) => sum + balanceNanos, 0n),
       headMs,
     }
   }
@@ -168,20 +178,12 @@ class Copy {
       .map((name) => `${name}: ${one[name]} and ${other[name]}`)
   }
 
-  /** Every account's end, and what is in the stores that no account's numbers reach. */
-  async #compareWholes(): Promise<string[]> {
-    const [one, other] = [await this.#source.readTails(), await this.#target.readTails()]
-    const ends = new Set(other.map(textOf))
-    const differing = one.filter((tail) => !ends.has(textOf(tail))).length + Math.abs(one.length - other.length)
-    const [here, there] = [await this.#source.count(), await this.#target.count()]
-    const { entries } = this.#tallies.target.sums
-    return [
-      ...(differing === 0 ? [] : [`${differing} accounts end otherwise`]),
-      ...(here.entries === there.entries && there.entries === entries
-        ? []
-        : [`entries in all: ${here.entries} and ${there.entries}, in their accounts ${entries}`]),
-      ...(here.references === there.references ? [] : [`references: ${here.references} and ${there.references}`]),
-    ]
+  #refuse(differences: readonly string[]): void {
+    if (differences.length === 0) return
+    const [here, there] = [this.#source.shown, this.#target.shown]
+    throw new StoreError(
+      `${there} is not equal to ${here}, which stays as it was: ${differences.join('; ')}. Copy into an empty store`,
+    )
   }
 
   async #eachSlice(
@@ -228,6 +230,13 @@ async function refuseItself(source: CopySource, target: CopyTarget): Promise<voi
   if ((await source.readMoved())?.to !== '') return
   await target.finish()
   throw new StoreError(`${source.shown} and ${target.shown} are the same store: name another one with --to`)
+}
+
+/** Every account's end. */
+function compareTails(one: readonly Tail[], other: readonly Tail[]): string[] {
+  const ends = new Set(other.map(textOf))
+  const count = one.filter((tail) => !ends.has(textOf(tail))).length + Math.abs(one.length - other.length)
+  return count === 0 ? [] : [`${count} accounts end otherwise`]
 }
 
 function textOf({ accountId, seq, balanceNanos, digest }: Tail): string {

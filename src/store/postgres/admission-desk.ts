@@ -3,7 +3,7 @@ import { admit, calls, tell } from './admit.ts'
 import { callOf } from './admit-call.ts'
 import type { Transaction } from './database.ts'
 import type { SqlFunction } from './functions.ts'
-import { type AccountShares, isDirty, ShareBook, sharesOf } from './shares.ts'
+import { type AccountShares, isDirty, type Share, ShareBook, sharesOf } from './shares.ts'
 import { codeOf } from './trouble.ts'
 
 export type DeskOptions = {
@@ -12,6 +12,8 @@ export type DeskOptions = {
   /** Monotonic. */
   clockMs(): number
   answer(answers: DeskAnswer[]): void
+  /** A call failed, and is tried again. Told once a second at most. */
+  onTrouble?(error: Error, code: string): void
   /** How long a replica lives that is not heard of, in ms. */
   leaseMs?: number
   /** How long anybody waits, in ms. */
@@ -30,8 +32,17 @@ export const patienceMs = 2_000
 /** A call keeps its accounts locked to its end: large ones make the replicas wait for each other. */
 const accountsMax = 16
 
+/** So many shares are told in one call: it has no longer than any other. */
+const toldMax = 2_000
+
 /** What is to be written and rides with no question goes alone after so long, in ms. */
 const idleMs = 2_000
+
+/** Failures are told so far apart, in ms. */
+const troubleMs = 1_000
+
+/** What is in the order of things behind a restart or a loss of the database's. */
+const expected: readonly string[] = [calls.tellFirst, calls.othersSilent, calls.late]
 
 /** How often what is late is looked for, in ms. */
 const lookMs = 50
@@ -49,7 +60,7 @@ type Lane = { readonly due: Set<AccountShares>; isBusy: boolean }
  * that nothing that was just granted is missing from what it tells.
  */
 export class AdmissionDesk {
-  readonly #options: Required<DeskOptions>
+  readonly #options: Required<Omit<DeskOptions, 'onTrouble'>> & Pick<DeskOptions, 'onTrouble'>
   readonly #book: ShareBook
   readonly #lanes: readonly Lane[]
   /** What the database has wrong, since when. */
@@ -63,6 +74,7 @@ export class AdmissionDesk {
   #telling: Promise<void> | undefined
   #isScheduled = false
   #isClosed = false
+  #toldTroubleMs = Number.NEGATIVE_INFINITY
   /** The database's time at a moment of ours, for what may be forgotten. */
   #heard = { databaseMs: 0, clockMs: 0 }
   readonly #timer: NodeJS.Timeout
@@ -164,11 +176,21 @@ export class AdmissionDesk {
     for (let pause = pauseMinMs; ; pause = Math.min(pauseMaxMs, pause * 2)) {
       while (this.#telling) await this.#telling.catch(() => {})
       const failure = await this.#tryAdmit(batch)
-      if (failure === undefined || this.#isClosed || !batch.some(isWaitedFor)) break
+      if (failure === undefined) break
+      this.#noteTrouble(failure)
+      if (this.#isClosed || !batch.some(isWaitedFor)) break
       if (codeOf(failure) === calls.tellFirst && (await this.#tellAgain())) continue
       await new Promise((resolve) => setTimeout(resolve, pause))
     }
     for (const account of batch) this.#settle(account)
+  }
+
+  #noteTrouble(failure: unknown): void {
+    const nowMs = this.#options.clockMs()
+    const code = codeOf(failure)
+    if (nowMs - this.#toldTroubleMs < troubleMs || expected.includes(code)) return
+    this.#toldTroubleMs = nowMs
+    this.#options.onTrouble?.(failure as Error, code)
   }
 
   async #tellAgain(): Promise<boolean> {
@@ -189,7 +211,8 @@ export class AdmissionDesk {
     for (const account of batch) account.asks = []
     this.#underWay++
     try {
-      const [row] = await database.query(admitText(functions.admit), call.values, functions.admit.name)
+      const text = callText(functions.admit, call.values.length)
+      const [row] = await database.query(text, call.values, functions.admit.name)
       const { answers, nowMs } = call.read((row as { told: string }).told)
       this.#heard = { databaseMs: nowMs, clockMs: clockMs() }
       if (answers.length > 0) answer(answers)
@@ -213,8 +236,7 @@ export class AdmissionDesk {
       this.#dirty.set(account, this.#options.clockMs())
   }
 
-  async #tellAlone({ id, startedMs }: Identity): Promise<void> {
-    const { database, functions } = this.#options
+  async #tellAlone(identity: Identity): Promise<void> {
     if (this.#underWay > 0) {
       await new Promise<void>((resolve) => {
         this.#quiet = resolve
@@ -222,20 +244,25 @@ export class AdmissionDesk {
       this.#quiet = undefined
     }
     const shares = [...this.#book.worthTelling()]
+    const sinceTurn = this.#turn + 1
+    for (let from = 0; from === 0 || from < shares.length; from += toldMax) {
+      const isLast = from + toldMax >= shares.length
+      await this.#tellSome(identity, sinceTurn, isLast, shares.slice(from, from + toldMax))
+    }
+  }
+
+  async #tellSome({ id, startedMs }: Identity, sinceTurn: number, isLast: boolean, shares: Share[]): Promise<void> {
+    const { database, functions } = this.#options
+    // They go on changing: what is released meanwhile is told later.
     const told = shares.map(({ heldNanos, taken }) => ({ heldNanos, taken }))
-    await database.query(
-      `SELECT ${functions.tell.name}($1, $2, $3, $4, $5, $6, $7)`,
-      [
-        id,
-        startedMs,
-        ++this.#turn,
-        shares.map(({ scope }) => scope),
-        told.map(({ heldNanos }) => heldNanos),
-        shares.map(({ windowMs }) => windowMs),
-        told.map(({ taken }) => taken),
-      ],
-      functions.tell.name,
-    )
+    const values = [
+      ...[id, startedMs, sinceTurn, ++this.#turn, isLast],
+      shares.map(({ scope }) => scope),
+      told.map(({ heldNanos }) => heldNanos),
+      shares.map(({ windowMs }) => windowMs),
+      told.map(({ taken }) => taken),
+    ]
+    await database.query(callText(functions.tell, values.length), values, functions.tell.name)
     for (const [index, share] of shares.entries()) share.told = told[index]!
   }
 
@@ -268,7 +295,7 @@ function isWaitedFor({ asks }: AccountShares): boolean {
   return asks.some(({ isOver }) => !isOver)
 }
 
-function admitText({ name }: SqlFunction): string {
-  const values = Array.from({ length: 14 }, (_, index) => `$${index + 1}`)
+function callText({ name }: SqlFunction, count: number): string {
+  const values = Array.from({ length: count }, (_, index) => `$${index + 1}`)
   return `SELECT ${name}(${values.join(', ')}) AS told`
 }

@@ -159,25 +159,28 @@ END $$`,
 )
 
 /**
- * All that a replica has, at once: on every connection that is made anew, and when the database has forgotten. No `admit`
- * of that replica may be under way. It is alive from here on, whoever took it for dead.
+ * All that a replica has: on every connection that is made anew, and when the database has forgotten. In several calls
+ * where it is much, the first of which had the number `since_turn`; what none of them told the last takes away. No `admit`
+ * of that replica may be under way. With the last call it is alive, whoever took it for dead.
  */
 export const tell = defineFunction(
   'tell',
-  `(me integer, started bigint, call_turn bigint, scopes text[], helds bigint[], windows bigint[], takens integer[])
+  `(me integer, started bigint, since_turn bigint, call_turn bigint, is_last boolean,
+    scopes text[], helds bigint[], windows bigint[], takens integer[])
 RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE t bigint := triwire.now_ms();
 BEGIN
   -- The row's lock keeps out who would sweep up behind a dead one.
   UPDATE triwire.replicas r SET seen_ms = t, left_ms = NULL WHERE r.id = me AND r.started_ms = started;
   IF NOT FOUND THEN RAISE EXCEPTION 'no such replica' USING ERRCODE = '${calls.unknownReplica}'; END IF;
-  DELETE FROM triwire.shares s WHERE s.replica = me AND s.turn < call_turn AND NOT s.scope = ANY (scopes);
   INSERT INTO triwire.shares AS s (scope, replica, turn, held, window_ms, taken)
     SELECT o.scope, me, call_turn, o.held, o.window_ms, o.taken
     FROM unnest(scopes, helds, windows, takens) AS o (scope, held, window_ms, taken) ORDER BY o.scope
     ON CONFLICT (scope, replica) DO UPDATE
     SET turn = excluded.turn, held = excluded.held, window_ms = excluded.window_ms, taken = excluded.taken
     WHERE s.turn < excluded.turn;
+  IF NOT is_last THEN RETURN; END IF;
+  DELETE FROM triwire.shares s WHERE s.replica = me AND s.turn < since_turn;
   INSERT INTO triwire.epoch (since_ms) VALUES (t) ON CONFLICT DO NOTHING;
   INSERT INTO triwire.present (replica, seen_ms) VALUES (me, t) ON CONFLICT (replica) DO UPDATE SET seen_ms = excluded.seen_ms;
 END $$`,

@@ -53,7 +53,8 @@ const [int8, int8Array] = [20, 1016]
 /**
  * What a session says itself, since the database's own defaults may be others: with `repeatable read` the functions would
  * judge by what was true before they had the lock; a compiler for plans costs more than any statement of ours. What the
- * server has not ended a second after it was given up here is ended there.
+ * server has not ended a second after it was given up here is ended there. Who waits for a lock hears of it before he is
+ * given up.
  */
 function sessionOptions(patienceMs: number, more: DatabaseOptions['settings']): string {
   const settings = {
@@ -62,7 +63,7 @@ function sessionOptions(patienceMs: number, more: DatabaseOptions['settings']): 
     synchronous_commit: 'on',
     jit: 'off',
     statement_timeout: patienceMs + 1_000,
-    lock_timeout: patienceMs,
+    lock_timeout: Math.ceil(patienceMs * 0.75),
     idle_in_transaction_session_timeout: patienceMs + 1_000,
     client_min_messages: 'warning',
     ...more,

@@ -121,27 +121,32 @@ export async function readBalances(
 
 /**
  * In one commit; where the database refuses a value, which should have been seen before, each entry in one of its own, so
- * that one refuses only itself.
+ * that one refuses only itself. A refusal counts when it comes twice: a month that is being made refuses what it will take.
  */
 async function postApart<E extends NewEntry & { debit: DebitRow }>(
   database: Database,
   entries: readonly E[],
 ): Promise<(Outcome & { entries: readonly E[] })[]> {
   if (entries.length === 0) return []
-  try {
-    const outcome = await postTo(
-      database,
-      entries,
-      entries.map(({ debit }) => debit),
-    )
-    return [{ ...outcome, entries }]
-  } catch (error) {
-    if (!isAboutValues(error)) throw error
-    if (entries.length === 1) return []
-  }
+  const whole = await postUnlessRefused(database, entries)
+  if (whole) return [whole]
   const outcomes = []
-  for (const entry of entries) outcomes.push(...(await postApart(database, [entry])))
-  return outcomes
+  for (const entry of entries) outcomes.push((await postUnlessRefused(database, [entry])) ?? [])
+  return outcomes.flat()
+}
+
+/** @returns undefined where the database refuses a value of theirs; then none is posted. */
+async function postUnlessRefused<E extends NewEntry & { debit: DebitRow }>(
+  database: Database,
+  entries: readonly E[],
+): Promise<(Outcome & { entries: readonly E[] }) | undefined> {
+  const debits = entries.map(({ debit }) => debit)
+  try {
+    return { ...(await postTo(database, entries, debits)), entries }
+  } catch (error) {
+    if (isAboutValues(error)) return undefined
+    throw error
+  }
 }
 
 /** @param entries those of an account together, accounts in the order of `sortByAccount`. */
@@ -150,16 +155,7 @@ async function postTo(
   entries: readonly NewEntry[],
   priced: readonly DebitRow[],
 ): Promise<Outcome> {
-  const rows = entries.map(({ id, accountId, row, budgetPeriodMs = null }, at) =>
-    toJson({
-      ...row,
-      id,
-      account_id: accountId,
-      content: formatContent(row),
-      ends_account: entries[at + 1]?.accountId !== accountId,
-      budget_period_ms: budgetPeriodMs,
-    }),
-  )
+  const rows = entries.map((entry, at) => toJson(entry, entries[at + 1]?.accountId !== entry.accountId))
   const prices = new Map(priced.map(({ priceVersion, prices }) => [priceVersion, prices]))
   const priceRows = Array.from(prices, ([version, rates]) => ({
     version: version.toWellFormed(),
@@ -176,18 +172,20 @@ async function postTo(
   return { letters: postings, balances: (accounts ?? []).map((accountId, at) => [accountId, stored[at]!] as const) }
 }
 
-const sent = [...Object.keys(givenColumns), 'content', 'ends_account', 'budget_period_ms']
+/** Columns as members of a JSON object begin. */
+const members = Object.keys(givenColumns).map((column) => [column, `,"${column}":`] as const)
 
 /** Integers of 64 bits as texts, for no number of JSON holds them; nulls not at all. */
-function toJson(row: Record<string, unknown>): string {
-  const values: Record<string, unknown> = {}
-  for (const column of sent) {
-    const value = row[column]
-    if (typeof value === 'bigint') values[column] = `${value}`
-    else if (typeof value === 'string') values[column] = value.toWellFormed()
-    else if (value !== null) values[column] = value
+function toJson({ id, accountId, row, budgetPeriodMs }: NewEntry, endsAccount: boolean): string {
+  let text = `{"id":"${id}","account_id":${JSON.stringify(accountId)},"ends_account":${endsAccount}`
+  for (const [column, begin] of members) {
+    const value = (row as Record<string, unknown>)[column]
+    if (typeof value === 'string') text += begin + JSON.stringify(value.toWellFormed())
+    else if (typeof value === 'bigint') text += `${begin}"${value}"`
+    else if (value !== null && value !== undefined) text += begin + value
   }
-  return JSON.stringify(values)
+  if (budgetPeriodMs !== undefined) text += `,"budget_period_ms":${budgetPeriodMs}`
+  return `${text},"content":${JSON.stringify(formatContent(row).toWellFormed())}}`
 }
 
 /** @returns undefined for what the database has no type for or refuses by its rules: the debit's own trouble. */

@@ -4,7 +4,8 @@ import type { Desk, Say } from './desk.ts'
 import { findMissing, giveBack, postDebits, readBalances } from './post.ts'
 import { PostedRows } from './posted-rows.ts'
 import { type Pending, PostingLane } from './posting-lane.ts'
-import { codeOf } from './trouble.ts'
+import { SlowAccounts } from './slow-accounts.ts'
+import { codeOf, isConflict } from './trouble.ts'
 
 export type PostingOptions = {
   url: string
@@ -45,6 +46,7 @@ export class PostingDesk implements Desk {
   #waiting: Pending[] = []
   readonly #pending = new Map<string, Pending>()
   #isScheduled = false
+  readonly #slow = new SlowAccounts()
   /** The schema is there, and what earlier runs left is posted. */
   readonly #opening = Promise.withResolvers<void>()
   #isOpen = false
@@ -59,7 +61,7 @@ export class PostingDesk implements Desk {
   constructor(options: PostingOptions) {
     this.#options = options
     this.#posted = new PostedRows(options.clockMs)
-    this.#lanes = [this.#openLane(), this.#openLane()]
+    this.#lanes = [this.#openLane(0), this.#openLane(0), this.#openLane(10_000)]
     this.#aside = this.#openDatabase({ max: 2 })
   }
 
@@ -80,16 +82,19 @@ export class PostingDesk implements Desk {
     await Promise.all(this.#databases.map((database) => database.close()))
   }
 
-  #openLane(): PostingLane {
+  #openLane(idleMs: number): PostingLane {
     let pid: number | undefined
-    const database = this.#openDatabase({ max: 1, idleMs: 0, onConnect: (connected) => (pid = connected) })
+    const database = this.#openDatabase({ max: 1, idleMs, onConnect: (connected) => (pid = connected) })
     return new PostingLane({
       database,
       giveBack: (pending, error) => {
         if (pid !== undefined) this.#abandoned.add(pid)
         this.#takeBack(pending, error)
       },
-      onPosted: (rows) => this.#posted.keep(rows, this.#mustLookAgain),
+      onPosted: (rows, accountIds) => {
+        this.#slow.acquit(accountIds)
+        this.#posted.keep(rows, this.#mustLookAgain)
+      },
       onFree: () => this.#schedule(),
     })
   }
@@ -140,13 +145,32 @@ export class PostingDesk implements Desk {
     if (this.#mustLookAgain) void this.#lookAgain()
     for (const lane of this.#lanes) {
       if (this.#waiting.length === 0) return
-      if (lane.isFree) this.#waiting = lane.take(this.#waiting, (id) => this.#lanes.some((other) => other.isOn(id)))
+      const isForLocked = lane === this.#lanes.at(-1)
+      if (lane.isFree && !(isForLocked && this.#slow.size === 0))
+        this.#waiting = lane.take(this.#waiting, this.#choose(lane))
     }
   }
 
+  /** None has an account that another has. The last lane is for those that are locked. */
+  #choose(lane: PostingLane): (accountId: string) => boolean {
+    const isFree = (accountId: string) => !this.#lanes.some((other) => other.isOn(accountId))
+    const slow = this.#slow
+    if (lane === this.#lanes.at(-1)) {
+      const waiting = new Set(this.#waiting.map(({ row }) => row.accountId))
+      const locked = slow.locked().find((accountId) => waiting.has(accountId) && isFree(accountId))
+      return (accountId) => accountId === locked
+    }
+    if (slow.size === 0) return isFree
+    const first = this.#waiting.find(({ row }) => !slow.isLocked(row.accountId) && isFree(row.accountId))?.row.accountId
+    return first !== undefined && slow.has(first)
+      ? (accountId) => accountId === first
+      : (accountId) => !slow.has(accountId) && isFree(accountId)
+  }
+
   #takeBack(pending: readonly Pending[], error: unknown): void {
-    this.#suspect()
     this.#tell(error)
+    if (isConflict(error)) this.#slow.accuse(new Set(pending.map(({ row }) => row.accountId)))
+    else this.#suspect()
     const again = pending.filter(({ isWithdrawn }) => !isWithdrawn)
     this.#waiting = [...again, ...this.#waiting]
     for (const { isWithdrawn, settle } of pending) if (isWithdrawn) settle('withdrawn', undefined)

@@ -24,7 +24,7 @@ export type LaneOptions = {
   database: Database
   /** What it is given back is tried again. */
   giveBack: (pending: readonly Pending[], error: unknown) => void
-  onPosted: (rows: readonly DebitRow[]) => void
+  onPosted: (rows: readonly DebitRow[], accountIds: ReadonlySet<string>) => void
   /** It can take more. */
   onFree: () => void
 }
@@ -60,14 +60,11 @@ export class PostingLane {
     return this.#ended
   }
 
-  /**
-   * Takes what it can of the waiting, in their order, and leaves what the other lanes have the accounts of.
-   * @returns what is left.
-   */
-  take(waiting: readonly Pending[], isTaken: (accountId: string) => boolean): Pending[] {
+  /** Takes of the waiting those of these accounts, in their order. @returns what is left. */
+  take(waiting: readonly Pending[], isMeant: (accountId: string) => boolean): Pending[] {
     const [taken, left]: [Pending[], Pending[]] = [[], []]
     for (const pending of waiting) {
-      const isOurs = taken.length < rowsMax && !isTaken(pending.row.accountId)
+      const isOurs = taken.length < rowsMax && isMeant(pending.row.accountId)
       ;(isOurs ? taken : left).push(pending)
     }
     if (taken.length > 0) this.#ended = this.#post(taken)
@@ -81,9 +78,9 @@ export class PostingLane {
       const rows = taken.map(({ row }) => row)
       const { postings, balances } = await postDebits(this.#options.database, rows)
       this.#failures = 0
+      this.#options.onPosted(rows, this.#accounts)
       this.#free()
       const stored = new Map(balances)
-      this.#options.onPosted(rows)
       for (const [at, { row, settle }] of taken.entries()) settle(postings[at]!, stored.get(row.accountId))
     } catch (error) {
       this.#free()

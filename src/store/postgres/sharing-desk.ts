@@ -45,6 +45,8 @@ export class SharingDesk implements Desk {
       clockMs,
       patienceMs,
       answer: (answers) => say('admission', answers),
+      onTrouble: ({ message }, code) =>
+        say('log', { level: 'error', event: 'admission_trouble', fields: { error: message, code } }),
     })
     this.#presence = new Presence({
       database: this.#control(),

@@ -25,6 +25,8 @@ export const chat: Wire = {
       result: 'tool message',
       format: 'response_format',
       effort: 'reasoning_effort',
+      budget: 'reasoning_effort',
+      stops: "'stop'",
     },
     cacheKey: 'prompt_cache_key',
   },

@@ -27,6 +27,8 @@ export const messages: Wire = {
       result: 'tool_result',
       format: 'output_config.format',
       effort: 'output_config.effort',
+      budget: 'thinking.budget_tokens',
+      stops: 'stop_sequences',
     },
     check: refuseThread,
   },

@@ -10,6 +10,10 @@ export type RequestWords = {
   /** Structured output. */
   format: string
   effort: string
+  /** How long it may think, in tokens. */
+  budget: string
+  /** Where it is to stop; in quotes where the field is an ordinary word. */
+  stops: string
 }
 
 /** A wire, as far as its refusals need be understood. */

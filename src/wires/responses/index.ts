@@ -28,6 +28,8 @@ export const responses: Wire = {
       result: 'function_call_output',
       format: 'text.format',
       effort: 'reasoning.effort',
+      budget: 'reasoning.effort',
+      stops: "'stop'",
     },
     cacheKey: 'prompt_cache_key',
     echo,

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import test, { before } from 'node:test'
 import { type BookStore, createBooks } from '../../../src/accounts/books.ts'
 import { parseHead } from '../../../src/accounts/chain.ts'
@@ -282,4 +283,17 @@ test('F-S6 entries of a clock gone mad keep no month from being made, are noted,
   assert.deepEqual(findings, [])
   assert.ok(head)
   assert.match(notes!.join(), /^2 entries are in the default partition, req_0.* among them: the clock/)
+})
+
+test('U5 no key is in the files of the database', { skip }, async () => {
+  const { store } = await create()
+  const books = createBooks(store, Date.now)
+  const { id } = await books.createAccount('one')
+  const { key, prefix } = await books.createKey(id)
+  await books.findKeys(key)
+  await books.rotateKey(key, 5)
+  postgres.run('CHECKPOINT')
+  const filesWith = (text: string) => spawnSync('grep', ['-rlaF', text, postgres.folder], { encoding: 'utf8' }).stdout
+  assert.match(filesWith(prefix), /base/)
+  assert.equal(filesWith(key.slice(prefix.length)), '')
 })

@@ -23,7 +23,7 @@ export const claudeCode: Program = {
             ANTHROPIC_DEFAULT_FABLE_MODEL: model,
             // Also for titles and other small work.
             ANTHROPIC_DEFAULT_HAIKU_MODEL: small.model,
-            // Agents that name a model of the vendor's by its whole id.
+            // Agents that name no model.
             CLAUDE_CODE_SUBAGENT_MODEL: model,
             [windowVariable]: textOf(contextWindow),
             [outputVariable]: textOf(outputTokensMax),

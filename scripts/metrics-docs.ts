@@ -1,0 +1,47 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { type FamilyFacts, families, labelSources, processFamilies } from '../src/telemetry/families.ts'
+import { genAi, genAiMetrics, http, own, resource } from '../src/telemetry/otlp/conventions.ts'
+
+// Writes the tables of docs/metrics.md from the tables of the code. `--check` only says whether they are up to date.
+
+const tables: Readonly<Record<string, () => string>> = {
+  ours: () => familyTable(Object.values(families)),
+  process: () => familyTable(Object.values(processFamilies)),
+  labels() {
+    const used = new Set<string>(Object.values(families).flatMap(({ labels }) => labels))
+    const rows = Object.entries(labelSources).filter(([label]) => used.has(label))
+    return ['| Label | |', '|---|---|', ...rows.map(([label, source]) => `| \`${label}\` | ${source} |`)].join('\n')
+  },
+  genai() {
+    const rows = Object.values<FamilyFacts>(genAiMetrics).map(
+      ({ name, type, unit, help }) => `| \`${name}\` | ${type} | ${unit} | ${help} |`,
+    )
+    return ['| Metric | Type | Unit | |', '|---|---|---|---|', ...rows].join('\n')
+  },
+  attributes() {
+    const list = (names: object) =>
+      Object.values(names)
+        .filter((name: string) => name.includes('.'))
+        .map((name: string) => `\`${name}\``)
+        .join(', ')
+    return `HTTP: ${list(http)}.\n\nGenerative AI: ${list(genAi)}.\n\nOf no convention: ${list(own)}.\n\nResource: ${list(resource)}.`
+  },
+}
+
+const file = new URL('../docs/metrics.md', import.meta.url)
+const old = readFileSync(file, 'utf8')
+const now = old.replace(/(<!-- (\w+) -->\n)[\s\S]*?(?=<!-- \/\2 -->)/g, (_, mark: string, name: string) => {
+  return `${mark}${tables[name]!()}\n`
+})
+if (!process.argv.includes('--check')) writeFileSync(file, now)
+else if (now !== old) {
+  console.error('docs/metrics.md is out of date: run npm run generate')
+  process.exitCode = 1
+}
+
+function familyTable(all: readonly FamilyFacts[]): string {
+  const rows = all.map(({ name, type, labels, help }) => {
+    return `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`
+  })
+  return ['| Metric | Type | Labels | |', '|---|---|---|---|', ...rows].join('\n')
+}

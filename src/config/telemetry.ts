@@ -1,0 +1,138 @@
+import { type Config, type OtlpTarget, Secret } from './config.ts'
+import type { Problem } from './problem.ts'
+import type { ConfigFile } from './schema.ts'
+import { collectorHeaders, endpointMistake, headerMistake } from './values.ts'
+
+/* Where traces and metrics are sent: the file says it, and OpenTelemetry's own variables, which win (ruling X4). */
+
+type Telemetry = Config['telemetry']
+type Signal = 'traces' | 'metrics'
+
+/** OpenTelemetry's own defaults. */
+const timeoutMs = 10_000
+const queueMax = 2_048
+
+/**
+ * Variables are often set for all programs of a machine: one that cannot be used keeps nothing from starting.
+ * @param warnings gets what was wrong with them, by their names
+ */
+export function readTelemetry(file: ConfigFile['telemetry'], env: NodeJS.ProcessEnv, warnings: Problem[]): Telemetry {
+  const reader: Reader = { file, env, warn: (name, message) => warn(warnings, name, message) }
+  const isOff = env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true'
+  return {
+    traces: isOff ? undefined : readTarget('traces', reader),
+    metrics: isOff ? undefined : readTarget('metrics', reader),
+    spansEveryMs: readCount(reader, 'OTEL_BSP_SCHEDULE_DELAY', file.otlp?.interval ?? 5_000),
+    metricsEveryMs: readCount(reader, 'OTEL_METRIC_EXPORT_INTERVAL', file.otlp?.metrics_interval ?? 60_000),
+    queueMax: readCount(reader, 'OTEL_BSP_MAX_QUEUE_SIZE', queueMax),
+    sampleShare: readShare(reader),
+    resource: readResource(env),
+    genai: file.genai,
+    propagate: file.propagate,
+  }
+}
+
+/** One text for all that it says, for two of them to be compared. It holds secrets. */
+export function spellTelemetry(telemetry: Telemetry): string {
+  return JSON.stringify(telemetry, (_, value) =>
+    value instanceof Map
+      ? [...value].map(([key, one]) => [key, one instanceof Secret ? one.reveal() : one])
+      : (value as unknown),
+  )
+}
+
+type Reader = {
+  file: ConfigFile['telemetry']
+  env: NodeJS.ProcessEnv
+  warn(name: string, message: string): void
+}
+
+function warn(warnings: Problem[], name: string, message: string): void {
+  if (!warnings.some(({ path }) => path === name)) warnings.push({ path: name, message: `${name} ${message}` })
+}
+
+function readTarget(signal: Signal, reader: Reader): OtlpTarget | undefined {
+  const { file, env } = reader
+  const upper = signal.toUpperCase()
+  if (env[`OTEL_${upper}_EXPORTER`] === 'none') return undefined
+  const url = readEndpoint(signal, reader) ?? (file.otlp && withPath(file.otlp.endpoint, signal))
+  if (url === undefined) return undefined
+  const headers = new Map(
+    Object.entries(file.otlp?.headers ?? {}).map(([key, value]) => [key.toLowerCase(), new Secret(value)]),
+  )
+  for (const variable of ['OTEL_EXPORTER_OTLP_HEADERS', `OTEL_EXPORTER_OTLP_${upper}_HEADERS`])
+    for (const [key, value] of readPairs(env[variable])) {
+      const mistake = headerMistake(key, value, collectorHeaders)
+      if (mistake === undefined) headers.set(key.toLowerCase(), new Secret(value))
+      else reader.warn(variable, 'has a header that is none, which is left out')
+    }
+  const limit = env[`OTEL_EXPORTER_OTLP_${upper}_TIMEOUT`] ? `${upper}_TIMEOUT` : 'TIMEOUT'
+  return { url, headers, timeoutMs: readCount(reader, `OTEL_EXPORTER_OTLP_${limit}`, timeoutMs) }
+}
+
+/** What the variables say. */
+function readEndpoint(signal: Signal, { env, warn }: Reader): string | undefined {
+  const upper = signal.toUpperCase()
+  const [own, shared] = [`OTEL_EXPORTER_OTLP_${upper}_ENDPOINT`, 'OTEL_EXPORTER_OTLP_ENDPOINT']
+  const name = env[own] ? own : shared
+  const said = env[name]
+  if (!said) return undefined
+  const mistake = endpointMistake(said)
+  const protocol = env[`OTEL_EXPORTER_OTLP_${upper}_PROTOCOL`] || env['OTEL_EXPORTER_OTLP_PROTOCOL']
+  if (mistake !== undefined) warn(name, `is not used: it ${mistake}`)
+  else if (protocol === 'grpc')
+    warn(
+      name,
+      'is not used: it is for gRPC; name the one for OTLP over HTTP, often at port 4318, as telemetry.otlp.endpoint',
+    )
+  // The variable of one signal says all of its address.
+  else return name === own ? said : withPath(said, signal)
+  return undefined
+}
+
+function withPath(base: string, signal: Signal): string {
+  return `${base.replace(/\/+$/, '')}/v1/${signal}`
+}
+
+/** `a=b,c=d`, percent-encoded. */
+function readPairs(text = ''): [key: string, value: string][] {
+  return text.split(',').flatMap((pair): [string, string][] => {
+    const at = pair.indexOf('=')
+    if (at < 1) return []
+    return [[decode(pair.slice(0, at).trim()), decode(pair.slice(at + 1).trim())]]
+  })
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function readResource(env: NodeJS.ProcessEnv): ReadonlyMap<string, string> {
+  const attributes = new Map(readPairs(env['OTEL_RESOURCE_ATTRIBUTES']))
+  if (env['OTEL_SERVICE_NAME']) attributes.set('service.name', env['OTEL_SERVICE_NAME'])
+  return attributes
+}
+
+/** Of traces that begin here; what a caller has decided stands. */
+function readShare({ env, warn }: Reader): number {
+  const sampler = env['OTEL_TRACES_SAMPLER']?.replace(/^parentbased_/, '')
+  if (sampler === 'always_off') return 0
+  if (sampler !== 'traceidratio') return 1
+  const share = Number(env['OTEL_TRACES_SAMPLER_ARG'] ?? 1)
+  if (share >= 0 && share <= 1) return share
+  warn('OTEL_TRACES_SAMPLER_ARG', 'is not used: it must be a number from 0 to 1')
+  return 1
+}
+
+function readCount({ env, warn }: Reader, name: string, otherwise: number): number {
+  const text = env[name]
+  if (!text) return otherwise
+  const value = Number(text)
+  if (Number.isInteger(value) && value > 0 && value <= 2 ** 31 - 1) return value
+  warn(name, 'is not used: it must be a whole number above 0')
+  return otherwise
+}

@@ -1,0 +1,76 @@
+import type { Config } from '../config/config.ts'
+import { isLoopback } from '../config/values.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { RecordListener } from '../gateway/record.ts'
+import type { Tracing } from '../gateway/tracing.ts'
+import { createMetricsHandler } from '../http/admin-metrics.ts'
+import { expositionType } from '../telemetry/exposition.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import type { Otlp } from '../telemetry/otlp/otlp.ts'
+import { passOn } from '../telemetry/pass-on.ts'
+import type { Log } from './log.ts'
+import { version } from './version.ts'
+
+/** What a server tells its operator's monitoring. */
+export type Telemetry = {
+  /** Are to hear of every request. */
+  listeners: readonly RecordListener[]
+  tracing: Tracing | undefined
+  /** From now on it tells of this gateway. @returns what answers a scraper */
+  watch(gateway: Gateway): ReturnType<typeof createMetricsHandler>
+  /** Sends what waits, for two seconds at most; nothing is counted any more. */
+  close(): Promise<void>
+}
+
+/**
+ * What sends is loaded only where it is to send something.
+ * @param config as of the start
+ * @param current the configuration in force
+ */
+export async function openTelemetry(config: Config, current: () => Config, log: Log): Promise<Telemetry> {
+  const metrics = createMetrics(version)
+  const otlp = await openOtlp()
+  return {
+    listeners: (otlp ? [metrics.note, otlp.note] : [metrics.note]).map(contain),
+    tracing: otlp?.tracing ?? (config.telemetry.propagate ? passOn : undefined),
+    watch(gateway) {
+      metrics.watch(gateway, otlp?.families)
+      return createMetricsHandler({
+        isLoopback: isLoopback(config.adminListen),
+        token: () => current().metrics.token?.reveal(),
+        contentType: expositionType,
+        write: metrics.write,
+        reportBug: (bug) => log.event('error', 'bug', { error: bug.stack }),
+      })
+    },
+    async close() {
+      await otlp?.close()
+      metrics.stop()
+    },
+  }
+
+  /** A bug in counting is no bug of the request: that is over, and its client has its answer. */
+  function contain(listener: RecordListener): RecordListener {
+    return (record, bug) => {
+      try {
+        listener(record, bug)
+      } catch (ours) {
+        log.event('error', 'bug', { id: record.id, error: (ours as Error).stack })
+      }
+    }
+  }
+
+  async function openOtlp(): Promise<Otlp | undefined> {
+    const { telemetry: settings } = config
+    if (!settings.traces && !settings.metrics) return undefined
+    const { startOtlp } = await import('../telemetry/otlp/otlp.ts')
+    const others = () => metrics.families
+    return startOtlp({
+      settings,
+      version,
+      others,
+      config: current,
+      log: (event, fields) => log.event('error', event, fields),
+    })
+  }
+}

@@ -1,0 +1,87 @@
+import type { CallRecord } from '../gateway/record.ts'
+import type { Usage } from '../inference/usage.ts'
+import { resultOf } from './attempt-results.ts'
+import { families } from './families.ts'
+import { Counter, type Family, Histogram } from './instruments.ts'
+
+/** What is counted of requests, when each of them is over. */
+export type RequestFigures = { note(record: CallRecord): void; families: readonly Family[] }
+
+/** It hangs on the record that a request leaves: while one runs, and for each event of a stream, nothing is done. */
+export function createRequestFigures(): RequestFigures {
+  const requests = new Counter(families.requests)
+  const refusals = new Counter(families.refusals)
+  const tokens = new Counter(families.tokens)
+  const reasoningTokens = new Counter(families.reasoningTokens)
+  const credits = new Counter(families.credits)
+  const duration = new Histogram(families.duration)
+  const firstByte = new Histogram(families.firstByte)
+  const attempts = new Counter(families.attempts)
+  const losses = new Counter(families.losses)
+  const doubts = new Counter(families.doubts)
+  const all = { requests, refusals, tokens, reasoningTokens, credits, duration, firstByte, attempts, losses, doubts }
+  return { note, families: Object.values(all) }
+
+  function note(record: CallRecord): void {
+    const { walk, model = '', outcome = 'ok', code } = record
+    const wire = walk === 'infer' ? record.wire! : ''
+    requests.add(1, wire, model, outcome)
+    if (code !== undefined) refusals.add(1, code, reasonOf(record))
+    if (walk !== 'infer') return
+    if (record.status === 200) noteAnswer(record, wire, model)
+    if (record.tries) for (const { upstream, cause, status } of record.tries) noteTry(upstream, cause, status)
+    if (record.losses) for (const { field } of record.losses) losses.add(1, pairOf(record), nameOf(field))
+    if (record.flags) for (const flag of record.flags) doubts.add(1, model, flag)
+    // What was refused to its client is not booked.
+    if (record.usage && record.settled !== 'refused') noteBill(record, record.usage, model)
+  }
+
+  function noteAnswer({ firstByteMs, endMs }: CallRecord, wire: string, model: string): void {
+    if (firstByteMs !== undefined) firstByte.observe(firstByteMs / 1_000, wire, model)
+    if (endMs !== undefined) duration.observe(endMs / 1_000, wire, model)
+  }
+
+  function noteTry(upstream: string, cause: string | undefined, status: number | undefined): void {
+    const result = cause !== undefined ? resultOf(cause) : status === undefined ? 'abandoned' : 'ok'
+    attempts.add(1, upstream, result)
+  }
+
+  function noteBill({ costNanos = 0n }: CallRecord, usage: Usage, model: string): void {
+    addTokens(usage.inputTokens, model, 'input')
+    addTokens(usage.cacheReadTokens, model, 'cache_read')
+    addTokens(usage.cacheWriteTokens - usage.cacheWrite1hTokens, model, 'cache_write')
+    addTokens(usage.cacheWrite1hTokens, model, 'cache_write_1h')
+    addTokens(usage.outputTokens, model, 'output')
+    if (usage.reasoningTokens > 0) reasoningTokens.add(usage.reasoningTokens, model)
+    credits.add(Number(costNanos) / 1e9, model)
+  }
+
+  function addTokens(count: number, model: string, kind: string): void {
+    if (count > 0) tokens.add(count, model, kind)
+  }
+}
+
+/** A fixed word; of what an upstream answered the group that it falls into. */
+function reasonOf({ reason, cause }: CallRecord): string {
+  if (reason !== undefined) return reason
+  if (cause === undefined) return ''
+  return cause.startsWith('upstream_') ? resultOf(cause) : cause
+}
+
+const pairs = new Map<string, Map<string, string>>()
+
+/** Made once: a new text for each loss would be looked up by its letters. */
+function pairOf(record: CallRecord): string {
+  const [wire, modelWire] = [record.wire!, record.modelWire!]
+  const ofWire = pairs.get(wire) ?? new Map<string, string>()
+  const pair = ofWire.get(modelWire) ?? `${wire}-to-${modelWire}`
+  pairs.set(wire, ofWire.set(modelWire, pair))
+  return pair
+}
+
+/** Fields are our words for them; one that were longer would be none. */
+const fieldCharactersMax = 64
+
+function nameOf(field: string): string {
+  return field.length <= fieldCharactersMax ? field : 'other'
+}

@@ -1,0 +1,54 @@
+import type { FamilyFacts } from './families.ts'
+import type { Family, Sample } from './instruments.ts'
+
+/** The text format, as every scraper takes it. */
+export const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** What a scraper is told of all families, each once and its series behind it. */
+export function writeExposition(families: Iterable<Family>): string {
+  let text = ''
+  for (const { facts, samples } of bound(families)) {
+    text += `# HELP ${facts.name} ${escapeHelp(facts.help)}\n# TYPE ${facts.name} ${facts.type}\n`
+    for (const sample of samples()) text += facts.bounds ? writeHistogram(facts, sample) : writePlain(facts, sample)
+  }
+  return text
+}
+
+function* bound(families: Iterable<Family>) {
+  for (const family of families) yield { facts: family.facts, samples: () => family.samples() }
+}
+
+function writePlain({ name, labels }: FamilyFacts, { values, value }: Sample): string {
+  return `${name}${writeLabels(labels, values)} ${writeNumber(value)}\n`
+}
+
+/** Buckets count all that is below their end; the parser adds nothing up. */
+function writeHistogram({ name, labels, bounds = [] }: FamilyFacts, { values, counts = [], sum = 0 }: Sample): string {
+  let text = ''
+  let below = 0
+  for (const [index, count] of counts.entries()) {
+    below += count
+    const end = index < bounds.length ? String(bounds[index]) : '+Inf'
+    text += `${name}_bucket${writeLabels([...labels, 'le'], [...values, end])} ${below}\n`
+  }
+  const told = writeLabels(labels, values)
+  return `${text}${name}_sum${told} ${writeNumber(sum)}\n${name}_count${told} ${below}\n`
+}
+
+function writeLabels(names: readonly string[], values: readonly string[]): string {
+  if (names.length === 0) return ''
+  return `{${names.map((name, index) => `${name}="${escapeValue(values[index] ?? '')}"`).join(',')}}`
+}
+
+function writeNumber(value: number): string {
+  if (Number.isFinite(value)) return String(value)
+  return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf'
+}
+
+function escapeValue(text: string): string {
+  return /[\\"\n]/.test(text) ? text.replace(/\\/g, '\\\\').replace(/"/g, '\\"').replace(/\n/g, '\\n') : text
+}
+
+function escapeHelp(text: string): string {
+  return text.replace(/\\/g, '\\\\').replace(/\n/g, '\\n')
+}

@@ -1,0 +1,37 @@
+import type { Gateway } from '../gateway/gateway.ts'
+import type { RecordListener } from '../gateway/record.ts'
+import { createRequestFigures } from './count-requests.ts'
+import { writeExposition } from './exposition.ts'
+import { families } from './families.ts'
+import { type Family, Reading } from './instruments.ts'
+import { watchLoop } from './loop-watch.ts'
+import { processFigures } from './process-figures.ts'
+import { serviceFigures } from './service-figures.ts'
+
+/** What a process counts of itself, and tells whoever scrapes it. */
+export type Metrics = {
+  /** Is to hear of every request. */
+  note: RecordListener
+  /** All families, in the order in which they are written. */
+  readonly families: readonly Family[]
+  /** The text of a scrape. */
+  write(): string
+  /** From now on it tells of this gateway too; once. @param more families that others keep */
+  watch(gateway: Gateway, more?: readonly Family[]): void
+  stop(): void
+}
+
+/** @param version of triwire */
+export function createMetrics(version: string): Metrics {
+  const figures = createRequestFigures()
+  const loop = watchLoop()
+  const build = new Reading(families.build, (set) => set(1, version, process.version.slice(1)))
+  const all: Family[] = [build, ...figures.families, ...processFigures(loop)]
+  return {
+    note: figures.note,
+    families: all,
+    write: () => writeExposition(all),
+    watch: (gateway, more = []) => void all.splice(1 + figures.families.length, 0, ...serviceFigures(gateway), ...more),
+    stop: loop.stop,
+  }
+}

@@ -1,0 +1,138 @@
+/*
+ * Every name of OpenTelemetry's conventions that is written, and nowhere else is one: those of generative AI are in
+ * development and change. They are of its own repository (open-telemetry/semantic-conventions-genai) as of November 2026,
+ * those of HTTP of semantic-conventions 1.44.
+ */
+
+export const schemaUrl = 'https://opentelemetry.io/schemas/1.44.0'
+
+export const http = {
+  method: 'http.request.method',
+  route: 'http.route',
+  path: 'url.path',
+  scheme: 'url.scheme',
+  status: 'http.response.status_code',
+  resendCount: 'http.request.resend_count',
+  errorType: 'error.type',
+  serverAddress: 'server.address',
+  serverPort: 'server.port',
+  /** Stands for a method that is none of the known ones. */
+  otherMethod: '_OTHER',
+} as const
+
+export const genAi = {
+  operation: 'gen_ai.operation.name',
+  provider: 'gen_ai.provider.name',
+  requestModel: 'gen_ai.request.model',
+  requestStream: 'gen_ai.request.stream',
+  requestMaxTokens: 'gen_ai.request.max_tokens',
+  responseModel: 'gen_ai.response.model',
+  timeToFirstChunk: 'gen_ai.response.time_to_first_chunk',
+  inputTokens: 'gen_ai.usage.input_tokens',
+  cacheReadTokens: 'gen_ai.usage.cache_read.input_tokens',
+  cacheWriteTokens: 'gen_ai.usage.cache_write.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+  reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
+  modality: 'gen_ai.token.modality',
+  /** Of the old histogram. */
+  tokenType: 'gen_ai.token.type',
+} as const
+
+/** The one operation that there is: a conversation, on whatever wire. */
+export const chatOperation = 'chat'
+/** No wire tells it of all its counters. */
+export const unknownModality = 'unknown'
+
+/** What no convention has. */
+export const own = {
+  requestId: 'triwire.request.id',
+  accountId: 'triwire.account.id',
+  keyId: 'triwire.key.id',
+  clientWire: 'triwire.wire.client',
+  modelWire: 'triwire.wire.model',
+  upstream: 'triwire.upstream',
+  upstreamAccount: 'triwire.upstream.account',
+  attempts: 'triwire.attempts',
+  outcome: 'triwire.outcome',
+  cost: 'triwire.cost',
+  hold: 'triwire.hold',
+  usageSource: 'triwire.usage.source',
+  losses: 'triwire.losses',
+} as const
+
+/** Times and amounts have a part behind the comma, also where that is 0: one attribute has one type. */
+export const doubles: ReadonlySet<string> = new Set([genAi.timeToFirstChunk, own.cost, own.hold])
+
+export const resource = {
+  serviceName: 'service.name',
+  serviceVersion: 'service.version',
+  instance: 'service.instance.id',
+  host: 'host.name',
+  pid: 'process.pid',
+} as const
+
+/** Seconds, from 10 ms on, each twice the one before. */
+const secondBounds = Array.from({ length: 14 }, (_, i) => 0.01 * 2 ** i)
+/** Tokens: powers of 4. */
+const tokenBounds = Array.from({ length: 14 }, (_, i) => 4 ** i)
+
+/** By model, upstream and kind of error; which attributes become of that, `attributesOf` says. */
+const byOperation = ['model', 'upstream', 'error'] as const
+const byModel = ['model', 'upstream'] as const
+
+export const genAiMetrics = {
+  duration: seconds('gen_ai.client.operation.duration', 'How long operations took.'),
+  firstChunk: seconds('gen_ai.client.operation.time_to_first_chunk', 'Until the first chunk of a stream.'),
+  inputDistribution: distribution('gen_ai.client.inference.operation.input_tokens', 'Input tokens of an operation.'),
+  outputDistribution: distribution('gen_ai.client.inference.operation.output_tokens', 'Output tokens of an operation.'),
+  input: usage('input_tokens', 'Input tokens, cached ones included.'),
+  cacheRead: usage('cache_read.input_tokens', 'Of them those that were read from a cache.'),
+  cacheWrite: usage('cache_write.input_tokens', 'Of them those that were written to a cache.'),
+  output: usage('output_tokens', 'Output tokens, reasoning included.'),
+  reasoning: usage('reasoning.output_tokens', 'Of them those of reasoning.'),
+  /** Of 2025, for what still reads it (`telemetry.genai: compat`). */
+  tokenUsage: {
+    name: 'gen_ai.client.token.usage',
+    type: 'histogram',
+    labels: ['model', 'upstream', 'tokenType'],
+    help: 'Tokens of an operation.',
+    unit: '{token}',
+    bounds: tokenBounds,
+  },
+} as const
+
+function seconds<const Name extends string>(name: Name, help: string) {
+  return { name, type: 'histogram', labels: byOperation, help, unit: 's', bounds: secondBounds } as const
+}
+
+function distribution<const Name extends string>(name: Name, help: string) {
+  return { name, type: 'histogram', labels: byModel, help, unit: '{token}', bounds: tokenBounds } as const
+}
+
+function usage<const Name extends string>(name: Name, help: string) {
+  return {
+    name: `gen_ai.client.inference.usage.${name}`,
+    type: 'counter',
+    labels: byModel,
+    help,
+    unit: '{token}',
+  } as const
+}
+
+/** Well-known names of providers by their hosts, each with all below it. Another is called what its configuration calls it. */
+export const providerOfHost: readonly (readonly [host: string, provider: string])[] = [
+  ['api.anthropic.com', 'anthropic'],
+  ['api.openai.com', 'openai'],
+  ['openai.azure.com', 'azure.ai.openai'],
+  ['services.ai.azure.com', 'azure.ai.inference'],
+  ['amazonaws.com', 'aws.bedrock'],
+  ['generativelanguage.googleapis.com', 'gcp.gemini'],
+  ['aiplatform.googleapis.com', 'gcp.vertex_ai'],
+  ['api.cohere.com', 'cohere'],
+  ['api.deepseek.com', 'deepseek'],
+  ['api.groq.com', 'groq'],
+  ['api.mistral.ai', 'mistral_ai'],
+  ['api.moonshot.ai', 'moonshot_ai'],
+  ['api.perplexity.ai', 'perplexity'],
+  ['api.x.ai', 'x_ai'],
+]

@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Config, OtlpTarget } from '../../config/config.ts'
+import type { CallRecord, Try } from '../../gateway/record.ts'
+import type { Tracing } from '../../gateway/tracing.ts'
+import { families } from '../families.ts'
+import { Counter, type Family, type Sample } from '../instruments.ts'
+import { newSpanId, newTraceId, readTraceparent, writeTraceparent } from '../trace-context.ts'
+import { type Attribute, attribute } from './attributes.ts'
+import { chatOperation, genAi, genAiMetrics, http, resource, schemaUrl, unknownModality } from './conventions.ts'
+import { type AttributesOf, encodeFamily, plainAttributes } from './encode-metrics.ts'
+import { ship } from './export.ts'
+import { createGenAiFigures } from './gen-ai-figures.ts'
+import { type Kept, keep } from './kept.ts'
+import { createPlaces, type Places } from './places.ts'
+import { SpanQueue } from './span-queue.ts'
+import { nanos, spansOf } from './spans.ts'
+
+/** So many requests go in one message, and so many are encoded in one turn of the event loop: a quarter of a millisecond. */
+const messageMax = 256
+const turnMax = 16
+
+/** How long the end waits for the last message. */
+const closeMs = 2_000
+
+/** That something was lost is told once in this time. */
+const tellEveryMs = 60_000
+
+export type OtlpParts = {
+  settings: Config['telemetry']
+  version: string
+  /** Families that are sent beside those of the conventions. */
+  others: () => readonly Family[]
+  /** In force. */
+  config: () => Config
+  log: (event: string, fields: Record<string, unknown>) => void
+}
+
+export type Otlp = {
+  note(record: CallRecord): void
+  tracing: Tracing
+  /** What was sent and what was lost. */
+  families: readonly Family[]
+  /** Sends what waits, for so long as that may take. */
+  close(): Promise<void>
+}
+
+/**
+ * Sends spans and metrics to a collector (OTLP over HTTP, JSON). While a request runs it costs nothing; when one is over it is
+ * put into a queue. All else happens in turns of their own, and whatever fails there is counted and told.
+ */
+export function startOtlp({ settings, version, others, config, log }: OtlpParts): Otlp {
+  const { traces, metrics, sampleShare, propagate } = settings
+  const exported = new Counter(families.telemetryExported)
+  const dropped = new Counter(families.telemetryDropped)
+  const places = createPlaces(config)
+  const figures = createGenAiFigures(settings.genai === 'compat')
+  const described = JSON.stringify({ attributes: describeProcess(settings, version) })
+  const scope = JSON.stringify({ name: 'triwire', version })
+  const startNanos = nanos(Date.now())
+  const attributesOf = genAiAttributes(places)
+  const ending = new AbortController()
+  const over = new AbortController()
+  let toldMs = Number.NEGATIVE_INFINITY
+  const queue = new SpanQueue<Kept>(
+    settings.queueMax,
+    () => setImmediate(spansNow),
+    (count) => lose('traces', count, 'the queue is full'),
+  )
+  const spansNow = oneAtATime(sendSpans)
+  const metricsNow = oneAtATime(sendMetrics)
+  const timers = [
+    ...(traces ? [setInterval(spansNow, settings.spansEveryMs)] : []),
+    ...(metrics ? [setInterval(metricsNow, settings.metricsEveryMs)] : []),
+  ]
+  for (const timer of timers) timer.unref()
+  return {
+    note(record) {
+      if (metrics) figures.note(record)
+      if (traces && isSampled(record)) queue.push(keep(record))
+    },
+    tracing: { begin, enter },
+    families: [exported, dropped],
+    async close() {
+      for (const timer of timers) clearInterval(timer)
+      ending.abort()
+      await Promise.race([Promise.all([spansNow(), metricsNow()]), pause(closeMs)])
+      const left = queue.take(Number.POSITIVE_INFINITY).length
+      if (left > 0) lose('traces', left, 'the server has ended')
+      over.abort()
+    },
+  }
+
+  function begin(traceparent: string | string[] | undefined) {
+    const parent = traceparent === undefined ? undefined : readTraceparent(traceparent)
+    if (parent) return { id: parent.traceId, parentId: parent.spanId, isSampled: parent.isSampled }
+    if (!propagate && sampleShare === 1) return undefined
+    return { id: newTraceId(), parentId: undefined, isSampled: Math.random() < sampleShare }
+  }
+
+  function enter({ trace }: CallRecord, tried: Try): string | undefined {
+    if (!propagate || trace === undefined) return undefined
+    tried.spanId = newSpanId()
+    return writeTraceparent({ traceId: trace.id, spanId: tried.spanId, isSampled: trace.isSampled })
+  }
+
+  /** What the caller's trace leaves out we leave out. */
+  function isSampled({ trace }: CallRecord): boolean {
+    return trace === undefined || trace.isSampled
+  }
+
+  async function sendSpans(): Promise<void> {
+    while (traces && queue.size > 0) {
+      const kept = queue.take(messageMax)
+      const spans = await encodeInTurns(kept, turnMax, (record) => spansOf(record, places))
+      const scoped = `{"scope":${scope},"spans":[${spans.join()}],"schemaUrl":"${schemaUrl}"}`
+      const body = `{"resourceSpans":[{"resource":${described},"scopeSpans":[${scoped}],"schemaUrl":"${schemaUrl}"}]}`
+      await deliver('traces', traces, body, kept.length)
+    }
+  }
+
+  async function sendMetrics(): Promise<void> {
+    if (!metrics) return
+    const times = { startNanos, nowNanos: nanos(Date.now()) }
+    const own = await encodeInTurns(figures.families, 1, (family) => listOf(encodeFamily(family, times, attributesOf)))
+    const rest = await encodeInTurns(others(), 1, (family) => listOf(encodeFamily(family, times, plainAttributes)))
+    const all = [...own, ...rest]
+    const scoped = `{"scope":${scope},"metrics":[${all.join()}],"schemaUrl":"${schemaUrl}"}`
+    const body = `{"resourceMetrics":[{"resource":${described},"scopeMetrics":[${scoped}],"schemaUrl":"${schemaUrl}"}]}`
+    await deliver('metrics', metrics, body, all.length)
+  }
+
+  async function deliver(signal: 'traces' | 'metrics', target: OtlpTarget, body: string, count: number): Promise<void> {
+    const isHurried = () => ending.signal.aborted
+    const wait = (ms: number) => pause(ms, ending.signal)
+    const failure = await ship({ target, body, wait, isHurried, aborted: over.signal })
+    if (failure === undefined) exported.add(count, signal)
+    else lose(signal, count, failure)
+  }
+
+  function lose(signal: string, count: number, why: string): void {
+    dropped.add(count, signal)
+    const nowMs = performance.now()
+    if (nowMs - toldMs < tellEveryMs) return
+    toldMs = nowMs
+    log('telemetry_lost', { signal, lost: count, why })
+  }
+
+  /** A bug of ours in it ends one message and nothing else. */
+  function oneAtATime(act: () => Promise<void>): () => Promise<void> {
+    let running: Promise<void> | undefined
+    return () => {
+      running ??= act()
+        .catch((bug: Error) => log('bug', { error: bug.stack }))
+        .finally(() => {
+          running = undefined
+        })
+      return running
+    }
+  }
+}
+
+/** A few in each turn of the event loop, so that nobody waits for all of them. @returns each as JSON */
+async function encodeInTurns<Item>(
+  items: readonly Item[],
+  each: number,
+  encode: (item: Item) => readonly object[],
+): Promise<string[]> {
+  const texts: string[] = []
+  for (const [index, item] of items.entries()) {
+    if (index > 0 && index % each === 0) await new Promise((resolve) => setImmediate(resolve))
+    for (const one of encode(item)) texts.push(JSON.stringify(one))
+  }
+  return texts
+}
+
+function listOf(one: object | undefined): readonly object[] {
+  return one === undefined ? [] : [one]
+}
+
+/** Resolves after so long, or at once when it is aborted; keeps no process alive. */
+function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) resolve()
+    setTimeout(resolve, ms).unref()
+    signal?.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+function describeProcess({ resource: said }: Config['telemetry'], version: string): Attribute[] {
+  const described = new Map<string, string | number>([
+    [resource.serviceName, 'triwire'],
+    [resource.serviceVersion, version],
+    [resource.instance, randomUUID()],
+    [resource.host, hostname()],
+    [resource.pid, process.pid],
+    ...said,
+  ])
+  return Array.from(described, ([key, value]) => attribute(key, value))
+}
+
+const tokenCounters: ReadonlySet<string> = new Set(
+  [
+    genAiMetrics.input,
+    genAiMetrics.cacheRead,
+    genAiMetrics.cacheWrite,
+    genAiMetrics.output,
+    genAiMetrics.reasoning,
+  ].map(({ name }) => name),
+)
+
+/** Of a model, an upstream, and what the family has beside them. */
+function genAiAttributes(places: Places): AttributesOf {
+  return ({ facts: { name, labels } }: Family, { values }: Sample) => {
+    const [model = '', upstream = '', third = ''] = values
+    const place = places.upstream(upstream)
+    const served = places.modelName(model, upstream)
+    return [
+      attribute(genAi.operation, chatOperation),
+      attribute(genAi.provider, place?.provider ?? upstream),
+      attribute(genAi.requestModel, model),
+      ...(served === undefined ? [] : [attribute(genAi.responseModel, served)]),
+      ...(place ? [attribute(http.serverAddress, place.address), attribute(http.serverPort, place.port)] : []),
+      ...(labels.includes('error') && third !== '' ? [attribute(http.errorType, third)] : []),
+      ...(labels.includes('tokenType') ? [attribute(genAi.tokenType, third)] : []),
+      ...(tokenCounters.has(name) ? [attribute(genAi.modality, unknownModality)] : []),
+    ]
+  }
+}

@@ -1,0 +1,170 @@
+import type { CallRecord, Try } from '../../gateway/record.ts'
+import { newSpanId, newTraceId } from '../trace-context.ts'
+import { type Attribute, arrayOf, attribute } from './attributes.ts'
+import { chatOperation, genAi, http, own } from './conventions.ts'
+import type { Kept } from './kept.ts'
+import type { Places } from './places.ts'
+
+/** A span as OTLP's JSON has it: ids in hex, times in ns as text. */
+export type Span = {
+  traceId: string
+  spanId: string
+  parentSpanId?: string
+  flags?: number
+  name: string
+  kind: number
+  startTimeUnixNano: string
+  endTimeUnixNano: string
+  attributes: Attribute[]
+  status?: { code: number }
+}
+
+const serverKind = 2
+const clientKind = 3
+const errorStatus = { code: 2 }
+
+const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'])
+
+/**
+ * The spans of one request: what its client asked of us, in it what was asked of the model over all attempts, and in that
+ * each attempt. Nothing of content, no header, no id of a conversation, and no path but the served ones (ruling U5).
+ */
+export function spansOf(record: Kept, places: Places): Span[] {
+  const { trace, tries = [], beganMs = 0 } = record
+  const traceId = trace?.id ?? newTraceId()
+  const wallMs = (clockMs: number) => record.startedMs + (clockMs - beganMs)
+  const endMs = wallMs(beganMs + (record.endMs ?? 0))
+  const server: Span = {
+    traceId,
+    spanId: newSpanId(),
+    ...(trace?.parentId !== undefined && { parentSpanId: trace.parentId }),
+    name: serverName(record),
+    kind: serverKind,
+    startTimeUnixNano: nanos(record.startedMs),
+    endTimeUnixNano: nanos(endMs),
+    attributes: serverAttributes(record),
+    ...(serverFailureOf(record) !== undefined && { status: errorStatus }),
+  }
+  const [first] = tries
+  if (first === undefined) return [server]
+  const failure = failureOf(record)
+  const chat: Span = {
+    traceId,
+    spanId: newSpanId(),
+    parentSpanId: server.spanId,
+    name: `${chatOperation} ${record.alias ?? record.model}`,
+    kind: clientKind,
+    startTimeUnixNano: nanos(wallMs(first.startedMs)),
+    endTimeUnixNano: nanos(endMs),
+    attributes: chatAttributes(record, places, failure, first),
+    ...(failure !== undefined && { status: errorStatus }),
+  }
+  return [server, chat, ...tries.map((tried, index) => attemptSpan(tried, index, { chat, endMs, wallMs, places }))]
+}
+
+type Around = { chat: Span; endMs: number; wallMs: (clockMs: number) => number; places: Places }
+
+function attemptSpan(tried: Try, index: number, { chat, endMs, wallMs, places }: Around): Span {
+  const { cause, status } = tried
+  const place = places.upstream(tried.upstream)
+  return {
+    traceId: chat.traceId,
+    // Its upstream may know it by this name.
+    spanId: tried.spanId ?? newSpanId(),
+    parentSpanId: chat.spanId,
+    name: 'POST',
+    kind: clientKind,
+    startTimeUnixNano: nanos(wallMs(tried.startedMs)),
+    endTimeUnixNano: nanos(tried.endMs === undefined ? endMs : wallMs(tried.endMs)),
+    attributes: attributes([
+      [http.method, 'POST'],
+      [http.serverAddress, place?.address],
+      [http.serverPort, place?.port],
+      [http.status, status],
+      [http.errorType, cause],
+      [http.resendCount, index > 0 ? index : undefined],
+      [own.upstream, tried.upstream],
+      [own.upstreamAccount, tried.account],
+    ]),
+    ...(cause !== undefined && { status: errorStatus }),
+  }
+}
+
+function serverName({ method, walk, path }: Kept): string {
+  const known = knownMethods.has(method) ? method : 'HTTP'
+  return walk === undefined ? known : `${known} ${path}`
+}
+
+function serverAttributes(record: Kept): Attribute[] {
+  const { method, walk, path, status } = record
+  return attributes([
+    [http.method, knownMethods.has(method) ? method : http.otherMethod],
+    // A path that is not served is a client's own word.
+    [http.route, walk === undefined ? undefined : path],
+    [http.path, walk === undefined ? undefined : path],
+    [http.status, status],
+    [http.errorType, serverFailureOf(record)],
+    [own.requestId, record.id],
+    [own.accountId, record.accountId],
+    [own.keyId, record.keyId],
+    [own.clientWire, record.wire],
+    [own.outcome, record.outcome ?? 'ok'],
+  ])
+}
+
+function chatAttributes(record: Kept, places: Places, failure: string | undefined, first: Try): Attribute[] {
+  const { usage, upstream = '', model = '' } = record
+  const place = places.upstream(upstream)
+  const isStreamed = record.stream && record.firstByteMs !== undefined && record.status === 200
+  const beforeMs = first.startedMs - (record.beganMs ?? first.startedMs)
+  return attributes([
+    [genAi.operation, chatOperation],
+    [genAi.provider, place?.provider],
+    [genAi.requestModel, record.alias ?? model],
+    [genAi.requestStream, record.stream],
+    [genAi.requestMaxTokens, record.outputTokensCap],
+    [genAi.responseModel, places.modelName(model, upstream)],
+    [genAi.timeToFirstChunk, isStreamed ? (record.firstByteMs! - beforeMs) / 1_000 : undefined],
+    // The convention's input has the cached tokens in it; ours are disjoint.
+    [genAi.inputTokens, usage && usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens],
+    [genAi.cacheReadTokens, usage?.cacheReadTokens],
+    [genAi.cacheWriteTokens, usage?.cacheWriteTokens],
+    [genAi.outputTokens, usage?.outputTokens],
+    [genAi.reasoningTokens, usage?.reasoningTokens],
+    [http.serverAddress, place?.address],
+    [http.serverPort, place?.port],
+    [http.errorType, failure],
+    [own.requestId, record.id],
+    [own.modelWire, record.modelWire],
+    [own.upstream, upstream],
+    [own.attempts, record.attempts],
+    [own.outcome, record.outcome ?? 'ok'],
+    [own.cost, record.costNanos === undefined ? undefined : Number(record.costNanos) / 1e9],
+    [own.hold, record.holdNanos === undefined ? undefined : Number(record.holdNanos) / 1e9],
+    [own.usageSource, record.usageSource],
+    [own.losses, record.lost && arrayOf(record.lost)],
+  ])
+}
+
+/** What a client did wrong is no failure of ours; an answer that broke off is one, whatever its status was. */
+function serverFailureOf(record: Kept): string | undefined {
+  const { status } = record
+  return status !== undefined && status >= 400 && status < 500 ? undefined : failureOf(record)
+}
+
+/** Of the model's side: a client that leaves does not make an operation fail. */
+export function failureOf({ outcome = 'ok', cause, code }: Pick<CallRecord, 'outcome' | 'cause' | 'code'>) {
+  if (outcome === 'ok' || outcome.startsWith('client_')) return undefined
+  return cause ?? code ?? outcome
+}
+
+type Given = readonly (readonly [key: string, value: Parameters<typeof attribute>[1] | undefined])[]
+
+function attributes(given: Given): Attribute[] {
+  return given.flatMap(([key, value]) => (value === undefined ? [] : [attribute(key, value)]))
+}
+
+/** From ms, of which the part behind the comma is measured: in µs, since more digits than that are not exact any more. */
+export function nanos(unixMs: number): string {
+  return `${Math.round(unixMs * 1_000)}000`
+}

@@ -1,0 +1,72 @@
+import type { Gateway } from '../gateway/gateway.ts'
+import { resultOf } from './attempt-results.ts'
+import { families } from './families.ts'
+import { type Family, Histogram, Reading } from './instruments.ts'
+
+/** Of accounts one series each: more than this no monitoring takes from one place. */
+const accountsMax = 10_000
+
+/** What is true of the service at the moment when somebody asks, and what its ledger takes. */
+export function serviceFigures(gateway: Gateway): Family[] {
+  const { deliveries, ledger, snapshots, directory, admission } = gateway
+  const commit = new Histogram(families.commit)
+  ledger.onDurable((tookMs) => commit.observe(tookMs / 1_000))
+  return [
+    new Reading(families.requestsActive, (set) => set(deliveries.size)),
+    new Reading(families.streamsActive, (set) => {
+      let streams = 0
+      for (const { record } of deliveries) if (record.stream) streams++
+      set(streams)
+    }),
+    new Reading(families.held, (set) => {
+      let nanos = 0n
+      for (const { record } of deliveries) nanos += record.holdNanos ?? 0n
+      set(Number(nanos) / 1e9)
+    }),
+    new Reading(families.cooling, (set) => {
+      for (const [upstream, causes] of countCooling(gateway))
+        for (const [cause, count] of causes) set(count, upstream, cause)
+    }),
+    new Reading(families.available, (set) => {
+      for (const [model, count] of countAvailable(gateway)) set(count, model)
+    }),
+    commit,
+    new Reading(families.writable, (set) => set(ledger.isWritable() ? 1 : 0)),
+    new Reading(families.waiting, (set) => set(ledger.backlog().waiting)),
+    new Reading(families.oldest, (set) => set(ledger.backlog().oldestMs / 1_000)),
+    new Reading(families.spooled, (set) => set(ledger.backlog().spooled)),
+    new Reading(families.accountBalance, (set) => {
+      if (!snapshots.current.config.metrics.accounts) return
+      let left = accountsMax
+      for (const { id, name } of directory.listKnown()) {
+        if (left-- === 0) return
+        const standing = admission.look(id)
+        if (standing) set(Number(standing.balanceNanos) / 1e9, name)
+      }
+    }),
+  ]
+}
+
+/** By upstream, then by what they are left alone for. */
+function countCooling({ snapshots }: Gateway): Map<string, Map<string, number>> {
+  const { pool, config } = snapshots.current
+  const counts = new Map<string, Map<string, number>>()
+  for (const { upstream, state, cause = '' } of pool.list(config.catalog.entries)) {
+    if (state !== 'cooling') continue
+    const causes = counts.get(upstream) ?? new Map<string, number>()
+    const word = resultOf(cause)
+    counts.set(upstream, causes.set(word, (causes.get(word) ?? 0) + 1))
+  }
+  return counts
+}
+
+/** Every model of the catalog, also one that nobody serves now. */
+function countAvailable({ snapshots }: Gateway): Map<string, number> {
+  const { pool, config } = snapshots.current
+  const counts = new Map(config.catalog.entries.map(({ id }) => [id, 0]))
+  for (const { model, state } of pool.list(config.catalog.entries)) {
+    // One whose cooldown is over is tried by the next request.
+    if (state === 'ready' || state === 'trial') counts.set(model, counts.get(model)! + 1)
+  }
+  return counts
+}

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { beforeEach } from 'node:test'
+import { startSimulator } from '../../src/simulator/simulator.ts'
+import { verifyOptions } from '../store/fixtures.ts'
+import { freeze, openOperator } from '../store/postgres/opened.ts'
+import { atEnd } from '../support/at-end.ts'
+import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
+import { newFolder, type Served, serve } from '../support/serve.ts'
+import { until } from '../support/waiting.ts'
+
+/*
+ * One server, as an operator runs it, and what becomes of its database: gone, frozen, back. Nothing that a client was told
+ * is lost or booked twice, nobody is told that it is his fault (ruling C5), and probes know.
+ */
+
+const skip = withoutPostgres()
+let postgres: Postgres
+
+beforeEach(async () => {
+  if (!skip) postgres = await startPostgres()
+})
+
+/** What a busy machine adds to a time that is demanded, in ms. */
+const slackMs = 2_000
+
+const prices = '{ input: "1", cache_read: "1", cache_write: "1", output: "1" }'
+
+/** An account with much credit, its key, and the file of a server on their database. */
+async function prepare() {
+  const url = postgres.createDatabase('one')
+  const books = await openOperator(url)
+  await books.createAccount('one', 10n ** 15n)
+  const { key } = await books.createKey('one')
+  const simulator = await startSimulator()
+  atEnd(simulator.close)
+  const folder = newFolder()
+  const text = `listen: 127.0.0.1:0
+admin_listen: 127.0.0.1:0
+store: ${url}
+state_dir: ./state
+seal_key: ${Buffer.alloc(32, 7).toString('base64')}
+catalog:
+  pinned: 2026-11-01
+  models:
+    - { id: m, wire: chat, upstream: sim, upstream_model: up-chat, max_output_tokens: 64, prices: ${prices} }
+upstreams:
+  sim: { base_url: "${simulator.url}", accounts: [{ name: a, key: k }] }
+limits: { requests_per_minute: 1000000 }
+timeouts: { drain_delay: 0s, drain_deadline: 2s }
+`
+  writeFileSync(join(folder, 'triwire.yaml'), text, { mode: 0o600 })
+  return { url, books, key, folder }
+}
+
+type Prepared = Awaited<ReturnType<typeof prepare>>
+
+/** A connection that was idle may end while it is used again. */
+const anew = { headers: { connection: 'close' } }
+
+async function start(prepared: Prepared) {
+  const server = serve(['--config', 'triwire.yaml'], prepared.folder)
+  const [base, admin] = [await server.url(), await server.adminUrl()]
+  const isReady = async () => (await fetch(`${admin}/readyz`, anew)).ok
+  return { server, base, isReady, ask: () => ask(base, prepared.key) }
+}
+
+type Answer = { status: number; code: string | undefined; id: string }
+
+/** One request, as its client sees it: who is cut off has seen nothing. */
+async function ask(base: string, key: string): Promise<Answer> {
+  const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello!' }] })
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const response = await fetch(`${base}/v1/chat/completions`, { method: 'POST', headers, body })
+  const answer = (await response.json()) as { error?: { code?: string } }
+  const id = response.headers.get('x-request-id') ?? ''
+  return { status: response.status, code: answer.error?.code, id }
+}
+
+/** Some who ask again and again, until they are stopped. */
+function startLoad(one: () => Promise<Answer>, clients = 12) {
+  const answers: Answer[] = []
+  let isOver = false
+  const client = async () => {
+    while (!isOver) {
+      const answer = await one().catch(() => undefined)
+      if (answer) answers.push(answer)
+      else return
+    }
+  }
+  const running = Promise.all(Array.from({ length: clients }, client))
+  return {
+    answers,
+    async stop() {
+      isOver = true
+      await running
+      return answers
+    },
+  }
+}
+
+/** Every answer that was seen is booked once; what was refused is not booked, or is given back. */
+async function checkBooks({ books }: Prepared, answers: readonly Answer[]): Promise<void> {
+  const rows = await books.database.query(
+    'SELECT request_id, count(*)::int AS n FROM triwire.entries WHERE kind = $1 GROUP BY 1',
+    ['debit'],
+  )
+  const booked = new Map(rows.map(({ request_id, n }) => [request_id, n]))
+  const seen = answers.filter(({ status }) => status === 200)
+  assert.deepEqual(
+    seen.filter(({ id }) => booked.get(id) !== 1),
+    [],
+    'seen and not booked, or twice',
+  )
+  assert.ok(seen.length > 0)
+  assert.deepEqual(
+    [...booked.values()].filter((n) => n !== 1),
+    [],
+  )
+  assert.deepEqual(await books.verify(verifyOptions), [])
+}
+
+/**
+ * Nobody hears of his key, his credit or his rate, and nobody waits long for a refusal: by the server's log, since those who
+ * ask are held up here while a database is started.
+ */
+async function checkRefusals(answers: readonly Answer[], server: Served): Promise<void> {
+  const refused = answers.filter(({ status }) => status !== 200)
+  assert.deepEqual(
+    refused.filter(({ status, code }) => status !== 500 || code !== 'internal_error'),
+    [],
+  )
+  assert.ok(refused.length > 0)
+  for (const { id } of refused) await server.saw(id)
+  const lines = server
+    .stderr()
+    .split('\n')
+    .filter((line) => line.includes('"status":500'))
+  const longest = Math.max(...lines.map((line) => JSON.parse(line).end_ms))
+  assert.ok(longest < 2_200 + slackMs, `a refusal took ${Math.round(longest)} ms`)
+}
+
+async function timeUntil(isSo: () => Promise<boolean>, what: string): Promise<number> {
+  const beganMs = performance.now()
+  await until(isSo, what)
+  return performance.now() - beganMs
+}
+
+const crashAndStart = () => {
+  postgres.stop('immediate')
+  return () => postgres.start()
+}
+
+for (const [what, fail] of [
+  ['killed and started again', crashAndStart],
+  ['frozen and let go on', () => freeze(postgres)],
+] as const)
+  test(`C3, C5, X7: PostgreSQL ${what} under load: only 500 in time, nothing lost, nothing twice, ready again`, {
+    skip,
+  }, async () => {
+    const prepared = await prepare()
+    const { isReady, ask, base, server } = await start(prepared)
+    await until(isReady)
+    const load = startLoad(ask)
+    await until(() => load.answers.length > 50, 'answers come')
+    const mend = fail()
+    assert.ok((await timeUntil(async () => !(await isReady()), 'a probe says so')) < 5_000 + slackMs)
+    assert.equal((await fetch(`${base}/v1/models`, anew)).status, 200)
+    await until(() => load.answers.some(({ status }) => status === 500), 'somebody is refused')
+    mend()
+    assert.ok((await timeUntil(isReady, 'it is ready again')) < 4_000 + slackMs)
+    const before = load.answers.length
+    await until(
+      () => load.answers.slice(before).filter(({ status }) => status === 200).length > 50,
+      'answers come again',
+    )
+    const answers = await load.stop()
+    await checkRefusals(answers, server)
+    await until(async () => {
+      await checkBooks(prepared, answers)
+      return true
+    })
+  })
+
+test('C5: a database that dies while nobody asks: the probe says so in 5 s, and when it is back', {
+  skip,
+}, async () => {
+  const prepared = await prepare()
+  const { isReady, ask, server } = await start(prepared)
+  await until(isReady)
+  const thaw = freeze(postgres)
+  assert.ok((await timeUntil(async () => !(await isReady()), 'a probe says so')) < 5_000 + slackMs)
+  await checkRefusals([await ask()], server)
+  thaw()
+  assert.ok((await timeUntil(isReady, 'it is ready again')) < 4_000 + slackMs)
+  assert.equal((await ask()).status, 200)
+})
+
+test('C5: a server that is started without its database listens, is not ready, refuses with 500, and serves when it comes', {
+  skip,
+}, async () => {
+  const prepared = await prepare()
+  postgres.stop()
+  const { isReady, ask, base, server } = await start(prepared)
+  assert.equal(await isReady(), false)
+  assert.equal((await fetch(`${base}/v1/models`, anew)).status, 200)
+  await checkRefusals(await Promise.all(Array.from({ length: 20 }, ask)), server)
+  postgres.start()
+  assert.ok((await timeUntil(isReady, 'it is ready')) < 4_000 + slackMs)
+  assert.equal((await ask()).status, 200)
+  server.child.kill('SIGTERM')
+  assert.equal(await server.exited, 0)
+})
+
+test('C3, F-P1, X13: a server is killed while its debits are in the spool: the next start posts them before it is ready', {
+  skip,
+}, async () => {
+  const prepared = await prepare()
+  const first = await start(prepared)
+  await until(first.isReady)
+  const load = startLoad(first.ask)
+  await until(() => load.answers.length > 50, 'answers come')
+  const thaw = freeze(postgres)
+  await first.server.saw('"ledger_unsettled"')
+  const spool = join(prepared.folder, 'state', 'replica.spool')
+  assert.match(readFileSync(spool, 'utf8'), /"requestId"/)
+  // Those whose end waited for the spool have it now.
+  const isSpooled = ({ id }: Answer) => readFileSync(spool, 'utf8').includes(id)
+  await until(() => load.answers.some(isSpooled), 'an answer ends behind the spool')
+  await kill(first.server)
+  const answers = await load.stop()
+  thaw()
+  const second = await start(prepared)
+  await until(second.isReady)
+  await second.server.saw('"crash_recovery"')
+  await checkBooks(prepared, answers)
+  assert.equal((await second.ask()).status, 200)
+})
+
+async function kill({ child, exited }: Served): Promise<void> {
+  child.kill('SIGKILL')
+  await exited
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Admission, Admitted, Refused } from '../../src/accounts/admission.ts'
+import { digestKey } from '../../src/accounts/keys.ts'
+import { newRequestId } from '../../src/ids/request-id.ts'
+import { createDebit } from '../store/fixtures.ts'
+import { openOperator, openStore } from '../store/postgres/opened.ts'
+import { withoutPostgres } from '../support/postgres.ts'
+import { until } from '../support/waiting.ts'
+import { clusterOfFile, countOf } from './cluster.ts'
+
+/*
+ * The laws of several replicas again, through all that a server has of its store: the thread, the settlement, real debits.
+ */
+
+const cluster = clusterOfFile()
+const skip = withoutPostgres()
+
+/** Three servers of one database with an account each of them knows, and limits of 300 a minute. */
+async function start(name: string, balanceNanos: bigint, requestsPerMinute = 300) {
+  const url = cluster().createDatabase(name)
+  const books = await openOperator(url)
+  const { id } = await books.createAccount('one', balanceNanos)
+  const { key } = await books.createKey('one')
+  const servers = []
+  for (let n = 0; n < 3; n++) {
+    const store = await openStore(url)
+    // The first thread that started since its own beginning.
+    const thread = store.workers[0]!
+    const admission = store.openAdmission({
+      requestsPerMinute: () => requestsPerMinute,
+      isShedding: () => false,
+      clockMs: () => performance.now(),
+    })
+    const apiKey = (await store.directory.findKey(digestKey(key)))!
+    servers.push({ store, thread, admission, apiKey, ask: (holdNanos: bigint) => ask(admission, apiKey, holdNanos) })
+  }
+  const balance = async () => (await books.findAccount('one')).balanceNanos
+  return { books, id, servers, balance }
+}
+
+async function ask(admission: Admission, key: Parameters<Admission['enter']>[0], holdNanos: bigint) {
+  using entered = await enter(admission, key)
+  return entered.ok ? entered.admit(holdNanos) : entered
+}
+
+/** A refusal has nothing to dispose of. */
+async function enter(admission: Admission, key: Parameters<Admission['enter']>[0]) {
+  const entered = await admission.enter(key)
+  return entered.ok ? entered : { ...entered, [Symbol.dispose]: () => {} }
+}
+
+const verdictsOf = (answers: readonly (Admitted | Refused)[]) =>
+  countOf(answers.map((answer) => ({ verdict: answer.ok ? 'admitted' : answer.why })))
+
+test('X7: three servers of one database admit exactly 300 of 1,000 at once, and know then without asking', {
+  skip,
+}, async () => {
+  const { servers, id } = await start('at_once', 10n ** 15n)
+  const all = servers.flatMap(({ ask }, n) => Array.from({ length: n === 0 ? 334 : 333 }, () => ask(1_000n)))
+  assert.deepEqual(verdictsOf(await Promise.all(all)), { admitted: 300, rate: 700 })
+  for (const { admission, apiKey } of servers) {
+    const refused = admission.enter(apiKey)
+    assert.ok(!(refused instanceof Promise) && !refused.ok && refused.why === 'rate')
+    assert.equal(admission.look(id)?.window?.left, 0)
+  }
+})
+
+test('X7 C2: a thousand at once on three servers, each debited by its ledger: within the law of overdraft', {
+  skip,
+}, async () => {
+  const hold = 420_000n
+  // A debit of the fixtures costs half as much again as it holds.
+  const costs = 630_000n
+  const { servers, balance } = await start('overdraft', 10n * hold, 1_000_000)
+  let admitted = 0n
+  const one = async ({ store, apiKey, ask }: (typeof servers)[number]) => {
+    const answer = await ask(hold)
+    if (!answer.ok) return
+    admitted++
+    assert.equal(await store.ledger.debit(createDebit(newRequestId(), apiKey.account)), 'posted')
+    answer.release()
+  }
+  // In waves, so that some ask while others settle.
+  for (let wave = 0; wave < 10; wave++)
+    await Promise.all(servers.flatMap((server) => Array.from({ length: 34 }, () => one(server))))
+  const left = await balance()
+  assert.equal(left, 10n * hold - admitted * costs)
+  assert.ok(-left <= admitted * (costs - hold) + hold && left <= 0n, `${admitted} admitted, ${left} left`)
+})
+
+test('X7 F-P15: what a server holds is held by its next thread, when one dies', { skip }, async () => {
+  const { servers, books, id } = await start('thread', 10n)
+  const [one, two] = servers
+  const held = await Promise.all([one!.ask(4n), one!.ask(5n)])
+  assert.deepEqual(verdictsOf(held), { admitted: 2 })
+  await one!.thread.terminate()
+  await until(async () => {
+    const rows = await books.database.query('SELECT held FROM triwire.shares WHERE scope = $1 AND held = 9', [id])
+    return rows.length === 2
+  })
+  // The lease of the first thread goes on beside the new one's for a while: nobody is let in on what is held.
+  const answer = await two!.ask(1n)
+  assert.ok(!answer.ok && answer.why === 'all_held')
+  for (const admitted of held) if (admitted.ok) admitted.release()
+  await until(async () => (await two!.ask(0n)).ok)
+})
+
+test('R4 X7: ten failures of an address are unthrottled, over three servers', { skip }, async () => {
+  const { servers } = await start('throttled', 10n)
+  const limits = { failedAuthPerMinute: () => 10, clockMs: () => performance.now() }
+  const throttles = servers.map(({ store }) => store.openThrottle(limits))
+  const told = await Promise.all(Array.from({ length: 40 }, (_, n) => throttles[n % 3]!.fail('192.0.2.7')))
+  assert.equal(told.filter(({ throttled }) => !throttled).length, 10)
+})
+
+test('U1 X7: what one server leaves alone the others hear of within moments', { skip }, async () => {
+  const { servers } = await start('cooled', 10n)
+  const heard: string[][] = [[], [], []]
+  for (const [n, { store }] of servers.entries()) store.cooldowns!.onCooled(({ cause }) => heard[n]!.push(cause))
+  const cooldown = { place: 'p', forMs: 30_000, cause: 'upstream_429', tell: 'capacity', cool: 'now' } as const
+  servers[0]!.store.cooldowns!.cool(cooldown)
+  await until(() => heard.every((causes) => causes[0] === 'upstream_429'))
+})

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { scrapeWorkers } from '../../src/process/worker-metrics.ts'
+import { resultOf } from '../../src/telemetry/attempt-results.ts'
+import { writeExposition } from '../../src/telemetry/exposition.ts'
+import type { FamilyFacts } from '../../src/telemetry/families.ts'
+import { Counter, Histogram, Reading } from '../../src/telemetry/instruments.ts'
+import { mergeExpositions } from '../../src/telemetry/merge-expositions.ts'
+import { startTestGateway } from '../support/gateway.ts'
+
+const facts = (more: Partial<FamilyFacts>): FamilyFacts => ({
+  name: 'one',
+  type: 'counter',
+  labels: [],
+  help: 'What it is.',
+  ...more,
+})
+
+test('a scrape has each family once, its help and type before its series', () => {
+  const counter = new Counter(facts({ labels: ['wire', 'model', 'outcome'] }))
+  counter.add(1, 'chat', 'm', 'ok')
+  counter.add(2, 'chat', 'm', 'ok')
+  counter.add(0.5, 'chat', 'n')
+  const gauge = new Reading(facts({ name: 'two', type: 'gauge', help: 'a\\b\nc' }), (set) => set(Number.NaN))
+  assert.equal(
+    writeExposition([counter, gauge]),
+    [
+      '# HELP one What it is.',
+      '# TYPE one counter',
+      'one{wire="chat",model="m",outcome="ok"} 3',
+      'one{wire="chat",model="n",outcome=""} 0.5',
+      '# HELP two a\\\\b\\nc',
+      '# TYPE two gauge',
+      'two NaN',
+      '',
+    ].join('\n'),
+  )
+})
+
+test('buckets of a histogram hold what is at most their end, and what is below', () => {
+  const histogram = new Histogram(facts({ type: 'histogram', labels: ['model'], bounds: [0.1, 1] }))
+  for (const value of [0.1, 0.100_01, 1, 7]) histogram.observe(value, 'm')
+  assert.deepEqual(writeExposition([histogram]).split('\n').slice(2), [
+    'one_bucket{model="m",le="0.1"} 1',
+    'one_bucket{model="m",le="1"} 3',
+    'one_bucket{model="m",le="+Inf"} 4',
+    'one_sum{model="m"} 8.20001',
+    'one_count{model="m"} 4',
+    '',
+  ])
+})
+
+test('what has no labels is there from the beginning, and a name may be anything', () => {
+  assert.match(writeExposition([new Counter(facts({}))]), /^one 0$/m)
+  const odd = new Counter(facts({ labels: ['account'] }))
+  odd.add(1, 'a "b"\\\nc')
+  assert.match(writeExposition([odd]), /^one\{account="a \\"b\\"\\\\\\nc"\} 1$/m)
+})
+
+test('a family of too many series counts the rest together', () => {
+  const counter = new Counter(facts({ labels: ['model', 'flag'] }))
+  for (let i = 0; i < 20_000; i++) counter.add(1, `m${i}`, 'f')
+  const samples = [...counter.samples()]
+  assert.equal(samples.length, 5_001)
+  assert.deepEqual(samples.at(-1), { values: ['other', 'other'], value: 15_000 })
+})
+
+test('every cause has one of few results, whatever status an upstream thinks of', () => {
+  const causes = Array.from({ length: 900 }, (_, i) => `upstream_${i + 100}`)
+  const results = new Set(causes.map(resultOf))
+  assert.deepEqual([...results].sort(), [
+    ...['status_401', 'status_402', 'status_403', 'status_429', 'status_4xx', 'status_529', 'status_5xx'],
+  ])
+  assert.equal(resultOf('upstream_dns'), 'connect')
+  assert.equal(resultOf('upstream_something_new'), 'protocol')
+})
+
+test('X9 what several processes tell is one scrape, each series with the number of its worker', () => {
+  const one = (value: number) =>
+    `# HELP a A.\n# TYPE a counter\na{model="{b}"} ${value}\n# HELP c C.\n# TYPE c gauge\nc ${value}\n`
+  const merged = mergeExpositions([
+    { worker: 1, text: one(1) },
+    { worker: 2, text: `${one(2)}# HELP d D.\n# TYPE d gauge\nd 5\n` },
+  ])
+  assert.equal(
+    merged,
+    [
+      '# HELP a A.',
+      '# TYPE a counter',
+      'a{worker="1",model="{b}"} 1',
+      'a{worker="2",model="{b}"} 2',
+      '# HELP c C.',
+      '# TYPE c gauge',
+      'c{worker="1"} 1',
+      'c{worker="2"} 2',
+      '# HELP d D.',
+      '# TYPE d gauge',
+      'd{worker="2"} 5',
+      '',
+    ].join('\n'),
+  )
+})
+
+test('X9 workers are scraped with the token, and one that is gone makes nobody wait', async () => {
+  const first = await startTestGateway({ config: { metrics: { token: 'canary-scrape-token-1' } } })
+  const workers = [
+    { number: 3, origin: first.adminUrl },
+    { number: 4, origin: 'http://127.0.0.1:9' },
+  ]
+  assert.match(await scrapeWorkers(workers, 'canary-scrape-token-1'), /^triwire_ledger_writable\{worker="3"\} 1$/m)
+  assert.equal(await scrapeWorkers(workers, undefined), '')
+})
