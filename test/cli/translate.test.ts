@@ -302,7 +302,7 @@ test('translate --help tells its options', async () => {
 })
 
 test('T5 translate sends a conversation key as it is scoped to an account', async () => {
-  file('keyed.json', JSON.stringify({ model: 'talker', messages: question.messages, prompt_cache_key: 'canary-key' }))
+  file('keyed.json', JSON.stringify({ model: 'talker', messages: question.messages, prompt_cache_key: 'one-talk' }))
   const sent = async (...args: string[]) =>
     (await runWarm([...base.slice(0, -1), 'chat', 'keyed.json', ...args], options)).stdout
   const [nobody, one, two] = [
