@@ -83,6 +83,7 @@ test('N-F1 N-F2 X8 a package has compiled exports, says which Node it needs and 
     'lib',
     'docs',
     'examples',
+    'ops',
     'triwire.schema.json',
   ])
 })
