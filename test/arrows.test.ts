@@ -45,8 +45,9 @@ const arrows: Record<string, Arrow> = {
     ],
     types: ['config'],
   },
+  operations: { may: ['accounts', 'ids'], types: ['catalog'], outside: ['zod'] },
   http: {
-    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids'],
+    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids', 'operations'],
     types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
   },
@@ -72,6 +73,7 @@ const arrows: Record<string, Arrow> = {
   cli: {
     may: [
       'process',
+      'operations',
       'accounts',
       'catalog',
       'config',
@@ -82,7 +84,7 @@ const arrows: Record<string, Arrow> = {
       'store/files',
       'bytes',
     ],
-    outside: ['node:*', 'commander', 'jsonc-parser', 'toml-eslint-parser', 'undici', '../../bin/signals.mjs'],
+    outside: ['node:*', 'commander', 'zod', 'jsonc-parser', 'toml-eslint-parser', 'undici', '../../bin/signals.mjs'],
   },
 }
 

@@ -14,6 +14,11 @@ export type BookErrorCode =
   | 'reference_reserved'
   | 'reference_conflict'
   | 'overflow'
+  | 'stale'
+  | 'no_operator'
+  | 'operator_name_invalid'
+  | 'operator_name_taken'
+  | 'once_mismatch'
 
 /** A rule of the books forbids what was asked for. In what words people are told is said where they are. */
 export class BookError extends Error {

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+
 /** An account as the books have it. */
 export type AccountRow = {
   id: string
@@ -24,6 +26,44 @@ export type KeyRow = {
 
 /** A key that was just made. The secret is shown to whoever asked for it, this once. */
 export type IssuedKey = { key: string; id: string; prefix: string }
+
+/** Another one whenever something that can be edited is another. */
+export function versionOfAccount({ id, name, state }: AccountRow): string {
+  return versionOf([id, name, state])
+}
+
+export function versionOfKey({ id, label, expiresMs, revokedMs }: KeyRow): string {
+  return versionOf([id, label ?? null, expiresMs ?? null, revokedMs ?? null])
+}
+
+function versionOf(fields: readonly unknown[]): string {
+  return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 16)
+}
+
+/** Where a page ends: what its last row is sorted by, and its id. */
+export type Place = readonly (string | number)[]
+
+export const accountSorts = ['created', '-created', 'name'] as const
+
+/** A page of accounts: those that fit all of what is given, from behind a place on. */
+export type AccountPage = {
+  /** In the name, whatever its case, or the beginning of the id. */
+  q?: string | undefined
+  state?: AccountRow['state'] | undefined
+  /** `created`: the oldest first. */
+  sort: (typeof accountSorts)[number]
+  beyond?: Place | undefined
+  limit: number
+}
+
+/** A page of keys, the oldest first. */
+export type KeyPage = {
+  accountId?: string | undefined
+  /** In the label, whatever its case, or the beginning of the visible characters or the id. */
+  q?: string | undefined
+  beyond?: Place | undefined
+  limit: number
+}
 
 type Row = Readonly<Record<string, unknown>>
 

@@ -5,9 +5,12 @@
  */
 import { randomText } from '../ids/base62.ts'
 import { BookError } from './book-error.ts'
-import type { AccountRow, IssuedKey, KeyRow } from './book-rows.ts'
+import { type AccountRow, type IssuedKey, type KeyRow, versionOfAccount, versionOfKey } from './book-rows.ts'
+import { formatCredits } from './credit.ts'
 import { readReturnReference } from './entries.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
+import type { OperatorRow, SessionRow } from './operators.ts'
+import type { NewAuditRow, Shown, Trail } from './trail.ts'
 
 /** What a change asks about. */
 export type Question = {
@@ -19,6 +22,10 @@ export type Question = {
   key?: string
   /** The credit that was booked with this reference, of any account. */
   reference?: string
+  /** Operators by id or name, those that are revoked too. */
+  operator?: string
+  /** What was made before for the same actor and key of idempotency. */
+  once?: { actor: string; key: string }
 }
 
 /** What the store found: nothing where it was not asked, or where there is nothing. */
@@ -27,9 +34,14 @@ export type Facts = {
   accountNamed: AccountRow | undefined
   keys: readonly KeyRow[]
   credit: { accountId: string; amountNanos: bigint } | undefined
+  operators: readonly OperatorRow[]
+  made: Made | undefined
 }
 
-/** One thing to be written. Whatever it is, servers learn that its account has changed. */
+/** What came of a creation that may be asked for again. @property result as JSON, without secrets */
+export type Made = { asked: string; result: string; madeMs: number }
+
+/** One thing to be written. Servers learn that the account has changed, where it is about one. */
 export type Write =
   | { kind: 'insert_account'; account: AccountRow }
   | { kind: 'set_state'; accountId: string; state: AccountRow['state'] }
@@ -38,11 +50,31 @@ export type Write =
   | { kind: 'insert_key'; accountId: string; key: KeyRow }
   | { kind: 'expire_key'; accountId: string; keyId: string; expiresMs: number }
   | { kind: 'revoke_key'; accountId: string; keyId: string; revokedMs: number }
+  | { kind: 'set_label'; accountId: string; keyId: string; label: string | undefined }
+  | { kind: 'insert_operator'; operator: OperatorRow }
+  | { kind: 'revoke_operator'; operatorId: string; revokedMs: number }
+  | { kind: 'insert_session'; session: SessionRow }
+  | { kind: 'delete_session'; digest: string }
+  | { kind: 'insert_made'; actor: string; key: string; made: Made }
+  | { kind: 'post_audit'; row: NewAuditRow; nowMs: number }
+
+/** The account that servers must read again. */
+export function accountOf(write: Write): string | undefined {
+  if (write.kind === 'insert_account') return write.account.id
+  return 'accountId' in write ? write.accountId : undefined
+}
+
+export type Decision<T> = {
+  writes: readonly Write[]
+  result: T
+  /** What the audit tells of it, where something is written. */
+  trail?: Trail
+}
 
 export type Change<T> = {
   about: Question
   /** Pure. @throws BookError, and then nothing is written. */
-  decide(facts: Facts): { writes: readonly Write[]; result: T }
+  decide(facts: Facts): Decision<T>
 }
 
 /** What a 64-bit integer holds (ruling C1). */
@@ -58,32 +90,46 @@ export function createAccount(name: string, creditNanos: bigint, nowMs: number):
       const account: AccountRow = { id, name, state: 'active', balanceNanos: 0n, createdMs: nowMs }
       const writes: Write[] = [{ kind: 'insert_account', account }]
       if (creditNanos !== 0n) writes.push(postCredit(account, creditNanos, `create:${id}`))
-      return { writes, result: { ...account, balanceNanos: creditNanos } }
+      const after = { name, ...(creditNanos !== 0n && { credit: formatCredits(creditNanos) }) }
+      const trail = { operation: 'account.create', object: id, after }
+      return { writes, result: { ...account, balanceNanos: creditNanos }, trail }
+    },
+  }
+}
+
+/** @param version that the asker has seen, where he has seen one. */
+export function updateAccount(
+  idOrName: string,
+  changes: { name?: string | undefined; state?: AccountRow['state'] | undefined },
+  version?: string | undefined,
+): Change<AccountRow> {
+  const { name, state } = changes
+  return {
+    about: { account: idOrName, ...(name !== undefined && { accountName: name }) },
+    decide(facts) {
+      if (name !== undefined) checkName(name)
+      const account = theAccount(facts, idOrName)
+      const { accountNamed } = facts
+      if (name !== undefined && accountNamed && accountNamed.id !== account.id) throw new BookError('name_taken', name)
+      refuseStale(versionOfAccount(account), version, account.id)
+      const accountId = account.id
+      const result = { ...account, name: name ?? account.name, state: state ?? account.state }
+      const [isRenamed, isMoved] = [result.name !== account.name, result.state !== account.state]
+      const writes: Write[] = []
+      if (isRenamed) writes.push({ kind: 'set_name', accountId, name: result.name })
+      if (isMoved) writes.push({ kind: 'set_state', accountId, state: result.state })
+      const pick = (row: AccountRow): Shown => ({
+        ...(isRenamed && { name: row.name }),
+        ...(isMoved && { state: row.state }),
+      })
+      const trail = { operation: 'account.update', object: accountId, before: pick(account), after: pick(result) }
+      return { writes, result, trail }
     },
   }
 }
 
 export function setAccountState(idOrName: string, state: AccountRow['state']): Change<AccountRow> {
-  return {
-    about: { account: idOrName },
-    decide(facts) {
-      const account = theAccount(facts, idOrName)
-      return { writes: [{ kind: 'set_state', accountId: account.id, state }], result: { ...account, state } }
-    },
-  }
-}
-
-export function renameAccount(idOrName: string, name: string): Change<AccountRow> {
-  return {
-    about: { account: idOrName, accountName: name },
-    decide(facts) {
-      checkName(name)
-      const account = theAccount(facts, idOrName)
-      const { accountNamed } = facts
-      if (accountNamed && accountNamed.id !== account.id) throw new BookError('name_taken', name)
-      return { writes: [{ kind: 'set_name', accountId: account.id, name }], result: { ...account, name } }
-    },
-  }
+  return updateAccount(idOrName, { state })
 }
 
 export function credit(idOrName: string, amountNanos: bigint, reference: string): Change<'posted' | 'exists'> {
@@ -93,7 +139,9 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
       checkReference(reference)
       const account = theAccount(facts, idOrName)
       const { credit } = facts
-      if (!credit) return { writes: [postCredit(account, amountNanos, reference)], result: 'posted' }
+      const after = { amount: formatCredits(amountNanos), reference }
+      const trail = { operation: 'account.credit', object: account.id, after }
+      if (!credit) return { writes: [postCredit(account, amountNanos, reference)], result: 'posted', trail }
       const isSame = credit.accountId === account.id && credit.amountNanos === amountNanos
       if (!isSame) throw new BookError('reference_conflict', reference)
       return { writes: [], result: 'exists' }
@@ -108,7 +156,8 @@ export function createKey(idOrName: string, label: string | undefined, nowMs: nu
       const { id } = theAccount(facts, idOrName)
       if (label !== undefined) checkLabel(label, id)
       const { write, issued } = issueKey(id, label, nowMs)
-      return { writes: [write], result: issued }
+      const after = { account: id, prefix: issued.prefix, label: label ?? null }
+      return { writes: [write], result: issued, trail: { operation: 'key.create', object: issued.id, after } }
     },
   }
 }
@@ -120,7 +169,32 @@ export function revokeKey(idOrPrefix: string, nowMs: number): Change<KeyRow> {
       const key = theKey(facts, idOrPrefix)
       if (key.revokedMs !== undefined) return { writes: [], result: key }
       const write: Write = { kind: 'revoke_key', accountId: key.accountId, keyId: key.id, revokedMs: nowMs }
-      return { writes: [write], result: { ...key, revokedMs: nowMs } }
+      const trail = { operation: 'key.revoke', object: key.id, after: { prefix: key.prefix, revoked: true } }
+      return { writes: [write], result: { ...key, revokedMs: nowMs }, trail }
+    },
+  }
+}
+
+/** @param version that the asker has seen, where he has seen one. */
+export function updateKey(
+  idOrPrefix: string,
+  { label }: { label: string | null },
+  version?: string | undefined,
+): Change<KeyRow> {
+  return {
+    about: { key: nameOfKey(idOrPrefix) },
+    decide(facts) {
+      const key = theKey(facts, idOrPrefix)
+      if (label !== null) checkLabel(label, key.accountId)
+      refuseStale(versionOfKey(key), version, key.id)
+      const result = { ...key, label: label ?? undefined }
+      if (result.label === key.label) return { writes: [], result }
+      const [before, after] = [{ label: key.label ?? null }, { label }]
+      return {
+        writes: [{ kind: 'set_label', accountId: key.accountId, keyId: key.id, label: result.label }],
+        result,
+        trail: { operation: 'key.update', object: key.id, before, after },
+      }
     },
   }
 }
@@ -136,9 +210,19 @@ export function rotateKey(idOrPrefix: string, graceMs: number, nowMs: number): C
       return {
         writes: [{ kind: 'expire_key', accountId: old.accountId, keyId: old.id, expiresMs }, write],
         result: issued,
+        trail: {
+          operation: 'key.rotate',
+          object: old.id,
+          before: { prefix: old.prefix, expires: old.expiresMs ?? null },
+          after: { expires: expiresMs, successor: issued.id, prefix: issued.prefix },
+        },
       }
     },
   }
+}
+
+function refuseStale(version: string, seen: string | undefined, subject: string): void {
+  if (seen !== undefined && seen !== version) throw new BookError('stale', subject)
 }
 
 function theAccount({ account }: Facts, asked: string): AccountRow {
@@ -159,13 +243,13 @@ function postCredit(account: AccountRow, amountNanos: bigint, reference: string)
 }
 
 function checkName(name: string): void {
-  // No database but SQLite has texts with NUL in them.
-  if (!/^\S(.{0,98}\S)?$/u.test(name) || name.includes('\0')) throw new BookError('name_invalid', name)
+  if (!/^[^\s\p{Cc}]([^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u.test(name)) throw new BookError('name_invalid', name)
 }
 
 /** An index of PostgreSQL has no room for longer ones. */
 const referenceCharsMax = 500
 
+/** No database but SQLite has texts with NUL in them. */
 function checkReference(reference: string): void {
   if (!reference.trim()) throw new BookError('reference_missing', reference)
   if (reference.length > referenceCharsMax || reference.includes('\0'))

@@ -1,27 +1,69 @@
 import { BookError } from './book-error.ts'
-import type { AccountRow, IssuedKey, KeyRow } from './book-rows.ts'
+import type { AccountPage, AccountRow, IssuedKey, KeyPage, KeyRow } from './book-rows.ts'
 import {
   type Change,
   createAccount,
   createKey,
   credit,
-  renameAccount,
   revokeKey,
   rotateKey,
-  setAccountState,
+  updateAccount,
+  updateKey,
 } from './book-rules.ts'
-import type { EntryFilter, FoundDebit, Grouping, ListedEntry, Total, Verdict, VerifyOptions } from './entries.ts'
+import type {
+  EntryFilter,
+  EntryPage,
+  FoundDebit,
+  Grouping,
+  ListedEntry,
+  Total,
+  Verdict,
+  VerifyOptions,
+} from './entries.ts'
 import type { Eventual } from './eventual.ts'
+import { onBehalf } from './on-behalf.ts'
+import {
+  createOperator,
+  type IssuedOperator,
+  type IssuedSession,
+  makeCommandToken,
+  revokeOperator,
+  signIn,
+  signOut,
+} from './operator-rules.ts'
+import { type OperatorRole, type OperatorRow, type SessionRow, seenLagMs, sessionIdleMs } from './operators.ts'
+import { type Act, type AuditFilter, type AuditRow, digestAudit } from './trail.ts'
+
+/** Who has shown a token, a key or a cookie. */
+export type Principal =
+  | {
+      kind: 'operator'
+      actor: string
+      name: string
+      role: OperatorRole
+      expiresMs: number
+      operatorId: string | undefined
+    }
+  | { kind: 'owner'; key: KeyRow; account: AccountRow }
 
 /**
  * What may be done with accounts, keys, credits and entries, by the command line and by whatever else an operator uses. The
  * same on every store; a running server follows (faults F-C45), a key works from the moment it was made (ruling R16).
  * An account is named by id or name, a key by id or by its first characters. All throw BookError where a rule forbids it.
+ * What is changed is told to the audit trail in the same commit.
  */
 export interface Books {
+  /** The same books, for what is changed on somebody's behalf. */
+  as(act: Act): Books
   /** Credit given at once is booked with the reference `create:<id>` (ruling C8). */
   createAccount(name: string, creditNanos?: bigint): Promise<AccountRow>
   listAccounts(): Promise<AccountRow[]>
+  pageAccounts(page: AccountPage): Promise<AccountRow[]>
+  /** Where the act has a version, only that one. */
+  updateAccount(
+    account: string,
+    changes: { name?: string | undefined; state?: AccountRow['state'] | undefined },
+  ): Promise<AccountRow>
   findAccount(account: string): Promise<AccountRow>
   setAccountState(account: string, state: AccountRow['state']): Promise<AccountRow>
   /** Its id, keys and entries stay what they are. */
@@ -35,6 +77,9 @@ export interface Books {
   createKey(account: string, options?: { label?: string | undefined }): Promise<IssuedKey>
   /** Of all accounts where none is named. */
   listKeys(account?: string): Promise<KeyRow[]>
+  pageKeys(page: KeyPage): Promise<KeyRow[]>
+  /** Where the act has a version, only that one. */
+  updateKey(key: string, changes: { label: string | null }): Promise<KeyRow>
   /** By id, first characters or label: several keys may have one label. */
   findKeys(name: string): Promise<KeyRow[]>
   /** For good, and again without harm. */
@@ -45,8 +90,8 @@ export interface Books {
   findEntry(requestId: string): Promise<ListedEntry | undefined>
   /** The same with its prices, and whether it was given back. */
   findDebit(requestId: string): Promise<FoundDebit | undefined>
-  /** The newest first. */
-  listEntries(which: EntryFilter & { limit: number }): Promise<ListedEntry[]>
+  /** The newest first, unless told otherwise. */
+  listEntries(which: EntryPage): Promise<ListedEntry[]>
   /** The oldest first, read as they are asked for. */
   eachEntry(filter?: EntryFilter): AsyncIterable<ListedEntry>
   /** One row for each group that has entries, in the order of the groupings; one in all where there are none. */
@@ -57,6 +102,21 @@ export interface Books {
   verify(options: VerifyOptions): Promise<string[]>
   /** The same, and where nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
   audit(options: VerifyOptions): Promise<Verdict>
+  /** An operator, whose token is shown this once. A name means one live operator. */
+  createOperator(name: string, role: OperatorRole, expiresMs: number): Promise<IssuedOperator>
+  listOperators(): Promise<OperatorRow[]>
+  /** For good, with all that was signed in by the token. */
+  revokeOperator(operator: string): Promise<OperatorRow>
+  /** A token of one minute, for the command line. */
+  makeCommandToken(): Promise<IssuedSession>
+  /** @param digest of a token, a key or a cookie. @returns undefined for what is not, or no more, good for anything. */
+  findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined>
+  signIn(whose: Principal): Promise<IssuedSession>
+  signOut(digest: string): Promise<void>
+  /** Records of the audit trail, the newest first. @param beyond the number of the last one of the page before */
+  listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
+  /** Does every digest of the audit trail again. Findings in words; none when it is whole. */
+  verifyAudit(): Promise<{ findings: string[]; head: string | undefined }>
 }
 
 /** What a store does for the books: it reads, and it makes changes whole or not at all. It knows no rule of theirs. */
@@ -68,32 +128,51 @@ export interface BookStore {
   change<T>(change: Change<T>): Eventual<T>
   findAccount(idOrName: string): Eventual<AccountRow | undefined>
   listAccounts(): Eventual<AccountRow[]>
+  pageAccounts(page: AccountPage): Eventual<AccountRow[]>
+  pageKeys(page: KeyPage): Eventual<KeyRow[]>
   listKeys(accountId?: string): Eventual<KeyRow[]>
   findKeys(name: string): Eventual<KeyRow[]>
   findEntry(requestId: string): Eventual<ListedEntry | undefined>
   findDebit(requestId: string): Eventual<FoundDebit | undefined>
-  listEntries(which: EntryFilter & { limit: number }): Eventual<ListedEntry[]>
+  listEntries(which: EntryPage): Eventual<ListedEntry[]>
   eachEntry(filter?: EntryFilter): Iterable<ListedEntry> | AsyncIterable<ListedEntry>
   sumEntries(filter: EntryFilter, by: readonly Grouping[]): Eventual<Total[]>
   listModels(): Eventual<string[]>
   verify(options: VerifyOptions): Eventual<string[]>
   audit(options: VerifyOptions): Eventual<Verdict>
+  listOperators(): Eventual<OperatorRow[]>
+  findOperator(by: { id: string } | { digest: string }): Eventual<OperatorRow | undefined>
+  findKeyByDigest(digest: string): Eventual<KeyRow | undefined>
+  findSession(digest: string): Eventual<SessionRow | undefined>
+  /** Notes that it was used. */
+  touchSession(digest: string, seenMs: number): Eventual<void>
+  /** The newest first. @param beyond only those before this number */
+  listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Eventual<AuditRow[]>
 }
 
+/** What of us changes something by itself. */
+const nobody: Act = { actor: 'triwire' }
+
 /** @param nowMs Unix milliseconds. */
-export function createBooks(store: BookStore, nowMs: () => number): Books {
+export function createBooks(store: BookStore, nowMs: () => number, act: Act = nobody): Books {
+  const change = async <T>(one: Change<T>): Promise<T> => store.change(onBehalf(act, one, nowMs()))
   return {
-    createAccount: async (name, creditNanos = 0n) => store.change(createAccount(name, creditNanos, nowMs())),
+    as: (other) => createBooks(store, nowMs, other),
+    createAccount: (name, creditNanos = 0n) => change(createAccount(name, creditNanos, nowMs())),
     listAccounts: async () => store.listAccounts(),
+    pageAccounts: async (page) => store.pageAccounts(page),
     findAccount,
-    setAccountState: async (account, state) => store.change(setAccountState(account, state)),
-    renameAccount: async (account, name) => store.change(renameAccount(account, name)),
-    credit: async (account, amountNanos, reference) => store.change(credit(account, amountNanos, reference)),
-    createKey: async (account, { label } = {}) => store.change(createKey(account, label, nowMs())),
+    updateAccount: (account, changes) => change(updateAccount(account, changes, act.version)),
+    setAccountState: (account, state) => change(updateAccount(account, { state })),
+    renameAccount: (account, name) => change(updateAccount(account, { name })),
+    credit: (account, amountNanos, reference) => change(credit(account, amountNanos, reference)),
+    createKey: (account, { label } = {}) => change(createKey(account, label, nowMs())),
     listKeys: async (account) => store.listKeys(account === undefined ? undefined : (await findAccount(account)).id),
+    pageKeys: async (page) => store.pageKeys(page),
+    updateKey: (key, changes) => change(updateKey(key, changes, act.version)),
     findKeys: async (name) => store.findKeys(name),
-    revokeKey: async (key) => store.change(revokeKey(key, nowMs())),
-    rotateKey: async (key, graceMs) => store.change(rotateKey(key, graceMs, nowMs())),
+    revokeKey: (key) => change(revokeKey(key, nowMs())),
+    rotateKey: (key, graceMs) => change(rotateKey(key, graceMs, nowMs())),
     findEntry: async (requestId) => store.findEntry(requestId),
     findDebit: async (requestId) => store.findDebit(requestId),
     listEntries: async (which) => store.listEntries(which),
@@ -104,11 +183,85 @@ export function createBooks(store: BookStore, nowMs: () => number): Books {
     listModels: async () => store.listModels(),
     verify: async (options) => store.verify(options),
     audit: async (options) => store.audit(options),
+    createOperator: (name, role, expiresMs) => change(createOperator(name, role, expiresMs, nowMs())),
+    listOperators: async () => store.listOperators(),
+    revokeOperator: (operator) => change(revokeOperator(operator, nowMs())),
+    makeCommandToken: () => change(makeCommandToken(act.actor, nowMs())),
+    findPrincipal: (digest, kind) => findPrincipal(store, nowMs(), digest, kind),
+    signIn: (whose) => change(signIn(ownerOfSession(whose), nowMs())),
+    signOut: (digest) => change(signOut(digest)),
+    listAudit: async (which) => store.listAudit(which),
+    verifyAudit: () => verifyAudit(store),
   }
 
   async function findAccount(account: string): Promise<AccountRow> {
     const row = await store.findAccount(account)
     if (!row) throw new BookError('no_account', account)
     return row
+  }
+}
+
+function ownerOfSession(whose: Principal): { operatorId: string; expiresMs: number } | { keyId: string } {
+  if (whose.kind === 'owner') return { keyId: whose.key.id }
+  // The command line's own token is nobody's to sign in with.
+  if (whose.operatorId === undefined) throw new BookError('no_operator', whose.name)
+  return { operatorId: whose.operatorId, expiresMs: whose.expiresMs }
+}
+
+/** A token of an operator, one of the command line, or a key; or a cookie, which stands for the first or the last. */
+async function findPrincipal(
+  store: BookStore,
+  nowMs: number,
+  digest: string,
+  kind: 'bearer' | 'cookie',
+): Promise<Principal | undefined> {
+  const session = await store.findSession(digest)
+  if (session) {
+    if (session.kind !== (kind === 'cookie' ? 'cookie' : 'command')) return undefined
+    const isOver = nowMs >= session.expiresMs || (kind === 'cookie' && nowMs >= session.seenMs + sessionIdleMs)
+    if (isOver) return undefined
+    if (nowMs - session.seenMs >= seenLagMs) await store.touchSession(digest, nowMs)
+    const { actor, operatorId, keyId, expiresMs } = session
+    if (actor !== undefined) return { kind: 'operator', actor, name: actor, role: 'admin', expiresMs, operatorId }
+    if (operatorId !== undefined) return asOperator(await store.findOperator({ id: operatorId }), nowMs)
+    return asOwner(store, keyId === undefined ? undefined : (await store.findKeys(keyId))[0], nowMs)
+  }
+  if (kind === 'cookie') return undefined
+  const operator = asOperator(await store.findOperator({ digest }), nowMs)
+  return operator ?? asOwner(store, await store.findKeyByDigest(digest), nowMs)
+}
+
+function asOperator(row: OperatorRow | undefined, nowMs: number): Principal | undefined {
+  if (!row || row.revokedMs !== undefined || nowMs >= row.expiresMs) return undefined
+  const { id, name, role, expiresMs } = row
+  return { kind: 'operator', actor: `operator:${name}`, name, role, expiresMs, operatorId: id }
+}
+
+async function asOwner(store: BookStore, key: KeyRow | undefined, nowMs: number): Promise<Principal | undefined> {
+  if (!key || key.revokedMs !== undefined || (key.expiresMs !== undefined && nowMs >= key.expiresMs)) return undefined
+  const account = await store.findAccount(key.accountId)
+  return account && { kind: 'owner', key, account }
+}
+
+async function verifyAudit(store: BookStore): Promise<{ findings: string[]; head: string | undefined }> {
+  const findings: string[] = []
+  let later: AuditRow | undefined
+  let head: string | undefined
+  for (;;) {
+    const rows = await store.listAudit({ limit: 500, beyond: later?.seq })
+    for (const row of rows) {
+      head ??= `${row.seq}/${row.digest}`
+      if (later) compare(later, row)
+      later = row
+    }
+    if (rows.length < 500) break
+  }
+  if (later) compare(later, undefined)
+  return { findings, head: findings.length === 0 ? head : undefined }
+
+  function compare(row: AuditRow, before: AuditRow | undefined): void {
+    if ((before?.seq ?? 0) !== row.seq - 1) findings.push(`audit record ${row.seq}: the record before it is missing`)
+    else if (digestAudit(row, before?.digest ?? null) !== row.digest)
+      findings.push(`audit record ${row.seq}: its digest does not fit, so it or the one before it was changed`)
   }
 }

@@ -77,7 +77,8 @@ export function isKnownForm(digest: string): boolean {
   return digest.startsWith('1:') || digest.startsWith('2:')
 }
 
-function field(value: unknown): string {
+/** One field of what is hashed: its length, a colon, itself. */
+export function field(value: unknown): string {
   if (value === null || value === undefined) return '-'
   const text = String(value)
   return `${typeof value === 'string' ? Buffer.byteLength(value) : text.length}:${text}`

@@ -50,6 +50,16 @@ export type EntryFilter = {
   untilMs?: number | undefined
 }
 
+/** Where a page of entries ends. */
+export type EntryPlace = { postedMs: number; accountId: string; seq: number }
+
+/** A page of entries, from behind a place on; the newest first unless told otherwise. */
+export type EntryPage = EntryFilter & {
+  limit: number
+  first?: 'oldest' | 'newest' | undefined
+  beyond?: EntryPlace | undefined
+}
+
 export const groupings = ['day', 'model', 'account', 'key'] as const
 
 export type Grouping = (typeof groupings)[number]

@@ -35,7 +35,7 @@ export function readKey(text: string): { kind: 'well_formed'; digest: string } |
 
 /** Whether somebody may have put a key, whole or not, into a text that is no secret. */
 export function mayHoldKey(text: string): boolean {
-  return text.includes(scheme)
+  return text.includes(scheme) || text.includes('tri-op-')
 }
 
 /** A whole key as people may name it: by its first characters. Anything else as it is. */
@@ -45,7 +45,7 @@ export function nameOfKey(text: string): string {
 
 /** A text that may be shown and kept: of a key in it, whole or not, the first characters at most (ruling U5). */
 export function withoutKeys(text: string): string {
-  return text.replace(/sk-tri-([0-9A-Za-z]{8})[0-9A-Za-z]+/g, 'sk-tri-$1…')
+  return text.replace(/(sk-tri-[0-9A-Za-z]{8}|tri-op-[0-9A-Za-z]{6})[0-9A-Za-z]+/g, '$1…')
 }
 
 /** SHA-256 as base64url. A plain digest will do: a random key of this length cannot be guessed back. */

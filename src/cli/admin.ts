@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
 import { originOf } from './origin.ts'
+import { type GlobalOptions, withStore } from './store.ts'
 
 /** A server's answer to `GET path` on its admin listener, or why there is none: a clause for people. */
 export type Told = { status: number; body: unknown } | { trouble: string }
 
-type Options = { config?: string; adminListen?: string }
+type Options = GlobalOptions & { adminListen?: string }
 
 /** How long a server may take: it answers from memory, or asks its ledger once. */
 const patienceMs = 5_000
@@ -14,7 +15,10 @@ const answerBytesMax = 64 * 1_048_576
 
 export const adminOption = ['--admin-listen <address>', "host:port of the server's admin listener"] as const
 
-/** Asks the server that runs with the same configuration. Its admin listener is on this machine and wants no key. */
+/**
+ * Asks the server that runs with the same configuration, as the operator of TRIWIRE_TOKEN, else with a token of one minute:
+ * who has the store needs nobody's leave.
+ */
 export async function askServer(command: Command, path: string): Promise<Told> {
   const { config, adminListen } = command.optsWithGlobals<Options>()
   const { loadConfig } = await import('../config/load.ts')
@@ -27,7 +31,7 @@ export async function askServer(command: Command, path: string): Promise<Told> {
     return { trouble: 'the configuration lets the server choose its admin port: name it with --admin-listen' }
   const origin = originOf(address)
   try {
-    return await ask(`${origin}${path}`)
+    return await ask(`${origin}${path}`, await findToken(command))
   } catch (error) {
     const { message, cause } = error as Error
     const why = cause instanceof Error ? (cause as NodeJS.ErrnoException).code || cause.message : message
@@ -37,15 +41,36 @@ export async function askServer(command: Command, path: string): Promise<Told> {
   }
 }
 
-async function ask(url: string): Promise<Told> {
-  const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(patienceMs) })
+type Token = { token: string } | { trouble: string }
+
+async function findToken(command: Command): Promise<Token> {
+  const { TRIWIRE_TOKEN: said } = process.env
+  if (said) return { token: said }
+  try {
+    return { token: (await withStore(command, (books) => books.makeCommandToken())).token }
+  } catch (error) {
+    return { trouble: (error as Error).message }
+  }
+}
+
+async function ask(url: string, token: Token): Promise<Told> {
+  const headers: Record<string, string> = 'token' in token ? { authorization: `Bearer ${token.token}` } : {}
+  const response = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(patienceMs) })
   let text = ''
   const decoder = new TextDecoder()
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true })
     if (text.length > answerBytesMax) throw new Error('its answer is too long')
   }
-  return readAnswer(new URL(url).origin, response, text)
+  const told = readAnswer(new URL(url).origin, response, text)
+  return 'status' in told && told.status === 401 ? { trouble: explainRefusal(token) } : told
+}
+
+function explainRefusal(token: Token): string {
+  if ('trouble' in token) return `the server wants a token: set TRIWIRE_TOKEN, or name its store (${token.trouble})`
+  return process.env['TRIWIRE_TOKEN']
+    ? 'the server does not take the token of TRIWIRE_TOKEN: it may have ended, see triwire operator list'
+    : 'the server does not take a token of this store: name its own with --store or --config, or set TRIWIRE_TOKEN'
 }
 
 /** Whatever listens there may answer anything. */

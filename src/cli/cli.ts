@@ -6,14 +6,13 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
 import type { Problem } from '../config/problem.ts'
 import { version } from '../process/version.ts'
-import { addAccountCommands } from './account.ts'
+import { addAuditCommands } from './audit.ts'
 import { addCatalogCommands } from './catalog/index.ts'
+import { addCheckCommand } from './check/check.ts'
 import { addCompletionCommand } from './completion/completion.ts'
-import { addConfigCommands } from './config.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
-import { addExplainCommand } from './explain.ts'
-import { addKeyCommands } from './key.ts'
 import { addLedgerCommands } from './ledger.ts'
+import { addOperationCommands } from './operations.ts'
 import { explainLoss, printError, withoutSecrets } from './print.ts'
 import { addReloadCommand } from './reload.ts'
 import { addReplicasCommand } from './replicas.ts'
@@ -21,7 +20,6 @@ import { addSetupCommand } from './setup/setup.ts'
 import { addSimulatorCommand } from './simulator.ts'
 import { addStoreCommands } from './store-copy.ts'
 import { addTranslateCommand } from './translate.ts'
-import { addUpstreamsCommand } from './upstreams.ts'
 
 /** Errors of the options themselves are told before any of them is read. */
 const isJson = process.argv.includes('--json')
@@ -59,15 +57,13 @@ const serve = program
     process.stdout.off('error', endWithReader)
     await main.serve({ config, store, json, listen, adminListen, workers })
   })
-addAccountCommands(program)
-addKeyCommands(program)
+addOperationCommands(program)
 addLedgerCommands(program)
-addConfigCommands(program)
+addAuditCommands(program)
+addCheckCommand(program)
 addCatalogCommands(program)
 addSetupCommand(program)
 addDoctorCommand(program)
-addExplainCommand(program)
-addUpstreamsCommand(program)
 addReloadCommand(program)
 addStoreCommands(program)
 addReplicasCommand(program)

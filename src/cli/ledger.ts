@@ -3,34 +3,16 @@ import { pipeline } from 'node:stream/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Head, parseHead } from '../accounts/chain.ts'
 import { type Grouping, groupings, type ListedEntry, type Verdict, type VerifyOptions } from '../accounts/entries.ts'
+import { formatCsv, toLine } from '../operations/entry-lines.ts'
 import { readLogs } from './access-log.ts'
-import { formatCsv, formatLines, formatTotals, toDebit, toLine, toTotal } from './entry-lines.ts'
-import { addFilters, type FilterOptions, readFilter } from './filters.ts'
-import { formatFields, note, print } from './print.ts'
+import { formatTotals, toTotal } from './entry-lines.ts'
+import { addFilters, type FilterOptions, filterOf } from './filters.ts'
+import { note, print } from './print.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
+/** What of the ledger is not in the table of operations: sums, the check, and the whole of it. */
 export function addLedgerCommands(program: Command): void {
-  const ledger = program
-    .command('ledger')
-    .description('what was paid for what: list, show, sum, check and export entries')
-  addFilters(ledger.command('list').description('list the newest entries'))
-    .option('--limit <count>', 'how many at most', readCount, 50)
-    .action(async ({ limit, ...options }: FilterOptions & { limit: number }, command: Command) => {
-      const entries = await withStore(command, async (books) =>
-        books.listEntries({ ...(await readFilter(books, options)), limit }),
-      )
-      const rows = entries.map(toLine)
-      print(command, rows, () => formatLines(rows))
-    })
-  ledger
-    .command('show <request-id>')
-    .description('show the debit of one request')
-    .action(async (requestId: string, _options, command: Command) => {
-      const entry = await withStore(command, (books) => books.findEntry(requestId))
-      if (!entry) throw new Error(`There is no debit of request ${requestId}: refused and failed requests have none`)
-      const data = toDebit(entry)
-      print(command, data, () => formatFields(data))
-    })
+  const ledger = program.commands.find((command) => command.name() === 'ledger')!
   addFilters(ledger.command('totals').description('sum entries: what was billed and credited, for how many tokens'))
     .addOption(
       new Option('--by <columns>', `any of ${groupings.join(', ')}, with commas between them`)
@@ -38,7 +20,7 @@ export function addLedgerCommands(program: Command): void {
         .default([], 'one row in all'),
     )
     .action(async ({ by, ...options }: FilterOptions & { by: Grouping[] }, command: Command) => {
-      const totals = await withStore(command, async (books) => books.sumEntries(await readFilter(books, options), by))
+      const totals = await withStore(command, async (books) => books.sumEntries(await filterOf(books, options), by))
       const rows = totals.map(toTotal)
       print(command, rows, () => formatTotals(rows))
     })
@@ -65,7 +47,7 @@ export function addLedgerCommands(program: Command): void {
       if ((json === true) === (options.csv === true))
         command.error('error: say how: with --csv, or with --json (one entry on each line)')
       return withStore(command, async (books) => {
-        const entries = books.eachEntry(await readFilter(books, options))
+        const entries = books.eachEntry(await filterOf(books, options))
         await pipeline(Readable.from(json ? formatJsonLines(entries) : formatCsv(entries)), process.stdout, {
           end: false,
         })
@@ -86,11 +68,6 @@ async function auditStore(command: Command, options: VerifyOptions): Promise<Ver
     if (error instanceof DamageError) return { findings: [error.message], head: undefined }
     throw error
   }
-}
-
-function readCount(text: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('It is a number from 1 to 9999999.')
-  return Number(text)
 }
 
 function readGroupings(text: string): Grouping[] {

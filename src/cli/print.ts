@@ -3,6 +3,8 @@ import { withoutKeys } from '../accounts/keys.ts'
 import type { Problem } from '../config/problem.ts'
 import type { GlobalOptions } from './options.ts'
 
+export { formatTime } from '../operations/format-time.ts'
+
 /** What is to be said where the last that was printed could not be written. */
 let ifLost = ''
 
@@ -68,28 +70,4 @@ export function formatFields(fields: Record<string, unknown>): string {
   return Object.entries(fields)
     .map(([name, value]) => `${name.padEnd(width)}  ${typeof value === 'object' ? JSON.stringify(value) : value}`)
     .join('\n')
-}
-
-/**
- * What a spreadsheet may take for a formula: the characters that one begins with, also in their full width and behind
- * blanks or what nobody sees, which many programs take away first; and what tells one cell from the next.
- */
-const formula = /^(?:[\t\r\n]|[\p{Z}\p{C}]*[=+\-@＝＋－＠])/u
-
-/**
- * One line of comma-separated values. A spreadsheet runs a formula for whoever opens the file: text that may be one gets an
- * apostrophe before it. Numbers are ours, and left alone.
- */
-export function formatCsvRow(cells: readonly { value: string | number | null; isNumber: boolean }[]): string {
-  const texts = cells.map(({ value, isNumber }) => {
-    const text = String(value ?? '')
-    const safe = !isNumber && formula.test(text) ? `'${text}` : text
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-  })
-  return `${texts.join(',')}\r\n`
-}
-
-/** A time of the store for people and programs: ISO 8601 in UTC, null for never. */
-export function formatTime(ms: number | undefined): string | null {
-  return ms === undefined ? null : new Date(ms).toISOString()
 }

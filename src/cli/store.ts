@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { Books } from '../accounts/books.ts'
 import type { StorePlace } from '../config/config.ts'
+import { cliActor } from './actor.ts'
 import { explainBookError } from './book-errors.ts'
 import type { GlobalOptions } from './options.ts'
 import { note } from './print.ts'
@@ -25,7 +26,7 @@ export async function withStore<T>(
   const { books, close } = await openBooks(store, { busyMs: 5_000, create })
   if (isNew) note(command, `a new store was made at ${store.shown}`)
   try {
-    return await work(books)
+    return await work(books.as({ actor: cliActor() }))
   } catch (error) {
     throw explainBookError(error)
   } finally {

@@ -1,26 +1,10 @@
-import type { Command } from 'commander'
-import type { UpstreamState } from '../process/operations.ts'
-import { adminOption, askServer } from './admin.ts'
-import { formatTable, print } from './print.ts'
-
-/** `upstreams`: how each upstream account is, as the running server knows it. */
-export function addUpstreamsCommand(program: Command): void {
-  program
-    .command('upstreams')
-    .description('show how each upstream account is: ready, or left alone for what and how long')
-    .option(...adminOption)
-    .action(async (_options, command: Command) => {
-      const told = await askServer(command, '/api/v1/upstreams')
-      if ('trouble' in told) throw new Error(told.trouble)
-      const { items, detail } = told.body as { items?: UpstreamState[]; detail?: string }
-      if (!items) throw new Error(`the server refuses: ${detail}`)
-      print(command, items, () => formatUpstreams(items))
-    })
-}
+import type { UpstreamState } from '../operations/shapes.ts'
+import { formatTable } from './print.ts'
 
 const columns = ['model', 'upstream', 'account', 'priority', 'state', 'cause', 'again in', 'failures', 'retries left']
 
-function formatUpstreams(rows: readonly UpstreamState[]): string {
+/** How each upstream account is, for people. */
+export function formatUpstreams(rows: readonly UpstreamState[]): string {
   return formatTable(
     columns,
     rows.map((row) => [

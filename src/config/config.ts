@@ -74,6 +74,8 @@ export type Config = {
   /** What the public listener proves itself with; undefined: it speaks plain HTTP. */
   tls: TlsPair | undefined
   adminListen: Address
+  /** Where people reach it through a proxy, as an origin. */
+  adminUrl: string | undefined
   /** The default is relative to the working folder (ruling X8). */
   store: StorePlace
   /** Where releases before 0.2.0 had the file, where that is another place: beside the configuration (ruling X8). */

@@ -305,6 +305,7 @@ function build(file: ConfigFile, origin: Origin): Config {
       key: new Secret(files.get(resolve(folder, file.tls.key)) ?? ''),
     },
     adminListen: file.admin_listen,
+    adminUrl: file.admin.public_url && new URL(file.admin.public_url).origin,
     store: origin.store,
     earlierStore: origin.earlierStore,
     stateDir: origin.store.engine === 'sqlite' ? dirname(origin.store.path) : resolve(folder, file.state_dir ?? ''),

@@ -20,6 +20,7 @@ import {
   parseBaseUrl,
   parseDuration,
   pathMistake,
+  publicUrlMistake,
 } from './values.ts'
 
 /**
@@ -470,11 +471,22 @@ export const configSchema = z.strictObject({
   tls: tls.optional().describe('TLS on the public listener, 1.2 and up. Default: plain HTTP, for a proxy in front.'),
   admin_listen: address
     .refine((value) => addressMistake(value) !== undefined || isLoopback(parseAddress(value)), {
-      error: 'must be a loopback address such as 127.0.0.1:8081: the admin listener has no token yet',
+      error: 'must be a loopback address such as 127.0.0.1:8081: the admin listener has no TLS yet',
     })
     .transform(parseAddress)
     .prefault('127.0.0.1:8081')
-    .describe('Health, readiness and metrics. Loopback only.'),
+    .describe('Health, readiness, metrics and the admin API. Loopback only.'),
+  admin: z
+    .strictObject({
+      public_url: text()
+        .superRefine((value, context) => complain(context, publicUrlMistake(value)))
+        .optional()
+        .describe(
+          'Where people reach the admin listener through a proxy on this machine, `https://host`: it answers under that name too, and its cookies are for TLS alone. Default: under loopback names only.',
+        ),
+    })
+    .prefault({})
+    .describe('The admin listener.'),
   store: text()
     .superRefine((value, context) => complain(context, storeMistake(value)))
     .prefault('./data/triwire.db')

@@ -26,6 +26,13 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
+/** Of the admin listener: over plain HTTP a cookie would be everybody's on the way. */
+export function publicUrlMistake(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  const isOrigin = url?.protocol === 'https:' && [url.origin, `${url.origin}/`].includes(value)
+  return isOrigin ? undefined : 'must be https:// and a host, such as https://admin.example, without a path'
+}
+
 export function isLoopback({ host }: Address): boolean {
   const family = isIP(host)
   return family === 0 ? host === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')

@@ -113,16 +113,14 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#parts = parts
     this.#record = parts.record
     const { snapshot, model, affinity, call } = parts
-    const { pool } = snapshot
-    const sealed = affinity === undefined && pool.sizeOf(model) > 1 ? asking.exchange.lastSealed() : undefined
-    this.#failover = new Failover({ pool, model, affinity, sealed: this.#scoped(sealed), requestId: call.requestId })
+    this.#failover = new Failover({ pool: snapshot.pool, model, affinity, requestId: call.requestId })
     this.#exchange = asking.exchange
     this.#exchangeFor = asking.exchangeFor
     this.#startedMs = parts.gateway.clockMs()
   }
 
-  /** What is sealed is no key of another account. */
-  #scoped(sealed: string | undefined): string | undefined {
+  /** Of a conversation without a name: what is sealed in it tells whose it is (ruling U13), and is no key of another account. */
+  #nameBySeal(sealed: string | undefined): string | undefined {
     return sealed && `${this.#parts.key.account.id} ${sealed}`
   }
 
@@ -140,6 +138,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     gateway.deliveries.add(this)
     call.listener = this
     this.#contain(() => {
+      if (this.#failover.looksForSeals) this.#failover.continues(this.#nameBySeal(this.#exchange.lastSealed()))
       if (call.isGone) this.#leave()
       else if (!this.#tryElsewhere()) this.#refuse(this.#failover.told)
     })
@@ -573,7 +572,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const isGone = this.#isGone()
     const { isUnsealed } = this.#exchange
     this.#failover.succeeded(isUnsealed)
-    const sealed = this.#parts.affinity === undefined ? this.#scoped(answer.lastSealed) : undefined
+    const sealed = this.#failover.looksForSeals ? this.#nameBySeal(answer.lastSealed) : undefined
     if (sealed !== undefined) this.#failover.continuesAs(sealed, isUnsealed)
     // An answer that we ended at a stop sequence may have no final word of the model's (ruling C12).
     const isComplete = answer.state !== 'stopped'

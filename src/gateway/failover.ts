@@ -13,7 +13,7 @@ export type Failed = { failure: Failure; verdict: Verdict; target: Target | unde
 /** What says the most to a client, of several failures, stands first (ruling U2). */
 const tellOrder: readonly Verdict['tell'][] = ['rejected', 'capacity', 'broken', 'account']
 
-export type FailoverParts = { pool: Pool; model: Model } & Pick<Search, 'affinity' | 'sealed' | 'requestId'>
+export type FailoverParts = { pool: Pool; model: Model; affinity: string | undefined; requestId: string }
 
 /** Whom one request may still be sent to, and what it has met so far (rulings U1, U2). */
 export class Failover {
@@ -33,10 +33,20 @@ export class Failover {
   /** One reused connection was closed as it was written to: once is chance. */
   #hasRaced = false
 
-  constructor({ pool, model, affinity, sealed, requestId }: FailoverParts) {
+  constructor({ pool, model, affinity, requestId }: FailoverParts) {
     this.#pool = pool
     this.#model = model
-    this.#search = { requestId, affinity, sealed, tried: [], isLast: false }
+    this.#search = { requestId, affinity, tried: [], isLast: false }
+  }
+
+  /** Several accounts serve the model, and its conversation has no name: what is sealed tells where it belongs. */
+  get looksForSeals(): boolean {
+    return this.#search.affinity === undefined && this.#pool.sizeOf(this.#model) > 1
+  }
+
+  /** @param sealed last in its history, scoped to its account; undefined where nothing is */
+  continues(sealed: string | undefined): void {
+    this.#search.sealed = sealed
   }
 
   get attempts(): number {

@@ -1,72 +1,15 @@
-import { type FormattedPrices, formatCredits, formatPrices } from '../accounts/credit.ts'
+import { formatCredits, formatPrices } from '../accounts/credit.ts'
 import type { FoundDebit } from '../accounts/entries.ts'
 import type { Prices } from '../catalog/model.ts'
-import type { StopReason, Try } from '../gateway/record.ts'
+import type { Try } from '../gateway/record.ts'
 import type { Calls, Usage } from '../inference/usage.ts'
+import type { Explanation } from '../operations/shapes.ts'
 import { loggable } from './loggable.ts'
 import type { Recent } from './recents.ts'
 
-/**
- * Why a request was answered as it was, for programs: names, counts, times and fixed words, and no content (ruling U5).
- * Amounts are decimal strings in credits. What is not known, or does not apply, is null.
- */
-export type Explanation = {
-  request_id: string
-  account: { id: string | null; name: string | null } | null
-  key: { id: string | null; prefix: string | null } | null
-  /** By which it is billed; and by which other id it was asked for, null also where only the ledger knows of it. */
-  model: string | null
-  alias: string | null
-  wire: { client: string | null; model: string | null }
-  /** In their order; null where only the ledger knows of the request. */
-  attempts: ExplainedAttempt[] | null
-  /** Why the last failure was not followed by another attempt; null where none failed, or nobody knows. */
-  stopped: StopReason | null
-  /** By the names of the fields, 50 at most; null as `attempts`. */
-  losses: { field: string; what: string; why: string }[] | null
-  usage: ExplainedUsage | null
-  price: ExplainedPrice | null
-  settlement: {
-    state: SettlementState
-    outcome: string | null
-    /** Of the answer that the client got, and of the error or fault in it. */
-    status: number | null
-    code: string | null
-    cause: string | null
-    usage_source: string | null
-    /** Credits; null where nothing was billed. */
-    amount: string | null
-    /** Doubts about the usage that was reported. */
-    flags: readonly string[]
-  }
-}
-
-export type ExplainedAttempt = {
-  upstream: string
-  account: string | null
-  why: string
-  status: number | null
-  cause: string | null
-  /** Until it was over, or until now. */
-  ms: number
-}
-
-export type ExplainedUsage = {
-  input_tokens: number
-  cache_read_tokens: number
-  cache_write_tokens: number
-  cache_write_1h_tokens: number
-  output_tokens: number
-  reasoning_tokens: number
-  /** Of hosted tools, by kind, where some were billed. */
-  calls?: Calls
-}
-
-/** Credits per million tokens. */
-type ExplainedPrice = { version: string } & FormattedPrices
-
-/** What became of the debit, in the words of docs/ledger.md; `pending`: the answer is not over, `none`: it costs nothing. */
-export type SettlementState = 'pending' | 'waiting' | 'in the ledger' | 'spooled' | 'refused' | 'returned' | 'none'
+export type ExplainedUsage = NonNullable<Explanation['usage']>
+type ExplainedPrice = NonNullable<Explanation['price']>
+type SettlementState = Explanation['settlement']['state']
 
 /**
  * Of a request in memory, also one that is under way.

@@ -74,7 +74,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   if (simulator) config = withSimulator(config, simulator.url)
   try {
     await demoBar.look(config)
-    server = await startServer({ config, store, log, barred })
+    server = await startServer({ config, store, log, barred, parentDigest: role?.parentDigest })
   } catch (error) {
     await store.close()
     await simulator?.close()

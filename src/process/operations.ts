@@ -2,27 +2,12 @@ import { StoreSilent } from '../accounts/account.ts'
 import type { FoundDebit } from '../accounts/entries.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import type { AdminOperations, Found } from '../http/admin.ts'
+import type { AdminOperations } from '../http/admin.ts'
+import { listModels } from '../operations/models.ts'
+import type { Explanation, UpstreamState } from '../operations/shapes.ts'
 import type { PoolRow } from '../upstream/pool.ts'
 import { explainDebit, explainRecord } from './explanation.ts'
 import type { Recents } from './recents.ts'
-
-/** An upstream account's service of one model, for programs. */
-export type UpstreamState = {
-  model: string
-  upstream: string
-  account: string | null
-  priority: number
-  state: PoolRow['state']
-  /** What it is left alone for, in the words of the log. */
-  cause: string | null
-  /** Until it is tried again; null while it is not left alone. */
-  wait_ms: number | null
-  /** Since its last success. */
-  failures: number
-  /** Second attempts that the upstream still bears in this minute. */
-  retries_left: number
-}
 
 type Parts = {
   gateway: Gateway
@@ -33,10 +18,15 @@ type Parts = {
 
 /** What operators may ask of a running server. */
 export function createOperations({ gateway, recents, store, reportBug }: Parts): AdminOperations {
-  return { explain, listUpstreams, reportBug }
+  return {
+    explain,
+    listUpstreams,
+    listModels: () => listModels(gateway.snapshots.current.config.catalog.entries),
+    reportBug,
+  }
 
   /** From memory, else from the ledger. */
-  async function explain(requestId: string): Promise<Found> {
+  async function explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'> {
     const recent = recents.find(requestId) ?? findUnderWay(requestId)
     if (recent === undefined) {
       const debit = await findDebit(requestId)

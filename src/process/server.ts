@@ -17,6 +17,7 @@ import { createKeyring, type Keyring } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
+import { createAdminApi } from './admin-api.ts'
 import { drainEdge } from './drain.ts'
 import { listen } from './listen.ts'
 import { createLoadWatch, type LoadWatch } from './load-watch.ts'
@@ -57,6 +58,8 @@ export type ServerParts = {
   bodiesBytesMax?: number | undefined
   /** Accounts that count as suspended, by id: the demo's, where real models are served. Its owner may change it. */
   barred?: ReadonlySet<string> | undefined
+  /** Of the token by which a process that has several of these asks each of them. */
+  parentDigest?: string | undefined
   /** How long commands that tell keys are waited for, in ms; a test's may hang. */
   keysMs?: number | undefined
 }
@@ -84,10 +87,9 @@ export type RunningServer = {
 
 /** Builds every part around a store and starts to listen on both addresses. @throws what listening throws. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
-  const { store, log } = parts
+  const { config, store, log } = parts
   const nowMs = parts.nowMs ?? Date.now
   const clockMs = parts.clockMs ?? (() => performance.now())
-  const { config } = parts
   // What can be refused comes before what would have to be ended again.
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const memory = parts.memory ?? createPoolMemory(clockMs)
@@ -142,7 +144,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
   const isTaking = () => isReady && !isDraining && store.isReady()
   const operations = createOperations({ gateway, recents, store, reportBug })
-  const admin = createAdmin(isTaking, operations, telemetry.watch(gateway))
+  const adminApi = createAdminApi({ config, operations, nowMs, clockMs, parentDigest: parts.parentDigest })
+  const admin = createAdmin(isTaking, adminApi.api, telemetry.watch(gateway))
   const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
     load.stop()
     keyring.close()
@@ -188,6 +191,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     await drainEdge({ edge, gateway, clockMs, log, isHurried: () => isHurried, onClosing }, { delayMs, deadlineMs })
     admin.close()
     admin.closeAllConnections()
+    await adminApi.close()
     clearInterval(ticker)
     keyring.close()
     load.stop()

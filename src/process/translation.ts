@@ -72,7 +72,8 @@ const nobody = 'acct_0000000000000000'
 
 /**
  * What the gateway would make of a request, and of its answer: by its own walk, with nobody asked, nothing sent and nothing
- * stored. Keys, credit and windows are not looked at.
+ * stored. Keys, credit and windows are not looked at. It is done in one go: a body of the largest keeps the loop as long as a
+ * request of that size does, and an answer as long as it is.
  * @param bytes the client's body; undefined: only an answer is looked at, as one to the smallest request
  * @param modelId a model or alias of the catalog, whatever the body names; undefined: the one that it names
  * @throws Error where the options name an upstream that does not serve the model.

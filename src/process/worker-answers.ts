@@ -1,5 +1,5 @@
-import type { AdminOperations, Found } from '../http/admin.ts'
-import type { UpstreamState } from './operations.ts'
+import type { AdminOperations } from '../http/admin.ts'
+import type { Explanation, ModelRow, UpstreamState } from '../operations/shapes.ts'
 
 /** A worker answers from memory, or asks its store once. */
 const patienceMs = 4_000
@@ -10,22 +10,25 @@ type Answer = { status: number; body: unknown }
  * What operators ask, of all workers at once: a request is known to the one that served it, an upstream account is as bad as
  * the worst of them has it, and there is room for a request where one of them takes it (ruling X9).
  * @param origins of their admin listeners, as they are now.
+ * @param token that they know this process by.
+ * @param listModels the configuration is the same in all of them.
  */
 export function askWorkers(
   origins: () => readonly string[],
   reportBug: (bug: Error) => void,
+  { token = '', listModels = () => [] }: { token?: string; listModels?: () => ModelRow[] } = {},
 ): AdminOperations & { isReady(): Promise<boolean> } {
-  return { explain, listUpstreams, reportBug, isReady }
+  return { explain, listUpstreams, listModels, reportBug, isReady }
 
   async function isReady(): Promise<boolean> {
     return (await askAll('/readyz')).some(({ status }) => status === 200)
   }
 
-  async function explain(requestId: string): Promise<Found> {
+  async function explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'> {
     const answers = await askAll(`/api/v1/requests/${requestId}/explain`)
-    const found = answers.filter(({ status }) => status === 200).map(({ body }) => body as object)
+    const found = answers.filter(({ status }) => status === 200).map(({ body }) => body as Explanation)
     // Who served it knows more than who read its debit.
-    const best = found.find((one) => (one as { attempts?: unknown }).attempts !== null) ?? found[0]
+    const best = found.find((one) => one.attempts !== null) ?? found[0]
     return best ?? (answers.some(({ status }) => status === 503) ? 'silent' : 'unknown')
   }
 
@@ -35,13 +38,16 @@ export function askWorkers(
   }
 
   function askAll(path: string): Promise<Answer[]> {
-    return Promise.all(origins().map((origin) => ask(`${origin}${path}`)))
+    return Promise.all(origins().map((origin) => ask(`${origin}${path}`, token)))
   }
 }
 
-async function ask(url: string): Promise<Answer> {
+async function ask(url: string, token: string): Promise<Answer> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(patienceMs) })
+    const response = await fetch(url, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(patienceMs),
+    })
     return { status: response.status, body: await response.json() }
   } catch {
     // It is about to end, or to begin.

@@ -15,6 +15,8 @@ export type FromWorker = {
 export type WorkerRole = {
   /** From 1 on; the one that takes a dead one's place has its number. */
   number: number
+  /** What the process that started it shows when it asks: a digest, of whose text it alone knows. */
+  parentDigest: string
   /** A person watches the log of the one that started it. */
   isPretty: boolean
 }

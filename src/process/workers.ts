@@ -3,10 +3,13 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { takeSignals } from '../../bin/signals.mjs'
+import { createToken } from '../accounts/operators.ts'
 import { loadConfig, reloadConfig } from '../config/load.ts'
 import { formatAddress } from '../config/values.ts'
 import { createAdmin } from '../http/admin.ts'
+import { listModels } from '../operations/models.ts'
 import { StoreError } from '../store/files/store-error.ts'
+import { createAdminApi } from './admin-api.ts'
 import { listen } from './listen.ts'
 import { createLog, isPrettyOn } from './log.ts'
 import { createLogSink } from './log-sink.ts'
@@ -44,6 +47,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   const places = new Map<number, Place>()
   const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
   const metrics = openWorkerMetrics(config, listScraped, reportBug)
+  const { token, digest: parentDigest } = createToken()
   let isStopping = false
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({ exec: launcher, args: process.argv.slice(2), silent: true })
@@ -52,8 +56,12 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   for (let number = 1; number <= count; number++) fill(number, pauseMs)
   takeSignals(pass)
   await allListen
-  const operations = askWorkers(adminOrigins, reportBug)
-  const admin = createAdmin(operations.isReady, operations, metrics.answer)
+  const operations = askWorkers(adminOrigins, reportBug, {
+    token,
+    listModels: () => listModels(config.catalog.entries),
+  })
+  const adminApi = createAdminApi({ config, operations, nowMs: Date.now, clockMs: () => performance.now() })
+  const admin = createAdmin(operations.isReady, adminApi.api, metrics.answer)
   const adminAddress = await listen(admin, config.adminListen)
   const [first] = [...places.values()].map(({ listening }) => listening!)
   const started = {
@@ -72,7 +80,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   console.log(options.json ? startData(started, first!.accounts) : sayStart(started, first!.accounts))
 
   function fill(number: number, nextPauseMs: number): void {
-    const role: WorkerRole = { number, isPretty }
+    const role: WorkerRole = { number, isPretty, parentDigest }
     const worker = cluster.fork({ [roleVariable]: JSON.stringify(role) })
     const place: Place = { number, worker, sinceMs: performance.now(), pauseMs: nextPauseMs, listening: undefined }
     places.set(number, place)

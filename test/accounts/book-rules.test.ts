@@ -27,7 +27,15 @@ const key: KeyRow = {
 }
 
 function decide<T>(change: Change<T>, facts: Partial<Facts> = {}) {
-  return change.decide({ account: undefined, accountNamed: undefined, keys: [], credit: undefined, ...facts })
+  const none = {
+    account: undefined,
+    accountNamed: undefined,
+    keys: [],
+    credit: undefined,
+    operators: [],
+    made: undefined,
+  }
+  return change.decide({ ...none, ...facts })
 }
 
 function codeOf(change: Change<unknown>, facts: Partial<Facts> = {}): string {

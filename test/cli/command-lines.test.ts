@@ -238,7 +238,11 @@ const refused: Row[] = [
   ],
   ['upstreams --config any.yaml', 1, /lets the server choose its admin port: name it with --admin-listen\n$/],
   ['explain', 2, /^error: missing required argument 'request-id'/],
-  ['explain a/b', 1, /"a\/b" is not a request id: it stands in x-request-id of the answer/],
+  [
+    'explain a/b',
+    2,
+    /'a\/b' is invalid for argument 'request-id'. is no request id: it stands in x-request-id of the answer/,
+  ],
   ['upstreams --admin-listen 127.0.0.1:1', 1, /^triwire: no server answers on http:\/\/127\.0\.0\.1:1/],
   ['upstreams --admin-listen 1', 2, /^triwire: --admin-listen must be host:port/],
   [

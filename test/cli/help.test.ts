@@ -1,26 +1,22 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Command } from 'commander'
-import { addAccountCommands } from '../../src/cli/account.ts'
-import { addConfigCommands } from '../../src/cli/config.ts'
+import { addAuditCommands } from '../../src/cli/audit.ts'
+import { addCheckCommand } from '../../src/cli/check/check.ts'
 import { addDoctorCommand } from '../../src/cli/doctor/doctor.ts'
-import { addExplainCommand } from '../../src/cli/explain.ts'
-import { addKeyCommands } from '../../src/cli/key.ts'
 import { addLedgerCommands } from '../../src/cli/ledger.ts'
+import { addOperationCommands } from '../../src/cli/operations.ts'
 import { addSetupCommand } from '../../src/cli/setup/setup.ts'
 import { addTranslateCommand } from '../../src/cli/translate.ts'
-import { addUpstreamsCommand } from '../../src/cli/upstreams.ts'
 
 const groups = [
-  addAccountCommands,
-  addConfigCommands,
+  addOperationCommands,
+  addAuditCommands,
+  addCheckCommand,
   addDoctorCommand,
-  addExplainCommand,
-  addKeyCommands,
   addLedgerCommands,
   addSetupCommand,
   addTranslateCommand,
-  addUpstreamsCommand,
 ]
 
 test('X4 every command has a help that can be printed and says what the command does', () => {

@@ -263,7 +263,7 @@ test('F-P7 a bug in the choice of a target ends the request as what it is', asyn
   const choose = () => {
     throw bug
   }
-  const rig = startRig({ pool: { choose } as unknown as Pool })
+  const rig = startRig({ pool: { choose, sizeOf: () => 1 } as unknown as Pool })
   await rig.turn()
   assert.deepEqual([rig.end?.error, rig.sent.length, rig.debits.length], [bug, 0, 0])
   assert.deepEqual(rig.bugs, [], 'it is told once')

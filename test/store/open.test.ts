@@ -56,7 +56,7 @@ test('F-S7 a newer schema is refused', (t) => {
   const db = openDatabase(path)
   db.exec('PRAGMA user_version = 99')
   db.close()
-  assert.throws(() => openDatabase(path), /schema version 99 and this triwire knows 4: run the newer triwire/)
+  assert.throws(() => openDatabase(path), /schema version 99 and this triwire knows 5: run the newer triwire/)
 })
 
 test('F-S6 a file that is no store, or none of ours, is refused in clear words', (t) => {

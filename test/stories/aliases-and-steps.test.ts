@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { WireName } from '../../src/catalog/model.ts'
-import type { Explanation } from '../../src/process/explanation.ts'
+import type { Explanation } from '../../src/operations/shapes.ts'
 import { testModel } from '../support/gateway.ts'
 import { answers, asks, frames, paths, readAll, startNative, wireNames } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
@@ -44,7 +44,7 @@ test('R14 an alias is a row of the list, answered under its own id on every wire
   assert.equal(gateway.store.findEntry(id)!.bill!.model, 'native-chat')
   const { model, alias } = await gateway.logOf(id)
   assert.deepEqual([model, alias], ['native-chat', 'nick-chat'])
-  const explained = (await (await fetch(`${gateway.adminUrl}/api/v1/requests/${id}/explain`)).json()) as Explanation
+  const explained = (await (await gateway.askAdmin(`/api/v1/requests/${id}/explain`)).json()) as Explanation
   assert.deepEqual([explained.model, explained.alias], ['native-chat', 'nick-chat'])
 
   const unknown = await gateway.post(paths.chat, { ...asks.chat, model: 'nick-chatt' })
@@ -61,7 +61,7 @@ test('R14 a conversation stays with its account whatever its model is called, an
   const asked = upstream.requests.length
   assert.equal((await native.ask('chat', { model: nickOf('chat') })).status, 429)
   assert.equal(upstream.requests.length, asked)
-  const { items } = (await (await fetch(`${gateway.adminUrl}/api/v1/upstreams`)).json()) as {
+  const { items } = (await (await gateway.askAdmin(`/api/v1/upstreams`)).json()) as {
     items: { model: string }[]
   }
   assert.deepEqual(
@@ -85,7 +85,7 @@ test('C11 a step prices the whole request, calls cost what they cost, and the le
   assert.equal(entry.amountNanos, 612_000n + 20_000_000n)
   assert.deepEqual([entry.bill!.pricedCalls, entry.bill!.calls], [2, { web_search: 2 }])
   assert.equal(gateway.store.findEntry(flat.id)!.amountNanos, 61_200n)
-  const explained = (await (await fetch(`${gateway.adminUrl}/api/v1/requests/${id}/explain`)).json()) as Explanation
+  const explained = (await (await gateway.askAdmin(`/api/v1/requests/${id}/explain`)).json()) as Explanation
   assert.deepEqual(explained.usage!.calls, { web_search: 2 })
   assert.deepEqual(explained.price!.calls, { web_search: '0.01', code_execution: '1' })
   assert.deepEqual(explained.price!.steps![0]!.output, '150')

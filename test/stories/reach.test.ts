@@ -89,7 +89,7 @@ test('N-F3 a command that fails takes its account out, and nothing else: the oth
   for (let i = 0; i < 4; i++) assert.equal((await ask(gateway)).status, 200)
   assert.deepEqual(new Set(keysSeen(upstream)), new Set(['Bearer fixed-key-1']))
   const states = async () => {
-    const listed = (await (await fetch(`${gateway.adminUrl}/api/v1/upstreams`)).json()) as {
+    const listed = (await (await gateway.askAdmin(`/api/v1/upstreams`)).json()) as {
       items: { state: string }[]
     }
     return listed.items.map(({ state }) => state)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { parseCredits } from '../../src/accounts/credit.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
+import { createOperator } from '../../src/accounts/operator-rules.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createLog } from '../../src/process/log.ts'
 import { createRecents } from '../../src/process/recents.ts'
@@ -52,6 +53,8 @@ export type TestGateway = {
   reload(more: Record<string, unknown>): void
   /** Waits until it has heard of a key that was made in the store, and of the state that its account is in there. */
   untilKnown(key: string): Promise<void>
+  /** GETs what the admin listener has for operators. */
+  askAdmin(path: string): Promise<Response>
   /** POSTs JSON with the key. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
   /** Answers so far that no client's types hold, each told once. What nobody takes makes `close` throw. */
@@ -177,6 +180,9 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   })
   const url = `${config.tls ? 'https' : 'http'}://127.0.0.1:${server.address.port}`
 
+  const adminUrl = `http://127.0.0.1:${server.adminAddress.port}`
+  let operator: string | undefined
+
   const logLines = async () => {
     await log.flush()
     const lines = readFileSync(logPath, 'utf8').split('\n').filter(Boolean)
@@ -184,7 +190,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   }
   return {
     url,
-    adminUrl: `http://127.0.0.1:${server.adminAddress.port}`,
+    adminUrl,
     simulator,
     key,
     store,
@@ -214,6 +220,10 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
         const account = ledger.directory.findKnownKey(digestKey(key))?.account
         return account && account.state === store.findAccount(account.id).state
       }, 'the gateway knows a new key'),
+    askAdmin(path) {
+      operator ??= store.change(createOperator('tester', 'admin', nowMs() + 86_400_000, nowMs())).token
+      return fetch(adminUrl + path, { headers: { authorization: `Bearer ${operator}` } })
+    },
     post: (path, body, headers = {}) =>
       fetch(url + path, {
         method: 'POST',

@@ -149,7 +149,9 @@ class Copy {
     const { registers, there } = await this.catchUp()
     const accounts = changedRows('accounts', registers.accounts, there.accounts)
     const keys = changedRows('keys', registers.keys, there.keys)
-    await this.#target.write({ accounts, keys, headMs })
+    const operators = changedRows('operators', registers.operators, there.operators)
+    const audit = changedRows('audit', registers.audit, there.audit)
+    await this.#target.write({ accounts, keys, operators, audit, headMs })
     await this.prove()
     const tails = await this.#source.readTails()
     this.#refuse([

@@ -15,7 +15,15 @@ export type Range = { accountId: string; after: number; upto: number }
 export type Row = Readonly<Record<string, unknown>>
 
 /** All that is in a store beside its entries. */
-export type Registers = { accounts: Row[]; keys: Row[]; prices: Row[]; headMs: number }
+export type Registers = {
+  accounts: Row[]
+  keys: Row[]
+  prices: Row[]
+  operators: Row[]
+  /** The audit trail; its records are never changed. */
+  audit: Row[]
+  headMs: number
+}
 
 /** By their columns, in which both engines agree. */
 export const registerColumns = {
@@ -25,10 +33,16 @@ export const registerColumns = {
     ...['created_ms', 'expires_ms', 'revoked_ms', 'last_used_ms'],
   ],
   prices: ['version', 'input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'terms'],
+  operators: ['id', 'name', 'role', 'digest', 'prefix', 'created_ms', 'expires_ms', 'revoked_ms'],
+  audit: ['seq', 'at_ms', 'actor', 'address', 'operation', 'object', 'before', 'after', 'digest'],
 } as const
 
 /** Before which column each register is told apart. */
-export const registerKeys = { accounts: 'id', keys: 'id', prices: 'version' } as const
+export const registerKeys = { accounts: 'id', keys: 'id', prices: 'version', operators: 'id', audit: 'seq' } as const
+
+export type ChangedRegisters = Readonly<
+  Record<'accounts' | 'keys' | 'operators' | 'audit', readonly Row[]> & { headMs: number }
+>
 
 export type CopyEnd = {
   /** For people; of a URL without its password. */
@@ -75,8 +89,8 @@ export type CopyTarget = CopyEnd & {
   addEntries(rows: readonly Row[]): Promise<void>
   /** After many entries: what makes reading them quick. */
   settle(): Promise<void>
-  /** Rows that differ, or are not there: accounts by their new names and states, keys. */
-  write(changed: { accounts: readonly Row[]; keys: readonly Row[]; headMs: number }): Promise<void>
+  /** Rows that differ, or are not there: accounts by their new names and states, keys, operators, records of the audit. */
+  write(changed: ChangedRegisters): Promise<void>
   /** It may be served from. */
   finish(): Promise<void>
 }

@@ -7,6 +7,7 @@ import { locks, makePartitions, migrate } from '../postgres/migrate.ts'
 import { allowWriting, closeStore, readMoved, reopenStore } from '../postgres/moved.ts'
 import { fixMoment } from '../postgres/verify.ts'
 import {
+  type ChangedRegisters,
   type CopyEnd,
   type CopySource,
   type CopyTarget,
@@ -59,7 +60,7 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
       await allowWriting(transaction)
       await transaction.query(
         `LOCK TABLE triwire.prices, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,
-           triwire.head, triwire.replicas IN SHARE ROW EXCLUSIVE MODE`,
+           triwire.head, triwire.replicas, triwire.operators, triwire.audit IN SHARE ROW EXCLUSIVE MODE`,
       )
       const late = await findServers(transaction)
       if (late) return { servers: late }
@@ -113,8 +114,7 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
     settle: async () => {
       await database.query('ANALYZE triwire.entries, triwire.balances, triwire.credits, triwire.accounts, triwire.keys')
     },
-    write: ({ accounts, keys, headMs }) =>
-      writing((transaction) => writeRegisters(transaction, accounts, keys, headMs)),
+    write: (changed) => writing((transaction) => writeRegisters(transaction, changed)),
     finish: () => database.transact(reopenStore),
   }
 
@@ -197,6 +197,8 @@ async function readRegisters({ query }: Database): Promise<Registers> {
     accounts: await read('accounts'),
     keys: await read('keys'),
     prices: await read('prices'),
+    operators: await read('operators'),
+    audit: await read('audit'),
     headMs: Number(head?.['moment_ms'] ?? 0),
   }
 }
@@ -219,9 +221,7 @@ const addEntriesSql = `
 
 async function writeRegisters(
   { query }: Transaction,
-  accounts: readonly Row[],
-  keys: readonly Row[],
-  headMs: number,
+  { accounts, keys, operators, audit, headMs }: ChangedRegisters,
 ): Promise<void> {
   const ids = accounts.map(({ id }) => id)
   // Names that were exchanged are in nobody's way: no name begins with a blank.
@@ -230,6 +230,16 @@ async function writeRegisters(
     `UPDATE triwire.accounts a SET name = n.name, state = n.state, revision = nextval('triwire.revisions')
      FROM json_populate_recordset(NULL::triwire.accounts, $1) n WHERE a.id = n.id`,
     [toJson(accounts)],
+  )
+  await query(
+    `INSERT INTO triwire.operators SELECT o.* FROM json_populate_recordset(NULL::triwire.operators, $1) o
+     ON CONFLICT (id) DO UPDATE SET revoked_ms = excluded.revoked_ms`,
+    [toJson(operators)],
+  )
+  await query(
+    `INSERT INTO triwire.audit SELECT a.* FROM json_populate_recordset(NULL::triwire.audit, $1) a
+     ON CONFLICT (seq) DO NOTHING`,
+    [toJson(audit)],
   )
   await query(
     `INSERT INTO triwire.keys SELECT k.* FROM json_populate_recordset(NULL::triwire.keys, $1) k

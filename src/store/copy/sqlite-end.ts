@@ -66,6 +66,9 @@ export function openSqliteTarget(path: string): CopyTarget {
   const insertAccount = inserting(db, 'accounts', 'revision', '(SELECT ifnull(max(revision), 0) + 1 FROM accounts)')
   const insertPrices = inserting(db, 'prices')
   const insertKey = inserting(db, 'keys')
+  const insertOperator = inserting(db, 'operators')
+  const insertAudit = inserting(db, 'audit')
+  const setRevoked = db.prepare('UPDATE operators SET revoked_ms = ? WHERE id = ?')
   const setName = db.prepare('UPDATE accounts SET name = ? WHERE id = ?')
   const setAccount = db.prepare(
     `UPDATE accounts SET name = ?, state = ?, revision = (SELECT max(revision) + 1 FROM accounts) WHERE id = ?`,
@@ -101,7 +104,7 @@ export function openSqliteTarget(path: string): CopyTarget {
       })
     },
     async settle() {},
-    async write({ accounts, keys, headMs }) {
+    async write({ accounts, keys, operators, audit, headMs }) {
       transact(db, () => {
         // Names that were exchanged are in nobody's way: no name begins with a blank.
         for (const { id } of accounts) setName.run(` ${id}`, id as string)
@@ -111,6 +114,11 @@ export function openSqliteTarget(path: string): CopyTarget {
           const changing = [key['label'], key['expires_ms'], key['revoked_ms'], key['last_used_ms']]
           setKey.run(...([...changing, key['id'], key['account_id'], key['digest']] as SQLInputValue[]))
         }
+        for (const operator of operators) {
+          insertOperator(operator)
+          setRevoked.run(operator['revoked_ms'] as SQLInputValue, operator['id'] as string)
+        }
+        for (const record of audit) insertAudit(record)
         db.prepare('UPDATE head SET moment_ms = max(moment_ms, ?)').run(headMs)
       })
     },
@@ -174,7 +182,14 @@ function readRegisters(db: DatabaseSync): Registers {
   const read = (name: keyof typeof registerColumns) =>
     db.prepare(`SELECT ${registerColumns[name].join(', ')} FROM ${name}`).all() as Row[]
   const headMs = Number(db.prepare('SELECT moment_ms FROM head').get()?.moment_ms ?? 0)
-  return { accounts: read('accounts'), keys: read('keys'), prices: read('prices'), headMs }
+  return {
+    accounts: read('accounts'),
+    keys: read('keys'),
+    prices: read('prices'),
+    operators: read('operators'),
+    audit: read('audit'),
+    headMs,
+  }
 }
 
 /** Of rows that are there nothing is changed. */

@@ -1,12 +1,13 @@
 import { BookError } from '../../accounts/book-error.ts'
 import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
-import type { Change, Facts, Question, Write } from '../../accounts/book-rules.ts'
+import { accountOf, type Change, type Facts, type Question, type Write } from '../../accounts/book-rules.ts'
 import type { BookStore } from '../../accounts/books.ts'
 import { StoreError } from '../files/store-error.ts'
 import { type Database, openDatabase, type Transaction } from './database.ts'
 import { explainDatabase } from './explain.ts'
 import { createListing } from './listing.ts'
 import { locks, migrate } from './migrate.ts'
+import { createOperators } from './operators.ts'
 import { postCredit, postFunctions } from './post.ts'
 import { type SliceSizes, sliceSizes } from './slices.ts'
 import { ask } from './texts.ts'
@@ -60,6 +61,7 @@ export function createPostgresBooks(database: Database, sizes: SliceSizes = slic
   return {
     change: (change) => makeChange(database, change),
     ...createReaders(database),
+    ...createOperators(database),
     ...createListing(database, sizes),
     verify: (options) => verify(database, options, sizes),
     audit: (options) => audit(database, options, sizes),
@@ -130,7 +132,8 @@ async function changeIn<T>(transaction: Transaction, { about, decide }: Change<T
   if (writes.length === 0) return result
   const [clock] = await transaction.query('SELECT triwire.now_ms() AS now')
   for (const write of writes) await make(transaction, write, Number(clock!.now))
-  const accountIds = writes.map((write) => (write.kind === 'insert_account' ? write.account.id : write.accountId))
+  const accountIds = writes.map(accountOf).filter((id) => id !== undefined)
+  if (accountIds.length === 0) return result
   const rows = await transaction.query(
     `UPDATE triwire.accounts SET revision = nextval('triwire.revisions') WHERE id = ANY ($1) RETURNING revision`,
     [[...new Set(accountIds)]],
@@ -142,12 +145,15 @@ async function changeIn<T>(transaction: Transaction, { about, decide }: Change<T
 
 async function findFacts({ query }: Transaction, about: Question): Promise<Facts> {
   const readers = createReaders({ query })
-  const { account, accountName, key, reference } = about
+  const { account, accountName, key, reference, operator, once } = about
+  const { findOperators, findMade } = createOperators({ query })
   return {
     account: account === undefined ? undefined : await readers.findAccount(account),
     accountNamed: accountName === undefined ? undefined : await readers.findAccountNamed(accountName),
     keys: key === undefined ? [] : await readers.findKeysToChange(key),
     credit: reference === undefined ? undefined : await findCredit({ query }, reference),
+    operators: operator === undefined ? [] : await findOperators(operator),
+    made: once === undefined ? undefined : await findMade(once),
   }
 }
 
@@ -179,11 +185,13 @@ async function make(transaction: Transaction, write: Write, nowMs: number): Prom
     await query('UPDATE triwire.keys SET expires_ms = $1 WHERE id = $2', [write.expiresMs, write.keyId])
   else if (write.kind === 'revoke_key')
     await query('UPDATE triwire.keys SET revoked_ms = $1 WHERE id = $2', [write.revokedMs, write.keyId])
-  else {
+  else if (write.kind === 'set_label')
+    await query('UPDATE triwire.keys SET label = $1 WHERE id = $2', [write.label ?? null, write.keyId])
+  else if (write.kind === 'insert_key') {
     const { id, accountId, digest, prefix, label, createdMs } = write.key
     await query(
       'INSERT INTO triwire.keys (id, account_id, digest, prefix, label, created_ms) VALUES ($1, $2, $3, $4, $5, $6)',
       [id, accountId, digest, prefix, label ?? null, createdMs],
     )
-  }
+  } else await createOperators(transaction).writeOperators(write)
 }

@@ -1,5 +1,7 @@
 import {
   type EntryFilter,
+  type EntryPage,
+  type EntryPlace,
   type FoundDebit,
   type Grouping,
   type ListedEntry,
@@ -55,10 +57,10 @@ export function createListing(database: Pick<Database, 'query'>, { readMax, sumM
     }
   }
 
-  /** The newest first. */
-  async function listEntries({ limit, ...filter }: EntryFilter & { limit: number }): Promise<ListedEntry[]> {
+  /** The newest first, unless told otherwise. */
+  async function listEntries({ limit, first = 'newest', beyond, ...filter }: EntryPage): Promise<ListedEntry[]> {
     const entries: ListedEntry[] = []
-    for await (const rows of readSlices(filter, 'newest', limit)) {
+    for await (const rows of readSlices(filter, first, { limit, beyond })) {
       for (const row of rows) {
         if (entries.length === limit) return entries
         entries.push(readListed(row))
@@ -75,12 +77,12 @@ export function createListing(database: Pick<Database, 'query'>, { readMax, sumM
   async function* readSlices(
     filter: EntryFilter,
     first: 'oldest' | 'newest',
-    limit: number = readMax,
+    page: { limit?: number; beyond?: EntryPlace | undefined } = {},
   ): AsyncIterable<Row[]> {
     const narrow = await narrowed(filter)
     if (!narrow) return
-    for await (const slice of slicesOf(database, narrow, readMax, first)) {
-      const { text, values } = selectEntries(dialect, narrow, first, { slice, ...(first === 'newest' && { limit }) })
+    for await (const slice of slicesOf(database, narrow, readMax, first, page.beyond)) {
+      const { text, values } = selectEntries(dialect, narrow, first, { slice, ...page })
       yield await query(text, values)
     }
   }

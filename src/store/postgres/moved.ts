@@ -14,10 +14,19 @@ export async function readMoved({ query }: Asking): Promise<Moved | undefined> {
 /** What is written to by servers and operators, and so refuses. Who only says that it lives, or leaves, is let. */
 const guarded = {
   ...Object.fromEntries(
-    ['accounts', 'keys', 'balances', 'entries', 'credits', 'prices', 'head'].map((table) => [
-      table,
-      'INSERT OR UPDATE OR DELETE',
-    ]),
+    [
+      'accounts',
+      'keys',
+      'balances',
+      'entries',
+      'credits',
+      'prices',
+      'head',
+      'operators',
+      'sessions',
+      'made',
+      'audit',
+    ].map((table) => [table, 'INSERT OR UPDATE OR DELETE']),
   ),
   replicas: 'INSERT',
 }

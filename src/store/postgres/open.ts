@@ -75,7 +75,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
       cool: (cooldown) => line.order('cool', cooldown),
       onCooled: (hear) => line.hear('cooled', hear),
     },
-    reconfigure: (configDigest) => line.order('reconfigure', configDigest),
+    reconfigure: (configDigest) => client.reconfigure(configDigest),
     async close() {
       clearInterval(touches)
       client.writeUses()
@@ -114,10 +114,12 @@ class Client {
   readonly directory: LiveDirectory
   isReached = false
   readonly #options: PostgresOptions
+  #introduction: Introduction
   readonly #answered = Promise.withResolvers<{ isReached: boolean }>()
 
   constructor(options: PostgresOptions) {
     this.#options = options
+    this.#introduction = options.introduction
     const { stateDir, settleDeadlineMs, clockMs, onFatal, log } = options
     this.directory = this.#createDirectory()
     this.settlement = new Settlement({
@@ -155,6 +157,12 @@ class Client {
     await Promise.race([opened, unreached])
   }
 
+  /** A thread that comes later says it too. */
+  reconfigure(configDigest: string): void {
+    this.#introduction = { ...this.#introduction, configDigest }
+    this.line.order('reconfigure', configDigest)
+  }
+
   writeUses(): void {
     const uses = this.directory.takeUses()
     if (uses.length > 0) this.line.order('uses', uses)
@@ -183,7 +191,8 @@ class Client {
   }
 
   async #startThread(isFirst: boolean): Promise<Poster> {
-    const { url, shown, stateDir, spoolsDir = stateDir, introduction } = this.#options
+    const { url, shown, stateDir, spoolsDir = stateDir } = this.#options
+    const introduction = this.#introduction
     const { patienceMs = 2_000, accountsMax = 100_000 } = this.#options
     const places = { url, shown, stateDir, spoolsDir }
     this.isReached = false

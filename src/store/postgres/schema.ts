@@ -161,6 +161,57 @@ export const migrations: readonly Migration[] = [
     cool text NOT NULL                   -- whether it may cool all of a pool (ruling U1)
   );
 
+  -- Who may operate, by the digests of their tokens.
+  CREATE TABLE triwire.operators (
+    id text COLLATE "C" PRIMARY KEY,
+    name text COLLATE "C" NOT NULL,
+    role text NOT NULL CHECK (role IN ('admin', 'viewer')),
+    digest text COLLATE "C" NOT NULL UNIQUE,
+    prefix text NOT NULL,
+    created_ms bigint NOT NULL,
+    expires_ms bigint NOT NULL,
+    revoked_ms bigint
+  );
+  CREATE TABLE triwire.sessions (
+    digest text COLLATE "C" PRIMARY KEY,
+    kind text NOT NULL CHECK (kind IN ('cookie', 'command')),
+    operator_id text,
+    key_id text,
+    actor text,
+    created_ms bigint NOT NULL,
+    seen_ms bigint NOT NULL,
+    expires_ms bigint NOT NULL
+  );
+
+  -- What came of creations that may be asked for again (Idempotency-Key), without secrets.
+  CREATE TABLE triwire.made (
+    actor text COLLATE "C" NOT NULL,
+    once text COLLATE "C" NOT NULL,
+    asked text NOT NULL,
+    result text NOT NULL,
+    made_ms bigint NOT NULL,
+    PRIMARY KEY (actor, once)
+  );
+
+  -- What operators have changed: append-only, and chained (src/accounts/trail.ts).
+  CREATE TABLE triwire.audit (
+    seq bigint PRIMARY KEY,
+    at_ms bigint NOT NULL,
+    actor text COLLATE "C" NOT NULL,
+    address text,
+    operation text COLLATE "C" NOT NULL,
+    object text COLLATE "C" NOT NULL,
+    before text,
+    after text,
+    digest text NOT NULL
+  );
+  CREATE TRIGGER audit_is_not_changed BEFORE UPDATE OR DELETE ON triwire.audit
+    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change('records of the audit trail');
+  CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE ON triwire.audit
+    FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change('records of the audit trail');
+  CREATE INDEX accounts_created ON triwire.accounts (created_ms, id);
+  CREATE INDEX keys_created ON triwire.keys (created_ms, id);
+
   -- One row once the store's content is elsewhere.
   CREATE TABLE triwire.moved (one boolean PRIMARY KEY DEFAULT true CHECK (one), to_store text NOT NULL, moved_ms bigint NOT NULL);
 

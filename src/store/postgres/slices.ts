@@ -1,4 +1,4 @@
-import type { EntryFilter } from '../../accounts/entries.ts'
+import type { EntryFilter, EntryPlace } from '../../accounts/entries.ts'
 import type { Dialect } from '../sql/dialect.ts'
 import { conditions, type Direction, type Slice } from '../sql/entries.ts'
 import type { Database } from './database.ts'
@@ -22,12 +22,13 @@ export async function* slicesOf(
   { accountId, sinceMs, untilMs }: EntryFilter,
   size: number,
   first: Direction = 'oldest',
+  beyond?: EntryPlace | undefined,
 ): AsyncIterable<Slice> {
   const column = accountId === undefined ? 'posted_ms' : 'seq'
   // The times of an account's entries are looked at where they are read: by number they are found without.
   const filter = accountId === undefined ? { sinceMs, untilMs } : { accountId }
   const [isOldest, order] = [first === 'oldest', `e.${column}${first === 'oldest' ? '' : ' DESC'}`]
-  let rest: Slice = { column }
+  let rest: Slice = { column, ...(beyond && startBehind(column, first, beyond)) }
   for (;;) {
     const { where, values } = conditions(dialect, filter, rest)
     const [end] = await query(
@@ -40,4 +41,10 @@ export async function* slicesOf(
     rest = isOldest ? { ...rest, after: place } : { ...rest, through: place - 1n }
   }
   yield rest
+}
+
+/** Of a time there may be more on the same page: what of them was read already is the statement's to tell. */
+function startBehind(column: Slice['column'], first: Direction, { postedMs, seq }: EntryPlace): Partial<Slice> {
+  if (column === 'seq') return first === 'newest' ? { through: BigInt(seq - 1) } : { after: BigInt(seq) }
+  return first === 'newest' ? { through: BigInt(postedMs) } : { after: BigInt(postedMs - 1) }
 }

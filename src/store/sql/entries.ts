@@ -1,4 +1,4 @@
-import type { EntryFilter, Grouping, ListedEntry, Total } from '../../accounts/entries.ts'
+import type { EntryFilter, EntryPlace, Grouping, ListedEntry, Total } from '../../accounts/entries.ts'
 import { type Reading, readEntry } from '../../accounts/entry-row.ts'
 import type { Dialect, Statement, Value } from './dialect.ts'
 
@@ -27,9 +27,9 @@ export function selectEntries(
   dialect: Dialect,
   filter: EntryFilter,
   first: Direction,
-  { limit, slice }: { limit?: number; slice?: Slice } = {},
+  { limit, slice, beyond }: { limit?: number; slice?: Slice; beyond?: EntryPlace | undefined } = {},
 ): Statement {
-  const { where, values } = conditions(dialect, filter, slice)
+  const { where, values } = conditions(dialect, filter, slice, beyond && { ...beyond, first })
   // Within an account both orders are one, and an index has this one.
   const columns = filter.accountId === undefined ? ['e.posted_ms', ...dialect.order] : ['e.seq']
   const order = columns.map((column) => (first === 'newest' ? `${column} DESC` : column)).join(', ')
@@ -66,6 +66,7 @@ export function conditions(
   { schema, parameter }: Dialect,
   { accountId, keyIds, model, sinceMs, untilMs }: EntryFilter,
   slice?: Slice | undefined,
+  beyond?: (EntryPlace & { first: Direction }) | undefined,
 ): { where: string; values: readonly Value[] } {
   const parts: string[] = []
   const values: Value[] = []
@@ -85,6 +86,15 @@ export function conditions(
   if (untilMs !== undefined) parts.push(`e.posted_ms < ${put(untilMs)}`)
   if (slice?.after !== undefined) parts.push(`e.${slice.column} > ${put(slice.after)}`)
   if (slice?.through !== undefined) parts.push(`e.${slice.column} <= ${put(slice.through)}`)
+  if (beyond) {
+    const [sign, { postedMs, accountId: id, seq }] = [beyond.first === 'newest' ? '<' : '>', beyond]
+    if (accountId !== undefined) parts.push(`e.seq ${sign} ${put(seq)}`)
+    else {
+      // The first comparison is for the index.
+      parts.push(`e.posted_ms ${sign}= ${put(postedMs)}`)
+      parts.push(`(e.posted_ms, e.account_id, e.seq) ${sign} (${put(postedMs)}, ${put(id)}, ${put(seq)})`)
+    }
+  }
   return { where: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
 }
 

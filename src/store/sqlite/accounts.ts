@@ -1,9 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
-import type { Change, Facts, Question, Write } from '../../accounts/book-rules.ts'
+import { accountOf, type Change, type Facts, type Question, type Write } from '../../accounts/book-rules.ts'
 import type { Entries } from './entries.ts'
 import { refuseMoved } from './moved.ts'
 import { transact } from './open.ts'
+import type { Operators } from './operators.ts'
 
 /** What a server needs to know again after another process has written: whole accounts, each with all its valid keys. */
 export type Changes = { revision: bigint; accounts: AccountRow[]; keys: KeyRow[] }
@@ -26,9 +27,13 @@ export interface Accounts {
   readChanges(revision: bigint): Changes
 }
 
-export function createAccounts(db: DatabaseSync, entries: Pick<Entries, 'findCredit' | 'postCredit'>): Accounts {
-  const { findFacts, ...readers } = createReaders(db, entries)
-  const write = createWriter(db, entries)
+export function createAccounts(
+  db: DatabaseSync,
+  entries: Pick<Entries, 'findCredit' | 'postCredit'>,
+  operators: Operators,
+): Accounts {
+  const { findFacts, ...readers } = createReaders(db, entries, operators)
+  const write = createWriter(db, entries, operators)
   const setUsed = db.prepare('UPDATE keys SET last_used_ms = max(ifnull(last_used_ms, 0), ?) WHERE id = ?')
   return {
     ...readers,
@@ -51,7 +56,7 @@ export function createAccounts(db: DatabaseSync, entries: Pick<Entries, 'findCre
 
 const columns = 'id, name, state, balance, created_ms'
 
-function createReaders(db: DatabaseSync, { findCredit }: Pick<Entries, 'findCredit'>) {
+function createReaders(db: DatabaseSync, { findCredit }: Pick<Entries, 'findCredit'>, operators: Operators) {
   const byIdOrName = db.prepare(`SELECT ${columns} FROM accounts WHERE id = ?1 OR name = ?1 ORDER BY id = ?1 DESC`)
   const byName = db.prepare(`SELECT ${columns} FROM accounts WHERE name = ?`)
   const all = db.prepare(`SELECT ${columns} FROM accounts ORDER BY created_ms, id`)
@@ -66,18 +71,24 @@ function createReaders(db: DatabaseSync, { findCredit }: Pick<Entries, 'findCred
     listAccounts: () => all.all().map(readAccountRow),
     listKeys: (accountId?: string) => keysOf.all(accountId ?? null).map(readKeyRow),
     findKeys: (name: string) => keysByAnyName.all(name).map(readKeyRow),
-    findFacts({ account, accountName, key, reference }: Question): Facts {
+    findFacts({ account, accountName, key, reference, operator, once }: Question): Facts {
       return {
         account: account === undefined ? undefined : findAccount(account),
         accountNamed: accountName === undefined ? undefined : readFirst(byName.all(accountName)),
         keys: key === undefined ? [] : keysByName.all(key).map(readKeyRow),
         credit: reference === undefined ? undefined : findCredit(reference),
+        operators: operator === undefined ? [] : operators.findOperators(operator),
+        made: once === undefined ? undefined : operators.findMade(once),
       }
     },
   }
 }
 
-function createWriter(db: DatabaseSync, { postCredit }: Pick<Entries, 'postCredit'>): (write: Write) => void {
+function createWriter(
+  db: DatabaseSync,
+  { postCredit }: Pick<Entries, 'postCredit'>,
+  operators: Operators,
+): (write: Write) => void {
   const insert = db.prepare(
     `INSERT INTO accounts (id, name, state, revision, created_ms)
      VALUES (?, ?, ?, (SELECT ifnull(max(revision), 0) + 1 FROM accounts), ?)`,
@@ -90,6 +101,7 @@ function createWriter(db: DatabaseSync, { postCredit }: Pick<Entries, 'postCredi
   )
   const setRevoked = db.prepare('UPDATE keys SET revoked_ms = ? WHERE id = ?')
   const setExpiry = db.prepare('UPDATE keys SET expires_ms = ? WHERE id = ?')
+  const setLabel = db.prepare('UPDATE keys SET label = ? WHERE id = ?')
   return (write) => {
     if (write.kind === 'insert_account') {
       const { id, name, state, createdMs } = write.account
@@ -101,11 +113,13 @@ function createWriter(db: DatabaseSync, { postCredit }: Pick<Entries, 'postCredi
     else if (write.kind === 'post_credit') postCredit(write)
     else if (write.kind === 'expire_key') setExpiry.run(write.expiresMs, write.keyId)
     else if (write.kind === 'revoke_key') setRevoked.run(write.revokedMs, write.keyId)
-    else {
+    else if (write.kind === 'set_label') setLabel.run(write.label ?? null, write.keyId)
+    else if (write.kind === 'insert_key') {
       const { id, accountId, digest, prefix, label, createdMs } = write.key
       insertKey.run(id, accountId, digest, prefix, label ?? null, createdMs)
-    }
-    countUp.run(write.accountId)
+    } else operators.write(write)
+    const accountId = accountOf(write)
+    if (accountId !== undefined) countUp.run(accountId)
   }
 }
 

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import {
   type EntryFilter,
+  type EntryPage,
   type FoundDebit,
   type Grouping,
   type ListedEntry,
@@ -13,7 +14,7 @@ import { readListed, readTotal, selectDistinct, selectEntries, selectNamed, sele
 
 export type Listing = ReturnType<typeof createListing>
 
-export const dialect: Dialect = { schema: 'main', parameter: (n) => `?${n}`, order: ['e.id'] }
+export const dialect: Dialect = { schema: 'main', parameter: (n) => `?${n}`, order: ['e.account_id', 'e.seq'] }
 
 /** The ledger for people to read: filtered and summed by the database, with names beside the ids. */
 export function createListing(db: DatabaseSync) {
@@ -46,9 +47,9 @@ export function createListing(db: DatabaseSync) {
     }
   }
 
-  /** The newest first. */
-  function listEntries({ limit, ...filter }: EntryFilter & { limit: number }): ListedEntry[] {
-    return all(selectEntries(dialect, filter, 'newest', { limit })).map(readListed)
+  /** The newest first, unless told otherwise. */
+  function listEntries({ limit, first = 'newest', beyond, ...filter }: EntryPage): ListedEntry[] {
+    return all(selectEntries(dialect, filter, first, { limit, beyond })).map(readListed)
   }
 
   /** The oldest first, read as they are asked for. */

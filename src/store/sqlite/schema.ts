@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { nameAndChainEntries } from './migration-2.ts'
 import { addSteppedPrices } from './migration-3.ts'
 import { noteMoves } from './migration-4.ts'
+import { addOperators } from './migration-5.ts'
 
 /** SQL, or what SQL alone cannot do. Each runs in the one transaction of `migrate`. */
 export type Migration = string | ((db: DatabaseSync) => void)
@@ -84,4 +85,5 @@ export const migrations: readonly Migration[] = [
   nameAndChainEntries,
   addSteppedPrices,
   noteMoves,
+  addOperators,
 ]

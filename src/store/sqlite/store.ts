@@ -7,12 +7,14 @@ import { createListing, type Listing } from './listing.ts'
 import { rewriteLog } from './log-rewrite.ts'
 import { refuseMoved } from './moved.ts'
 import { isDamage, type OpenOptions, openDatabase, transact } from './open.ts'
+import { createOperators, type Operators } from './operators.ts'
 import { audit, verify } from './verify.ts'
 
 /** Everything one connection can do, each operation one transaction. The books and the server's worker share it. */
 export type Store = Accounts &
   Omit<Entries, 'findCredit' | 'postCredit'> &
-  Listing & {
+  Listing &
+  Omit<Operators, 'write' | 'findOperators' | 'findMade'> & {
     /** Findings in words; none when the books are right. */
     verify(options: VerifyOptions): string[]
     /** The same, and where nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
@@ -39,10 +41,13 @@ export function openStore(path: string, { nowMs = Date.now, isServer, ...options
   const db = openDatabase(path, { ...options, lock: isServer ? undefined : lockStore })
   if (isServer) refuseMovedOrClose(db)
   const { findCredit, postCredit, ...entries } = createEntries(db, nowMs)
+  const operators = createOperators(db)
+  const { write: _write, findOperators: _find, findMade: _made, ...readOperators } = operators
   // Where SQLite is too old to know the word it does a passive checkpoint, which is harmless and tells the same.
   const lookAtLog = db.prepare('PRAGMA wal_checkpoint(NOOP)')
   return {
-    ...createAccounts(db, { findCredit, postCredit }),
+    ...createAccounts(db, { findCredit, postCredit }, operators),
+    ...readOperators,
     ...entries,
     ...createListing(db),
     verify: (options) => verify(db, nowMs(), options),

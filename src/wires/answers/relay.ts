@@ -73,7 +73,7 @@ type ReadAnswer = {
   /** As of `UsageEvidence`. */
   estimateOutput: (enough?: number) => number
   /** As of a relay. */
-  lastSealed?: string | undefined
+  readonly lastSealed?: string | undefined
   /** The client's body, with the counters that were billed. */
   encode: (usage: Usage) => string | Uint8Array
 }

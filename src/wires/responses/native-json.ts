@@ -33,7 +33,9 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   return {
     state: 'finished',
     report,
-    lastSealed: lastSealed(answer['output']),
+    get lastSealed() {
+      return lastSealed(answer['output'])
+    },
     estimateOutput: (enough) => estimateTexts(producedTexts(answer['output']), enough),
     encode: (billed) => {
       patch.set([], responseValues(head, answer))

@@ -1,0 +1,47 @@
+import { BookError } from './book-error.ts'
+import type { Change, Made, Write } from './book-rules.ts'
+import { type Act, auditRow } from './trail.ts'
+
+/** How long the same `Idempotency-Key` means the same creation. */
+export const onceMs = 24 * 3_600_000
+
+/**
+ * The change with all that belongs to it in the same commit: its record in the audit trail, and what is told to whoever
+ * asks for the same creation again.
+ */
+export function onBehalf<T>(act: Act, { about, decide }: Change<T>, nowMs: number): Change<T> {
+  const { actor, once } = act
+  return {
+    about: once ? { ...about, once: { actor, key: once.key } } : about,
+    decide(facts) {
+      const made = once && facts.made && nowMs < facts.made.madeMs + onceMs ? facts.made : undefined
+      if (once && made) {
+        if (made.asked !== once.asked) throw new BookError('once_mismatch', once.key)
+        return { writes: [], result: read(made.result) as T }
+      }
+      const { writes, result, trail } = decide(facts)
+      if (writes.length === 0) return { writes, result }
+      const more: Write[] = []
+      if (trail) more.push({ kind: 'post_audit', row: auditRow(act, trail), nowMs })
+      if (once) more.push({ kind: 'insert_made', actor, key: once.key, made: toMade(once.asked, result, nowMs) })
+      return { writes: [...writes, ...more], result }
+    },
+  }
+}
+
+/** What must not be shown twice, by its name in results. */
+const secrets = new Set(['key', 'token', 'digest'])
+
+function toMade(asked: string, result: unknown, madeMs: number): Made {
+  const text = JSON.stringify({ result }, (name, value) => {
+    if (secrets.has(name) && typeof value === 'string') return undefined
+    return typeof value === 'bigint' ? { nanos: value.toString() } : value
+  })
+  return { asked, result: text, madeMs }
+}
+
+function read(text: string): unknown {
+  const isAmount = (value: unknown): value is { nanos: string } =>
+    typeof value === 'object' && value !== null && Object.keys(value).join() === 'nanos'
+  return JSON.parse(text, (_, value) => (isAmount(value) ? BigInt(value.nanos) : value)).result
+}

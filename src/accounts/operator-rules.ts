@@ -1,0 +1,114 @@
+import { randomText } from '../ids/base62.ts'
+import { BookError } from './book-error.ts'
+import type { Change, Write } from './book-rules.ts'
+import { mayHoldKey } from './keys.ts'
+import {
+  commandTokenMs,
+  createToken,
+  type OperatorRole,
+  type OperatorRow,
+  type SessionRow,
+  sessionMaxMs,
+} from './operators.ts'
+
+/* The rules of who may operate, as book-rules.ts has those of accounts. */
+
+/** An operator who was just made. The token is shown to whoever asked for it, this once. */
+export type IssuedOperator = { operator: OperatorRow; token: string }
+
+export type IssuedSession = { session: SessionRow; token: string }
+
+export function createOperator(
+  name: string,
+  role: OperatorRole,
+  expiresMs: number,
+  nowMs: number,
+): Change<IssuedOperator> {
+  return {
+    about: { operator: name },
+    decide({ operators }) {
+      if (!/^[\p{L}\p{N}][\p{L}\p{N}._@-]{0,63}$/u.test(name) || mayHoldKey(name))
+        throw new BookError('operator_name_invalid', name)
+      if (operators.some((one) => one.name === name && isLive(one, nowMs)))
+        throw new BookError('operator_name_taken', name)
+      const { token, prefix, digest } = createToken()
+      const id = `op_${randomText(16)}`
+      const operator: OperatorRow = {
+        id,
+        name,
+        role,
+        digest,
+        prefix,
+        createdMs: nowMs,
+        expiresMs,
+        revokedMs: undefined,
+      }
+      return {
+        writes: [{ kind: 'insert_operator', operator }],
+        result: { operator, token },
+        trail: { operation: 'operator.create', object: id, after: { name, role, prefix, expires: expiresMs } },
+      }
+    },
+  }
+}
+
+/** For good, and again without harm. A name means the one that is live. */
+export function revokeOperator(idOrName: string, nowMs: number): Change<OperatorRow> {
+  return {
+    about: { operator: idOrName },
+    decide({ operators }) {
+      const operator =
+        operators.find(({ id }) => id === idOrName) ??
+        operators.find((one) => one.name === idOrName && one.revokedMs === undefined) ??
+        operators[0]
+      if (!operator) throw new BookError('no_operator', idOrName)
+      if (operator.revokedMs !== undefined) return { writes: [], result: operator }
+      return {
+        writes: [{ kind: 'revoke_operator', operatorId: operator.id, revokedMs: nowMs }],
+        result: { ...operator, revokedMs: nowMs },
+        trail: { operation: 'operator.revoke', object: operator.id, after: { name: operator.name, revoked: true } },
+      }
+    },
+  }
+}
+
+/** For a browser that has shown a token or a key. */
+export function signIn(whose: { operatorId: string; expiresMs: number } | { keyId: string }, nowMs: number) {
+  const endMs = 'operatorId' in whose ? whose.expiresMs : Number.POSITIVE_INFINITY
+  return openSession(
+    {
+      kind: 'cookie',
+      operatorId: 'operatorId' in whose ? whose.operatorId : undefined,
+      keyId: 'keyId' in whose ? whose.keyId : undefined,
+      actor: undefined,
+      expiresMs: Math.min(nowMs + sessionMaxMs, endMs),
+    },
+    nowMs,
+  )
+}
+
+/** For the command line, which has the store and so needs nobody's leave. */
+export function makeCommandToken(actor: string, nowMs: number) {
+  const expiresMs = nowMs + commandTokenMs
+  return openSession({ kind: 'command', operatorId: undefined, keyId: undefined, actor, expiresMs }, nowMs)
+}
+
+export function signOut(digest: string): Change<void> {
+  return { about: {}, decide: () => ({ writes: [{ kind: 'delete_session', digest }], result: undefined }) }
+}
+
+function openSession(own: Omit<SessionRow, 'digest' | 'createdMs' | 'seenMs'>, nowMs: number): Change<IssuedSession> {
+  return {
+    about: {},
+    decide() {
+      const { token, digest } = createToken()
+      const session: SessionRow = { ...own, digest, createdMs: nowMs, seenMs: nowMs }
+      const writes: Write[] = [{ kind: 'insert_session', session }]
+      return { writes, result: { session, token } }
+    },
+  }
+}
+
+function isLive({ revokedMs, expiresMs }: OperatorRow, nowMs: number): boolean {
+  return revokedMs === undefined && nowMs < expiresMs
+}

@@ -1,0 +1,65 @@
+import type { Explanation } from '../operations/shapes.ts'
+import { formatFields, formatTable } from './print.ts'
+
+const fromLedger =
+  'not known: this is from the ledger, which has neither attempts nor losses (who answered: triwire ledger show)'
+
+/** For people. */
+export function describeExplanation(explanation: Explanation): string {
+  const { request_id, account, key, model, alias, wire, attempts, stopped, losses, usage, price, settlement } =
+    explanation
+  const wires = [wire.client && `asked in ${wire.client}`, wire.model && `answered in ${wire.model}`]
+  const head = {
+    request: request_id,
+    account: named(account?.name, account?.id),
+    key: named(key?.prefix, key?.id),
+    model: model === null ? '-' : alias === null ? model : `${model} (asked for as ${alias})`,
+    wires: wires.filter(Boolean).join(', ') || '-',
+  }
+  return [
+    formatFields(head),
+    section('attempts', attempts && describeAttempts(attempts, stopped)),
+    section('losses', losses && formatRows(losses)),
+    section('usage', usage ? formatFields(usage) : 'none'),
+    section('price, credits per million tokens', price ? formatFields(price) : 'none'),
+    section('settlement', formatFields(told(settlement))),
+  ].join('\n\n')
+}
+
+const stops: Record<NonNullable<Explanation['stopped']>, string> = {
+  seen: 'the client had seen a part of the answer',
+  final: 'nobody else would do better with this request',
+  attempts: 'three are the most',
+  budget: 'who would be next has no retries left in this minute (triwire upstreams)',
+  nobody: 'nobody else is on, not left alone and not tried (triwire upstreams)',
+}
+
+function describeAttempts(attempts: NonNullable<Explanation['attempts']>, stopped: Explanation['stopped']): string {
+  const rows = formatRows(attempts.map((attempt, at) => ({ '#': at + 1, ...attempt })))
+  return stopped ? `${rows}\nno further one: ${stops[stopped]}` : rows
+}
+
+function section(name: string, text: string | null): string {
+  return `${name}\n${(text ?? fromLedger).replace(/^/gm, '  ')}`
+}
+
+function formatRows(rows: readonly Record<string, string | number | null>[]): string {
+  if (rows.length === 0) return 'none'
+  const columns = Object.keys(rows[0]!)
+  return formatTable(
+    columns,
+    rows.map((row) => columns.map((name) => `${row[name] ?? '-'}`)),
+  )
+}
+
+/** What is there of it. */
+function told(fields: Explanation['settlement']): Record<string, unknown> {
+  const { flags, ...rest } = fields
+  const entries = Object.entries(rest).filter(([, value]) => value !== null)
+  return { ...Object.fromEntries(entries), ...(flags.length > 0 && { flags: flags.join(', ') }) }
+}
+
+function named(name: string | null | undefined, id: string | null | undefined): string {
+  if (!name || !id) return name ?? id ?? '-'
+  return `${name} (${id})`
+}

@@ -1,0 +1,187 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { z } from 'zod'
+import { withoutKeys } from '../accounts/keys.ts'
+import { pageMax } from '../operations/fields.ts'
+import type { Context, Face, Operation, Outcome, Running } from '../operations/operation.ts'
+import { ProblemError } from '../operations/problem.ts'
+import { operations } from '../operations/table.ts'
+import { adminOption, askServer } from './admin.ts'
+import { explainWithout } from './explain.ts'
+import { note, print } from './print.ts'
+import { sayAgain, sayAnswer, sayLost } from './said.ts'
+import { type GlobalOptions, withStore } from './store.ts'
+
+const groups: Readonly<Record<string, string>> = {
+  account: 'who pays: make, list, suspend and credit accounts',
+  key: 'what clients authenticate with: make, list, revoke and rotate keys',
+  ledger: 'what was paid for what: list, show, sum, check and export entries',
+  operator: 'who may operate over HTTP: make, list and revoke tokens',
+}
+
+/** The commands of the table of operations, each with the arguments and options that its input has. */
+export function addOperationCommands(program: Command): void {
+  for (const one of operations) for (const face of one.cli) addFace(program, one, face)
+}
+
+function addFace(program: Command, one: Operation, face: Face): void {
+  const words = face.command.split(' ')
+  const last = words.pop()!
+  let parent = program
+  for (const word of words)
+    parent =
+      parent.commands.find((command) => command.name() === word) ?? parent.command(word).description(groups[word]!)
+  const command = parent.command(last).description(face.text ?? one.text)
+  const { shape } = one.input
+  for (const said of face.arguments ?? []) {
+    const name = said.replace('?', '')
+    const schema = shape[name] as z.ZodType
+    const shown = name === 'request' ? 'request-id' : name
+    command.argument(said === name ? `<${shown}>` : `[${shown}]`, describe(schema), reader(schema, face, name))
+  }
+  for (const [name, flags] of Object.entries(face.options ?? {}))
+    command.addOption(toOption(flags, shape[name] as z.ZodType, reader(shape[name] as z.ZodType, face, name)))
+  if (typeof face.rows === 'number') command.option('--limit <count>', 'how many at most', readCount, face.rows)
+  if (one.asks === 'server') command.option(...adminOption)
+  command.action((...args: unknown[]) => act(args.at(-1) as Command, one, face, args.slice(0, -2)))
+}
+
+/** The longest a list on the command line may be. */
+function readCount(text: string): number {
+  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('It is a number from 1 to 9999999.')
+  return Number(text)
+}
+
+function toOption(flags: string, schema: z.ZodType, read: (text: string) => string): Option {
+  const option = new Option(flags, describe(schema))
+  const choices = choicesOf(schema)
+  if (choices) option.choices(choices)
+  else option.argParser(read)
+  if (!isOptional(schema)) option.makeOptionMandatory()
+  const inner = unwrap(schema, ['optional'])
+  if (inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault)
+    option.default(inner.def.defaultValue, `${inner.def.defaultValue}`)
+  return option
+}
+
+function describe(schema: z.ZodType): string {
+  return (schema.description ?? '').replaceAll('`', '')
+}
+
+function isOptional(schema: z.ZodType): boolean {
+  return schema.safeParse(undefined).success
+}
+
+type Wrapper = 'optional' | 'nullable' | 'default' | 'prefault'
+
+function unwrap(schema: z.ZodType, wrappers: readonly Wrapper[] = ['optional', 'nullable', 'default', 'prefault']) {
+  let inner = schema
+  while (wrappers.some((one) => one === inner.def.type)) inner = (inner as z.ZodOptional<z.ZodType>).def.innerType
+  return inner
+}
+
+function choicesOf(schema: z.ZodType): string[] | undefined {
+  const inner = unwrap(schema)
+  return inner instanceof z.ZodEnum ? inner.options.map(String) : undefined
+}
+
+/** Refuses where it is typed what the operation would refuse; what is typed is passed on as a text. */
+function reader(schema: z.ZodType, face: Face, name: string): (text: string) => string {
+  return (typed) => {
+    const result = schema.safeParse(typed)
+    if (!result.success) throw new InvalidArgumentError(result.error.issues[0]!.message)
+    return face.reads?.[name]?.(typed) ?? typed
+  }
+}
+
+async function act(command: Command, one: Operation, face: Face, values: readonly unknown[]): Promise<void> {
+  const { limit: rows, ...options } = command.opts<Record<string, unknown>>()
+  const names = Object.keys(face.options ?? {})
+  const optionOf = (name: string) => new Option(face.options![name]!).attributeName()
+  const asked = {
+    ...Object.fromEntries((face.arguments ?? []).map((said, at) => [said.replace('?', ''), values[at]])),
+    ...Object.fromEntries(names.map((name) => [name, options[optionOf(name)]])),
+    ...face.fixed,
+  }
+  try {
+    const answer = await answerOf(command, one, asked, (rows ?? face.rows) as number | 'all')
+    print(command, answer, () => sayAnswer(one.id, answer), sayLost(one.id, answer))
+  } catch (error) {
+    throw error instanceof ProblemError ? inWords(error, face) : error
+  }
+}
+
+/** What is printed: one object, or as many rows of a list as were asked for. */
+async function answerOf(
+  command: Command,
+  one: Operation,
+  asked: Record<string, unknown>,
+  rows: number | 'all',
+): Promise<unknown> {
+  if (one.asks === 'server') return askRunning(command, one, asked)
+  const work = async (context: Context) => {
+    if (one.kind !== 'list') return one.run(context, one.input.parse(asked))
+    return readPages(context, one, asked, rows === 'all' ? Number.POSITIVE_INFINITY : rows)
+  }
+  const outcome = await (one.asks === 'configuration'
+    ? work(await withConfiguration(command))
+    : withStore(command, (books) => work({ ...nobody, books, nowMs: Date.now() }), {
+        create: one.id === 'account.create' || one.id === 'operator.create',
+      }))
+  if ('items' in outcome) return outcome.items
+  const again = sayAgain(one.id)
+  if (outcome.isNew === false && again !== undefined) note(command, again)
+  return outcome.body
+}
+
+async function readPages(
+  context: Context,
+  one: Operation,
+  asked: Record<string, unknown>,
+  most: number,
+): Promise<{ items: unknown[] }> {
+  const items: unknown[] = []
+  let beyond: Context['beyond']
+  do {
+    const limit = Math.min(pageMax, most - items.length)
+    const input = one.input.parse('limit' in one.input.shape ? { ...asked, limit } : asked)
+    const outcome: Outcome<unknown> = await one.run({ ...context, beyond }, input)
+    if (!('items' in outcome)) throw new Error(`${one.id} is no list`)
+    items.push(...outcome.items)
+    beyond = outcome.next
+  } while (beyond && items.length < most)
+  return { items }
+}
+
+/** What only a running gateway has is asked of it. */
+const unasked: Running = {
+  explain: () => Promise.resolve('unknown'),
+  listUpstreams: () => [],
+  listModels: () => [],
+}
+
+const nobody = { running: unasked, who: undefined, version: '' }
+
+async function withConfiguration(command: Command): Promise<Context> {
+  const { loadConfig } = await import('../config/load.ts')
+  const { listModels } = await import('../operations/models.ts')
+  const { catalog } = loadConfig({ ...command.optsWithGlobals<GlobalOptions>(), isWithoutFiles: true })
+  const running = { ...unasked, listModels: () => listModels(catalog.entries) }
+  return { books: undefined as never, running, who: undefined, version: '', nowMs: Date.now() }
+}
+
+async function askRunning(command: Command, one: Operation, asked: Record<string, unknown>): Promise<unknown> {
+  const path = one.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(`${asked[name]}`))
+  const told = await askServer(command, `/api/v1${path}`)
+  if ('status' in told && told.status === 200)
+    return one.kind === 'list' ? (told.body as { items: unknown[] }).items : told.body
+  if (one.id === 'request.explain') return explainWithout(command, `${asked['request']}`, told)
+  throw new Error('trouble' in told ? told.trouble : `the server refuses: ${(told.body as { detail?: string }).detail}`)
+}
+
+/** A field is named as it is typed. */
+export function inWords({ message, mistakes, cause }: ProblemError, { options = {} }: Pick<Face, 'options'>): Error {
+  const flagOf = (name: string) => options[name]?.split(' ')[0]
+  const said = message.replace(/`(\w+)`/g, (all, name: string) => flagOf(name) ?? all)
+  const flag = flagOf(mistakes[0]?.pointer.slice(1) ?? '')
+  return new Error(withoutKeys(flag === undefined || said.startsWith(flag) ? said : `${flag}: ${said}`), { cause })
+}

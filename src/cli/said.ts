@@ -1,0 +1,82 @@
+import type { IssuedKey } from '../accounts/book-rows.ts'
+import { formatLines } from './entry-lines.ts'
+import { describeExplanation } from './explanation.ts'
+import { formatFields, formatTable } from './print.ts'
+import { formatUpstreams } from './upstreams.ts'
+
+/** How people are told what an operation answers. A list is told whole. What is not in it is told field by field. */
+type Said = {
+  text(answer: never): string
+  /** Where it could not be printed, and nobody will ever see it again. */
+  lost?(answer: never): string
+  /** Where a creation has made nothing. */
+  again?: string
+}
+
+type Row = Record<string, unknown>
+
+const issued: Said = {
+  text: ({ key }: IssuedKey) => key,
+  lost: ({ id }: IssuedKey) => `The new key was not shown: revoke it with triwire key revoke ${id}`,
+}
+
+const said: Record<string, Said> = {
+  'account.list': { text: table(['id', 'name', 'state', 'balance']) },
+  'account.credit': {
+    text: formatFields,
+    again: 'it was booked before with this reference: nothing was added now',
+  },
+  'key.create': issued,
+  'key.rotate': issued,
+  'key.list': { text: table(['id', 'prefix', 'label', 'account', 'created', 'expires', 'revoked', 'last_used']) },
+  'key.revoke': { text: ({ id }: { id: string }) => `${id} is revoked` },
+  'ledger.list': { text: formatLines },
+  'model.list': {
+    text: (
+      rows: readonly { id: string; wire: string; upstreams: { name: string }[]; prices: Record<string, string> }[],
+    ) =>
+      formatTable(
+        ['id', 'wire', 'upstream', 'input / 1M', 'output / 1M'],
+        rows.map(({ id, wire, upstreams, prices }) => {
+          const names = [...new Set(upstreams.map(({ name }) => name))].join(', ')
+          return [id, wire, names, prices['input']!, prices['output']!]
+        }),
+      ),
+  },
+  'upstream.list': { text: formatUpstreams },
+  'request.explain': { text: describeExplanation },
+  'operator.create': {
+    text: ({ token }: { token: string }) => token,
+    lost: ({ name }: { name: string }) => `The token was not shown: revoke it with triwire operator revoke ${name}`,
+  },
+  'operator.list': { text: table(['name', 'role', 'prefix', 'created', 'expires', 'revoked']) },
+  'operator.revoke': { text: ({ name }: { name: string }) => `the token of ${name} is revoked` },
+  'audit.list': {
+    text: (rows: readonly Row[]) => {
+      const json = (value: unknown) => (value === null ? '-' : JSON.stringify(value))
+      return table(['at', 'actor', 'from', 'operation', 'object', 'before', 'after'])(
+        rows.map((row) => ({ ...row, before: json(row['before']), after: json(row['after']) })),
+      )
+    },
+  },
+}
+
+function table(columns: readonly string[]): (rows: readonly Row[]) => string {
+  return (rows) =>
+    formatTable(
+      columns,
+      rows.map((row) => columns.map((name) => `${row[name] ?? '-'}`)),
+    )
+}
+
+export function sayAnswer(id: string, answer: unknown): string {
+  return said[id] ? said[id].text(answer as never) : formatFields(answer as Row)
+}
+
+export function sayLost(id: string, answer: unknown): string {
+  return said[id]?.lost?.(answer as never) ?? ''
+}
+
+export function sayAgain(id: string): string | undefined {
+  return said[id]?.again
+}

@@ -1,0 +1,112 @@
+import type { IncomingMessage } from 'node:http'
+import { allOperations, pathFields } from '../operations/openapi.ts'
+import type { Operation } from '../operations/operation.ts'
+import { ProblemError } from '../operations/problem.ts'
+
+/** No body of an operation needs more. */
+const bodyBytesMax = 65_536
+
+export type Matched =
+  | { operation: Operation; inPath: Record<string, string> }
+  | { allow: readonly string[] }
+  | undefined
+
+const routes = allOperations.map((operation) => ({
+  operation,
+  names: pathFields(operation),
+  pattern: new RegExp(`^/api/v1${operation.path.replace('.', '\\.').replace(/\{\w+\}/g, '([^/]+)')}$`),
+}))
+
+/** The operation at a path; where the method is another one, those that there are. */
+export function matchOperation(method: string, path: string): Matched {
+  const allow: string[] = []
+  for (const { operation, names, pattern } of routes) {
+    const match = pattern.exec(path)
+    if (!match) continue
+    if (operation.method !== method && !(operation.method === 'GET' && method === 'HEAD')) {
+      allow.push(operation.method)
+      continue
+    }
+    try {
+      return {
+        operation,
+        inPath: Object.fromEntries(names.map((name, at) => [name, decodeURIComponent(match[at + 1]!)])),
+      }
+    } catch {
+      // It is no text, and so names nothing.
+      return undefined
+    }
+  }
+  return allow.length > 0 ? { allow: allow.includes('GET') ? [...allow, 'HEAD'] : allow } : undefined
+}
+
+/** All fields that were sent, in path, query or body. @throws ProblemError */
+export async function readFields(
+  request: IncomingMessage,
+  { operation, inPath }: Extract<Matched, { operation: unknown }>,
+): Promise<Record<string, unknown>> {
+  const sent =
+    operation.method === 'POST' || operation.method === 'PATCH' ? await readBody(request) : readQuery(request)
+  for (const name of Object.keys(inPath)) {
+    if (Object.hasOwn(sent, name)) throw refuse(name, 'stands in the path already')
+  }
+  return { ...sent, ...inPath }
+}
+
+function readQuery({ url = '' }: IncomingMessage): Record<string, unknown> {
+  const at = url.indexOf('?')
+  const fields: Record<string, unknown> = {}
+  if (at < 0) return fields
+  for (const [name, value] of new URLSearchParams(url.slice(at + 1))) {
+    if (Object.hasOwn(fields, name)) throw refuse(name, 'is there twice')
+    Object.defineProperty(fields, name, { value, enumerable: true, writable: true, configurable: true })
+  }
+  return fields
+}
+
+async function readBody(request: IncomingMessage): Promise<Record<string, unknown>> {
+  const { 'content-length': declared, 'content-type': type = '', 'transfer-encoding': coding } = request.headers
+  if ((declared === undefined || declared === '0') && coding === undefined) return {}
+  if (!/^application\/json\s*(;|$)/i.test(type))
+    throw new ProblemError('unsupported_media_type', 'Send the body as application/json.')
+  if (Number(declared ?? 0) > bodyBytesMax) throw tooLarge()
+  return parse(await readPieces(request))
+}
+
+async function readPieces(request: IncomingMessage): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const piece of request as AsyncIterable<Buffer>) {
+      bytes += piece.length
+      if (bytes > bodyBytesMax) throw tooLarge()
+      pieces.push(piece)
+    }
+  } catch (error) {
+    // Who has left in the middle hears nothing of it.
+    throw error instanceof ProblemError ? error : new ProblemError('invalid_request', 'The body is not whole.')
+  }
+  return Buffer.concat(pieces)
+}
+
+function parse(bytes: Buffer): Record<string, unknown> {
+  try {
+    const body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown
+    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
+  } catch {
+    // Told below.
+  }
+  throw new ProblemError('invalid_request', 'The body is not a JSON object.')
+}
+
+function tooLarge(): ProblemError {
+  return new ProblemError('payload_too_large', `A body has at most ${bodyBytesMax} bytes.`, {
+    headers: { connection: 'close' },
+  })
+}
+
+function refuse(name: string, detail: string): ProblemError {
+  return new ProblemError('invalid_request', `${JSON.stringify(name)} ${detail}.`, {
+    mistakes: [{ pointer: `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, detail }],
+  })
+}

@@ -1,0 +1,222 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Principal } from '../accounts/books.ts'
+import { sha256Hex } from '../ids/digest.ts'
+import { newRequestId } from '../ids/request-id.ts'
+import { problemOf } from '../operations/book-words.ts'
+import { formatCursor, readCursor } from '../operations/cursor.ts'
+import { allOperations } from '../operations/openapi.ts'
+import type { Context, Operation, Outcome, Running } from '../operations/operation.ts'
+import { ProblemError } from '../operations/problem.ts'
+import { digestOfCookie } from '../operations/session.ts'
+import { type Answer, send, tellProblem } from './api-answer.ts'
+import { cookieName, formatCookie, isCrossSite, isOurHost, readCookie, type Site } from './api-guard.ts'
+import { createIdentity, type IdentityParts, permit, tooMany } from './api-identity.ts'
+import { type Matched, matchOperation, readFields } from './api-request.ts'
+import { pathOf } from './paths.ts'
+
+export type ApiParts = IdentityParts & {
+  running: Running
+  /** Logs a bug of ours. */
+  reportBug(bug: Error): void
+  /** Unix milliseconds. */
+  nowMs(): number
+  /** Who asks, where a proxy may stand between. */
+  peerOf(peer: string, forwarded: string | undefined): string
+  version: string
+  publicUrl?: URL | undefined
+}
+
+/** How many exports run at once: each keeps the thread of the books busy. */
+const exportsMax = 4
+
+/**
+ * The admin API: what is refused is refused in this order: another name of this address (421), who it is (401, 429), what he
+ * may (403), what there is (404, 405), and then what was asked (400 and the like).
+ */
+export function createApi(parts: ApiParts): (request: IncomingMessage, response: ServerResponse) => void {
+  const { identify, failed } = createIdentity(parts)
+  let exports = 0
+  return (request, response) => void handle(request, response)
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const id = newRequestId()
+    // Who has left hears nothing.
+    response.on('error', () => {})
+    let answer: Answer
+    try {
+      answer = await judge(request)
+    } catch (error) {
+      answer = tellProblem(asProblem(error), id)
+    }
+    try {
+      await send(request, response, answer, id)
+    } catch {
+      response.destroy()
+    }
+  }
+
+  function asProblem(error: unknown): ProblemError {
+    const problem = problemOf(error)
+    if (problem instanceof ProblemError) return problem
+    parts.reportBug(error as Error)
+    return new ProblemError('internal', 'A bug of ours: the log has it.')
+  }
+
+  async function judge(request: IncomingMessage): Promise<Answer> {
+    const { headers, method = '', socket } = request
+    const site: Site = {
+      port: socket.localPort ?? 0,
+      isSecure: 'encrypted' in socket,
+      publicUrl: parts.publicUrl,
+    }
+    if (!isOurHost(headers.host, site)) throw new ProblemError('misdirected', 'Ask by the address of this listener.')
+    const matched = matchOperation(method, pathOf(request.url))
+    const isOpen = matched && 'operation' in matched && matched.operation.role === 'anyone'
+    const address = parts.peerOf(socket.remoteAddress ?? '', oneOf(headers['x-forwarded-for']))
+    const shown = isOpen ? { who: undefined, isCookie: true } : await identify(headers, site, address)
+    const operation = permit(matched, shown.who)
+    const isSafe = operation.operation.method === 'GET'
+    if (!isSafe && shown.isCookie && isCrossSite(headers, site))
+      throw new ProblemError('cross_site', 'This comes from a page of another site.')
+    try {
+      return await answerOperation(request, operation, shown.who, { site, address })
+    } catch (error) {
+      // Signing in is showing a token too.
+      if (isOpen && error instanceof ProblemError && error.problem === 'unauthenticated') throw failed(address)
+      throw error
+    }
+  }
+
+  async function answerOperation(
+    request: IncomingMessage,
+    { operation, inPath }: Extract<Matched, { operation: unknown }>,
+    who: Principal | undefined,
+    { site, address }: { site: Site; address: string },
+  ): Promise<Answer> {
+    const sent = await readFields(request, { operation, inPath })
+    const read = operation.input.safeParse(sent)
+    if (!read.success) throw invalid(read.error.issues)
+    const books = needsBooks(operation) ? await parts.books() : (undefined as never)
+    const cookie = readCookie(request.headers, cookieName(site))
+    const context: Context = {
+      books: books?.as({
+        actor: who?.kind === 'operator' ? who.actor : 'nobody',
+        address,
+        once: onceOf(request, operation, sent),
+        version: versionOf(request, operation),
+      }),
+      running: parts.running,
+      who,
+      nowMs: parts.nowMs(),
+      version: parts.version,
+      cookie: cookie === undefined ? undefined : digestOfCookie(cookie),
+    }
+    if (operation.csv && /\btext\/csv\b/.test(request.headers.accept ?? ''))
+      return exportRows(operation, context, read.data)
+    const { cursor } = read.data as { cursor?: string }
+    const beyond = cursor === undefined ? undefined : readCursor(operation.id, sent, cursor)
+    const outcome = await operation.run({ ...context, beyond }, read.data).catch(async (error: unknown) => {
+      throw await withCurrent(problemOf(error), operation, context, inPath)
+    })
+    return tellOutcome(operation, outcome, sent, site)
+  }
+
+  async function exportRows(operation: Operation, context: Context, input: Record<string, unknown>): Promise<Answer> {
+    if (exports >= exportsMax) throw tooMany('Others export now.', 5)
+    exports++
+    const rows = operation.csv!(context, input)[Symbol.asyncIterator]()
+    try {
+      const first = await rows.next()
+      return { status: 200, headers: csvHeaders(operation), pieces: chain(first, rows) }
+    } catch (error) {
+      exports--
+      throw error
+    }
+  }
+
+  async function* chain(first: IteratorResult<string>, rows: AsyncIterator<string>): AsyncIterable<string> {
+    try {
+      for (let one = first; !one.done; one = await rows.next()) yield one.value
+    } finally {
+      exports--
+    }
+  }
+
+  function tellOutcome(operation: Operation, outcome: Outcome<unknown>, sent: object, site: Site): Answer {
+    if ('items' in outcome) {
+      const next = outcome.next ? formatCursor(operation.id, sent, outcome.next) : null
+      return { status: 200, body: { items: outcome.items, next } }
+    }
+    const { body, isNew, version, session } = outcome
+    const headers: Record<string, string> = version === undefined ? {} : { etag: `"${version}"` }
+    if (session === 'ended') {
+      const gone = { 'set-cookie': formatCookie(site, '', 0), 'clear-site-data': '"cookies", "storage"' }
+      return { status: 204, headers: { ...headers, ...gone } }
+    }
+    if (session) headers['set-cookie'] = formatCookie(site, session.token, (session.expiresMs - parts.nowMs()) / 1_000)
+    return { status: isNew ? 201 : 200, headers, body }
+  }
+}
+
+/** What memory alone can tell is told though the store is silent. */
+function needsBooks({ asks }: Operation): boolean {
+  return asks === undefined
+}
+
+function invalid(issues: readonly { path: readonly PropertyKey[]; message: string }[]): ProblemError {
+  const mistakes = issues.map(({ path, message }) => ({
+    pointer: path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join(''),
+    detail: message,
+  }))
+  const { pointer, detail } = mistakes[0]!
+  return new ProblemError('invalid_request', pointer === '' ? detail : `${pointer.slice(1)}: ${detail}`, { mistakes })
+}
+
+function onceOf({ headers }: IncomingMessage, { id, kind }: Operation, sent: object) {
+  const key = oneOf(headers['idempotency-key'])
+  if (kind !== 'creates' || key === undefined) return undefined
+  if (!/^[!-~]{1,255}$/.test(key))
+    throw new ProblemError('invalid_request', 'An Idempotency-Key has 1 to 255 visible characters.')
+  const fields = Object.entries(sent).sort(([a], [b]) => (a < b ? -1 : 1))
+  return { key, asked: sha256Hex(JSON.stringify([id, fields])) }
+}
+
+/** @throws ProblemError where an edit says nothing of what it has seen. */
+function versionOf({ headers }: IncomingMessage, { kind }: Operation): string | undefined {
+  if (kind !== 'edits') return undefined
+  const { 'if-match': match } = headers
+  if (match === undefined)
+    throw new ProblemError(
+      'precondition_required',
+      'Say in If-Match which version is edited: the ETag it was read with.',
+    )
+  if (match.trim() === '*') return undefined
+  // One that is weak, or several, is none that was ever told.
+  return /^"([\w-]+)"$/.exec(match.trim())?.[1] ?? match
+}
+
+/** Who has edited something old is shown what is there now. */
+async function withCurrent(
+  problem: unknown,
+  operation: Operation,
+  context: Context,
+  inPath: Record<string, string>,
+): Promise<unknown> {
+  if (!(problem instanceof ProblemError) || problem.problem !== 'precondition_failed') return problem
+  const show = allOperations.find(({ path, method }) => path === operation.path && method === 'GET')
+  const now = await show?.run(context, inPath)
+  const headers: Record<string, string> = now && 'version' in now ? { etag: `"${now.version}"` } : {}
+  return new ProblemError('precondition_failed', problem.message, {
+    current: now && 'body' in now ? now.body : undefined,
+    headers,
+  })
+}
+
+function csvHeaders({ id }: Operation): Record<string, string> {
+  const name = id.split('.')[0]
+  return { 'content-type': 'text/csv; charset=utf-8', 'content-disposition': `attachment; filename="${name}.csv"` }
+}
+
+function oneOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value
+}

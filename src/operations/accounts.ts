@@ -1,0 +1,147 @@
+import { z } from 'zod'
+import { type AccountRow, accountSorts, versionOfAccount } from '../accounts/book-rows.ts'
+import { formatCredits } from '../accounts/credit.ts'
+import * as field from './fields.ts'
+import { operation, page } from './operation.ts'
+
+export const accountShape = z.object({
+  id: z.string(),
+  name: z.string(),
+  state: z.enum(['active', 'suspended']),
+  balance: field.amount.describe('what is settled, in credits'),
+  held: field.amount.describe('0: what running requests hold is told by nobody yet'),
+})
+
+export function tellAccount({ id, name, state, balanceNanos }: AccountRow): z.output<typeof accountShape> {
+  return { id, name, state, balance: formatCredits(balanceNanos), held: '0' }
+}
+
+const one = (row: AccountRow) => ({ body: tellAccount(row), version: versionOfAccount(row) })
+
+const name = field.text('must be a text').describe('1 to 100 characters, unique')
+
+export const accountOperations = [
+  operation({
+    id: 'account.create',
+    method: 'POST',
+    path: '/accounts',
+    role: 'admin',
+    kind: 'creates',
+    input: z.strictObject({
+      name,
+      credit: field.credits
+        .refine((nanos) => nanos >= 0n, { error: 'An account cannot start below zero.' })
+        .optional()
+        .describe('credit it starts with, such as 12.5; else none'),
+    }),
+    output: accountShape,
+    problems: ['conflict'],
+    text: 'make an account',
+    cli: [{ command: 'account create', arguments: ['name'], options: { credit: '--credit <credits>' } }],
+    run: async ({ books }, { name, credit }) => ({ ...one(await books.createAccount(name, credit)), isNew: true }),
+  }),
+  operation({
+    id: 'account.list',
+    method: 'GET',
+    path: '/accounts',
+    role: 'viewer',
+    kind: 'list',
+    input: z.strictObject({
+      q: z
+        .string()
+        .min(1)
+        .max(100)
+        .optional()
+        .describe('only those with this in their name, or at the start of their id'),
+      state: z.enum(['active', 'suspended']).optional().describe('only those'),
+      sort: z.enum(accountSorts).default('created').describe('in which order; `-created`: the newest first'),
+      ...field.paging,
+    }),
+    output: accountShape,
+    problems: ['cursor_invalid'],
+    text: 'list all accounts',
+    cli: [
+      {
+        command: 'account list',
+        options: { q: '--search <text>', state: '--state <state>', sort: '--sort <order>' },
+        rows: 'all',
+      },
+    ],
+    async run({ books, beyond }, { q, state, sort, limit }) {
+      const rows = await books.pageAccounts({ q, state, sort, beyond, limit: limit + 1 })
+      return page(rows, limit, tellAccount, (row) => [sort === 'name' ? row.name : row.createdMs, row.id])
+    },
+  }),
+  operation({
+    id: 'account.show',
+    method: 'GET',
+    path: '/accounts/{account}',
+    role: 'viewer',
+    kind: 'one',
+    input: z.strictObject({ account: field.account }),
+    output: accountShape,
+    problems: ['not_found'],
+    text: 'show an account, by name or id',
+    cli: [{ command: 'account show', arguments: ['account'] }],
+    run: async ({ books }, { account }) => one(await books.findAccount(account)),
+  }),
+  operation({
+    id: 'account.update',
+    method: 'PATCH',
+    path: '/accounts/{account}',
+    role: 'admin',
+    kind: 'edits',
+    input: z.strictObject({
+      account: field.account,
+      name: name.optional(),
+      state: z
+        .enum(['active', 'suspended'])
+        .optional()
+        .describe('`suspended`: its requests are refused, and those that run are finished'),
+    }),
+    output: accountShape,
+    problems: ['not_found', 'conflict'],
+    text: 'rename an account, suspend it, or end its suspension',
+    cli: [
+      {
+        command: 'account suspend',
+        arguments: ['account'],
+        fixed: { state: 'suspended' },
+        text: 'refuse its requests; those that run are finished',
+      },
+      { command: 'account activate', arguments: ['account'], fixed: { state: 'active' }, text: 'end its suspension' },
+      {
+        command: 'account rename',
+        arguments: ['account', 'name'],
+        text: 'give it another name; its id, keys and entries stay',
+      },
+    ],
+    run: async ({ books }, { account, ...changes }) => one(await books.updateAccount(account, changes)),
+  }),
+  operation({
+    id: 'account.credit',
+    method: 'POST',
+    path: '/accounts/{account}/credits',
+    role: 'admin',
+    kind: 'creates',
+    input: z.strictObject({
+      account: field.account,
+      credits: field.credits.describe('such as 12.5 or -3'),
+      reference: field.text('must be a text').describe('number of the payment: the same one again is not booked again'),
+    }),
+    output: accountShape,
+    problems: ['not_found', 'reference_conflict', 'conflict'],
+    text: 'add credit, or correct it by a negative amount',
+    cli: [
+      {
+        command: 'account credit',
+        arguments: ['account', 'credits'],
+        options: { reference: '--reference <text>' },
+      },
+    ],
+    async run({ books }, { account, credits, reference }) {
+      const booked = await books.credit(account, credits, reference)
+      return { ...one(await books.findAccount(account)), isNew: booked === 'posted' }
+    },
+  }),
+]

@@ -1,0 +1,100 @@
+import { StoreSilent } from '../accounts/account.ts'
+import { BookError, type BookErrorCode } from '../accounts/book-error.ts'
+import { returnReference } from '../accounts/entries.ts'
+import { ProblemError, type ProblemName } from './problem.ts'
+
+type Words = {
+  problem: ProblemName
+  say(subject: string): string
+  /** The cure for whoever sits at the command line. */
+  cure?: string
+}
+
+/** What a rule of the books is called, and what is said of it. */
+const words: Record<BookErrorCode, Words> = {
+  name_invalid: {
+    problem: 'invalid_request',
+    say: () => 'An account name has 1 to 100 characters and no blanks around',
+  },
+  name_taken: {
+    problem: 'conflict',
+    say: (name) => `There is already an account named "${name}"`,
+    cure: 'choose another name',
+  },
+  no_account: {
+    problem: 'not_found',
+    say: (account) => `There is no account "${account}"`,
+    cure: 'see triwire account list',
+  },
+  no_key: { problem: 'not_found', say: (key) => `There is no key "${key}"`, cure: 'see triwire key list' },
+  key_ambiguous: {
+    problem: 'invalid_request',
+    say: (prefix) => `Several keys begin with ${prefix}`,
+    cure: 'name one by its id, see triwire key list',
+  },
+  key_revoked: {
+    problem: 'conflict',
+    say: (id) => `Key ${id} is revoked`,
+    cure: 'make a new one with triwire key create',
+  },
+  label_invalid: { problem: 'invalid_request', say: () => 'A label has 1 to 100 characters and no blanks around' },
+  label_secret: { problem: 'invalid_request', say: () => 'A label is not secret: it must not hold a key' },
+  reference_missing: {
+    problem: 'invalid_request',
+    say: () => 'A credit needs a reference: the number of its payment, or why it is given',
+  },
+  reference_invalid: {
+    problem: 'invalid_request',
+    say: () => 'A reference has 1 to 500 characters, and no NUL among them',
+    cure: 'choose another one',
+  },
+  reference_reserved: {
+    problem: 'invalid_request',
+    say: () => `References that begin with "${returnReference('')}" are the ledger's own`,
+    cure: 'choose another one',
+  },
+  reference_conflict: {
+    problem: 'reference_conflict',
+    say: (reference) => `Reference "${reference}" was used for another account or amount`,
+    cure: 'choose another one',
+  },
+  overflow: {
+    problem: 'conflict',
+    say: () => 'The account cannot hold so much',
+    cure: 'credit a smaller amount',
+  },
+  stale: { problem: 'precondition_failed', say: (id) => `${id} has changed since it was read` },
+  no_operator: {
+    problem: 'not_found',
+    say: (name) => `There is no operator "${name}"`,
+    cure: 'see triwire operator list',
+  },
+  operator_name_invalid: {
+    problem: 'invalid_request',
+    say: () => 'The name of an operator has 1 to 64 letters, digits and . _ @ -',
+  },
+  operator_name_taken: {
+    problem: 'conflict',
+    say: (name) => `There is already an operator named "${name}"`,
+    cure: 'revoke that one, or choose another name',
+  },
+  once_mismatch: {
+    problem: 'idempotency_mismatch',
+    say: () => 'This Idempotency-Key was used for another request in the last 24 hours',
+  },
+}
+
+/** For programs: a rule's refusal, or a store that cannot be asked now. Anything else as it is. */
+export function problemOf(error: unknown): unknown {
+  if (error instanceof StoreSilent)
+    return new ProblemError('store_unavailable', 'The store cannot be asked now: try again.', { cause: error })
+  if (!(error instanceof BookError)) return error
+  const { problem, say } = words[error.code]
+  return new ProblemError(problem, say(error.subject), { cause: error })
+}
+
+/** A sentence with its cure, for whoever sits at the command line. */
+export function sentenceOf(error: BookError): string {
+  const { say, cure } = words[error.code]
+  return say(error.subject) + (cure === undefined ? '' : `: ${cure}`)
+}

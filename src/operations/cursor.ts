@@ -1,0 +1,40 @@
+import { sha256Base62 } from '../ids/digest.ts'
+import { ProblemError } from './problem.ts'
+
+/*
+ * A cursor is where a page ended, what its last row is sorted by and its id, with a digest of what was asked: rows that come
+ * or go meanwhile move no other row to another page, and a cursor fits no other list.
+ */
+
+type Place = readonly (string | number)[]
+
+const digestChars = 10
+
+/** @param asked all of the question but its page. */
+export function formatCursor(operation: string, asked: object, place: Place): string {
+  return Buffer.from(JSON.stringify([digestOf(operation, asked), ...place])).toString('base64url')
+}
+
+/** @throws ProblemError for what is no cursor, or one of another list. */
+export function readCursor(operation: string, asked: object, cursor: string): Place {
+  let read: unknown
+  try {
+    read = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+  } catch {
+    read = undefined
+  }
+  const isPlace =
+    Array.isArray(read) && read.length > 1 && read.every((one) => typeof one === 'string' || Number.isSafeInteger(one))
+  if (!isPlace || cursor.length > 1_000) throw new ProblemError('cursor_invalid', 'This is no cursor.')
+  const [digest, ...place] = read as [string, ...Place]
+  if (digest !== digestOf(operation, asked))
+    throw new ProblemError('cursor_invalid', 'The cursor is of a list with other filters: begin anew without it.')
+  return place
+}
+
+function digestOf(operation: string, asked: object): string {
+  const fields = Object.entries(asked).filter(
+    ([name, value]) => value !== undefined && !['cursor', 'limit'].includes(name),
+  )
+  return sha256Base62(JSON.stringify([operation, fields.sort(([a], [b]) => (a < b ? -1 : 1))]), digestChars)
+}

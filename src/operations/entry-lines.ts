@@ -1,0 +1,189 @@
+import { z } from 'zod'
+import { formatCalls } from '../accounts/calls.ts'
+import { formatCredits } from '../accounts/credit.ts'
+import type { ListedEntry } from '../accounts/entries.ts'
+import { formatCsvRow } from './csv.ts'
+import { amount, formatTime, when } from './fields.ts'
+import { usage } from './shapes.ts'
+
+const text = z.string().nullable()
+const count = z.number().nullable()
+
+const originShape = {
+  key_id: text,
+  key_prefix: text,
+  key_label: text,
+  client_wire: text,
+  model: text,
+  model_wire: text,
+  upstream: text,
+  upstream_account: text,
+}
+
+/** The debit of a request. */
+export const debitShape = z.object({
+  request_id: z.string(),
+  account: z.string(),
+  account_name: text,
+  ...originShape,
+  amount,
+  usage: usage.omit({ calls: true }),
+  priced_calls: z.number(),
+  calls: z.record(z.string(), z.number()).optional(),
+  usage_source: z.string(),
+  outcome: z.string(),
+  created: when,
+  posted: when,
+})
+
+/** Any entry, flat. */
+export const lineShape = z.object({
+  account: z.string(),
+  account_name: text,
+  seq: z.number(),
+  kind: z.enum(['credit', 'debit']),
+  amount: amount.describe('a credit adds it, a debit takes it away'),
+  balance_after: amount,
+  reference: text,
+  request_id: text,
+  ...originShape,
+  input_tokens: count,
+  cache_read_tokens: count,
+  cache_write_tokens: count,
+  cache_write_1h_tokens: count,
+  output_tokens: count,
+  reasoning_tokens: count,
+  priced_calls: count,
+  usage_source: text,
+  price_version: text,
+  outcome: text,
+  created: when,
+  posted: when,
+  digest: z.string(),
+  calls: text,
+})
+
+/** The binding shape of a debit for programs. */
+export function toDebit(entry: ListedEntry): z.output<typeof debitShape> {
+  const { requestId, usage, usageSource, outcome } = entry.bill!
+  return {
+    request_id: requestId,
+    account: entry.accountId,
+    account_name: entry.accountName ?? null,
+    ...toOrigin(entry),
+    amount: formatCredits(entry.amountNanos),
+    usage: toTokens(usage),
+    priced_calls: entry.bill!.pricedCalls,
+    ...(entry.bill!.calls && { calls: entry.bill!.calls }),
+    usage_source: usageSource,
+    outcome,
+    created: formatTime(entry.createdMs)!,
+    posted: formatTime(entry.postedMs)!,
+  }
+}
+
+/** Any entry, flat. What the other kind has is null. */
+export function toLine(entry: ListedEntry): Line {
+  const { bill, returned } = entry
+  return {
+    account: entry.accountId,
+    account_name: entry.accountName ?? null,
+    seq: entry.seq,
+    kind: entry.kind,
+    amount: formatCredits(entry.amountNanos),
+    balance_after: formatCredits(entry.balanceAfterNanos),
+    reference: entry.reference ?? null,
+    request_id: bill?.requestId ?? null,
+    ...toOrigin(entry),
+    ...(bill ? toTokens(bill.usage) : noTokens),
+    priced_calls: bill?.pricedCalls ?? null,
+    usage_source: bill?.usageSource ?? (returned ? 'waived' : null),
+    price_version: bill?.priceVersion ?? null,
+    outcome: bill?.outcome ?? null,
+    created: formatTime(entry.createdMs)!,
+    posted: formatTime(entry.postedMs)!,
+    digest: entry.digest,
+    calls: formatCalls(bill?.calls) ?? null,
+  }
+}
+
+export type Line = z.output<typeof lineShape>
+
+function toOrigin({ bill, returned, keyPrefix, keyLabel }: ListedEntry) {
+  const origin = bill ?? returned
+  return {
+    key_id: origin?.keyId ?? null,
+    key_prefix: keyPrefix ?? null,
+    key_label: keyLabel ?? null,
+    client_wire: origin?.clientWire ?? null,
+    model: origin?.model ?? null,
+    model_wire: origin?.modelWire ?? null,
+    upstream: origin?.upstream ?? null,
+    upstream_account: origin?.upstreamAccount ?? null,
+  }
+}
+
+type Tokens = Omit<NonNullable<ListedEntry['bill']>['usage'], 'estimated'>
+
+export function toTokens(tokens: Tokens) {
+  return {
+    input_tokens: tokens.inputTokens,
+    cache_read_tokens: tokens.cacheReadTokens,
+    cache_write_tokens: tokens.cacheWriteTokens,
+    cache_write_1h_tokens: tokens.cacheWrite1hTokens,
+    output_tokens: tokens.outputTokens,
+    reasoning_tokens: tokens.reasoningTokens,
+  }
+}
+
+const noTokens = {
+  input_tokens: null,
+  cache_read_tokens: null,
+  cache_write_tokens: null,
+  cache_write_1h_tokens: null,
+  output_tokens: null,
+  reasoning_tokens: null,
+}
+
+/** The columns of the export, in its order; amounts and counts are numbers there. */
+const csvColumns = {
+  account: 'text',
+  account_name: 'text',
+  seq: 'number',
+  kind: 'text',
+  amount: 'number',
+  balance_after: 'number',
+  reference: 'text',
+  request_id: 'text',
+  key_id: 'text',
+  key_prefix: 'text',
+  key_label: 'text',
+  client_wire: 'text',
+  model: 'text',
+  model_wire: 'text',
+  upstream: 'text',
+  upstream_account: 'text',
+  input_tokens: 'number',
+  cache_read_tokens: 'number',
+  cache_write_tokens: 'number',
+  cache_write_1h_tokens: 'number',
+  output_tokens: 'number',
+  reasoning_tokens: 'number',
+  priced_calls: 'number',
+  usage_source: 'text',
+  price_version: 'text',
+  outcome: 'text',
+  created: 'text',
+  posted: 'text',
+  digest: 'text',
+  calls: 'text',
+} as const satisfies Record<keyof Line, 'text' | 'number'>
+
+export async function* formatCsv(entries: AsyncIterable<ListedEntry>): AsyncIterable<string> {
+  const columns = Object.entries(csvColumns) as [keyof Line, 'text' | 'number'][]
+  yield formatCsvRow(columns.map(([name]) => ({ value: name, isNumber: false })))
+  for await (const entry of entries) {
+    const line = toLine(entry)
+    yield formatCsvRow(columns.map(([name, type]) => ({ value: line[name], isNumber: type === 'number' })))
+  }
+}

@@ -1,0 +1,50 @@
+import type { Books } from '../accounts/books.ts'
+import type { EntryFilter } from '../accounts/entries.ts'
+import { nameOfKey, withoutKeys } from '../accounts/keys.ts'
+import { wrongField } from './problem.ts'
+
+export type FilterInput = {
+  account?: string | undefined
+  key?: string | undefined
+  model?: string | undefined
+  from?: number | undefined
+  to?: number | undefined
+}
+
+/** @throws ProblemError with the field that names nothing, and its cure. */
+export async function readFilter(books: Books, { account, key, model, from, to }: FilterInput): Promise<EntryFilter> {
+  if (from !== undefined && to !== undefined && from >= to)
+    throw wrongField('from', '`from` is not before `to`: name an earlier time, or a later one')
+  const accountId = account === undefined ? undefined : await findAccountId(books, account)
+  const keyIds = key === undefined ? undefined : await findKeyIds(books, key, accountId)
+  if (model !== undefined) await refuseUnknownModel(books, model)
+  return { accountId, keyIds, model, sinceMs: from, untilMs: to }
+}
+
+async function findAccountId(books: Books, account: string): Promise<string> {
+  try {
+    return (await books.findAccount(account)).id
+  } catch (error) {
+    throw wrongField('account', `There is no account "${withoutKeys(account)}": see triwire account list`, error)
+  }
+}
+
+/** A label is of all keys that have it, which a rotated one and its successors do; of two accounts it means neither. */
+async function findKeyIds(books: Books, key: string, accountId: string | undefined): Promise<string[]> {
+  const shown = withoutKeys(key)
+  const found = (await books.findKeys(nameOfKey(key))).filter(
+    (one) => accountId === undefined || one.accountId === accountId,
+  )
+  const whose = accountId === undefined ? '' : ' of that account'
+  if (!found.length) throw wrongField('key', `There is no key "${shown}"${whose}: see triwire key list`)
+  if (new Set(found.map((one) => one.accountId)).size > 1)
+    throw wrongField('key', `Several accounts have a key "${shown}": name one of them with \`account\``)
+  return found.map(({ id }) => id)
+}
+
+async function refuseUnknownModel(books: Books, model: string): Promise<void> {
+  const models = await books.listModels()
+  if (models.includes(model)) return
+  const those = models.length ? `it has ${models.join(', ')}` : 'it has no debits yet'
+  throw wrongField('model', `The ledger has no entry of "${model}": ${those}`)
+}

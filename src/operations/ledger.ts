@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import type { EntryFilter } from '../accounts/entries.ts'
+import { debitShape, formatCsv, lineShape, toDebit, toLine } from './entry-lines.ts'
+import * as field from './fields.ts'
+import { readFilter } from './filter.ts'
+import { operation, page } from './operation.ts'
+import { ProblemError } from './problem.ts'
+
+/** Which entries are meant. */
+export const filterFields = {
+  account: field.text('must be a text').optional().describe('only of this one, by name or id'),
+  key: field.text('must be a text').optional().describe('only with this one, by id, first characters or label'),
+  model: field.text('must be a text').optional().describe('only of this one, by its id in the catalog'),
+  from: field.time
+    .optional()
+    .describe('posted then or later: a day in UTC such as 2026-11-21, or 2026-11-21T08:30:00Z'),
+  to: field.time.optional().describe('posted before then'),
+}
+
+/** How the command line says it. A day is meant with all of its hours there. */
+export const filterFlags = {
+  options: {
+    account: '--account <account>',
+    key: '--key <key>',
+    model: '--model <model>',
+    from: '--since <time>',
+    to: '--until <time>',
+  },
+  reads: { to: field.throughDay },
+}
+
+export const ledgerOperations = [
+  operation({
+    id: 'ledger.list',
+    method: 'GET',
+    path: '/ledger',
+    role: 'viewer',
+    kind: 'list',
+    input: z.strictObject({ ...filterFields, ...field.paging }),
+    output: lineShape,
+    problems: ['cursor_invalid'],
+    text: 'list the newest entries',
+    cli: [{ command: 'ledger list', ...filterFlags, rows: 50 }],
+    async *csv({ books }, input) {
+      yield* formatCsv(books.eachEntry(await readFilter(books, input)))
+    },
+    async run({ books, beyond }, { limit, ...input }) {
+      const filter: EntryFilter = await readFilter(books, input)
+      const [postedMs, accountId, seq] = (beyond ?? []) as [number, string, number]
+      const place = beyond && { postedMs, accountId, seq }
+      const rows = await books.listEntries({ ...filter, limit: limit + 1, beyond: place })
+      return page(rows, limit, toLine, (row) => [row.postedMs, row.accountId, row.seq])
+    },
+  }),
+  operation({
+    id: 'ledger.show',
+    method: 'GET',
+    path: '/ledger/{request}',
+    role: 'viewer',
+    kind: 'one',
+    input: z.strictObject({ request: field.text('must be a request id').describe('x-request-id of the answer') }),
+    output: debitShape,
+    problems: ['not_found'],
+    text: 'show the debit of one request',
+    cli: [{ command: 'ledger show', arguments: ['request'] }],
+    async run({ books }, { request }) {
+      const entry = await books.findEntry(request)
+      if (!entry)
+        throw new ProblemError(
+          'not_found',
+          `There is no debit of request ${request}: refused and failed requests have none`,
+        )
+      return { body: toDebit(entry) }
+    },
+  }),
+]

@@ -1,0 +1,199 @@
+import { z } from 'zod'
+import { formatCredits } from '../accounts/credit.ts'
+import { type OperatorRow, operatorRoles } from '../accounts/operators.ts'
+import type { AuditRow } from '../accounts/trail.ts'
+import { tellAccount } from './accounts.ts'
+import * as field from './fields.ts'
+import { operation, page } from './operation.ts'
+import { ProblemError } from './problem.ts'
+
+/* Who may operate, what they did, and what the owner of a key may see. */
+
+const operatorShape = z.object({
+  id: z.string(),
+  name: z.string(),
+  role: z.enum(operatorRoles),
+  prefix: z.string().describe("the token's first characters"),
+  created: field.when,
+  expires: field.when,
+  revoked: field.when.nullable(),
+})
+
+const issuedShape = z.object({
+  name: z.string(),
+  role: z.enum(operatorRoles),
+  token: z.string().optional().describe('the token itself, this once; a repeated request is not shown it again'),
+  expires: field.when,
+})
+
+function tellOperator({ id, name, role, prefix, createdMs, expiresMs, revokedMs }: OperatorRow) {
+  const times = { created: field.formatTime(createdMs)!, expires: field.formatTime(expiresMs)! }
+  return { id, name, role, prefix, ...times, revoked: field.formatTime(revokedMs) }
+}
+
+const auditShape = z.object({
+  seq: z.number(),
+  at: field.when,
+  actor: z.string().describe('`operator:<name>`, `cli:<user>@<host>`, or `triwire` itself'),
+  from: z.string().nullable().describe('the address; null at the command line'),
+  operation: z.string(),
+  object: z.string().describe('the id of what was changed'),
+  before: z.record(z.string(), z.unknown()).nullable(),
+  after: z.record(z.string(), z.unknown()).nullable(),
+  digest: z.string().describe('of this record and the one before it'),
+})
+
+function tellAudit({ seq, atMs, actor, address, operation, object, before, after, digest }: AuditRow) {
+  const read = (text: string | null) => (text === null ? null : (JSON.parse(text) as Record<string, unknown>))
+  const what = { operation, object, before: read(before), after: read(after), digest }
+  return { seq, at: field.formatTime(atMs)!, actor, from: address, ...what }
+}
+
+const word = field.text('must be a text').optional()
+
+export const operatorOperations = [
+  operation({
+    id: 'operator.create',
+    method: 'POST',
+    path: '/operators',
+    role: 'admin',
+    kind: 'creates',
+    input: z.strictObject({
+      name: field.text('must be a text').describe('who it is: 1 to 64 letters, digits and . _ @ -'),
+      role: z.enum(operatorRoles).describe('`viewer` reads, `admin` also changes'),
+      expires: field.duration.prefault('90d').describe('how long the token is good, such as 12h or 90d'),
+    }),
+    output: issuedShape,
+    problems: ['conflict'],
+    text: 'make a token for somebody who operates the gateway; it is shown this once',
+    cli: [
+      {
+        command: 'operator create',
+        arguments: ['name'],
+        options: { role: '--role <role>', expires: '--expires <time>' },
+      },
+    ],
+    async run({ books, nowMs }, { name, role, expires }) {
+      const { operator, token } = await books.createOperator(name, role, nowMs + expires)
+      const told = { name: operator.name, role: operator.role, ...(token !== undefined && { token }) }
+      return { body: { ...told, expires: field.formatTime(operator.expiresMs)! }, isNew: token !== undefined }
+    },
+  }),
+  operation({
+    id: 'operator.list',
+    method: 'GET',
+    path: '/operators',
+    role: 'viewer',
+    kind: 'list',
+    input: z.strictObject({}),
+    output: operatorShape,
+    problems: [],
+    text: 'list who operates the gateway',
+    cli: [{ command: 'operator list', rows: 'all' }],
+    run: async ({ books }) => ({ items: (await books.listOperators()).map(tellOperator) }),
+  }),
+  operation({
+    id: 'operator.revoke',
+    method: 'POST',
+    path: '/operators/{operator}/revoke',
+    role: 'admin',
+    kind: 'one',
+    input: z.strictObject({ operator: field.text('must be a text').describe('name or id') }),
+    output: operatorShape,
+    problems: ['not_found'],
+    text: "end an operator's token for good, and all that was signed in by it",
+    cli: [{ command: 'operator revoke', arguments: ['operator'] }],
+    run: async ({ books }, { operator }) => ({ body: tellOperator(await books.revokeOperator(operator)) }),
+  }),
+  operation({
+    id: 'audit.list',
+    method: 'GET',
+    path: '/audit',
+    role: 'viewer',
+    kind: 'list',
+    input: z.strictObject({
+      actor: word.describe('only what this one did'),
+      operation: word.describe('only this, such as key.create'),
+      object: word.describe('only of this one, by its id'),
+      from: field.time.optional().describe('then or later: a day in UTC, or a time'),
+      to: field.time.optional().describe('before then'),
+      ...field.paging,
+    }),
+    output: auditShape,
+    problems: ['cursor_invalid'],
+    text: 'list what was changed, by whom and from where, the newest first',
+    cli: [
+      {
+        command: 'audit',
+        options: {
+          actor: '--actor <actor>',
+          operation: '--operation <operation>',
+          object: '--object <id>',
+          from: '--since <time>',
+          to: '--until <time>',
+        },
+        reads: { to: field.throughDay },
+        rows: 50,
+      },
+    ],
+    async run({ books, beyond }, { limit, from, to, cursor: _, ...filter }) {
+      const place = beyond && Number(beyond[0])
+      const rows = await books.listAudit({ ...filter, sinceMs: from, untilMs: to, limit: limit + 1, beyond: place })
+      return page(rows, limit, tellAudit, (row) => [row.seq])
+    },
+  }),
+]
+
+const meShape = z.object({
+  kind: z.enum(['operator', 'owner']),
+  name: z.string().describe('of the operator, or of the account'),
+  role: z.enum(operatorRoles).nullable().describe('null for the owner of a key'),
+  expires: field.when.nullable().describe('when the token or key ends'),
+  account: z
+    .object({ id: z.string(), name: z.string(), state: z.enum(['active', 'suspended']), balance: field.amount })
+    .nullable(),
+  key: z
+    .object({ id: z.string(), prefix: z.string(), label: z.string().nullable(), spent: field.amount })
+    .nullable()
+    .describe('the key that was shown, and what was billed with it in all'),
+  models: z.array(z.string()).nullable().describe('ids that the key can name'),
+})
+
+export const meOperations = [
+  operation({
+    id: 'me',
+    method: 'GET',
+    path: '/me',
+    role: 'owner',
+    kind: 'one',
+    input: z.strictObject({}),
+    output: meShape,
+    problems: [],
+    text: 'tell who asks: an operator, or the owner of a key with his balance, what the key spent, and the models',
+    cli: [],
+    async run({ books, running, who }) {
+      if (!who) throw new ProblemError('unauthenticated', 'Show a token or a key.')
+      if (who.kind === 'operator') {
+        const { name, role, expiresMs } = who
+        const none = { account: null, key: null, models: null }
+        return { body: { kind: 'operator' as const, name, role, expires: field.formatTime(expiresMs), ...none } }
+      }
+      const { id, name, state, balance } = tellAccount(who.account)
+      const { key } = who
+      const [total] = await books.sumEntries({ accountId: id, keyIds: [key.id] }, [])
+      const spent = formatCredits(total?.billedNanos ?? 0n)
+      return {
+        body: {
+          kind: 'owner' as const,
+          name,
+          role: null,
+          expires: field.formatTime(key.expiresMs),
+          account: { id, name, state, balance },
+          key: { id: key.id, prefix: key.prefix, label: key.label ?? null, spent },
+          // No prices, wires or upstreams (ruling X14).
+          models: running.listModels().flatMap((model) => [model.id, ...model.also]),
+        },
+      }
+    },
+  }),
+]

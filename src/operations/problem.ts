@@ -1,0 +1,58 @@
+import { withoutKeys } from '../accounts/keys.ts'
+
+/** What a refusal is called, its status, and its title (RFC 9457). */
+export const problems = {
+  invalid_request: [400, 'Invalid request'],
+  cursor_invalid: [400, 'Invalid cursor'],
+  unauthenticated: [401, 'Not signed in'],
+  forbidden: [403, 'Not allowed'],
+  cross_site: [403, 'From another site'],
+  not_found: [404, 'Not found'],
+  method_not_allowed: [405, 'Method not allowed'],
+  conflict: [409, 'Conflict'],
+  reference_conflict: [409, 'Reference used for another credit'],
+  idempotency_mismatch: [409, 'Idempotency key used for another request'],
+  precondition_failed: [412, 'Changed meanwhile'],
+  payload_too_large: [413, 'Body too large'],
+  unsupported_media_type: [415, 'Body is not JSON'],
+  misdirected: [421, 'Misdirected request'],
+  precondition_required: [428, 'If-Match required'],
+  rate_limited: [429, 'Too many requests'],
+  internal: [500, 'Internal error'],
+  store_unavailable: [503, 'Store unavailable'],
+} as const satisfies Record<string, readonly [status: number, title: string]>
+
+export type ProblemName = keyof typeof problems
+
+/** A mistake in what was asked. @property pointer of the field, as of a JSON document of all that was asked: `/limit` */
+export type Mistake = { pointer: string; detail: string }
+
+/** What an operation refuses: told to programs as a problem object, to people in its words. */
+export class ProblemError extends Error {
+  readonly problem: ProblemName
+  readonly mistakes: readonly Mistake[]
+  /** What is there now, for who has edited something else. */
+  readonly current: unknown
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    problem: ProblemName,
+    detail: string,
+    more: { mistakes?: readonly Mistake[]; current?: unknown; headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
+    // What was typed may be a key (ruling U5).
+    super(withoutKeys(detail), more.cause === undefined ? undefined : { cause: more.cause })
+    this.problem = problem
+    this.mistakes = (more.mistakes ?? []).map(({ pointer, detail }) => ({
+      pointer: withoutKeys(pointer),
+      detail: withoutKeys(detail),
+    }))
+    this.current = more.current
+    this.headers = more.headers ?? {}
+  }
+}
+
+/** One field is wrong. */
+export function wrongField(field: string, detail: string, cause?: unknown): ProblemError {
+  return new ProblemError('invalid_request', detail, { mistakes: [{ pointer: `/${field}`, detail }], cause })
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { digestKey, readKey } from '../accounts/keys.ts'
+import { operatorRoles, readToken } from '../accounts/operators.ts'
+import * as field from './fields.ts'
+import { operation } from './operation.ts'
+import { ProblemError } from './problem.ts'
+
+/** The digest of what has the form of a token or a key. */
+export function digestOf(shown: string): string | undefined {
+  const key = readKey(shown)
+  return key.kind === 'well_formed' ? key.digest : readToken(shown)
+}
+
+/** The digest of what a cookie says. */
+export function digestOfCookie(value: string): string | undefined {
+  return readToken(value) === undefined ? undefined : digestKey(value)
+}
+
+/** Signing in and out, for browsers: a cookie that stands for the token or key. */
+export const sessionOperations = [
+  operation({
+    id: 'session.create',
+    method: 'POST',
+    path: '/session',
+    role: 'anyone',
+    kind: 'one',
+    input: z.strictObject({
+      token: field.text('must be a text').max(200).describe('the token of an operator, or a key of an account'),
+    }),
+    output: z.object({
+      kind: z.enum(['operator', 'owner']),
+      name: z.string(),
+      role: z.enum(operatorRoles).nullable(),
+      expires: field.when,
+    }),
+    problems: ['unauthenticated', 'rate_limited'],
+    text: 'sign in with a token or a key: the answer sets a cookie that stands for it',
+    cli: [],
+    async run({ books }, { token }) {
+      const digest = digestOf(token.trim())
+      const whose = digest === undefined ? undefined : await books.findPrincipal(digest, 'bearer')
+      if (!whose || (whose.kind === 'operator' && whose.operatorId === undefined))
+        throw new ProblemError('unauthenticated', 'This is no token and no key, or no longer.')
+      const { session, token: cookie } = await books.signIn(whose)
+      const name = whose.kind === 'operator' ? whose.name : whose.account.name
+      const role = whose.kind === 'operator' ? whose.role : null
+      return {
+        body: { kind: whose.kind, name, role, expires: field.formatTime(session.expiresMs)! },
+        session: { token: cookie, expiresMs: session.expiresMs },
+      }
+    },
+  }),
+  operation({
+    id: 'session.end',
+    method: 'DELETE',
+    path: '/session',
+    role: 'anyone',
+    kind: 'one',
+    input: z.strictObject({}),
+    output: z.object({}),
+    problems: [],
+    text: 'sign out: the cookie is good for nothing any more',
+    cli: [],
+    async run({ books, cookie }) {
+      if (cookie !== undefined) await books.signOut(cookie)
+      return { body: {}, session: 'ended' as const }
+    },
+  }),
+]

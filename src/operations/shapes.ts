@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import { amount } from './fields.ts'
+
+/* What the running gateway tells, for programs: names, counts, times and fixed words, and no content (ruling U5). */
+
+/** An upstream account's service of one model. */
+export const upstreamState = z.object({
+  model: z.string(),
+  upstream: z.string(),
+  account: z.string().nullable(),
+  priority: z.number(),
+  state: z.enum(['ready', 'trial', 'cooling', 'no_key', 'off']),
+  cause: z.string().nullable().describe('what it is left alone for, in the words of the log'),
+  wait_ms: z.number().nullable().describe('until it is tried again; null while it is not left alone'),
+  failures: z.number().describe('since its last success'),
+  retries_left: z.number().describe('second attempts that the upstream still bears in this minute'),
+})
+
+export type UpstreamState = z.output<typeof upstreamState>
+
+const rates = {
+  input: amount,
+  cache_read: amount,
+  cache_write: amount,
+  cache_write_1h: amount,
+  output: amount,
+}
+const prices = z
+  .object({
+    ...rates,
+    steps: z.array(z.object({ above: z.number(), ...rates })).optional(),
+    calls: z.record(z.string(), amount).optional(),
+  })
+  .describe('credits per million tokens; of `calls` for each')
+
+const wire = z.enum(['messages', 'chat', 'responses'])
+
+export const modelRow = z.object({
+  id: z.string(),
+  also: z.array(z.string()).describe('its other names'),
+  wire,
+  upstream: z.string(),
+  upstream_model: z.string(),
+  upstreams: z.array(
+    z.object({ name: z.string(), priority: z.number(), weight: z.number(), upstream_model: z.string() }),
+  ),
+  max_output_tokens: z.number(),
+  context_window: z.number().nullable(),
+  prices,
+  price_version: z.string(),
+})
+
+export type ModelRow = z.output<typeof modelRow>
+
+const attempt = z.object({
+  upstream: z.string(),
+  account: z.string().nullable(),
+  why: z.string(),
+  status: z.number().nullable(),
+  cause: z.string().nullable(),
+  ms: z.number().describe('until it was over, or until now'),
+})
+
+const tokens = {
+  input_tokens: z.number(),
+  cache_read_tokens: z.number(),
+  cache_write_tokens: z.number(),
+  cache_write_1h_tokens: z.number(),
+  output_tokens: z.number(),
+  reasoning_tokens: z.number(),
+}
+
+export const usage = z.object({ ...tokens, calls: z.record(z.string(), z.number()).optional() })
+
+const settlementStates = ['pending', 'waiting', 'in the ledger', 'spooled', 'refused', 'returned', 'none'] as const
+
+/** Why a request was answered as it was. What is not known, or does not apply, is null. */
+export const explanation = z.object({
+  request_id: z.string(),
+  account: z.object({ id: z.string().nullable(), name: z.string().nullable() }).nullable(),
+  key: z.object({ id: z.string().nullable(), prefix: z.string().nullable() }).nullable(),
+  model: z.string().nullable(),
+  alias: z.string().nullable(),
+  wire: z.object({ client: z.string().nullable(), model: z.string().nullable() }),
+  attempts: z.array(attempt).nullable().describe('null where only the ledger knows of the request'),
+  stopped: z.enum(['seen', 'final', 'attempts', 'budget', 'nobody']).nullable(),
+  losses: z.array(z.object({ field: z.string(), what: z.string(), why: z.string() })).nullable(),
+  usage: usage.nullable(),
+  price: prices.extend({ version: z.string() }).nullable(),
+  settlement: z.object({
+    state: z.enum(settlementStates),
+    outcome: z.string().nullable(),
+    status: z.number().nullable(),
+    code: z.string().nullable(),
+    cause: z.string().nullable(),
+    usage_source: z.string().nullable(),
+    amount: amount.nullable(),
+    flags: z.array(z.string()).readonly(),
+  }),
+})
+
+export type Explanation = z.output<typeof explanation>

@@ -1,0 +1,223 @@
+import type { AccountPage, KeyPage } from '../../accounts/book-rows.ts'
+import type { Made, Write } from '../../accounts/book-rules.ts'
+import { onceMs } from '../../accounts/on-behalf.ts'
+import type { OperatorRow, SessionRow } from '../../accounts/operators.ts'
+import type { AuditFilter, AuditRow } from '../../accounts/trail.ts'
+import type { Dialect, Statement, Value } from './dialect.ts'
+
+/*
+ * Statements of who may operate, of the audit trail, and of pages of accounts and keys, which both databases understand.
+ */
+
+type Row = Readonly<Record<string, unknown>>
+type Put = (value: Value | null) => string
+
+function statement({ parameter }: Dialect, write: (put: Put) => string): Statement {
+  const values: (Value | null)[] = []
+  const text = write((value) => parameter(values.push(value)))
+  return { text, values: values as Value[] }
+}
+
+function insert(dialect: Dialect, table: string, row: Readonly<Record<string, Value | null>>): Statement {
+  return statement(dialect, (put) => {
+    const places = Object.values(row).map(put).join(', ')
+    return `INSERT INTO ${dialect.schema}.${table} (${Object.keys(row).join(', ')}) VALUES (${places})`
+  })
+}
+
+/** @returns undefined for a write that is not about operators. `post_audit` is `insertAudit`'s. */
+export function writeStatements(dialect: Dialect, write: Write): Statement[] | undefined {
+  const { schema } = dialect
+  switch (write.kind) {
+    case 'insert_operator':
+      return [insert(dialect, 'operators', operatorColumns(write.operator))]
+    case 'revoke_operator':
+      return [
+        statement(
+          dialect,
+          (put) =>
+            `UPDATE ${schema}.operators SET revoked_ms = ${put(write.revokedMs)} WHERE id = ${put(write.operatorId)}`,
+        ),
+        statement(dialect, (put) => `DELETE FROM ${schema}.sessions WHERE operator_id = ${put(write.operatorId)}`),
+      ]
+    case 'insert_session': {
+      const { createdMs } = write.session
+      return [
+        statement(dialect, (put) => `DELETE FROM ${schema}.sessions WHERE expires_ms <= ${put(createdMs)}`),
+        insert(dialect, 'sessions', sessionColumns(write.session)),
+      ]
+    }
+    case 'delete_session':
+      return [statement(dialect, (put) => `DELETE FROM ${schema}.sessions WHERE digest = ${put(write.digest)}`)]
+    case 'insert_made': {
+      const { actor, key, made } = write
+      const old = (put: Put) =>
+        `DELETE FROM ${schema}.made WHERE made_ms <= ${put(made.madeMs - onceMs)} OR (actor = ${put(actor)} AND once = ${put(key)})`
+      const row = { actor, once: key, asked: made.asked, result: made.result, made_ms: made.madeMs }
+      return [statement(dialect, old), insert(dialect, 'made', row)]
+    }
+    default:
+      return undefined
+  }
+}
+
+export function insertAudit(dialect: Dialect, row: AuditRow): Statement {
+  const { seq, atMs, actor, address, operation, object, before, after, digest } = row
+  return insert(dialect, 'audit', { seq, at_ms: atMs, actor, address, operation, object, before, after, digest })
+}
+
+function operatorColumns(row: OperatorRow) {
+  return {
+    ...{ id: row.id, name: row.name, role: row.role, digest: row.digest, prefix: row.prefix },
+    ...{ created_ms: row.createdMs, expires_ms: row.expiresMs, revoked_ms: row.revokedMs ?? null },
+  }
+}
+
+function sessionColumns(row: SessionRow) {
+  return {
+    ...{ digest: row.digest, kind: row.kind, operator_id: row.operatorId ?? null, key_id: row.keyId ?? null },
+    ...{ actor: row.actor ?? null, created_ms: row.createdMs, seen_ms: row.seenMs, expires_ms: row.expiresMs },
+  }
+}
+
+export function selectOperators(dialect: Dialect, by: { id?: string; digest?: string; name?: string } = {}): Statement {
+  return statement(dialect, (put) => {
+    const parts = Object.entries(by).map(([column, value]) => `${column} = ${put(value)}`)
+    return `SELECT * FROM ${dialect.schema}.operators ${whereAny(parts)} ORDER BY created_ms, id`
+  })
+}
+
+export function selectSession(dialect: Dialect, digest: string): Statement {
+  return statement(dialect, (put) => `SELECT * FROM ${dialect.schema}.sessions WHERE digest = ${put(digest)}`)
+}
+
+export function touchSession(dialect: Dialect, digest: string, seenMs: number): Statement {
+  return statement(
+    dialect,
+    (put) => `UPDATE ${dialect.schema}.sessions SET seen_ms = ${put(seenMs)} WHERE digest = ${put(digest)}`,
+  )
+}
+
+export function selectMade(dialect: Dialect, { actor, key }: { actor: string; key: string }): Statement {
+  return statement(
+    dialect,
+    (put) =>
+      `SELECT asked, result, made_ms FROM ${dialect.schema}.made WHERE actor = ${put(actor)} AND once = ${put(key)}`,
+  )
+}
+
+export function selectKeyByDigest(dialect: Dialect, digest: string): Statement {
+  return statement(dialect, (put) => `SELECT * FROM ${dialect.schema}.keys WHERE digest = ${put(digest)}`)
+}
+
+export function selectAudit(
+  dialect: Dialect,
+  {
+    actor,
+    operation,
+    object,
+    sinceMs,
+    untilMs,
+    limit,
+    beyond,
+  }: AuditFilter & { limit: number; beyond?: number | undefined },
+): Statement {
+  return statement(dialect, (put) => {
+    const parts: string[] = []
+    if (actor !== undefined) parts.push(`actor = ${put(actor)}`)
+    if (operation !== undefined) parts.push(`operation = ${put(operation)}`)
+    if (object !== undefined) parts.push(`object = ${put(object)}`)
+    if (sinceMs !== undefined) parts.push(`at_ms >= ${put(sinceMs)}`)
+    if (untilMs !== undefined) parts.push(`at_ms < ${put(untilMs)}`)
+    if (beyond !== undefined) parts.push(`seq < ${put(beyond)}`)
+    return `SELECT * FROM ${dialect.schema}.audit ${whereAll(parts)} ORDER BY seq DESC LIMIT ${put(limit)}`
+  })
+}
+
+/** @param accounts a SELECT of accounts and their balances, without WHERE; their table is `a` there. */
+export function selectAccountPage(dialect: Dialect, accounts: string, page: AccountPage): Statement {
+  const { q, state, sort, beyond, limit } = page
+  return statement(dialect, (put) => {
+    const parts: string[] = []
+    if (state !== undefined) parts.push(`a.state = ${put(state)}`)
+    if (q !== undefined) parts.push(holds(put, q, ['a.name'], ['a.id']))
+    const [columns, word] =
+      sort === 'name' ? ['a.name, a.id', ''] : ['a.created_ms, a.id', sort === 'created' ? '' : ' DESC']
+    if (beyond) parts.push(`(${columns}) ${word ? '<' : '>'} (${beyond.map(put).join(', ')})`)
+    const order = columns.replace(', ', `${word}, `) + word
+    return `${accounts} ${whereAll(parts)} ORDER BY ${order} LIMIT ${put(limit)}`
+  })
+}
+
+export function selectKeyPage(dialect: Dialect, { accountId, q, beyond, limit }: KeyPage): Statement {
+  return statement(dialect, (put) => {
+    const parts: string[] = []
+    if (accountId !== undefined) parts.push(`account_id = ${put(accountId)}`)
+    if (q !== undefined) parts.push(holds(put, q, ['label'], ['id', 'prefix']))
+    if (beyond) parts.push(`(created_ms, id) > (${beyond.map(put).join(', ')})`)
+    return `SELECT * FROM ${dialect.schema}.keys ${whereAll(parts)} ORDER BY created_ms, id LIMIT ${put(limit)}`
+  })
+}
+
+/** What people search for: within some columns, whatever the case, or where others begin. */
+function holds(put: Put, q: string, within: readonly string[], begins: readonly string[]): string {
+  const escaped = q.replace(/[\\%_]/g, '\\$&')
+  const parts = [
+    ...within.map((column) => `lower(${column}) LIKE lower(${put(`%${escaped}%`)}) ESCAPE '\\'`),
+    ...begins.map((column) => `${column} LIKE ${put(`${escaped}%`)} ESCAPE '\\'`),
+  ]
+  return `(${parts.join(' OR ')})`
+}
+
+function whereAll(parts: readonly string[]): string {
+  return parts.length ? `WHERE ${parts.join(' AND ')}` : ''
+}
+
+function whereAny(parts: readonly string[]): string {
+  return parts.length ? `WHERE ${parts.join(' OR ')}` : ''
+}
+
+export function readOperatorRow(row: Row): OperatorRow {
+  return {
+    id: row.id as string,
+    name: row.name as string,
+    role: row.role as OperatorRow['role'],
+    digest: row.digest as string,
+    prefix: row.prefix as string,
+    createdMs: Number(row.created_ms),
+    expiresMs: Number(row.expires_ms),
+    revokedMs: row.revoked_ms === null ? undefined : Number(row.revoked_ms),
+  }
+}
+
+export function readSessionRow(row: Row): SessionRow {
+  const text = (name: string) => (row[name] as string | null) ?? undefined
+  return {
+    digest: row.digest as string,
+    kind: row.kind as SessionRow['kind'],
+    operatorId: text('operator_id'),
+    keyId: text('key_id'),
+    actor: text('actor'),
+    createdMs: Number(row.created_ms),
+    seenMs: Number(row.seen_ms),
+    expiresMs: Number(row.expires_ms),
+  }
+}
+
+export function readAuditRow(row: Row): AuditRow {
+  return {
+    seq: Number(row.seq),
+    atMs: Number(row.at_ms),
+    actor: row.actor as string,
+    address: row.address as string | null,
+    operation: row.operation as string,
+    object: row.object as string,
+    before: row.before as string | null,
+    after: row.after as string | null,
+    digest: row.digest as string,
+  }
+}
+
+export function readMade(row: Row): Made {
+  return { asked: row.asked as string, result: row.result as string, madeMs: Number(row.made_ms) }
+}

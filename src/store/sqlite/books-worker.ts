@@ -1,0 +1,42 @@
+/*
+ * The thread of the books: what operators ask of a running server. Apart from the ledger's, so that no listing and no export
+ * keeps a debit waiting, and apart from the serving one, because SQLite works by blocking its thread.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import { BookError } from '../../accounts/book-error.ts'
+import { type Books, createBooks } from '../../accounts/books.ts'
+import type { Answered, Asked } from './books-messages.ts'
+import { openStore, type Store } from './store.ts'
+
+const port = parentPort!
+let store: Store | undefined
+
+port.on('message', async (asked: Asked | 'close') => {
+  if (asked === 'close') {
+    store?.close()
+    port.close()
+  } else port.postMessage(await answer(asked))
+})
+
+async function answer({ id, method, args, act, nowMs }: Asked): Promise<Answered> {
+  try {
+    store ??= openStore(workerData.path, { busyMs: workerData.busyMs, create: false })
+    const books = createBooks(store, () => nowMs, act)
+    const run = books[method as keyof Books] as (...args: readonly unknown[]) => Promise<unknown>
+    return { id, result: await run(...args) }
+  } catch (error) {
+    if (error instanceof BookError) return { id, rule: error.code, subject: error.subject }
+    // Nobody knows what is wrong with the connection: the next question opens another.
+    closeQuietly()
+    return { id, trouble: (error as Error).message }
+  }
+}
+
+function closeQuietly(): void {
+  try {
+    store?.close()
+  } catch {
+    // It is given up either way.
+  }
+  store = undefined
+}

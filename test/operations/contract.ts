@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { describeApi } from '../../src/operations/openapi.ts'
+
+type Schema = Record<string, unknown>
+type Described = { operationId: string; responses: Record<string, { content?: Record<string, { schema: Schema }> }> }
+
+export const document = JSON.parse(JSON.stringify(describeApi('0.0.0'))) as {
+  paths: Record<string, Record<string, Described>>
+  components: { schemas: { Problem: Schema } }
+}
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false })
+ajv.addSchema({ $id: 'api', ...document } as Schema)
+
+const routes = Object.entries(document.paths).map(([path, methods]) => ({
+  path,
+  pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
+  methods,
+}))
+const compiled = new Map<string, ValidateFunction>()
+
+/** Holds an answer against the document: its status is told there, and its body is of the schema of that. */
+export function checkAnswer(
+  method: string,
+  target: string,
+  { status, type, body }: { status: number; type: string | null; body: unknown },
+): string | undefined {
+  const path = target.replace(/\?.*$/, '')
+  const route = routes.find(({ pattern, methods }) => pattern.test(path) && methods[method.toLowerCase()])
+  if (!route) return undefined
+  const { operationId, responses } = route.methods[method.toLowerCase()]!
+  const response = responses[status]
+  assert.ok(response, `${operationId} answers ${status}, which the document does not tell`)
+  const media = type?.replace(/;.*$/, '') ?? ''
+  if (!response.content) assert.equal(body, undefined)
+  else assert.ok(response.content[media], `${operationId} answers ${status} as ${media}`)
+  if (media === 'text/csv' || body === undefined) return operationId
+  const at = `#/paths/${escapePart(route.path)}/${method.toLowerCase()}/responses/${status}/content/${escapePart(media)}/schema`
+  let validate = compiled.get(at)
+  if (!validate) {
+    validate = ajv.compile({ $ref: `api${at}` })
+    compiled.set(at, validate)
+  }
+  assert.ok(validate(body), `${operationId} ${status}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(body)}`)
+  return operationId
+}
+
+function escapePart(part: string): string {
+  return encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))
+}

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { allOperations, pathFields } from '../../src/operations/openapi.ts'
+import { startApi } from './api.ts'
+
+/* Every field of every operation with values that nobody means; `ask` holds each answer against the document. */
+
+const odd = [
+  ...[
+    '',
+    ' ',
+    '\0',
+    '\u202e',
+    '\ud800',
+    '../..',
+    "'; DROP TABLE accounts; --",
+    '%',
+    '_',
+    '<img src=x onerror=alert(1)>',
+    '=1+1',
+  ],
+  ...[
+    '-1',
+    '0',
+    '1e9',
+    '9223372036854775808',
+    '12.5',
+    '0.0000000001',
+    'NaN',
+    '2026-02-30',
+    '2026-11-21',
+    'P1D',
+    '24h',
+    '999999d',
+  ],
+  ...[
+    'tester',
+    'b',
+    'acct_',
+    'key_',
+    'op_',
+    'sk-tri-',
+    'tri-op-',
+    'admin',
+    'suspended',
+    '-created',
+    'constructor',
+    '__proto__',
+  ],
+]
+const text = fc.oneof(fc.constantFrom(...odd), fc.string({ unit: 'binary', maxLength: 40 }))
+const json = fc.oneof(
+  { weight: 6, arbitrary: text },
+  { weight: 1, arbitrary: fc.constantFrom(null, true, 0, -1, 1e308, 12.5, [], {}, ['x'], { a: { b: 1 } }) },
+)
+
+test('issue 13: whatever is sent to any operation is answered as the document says, and never by a bug of ours', async () => {
+  const { ask, gateway, keyA, keyB, viewer } = await startApi()
+  const others = gateway.store.listKeys('b').map(({ prefix }) => prefix)
+  const tokens = [undefined, viewer, keyA] as const
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...allOperations.filter(({ id }) => !id.startsWith('session'))),
+      fc.array(json, { minLength: 8, maxLength: 8 }),
+      fc.constantFrom(...tokens),
+      fc.constantFrom('all', 'some', 'more'),
+      fc.constantFrom(
+        {},
+        { 'if-match': '*' },
+        { 'if-match': '"x"' },
+        { 'idempotency-key': 'k' },
+        { accept: 'text/csv' },
+      ),
+      async (one, values, token, which, headers) => {
+        const inPath = pathFields(one)
+        const names = Object.keys(one.input.shape)
+        const fields = Object.fromEntries(names.map((name, at) => [name, values[at % values.length]]))
+        const path = one.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+          encodeURIComponent(wellFormed(fields[name]) || 'x'),
+        )
+        const rest = Object.entries(fields).filter(
+          ([name], at) => !inPath.includes(name) && (which !== 'some' || at % 2),
+        )
+        if (which === 'more') rest.push(['more', values[7]])
+        const hasBody = one.method === 'POST' || one.method === 'PATCH'
+        const query = new URLSearchParams(rest.map(([name, value]) => [name, wellFormed(value)])).toString()
+        gateway.advance(60_000)
+        const told = await ask(one.method, hasBody || !query ? path : `${path}?${query}`, {
+          token,
+          headers: headers as Record<string, string>,
+          ...(hasBody && { body: Object.fromEntries(rest) }),
+        })
+        assert.ok(told.status < 500, `${one.id} ${path} ${JSON.stringify(rest)}: ${told.text}`)
+        if (token !== keyA) return
+        assert.ok(told.status >= 400 || one.role === 'owner', one.id)
+        for (const prefix of [...others, keyB]) assert.ok(!told.text.includes(prefix))
+      },
+    ),
+    { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 200) },
+  )
+  assert.deepEqual(
+    (await gateway.logLines()).filter(({ event }) => event === 'bug'),
+    [],
+  )
+  const books = await gateway.store.verify({ priceNanos: () => 0n })
+  assert.deepEqual(books, [])
+})
+
+function wellFormed(value: unknown): string {
+  return (typeof value === 'string' ? value : JSON.stringify(value)).toWellFormed()
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createDebitRow } from '../store/fixtures.ts'
+import { type Ask, problemOf, startApi } from './api.ts'
+
+/** Names of all rows, page by page. @param between is done before each page but the first. */
+async function readAll(ask: Ask, path: string, name: string, between: () => unknown = () => {}): Promise<string[]> {
+  const names: string[] = []
+  let next: string | null = null
+  do {
+    if (next !== null) await between()
+    const cursor: string = next === null ? '' : `&cursor=${next}`
+    const { body, status } = await ask('GET', `${path}${cursor}`)
+    assert.equal(status, 200)
+    names.push(...body.items!.map((item) => String(item[name])))
+    next = body['next'] as unknown as string | null
+  } while (next !== null)
+  return names
+}
+
+test('issue 13: a list is read page by page, whatever is made meanwhile, in each order', async () => {
+  const { ask, gateway } = await startApi()
+  for (const letter of 'cde') {
+    gateway.store.createAccount(letter)
+    gateway.store.createAccount(letter.toUpperCase())
+  }
+  const all = gateway.store.listAccounts().map(({ name }) => name)
+  let made = 0
+  const insert = () => made < 9 && gateway.store.createAccount(`aa${made++}`)
+  assert.deepEqual((await readAll(ask, '/accounts?limit=2&sort=-created', 'name', insert)).toSorted(), all.toSorted())
+  made = 0
+  const insertOther = () => made < 9 && gateway.store.createAccount(`bb${made++}`)
+  const byName = await readAll(ask, '/accounts?limit=3&sort=name', 'name', insertOther)
+  assert.deepEqual(byName, byName.toSorted())
+  assert.equal(new Set(byName).size, byName.length)
+  made = 0
+  const insertLast = () => made < 3 && gateway.store.createAccount(`zz${made++}`)
+  const created = await readAll(ask, '/accounts?limit=1', 'name', insertLast)
+  assert.deepEqual(created.slice(0, all.length), all)
+  assert.equal(created.length, new Set(created).size)
+})
+
+test('issue 13: accounts and keys are searched by name, label and beginning, with no character that means something', async () => {
+  const { ask, gateway } = await startApi()
+  const { id } = gateway.store.createAccount('100% Sure_thing')
+  const key = gateway.store.createKey('b', { label: 'Laptop of Ann' })
+  const names = async (path: string) => (await ask('GET', path)).body.items!.map((item) => item['name'])
+  assert.deepEqual(await names('/accounts?q=sure'), ['100% Sure_thing'])
+  assert.deepEqual(await names(`/accounts?q=${encodeURIComponent('0% S')}`), ['100% Sure_thing'])
+  assert.deepEqual(await names('/accounts?q=e_t'), ['100% Sure_thing'])
+  assert.deepEqual(await names('/accounts?q=u_e'), [])
+  assert.deepEqual(await names(`/accounts?q=${id.slice(0, 12)}`), ['100% Sure_thing'])
+  assert.deepEqual(await names('/accounts?state=suspended'), [])
+  const found = async (path: string) => (await ask('GET', path)).body.items!.map((item) => item['id'])
+  assert.deepEqual(await found('/keys?q=laptop'), [key.id])
+  assert.deepEqual(await found(`/keys?q=${key.prefix}`), [key.id])
+  assert.deepEqual(await found('/keys?q=laptop&account=tester'), [])
+})
+
+test('issue 13: the ledger is listed by account, key, model and time, page by page, also where many have one moment', async () => {
+  const { ask, gateway, b } = await startApi()
+  const { id: keyId } = gateway.store.createKey('b', { label: 'ci' })
+  const tester = gateway.store.findAccount('tester').id
+  const rows = Array.from({ length: 9 }, (_, at) => ({
+    ...createDebitRow(`req_${at}`, at % 2 === 0 ? b.id : tester),
+    ...(at % 2 === 0 && { keyId }),
+  }))
+  gateway.store.postDebits(rows)
+  const posted = gateway.store.listEntries({ limit: 99 }).map(({ bill }) => bill?.requestId ?? 'null')
+  assert.deepEqual(await readAll(ask, '/ledger?limit=2', 'request_id'), posted)
+  assert.deepEqual(await readAll(ask, '/ledger?limit=2&key=ci', 'request_id'), [
+    'req_8',
+    'req_6',
+    'req_4',
+    'req_2',
+    'req_0',
+  ])
+  assert.equal((await readAll(ask, `/ledger?account=${b.id}&limit=4`, 'request_id')).length, 6)
+  assert.deepEqual(await readAll(ask, '/ledger?to=2020-01-01', 'request_id'), [])
+  const wrong = [
+    ['/ledger?account=none', '/account'],
+    ['/ledger?key=none', '/key'],
+    ['/ledger?model=none', '/model'],
+    ['/ledger?from=2026-11-02&to=2026-11-01', '/from'],
+    ['/ledger?from=yesterday', '/from'],
+    ['/ledger?limit=201', '/limit'],
+    ['/ledger?limit=x', '/limit'],
+    ['/ledger?limit=1&limit=2', '/limit'],
+    ['/ledger?nothing=1', ''],
+  ] as const
+  for (const [path, pointer] of wrong) {
+    const told = await ask('GET', path)
+    assert.equal(problemOf(told), 'invalid_request', path)
+    assert.equal((told.body['errors'] as unknown as { pointer: string }[])[0]!.pointer, pointer)
+  }
+})
+
+test('issue 13: a cursor fits the list that it is of, and no other', async () => {
+  const { ask, gateway } = await startApi()
+  gateway.store.createAccount('c')
+  const { body } = await ask('GET', '/accounts?limit=1')
+  const next = body['next'] as unknown as string
+  assert.equal((await ask('GET', `/accounts?limit=200&cursor=${next}`)).body.items!.length, 2)
+  for (const path of [
+    `/accounts?state=active&cursor=${next}`,
+    `/accounts?sort=name&cursor=${next}`,
+    `/keys?cursor=${next}`,
+    '/accounts?cursor=nonsense',
+    `/accounts?cursor=${Buffer.from('["x",{}]').toString('base64url')}`,
+    '/accounts?cursor=',
+  ])
+    assert.equal(problemOf(await ask('GET', path)), 'cursor_invalid', path)
+})
+
+test('operate §6 the ledger comes as CSV row by row, with formulas made harmless', async () => {
+  const { ask, gateway } = await startApi()
+  gateway.store.createAccount('=cmd()', 1n)
+  gateway.store.postDebits(
+    Array.from({ length: 1_200 }, (_, at) => createDebitRow(`req_${at}`, gateway.store.findAccount('b').id)),
+  )
+  const { text, headers, status } = await ask('GET', '/ledger', { headers: { accept: 'text/csv' } })
+  assert.deepEqual([status, headers.get('content-type')], [200, 'text/csv; charset=utf-8'])
+  assert.match(headers.get('content-disposition')!, /^attachment; filename="ledger\.csv"$/)
+  const lines = text.trim().split('\r\n')
+  assert.equal(lines.length, 1 + gateway.store.listEntries({ limit: 9_999 }).length)
+  assert.match(text, /,'=cmd\(\),/)
+  assert.equal(new Set(lines.map((line) => line.split(',')[7])).size, 1_200 + 2)
+  const wrong = await ask('GET', '/ledger?account=none', { headers: { accept: 'text/csv' } })
+  assert.equal(problemOf(wrong), 'invalid_request')
+})

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { allOperations } from '../../src/operations/openapi.ts'
+import { problems } from '../../src/operations/problem.ts'
+import { startApi } from './api.ts'
+import { document } from './contract.ts'
+
+test('issue 13: the document is OpenAPI 3.1 to a public validator, and is what the server answers', async () => {
+  const validator = new Validator()
+  const { valid, errors } = await validator.validate(structuredClone(document) as never)
+  assert.deepEqual([valid, errors], [true, undefined])
+  assert.equal(validator.version, '3.1')
+  const { ask } = await startApi()
+  const told = (await ask('GET', '/openapi.json')).body as unknown as typeof document
+  assert.deepEqual(told.paths, document.paths)
+})
+
+test('issue 13: names of operations are unique, each says what it does, and each problem is told by some operation', () => {
+  const ids = allOperations.map(({ id }) => id)
+  assert.equal(new Set(ids).size, ids.length)
+  for (const { id, text } of allOperations) assert.match(text, /^\p{Ll}.{8,}$/u, id)
+  const told = new Set(
+    Object.values(document.paths).flatMap((methods) =>
+      Object.values(methods).flatMap(({ responses }) =>
+        Object.values(responses as Record<string, { description?: string }>).flatMap(({ description = '' }) =>
+          description.split(', '),
+        ),
+      ),
+    ),
+  )
+  const untold = Object.keys(problems).filter((name) => !told.has(name))
+  // It has no operation: the path is right and the method is not.
+  assert.deepEqual(untold, ['method_not_allowed'])
+})

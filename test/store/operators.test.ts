@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { digestKey } from '../../src/accounts/keys.ts'
+import { onEachStore } from './engines.ts'
+import { createDebitRow } from './fixtures.ts'
+
+const act = { actor: 'operator:ann', address: '192.0.2.7' }
+
+onEachStore((engine) => {
+  test('issue 13: operators, sessions and their audit, chained, in the commit of the change', async () => {
+    const store = await engine.open()
+    const books = store.as(act)
+    const far = Date.now() + 1e9
+    const { operator, token } = await books.createOperator('bob', 'viewer', far)
+    assert.deepEqual(await books.findPrincipal(digestKey(token), 'bearer'), {
+      ...{ kind: 'operator', actor: 'operator:bob', name: 'bob', role: 'viewer' },
+      ...{ expiresMs: far, operatorId: operator.id },
+    })
+    const whose = (await books.findPrincipal(digestKey(token), 'bearer'))!
+    const session = await books.signIn(whose)
+    assert.equal((await books.findPrincipal(session.session.digest, 'cookie'))!.kind, 'operator')
+    assert.equal(await books.findPrincipal(session.session.digest, 'bearer'), undefined)
+    const command = await store.as({ actor: 'cli:me@here' }).makeCommandToken()
+    const asked = await books.findPrincipal(digestKey(command.token), 'bearer')
+    assert.ok(asked?.kind === 'operator' && asked.actor === 'cli:me@here' && asked.role === 'admin')
+    await assert.rejects(books.createOperator('bob', 'admin', far), { code: 'operator_name_taken' })
+    await books.revokeOperator('bob')
+    assert.equal(await books.findPrincipal(digestKey(token), 'bearer'), undefined)
+    assert.equal(await books.findPrincipal(session.session.digest, 'cookie'), undefined)
+    await books.createOperator('bob', 'admin', far)
+    await books.createAccount('one', 5n)
+    const rows = await books.listAudit({ limit: 10 })
+    assert.deepEqual(
+      rows.map(({ seq, actor, address, operation }) => [seq, actor, address, operation]),
+      [
+        [4, act.actor, act.address, 'account.create'],
+        [3, act.actor, act.address, 'operator.create'],
+        [2, act.actor, act.address, 'operator.revoke'],
+        [1, act.actor, act.address, 'operator.create'],
+      ],
+    )
+    assert.deepEqual(
+      (await books.listAudit({ limit: 1, beyond: 3 })).map(({ seq }) => seq),
+      [2],
+    )
+    assert.deepEqual(await books.listAudit({ limit: 9, operation: 'account.create', actor: 'nobody' }), [])
+    const { findings, head } = await books.verifyAudit()
+    assert.deepEqual([findings, head?.startsWith('4/a1:')], [[], true])
+    await assert.rejects(store.exec(engine.name === 'SQLite' ? 'DELETE FROM audit' : 'DELETE FROM triwire.audit'))
+  })
+
+  test('issue 13: the same creation asked again is made once, by two at once too, and shows no secret again', async () => {
+    const store = await engine.open()
+    const other = await store.beside()
+    const once = { key: 'k', asked: 'x' }
+    const made = await Promise.all([store, other].map((one) => one.as({ ...act, once }).createAccount('one', 7n)))
+    assert.deepEqual(made[0], made[1])
+    const key = { key: 'k2', asked: 'x' }
+    const issued = await Promise.all([store, other].map((one) => one.as({ ...act, once: key }).createKey('one')))
+    assert.equal(issued.filter((one) => one.key !== undefined).length, 1)
+    assert.equal(issued[0]!.id, issued[1]!.id)
+    await assert.rejects(store.as({ ...act, once: { key: 'k2', asked: 'y' } }).createKey('one'), {
+      code: 'once_mismatch',
+    })
+    assert.equal((await store.findAccount('one')).balanceNanos, 7n)
+    assert.deepEqual((await store.listKeys()).length, 1)
+  })
+
+  test('issue 13: accounts, keys and entries come in pages that end behind a place, in their order', async () => {
+    const store = await engine.open({ atMs: 1_700_000_000_000 })
+    for (const name of ['b', 'a_1', 'C%', 'd']) await store.createAccount(name, 1n)
+    const names = async (page: Partial<Parameters<typeof store.pageAccounts>[0]>) =>
+      (await store.pageAccounts({ sort: 'name', limit: 9, ...page })).map(({ name }) => name)
+    assert.deepEqual(await names({}), ['C%', 'a_1', 'b', 'd'])
+    assert.deepEqual(await names({ q: '%' }), ['C%'])
+    assert.deepEqual(await names({ q: 'A_' }), ['a_1'])
+    assert.deepEqual(await names({ q: 'x\0' }), [])
+    const [first, second] = await store.pageAccounts({ sort: 'created', limit: 2 })
+    const rest = await store.pageAccounts({ sort: 'created', limit: 9, beyond: [second!.createdMs, second!.id] })
+    assert.equal(rest.length, 2)
+    const back = await store.pageAccounts({ sort: '-created', limit: 9, beyond: [second!.createdMs, second!.id] })
+    assert.deepEqual(
+      back.map(({ id }) => id),
+      [first!.id],
+    )
+    const keys = [await store.createKey('b', { label: 'Ci of b' }), await store.createKey('d')]
+    assert.deepEqual(
+      (await store.pageKeys({ q: 'ci', limit: 9 })).map(({ id }) => id),
+      [keys[0]!.id],
+    )
+    assert.equal((await store.pageKeys({ accountId: second!.id, limit: 9 })).length, /[bd]/.test(second!.name) ? 1 : 0)
+    const ids = [first!.id, second!.id]
+    await store.postDebits(Array.from({ length: 7 }, (_, at) => createDebitRow(`req_${at}`, ids[at % 2]!)))
+    for (const filter of [{}, { accountId: ids[0] }])
+      for (const order of ['newest', 'oldest'] as const) {
+        const all = await store.listEntries({ ...filter, first: order, limit: 99 })
+        const read: typeof all = []
+        for (;;) {
+          const end = read.at(-1)
+          const beyond = end && { postedMs: end.postedMs, accountId: end.accountId, seq: end.seq }
+          const rows = await store.listEntries({ ...filter, first: order, limit: 2, beyond })
+          if (rows.length === 0) break
+          read.push(...rows)
+        }
+        assert.deepEqual(read, all)
+      }
+  })
+})
