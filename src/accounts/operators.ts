@@ -40,6 +40,9 @@ export type SessionRow = {
 /** A cookie that nobody uses ends after so long, and any after so long (operate §6). */
 export const [sessionIdleMs, sessionMaxMs] = [12 * 3_600_000, 7 * 86_400_000]
 
+/** So many cookies may stand for one token or key. */
+export const sessionsMax = 20
+
 /** What the command line makes for itself is good for one question. */
 export const commandTokenMs = 60_000
 

@@ -11,8 +11,9 @@ export type IdentityParts = {
   books(): Promise<Books>
   /** Of failures to show a token. */
   throttle: LocalThrottle
-  /** Of each operator's questions. */
+  /** Of the questions of each operator, and of each owner of a key. */
   rates: LocalWindows
+  ownerRates: LocalWindows
   /** The digest of a token that reads what memory has: of the process that has started this one. */
   parentDigest?: string | undefined
 }
@@ -36,7 +37,7 @@ export function createIdentity(parts: IdentityParts) {
     const who =
       digest === undefined ? undefined : await findPrincipal(digest, cookie === undefined ? 'bearer' : 'cookie')
     if (!who) throw failed(address)
-    const place = parts.rates.take(who.kind === 'owner' ? who.key.id : who.actor)
+    const place = who.kind === 'owner' ? parts.ownerRates.take(who.key.id) : parts.rates.take(who.actor)
     if (!place.ok) throw tooMany('You ask too often.', place.retryAfterSeconds)
     return { who, isCookie: cookie !== undefined }
   }

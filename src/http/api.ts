@@ -78,6 +78,9 @@ export function createApi(parts: ApiParts): (request: IncomingMessage, response:
     const isSafe = operation.operation.method === 'GET'
     if (!isSafe && shown.isCookie && isCrossSite(headers, site))
       throw new ProblemError('cross_site', 'This comes from a page of another site.')
+    // Each that succeeds is a commit.
+    const place = isOpen ? parts.ownerRates.take(address) : undefined
+    if (place && !place.ok) throw tooMany('Your address asks too often.', place.retryAfterSeconds)
     try {
       return await answerOperation(request, operation, shown.who, { site, address })
     } catch (error) {

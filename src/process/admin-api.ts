@@ -18,8 +18,8 @@ type Parts = {
   parentDigest?: string | undefined
 }
 
-/** Wrong tokens of an address, and questions of an operator, in a minute. */
-const [failuresMax, questionsMax] = [5, 600]
+/** Wrong tokens of an address, questions of an operator, and of an owner, in a minute. */
+const [failuresMax, questionsMax, ownersMax] = [5, 600, 60]
 
 // No import: what is compiled for the package lies one folder below its manifest as the sources do, and copies nothing.
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -34,6 +34,7 @@ export function createAdminApi({ config, operations, nowMs, clockMs, parentDiges
     reportBug: operations.reportBug,
     throttle: createThrottle({ limit: failuresMax, ...minute }),
     rates: createWindows({ limit: questionsMax, ...minute }),
+    ownerRates: createWindows({ limit: ownersMax, ...minute }),
     nowMs,
     peerOf: createPeerReader(config.trustedProxies),
     version,

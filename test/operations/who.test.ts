@@ -133,7 +133,7 @@ test('operate §6 ten thousand wrong tokens open nothing, and leave a right one 
 })
 
 test('operate §4 an operator asks 600 times a minute', async () => {
-  const { ask, viewer } = await startApi()
+  const { ask, viewer, keyA } = await startApi()
   const told: number[] = []
   for (let at = 0; at < 12; at++)
     told.push(
@@ -144,6 +144,22 @@ test('operate §4 an operator asks 600 times a minute', async () => {
   assert.deepEqual([...new Set(told)], [200])
   assert.equal(problemOf(await ask('GET', '/me', { token: viewer })), 'rate_limited')
   assert.equal((await ask('GET', '/me')).status, 200)
+  const owned = await Promise.all(
+    Array.from({ length: 61 }, async () => (await ask('GET', '/me', { token: keyA })).status),
+  )
+  assert.equal(owned.filter((status) => status === 429).length, 1)
+})
+
+test('operate §6 twenty cookies may stand for one token: who signs in again is signed out where he did it first', async () => {
+  const { ask, viewer, gateway } = await startApi()
+  const cookies: string[] = []
+  for (let at = 0; at < 22; at++) {
+    gateway.advance(1)
+    cookies.push(cookieOf(await ask('POST', '/session', { token: '', body: { token: viewer } })))
+  }
+  const told: number[] = []
+  for (const cookie of cookies) told.push((await ask('GET', '/me', { token: '', headers: { cookie } })).status)
+  assert.deepEqual(told, [401, 401, ...Array(20).fill(200)])
 })
 
 test('U5 no token and no key is told: not in answers, not in the log, not in the store', async () => {

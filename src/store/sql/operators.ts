@@ -1,7 +1,7 @@
 import type { AccountPage, KeyPage } from '../../accounts/book-rows.ts'
 import type { Made, Write } from '../../accounts/book-rules.ts'
 import { onceMs } from '../../accounts/on-behalf.ts'
-import type { OperatorRow, SessionRow } from '../../accounts/operators.ts'
+import { type OperatorRow, type SessionRow, sessionsMax } from '../../accounts/operators.ts'
 import type { AuditFilter, AuditRow } from '../../accounts/trail.ts'
 import type { Dialect, Statement, Value } from './dialect.ts'
 
@@ -44,6 +44,7 @@ export function writeStatements(dialect: Dialect, write: Write): Statement[] | u
       const { createdMs } = write.session
       return [
         statement(dialect, (put) => `DELETE FROM ${schema}.sessions WHERE expires_ms <= ${put(createdMs)}`),
+        ...forgetOldest(dialect, write.session),
         insert(dialect, 'sessions', sessionColumns(write.session)),
       ]
     }
@@ -59,6 +60,21 @@ export function writeStatements(dialect: Dialect, write: Write): Statement[] | u
     default:
       return undefined
   }
+}
+
+/** Whoever signs in again and again is signed out where he did it first. */
+function forgetOldest(dialect: Dialect, { operatorId, keyId }: SessionRow): Statement[] {
+  const [column, owner] = operatorId === undefined ? ['key_id', keyId] : ['operator_id', operatorId]
+  if (owner === undefined) return []
+  return [
+    statement(
+      dialect,
+      (put) =>
+        `DELETE FROM ${dialect.schema}.sessions WHERE ${column} = ${put(owner)} AND digest NOT IN (
+           SELECT digest FROM ${dialect.schema}.sessions WHERE ${column} = ${put(owner)}
+           ORDER BY created_ms DESC, digest LIMIT ${sessionsMax - 1})`,
+    ),
+  ]
 }
 
 export function insertAudit(dialect: Dialect, row: AuditRow): Statement {
