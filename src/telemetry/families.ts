@@ -13,7 +13,7 @@ export type FamilyFacts = {
 
 /** Where the values of a label come from; none of them is ever a client's own word (ruling U5). */
 export const labelSources = {
-  wire: "the client's wire: `messages`, `chat`, `responses`; empty where the request is no inference",
+  wire: "the client's wire, by its name; empty where the request is no inference",
   model: "the id of the model's catalog entry; empty as long as none is known",
   outcome: 'how it ended, as in the log (docs/operating.md)',
   code: 'of the error that the client was told',

@@ -18,6 +18,7 @@ const allowed: Record<string, string> = {
   'cli/doctor/plan-probes.ts': 'asks the gateway as a client does, which has to speak some wire',
   'cli/doctor/run-probe.ts': 'the same',
   'process/ask-upstreams.ts': 'asks as a client does, which has to speak some wire',
+  'telemetry/otlp/conventions.ts': 'no wire: what OpenTelemetry calls the operation',
   'wires/chat/fields.ts': 'what becomes of its fields on each other wire',
   'wires/messages/fields.ts': 'what becomes of its fields on each other wire',
   'wires/responses/fields.ts': 'what becomes of its fields on each other wire',
