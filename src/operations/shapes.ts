@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { wireNames } from '../catalog/model.ts'
 import { amount } from './fields.ts'
 
 /* What the running gateway tells, for programs: names, counts, times and fixed words, and no content (ruling U5). */
@@ -33,7 +34,7 @@ const prices = z
   })
   .describe('credits per million tokens; of `calls` for each')
 
-const wire = z.enum(['messages', 'chat', 'responses'])
+const wire = z.enum(wireNames)
 
 export const modelRow = z.object({
   id: z.string(),

@@ -23,7 +23,7 @@ before(async () => {
 })
 
 /** With a password that nothing may show; the cluster asks for none. */
-const withPassword = (url: string) => url.replace('tri@', 'tri:canary-password@')
+const withPassword = (url: string) => url.replace('tri@', 'tri:secret-of-this-test@')
 
 const on = (line: string, store = withPassword(url)) =>
   runWarm([...line.split(' '), '--store', store], { cwd: folder, env: { TRIWIRE_STORE: '' } })
@@ -71,7 +71,7 @@ test('X7 X13 every command of the books works on PostgreSQL', { skip }, async ()
 
 test('X13 the database’s own variables work, and its URL may stand in the configuration', { skip }, async () => {
   demandPassword()
-  runEach(`CREATE ROLE asks LOGIN PASSWORD 'canary-password'`, 'CREATE DATABASE asked OWNER asks')
+  runEach(`CREATE ROLE asks LOGIN PASSWORD 'secret-of-this-test'`, 'CREATE DATABASE asked OWNER asks')
   const place = `postgres://asks@127.0.0.1:${postgres.port}/asked`
   writeFileSync(join(folder, 'triwire.yaml'), `store: ${place}\n`)
   const create = ['account', 'create', 'one']
@@ -80,10 +80,10 @@ test('X13 the database’s own variables work, and its URL may stand in the conf
     wrong.stderr,
     `triwire: ${place} refuses the password: check user and password of the store’s URL, or PGPASSWORD and PGPASSFILE (password authentication failed for user "asks")\n`,
   )
-  const right = await run(create, { cwd: folder, env: { PGPASSWORD: 'canary-password', TRIWIRE_STORE: '' } })
+  const right = await run(create, { cwd: folder, env: { PGPASSWORD: 'secret-of-this-test', TRIWIRE_STORE: '' } })
   assert.equal(right.code, 0, right.stderr)
   const file = join(folder, 'pgpass')
-  writeFileSync(file, '127.0.0.1:*:asked:asks:canary-password\n', { mode: 0o600 })
+  writeFileSync(file, '127.0.0.1:*:asked:asks:secret-of-this-test\n', { mode: 0o600 })
   const listed = await run(['account', 'list'], { cwd: folder, env: { PGPASSFILE: file, TRIWIRE_STORE: '' } })
   assert.match(listed.stdout, / one +active /)
   const check = await runWarm(['check'], { cwd: folder, env: { TRIWIRE_STORE: '' } })
@@ -91,7 +91,7 @@ test('X13 the database’s own variables work, and its URL may stand in the conf
   const settings = { TRIWIRE_STATE_DIR: 'state', TRIWIRE_SEAL_KEY: Buffer.alloc(32, 1).toString('base64') }
   const checked = await runWarm(['check', '--json'], {
     cwd: folder,
-    env: { ...settings, TRIWIRE_STORE: place.replace('asks@', 'asks:canary-password@') },
+    env: { ...settings, TRIWIRE_STORE: place.replace('asks@', 'asks:secret-of-this-test@') },
   })
   assert.equal((checked.json as unknown as { store: string }).store, place)
   assert.doesNotMatch(checked.stdout, /canary/)
@@ -114,7 +114,7 @@ test('X13 what is wrong with a database is told in words, with its cure and with
 }, async () => {
   runEach('CREATE ROLE poor LOGIN', 'CREATE DATABASE rich')
   runEach(`CREATE DATABASE latin ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0`)
-  const at = (rest: string, user = 'tri') => `postgres://${user}:canary-password@127.0.0.1:${rest}`
+  const at = (rest: string, user = 'tri') => `postgres://${user}:secret-of-this-test@127.0.0.1:${rest}`
   const port = postgres.port
   const closed = await freePort()
   const cases: readonly [url: string, message: RegExp][] = [
@@ -131,7 +131,7 @@ test('X13 what is wrong with a database is told in words, with its cure and with
     ],
     [at(`${port}/latin`), /keeps texts in SQL_ASCII: use a database made with ENCODING 'UTF8'/],
     [
-      'postgres://tri:canary-password@no-such-host.invalid/books',
+      'postgres://tri:secret-of-this-test@no-such-host.invalid/books',
       /cannot be reached: (there is no such host|the name of the host could not be looked up)/,
     ],
   ]
@@ -145,8 +145,8 @@ test('X13 what is wrong with a database is told in words, with its cure and with
 
 test('X13 a URL that was typed where it does not belong is told without its password', async () => {
   for (const args of [
-    ['postgres://u:canary-password@h/d'],
-    ['account', 'list', 'postgres://u:canary-password@h/d'],
+    ['postgres://u:secret-of-this-test@h/d'],
+    ['account', 'list', 'postgres://u:secret-of-this-test@h/d'],
     ['account', 'create', 'a', '--stor', 'postgresql://u:canary@pass@h/d', '--json'],
     ['store', 'copy', '--to', 'postgres://u:canary/x@h/d'],
   ]) {
