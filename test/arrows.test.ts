@@ -45,7 +45,7 @@ const arrows: Record<string, Arrow> = {
     ],
     types: ['config'],
   },
-  operations: { may: ['accounts', 'ids'], types: ['catalog'], outside: ['zod'] },
+  operations: { may: ['catalog', 'accounts', 'ids'], , outside: ['zod'] },
   http: {
     may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids', 'operations'],
     types: ['catalog', 'config', 'accounts'],
