@@ -45,7 +45,7 @@ const arrows: Record<string, Arrow> = {
     ],
     types: ['config'],
   },
-  operations: { may: ['catalog', 'accounts', 'ids'], , outside: ['zod'] },
+  operations: { may: ['accounts', 'catalog', 'ids'], outside: ['zod'] },
   http: {
     may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids', 'operations'],
     types: ['catalog', 'config', 'accounts'],
