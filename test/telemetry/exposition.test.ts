@@ -102,11 +102,11 @@ test('X9 what several processes tell is one scrape, each series with the number 
 })
 
 test('X9 workers are scraped with the token, and one that is gone makes nobody wait', async () => {
-  const first = await startTestGateway({ config: { metrics: { token: 'canary-scrape-token-1' } } })
+  const first = await startTestGateway({ config: { metrics: { token: 'token-for-scrapes-1' } } })
   const workers = [
     { number: 3, origin: first.adminUrl },
     { number: 4, origin: 'http://127.0.0.1:9' },
   ]
-  assert.match(await scrapeWorkers(workers, 'canary-scrape-token-1'), /^triwire_ledger_writable\{worker="3"\} 1$/m)
+  assert.match(await scrapeWorkers(workers, 'token-for-scrapes-1'), /^triwire_ledger_writable\{worker="3"\} 1$/m)
   assert.equal(await scrapeWorkers(workers, undefined), '')
 })

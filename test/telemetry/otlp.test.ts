@@ -14,7 +14,7 @@ const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const parentId = '00f067aa0ba902b7'
 
 function startSending(collector: Collector, options: TestOptions = {}, telemetry: Record<string, unknown> = {}) {
-  const otlp = { endpoint: collector.url, headers: { 'x-tenant': 'canary-tenant' }, ...soon }
+  const otlp = { endpoint: collector.url, headers: { 'x-tenant': 'tenant-of-the-test' }, ...soon }
   return startTestGateway({ ...options, config: { telemetry: { otlp, ...telemetry }, ...options.config } })
 }
 
@@ -28,8 +28,8 @@ test('a request becomes a server span, in it one for the model over all attempts
     ],
     upstream: () => ({
       upstreams: {
-        sim: { base_url: upstream.url, accounts: [{ name: 'a', key: 'canary-key-1' }] },
-        second: { base_url: upstream.url, accounts: [{ name: 'b', key: 'canary-key-2' }] },
+        sim: { base_url: upstream.url, accounts: [{ name: 'a', key: 'provider-key-1' }] },
+        second: { base_url: upstream.url, accounts: [{ name: 'b', key: 'provider-key-2' }] },
       },
     }),
   })
@@ -121,7 +121,7 @@ test('a request becomes a server span, in it one for the model over all attempts
     ],
   )
   const [message] = collector.taken
-  assert.equal(message!.headers['x-tenant'], 'canary-tenant')
+  assert.equal(message!.headers['x-tenant'], 'tenant-of-the-test')
   assert.equal(message!.headers['content-type'], 'application/json')
   // Nobody upstream is told, unless the operator says so.
   assert.ok(
@@ -141,10 +141,13 @@ test('U5 nothing of a request or an answer, no header and no id of a conversatio
     canary_field: 1,
   }
   await (await gateway.post('/v1/chat/completions', body, headers)).text()
-  await (await gateway.post('/v1/canary-path?canary=1', body, headers)).text()
+  await (await gateway.post('/v1/nowhere-path?nowhere=1', body, headers)).text()
   await (await gateway.post('/v1/messages', { ...question, model: 'canary-model' }, headers)).text()
   await collector.untilSpans(5)
-  assert.doesNotMatch(collector.taken.map(({ body }) => body).join(), /canary|sk-tri|Bearer|127\.0\.0\.1:\d+\/v1/)
+  assert.doesNotMatch(
+    collector.taken.map(({ body }) => body).join(),
+    /canary|nowhere|sk-tri|Bearer|127\.0\.0\.1:\d+\/v1/,
+  )
   // A path that is not served is a client's own word.
   assert.deepEqual(
     collector.spans().map(({ name }) => name),

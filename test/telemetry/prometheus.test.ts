@@ -98,9 +98,9 @@ async function startBusy() {
     ],
     upstream: (url) => ({
       upstreams: {
-        sim: { base_url: url, accounts: [{ name: 'a', key: 'canary-key-1' }] },
-        doubtful: { base_url: doubtful.url, accounts: [{ name: 'c', key: 'canary-key-3' }] },
-        away: { base_url: upstream.url, accounts: [{ name: 'b', key: 'canary-key-2' }] },
+        sim: { base_url: url, accounts: [{ name: 'a', key: 'provider-key-1' }] },
+        doubtful: { base_url: doubtful.url, accounts: [{ name: 'c', key: 'provider-key-3' }] },
+        away: { base_url: upstream.url, accounts: [{ name: 'b', key: 'provider-key-2' }] },
       },
     }),
     config: {
