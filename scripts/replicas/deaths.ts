@@ -40,8 +40,15 @@ async function killReplicas(setting: Setting, size: Size): Promise<Finding[]> {
   return [...(await judgeBooks(setting, all)), finding(alive.length === 3, `${kills} kills`)]
 }
 
-/** What was seen whole is in the ledger, once; what is in the ledger was asked for; the books are right. */
-export async function judgeBooks({ books }: Setting, seen: readonly Seen[]): Promise<Finding[]> {
+/**
+ * What was seen whole is in the ledger, once; what is in the ledger was asked for; the books are right.
+ * @param verify another triwire's, where the schema is a newer one's.
+ */
+export async function judgeBooks(
+  { books }: Setting,
+  seen: readonly Seen[],
+  verify = () => books.verify({ priceNanos }),
+): Promise<Finding[]> {
   const whole = seen.filter(({ isWhole }) => isWhole)
   const booked = new Map<string, number>()
   for await (const { bill } of books.eachEntry()) {
@@ -49,7 +56,7 @@ export async function judgeBooks({ books }: Setting, seen: readonly Seen[]): Pro
   }
   const lost = whole.filter(({ requestId }) => !booked.has(requestId!))
   const double = [...booked.values()].filter((count) => count > 1)
-  const findings = await books.verify({ priceNanos })
+  const findings = await verify()
   return [
     finding(
       lost.length === 0 && double.length === 0,

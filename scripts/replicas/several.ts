@@ -173,7 +173,7 @@ async function upgrade(setting: Setting, size: Size): Promise<Finding[]> {
   const version = setting.postgres.run('SELECT version FROM triwire.schema', new URL(setting.url).pathname.slice(1))
   return [
     finding(whole === seen.length, `${formatCounts(tally(seen))}, schema version ${version}`),
-    ...(await judgeBooks(setting, seen)),
+    ...(await judgeBooks(setting, seen, () => verifyBy(next, setting.url))),
   ]
 
   async function replace(launcher?: string): Promise<void> {
@@ -185,6 +185,13 @@ async function upgrade(setting: Setting, size: Size): Promise<Finding[]> {
     serving = [...serving, await setting.startReplica({ name: leaving.name, ...(launcher && { launcher }) })]
     await pause(300)
   }
+}
+
+async function verifyBy(launcher: string, url: string): Promise<string[]> {
+  const { stdout } = spawnSync(process.execPath, [launcher, '--json', '--store', url, 'ledger', 'verify'], {
+    encoding: 'utf8',
+  })
+  return (JSON.parse(stdout) as { findings: string[] }).findings
 }
 
 /** @returns its launcher. */
