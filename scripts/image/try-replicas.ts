@@ -22,6 +22,8 @@ export async function tryReplicas(name: string): Promise<string[]> {
   writeFileSync(settings, podmanSettings)
   for (const file of ['compose-replicas.yaml', 'haproxy.cfg'])
     copyFileSync(join(root, 'examples', file), join(folder, file))
+  const proxy = readFileSync(join(folder, 'haproxy.cfg'), 'utf8')
+  writeFileSync(join(folder, 'haproxy.cfg'), proxy.replace('maxconn 40000', 'maxconn 1000'))
   writeFileSync(join(folder, 'triwire.yaml'), configuration())
   writeFileSync(join(folder, '.env'), `PGPASSWORD=canary\nTRIWIRE_SEAL_KEY=${Buffer.alloc(32, 5).toString('base64')}\n`)
   // A model that answers, beside what the file has; limits that not every machine may set are left out.
@@ -39,8 +41,11 @@ export async function tryReplicas(name: string): Promise<string[]> {
   }
   const options = { cwd: folder, env }
   const logs = () => run([...compose, 'logs'], options).text
+  // podman-compose says on stdout what it does: so podman is asked by the container's own name.
+  const containerOf = (service: string) =>
+    must(['podman', 'ps', '--filter', `name=_${service}_`, '--format', '{{.Names}}'], options)
   const within = (...command: string[]) =>
-    must([...compose, 'exec', '-T', 'one', 'triwire', '--json', ...command], options)
+    must(['podman', 'exec', containerOf('one'), 'triwire', '--json', ...command], options)
   try {
     const { text: up } = run([...compose, 'up', '--detach'], options)
     const url = 'http://127.0.0.1:8080'
@@ -51,8 +56,7 @@ export async function tryReplicas(name: string): Promise<string[]> {
     const replicas = JSON.parse(within('replicas')) as { name: string; left: string | null }[]
     const names = replicas.map((replica) => replica.name).sort()
     expect(names.length === 2, 'two replicas are listed', JSON.stringify(replicas))
-    const victim = must(['podman', 'ps', '--filter', 'name=two', '--format', '{{.Names}}'], options)
-    must(['podman', 'kill', victim], options)
+    must(['podman', 'kill', containerOf('two')], options)
     const after = await askMany(url, key)
     for (const [when, statuses] of Object.entries({ before, after }))
       expect(
@@ -69,6 +73,7 @@ export async function tryReplicas(name: string): Promise<string[]> {
     ]
   } finally {
     run([...compose, 'down', '--volumes'], options)
+    run(['podman', 'network', 'rm', 'replicas_inside'], options)
   }
 }
 
