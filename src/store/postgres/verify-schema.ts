@@ -18,7 +18,7 @@ export async function findForeignSchema(database: Database, place: string): Prom
       `${place}: its schema has version ${version ?? 'none'}, which cannot be compared here: run the newer triwire`,
     ]
   const ours = await readOurSchema(database, (await readMoved(database)) !== undefined)
-  const theirs = await readSchema(database, 'triwire')
+  const theirs = await database.transact((transaction) => readSchema(transaction, 'triwire'))
   const findings: string[] = []
   for (const [name, definition] of withMonths(ours, theirs)) {
     const found = theirs.get(name)
@@ -72,7 +72,9 @@ async function readOurSchema(database: Database, isMoved: boolean): Promise<Sche
 }
 
 /** Names of schemas are taken as ours. A month says the same as the default partition, but for which month it is. */
-async function readSchema({ query }: Pick<Transaction, 'query'>, schema: string): Promise<Schema> {
+async function readSchema({ query }: Transaction, schema: string): Promise<Schema> {
+  // A user who is called as our schema is has it in his path, and is told its names without it.
+  await query('SET LOCAL search_path = pg_catalog')
   const rows = await query(catalog, [schema])
   return new Map(
     rows.map(({ name, definition }) => [name as string, (definition as string).replaceAll(`${schema}.`, 'triwire.')]),

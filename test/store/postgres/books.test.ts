@@ -297,3 +297,14 @@ test('U5 no key is in the files of the database', { skip }, async () => {
   assert.match(filesWith(prefix), /base/)
   assert.equal(filesWith(key.slice(prefix.length)), '')
 })
+
+test('C15 a store is what it was made as, whatever its user is called: as our schema, too', { skip }, async () => {
+  postgres.run('CREATE ROLE triwire LOGIN SUPERUSER')
+  const url = postgres.createDatabase('named_alike').replace('//tri@', '//triwire@')
+  const books = await openPostgresBooks(url, { shown: url })
+  try {
+    assert.deepEqual(await books.verify(verifyOptions), [])
+  } finally {
+    await books.close()
+  }
+})
