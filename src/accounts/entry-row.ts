@@ -15,15 +15,15 @@ export type Reading = {
   keyPrefix: string | undefined
 }
 
-/** An entry as it stands in the table. */
-export type EntryRow = ChainedRow & { digest: string }
-
 /** All columns of an entry but its id and digest. */
 export const fieldColumns = [...chainedColumns, 'calls'] as const
 
 type Value = null | number | bigint | string
 
-const columns = ['id', ...fieldColumns, 'digest'] as const
+/** All but its id, which is the store's own. */
+export const entryColumns = [...fieldColumns, 'digest'] as const
+
+const columns = ['id', ...entryColumns] as const
 
 export const insertEntrySql = `INSERT INTO entries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
 
@@ -136,20 +136,24 @@ function readReturn(row: Record<string, unknown>): Entry['returned'] {
   return requestId === undefined ? undefined : { requestId, ...readOrigin(row) }
 }
 
+/** The tokens of an entry, or of a sum of them. */
+export function readCounters(row: Record<string, unknown>) {
+  return {
+    inputTokens: Number(row.input_tokens),
+    cacheReadTokens: Number(row.cache_read_tokens),
+    cacheWriteTokens: Number(row.cache_write_tokens),
+    cacheWrite1hTokens: Number(row.cache_write_1h_tokens),
+    outputTokens: Number(row.output_tokens),
+    reasoningTokens: Number(row.reasoning_tokens),
+  }
+}
+
 function readBill(row: Record<string, unknown>): Entry['bill'] {
   const usageSource = row.usage_source as DebitRow['usageSource']
   return {
     requestId: row.request_id as string,
     ...readOrigin(row),
-    usage: {
-      inputTokens: Number(row.input_tokens),
-      cacheReadTokens: Number(row.cache_read_tokens),
-      cacheWriteTokens: Number(row.cache_write_tokens),
-      cacheWrite1hTokens: Number(row.cache_write_1h_tokens),
-      outputTokens: Number(row.output_tokens),
-      reasoningTokens: Number(row.reasoning_tokens),
-      estimated: usageSource === 'estimated',
-    },
+    usage: { ...readCounters(row), estimated: usageSource === 'estimated' },
     usageSource,
     pricedCalls: Number(row.priced_calls),
     calls: parseCalls(row.calls as string | null),

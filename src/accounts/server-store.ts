@@ -24,6 +24,32 @@ export type ServerStore = {
   close(): Promise<void>
 }
 
+/** What every store is opened with to be served from. */
+export type ServingOptions = {
+  /** How long a debit waits for the store before it is spooled. */
+  settleDeadlineMs: number
+  /** Monotonic. */
+  clockMs: () => number
+  /** The ledger is lost: a file of it is gone, or its thread died twice. Drain and exit. Called once. */
+  onFatal: (error: Error) => void
+  log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
+  /** How long a request with an unknown key waits for the store (ruling R16). */
+  lookMs?: number
+  /** How often `last_used` is written. */
+  touchMs?: number
+}
+
+/** What a server says of itself, to all who use the same store. */
+export type Introduction = {
+  /** For people. */
+  name: string
+  version: string
+  /** Of all settings that replicas should have in common. */
+  configDigest: string
+  /** Of the key of the envelopes, which all must have in common (ruling T7). */
+  sealFingerprint: string
+}
+
 /** In force when they are asked for; a reload may put others in their place. */
 export type AdmissionLimits = {
   requestsPerMinute(): number

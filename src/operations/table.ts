@@ -16,10 +16,3 @@ export const operations: readonly Operation[] = [
   ...runningOperations,
   ...operatorOperations,
 ]
-
-/** @throws Error for an id that is in no entry. */
-export function operationOf(id: string): Operation {
-  const found = operations.find((one) => one.id === id)
-  if (!found) throw new Error(`there is no operation ${id}`)
-  return found
-}

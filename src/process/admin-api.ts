@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { Books } from '../accounts/books.ts'
 import { createThrottle, createWindows } from '../accounts/limits.ts'
 import type { Config } from '../config/config.ts'
@@ -6,6 +5,7 @@ import type { AdminOperations } from '../http/admin.ts'
 import { createApi } from '../http/api.ts'
 import { createPeerReader } from '../http/peer.ts'
 import { type OpenBooks, openServingBooks } from '../store/open-books.ts'
+import { version } from './version.ts'
 
 type Parts = {
   config: Config
@@ -20,9 +20,6 @@ type Parts = {
 
 /** Wrong tokens of an address, questions of an operator, and of an owner, in a minute. */
 const [failuresMax, questionsMax, ownersMax] = [5, 600, 60]
-
-// No import: what is compiled for the package lies one folder below its manifest as the sources do, and copies nothing.
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
 /** The admin API around what is known of the running gateway. The books are opened when somebody first asks for them. */
 export function createAdminApi({ config, operations, nowMs, clockMs, parentDigest }: Parts) {

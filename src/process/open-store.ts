@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import type { ServerStore } from '../accounts/server-store.ts'
@@ -7,6 +7,7 @@ import type { Config } from '../config/config.ts'
 import { type OpenStoreOptions, openServerStore } from '../store/open.ts'
 import { createDemo, type Demo } from './demo.ts'
 import { readSealKey } from './seal-key.ts'
+import { version } from './version.ts'
 import type { WorkerRole } from './worker-role.ts'
 
 /**
@@ -42,12 +43,8 @@ function introduce({ digest, sealKey, store }: Config, role: WorkerRole | undefi
   const key = readSealKey(sealKey, store)
   return {
     name: role ? `${hostname()} worker ${role.number}` : hostname(),
-    version: readVersion(),
+    version,
     configDigest: digest,
     sealFingerprint: createHash('sha256').update('triwire seal key\n').update(key).digest('base64url').slice(0, 16),
   }
-}
-
-function readVersion(): string {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
 }

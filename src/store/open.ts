@@ -1,32 +1,14 @@
-import type { ServerStore } from '../accounts/server-store.ts'
+import type { Introduction, ServerStore, ServingOptions } from '../accounts/server-store.ts'
 import type { StorePlace } from '../config/config.ts'
 
-export type OpenStoreOptions = {
+export type OpenStoreOptions = ServingOptions & {
   store: StorePlace
   /** For spool and lock, where the store is no file beside which they stand. */
   stateDir: string
   /** Spools below it that no server has are posted at the start too (ruling X13). Default: `stateDir`. */
   spoolsDir?: string | undefined
-  /** How long a debit waits for the store before it is spooled. */
-  settleDeadlineMs: number
-  /** Monotonic. */
-  clockMs: () => number
-  /** The ledger is lost. Drain and exit. Called once. */
-  onFatal: (error: Error) => void
-  log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
   /** Asked where other servers may have the same store. */
   introduce: () => Introduction
-}
-
-/** What a server says of itself to the others. */
-export type Introduction = {
-  /** For people. */
-  name: string
-  version: string
-  /** Of all settings that replicas should have in common. */
-  configDigest: string
-  /** Of the key of the envelopes, which all must have in common (ruling T7). */
-  sealFingerprint: string
 }
 
 /**

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
-import { chainedColumns } from '../../accounts/chain.ts'
+import { entryColumns } from '../../accounts/entry-row.ts'
 import { StoreError } from '../files/store-error.ts'
 import { type Database, openDatabase, type Transaction } from '../postgres/database.ts'
 import { entryIdOf } from '../postgres/entry-id.ts'
 import { locks, makePartitions, migrate } from '../postgres/migrate.ts'
 import { allowWriting, closeStore, readMoved, reopenStore } from '../postgres/moved.ts'
+import { leaseMs } from '../postgres/replicas.ts'
 import { fixMoment } from '../postgres/verify.ts'
 import {
   type ChangedRegisters,
@@ -26,13 +27,8 @@ const monthsBackMax = 120
 
 const monthMs = 30 * 86_400_000
 
-/** Who was not seen for so long holds nothing any more, in ms: as the admission of replicas has it. */
-const leaseMs = 10_000
-
-/** The same where the table of who is present was lost with a crash, and was not told again yet. */
+/** A replica counts as one that runs for so long where the table of who is present was lost with a crash, and was not told again yet. */
 const tellingMs = 30_000
-
-const entryColumns = [...chainedColumns, 'calls', 'digest'] as const
 
 const types: Readonly<Record<string, string>> = {
   id: 'uuid',

@@ -1,16 +1,15 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { type ChainedRow, chainedColumns } from '../../accounts/chain.ts'
-import { insertEntrySql, valuesOf } from '../../accounts/entry-row.ts'
+import type { ChainedRow } from '../../accounts/chain.ts'
+import { entryColumns, insertEntrySql, valuesOf } from '../../accounts/entry-row.ts'
 import { findHolder } from '../files/holder.ts'
-import { lockStore } from '../files/lock.ts'
+import { lockStore, tryLockStore } from '../files/lock.ts'
 import { realPath } from '../files/place.ts'
-import { StoreError } from '../files/store-error.ts'
+import type { Recovery } from '../files/spool.ts'
 import { drainSpool } from '../sqlite/drain-spool.ts'
 import { fixMoment } from '../sqlite/moment.ts'
 import { readMoved } from '../sqlite/moved.ts'
 import { explainErrors, openDatabase, transact } from '../sqlite/open.ts'
 import { openStore } from '../sqlite/store.ts'
-import type { Recovery } from '../sqlite/thread-messages.ts'
 import {
   type CopyEnd,
   type CopySource,
@@ -26,15 +25,13 @@ import {
 /** How long a statement waits for another process. */
 const busyMs = 10_000
 
-const entryColumns = [...chainedColumns, 'calls', 'digest'].join(', ')
-
 /** @throws StoreError where there is none. */
 export function openSqliteSource(path: string): CopySource {
   const db = openDatabase(path, { busyMs, create: false, lock: lockStore })
   return { ...readingEnd(db, path), hold }
 
   async function hold<T>(work: (held: HeldSource) => Promise<T>): Promise<{ servers: string } | { result: T }> {
-    const unlock = tryLock(path)
+    const unlock = tryLockStore(path)
     if (!unlock) return { servers: sayServer(path) }
     try {
       const spooled = sayRecovery(postSpooled(path))
@@ -136,7 +133,7 @@ export function openSqliteTarget(path: string): CopyTarget {
 
 function readingEnd(db: DatabaseSync, path: string): CopyEnd {
   const entriesOf = db.prepare(
-    `SELECT ${entryColumns} FROM entries WHERE account_id = ? AND seq > ? AND seq <= ? ORDER BY seq`,
+    `SELECT ${entryColumns.join(', ')} FROM entries WHERE account_id = ? AND seq > ? AND seq <= ? ORDER BY seq`,
   )
   return {
     shown: path,
@@ -210,15 +207,6 @@ function inserting(
 function sayServer(path: string): string {
   const pid = findHolder(path)
   return `the server that runs on ${path}${pid === undefined ? '' : ` (process ${pid})`}`
-}
-
-function tryLock(path: string): (() => void) | undefined {
-  try {
-    return lockStore(path)
-  } catch (error) {
-    if (error instanceof StoreError) return undefined
-    throw error
-  }
 }
 
 /** By who holds the lock, as a server does at its start. */

@@ -31,14 +31,20 @@ export function lockStore(path: string): () => void {
   return () => db.close()
 }
 
+/** @returns the release; undefined where another server runs on the store. */
+export function tryLockStore(path: string): (() => void) | undefined {
+  try {
+    return lockStore(path)
+  } catch (error) {
+    if (error instanceof StoreError) return undefined
+    throw error
+  }
+}
+
 /** Whether a server runs on the store. Whoever asks holds the lock for a moment, where nobody does. */
 export function isLocked(path: string): boolean {
   if (!existsSync(lockPathOf(realPath(path)))) return false
-  try {
-    lockStore(path)()
-    return false
-  } catch (error) {
-    if (error instanceof StoreError) return true
-    throw error
-  }
+  const unlock = tryLockStore(path)
+  unlock?.()
+  return unlock === undefined
 }

@@ -2,7 +2,7 @@ import { constants, existsSync, readFileSync, renameSync, rmSync } from 'node:fs
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseTerms } from '../../accounts/entry-row.ts'
-import type { DebitRow, Spool } from '../../accounts/poster.ts'
+import type { DebitRow, Posting, Spool } from '../../accounts/poster.ts'
 import { syncFolderAside } from './sync-folder.ts'
 
 /**
@@ -168,6 +168,30 @@ export function retireSpool(path: string, isWhole: boolean): string | undefined 
   const aside = `${path}.${Date.now()}.bad`
   renameSync(path, aside)
   return aside
+}
+
+/** What became of what a run before left in a spool. */
+export type Recovery = {
+  posted: number
+  known: number
+  /** Debits that were in the database and whose clients had been refused (ruling C13). */
+  returned: number
+  rejected: number
+  unreadable: number
+  aside: string | undefined
+}
+
+/** @param path of the spool, whose debits became these. Nothing of it is lost that a person has to look at. */
+export function concludeSpool(
+  path: string,
+  { unreadable }: Pick<Spooled, 'unreadable'>,
+  postings: readonly Posting[],
+  returned: number,
+): Recovery {
+  const count = (...kinds: Posting[]) => postings.filter((posting) => kinds.includes(posting)).length
+  const rejected = count('rejected', 'conflict')
+  const aside = retireSpool(path, rejected + unreadable === 0)
+  return { posted: count('posted'), known: count('exists'), returned, rejected, unreadable, aside }
 }
 
 function encodeDebit(debit: DebitRow): string {

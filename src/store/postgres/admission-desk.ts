@@ -3,6 +3,7 @@ import { admit, calls, tell } from './admit.ts'
 import { callOf } from './admit-call.ts'
 import type { Transaction } from './database.ts'
 import type { SqlFunction } from './functions.ts'
+import { leaseMs } from './replicas.ts'
 import { type AccountShares, isDirty, type Share, ShareBook, sharesOf } from './shares.ts'
 import { codeOf } from './trouble.ts'
 
@@ -26,7 +27,6 @@ export type DeskOptions = {
 /** As the database knows it: a number, and when it began, since a standby may give the same number again. */
 export type Identity = { id: number; startedMs: number }
 
-export const leaseMs = 10_000
 export const patienceMs = 2_000
 
 /** A call keeps its accounts locked to its end: large ones make the replicas wait for each other. */

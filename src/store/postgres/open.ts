@@ -3,7 +3,7 @@ import { createDirectory, type LiveDirectory } from '../../accounts/live-directo
 import type { Poster } from '../../accounts/poster.ts'
 import { RemoteAdmission } from '../../accounts/remote-admission.ts'
 import { createRemoteThrottle } from '../../accounts/remote-throttle.ts'
-import type { ServerStore } from '../../accounts/server-store.ts'
+import type { Introduction, ServerStore, ServingOptions } from '../../accounts/server-store.ts'
 import { Settlement } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
 import { noteHolder } from '../files/holder.ts'
@@ -11,11 +11,10 @@ import { lockStore } from '../files/lock.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
 import { StoreError } from '../files/store-error.ts'
 import { Line } from './line.ts'
-import type { Introduction } from './presence.ts'
 import { placeOf } from './recovery.ts'
 import type { StoreThread } from './thread.ts'
 
-export type PostgresOptions = {
+export type PostgresOptions = ServingOptions & {
   url: string
   /** The same without its password (ruling X13). */
   shown: string
@@ -24,19 +23,8 @@ export type PostgresOptions = {
   /** Spools below it that no server has are posted at the start too (ruling X13). Default: `stateDir`. */
   spoolsDir?: string | undefined
   introduction: Introduction
-  /** How long a debit waits for the database before it is spooled. */
-  settleDeadlineMs: number
-  /** Monotonic. */
-  clockMs: () => number
-  /** The ledger is lost: its thread died twice. Drain and exit. Called once. */
-  onFatal: (error: Error) => void
-  log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
   /** How long the database is waited for, in ms: a statement, a connection. */
   patienceMs?: number
-  /** How long a request with an unknown key waits for the database (ruling R16). */
-  lookMs?: number
-  /** How often `last_used` is written. */
-  touchMs?: number
   /** So many accounts are kept in memory; others are looked up. */
   accountsMax?: number
 }

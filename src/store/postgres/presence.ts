@@ -1,20 +1,10 @@
+import type { Introduction } from '../../accounts/server-store.ts'
 import { StoreError } from '../files/store-error.ts'
 import type { Identity } from './admission-desk.ts'
 import { calls } from './admit.ts'
 import type { Transaction } from './database.ts'
 import { beat, leave, livingReplicas, register, sweep } from './replicas.ts'
 import { codeOf } from './trouble.ts'
-
-/** What a server says of itself, to all who use the same store. */
-export type Introduction = {
-  /** For people. */
-  name: string
-  version: string
-  /** Of all settings that replicas should have in common. */
-  configDigest: string
-  /** Of the key of the envelopes, which all must have in common (ruling T7). */
-  sealFingerprint: string
-}
 
 export type PresenceOptions = {
   database: Transaction

@@ -1,9 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Posting } from '../../accounts/poster.ts'
-import { lockStore } from '../files/lock.ts'
-import { readSpool, retireSpool, spoolPath } from '../files/spool.ts'
-import { StoreError } from '../files/store-error.ts'
+import { tryLockStore } from '../files/lock.ts'
+import { concludeSpool, readSpool, spoolPath } from '../files/spool.ts'
 import type { Database } from './database.ts'
 import type { Say } from './desk.ts'
 import { giveBack, postDebits } from './post.ts'
@@ -31,39 +30,22 @@ export async function recoverSpools(
   for (const folder of [spoolsDir, ...below.map(({ name }) => join(spoolsDir, name))]) {
     const place = placeOf(folder)
     if (place === own || !existsSync(spoolPath(place))) continue
-    const unlock = tryLock(place)
+    // A server that runs posts its own.
+    const unlock = tryLockStore(place)
     if (unlock) await recover(database, place, say).finally(unlock)
   }
 }
 
-function tryLock(place: string): (() => void) | undefined {
-  try {
-    return lockStore(place)
-  } catch (error) {
-    // A server that runs posts its own.
-    if (error instanceof StoreError) return undefined
-    throw error
-  }
-}
-
 async function recover(database: Database, place: string, say: Say): Promise<void> {
-  const { debits, returns, unreadable } = readSpool(spoolPath(place))
+  const path = spoolPath(place)
+  const spooled = readSpool(path)
+  const { debits, returns, unreadable } = spooled
   if (!debits.length && !returns.length && !unreadable) return
   const postings: Posting[] = []
   for (let at = 0; at < debits.length; at += rowsMax)
     postings.push(...(await postDebits(database, debits.slice(at, at + rowsMax))).postings)
   const returned = returns.length ? (await giveBack(database, returns)).returned.length : 0
-  const count = (...kinds: Posting[]) => postings.filter((posting) => kinds.includes(posting)).length
-  const rejected = count('rejected', 'conflict')
-  const aside = retireSpool(spoolPath(place), rejected + unreadable === 0)
-  const fields = {
-    posted: count('posted'),
-    known: count('exists'),
-    returned,
-    rejected,
-    unreadable,
-    aside,
-    spool: spoolPath(place),
-  }
-  say('log', { level: aside ? 'error' : 'info', event: 'crash_recovery', fields })
+  const recovery = concludeSpool(path, spooled, postings, returned)
+  const fields = { ...recovery, spool: path }
+  say('log', { level: recovery.aside ? 'error' : 'info', event: 'crash_recovery', fields })
 }

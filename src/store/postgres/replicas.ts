@@ -1,11 +1,14 @@
 import { calls, windowMs } from './admit.ts'
 import { defineFunction } from './functions.ts'
 
+/** Whose beat was not heard for so long holds nothing any more, in ms. */
+export const leaseMs = 10_000
+
 /** Who has not been seen for so long has left, in ms. */
-export const goneMs = 60_000
+const goneMs = 60_000
 
 /** Who was seen within so long counts as living for what all must have in common, in ms. More than `seenMs`. */
-export const livingMs = 30_000
+const livingMs = 30_000
 
 /** A living replica says so in a table that a crash leaves alone every so often, in ms. */
 export const seenMs = 20_000

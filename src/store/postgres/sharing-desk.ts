@@ -1,10 +1,10 @@
 import type { DeskOrder } from '../../accounts/desk.ts'
-import type { Cooldown } from '../../accounts/server-store.ts'
+import type { Cooldown, Introduction } from '../../accounts/server-store.ts'
 import { AdmissionDesk } from './admission-desk.ts'
 import { CooldownBoard } from './cooldown-board.ts'
 import { type Database, openDatabase, type Session, type Transaction } from './database.ts'
 import type { Desk, Say } from './desk.ts'
-import { type Introduction, Presence } from './presence.ts'
+import { Presence } from './presence.ts'
 import { cooldownsChannel, readFailures } from './shared-limits.ts'
 
 export type SharingOptions = {

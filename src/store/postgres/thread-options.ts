@@ -1,4 +1,4 @@
-import type { Introduction } from './presence.ts'
+import type { Introduction } from '../../accounts/server-store.ts'
 
 /** What the store's thread is started with. */
 export type ThreadOptions = {

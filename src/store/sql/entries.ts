@@ -1,5 +1,5 @@
 import type { EntryFilter, EntryPlace, Grouping, ListedEntry, Total } from '../../accounts/entries.ts'
-import { type Reading, readEntry } from '../../accounts/entry-row.ts'
+import { type Reading, readCounters, readEntry } from '../../accounts/entry-row.ts'
 import type { Dialect, Statement, Value } from './dialect.ts'
 
 const dayMs = 86_400_000
@@ -145,12 +145,7 @@ export function readTotal(row: Record<string, unknown>, by: readonly Grouping[])
     requests: Number(row.requests),
     billedNanos: BigInt((row.billed as bigint | string | null) ?? 0n),
     creditedNanos: BigInt((row.credited as bigint | string | null) ?? 0n),
-    inputTokens: Number(row.input_tokens),
-    cacheReadTokens: Number(row.cache_read_tokens),
-    cacheWriteTokens: Number(row.cache_write_tokens),
-    cacheWrite1hTokens: Number(row.cache_write_1h_tokens),
-    outputTokens: Number(row.output_tokens),
-    reasoningTokens: Number(row.reasoning_tokens),
+    ...readCounters(row),
   }
 }
 

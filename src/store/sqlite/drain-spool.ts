@@ -1,7 +1,5 @@
-import type { Posting } from '../../accounts/poster.ts'
-import { readSpool, retireSpool, spoolPath } from '../files/spool.ts'
+import { concludeSpool, type Recovery, readSpool, spoolPath } from '../files/spool.ts'
 import type { Store } from './store.ts'
-import type { Recovery } from './thread-messages.ts'
 
 /**
  * Posts what a run before left in the spool, exactly once: what the crashed run had posted all the same is known by its
@@ -9,13 +7,11 @@ import type { Recovery } from './thread-messages.ts'
  * @param makeDurable what is found posted is taken out of the spool, and must be on the disk before.
  */
 export function drainSpool(path: string, store: Store, makeDurable: () => void): Recovery | undefined {
-  const { debits, returns, unreadable } = readSpool(spoolPath(path))
+  const spooled = readSpool(spoolPath(path))
+  const { debits, returns, unreadable } = spooled
   if (!debits.length && !returns.length && !unreadable) return undefined
   makeDurable()
   const postings = store.postDebits(debits)
   const returned = returns.length ? store.giveBack(returns).length : 0
-  const count = (...kinds: Posting[]) => postings.filter((posting) => kinds.includes(posting)).length
-  const rejected = count('rejected', 'conflict')
-  const aside = retireSpool(spoolPath(path), rejected + unreadable === 0)
-  return { posted: count('posted'), known: count('exists'), returned, rejected, unreadable, aside }
+  return concludeSpool(spoolPath(path), spooled, postings, returned)
 }

@@ -3,7 +3,7 @@ import { type Balances, createBalances } from '../../accounts/balances.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
 import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
 import { openLocalAdmission, openLocalThrottle } from '../../accounts/local-limits.ts'
-import type { ServerStore } from '../../accounts/server-store.ts'
+import type { ServerStore, ServingOptions } from '../../accounts/server-store.ts'
 import { Settlement } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
 import { noteHolder } from '../files/holder.ts'
@@ -14,24 +14,13 @@ import { StoreError } from '../files/store-error.ts'
 import { LedgerThread, type Told } from './ledger-thread.ts'
 import { refuseNoFile } from './open.ts'
 
-export type LedgerOptions = {
+export type LedgerOptions = ServingOptions & {
   /** Of the SQLite file; `.lock` and `.spool` stand beside it. */
   path: string
-  /** How long a debit waits for the database before it is spooled. */
-  settleDeadlineMs: number
-  /** Monotonic. */
-  clockMs: () => number
-  /** The ledger is lost: the file is gone, or its thread died twice. Drain and exit. Called once. */
-  onFatal: (error: Error) => void
-  log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
   /** How long one try waits for another process' lock. */
   busyMs?: number
   /** How often another process' changes are looked for. */
   pollMs?: number
-  /** How long a request with an unknown key waits for the store (ruling R16). */
-  lookMs?: number
-  /** How often `last_used` is written. */
-  touchMs?: number
 }
 
 export type OpenLedger = ServerStore & {

@@ -1,5 +1,6 @@
 import type { FoundDebit } from '../../accounts/entries.ts'
 import type { DebitRow, Posted, Posting, Withdrawn } from '../../accounts/poster.ts'
+import type { Recovery } from '../files/spool.ts'
 import type { Changes } from './accounts.ts'
 
 /* What the serving thread and the ledger's thread say to each other. */
@@ -25,16 +26,6 @@ export type ToWorker =
   | { type: 'find'; requestId: string }
   | { type: 'uses'; uses: [keyId: string, usedMs: number][] }
   | { type: 'close' }
-
-export type Recovery = {
-  posted: number
-  known: number
-  /** Debits that were in the database and whose clients had been refused (ruling C13). */
-  returned: number
-  rejected: number
-  unreadable: number
-  aside: string | undefined
-}
 
 export type FromWorker =
   | { type: 'ready'; changes: Changes; recovery: Recovery | undefined; misfits: string[] }
