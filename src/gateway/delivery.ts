@@ -15,10 +15,11 @@ import type { Exchange } from './exchange.ts'
 import { type Failed, Failover } from './failover.ts'
 import type { Gateway, Recorded, Ticking } from './gateway.ts'
 import { type Reading, stopReadMs, tellsLate, withoutLaterOutput } from './read-on.ts'
-import type { CallRecord, Try } from './record.ts'
+import type { CallRecord } from './record.ts'
 import { refuse } from './refuse.ts'
 import { type Bill, debitOf, type Evidence, weigh } from './settle.ts'
 import type { Snapshot } from './snapshot.ts'
+import { Tries } from './tries.ts'
 
 /** So much of a stream may wait for something to see, in characters (reliability §3). */
 const unseenMax = 262_144
@@ -90,8 +91,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #state: State = 'held'
   readonly #failover: Failover
   #attempt: Attempt | undefined
-  /** What the record has of the attempt. */
-  #tried: Try | undefined
+  readonly #tries: Tries
   #exchange: Exchange
   #exchangeFor: Asking['exchangeFor']
   /** No other attempt can follow: the request was let go. */
@@ -112,16 +112,13 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   constructor(parts: DeliveryParts, asking: Asking) {
     this.#parts = parts
     this.#record = parts.record
-    const { snapshot, model, affinity, call } = parts
-    this.#failover = new Failover({ pool: snapshot.pool, model, affinity, requestId: call.requestId })
+    const { gateway, snapshot, model, affinity, call, key } = parts
+    const accountId = key.account.id
+    this.#failover = new Failover({ pool: snapshot.pool, model, accountId, affinity, requestId: call.requestId })
+    this.#tries = new Tries(gateway, parts.record)
     this.#exchange = asking.exchange
     this.#exchangeFor = asking.exchangeFor
-    this.#startedMs = parts.gateway.clockMs()
-  }
-
-  /** Of a conversation without a name: what is sealed in it tells whose it is (ruling U13), and is no key of another account. */
-  #nameBySeal(sealed: string | undefined): string | undefined {
-    return sealed && `${this.#parts.key.account.id} ${sealed}`
+    this.#startedMs = gateway.clockMs()
   }
 
   /** For whoever asks how far the request is. */
@@ -138,7 +135,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     gateway.deliveries.add(this)
     call.listener = this
     this.#contain(() => {
-      if (this.#failover.looksForSeals) this.#failover.continues(this.#nameBySeal(this.#exchange.lastSealed()))
+      this.#failover.continues(this.#exchange)
       if (call.isGone) this.#leave()
       else if (!this.#tryElsewhere()) this.#refuse(this.#failover.told)
     })
@@ -155,7 +152,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#exchange = exchange
     this.#relay = undefined
     this.#unseen = ''
-    const traceparent = this.#beginTry(choice)
+    const traceparent = this.#tries.begin(choice, this.#failover.attempts)
     const { upstreams, config } = snapshot
     const { nowMs, clockMs, flow } = gateway
     const parts = { upstreams, target, exchange, traceparent, timeouts: config.timeouts, flow, nowMs, clockMs }
@@ -164,28 +161,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     return true
   }
 
-  /** @returns what its upstream is told of the trace, if anything */
-  #beginTry({ target, why }: Choice): string | undefined {
-    const record = this.#record
-    const [upstream, account] = [target.upstream.name, target.account?.name]
-    record.attempts = this.#failover.attempts
-    record.upstream = upstream
-    record.upstreamAccount = account
-    record.why = why
-    const startedMs = this.#parts.gateway.clockMs()
-    this.#tried = { upstream, account, why, startedMs, endMs: undefined, status: undefined, cause: undefined }
-    if (record.tries) record.tries.push(this.#tried)
-    else record.tries = [this.#tried]
-    return this.#parts.gateway.tracing?.enter(record, this.#tried)
-  }
-
-  /** The first end of an attempt is its end. @param cause what it failed of, if it did */
+  /** @param cause what the attempt failed of, if it did */
   #endTry(cause: string | undefined): void {
-    const tried = this.#tried
-    if (tried === undefined || tried.endMs !== undefined) return
-    tried.endMs = this.#parts.gateway.clockMs()
-    tried.status = this.#attempt!.status || undefined
-    tried.cause = cause
+    this.#tries.end(this.#attempt?.status ?? 0, cause)
   }
 
   /** The request as the target takes it: in its profile, and without what its account cannot open (ruling U13). */
@@ -572,8 +550,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const isGone = this.#isGone()
     const { isUnsealed } = this.#exchange
     this.#failover.succeeded(isUnsealed)
-    const sealed = this.#failover.looksForSeals ? this.#nameBySeal(answer.lastSealed) : undefined
-    if (sealed !== undefined) this.#failover.continuesAs(sealed, isUnsealed)
+    this.#failover.continuesAs(answer, isUnsealed)
     // An answer that we ended at a stop sequence may have no final word of the model's (ruling C12).
     const isComplete = answer.state !== 'stopped'
     const evidence = answer.state === 'stopped' ? this.#evidenceOfCut(answer) : evidenceOf(answer)

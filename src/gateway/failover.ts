@@ -13,12 +13,20 @@ export type Failed = { failure: Failure; verdict: Verdict; target: Target | unde
 /** What says the most to a client, of several failures, stands first (ruling U2). */
 const tellOrder: readonly Verdict['tell'][] = ['rejected', 'capacity', 'broken', 'account']
 
-export type FailoverParts = { pool: Pool; model: Model; affinity: string | undefined; requestId: string }
+export type FailoverParts = {
+  pool: Pool
+  model: Model
+  /** Whose request it is. */
+  accountId: string
+  affinity: string | undefined
+  requestId: string
+}
 
 /** Whom one request may still be sent to, and what it has met so far (rulings U1, U2). */
 export class Failover {
   readonly #pool: Pool
   readonly #model: Model
+  readonly #accountId: string
   readonly #search: { -readonly [Name in keyof Search]: Search[Name] }
   #attempts = 0
   #choice: Choice | undefined
@@ -33,20 +41,26 @@ export class Failover {
   /** One reused connection was closed as it was written to: once is chance. */
   #hasRaced = false
 
-  constructor({ pool, model, affinity, requestId }: FailoverParts) {
+  constructor({ pool, model, accountId, affinity, requestId }: FailoverParts) {
+    this.#accountId = accountId
     this.#pool = pool
     this.#model = model
     this.#search = { requestId, affinity, tried: [], isLast: false }
   }
 
-  /** Several accounts serve the model, and its conversation has no name: what is sealed tells where it belongs. */
-  get looksForSeals(): boolean {
+  /** Several accounts serve the model, and its conversation has no name: what is sealed tells where it belongs (ruling U13). */
+  get #looksForSeals(): boolean {
     return this.#search.affinity === undefined && this.#pool.sizeOf(this.#model) > 1
   }
 
-  /** @param sealed last in its history, scoped to its account; undefined where nothing is */
-  continues(sealed: string | undefined): void {
-    this.#search.sealed = sealed
+  /** What is sealed, as a name of the conversation that is nobody else's. */
+  #nameBySeal(sealed: string | undefined): string | undefined {
+    return sealed && `${this.#accountId} ${sealed}`
+  }
+
+  /** Before the first attempt. @param request whose history may hold something sealed */
+  continues(request: { lastSealed(): string | undefined }): void {
+    if (this.#looksForSeals) this.#search.sealed = this.#nameBySeal(request.lastSealed())
   }
 
   get attempts(): number {
@@ -117,9 +131,10 @@ export class Failover {
     this.#stay?.succeeded(isUnsealed)
   }
 
-  /** The answer has this as the last that was sealed. @param isUnsealed as above */
-  continuesAs(sealed: string, isUnsealed: boolean): void {
-    this.#stay?.continuesAs(sealed, isUnsealed)
+  /** The conversation goes on behind this answer. @param isUnsealed as above */
+  continuesAs(answer: { lastSealed?: string | undefined }, isUnsealed: boolean): void {
+    const sealed = this.#looksForSeals ? this.#nameBySeal(answer.lastSealed) : undefined
+    if (sealed !== undefined) this.#stay?.continuesAs(sealed, isUnsealed)
   }
 
   /** The attempt under way failed. @returns what is to be done about it */
