@@ -1,11 +1,4 @@
-import {
-  type AccountPage,
-  type AccountRow,
-  type KeyPage,
-  type KeyRow,
-  readAccountRow,
-  readKeyRow,
-} from '../../accounts/book-rows.ts'
+import type { AccountPage, AccountRow, KeyPage, KeyRow } from '../../accounts/book-rows.ts'
 import type { Made, Write } from '../../accounts/book-rules.ts'
 import type { BookStore } from '../../accounts/books.ts'
 import type { OperatorRow } from '../../accounts/operators.ts'
@@ -13,10 +6,7 @@ import { placeAudit } from '../../accounts/trail.ts'
 import type { Statement } from '../sql/dialect.ts'
 import {
   insertAudit,
-  readAuditRow,
-  readMade,
-  readOperatorRow,
-  readSessionRow,
+  type Query,
   selectAccountPage,
   selectAudit,
   selectKeyByDigest,
@@ -27,7 +17,7 @@ import {
   touchSession,
   writeStatements,
 } from '../sql/operators.ts'
-import type { Row, Transaction } from './database.ts'
+import type { Transaction } from './database.ts'
 import { dialect } from './slices.ts'
 import { ask } from './texts.ts'
 
@@ -52,28 +42,28 @@ export function createOperators({ query }: Pick<Transaction, 'query'>): Operator
   return {
     async writeOperators(write) {
       if (write.kind === 'post_audit') {
-        const last = await first(selectAudit(dialect, { limit: 1 }), readAuditRow)
+        const last = await first(selectAudit(dialect, { limit: 1 }))
         await run(insertAudit(dialect, placeAudit(write.row, write.nowMs, last)))
       } else for (const statement of writeStatements(dialect, write) ?? []) await run(statement)
     },
-    findOperators: (idOrName) => all(selectOperators(dialect, { id: idOrName, name: idOrName }), readOperatorRow),
-    findMade: (once) => first(selectMade(dialect, once), readMade),
-    listOperators: () => all(selectOperators(dialect), readOperatorRow),
-    findOperator: (by) => first(selectOperators(dialect, by), readOperatorRow),
-    findKeyByDigest: (digest) => first(selectKeyByDigest(dialect, digest), readKeyRow),
-    findSession: (digest) => first(selectSession(dialect, digest), readSessionRow),
+    findOperators: (idOrName) => all(selectOperators(dialect, { id: idOrName, name: idOrName })),
+    findMade: (once) => first(selectMade(dialect, once)),
+    listOperators: () => all(selectOperators(dialect)),
+    findOperator: (by) => first(selectOperators(dialect, by)),
+    findKeyByDigest: (digest) => first(selectKeyByDigest(dialect, digest)),
+    findSession: (digest) => first(selectSession(dialect, digest)),
     touchSession: (digest, seenMs) => run(touchSession(dialect, digest, seenMs)),
-    listAudit: (which) => all(selectAudit(dialect, which), readAuditRow),
-    pageAccounts: (page) => all(selectAccountPage(dialect, accounts, page), readAccountRow),
-    pageKeys: (page) => all(selectKeyPage(dialect, page), readKeyRow),
+    listAudit: (which) => all(selectAudit(dialect, which)),
+    pageAccounts: (page) => all(selectAccountPage(dialect, accounts, page)),
+    pageKeys: (page) => all(selectKeyPage(dialect, page)),
   }
 
-  async function all<T>({ text, values }: Statement, read: (row: Row) => T): Promise<T[]> {
+  async function all<T>({ text, values, read }: Query<T>): Promise<T[]> {
     return (await ask(query, text, values)).map(read)
   }
 
-  async function first<T>(statement: Statement, read: (row: Row) => T): Promise<T | undefined> {
-    return (await all(statement, read))[0]
+  async function first<T>(asked: Query<T>): Promise<T | undefined> {
+    return (await all(asked))[0]
   }
 
   async function run({ text, values }: Statement): Promise<void> {

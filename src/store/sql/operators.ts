@@ -1,4 +1,11 @@
-import type { AccountPage, KeyPage } from '../../accounts/book-rows.ts'
+import {
+  type AccountPage,
+  type AccountRow,
+  type KeyPage,
+  type KeyRow,
+  readAccountRow,
+  readKeyRow,
+} from '../../accounts/book-rows.ts'
 import type { Made, Write } from '../../accounts/book-rules.ts'
 import { onceMs } from '../../accounts/on-behalf.ts'
 import { type OperatorRow, type SessionRow, sessionsMax } from '../../accounts/operators.ts'
@@ -12,10 +19,17 @@ import type { Dialect, Statement, Value } from './dialect.ts'
 type Row = Readonly<Record<string, unknown>>
 type Put = (value: Value | null) => string
 
+/** A statement that reads, and what its rows mean. */
+export type Query<T> = Statement & { read(row: Row): T }
+
 function statement({ parameter }: Dialect, write: (put: Put) => string): Statement {
   const values: (Value | null)[] = []
   const text = write((value) => parameter(values.push(value)))
   return { text, values: values as Value[] }
+}
+
+function query<T>(dialect: Dialect, read: (row: Row) => T, write: (put: Put) => string): Query<T> {
+  return { ...statement(dialect, write), read }
 }
 
 function insert(dialect: Dialect, table: string, row: Readonly<Record<string, Value | null>>): Statement {
@@ -96,15 +110,22 @@ function sessionColumns(row: SessionRow) {
   }
 }
 
-export function selectOperators(dialect: Dialect, by: { id?: string; digest?: string; name?: string } = {}): Statement {
-  return statement(dialect, (put) => {
+export function selectOperators(
+  dialect: Dialect,
+  by: { id?: string; digest?: string; name?: string } = {},
+): Query<OperatorRow> {
+  return query(dialect, readOperatorRow, (put) => {
     const parts = Object.entries(by).map(([column, value]) => `${column} = ${put(value)}`)
     return `SELECT * FROM ${dialect.schema}.operators ${whereAny(parts)} ORDER BY created_ms, id`
   })
 }
 
-export function selectSession(dialect: Dialect, digest: string): Statement {
-  return statement(dialect, (put) => `SELECT * FROM ${dialect.schema}.sessions WHERE digest = ${put(digest)}`)
+export function selectSession(dialect: Dialect, digest: string): Query<SessionRow> {
+  return query(
+    dialect,
+    readSessionRow,
+    (put) => `SELECT * FROM ${dialect.schema}.sessions WHERE digest = ${put(digest)}`,
+  )
 }
 
 export function touchSession(dialect: Dialect, digest: string, seenMs: number): Statement {
@@ -114,16 +135,17 @@ export function touchSession(dialect: Dialect, digest: string, seenMs: number): 
   )
 }
 
-export function selectMade(dialect: Dialect, { actor, key }: { actor: string; key: string }): Statement {
-  return statement(
+export function selectMade(dialect: Dialect, { actor, key }: { actor: string; key: string }): Query<Made> {
+  return query(
     dialect,
+    readMade,
     (put) =>
       `SELECT asked, result, made_ms FROM ${dialect.schema}.made WHERE actor = ${put(actor)} AND once = ${put(key)}`,
   )
 }
 
-export function selectKeyByDigest(dialect: Dialect, digest: string): Statement {
-  return statement(dialect, (put) => `SELECT * FROM ${dialect.schema}.keys WHERE digest = ${put(digest)}`)
+export function selectKeyByDigest(dialect: Dialect, digest: string): Query<KeyRow> {
+  return query(dialect, readKeyRow, (put) => `SELECT * FROM ${dialect.schema}.keys WHERE digest = ${put(digest)}`)
 }
 
 export function selectAudit(
@@ -137,8 +159,8 @@ export function selectAudit(
     limit,
     beyond,
   }: AuditFilter & { limit: number; beyond?: number | undefined },
-): Statement {
-  return statement(dialect, (put) => {
+): Query<AuditRow> {
+  return query(dialect, readAuditRow, (put) => {
     const parts: string[] = []
     if (actor !== undefined) parts.push(`actor = ${put(actor)}`)
     if (operation !== undefined) parts.push(`operation = ${put(operation)}`)
@@ -151,9 +173,9 @@ export function selectAudit(
 }
 
 /** @param accounts a SELECT of accounts and their balances, without WHERE; their table is `a` there. */
-export function selectAccountPage(dialect: Dialect, accounts: string, page: AccountPage): Statement {
+export function selectAccountPage(dialect: Dialect, accounts: string, page: AccountPage): Query<AccountRow> {
   const { q, state, sort, beyond, limit } = page
-  return statement(dialect, (put) => {
+  return query(dialect, readAccountRow, (put) => {
     const parts: string[] = []
     if (state !== undefined) parts.push(`a.state = ${put(state)}`)
     if (q !== undefined) parts.push(holds(put, q, ['a.name'], ['a.id']))
@@ -165,8 +187,8 @@ export function selectAccountPage(dialect: Dialect, accounts: string, page: Acco
   })
 }
 
-export function selectKeyPage(dialect: Dialect, { accountId, q, beyond, limit }: KeyPage): Statement {
-  return statement(dialect, (put) => {
+export function selectKeyPage(dialect: Dialect, { accountId, q, beyond, limit }: KeyPage): Query<KeyRow> {
+  return query(dialect, readKeyRow, (put) => {
     const parts: string[] = []
     if (accountId !== undefined) parts.push(`account_id = ${put(accountId)}`)
     if (q !== undefined) parts.push(holds(put, q, ['label'], ['id', 'prefix']))
@@ -193,7 +215,7 @@ function whereAny(parts: readonly string[]): string {
   return parts.length ? `WHERE ${parts.join(' OR ')}` : ''
 }
 
-export function readOperatorRow(row: Row): OperatorRow {
+function readOperatorRow(row: Row): OperatorRow {
   return {
     id: row.id as string,
     name: row.name as string,
@@ -206,7 +228,7 @@ export function readOperatorRow(row: Row): OperatorRow {
   }
 }
 
-export function readSessionRow(row: Row): SessionRow {
+function readSessionRow(row: Row): SessionRow {
   const text = (name: string) => (row[name] as string | null) ?? undefined
   return {
     digest: row.digest as string,
@@ -220,7 +242,7 @@ export function readSessionRow(row: Row): SessionRow {
   }
 }
 
-export function readAuditRow(row: Row): AuditRow {
+function readAuditRow(row: Row): AuditRow {
   return {
     seq: Number(row.seq),
     atMs: Number(row.at_ms),
@@ -234,6 +256,6 @@ export function readAuditRow(row: Row): AuditRow {
   }
 }
 
-export function readMade(row: Row): Made {
+function readMade(row: Row): Made {
   return { asked: row.asked as string, result: row.result as string, madeMs: Number(row.made_ms) }
 }

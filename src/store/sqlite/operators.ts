@@ -1,22 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
-import {
-  type AccountPage,
-  type AccountRow,
-  type KeyPage,
-  type KeyRow,
-  readAccountRow,
-  readKeyRow,
-} from '../../accounts/book-rows.ts'
+import type { AccountPage, AccountRow, KeyPage, KeyRow } from '../../accounts/book-rows.ts'
 import type { Made, Write } from '../../accounts/book-rules.ts'
 import type { OperatorRow, SessionRow } from '../../accounts/operators.ts'
 import { type AuditFilter, type AuditRow, placeAudit } from '../../accounts/trail.ts'
 import type { Statement } from '../sql/dialect.ts'
 import {
   insertAudit,
-  readAuditRow,
-  readMade,
-  readOperatorRow,
-  readSessionRow,
+  type Query,
   selectAccountPage,
   selectAudit,
   selectKeyByDigest,
@@ -52,29 +42,31 @@ export function createOperators(db: DatabaseSync): Operators {
   return {
     write(write) {
       if (write.kind === 'post_audit') {
-        const last = first(selectAudit(dialect, { limit: 1 }), readAuditRow)
+        const last = first(selectAudit(dialect, { limit: 1 }))
         run(insertAudit(dialect, placeAudit(write.row, write.nowMs, last)))
       } else for (const statement of writeStatements(dialect, write) ?? []) run(statement)
     },
-    findOperators: (idOrName) => all(selectOperators(dialect, { id: idOrName, name: idOrName })).map(readOperatorRow),
-    findMade: (once) => first(selectMade(dialect, once), readMade),
-    listOperators: () => all(selectOperators(dialect)).map(readOperatorRow),
-    findOperator: (by) => first(selectOperators(dialect, by), readOperatorRow),
-    findKeyByDigest: (digest) => first(selectKeyByDigest(dialect, digest), readKeyRow),
-    findSession: (digest) => first(selectSession(dialect, digest), readSessionRow),
+    findOperators: (idOrName) => all(selectOperators(dialect, { id: idOrName, name: idOrName })),
+    findMade: (once) => first(selectMade(dialect, once)),
+    listOperators: () => all(selectOperators(dialect)),
+    findOperator: (by) => first(selectOperators(dialect, by)),
+    findKeyByDigest: (digest) => first(selectKeyByDigest(dialect, digest)),
+    findSession: (digest) => first(selectSession(dialect, digest)),
     touchSession: (digest, seenMs) => run(touchSession(dialect, digest, seenMs)),
-    listAudit: (which) => all(selectAudit(dialect, which)).map(readAuditRow),
-    pageAccounts: (page) => all(selectAccountPage(dialect, accounts, page)).map(readAccountRow),
-    pageKeys: (page) => all(selectKeyPage(dialect, page)).map(readKeyRow),
+    listAudit: (which) => all(selectAudit(dialect, which)),
+    pageAccounts: (page) => all(selectAccountPage(dialect, accounts, page)),
+    pageKeys: (page) => all(selectKeyPage(dialect, page)),
   }
 
-  function all({ text, values }: Statement): Record<string, unknown>[] {
-    return db.prepare(text).all(...values)
+  function all<T>({ text, values, read }: Query<T>): T[] {
+    return db
+      .prepare(text)
+      .all(...values)
+      .map(read)
   }
 
-  function first<T>(statement: Statement, read: (row: Record<string, unknown>) => T): T | undefined {
-    const [row] = all(statement)
-    return row && read(row)
+  function first<T>(asked: Query<T>): T | undefined {
+    return all(asked)[0]
   }
 
   function run({ text, values }: Statement): void {
