@@ -8,27 +8,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createBooks } from '../src/accounts/books.ts'
-import { type Prices, priceNanos } from '../src/catalog/model.ts'
-import { newRequestId } from '../src/ids/request-id.ts'
 import { openLedger } from '../src/store/sqlite/ledger-client.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
+import { billOf } from './bill.ts'
 
-const prices: Prices = {
-  inputNanos: 3_000_000_000n,
-  cacheReadNanos: 300_000_000n,
-  cacheWriteNanos: 3_750_000_000n,
-  cacheWrite1hNanos: 6_000_000_000n,
-  outputNanos: 15_000_000_000n,
-}
-const usage = {
-  inputTokens: 1_000,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  cacheWrite1hTokens: 0,
-  outputTokens: 300,
-  reasoningTokens: 0,
-  estimated: false,
-}
 const debits = Number(process.argv[2] ?? 20_000)
 const dir = mkdtempSync(join(tmpdir(), 'triwire-bench-'))
 const path = join(dir, 'triwire.db')
@@ -71,25 +54,7 @@ async function measure(name: string, atOnce: number, count: number): Promise<voi
   async function post(): Promise<void> {
     while (takenMs.length < count) {
       const sentMs = performance.now()
-      await ledger.debit({
-        requestId: newRequestId(),
-        account,
-        keyId: 'key_1',
-        clientWire: 'chat',
-        model: 'm',
-        modelWire: 'messages',
-        upstream: 'u',
-        upstreamAccount: 'one',
-        amountNanos: priceNanos(prices, usage),
-        usage,
-        usageSource: 'final',
-        pricedCalls: 0,
-        calls: undefined,
-        priceVersion: 'v1',
-        prices,
-        outcome: 'ok',
-        createdMs: Date.now(),
-      })
+      await ledger.debit({ ...billOf('key_1'), account })
       takenMs.push(performance.now() - sentMs)
     }
   }

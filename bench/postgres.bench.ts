@@ -9,12 +9,11 @@ import { fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { priceNanos } from '../src/catalog/model.ts'
 import { readStorePlace } from '../src/config/store-place.ts'
-import { newRequestId } from '../src/ids/request-id.ts'
 import { openBooks } from '../src/store/open-books.ts'
 import { openPostgresStore } from '../src/store/postgres/open.ts'
 import { startPostgres } from '../test/support/postgres.ts'
+import { billOf } from './bill.ts'
 import { putLoad } from './load.ts'
 import { requestOf } from './request.ts'
 import { readCpu, startBench } from './servers.ts'
@@ -108,23 +107,6 @@ type Steady = {
   number: number
 }
 
-const prices = {
-  inputNanos: 3_000n,
-  cacheReadNanos: 300n,
-  cacheWriteNanos: 3_750n,
-  cacheWrite1hNanos: 6_000n,
-  outputNanos: 15_000n,
-}
-const usage = {
-  inputTokens: 1_200,
-  cacheReadTokens: 30_000,
-  cacheWriteTokens: 400,
-  cacheWrite1hTokens: 0,
-  outputTokens: 512,
-  reasoningTokens: 100,
-  estimated: false,
-}
-
 /** One replica: debits come as requests do, whether those before are durable or not. */
 async function postSteadily({ url, accounts, rate, seconds, number }: Steady): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'triwire-bench-'))
@@ -188,25 +170,7 @@ async function postSteadily({ url, accounts, rate, seconds, number }: Steady): P
 }
 
 function debitOf({ id, keyId }: { id: string; keyId: string }) {
-  return {
-    requestId: newRequestId(),
-    account: { id, name: id, state: 'active' as const },
-    keyId,
-    clientWire: 'chat' as const,
-    model: 'some-model-large',
-    modelWire: 'messages' as const,
-    upstream: 'provider',
-    upstreamAccount: 'main',
-    amountNanos: priceNanos(prices, usage),
-    usage,
-    usageSource: 'final' as const,
-    pricedCalls: 0,
-    calls: undefined,
-    priceVersion: 'p_0123456789abcdef',
-    prices,
-    outcome: 'ok' as const,
-    createdMs: Date.now(),
-  }
+  return { ...billOf(keyId), account: { id, name: id, state: 'active' as const } }
 }
 
 async function measureGateways(url: string): Promise<void> {

@@ -9,10 +9,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createBooks } from '../src/accounts/books.ts'
-import { priceNanos } from '../src/catalog/model.ts'
-import { newRequestId } from '../src/ids/request-id.ts'
 import { openLedger } from '../src/store/sqlite/ledger-client.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
+import { billOf } from './bill.ts'
 
 const [rate = 2_000, seconds = 5] = process.argv.slice(2).map(Number)
 const accountsCount = 100
@@ -20,22 +19,6 @@ const dir = mkdtempSync(join(process.env['BENCH_DIR'] ?? tmpdir(), 'triwire-benc
 const path = join(dir, 'triwire.db')
 /** Of each account. */
 const keys = new Map<string, string>()
-const prices = {
-  inputNanos: 3_000_000_000n,
-  cacheReadNanos: 300_000_000n,
-  cacheWriteNanos: 3_750_000_000n,
-  cacheWrite1hNanos: 6_000_000_000n,
-  outputNanos: 15_000_000_000n,
-}
-const usage = {
-  inputTokens: 1_200,
-  cacheReadTokens: 30_000,
-  cacheWriteTokens: 400,
-  cacheWrite1hTokens: 0,
-  outputTokens: 512,
-  reasoningTokens: 100,
-  estimated: false,
-}
 
 try {
   const setUp = openStore(path)
@@ -55,7 +38,7 @@ try {
     const rows = Array.from({ length: rounds }, () =>
       Array.from({ length: size }, (_, i) => {
         const accountId = ids[(i * 7) % ids.length]!
-        return { ...billOf(accountId), accountId }
+        return { ...billOf(keys.get(accountId)!), accountId }
       }),
     )
     const before = process.cpuUsage()
@@ -79,7 +62,7 @@ try {
       for (; sent < due; sent++) {
         const account = accounts[(sent * 7) % accounts.length]!
         const fromMs = performance.now()
-        const debit = opened.ledger.debit({ ...billOf(account.id), account })
+        const debit = opened.ledger.debit({ ...billOf(keys.get(account.id)!), account })
         all.push(debit.then(() => void tookMs.push(performance.now() - fromMs)))
       }
       await new Promise((resolve) => setTimeout(resolve, 1))
@@ -93,25 +76,4 @@ try {
   }
 } finally {
   rmSync(dir, { recursive: true })
-}
-
-function billOf(accountId: string) {
-  return {
-    requestId: newRequestId(),
-    model: 'some-model-large',
-    amountNanos: priceNanos(prices, usage),
-    usage,
-    usageSource: 'final',
-    priceVersion: 'v1',
-    prices,
-    outcome: 'ok',
-    createdMs: Date.now(),
-    keyId: keys.get(accountId),
-    clientWire: 'chat',
-    modelWire: 'messages',
-    upstream: 'some-upstream',
-    upstreamAccount: 'some-upstream-one',
-    pricedCalls: 0,
-    calls: undefined,
-  } as const
 }

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { freePort } from '../test/support/listen.ts'
 import { answerNames } from './answers.ts'
 
 /** A server to be measured, a process of its own. */
@@ -87,7 +87,7 @@ export async function startBench(
   }
 
   async function startNginx(upstream: number): Promise<{ port: number; pid: number }> {
-    const port = await findFreePort()
+    const port = await freePort()
     const config = join(folder, 'nginx.conf')
     writeFileSync(config, nginxConfig(folder, port, upstream))
     const [program, ...rest] = [...pin, 'nginx', '-p', folder, '-e', join(folder, 'nginx.log'), '-c', config]
@@ -201,13 +201,4 @@ http {
   }
 }
 `
-}
-
-function findFreePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number }
-      probe.close(() => resolve(port))
-    })
-  })
 }

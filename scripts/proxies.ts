@@ -8,13 +8,14 @@
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Server } from 'node:net'
+import { type AddressInfo, connect, type Server } from 'node:net'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer as createSecureServer } from 'node:tls'
 import { stringify } from 'yaml'
 import { startSimulator } from '../src/simulator/simulator.ts'
 import { createAuthority } from '../test/support/certificates.ts'
+import { freePort } from '../test/support/listen.ts'
 import { type Served, serve } from '../test/support/serve.ts'
 
 const user = 'ann'
@@ -241,13 +242,6 @@ async function untilReached(port: number): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
   throw new Error(`Nobody listens on port ${port}: are tinyproxy and squid installed?`)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  const port = await listenOn(server, '127.0.0.1')
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 async function listenOn(server: Server, address: string): Promise<number> {

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '../test/support/listen.ts'
 import { unpackDebian } from './debian.ts'
 import { makeTinyModel } from './model/tiny-model.ts'
-import { freePort } from './ports.ts'
 
 /** A model server under our hands. */
 export type ModelServer = {

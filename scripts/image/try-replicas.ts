@@ -1,9 +1,9 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { stringify } from 'yaml'
 import { expect, must, newFolder, root, run, tryBinaries } from '../install/tools.ts'
 import { podmanSettings } from './podman-settings.ts'
+import { listens } from './try.ts'
 
 /** The names that the compose file has for what it does not build. */
 const images = { postgres: 'localhost/trial-postgres:latest', proxy: 'localhost/trial-haproxy:latest' }
@@ -49,7 +49,7 @@ export async function tryReplicas(name: string): Promise<string[]> {
   try {
     const { text: up } = run([...compose, 'up', '--detach'], options)
     const url = 'http://127.0.0.1:8080'
-    await answers(url, () => up + logs())
+    await listens(url, () => up + logs())
     within('account', 'create', 'acme', '--credit', '5')
     const { key } = JSON.parse(within('key', 'create', 'acme'))
     const before = await askMany(url, key)
@@ -89,19 +89,6 @@ async function askMany(url: string, key: string): Promise<number[]> {
     statuses.push(response.status)
   }
   return statuses
-}
-
-/** Through the proxy: a model list comes from a replica. */
-async function answers(url: string, logs: () => string): Promise<void> {
-  for (let tries = 0; tries < 150; tries++) {
-    const isThere = await fetch(`${url}/v1/models`).then(
-      ({ ok }) => ok,
-      () => false,
-    )
-    if (isThere) return
-    await pause(200)
-  }
-  throw new Error(`nobody answers:\n${logs()}`)
 }
 
 function configuration(): string {

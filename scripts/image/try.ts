@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { stringify } from 'yaml'
 import { startSimulator } from '../../src/simulator/simulator.ts'
+import { freePort } from '../../test/support/listen.ts'
 import { askAll, expect, must, newFolder, root, run, tryBinaries } from '../install/tools.ts'
 import { podmanSettings } from './podman-settings.ts'
 
@@ -143,8 +143,9 @@ async function tryCompose(name: string, folder: string, env: NodeJS.ProcessEnv):
   }
 }
 
-async function listens(url: string, logs: () => string): Promise<void> {
-  for (let tries = 0; tries < 100; tries++) {
+/** Waits until somebody answers there with models. @param logs what to tell where nobody does */
+export async function listens(url: string, logs: () => string): Promise<void> {
+  for (let tries = 0; tries < 150; tries++) {
     const isThere = await fetch(`${url}/v1/models`).then(
       ({ ok }) => ok,
       () => false,
@@ -153,13 +154,4 @@ async function listens(url: string, logs: () => string): Promise<void> {
     await pause(200)
   }
   throw new Error(`it does not listen:\n${logs()}`)
-}
-
-function freePort(): Promise<number> {
-  return new Promise((done) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => done(port))
-    })
-  })
 }

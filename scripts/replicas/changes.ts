@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseCredits } from '../../src/accounts/credit.ts'
 import { createKey } from '../../src/accounts/keys.ts'
-import { ask, keepAsking, percentile, type Seen, tally } from './clients.ts'
+import { percentile } from '../attack/report.ts'
+import { ask, keepAsking, type Seen, tally } from './clients.ts'
 import { type Finding, finding, formatCounts, type Size, type Trial } from './report.ts'
 import type { Replica, Setting } from './setting.ts'
 

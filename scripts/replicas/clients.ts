@@ -103,11 +103,6 @@ export function tally(seen: readonly Seen[]): Record<number, number> {
   return counts
 }
 
-export function percentile(values: readonly number[], p: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * p) / 100))] ?? 0
-}
-
 /** Asks at a steady rate, in turns, however fast they are answered. @returns stops, and gives what was seen. */
 export function keepAsking(
   replicas: () => readonly Pick<Replica, 'url'>[],

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createKey } from '../../src/accounts/keys.ts'
-import { ask, get, keepAsking, percentile, type Seen, tally } from './clients.ts'
+import { percentile } from '../attack/report.ts'
+import { ask, get, keepAsking, type Seen, tally } from './clients.ts'
 import { judgeBooks } from './deaths.ts'
 import type { LineState } from './line.ts'
 import { type Finding, finding, formatCounts, type Trial } from './report.ts'

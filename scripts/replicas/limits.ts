@@ -111,7 +111,7 @@ function judgeRounds(seen: readonly Seen[]): Finding[] {
   ]
 }
 
-export function emptyUnlogged({ postgres, url }: Setting): void {
+function emptyUnlogged({ postgres, url }: Setting): void {
   postgres.run(
     'TRUNCATE triwire.shares, triwire.present, triwire.epoch, triwire.failures',
     new URL(url).pathname.slice(1),

@@ -1,5 +1,6 @@
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { listen } from '../../test/support/listen.ts'
 
 /** What becomes of what passes, also on connections that are open already. */
 export type LineState =
@@ -71,11 +72,4 @@ export async function drawLine(targetPort: number): Promise<Line> {
   function reset(): void {
     for (const socket of sockets) socket.destroy()
   }
-}
-
-function listen(server: Server): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port))
-  })
 }

@@ -1,13 +1,13 @@
 import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Books } from '../../src/accounts/books.ts'
 import { parseCredits } from '../../src/accounts/credit.ts'
 import { readStorePlace } from '../../src/config/store-place.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts'
 import { openBooks } from '../../src/store/open-books.ts'
 import { type Postgres, type PostgresOptions, startPostgres } from '../../test/support/postgres.ts'
+import { until } from '../../test/support/waiting.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { drawLine, type Line } from './line.ts'
 
@@ -182,9 +182,7 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
 
 /** Its line is written a moment after what stdout is told. */
 async function readAdminUrl(logPath: string): Promise<string> {
-  for (;;) {
-    const match = /"listening".*?"admin":"([^"]+)"/.exec(readFileSync(logPath, 'utf8'))
-    if (match) return `http://${match[1]}`
-    await pause(10)
-  }
+  const find = () => /"listening".*?"admin":"([^"]+)"/.exec(readFileSync(logPath, 'utf8'))
+  await until(find, 'it says where it listens')
+  return `http://${find()![1]}`
 }

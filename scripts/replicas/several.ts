@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '../../test/support/waiting.ts'
 import { ask, get, keepAsking, tally } from './clients.ts'
 import { judgeBooks } from './deaths.ts'
 import { type Finding, finding, formatCounts, type Size, type Trial } from './report.ts'
@@ -113,10 +114,12 @@ async function killWorkers(setting: Setting, size: Size): Promise<Finding[]> {
   const counts = tally(atOnce)
   const served = setting.postgres.run('SELECT count(*) FROM triwire.replicas', new URL(setting.url).pathname.slice(1))
   const [one] = atOnce.filter(({ status }) => status === 200)
-  const explained = await get(`${replica.adminUrl}/api/v1/requests/${one?.requestId}/explain`)
+  const { token } = await setting.books.createOperator('trial', 'viewer', Date.now() + 600_000)
+  const path = `/api/v1/requests/${one?.requestId}/explain`
+  const explained = await get(replica.adminUrl + path, { authorization: `Bearer ${token}` })
   const before = replica.readEvents('config_reloaded').length
   replica.child.kill('SIGHUP')
-  await untilTrue(() => replica.readEvents('config_reloaded').length - before === 4)
+  await until(() => replica.readEvents('config_reloaded').length - before === 4)
   const payers = await Promise.all(Array.from({ length: 8 }, () => setting.makePayer()))
   let turn = 0
   const stop = keepAsking(
@@ -130,7 +133,7 @@ async function killWorkers(setting: Setting, size: Size): Promise<Finding[]> {
     const { stdout } = spawnSync('pgrep', ['-P', String(replica.child.pid)], { encoding: 'utf8' })
     const pids = stdout.split('\n').filter(Boolean).map(Number)
     process.kill(pids[i % pids.length]!, 'SIGKILL')
-    await untilTrue(() => replica.readEvents('worker_exited').length === i + 1)
+    await until(() => replica.readEvents('worker_exited').length === i + 1)
     await pause(1_000)
   }
   const seen = await stop()
@@ -144,10 +147,6 @@ async function killWorkers(setting: Setting, size: Size): Promise<Finding[]> {
     finding((await ended) === 0, 'SIGTERM ends them all with 0'),
     ...(await judgeBooks(setting, [...atOnce, ...seen])),
   ]
-}
-
-async function untilTrue(isSo: () => boolean): Promise<void> {
-  for (let tries = 0; !isSo() && tries < 400; tries++) await pause(25)
 }
 
 /**
