@@ -1,142 +1,231 @@
 import type { WireName } from '../src/catalog/model.ts'
+import { wires } from '../src/wires/wires.ts'
 
-/** What the benchmark's upstream can be asked for; the first part of the path. */
-export const answerNames = ['json', 'stream-1', 'stream-8'] as const
+/** What the benchmark's upstream can be asked for; the first part of the path, and of the name of a model. */
+export const answerNames = ['short', 'long', 'stream-1', 'stream-8', 'stream-short'] as const
 export type AnswerName = (typeof answerNames)[number]
 
-/** Words that a stream's events carry: real text has a few characters in each. */
-const words = 'The quick brown fox jumps over the lazy dog and runs through the dark forest until morning comes'.split(
-  ' ',
-)
+/** In each word of an answer, and nowhere else in what goes over the wire: whoever counts it has read the answer. */
+export const mark = '-zq'
 
-/** Delta events in a stream, beside those that begin and end it. */
+/** Deltas of a stream, beside the events that begin and end it: one word in each. */
 export const eventsPerStream = 200
 
-const usage = {
-  messages: { input_tokens: 20, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 200 },
-  chat: {
-    prompt_tokens: 20,
-    completion_tokens: 200,
-    total_tokens: 220,
-    prompt_tokens_details: { cached_tokens: 0 },
-    completion_tokens_details: { reasoning_tokens: 0 },
-  },
-  responses: {
-    input_tokens: 20,
-    input_tokens_details: { cached_tokens: 0 },
-    output_tokens: 200,
-    output_tokens_details: { reasoning_tokens: 0 },
-    total_tokens: 220,
-  },
+/** Words of an answer, and the tokens that its model says it has written. */
+const sizes: Record<AnswerName, { words: number; tokens: number }> = {
+  short: { words: 10, tokens: 25 },
+  long: { words: 160, tokens: 400 },
+  'stream-1': { words: eventsPerStream, tokens: 400 },
+  'stream-8': { words: eventsPerStream, tokens: 400 },
+  // The short answer, for a peer that has its model stream whatever its own client asked for.
+  'stream-short': { words: 10, tokens: 25 },
 }
 
+/** So many go out together, and all of a stream that is not told here. */
+const eventsPerPiece: Partial<Record<AnswerName, number>> = { 'stream-1': 1, 'stream-8': 8 }
+
+const inputTokens = 20
+
+/** Prices of all models, in credits for a million tokens. */
+export const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
+
+/** What each answer of this name is billed, in nano-credits. */
+export function billNanos(answer: AnswerName): bigint {
+  return BigInt(inputTokens * 3 + sizes[answer].tokens * 15) * 1_000n
+}
+
+/** How often the mark is in an answer as a client of this wire gets it. */
+export function marksOf(answer: AnswerName, wire: WireName): number {
+  // The events that end a stream of responses have all of its text four times over.
+  return sizes[answer].words * (wire === 'responses' && isStream(answer) ? 5 : 1)
+}
+
+/** How many pieces the words of an answer come in. */
+export function piecesOf(answer: AnswerName): number {
+  return isStream(answer) ? Math.ceil(sizes[answer].words / (eventsPerPiece[answer] ?? sizes[answer].words)) : 1
+}
+
+export function isStream(answer: AnswerName): boolean {
+  return answer.startsWith('stream')
+}
+
+/** What goes out at once, then the rest, a piece every so many ms. */
+export type PreparedAnswer = { pieces: Buffer[]; paceMs: number }
+
+/**
+ * Between two pieces of a stream: slow enough that no server under test lets pieces run together, and a hundred streams
+ * bring less than a gateway lets through (B10).
+ */
+const paceMs: Partial<Record<AnswerName, number>> = { 'stream-1': 10, 'stream-8': 40 }
+
+/** What the upstream sends by the path it is asked at. */
+export function prepareAnswers(): Map<string, PreparedAnswer> {
+  const prepared = new Map<string, PreparedAnswer>()
+  for (const wire of ['messages', 'chat', 'responses'] as const)
+    for (const answer of answerNames) {
+      const pieces = isStream(answer)
+        ? streamPieces(wire, sizes[answer], eventsPerPiece[answer] ?? sizes[answer].words)
+        : [whole(wire, sizes[answer])]
+      const { path } = wires[wire]
+      // Behind a base URL with a path comes what is behind `/v1`; releases before 0.2.0 added all of it.
+      for (const asked of [path, path.replace(/^\/v1/, '')])
+        prepared.set(`/${answer}${asked}`, { pieces, paceMs: paceMs[answer] ?? 1 })
+    }
+  return prepared
+}
+
+type Size = (typeof sizes)[AnswerName]
+
+const someWords = 'The quick brown fox jumps over the lazy dog and runs through the dark forest'.split(' ')
+
+function wordsOf({ words }: Size): string[] {
+  return Array.from({ length: words }, (_, i) => ` ${someWords[i % someWords.length]}${mark}`)
+}
+
+function whole(wire: WireName, size: Size): Buffer {
+  const body = JSON.stringify(answerBody[wire](wordsOf(size).join(''), size.tokens))
+  const head = ['HTTP/1.1 200 OK', 'content-type: application/json', `content-length: ${Buffer.byteLength(body)}`]
+  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+/** The events of a stream: its beginning, one for each word, its end. */
+export function streamEvents(wire: WireName, size: Size = sizes['stream-1']) {
+  const words = wordsOf(size)
+  const { begin, delta, end } = events[wire](words.join(''), size.tokens)
+  return { begin, deltas: words.map(delta), end }
+}
+
+function streamPieces(wire: WireName, size: Size, together: number): Buffer[] {
+  const { begin, deltas, end } = streamEvents(wire, size)
+  const pieces = [begin]
+  for (let i = 0; i < deltas.length; i += together) pieces.push(deltas.slice(i, i + together).join(''))
+  pieces.push(end)
+  const head = ['HTTP/1.1 200 OK', 'content-type: text/event-stream', 'transfer-encoding: chunked']
+  return pieces.map((piece, i) => {
+    const before = i === 0 ? `${head.join('\r\n')}\r\n\r\n` : ''
+    const behind = i === pieces.length - 1 ? '0\r\n\r\n' : ''
+    return Buffer.from(`${before}${Buffer.byteLength(piece).toString(16)}\r\n${piece}\r\n${behind}`)
+  })
+}
+
+const usageOf = {
+  messages: (output_tokens: number) => ({
+    input_tokens: inputTokens,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: 0,
+    output_tokens,
+  }),
+  chat: (completion_tokens: number) => ({
+    prompt_tokens: inputTokens,
+    completion_tokens,
+    total_tokens: inputTokens + completion_tokens,
+    prompt_tokens_details: { cached_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0 },
+  }),
+  responses: (output_tokens: number) => ({
+    input_tokens: inputTokens,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: inputTokens + output_tokens,
+  }),
+}
+
+const message = { id: 'msg_01AbCdEfGhIjKlMnOpQrStUv', type: 'message', role: 'assistant', model: 'upstream-model' }
+const completion = {
+  id: 'chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxYz012',
+  created: 1_700_000_000,
+  model: 'upstream-model',
+  system_fingerprint: 'fp_0123456789',
+}
 const response = {
   id: 'resp_01AbCdEfGhIjKlMnOpQrStUv',
   object: 'response',
   created_at: 1_700_000_000,
   model: 'upstream-model',
-  output: [],
   store: false,
 }
 
-const text = words.join(' ').repeat(3)
+function outputItem(text: string) {
+  const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }]
+  return { id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content }
+}
 
-/** A whole answer of about 600 bytes. */
-export const wholeAnswers: Partial<Record<WireName, string>> = {
-  messages: JSON.stringify({
-    id: 'msg_01AbCdEfGhIjKlMnOpQrStUv',
-    type: 'message',
-    role: 'assistant',
-    model: 'upstream-model',
+const answerBody: Record<WireName, (text: string, tokens: number) => object> = {
+  messages: (text, tokens) => ({
+    ...message,
     content: [{ type: 'text', text }],
     stop_reason: 'end_turn',
     stop_sequence: null,
-    usage: usage.messages,
+    usage: usageOf.messages(tokens),
   }),
-  chat: JSON.stringify({
-    id: 'chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxYz012',
+  chat: (text, tokens) => ({
+    ...completion,
     object: 'chat.completion',
-    created: 1_700_000_000,
-    model: 'upstream-model',
-    choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
-    usage: usage.chat,
+    choices: [
+      { index: 0, message: { role: 'assistant', content: text, refusal: null }, logprobs: null, finish_reason: 'stop' },
+    ],
+    usage: usageOf.chat(tokens),
+  }),
+  responses: (text, tokens) => ({
+    ...response,
+    status: 'completed',
+    output: [outputItem(text)],
+    usage: usageOf.responses(tokens),
   }),
 }
 
-/** The events of a stream: its beginning, `eventsPerStream` deltas, its end. */
-export const streamEvents: Partial<Record<WireName, { begin: string; deltas: string[]; end: string }>> = {
-  messages: {
-    begin:
-      namedEvent('message_start', {
-        message: {
-          id: 'msg_01AbCdEfGhIjKlMnOpQrStUv',
-          type: 'message',
-          role: 'assistant',
-          model: 'upstream-model',
-          content: [],
-          stop_reason: null,
-          stop_sequence: null,
-          usage: { ...usage.messages, output_tokens: 1 },
-        },
-      }) + namedEvent('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
-    deltas: deltaTexts().map((piece) =>
-      namedEvent('content_block_delta', { index: 0, delta: { type: 'text_delta', text: piece } }),
-    ),
-    end:
-      namedEvent('content_block_stop', { index: 0 }) +
-      namedEvent('message_delta', {
-        delta: { stop_reason: 'end_turn', stop_sequence: null },
-        usage: usage.messages,
-      }) +
-      namedEvent('message_stop', {}),
+type Events = { begin: string; delta: (text: string, i: number) => string; end: string }
+
+const events: Record<WireName, (text: string, tokens: number) => Events> = {
+  messages: (_, tokens) => {
+    const started = { ...message, content: [], stop_reason: null, stop_sequence: null, usage: usageOf.messages(1) }
+    return {
+      begin:
+        named('message_start', { message: started }) +
+        named('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+      delta: (text) => named('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }),
+      end:
+        named('content_block_stop', { index: 0 }) +
+        named('message_delta', {
+          delta: { stop_reason: 'end_turn', stop_sequence: null },
+          usage: usageOf.messages(tokens),
+        }) +
+        named('message_stop', {}),
+    }
   },
-  chat: {
-    begin: chatChunk([{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }]),
-    deltas: deltaTexts().map((content) => chatChunk([{ index: 0, delta: { content }, finish_reason: null }])),
-    end: `${chatChunk([{ index: 0, delta: {}, finish_reason: 'stop' }])}${chatChunk([], usage.chat)}data: [DONE]\n\n`,
-  },
-  responses: {
-    begin:
-      namedEvent('response.created', { sequence_number: 0, response: { ...response, status: 'in_progress' } }) +
-      namedEvent('response.output_item.added', {
-        sequence_number: 1,
-        output_index: 0,
-        item: { id: 'msg_1', type: 'message', status: 'in_progress', role: 'assistant', content: [] },
-      }),
-    deltas: deltaTexts().map((delta, i) =>
-      namedEvent('response.output_text.delta', {
-        sequence_number: i + 2,
-        item_id: 'msg_1',
-        output_index: 0,
-        content_index: 0,
-        delta,
-        logprobs: [],
-      }),
-    ),
-    end: namedEvent('response.completed', {
-      sequence_number: eventsPerStream + 2,
-      response: { ...response, status: 'completed', usage: usage.responses },
-    }),
+  chat: (_, tokens) => ({
+    begin: chunk([{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }]),
+    delta: (content) => chunk([{ index: 0, delta: { content }, finish_reason: null }]),
+    end: `${chunk([{ index: 0, delta: {}, finish_reason: 'stop' }])}${chunk([], usageOf.chat(tokens))}data: [DONE]\n\n`,
+  }),
+  responses: (text, tokens) => {
+    const place = { item_id: 'msg_1', output_index: 0, content_index: 0 }
+    const item = outputItem(text)
+    const open = { ...item, status: 'in_progress', content: [] }
+    const numbered = (from: number, list: [type: string, more: object][]) =>
+      list.map(([type, more], i) => named(type, { sequence_number: from + i, ...more })).join('')
+    return {
+      begin: numbered(0, [
+        ['response.created', { response: { ...response, status: 'in_progress', output: [] } }],
+        ['response.output_item.added', { output_index: 0, item: open }],
+        ['response.content_part.added', { ...place, part: { ...item.content[0], text: '' } }],
+      ]),
+      delta: (delta, i) => numbered(3 + i, [['response.output_text.delta', { ...place, delta, logprobs: [] }]]),
+      end: numbered(3 + eventsPerStream, [
+        ['response.output_text.done', { ...place, text, logprobs: [] }],
+        ['response.content_part.done', { ...place, part: item.content[0]! }],
+        ['response.output_item.done', { output_index: 0, item }],
+        ['response.completed', { response: answerBody.responses(text, tokens) }],
+      ]),
+    }
   },
 }
 
-function deltaTexts(): string[] {
-  return Array.from({ length: eventsPerStream }, (_, i) => ` ${words[i % words.length]}`)
-}
-
-function namedEvent(type: string, more: object): string {
+function named(type: string, more: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
 }
 
-function chatChunk(choices: object[], counters: object | null = null): string {
-  const chunk = {
-    id: 'chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxYz012',
-    object: 'chat.completion.chunk',
-    created: 1_700_000_000,
-    model: 'upstream-model',
-    system_fingerprint: 'fp_0123456789',
-    choices,
-    usage: counters,
-  }
-  return `data: ${JSON.stringify(chunk)}\n\n`
+function chunk(choices: object[], usage: object | null = null): string {
+  return `data: ${JSON.stringify({ ...completion, object: 'chat.completion.chunk', choices, usage })}\n\n`
 }

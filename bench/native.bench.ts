@@ -11,7 +11,7 @@ import { streamEvents } from './answers.ts'
 const streamsPerRound = 40
 
 for (const wire of ['messages', 'chat', 'responses'] as const) {
-  const { begin, deltas, end } = streamEvents[wire]!
+  const { begin, deltas, end } = streamEvents(wire)
   for (const perPiece of [1, 8]) {
     const pieces = Array.from({ length: deltas.length / perPiece }, (_, i) =>
       deltas.slice(i * perPiece, (i + 1) * perPiece).join(''),

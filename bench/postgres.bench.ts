@@ -13,10 +13,12 @@ import { readStorePlace } from '../src/config/store-place.ts'
 import { openBooks } from '../src/store/open-books.ts'
 import { openPostgresStore } from '../src/store/postgres/open.ts'
 import { startPostgres } from '../test/support/postgres.ts'
+import { marksOf } from './answers.ts'
 import { billOf } from './bill.ts'
-import { putLoad } from './load.ts'
 import { requestOf } from './request.ts'
-import { readCpu, startBench } from './servers.ts'
+import { startBench } from './servers.ts'
+import { putLoad } from './tools.ts'
+import { readCpu } from './usage.ts'
 import { workloads } from './workloads.ts'
 
 const accountsCount = 100
@@ -174,20 +176,21 @@ function debitOf({ id, keyId }: { id: string; keyId: string }) {
 }
 
 async function measureGateways(url: string): Promise<void> {
-  const bench = await startBench(undefined, [], url)
+  const bench = await startBench({ database: url })
   try {
-    const workload = workloads.find(({ name }) => name === '1 KB, chat')!
+    const workload = workloads.find(({ name }) => name === '1 KB, chat, 32 conn.')!
     const tested = bench.servers.filter(({ name }) => name === 'gateway' || name === 'postgres')
     const connections = 32
     for (let round = 0; round < 4; round++) {
       for (const server of tested) {
         const requests = round === 0 ? 40_000 : 15_000
         const before = readCpu(server.pid)
-        const tookMs = await putLoad({
+        const { seconds } = await putLoad(bench.tools, {
           port: server.port,
           request: requestOf(workload, server),
           connections,
-          requestsEach: Math.ceil(requests / connections),
+          requests,
+          marks: marksOf(workload.answer, workload.wire),
         })
         const after = readCpu(server.pid)
         const perRequest = (from: number, to: number) => Math.round((to - from) / requests / 100) / 10
@@ -197,7 +200,7 @@ async function measureGateways(url: string): Promise<void> {
             store: server.name === 'gateway' ? 'sqlite' : 'postgres',
             allThreadsUs: perRequest(before.allNs, after.allNs),
             mainUs: perRequest(before.mainNs, after.mainNs),
-            perSecond: Math.round((requests / tookMs) * 1_000),
+            perSecond: Math.round(requests / seconds),
           }),
         )
       }

@@ -2,31 +2,45 @@ import { wires } from '../src/wires/wires.ts'
 import type { TestedServer } from './servers.ts'
 import type { Workload } from './workloads.ts'
 
-/** The gateway finds the answer by the model, the others by the path. */
+/** The bytes that a server is sent. */
 export function requestOf(workload: Workload, server: TestedServer): Buffer {
-  const model = `${workload.answer}-${workload.modelWire}`
-  const body = Buffer.from(JSON.stringify({ model, ...workload.body }))
-  const path = (isGateway(server) ? '' : `/${workload.answer}`) + wires[workload.wire].path
-  // As many headers as a vendor's SDK sends.
-  const head = [
-    `POST ${path} HTTP/1.1`,
-    `host: 127.0.0.1:${server.port}`,
-    `authorization: Bearer ${server.key}`,
-    'content-type: application/json',
-    `content-length: ${body.length}`,
-    'accept: application/json',
-    'accept-encoding: identity',
-    'user-agent: sdk/js 1.0.0',
-    'x-sdk-lang: js',
-    'x-sdk-package-version: 1.0.0',
-    'x-sdk-runtime: node',
-    'x-sdk-os: linux',
-    'x-sdk-arch: x64',
-    'x-sdk-retry-count: 0',
-  ]
+  const { path, headers, body } = askOf(workload, server)
+  const head = [`POST ${path} HTTP/1.1`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)]
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body])
 }
 
-function isGateway({ name }: TestedServer): boolean {
+export type Ask = { path: string; headers: Record<string, string>; body: Buffer }
+
+/** Our gateway finds the answer by the model, a pipe by the path; each peer was started for one answer. */
+export function askOf(workload: Workload, server: TestedServer): Ask {
+  const { port, key, peer } = server
+  const model = peer?.modelOf(workload) ?? `${workload.answer}-${workload.modelWire}`
+  const body = Buffer.from(JSON.stringify({ model, ...workload.body }))
+  // A pipe is to pass on what the gateway gets from its model.
+  const path = isGateway(server) ? wires[workload.wire].path : `/${workload.answer}${wires[workload.modelWire].path}`
+  const headers = {
+    host: `127.0.0.1:${port}`,
+    ...(peer?.headers ?? { authorization: `Bearer ${key}` }),
+    'content-type': 'application/json',
+    'content-length': String(body.length),
+    ...headersOfSdk,
+  }
+  return { path, headers, body }
+}
+
+/** As many as a vendor's SDK sends. */
+const headersOfSdk = {
+  accept: 'application/json',
+  'accept-encoding': 'identity',
+  'user-agent': 'sdk/js 1.0.0',
+  'x-sdk-lang': 'js',
+  'x-sdk-package-version': '1.0.0',
+  'x-sdk-runtime': 'node',
+  'x-sdk-os': 'linux',
+  'x-sdk-arch': 'x64',
+  'x-sdk-retry-count': '0',
+}
+
+export function isGateway({ name }: Pick<TestedServer, 'name'>): boolean {
   return name !== 'nginx' && name !== 'bare'
 }

@@ -1,62 +1,86 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { freePort } from '../test/support/listen.ts'
-import { answerNames } from './answers.ts'
+import { answerNames, prepareAnswers, prices } from './answers.ts'
+import { buildTools, type Tools, writeAnswers } from './tools.ts'
+import type { Workload } from './workloads.ts'
 
 /** A server to be measured, a process of its own. */
 export type TestedServer = {
-  name: 'nginx' | 'bare' | 'gateway' | 'before' | 'postgres'
+  /** `nginx`, `bare`, `gateway`, `before`, `postgres`, or a peer's. */
+  name: string
   port: number
   pid: number
   /** Of an account with more credit than any run spends; nginx and the bare pipe do not look at it. */
   key: string
+  /** Of a peer, which is asked for another model than ours, with other headers, and may be several processes. */
+  peer?: {
+    modelOf: (workload: Workload) => string
+    headers: Readonly<Record<string, string>>
+    /** More streams than these at once it does not bring at their pace. */
+    streamsMax: number
+  }
+  /** What the ledger has; undefined where there is none that can be read so. */
+  readBills?: () => Bills
+  /** From its start until it listens. */
+  startedMs?: number
 }
+
+/** The debits of a ledger. */
+export type Bills = { count: number; nanos: bigint }
 
 /** What runs for a benchmark. */
 export type Bench = {
+  tools: Tools
+  /** Of the upstream; behind it comes the name of an answer. */
+  origin: string
+  /** Begins a command that puts a server onto its core. */
+  pin: readonly string[]
   servers: TestedServer[]
-  /** What was not possible here, in whole sentences. */
+  upstreamPid: number
+  /** What was not possible here, and how long a start took, in whole sentences. */
   notes: string[]
   close(): Promise<void>
 }
 
-/** Prices as on a real list, so that a bill is computed. */
-const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
+export type BenchOptions = {
+  /** Another checkout, or a commit of this one, whose gateway is measured too. */
+  compare?: string | undefined
+  nodeArguments?: readonly string[]
+  /** A URL of PostgreSQL: this checkout's gateway is measured on it too. */
+  database?: string
+}
 
 const here = import.meta.dirname
 
-/**
- * Starts the upstream, and in front of it every server; each of those alone on the first core where that can be had.
- * @param against another checkout, whose gateway is measured too.
- * @param database a URL of PostgreSQL: this checkout's gateway is measured on it too.
- */
-export async function startBench(
-  against?: string,
-  nodeArguments: readonly string[] = [],
-  database?: string,
-): Promise<Bench> {
+/** Starts the upstream, and in front of it every server; each of those alone on the first core where that can be had. */
+export async function startBench({ compare, nodeArguments = [], database }: BenchOptions = {}): Promise<Bench> {
   const folder = mkdtempSync(join(tmpdir(), 'triwire-bench-'))
   const children: ChildProcess[] = []
   const notes: string[] = []
   const pin = pinOthers(notes)
+  const tools = buildTools(folder)
 
-  const upstreamPort = await start([process.execPath, join(here, 'upstream.ts')], /^(\d+)$/m)
-  const origin = `http://127.0.0.1:${upstreamPort.port}`
+  const answers = writeAnswers(folder, prepareAnswers())
+  const upstream = await start([tools.upstream, answers], /^(\d+)$/m)
+  const origin = `http://127.0.0.1:${upstream.port}`
   const servers: TestedServer[] = []
   if (spawnSync('nginx', ['-v']).error) notes.push('nginx is not installed: its column is missing.')
-  else servers.push({ name: 'nginx', key: 'any', ...(await startNginx(upstreamPort.port)) })
+  else servers.push({ name: 'nginx', key: 'any', ...(await startNginx(upstream.port)) })
   const bare = [...pin, process.execPath, join(here, 'bare-pipe.ts'), origin]
   servers.push({ name: 'bare', key: 'any', ...(await start(bare, /^(\d+)$/m)) })
   servers.push(await startGateway('gateway', join(here, '..')))
-  if (against) servers.push(await startGateway('before', resolve(against)))
+  if (compare !== undefined) servers.push(await startGateway('before', checkOut(compare, folder)))
   if (database) servers.push(await startGateway('postgres', join(here, '..'), database))
-  return { servers, notes, close }
+  return { tools, origin, pin, servers, upstreamPid: upstream.pid, notes, close }
 
-  /** Starts a process that prints its port. */
+  /** Starts a process that prints its port. Its log goes to a file. */
   async function start(command: readonly string[], port: RegExp): Promise<{ port: number; pid: number }> {
-    const child = spawn(command[0]!, command.slice(1), { cwd: folder, stdio: ['ignore', 'pipe', logTo()] })
+    const log = openSync(join(folder, `${children.length}.log`), 'a')
+    const child = spawn(command[0]!, command.slice(1), { cwd: folder, stdio: ['ignore', 'pipe', log] })
     children.push(child)
     let output = ''
     for await (const chunk of child.stdout!) {
@@ -74,16 +98,14 @@ export async function startBench(
   ): Promise<TestedServer> {
     const program = join(root, 'bin', 'triwire.mjs')
     const key = createAccount(program, store)
-    const command = [
-      ...pin,
-      process.execPath,
-      ...nodeArguments,
-      program,
-      'serve',
-      '--config',
-      writeConfig(join(folder, name), store, origin),
-    ]
-    return { name, key, ...(await start(command, /listens on http:\/\/127\.0\.0\.1:(\d+)/)) }
+    const config = writeConfig(join(folder, name), store, origin)
+    const startedMs = performance.now()
+    const command = [...pin, process.execPath, ...nodeArguments, program, 'serve', '--config', config]
+    const running = await start(command, /listens on http:\/\/127\.0\.0\.1:(\d+)/)
+    const tookMs = performance.now() - startedMs
+    notes.push(`${name}: it listened ${Math.round(tookMs)} ms after it was started.`)
+    const bills = !store.includes('://') && { readBills: () => readBills(store) }
+    return { name, key, startedMs: tookMs, ...running, ...bills }
   }
 
   async function startNginx(upstream: number): Promise<{ port: number; pid: number }> {
@@ -102,25 +124,32 @@ export async function startBench(
       const ended = new Promise((resolve) => child.once('exit', resolve))
       if (child.exitCode === null && child.kill('SIGINT')) await ended
     }
-    if (process.env['BENCH_LOG']) return
-    rmSync(folder, { recursive: true, force: true })
+    if (!process.env['BENCH_KEEP']) rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** The log costs what it costs, but nobody reads it; a failed start is worth seeing. */
-function logTo(): 'ignore' | 'inherit' {
-  return process.env['BENCH_LOG'] ? 'inherit' : 'ignore'
+/** The files of a commit, with this checkout's packages. @returns the folder; that which is named, where it is one */
+function checkOut(ref: string, folder: string): string {
+  if (existsSync(join(ref, 'bin', 'triwire.mjs'))) return resolve(ref)
+  const place = join(folder, 'checkout')
+  mkdirSync(place)
+  const script = 'git -C "$0" archive "$1" | tar -x -C "$2"'
+  const { status } = spawnSync('bash', ['-o', 'pipefail', '-c', script, join(here, '..'), ref, place], {
+    stdio: 'inherit',
+  })
+  if (status !== 0) throw new Error(`${ref} is neither a checkout nor a commit`)
+  symlinkSync(join(here, '..', 'node_modules'), join(place, 'node_modules'))
+  return place
 }
 
-/** CPU that a process has used so far with all its threads, and its main thread alone, in ns. */
-export function readCpu(pid: number): { allNs: number; mainNs: number } {
-  let allNs = 0
-  for (const thread of readdirSync(`/proc/${pid}/task`)) allNs += readThread(pid, thread)
-  return { allNs, mainNs: readThread(pid, String(pid)) }
-}
-
-function readThread(pid: number, thread: string): number {
-  return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ', 1)[0])
+/** As another process sees it; whatever the release, its columns are called so. */
+function readBills(store: string): Bills {
+  const db = new DatabaseSync(store, { readOnly: true })
+  const statement = db.prepare(`SELECT count(*) AS count, sum(amount) AS nanos FROM entries WHERE kind = 'debit'`)
+  statement.setReadBigInts(true)
+  const { count, nanos } = statement.get()!
+  db.close()
+  return { count: Number(count), nanos: (nanos as bigint | null) ?? 0n }
 }
 
 /** Keeps this process and all it starts off the first core. @returns the command that puts a server onto it. */
@@ -175,7 +204,9 @@ function writeConfig(place: string, store: string, origin: string): string {
 
 /** One worker, kept-alive connections on both sides, streams unbuffered, bodies in memory. */
 function nginxConfig(folder: string, port: number, upstream: number): string {
+  // In a user namespace there is no other user to whom it could give its folders.
   return `
+user root;
 daemon off;
 master_process off;
 worker_processes 1;

@@ -1,62 +1,110 @@
 import type { WireName } from '../src/catalog/model.ts'
-import { type AnswerName, eventsPerStream } from './answers.ts'
+import { type AnswerName, eventsPerStream, isStream } from './answers.ts'
 
 /** One row of the benchmark: a request, how often it is asked, and what a unit of its work is. */
 export type Workload = {
   name: string
   unit: 'request' | 'event'
-  /** The wire that is asked, and that the bare pipe and nginx pass on. */
+  /** The wire that is asked. */
   wire: WireName
-  /** The wire of the gateway's model; another one makes it translate. */
+  /** The wire of the gateway's model, whose answers the pipes pass on; another one makes the gateway translate. */
   modelWire: WireName
   answer: AnswerName
   body: Record<string, unknown>
   connections: number
-  requestsEach: number
+  /** Of one measurement. */
+  requests: number
+  /** Before the clock starts, at least. */
+  warmRequests: number
 }
 
-const short = [{ role: 'user', content: 'Tell me something about foxes. '.repeat(28) }]
-const image = Buffer.alloc(750_000, 7).fill(
-  Buffer.from('89504e470d0a1a0a0000000d494844520000040000000300', 'hex'),
-  0,
-  24,
-)
+const wireNames = ['chat', 'messages', 'responses'] as const
 
-/** To measure another pair of wires, add a row. */
+// Of larger bodies fewer requests do as much work.
+const heavy = { requests: 4_000, warmRequests: 12_000 }
+const huge = { connections: 4, requests: 300, warmRequests: 900 }
+
+const instructions = 'You are a careful engineer.\n- Read before you write.\n- Say "done" when it is done.\n'.repeat(30)
+const code =
+  'export function add(a: number, b: number): number {\n\tif (a === "x") return b\n\treturn a + b\n}\n'.repeat(16)
+
+/** To measure something else, add a row. */
 export const workloads: readonly Workload[] = [
-  json('1 KB, chat', 'chat', { messages: short, max_tokens: 500 }),
-  json('1 KB, messages', 'messages', { messages: short, max_tokens: 500 }),
-  json('60 KB agent, chat', 'chat', { ...agentBody('chat'), max_tokens: 500 }, 32, 100),
-  json('60 KB agent, messages', 'messages', { ...agentBody('messages'), max_tokens: 500 }, 32, 100),
-  json('1 MB image, messages', 'messages', { messages: imageMessages(), max_tokens: 500 }, 4, 75),
-  stream('stream, 1 event a piece, chat', 'chat', 'stream-1', 100, 3),
-  stream('stream, 1 event a piece, messages', 'messages', 'stream-1', 100, 3),
-  stream('stream, 8 events a piece, chat', 'chat', 'stream-8', 100, 16),
-  stream('stream, 8 events a piece, messages', 'messages', 'stream-8', 100, 16),
+  ...wireNames.flatMap((wire) => wireNames.map((modelWire) => json('1 KB', wire, { modelWire }))),
+  json('1 KB', 'chat', { connections: 1, requests: 3_000 }),
+  json('1 KB', 'chat', { connections: 8, requests: 6_000 }),
+  json('1 KB', 'chat', { connections: 200 }),
+  json('1 KB, 400 tokens', 'chat', { answer: 'long' }),
+  json('1 KB, 400 tokens', 'messages', { modelWire: 'chat', answer: 'long' }),
+  ...wireNames.map((wire) => json('60 KB agent', wire, { body: agentTurn(wire), ...heavy })),
+  json('60 KB agent', 'messages', { modelWire: 'chat', body: agentTurn('messages'), ...heavy }),
+  json('1 MB text', 'chat', { body: prompt('chat', text(1_000_000)), ...huge }),
+  json('1 MB text', 'messages', { modelWire: 'chat', body: prompt('messages', text(1_000_000)), ...huge }),
+  json('1 MB image', 'chat', { body: prompt('chat', image('chat')), ...huge }),
+  json('1 MB image', 'messages', { body: prompt('messages', image('messages')), ...huge }),
+  ...wireNames.flatMap((wire) => wireNames.map((modelWire) => stream('stream-1', wire, modelWire))),
+  ...wireNames.map((wire) => stream('stream-8', wire)),
+  stream('stream-8', 'messages', 'chat'),
 ]
 
 /** How many units of work one request is. */
-export function unitsOf(workload: Workload): number {
-  return workload.unit === 'event' ? eventsPerStream : 1
+export function unitsOf({ answer }: Workload): number {
+  return isStream(answer) ? eventsPerStream : 1
 }
 
-function json(
-  name: string,
-  wire: WireName,
-  body: Record<string, unknown>,
-  connections = 32,
-  requestsEach = 300,
-): Workload {
-  return { name, unit: 'request', wire, modelWire: wire, answer: 'json', body, connections, requestsEach }
+type Given = Partial<Pick<Workload, 'modelWire' | 'answer' | 'body' | 'connections' | 'requests' | 'warmRequests'>>
+
+function json(what: string, wire: WireName, given: Given = {}): Workload {
+  const { modelWire = wire, connections = 32, requests = 10_000, warmRequests = 40_000 } = given
+  const { answer = 'short', body = prompt(wire, text(868)) } = given
+  const name = `${what}, ${pairOf(wire, modelWire)}, ${connections} conn.`
+  return { name, unit: 'request', wire, modelWire, answer, body, connections, requests, warmRequests }
 }
 
-function stream(name: string, wire: WireName, answer: AnswerName, connections: number, requestsEach: number): Workload {
-  const body = { messages: short, max_tokens: 500, stream: true }
-  return { name, unit: 'event', wire, modelWire: wire, answer, body, connections, requestsEach }
+function stream(answer: 'stream-1' | 'stream-8', wire: WireName, modelWire = wire): Workload {
+  const name = `stream, ${answer.slice(7)} a piece, ${pairOf(wire, modelWire)}`
+  const body = { ...prompt(wire, text(868)), stream: true }
+  const requests = answer === 'stream-1' ? 200 : 400
+  return { name, unit: 'event', wire, modelWire, answer, body, connections: 100, requests, warmRequests: 2 * requests }
 }
 
-/** What an agent sends in the middle of its work: instructions, a dozen tools, and turns with code in their results. */
-function agentBody(wire: 'chat' | 'messages'): Record<string, unknown> {
+function pairOf(wire: WireName, modelWire: WireName): string {
+  return wire === modelWire ? wire : `${wire} → ${modelWire}`
+}
+
+function text(characters: number): string {
+  const sentence = 'Tell me something about foxes, 12 of them: "red", grey & white.\n'
+  return sentence.repeat(Math.ceil(characters / sentence.length)).slice(0, characters)
+}
+
+function prompt(wire: WireName, content: unknown): Record<string, unknown> {
+  const messages = [{ role: 'user', content }]
+  return wire === 'responses' ? { input: messages, max_output_tokens: 500 } : { messages, max_tokens: 500 }
+}
+
+function image(wire: 'chat' | 'messages'): object[] {
+  const data = Buffer.alloc(750_000, 7)
+  data.write('89504e470d0a1a0a0000000d494844520000040000000300', 'hex')
+  const base64 = data.toString('base64')
+  const source = { type: 'base64', media_type: 'image/png', data: base64 }
+  const part =
+    wire === 'chat'
+      ? { type: 'image_url', image_url: { url: `data:image/png;base64,${base64}` } }
+      : { type: 'image', source }
+  return [{ type: 'text', text: 'What is this?' }, part]
+}
+
+/** What an agent sends in the middle of its work: instructions, thirty tools, and turns with code in their results. */
+function agentTurn(wire: WireName): Record<string, unknown> {
+  const tools = Array.from({ length: 30 }, (_, i) => toolOf(wire, `tool_${i}`))
+  const turns = Array.from({ length: 20 }, (_, turn) => turnOf(wire, turn)).flat()
+  if (wire === 'messages') return { system: instructions, tools, messages: turns, max_tokens: 500 }
+  if (wire === 'responses') return { instructions, tools, input: turns, max_output_tokens: 500 }
+  return { tools, messages: [{ role: 'system', content: instructions }, ...turns], max_tokens: 500 }
+}
+
+function toolOf(wire: WireName, name: string): object {
+  const description = 'Reads, searches or edits files of the project.\nUse it before you guess. '.repeat(3)
   const parameters = {
     type: 'object',
     properties: {
@@ -67,46 +115,31 @@ function agentBody(wire: 'chat' | 'messages'): Record<string, unknown> {
     required: ['path'],
     additionalProperties: false,
   }
-  const tools = Array.from({ length: 12 }, (_, i) => {
-    const name = `tool_${i}`
-    const description = 'Reads, searches or edits files of the project.\nUse it before you guess. '.repeat(6)
-    return wire === 'chat'
-      ? { type: 'function', function: { name, description, parameters } }
-      : { name, description, input_schema: parameters }
-  })
-  const instructions = 'You are a careful engineer.\n- Read before you write.\n- Say "done" when it is done.\n'.repeat(
-    50,
-  )
-  const code =
-    'export function add(a: number, b: number): number {\n\tif (a === "x") return b\n\treturn a + b\n}\n'.repeat(14)
-  const messages: object[] = wire === 'chat' ? [{ role: 'system', content: instructions }] : []
-  for (let turn = 0; turn < 24; turn++) {
-    const id = `call_${turn}`
-    const input = { path: `/project/src/file-${turn}.ts`, offset: turn * 100 }
-    if (wire === 'chat') {
-      const call = { id, type: 'function', function: { name: 'tool_1', arguments: JSON.stringify(input) } }
-      messages.push({ role: 'user', content: `Now look at file ${turn}.` })
-      messages.push({ role: 'assistant', content: null, tool_calls: [call] })
-      messages.push({ role: 'tool', tool_call_id: id, content: code })
-    } else {
-      const result = { type: 'tool_result', tool_use_id: id, content: [{ type: 'text', text: code }] }
-      messages.push({ role: 'user', content: [{ type: 'text', text: `Now look at file ${turn}.` }] })
-      messages.push({ role: 'assistant', content: [{ type: 'tool_use', id, name: 'tool_1', input }] })
-      messages.push({ role: 'user', content: [result] })
-    }
-  }
-  return { ...(wire === 'chat' ? {} : { system: instructions }), tools, messages }
+  if (wire === 'messages') return { name, description, input_schema: parameters }
+  const said = { name, description, parameters }
+  return wire === 'responses' ? { type: 'function', ...said } : { type: 'function', function: said }
 }
 
-function imageMessages(): object[] {
-  const source = { type: 'base64', media_type: 'image/png', data: image.toString('base64') }
+function turnOf(wire: WireName, turn: number): object[] {
+  const id = `call_${turn}`
+  const asked = `Now look at file ${turn}.`
+  const input = { path: `/project/src/file-${turn}.ts`, offset: turn * 100 }
+  const written = { name: 'tool_1', arguments: JSON.stringify(input) }
+  if (wire === 'messages')
+    return [
+      { role: 'user', content: [{ type: 'text', text: asked }] },
+      { role: 'assistant', content: [{ type: 'tool_use', id, name: 'tool_1', input }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: [{ type: 'text', text: code }] }] },
+    ]
+  if (wire === 'responses')
+    return [
+      { role: 'user', content: asked },
+      { type: 'function_call', call_id: id, ...written },
+      { type: 'function_call_output', call_id: id, output: code },
+    ]
   return [
-    {
-      role: 'user',
-      content: [
-        { type: 'text', text: 'What is this?' },
-        { type: 'image', source },
-      ],
-    },
+    { role: 'user', content: asked },
+    { role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: written }] },
+    { role: 'tool', tool_call_id: id, content: code },
   ]
 }

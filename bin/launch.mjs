@@ -30,12 +30,12 @@ const pinnedNode = {
 
 /**
  * Runs a script of ours: in this process where Node is new enough, else a checkout's in its pinned Node.
- * @param script from the root, in `src` or `scripts`; in a package, what it was compiled to.
+ * @param script from the root, in `src` or `scripts`; in a package, what it was bundled to.
  * @param isProgram it is triwire itself, which takes the signals over and has secrets in its memory.
  */
 export async function launch(script, args, { isProgram = false } = {}) {
   if (!isPackage && root.split(sep).includes('node_modules')) return refuse(packedWithoutScripts)
-  const entry = resolve(root, isPackage ? script.replace(/^src(.*)\.ts$/, 'lib$1.js') : script)
+  const entry = resolve(root, isPackage ? script.replace(/^src.*(\/[^/]*)\.ts$/, 'lib/program$1.js') : script)
   if (isProgram) emptyCoreDumps()
   if (isNewEnough(process.versions.node, oldest)) {
     if (!isProgram) releaseSignals()
@@ -99,7 +99,8 @@ async function runHere(entry, args) {
 function runIn(node, relay, args) {
   const child = spawn(node, ['--disable-sigusr1', relay, ...args], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-    env: { ...process.env, TRIWIRE_LAUNCHED: '1' },
+    // Two places that memory is taken from instead of one for each thread: what was used once is given back sooner.
+    env: { MALLOC_ARENA_MAX: '2', ...process.env, TRIWIRE_LAUNCHED: '1' },
   })
   // The terminal signals the whole group; a supervisor signals only us.
   const pass = (signal) => {

@@ -113,9 +113,17 @@ function candidatesOf(source: Source): string[] {
   return [...(native ? builds : []), join(modules, '.bin', source.bin)]
 }
 
-/** One of them knows no `--version`. */
+/** One of them knows no `--version`. Some write into the home folder even then: it is not the person's. */
 function starts(path: string): boolean {
-  const options = { stdio: 'ignore', timeout: 180_000, env: { ...process.env, CI: '1' } } as const
+  const home = join(cacheFolder, 'home')
+  mkdirSync(home, { recursive: true })
+  const xdg = { XDG_CONFIG_HOME: '.config', XDG_DATA_HOME: '.local/share', XDG_STATE_HOME: '.local/state' }
+  const folders = Object.entries({ HOME: '', ...xdg, XDG_CACHE_HOME: '.cache' }).map(([name, at]) => [
+    name,
+    join(home, at),
+  ])
+  const env = { ...process.env, ...Object.fromEntries(folders), CI: '1' }
+  const options = { stdio: 'ignore', timeout: 180_000, env } as const
   return ['--version', '--help'].some((argument) => spawnSync(path, [argument], options).status === 0)
 }
 

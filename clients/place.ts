@@ -145,7 +145,8 @@ export function run(
   })
 }
 
-function endGroup({ pid }: ChildProcess): void {
+/** Ends what was started as a group of its own, and what it started. */
+export function endGroup({ pid }: ChildProcess): void {
   if (pid === undefined) return
   try {
     process.kill(-pid, 'SIGKILL')

@@ -105,14 +105,6 @@ async function start(agent: Agent, place: Place, clientWire: WireName, modelWire
   const settings = await setUp(place, agent.setup ?? agent.client, clientWire, model)
   const program = programOf(agent.source)
   const options = { cwd: work, env: { ...env, ...agent.env, ...settings.env }, limitMs }
-  if (agent.before) {
-    const [, ...words] = agent
-      .before(settings)
-      .split(' ')
-      .map((word) => word.replaceAll("'", ''))
-    const said = await run(program, words, options)
-    if (said.code !== 0) throw new Error(`it does not take its settings: ${tail(said)}`)
-  }
   const task = 'Write first.txt and second.txt, show them with a command, then read first.txt back.'
   const file = agent.file ? [join(import.meta.dirname, agent.file)] : []
   return run(program, [...file, ...agent.args(task, model, clientWire)], options)

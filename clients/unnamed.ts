@@ -40,13 +40,6 @@ async function measure(agent: Agent, isNamed: boolean, autoCache?: 'on_key'): Pr
     const model = modelOf('messages')
     const settings = await setUp(through, agent.setup ?? agent.client, 'chat', model)
     const options = { cwd: work, env: { ...env, ...agent.env, ...settings.env }, limitMs }
-    if (agent.before) {
-      const [, ...words] = agent
-        .before(settings)
-        .split(' ')
-        .map((word) => word.replaceAll("'", ''))
-      await run(programOf(agent.source), words, options)
-    }
     const { code } = await run(programOf(agent.source), agent.args('Do the task.', model, 'chat'), options)
     const asked = gateway.simulator.requests.filter(({ json }) => asObject(json)?.['model'] === scripted).length
     if (code !== 0 || asked !== 6)

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { WireName } from '../src/catalog/model.ts'
@@ -8,6 +7,7 @@ import { npmAgents } from './agents/npm.ts'
 import { pythonAgents } from './agents/python.ts'
 import { programOf, versionOf } from './installs.ts'
 import { figures, modelOf, openPlace, type Place, type Ran, run, scripted, setUp } from './place.ts'
+import { readScreen } from './screen.ts'
 
 // node clients/windows.ts [client]
 //
@@ -18,8 +18,11 @@ type Seen = { window: string; output: string; names: string }
 type Look = (tools: Tools) => Promise<Seen>
 type Tools = {
   place: Place
+  agent: Agent
   /** Runs the agent; what it does by default is to answer a word. */
-  start(args: readonly string[], more?: { input?: string }): Promise<Ran>
+  start(args: readonly string[]): Promise<Ran>
+  /** Runs it in a terminal of its own, gives it these keys, one after the other, and waits for this text on its screen. */
+  screen(keys: readonly string[], text: RegExp): Promise<string>
   /** What was asked since the last time: the ids that the gateway was asked for, and the longest answer of the first request. */
   asked(): Promise<{ models: string; output: string }>
   /** The text of files below the home folder. */
@@ -107,11 +110,15 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
   },
   droid: {
     wire: 'chat',
-    async look({ start, asked }) {
+    async look({ agent, place, start, asked, read }) {
+      // It looks at its limit after the calls of a turn.
+      const turns = [{ tool_calls: [agent.tools.run('pwd')] }, { reply: 'Done.' }]
+      place.gateway.simulator.script(scripted, { turns })
       await start(['exec', '-m', 'custom:triwire-0', 'hello'])
       const first = await asked()
+      const log = read('.factory/logs/*.log')
       return {
-        window: 'not reported',
+        window: `shortens at ${behind(log, /Compaction threshold check[^\n]*"limit":(\d+)/)}`,
         output: first.output,
         names: first.models,
       }
@@ -119,11 +126,14 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
   },
   'kimi-code': {
     wire: 'chat',
-    async look({ start, asked }) {
+    async look({ start, asked, screen }) {
       await start(['-p', 'hello'])
       const first = await asked()
+      const { stdout } = await start(['provider', 'list', '--json'])
+      // Enter: the folder is trusted.
+      const status = await screen(['\r'], /context: \d+% \(\d+\/[\d.]+[kM]\)/)
       return {
-        window: 'not reported',
+        window: `${behind(stdout, /"maxContextSize": (\d+)/)}; its screen: ${behind(status, /\/([\d.]+[kM])/)} of 1,024`,
         output: first.output,
         names: first.models,
       }
@@ -131,11 +141,11 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
   },
   cn: {
     wire: 'chat',
-    async look({ start, asked }) {
-      await start(['--auto', '-p', 'hello'])
+    async look({ start, asked, read }) {
+      await start(['--auto', '--verbose', '-p', 'hello'])
       const first = await asked()
       return {
-        window: 'not reported',
+        window: behind(read('.continue/logs/cn.log'), /"contextLimit":(\d+)/),
         output: first.output,
         names: first.models,
       }
@@ -144,10 +154,10 @@ const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
   cline: {
     wire: 'chat',
     async look({ start, asked }) {
-      await start(['--yolo', 'say hello'])
+      const { stdout } = await start(['--json', 'say hello'])
       const first = await asked()
       return {
-        window: 'not reported',
+        window: behind(stdout, /"contextWindow":(\d+)/),
         output: first.output,
         names: first.models,
       }
@@ -230,12 +240,13 @@ async function look(agent: Agent, wire: WireName, by: Look): Promise<Seen> {
   try {
     const settings = await setUp(place, agent.client, wire, modelOf(wire))
     const env = { ...place.env, ...agent.env, ...settings.env }
-    if (agent.before) spawnSync('/bin/sh', ['-c', agent.before(settings)], { cwd: place.work, env: env })
+    const program = programOf(agent.source)
     let [from, lines] = [0, 0]
     return await by({
       place,
-      start: (args) =>
-        run(programOf(agent.source), withConfig(agent, args, place), { cwd: place.work, env: env, limitMs: 120_000 }),
+      agent,
+      start: (args) => run(program, withConfig(agent, args, place), { cwd: place.work, env, limitMs: 120_000 }),
+      screen: (keys, text) => readScreen(program, { cwd: place.work, env, keys, text }),
       async asked() {
         const [first] = place.gateway.simulator.requests.slice(from)
         from = place.gateway.simulator.requests.length

@@ -182,6 +182,18 @@ const rows: readonly Row[] = [
         queries: [[`sum by (upstream, cause) (${bare('triwire_upstream_cooling')})`, '{{upstream}}: {{cause}}']],
       },
       {
+        title: 'Left alone anew',
+        says: 'Cooldowns that began or were prolonged, an hour.',
+        unit: 'short',
+        stacked: true,
+        queries: [
+          [
+            `sum by (upstream, cause) (rate(${bare('triwire_upstream_cooldowns_total')}[$__rate_interval])) * 3600`,
+            '{{upstream}}: {{cause}}',
+          ],
+        ],
+      },
+      {
         title: 'Accounts that may be asked',
         says: 'At 0 nobody serves the model.',
         unit: 'short',

@@ -24,6 +24,7 @@ const parts: Record<string, string[]> = {
   'the whole gateway': ['scripts/fuzz-gateway.ts', String(Math.ceil(inputs / 30)), seed],
   'every fault': ['scripts/fault-matrix.ts'],
   attacks: ['scripts/attack.ts', '--minutes', '3'],
+  'figures of a million entries': ['scripts/usage.ts', 'verify', '1000000'],
   'several gateways on PostgreSQL': ['scripts/replicas.ts', '--whole'],
   // It mounts a file system of its own, which only Linux lets it do.
   ...(process.platform === 'linux' && { 'a full disk': ['scripts/full-disk.ts', '3'] }),

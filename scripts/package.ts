@@ -1,5 +1,7 @@
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { buildConsole } from './console/build.ts'
+import { bundle } from './package/bundle.ts'
 import { compile } from './package/compile.ts'
 import { type Manifest, packageManifest } from './package/manifest.ts'
 
@@ -13,15 +15,26 @@ const root = join(import.meta.dirname, '..')
 const manifest = join(root, 'package.json')
 const kept = join(root, 'package.json.tmp')
 
+/** What is started, by the names that the launcher and the threads' starters know. */
+const programs = {
+  cli: 'cli/cli.js',
+  ledger: 'store/sqlite/worker.js',
+  books: 'store/sqlite/books-worker.js',
+  store: 'store/postgres/worker.js',
+  'remote-books': 'store/postgres/books-worker.js',
+}
+
 const [part] = process.argv.slice(2)
 restore()
-if (part === 'prepack') prepare()
+if (part === 'prepack') await prepare()
 else if (part !== 'postpack') throw new Error('say prepack or postpack, or run: npm run package')
 
-function prepare(): void {
+async function prepare(): Promise<void> {
   const checkout: Manifest = JSON.parse(readFileSync(manifest, 'utf8'))
   const stems = Object.values(checkout.exports).flatMap((path) => /^\.\/src\/(.*)\.ts$/.exec(String(path))?.[1] ?? [])
   compile(root, stems)
+  await bundle(root, programs)
+  await buildConsole()
   // Last, so that nothing is changed where something fails.
   copyFileSync(manifest, kept)
   writeFileSync(manifest, `${JSON.stringify(packageManifest(checkout), null, 2)}\n`)

@@ -38,6 +38,8 @@ export const failureTexts = {
   silentAccounts: 'The service cannot check the credit of accounts right now (server error): try again in a moment.',
   windowFull:
     'The account has made too many requests in this minute (rate limit): try again after retry-after seconds.',
+  keyWindowFull:
+    'This API key has made too many requests in this minute (rate limit): try again after retry-after seconds.',
   throttled:
     'Too many failed authentications from this address (rate limit): wait, then try again with a valid API key.',
 } as const

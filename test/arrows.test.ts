@@ -47,7 +47,7 @@ const arrows: Record<string, Arrow> = {
   },
   operations: { may: ['accounts', 'catalog', 'ids'], outside: ['zod'] },
   http: {
-    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids', 'operations'],
+    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids', 'operations', 'bytes'],
     types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
   },
@@ -156,6 +156,18 @@ test('every file is imported by another, or is an entry', () => {
     files.filter((file) => !used.has(file) && !entries.includes(file)).map((file) => `src/${file}`),
     [],
   )
+})
+
+test('the console takes of the house the types of its operations, and no code', () => {
+  const folder = new URL('../console/src/', import.meta.url).pathname
+  const offences = globSync('**/*.{ts,tsx}', { cwd: folder }).flatMap((file) => {
+    const text = readFileSync(join(folder, file), 'utf8')
+    const found = text.matchAll(/^(?:import|export)\s+(type\s+)?[^'"]*?from\s+'([^']*\/src\/[^']+)'/gm)
+    return [...found].flatMap(([, type, specifier = '']) =>
+      type && /\/src\/operations\/[\w-]+\.ts$/.test(specifier) ? [] : [`console/src/${file}: '${specifier}'`],
+    )
+  })
+  assert.deepStrictEqual(offences, [])
 })
 
 type Import = { specifier: string; target: string | undefined; isType: boolean; line: number }

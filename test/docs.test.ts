@@ -11,7 +11,7 @@ import { jsonSchema } from '../src/config/schema.ts'
 
 const root = join(import.meta.dirname, '..')
 const pages = globSync(
-  ['*.md', 'docs/*.md', 'docs/{decisions,wires}/*.md', 'docs/translation/README.md', 'bench/*.md'],
+  ['*.md', 'docs/*.md', 'docs/{decisions,wires}/*.md', 'docs/translation/README.md', 'bench/{*,results/*}.md'],
   { cwd: root },
 )
   .filter((page) => !page.endsWith('conformance.md'))

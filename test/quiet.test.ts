@@ -17,7 +17,16 @@ const refused = [
     helpers: ['support/waiting.ts', 'support/watch.ts', 'support/fault-proxy.ts'],
     instead: 'until, or a turned clock: on a busy machine no time is long enough',
   },
-  { words: /\bstartServer\(/, helpers: ['support/gateway.ts'], instead: 'startTestGateway: it closes by itself' },
+  {
+    words: /\bstartServer\(/,
+    helpers: ['support/gateway.ts', 'support/replica.ts'],
+    instead: 'startTestGateway: it closes by itself',
+  },
+  {
+    words: /\bunit: 'binary'/,
+    helpers: [],
+    instead: 'characters: the same, without a table of all characters, which takes a process a second',
+  },
   { words: /\.listen\(0/, helpers: ['support/listen.ts'], instead: 'listen: it closes by itself' },
 ]
 

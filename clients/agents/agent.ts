@@ -18,8 +18,6 @@ export type Agent = {
   file?: string
   /** One task, all permissions, no questions. */
   args(task: string, model: string, wire: WireName): string[]
-  /** Runs before it, in the same place: settings that it takes by a command only. */
-  before?(settings: { run?: string }): string
   /** Nobody is phoned home. What a person need not set to use the gateway stands here and not in the setup. */
   env: Readonly<Record<string, string>>
   wires: readonly WireName[]

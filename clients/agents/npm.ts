@@ -133,7 +133,7 @@ const terminal: readonly Agent[] = [
     client: 'kimi-code',
     source: { from: 'npm', package: '@moonshot-ai/kimi-code', bin: 'kimi' },
     args: (task) => ['-p', task],
-    env: {},
+    env: { KIMI_DISABLE_TELEMETRY: '1' },
     wires: everyWire,
     tools: {
       write: (path, content) => ({ name: 'Write', arguments: { path, content } }),
@@ -163,7 +163,6 @@ const terminal: readonly Agent[] = [
   {
     client: 'cline',
     source: { from: 'npm', package: 'cline', bin: 'cline', native: '@cline/cli-{}/bin/cline' },
-    before: ({ run = '' }) => run.split(' && ')[0]!,
     args: (task) => ['--yolo', task],
     env: { CLINE_TELEMETRY_DISABLED: '1' },
     wires: ['chat'],

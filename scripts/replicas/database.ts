@@ -1,3 +1,5 @@
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createKey } from '../../src/accounts/keys.ts'
 import { percentile } from '../attack/report.ts'
@@ -47,12 +49,30 @@ const faults: Record<string, Fault> = {
   'each packet 200 ms late': { ...byLine('late'), isPassable: true },
 }
 
-export const database: readonly Trial[] = Object.entries(faults).map(([name, fault]) => ({
-  name,
-  demand:
-    'refusals within 2.2 s and only 500; models list and token count go on; /readyz 503 within 5 s; 0 lost; ready ≤ 4 s after',
-  run: (setting) => (fault.isPassable ? slowDown(setting, fault) : takeAway(setting, fault)),
-}))
+const isRoot = process.getuid?.() === 0
+
+export const database: readonly Trial[] = [
+  ...Object.entries(faults).map(
+    ([name, fault]): Trial => ({
+      name,
+      demand:
+        'refusals within 2.2 s and only 500; models list and token count go on; /readyz 503 within 5 s; 0 lost; ready ≤ 4 s after',
+      run: (setting) => (fault.isPassable ? slowDown(setting, fault) : takeAway(setting, fault)),
+    }),
+  ),
+  ...[false, true].map(
+    (isLog): Trial => ({
+      name: isLog ? 'disk full, the log needs more' : 'disk full',
+      demand:
+        'answers that run end, what comes is refused with 500 only, /readyz 503 while debits wait; 0 lost; ready ≤ 4 s after there is space',
+      options: {
+        diskMb: isRoot ? 160 : undefined,
+        settings: ['max_wal_size = 32MB', 'min_wal_size = 32MB', 'wal_recycle = off'],
+      },
+      run: (setting) => fillDisk(setting, isLog),
+    }),
+  ),
+]
 
 async function begin(setting: Setting): Promise<[Replica[], Payer]> {
   const payer = await setting.makePayer()
@@ -101,6 +121,7 @@ async function takeAway(setting: Setting, fault: Fault): Promise<Finding[]> {
     await pause(200)
   }
   const refused = await Promise.all(during)
+  const answered = await Promise.all(sides)
   fault.end(setting, replicas)
   const endedMs = performance.now()
   const ready = await Promise.all(replicas.map((replica) => untilStatus(replica, 200, 15_000)))
@@ -116,8 +137,8 @@ async function takeAway(setting: Setting, fault: Fault): Promise<Finding[]> {
     ),
     finding(late.length === 0, `refused within ${ms(Math.max(0, ...times(refused)))}`),
     finding(
-      (await Promise.all(sides)).every(({ status }) => status === 200),
-      'models list and token count answered',
+      answered.every(({ status }) => status === 200),
+      `models list and token count: ${formatCounts(Object.fromEntries([200, 429, 500, 0].map((status) => [status, answered.filter((one) => one.status === status).length])))}`,
     ),
     finding(
       (await Promise.all(unready)).every((at) => at !== undefined && at - beganMs <= unreadyMs),
@@ -129,6 +150,95 @@ async function takeAway(setting: Setting, fault: Fault): Promise<Finding[]> {
     ),
     ...(await judgeBooks(setting, [...before, ...refused])),
   ]
+}
+
+/**
+ * The disk of the database has no room, for long enough that debits are overdue; then it has.
+ * @param isLog its write-ahead log needs another file then, and for want of it the database ends itself.
+ */
+async function fillDisk(setting: Setting, isLog: boolean): Promise<Finding[]> {
+  if (!isRoot) return [finding(true, 'left out: only root can make a disk of its own')]
+  const { postgres } = setting
+  const [replicas, { key }] = await begin(setting)
+  const load = () =>
+    keepAsking(
+      () => replicas,
+      () => ({ key }),
+      60,
+    )
+  const stopBefore = load()
+  await pause(1_000)
+  const before = await stopBefore()
+  const filler = join(postgres.folder, 'data', 'filler')
+  const during = load()
+  const unready = replicas.map((replica) => untilStatus(replica, 503, 30_000))
+  const refill = setInterval(() => fill(filler), 50)
+  const beganMs = performance.now()
+  fill(filler)
+  if (isLog) endLogFiles(setting)
+  const at = await Promise.all(unready)
+  await pause(4_000)
+  const stillUnready = await Promise.all(replicas.map(({ adminUrl }) => get(`${adminUrl}/readyz`)))
+  clearInterval(refill)
+  rmSync(filler)
+  const endedMs = performance.now()
+  // A database that has ended itself over it is started again by whoever runs it.
+  if (isLog) startAnew(setting)
+  const ready = await Promise.all(replicas.map((replica) => untilStatus(replica, 200, 15_000)))
+  const seen = await during()
+  const counts = tally(seen)
+  const others = Object.keys(counts).filter((status) => !['200', '500'].includes(status))
+  const tell = (times: readonly (number | undefined)[], since: number) =>
+    times.map((time) => ms(time && time - since)).join(', ')
+  return [
+    finding(others.length === 0 && (counts[500] ?? 0) > 0, formatCounts(counts)),
+    finding(
+      at.every((time) => time !== undefined) && stillUnready.every(({ status }) => status === 503),
+      `/readyz 503 after ${tell(at, beganMs)}`,
+    ),
+    finding(
+      ready.every((time) => time !== undefined && time - endedMs <= readyMs),
+      `ready after ${tell(ready, endedMs)}; ${countWords(replicas, 'ledger_trouble')}`,
+    ),
+    ...(await judgeBooks(setting, [...before, ...seen])),
+  ]
+}
+
+function startAnew({ postgres }: Setting): void {
+  try {
+    postgres.stop('immediate')
+  } catch {
+    // It ended by itself.
+  }
+  postgres.start()
+}
+
+/** Until there is none left that was made before. */
+function endLogFiles({ postgres }: Setting): void {
+  try {
+    for (let i = 0; i < 8; i++) postgres.run("SELECT pg_logical_emit_message(false, 'full', 'one'), pg_switch_wal()")
+  } catch {
+    // The database has ended itself.
+  }
+}
+
+/** Until nothing more fits. */
+function fill(path: string): void {
+  const piece = Buffer.alloc(65_536)
+  const file = openSync(path, 'a')
+  try {
+    for (;;) if (writeSync(file, piece) === 0) return
+  } catch {
+    // That is it.
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** What replicas told of an event, each text once. */
+function countWords(replicas: readonly Replica[], event: string): string {
+  const told = new Set(replicas.flatMap((replica) => replica.readEvents(event).map(({ error }) => String(error))))
+  return [...told].join('; ')
 }
 
 /** Well-formed, and nobody's: whether it is valid only the database knows. */

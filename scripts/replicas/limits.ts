@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { priceNanos } from '../../src/catalog/model.ts'
 import { ask, type Seen, tally } from './clients.ts'
 import { type Finding, finding, formatCounts, type Trial } from './report.ts'
 import { holdTokens, type Payer, type Replica, type Setting } from './setting.ts'
 
 const perMinute = 300
 const asked = 1_000
+const keyPerMinute = 120
 /** A token of output, at 15 a million. */
 const outputNanos = 15_000n
 
@@ -47,6 +49,36 @@ export const limits: readonly Trial[] = [
         emptyUnlogged(setting)
       }
       return judgeRounds(await asking)
+    },
+  },
+  {
+    name: 'key window',
+    demand:
+      '1,000 at once over three gateways by a key of 120 a minute: exactly 120 × 200, and its account has its own',
+    options: { perMinute },
+    async run(setting) {
+      const [replicas, payer] = await begin(setting)
+      const { key } = await setting.books.createKey(payer.account, { requestsPerMinute: keyPerMinute })
+      const counts = tally(await askAtOnce(replicas, { ...payer, key }))
+      const rest = tally(await askAtOnce(replicas, payer))
+      return [
+        finding(counts[200] === keyPerMinute && counts[429] === asked - keyPerMinute, formatCounts(counts)),
+        finding(rest[200] === perMinute - keyPerMinute, `by another key of the account then: ${formatCounts(rest)}`),
+      ]
+    },
+  },
+  {
+    name: 'key budget',
+    demand: 'a budget for ten, 1,000 at once on three, cost ≤ hold: nothing is spent beyond the last hold',
+    async run(setting) {
+      return overspend(setting, 'within-hold')
+    },
+  },
+  {
+    name: 'key budget, cost 1.5 × hold',
+    demand: 'spent ≤ budget + Σ max(0, actual − hold) + the last hold',
+    async run(setting) {
+      return overspend(setting, 'beyond-hold')
     },
   },
   {
@@ -143,5 +175,34 @@ async function overdraw(setting: Setting, model: 'within-hold' | 'beyond-hold'):
     finding(balanceNanos >= allowedNanos, `${formatCounts(counts)}; balance ${balanceNanos}, at least ${allowedNanos}`),
     finding(answered > 0 && counts[402] === asked - answered, 'all others are 402'),
     finding(balanceNanos === creditNanos - costNanos * BigInt(answered), 'the balance is the credit less the answers'),
+  ]
+}
+
+/** As `overdraw`, of the budget of a key whose account has plenty: what is counted of it is what its entries come to. */
+async function overspend(setting: Setting, model: 'within-hold' | 'beyond-hold'): Promise<Finding[]> {
+  const { books } = setting
+  const rich = await setting.makePayer()
+  const replicas = await Promise.all([1, 2, 3].map(() => setting.startReplica()))
+  const { requestId } = await ask(replicas[0]!, { key: rich.key, model })
+  const bill = await books.findEntry(requestId!)
+  if (!bill?.bill) throw new Error('the first answer has no debit')
+  const costNanos = bill.amountNanos
+  const excessNanos = BigInt(Math.max(0, bill.bill.usage.outputTokens - holdTokens)) * outputNanos
+  const budgetNanos = costNanos * 10n
+  const { key, id } = await books.createKey(rich.account, { budget: { nanos: budgetNanos, per: 'day' } })
+  const counts = tally(
+    await Promise.all(Array.from({ length: asked }, (_, i) => ask(replicas[i % 3]!, { key, model }))),
+  )
+  const answered = counts[200] ?? 0
+  const [row] = await books.findKeys(id)
+  const spentNanos = row!.spend!.spentNanos
+  const holdNanos = BigInt(holdTokens + 50) * outputNanos
+  const allowedNanos = budgetNanos + excessNanos * BigInt(answered) + holdNanos
+  const findings = await books.verify({ priceNanos })
+  return [
+    finding(spentNanos <= allowedNanos, `${formatCounts(counts)}; spent ${spentNanos}, at most ${allowedNanos}`),
+    finding(answered > 0 && counts[402] === asked - answered, 'all others are 402'),
+    finding(spentNanos === costNanos * BigInt(answered), 'what is counted is what was answered'),
+    finding(findings.length === 0, `${findings.length} findings of verify`),
   ]
 }

@@ -1,12 +1,13 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { freePort, isTaken } from '../../test/support/listen.ts'
 import { until } from '../../test/support/waiting.ts'
 import { ask, get, keepAsking, tally } from './clients.ts'
 import { judgeBooks } from './deaths.ts'
 import { type Finding, finding, formatCounts, type Size, type Trial } from './report.ts'
-import type { Replica, Setting } from './setting.ts'
+import { type Replica, type Setting, sealKey } from './setting.ts'
 
 /* Replicas that are not alike, and a database that is not what it was. */
 
@@ -16,6 +17,12 @@ export const several: readonly Trial[] = [
     demand: 'promoted with unsent transactions: 0 acknowledged debits lost',
     options: { settings: ['wal_level = replica', 'max_wal_senders = 4', 'hot_standby = on'] },
     run: promote,
+  },
+  {
+    name: 'synchronous standby silent',
+    demand: 'nothing is told as booked that it has not; refused with 500 only, /readyz 503; 0 lost when it is back',
+    options: { settings: ['wal_level = replica', 'max_wal_senders = 4', 'hot_standby = on'] },
+    run: silenceStandby,
   },
   {
     name: 'clocks an hour apart',
@@ -34,6 +41,11 @@ export const several: readonly Trial[] = [
       'four on one port: one limit, one admin listener; killed one by one under load, 0 lost; a reload reaches all',
     options: { perMinute: 300 },
     run: killWorkers,
+  },
+  {
+    name: 'behind a pooler',
+    demand: 'PgBouncer, also told to ignore what it does not know: refused at the start with why',
+    run: startBehindPooler,
   },
   {
     name: 'rolling upgrade',
@@ -68,6 +80,40 @@ async function promote(setting: Setting): Promise<Finding[]> {
     ...(await judgeBooks(setting, seen)),
     finding(posted > 0, `${posted} debits that the standby had never been sent were posted again`),
     finding(readyMs !== undefined, `answers again after ${Math.round(readyMs ?? 0)} ms`),
+  ]
+}
+
+/** Every commit waits for it, for as long as it takes. */
+async function silenceStandby(setting: Setting): Promise<Finding[]> {
+  const { postgres } = setting
+  const standby = await postgres.startStandby()
+  const replicas = await Promise.all([1, 2].map(() => setting.startReplica()))
+  const payer = await setting.makePayer()
+  await standby.untilStreaming()
+  postgres.run(`ALTER SYSTEM SET synchronous_standby_names = '*'`)
+  postgres.run('SELECT pg_reload_conf()')
+  await until(() => postgres.run('SELECT sync_state FROM pg_stat_replication') === 'sync', 'it is synchronous')
+  const stop = keepAsking(
+    () => replicas,
+    () => ({ key: payer.key }),
+    20,
+  )
+  await pause(1_000)
+  const resume = standby.stopReceiving()
+  await pause(10_000)
+  const ready = await Promise.all(replicas.map(({ adminUrl }) => get(`${adminUrl}/readyz`)))
+  resume()
+  await Promise.all(replicas.map((replica) => untilOk(replica, payer.key)))
+  const seen = await stop()
+  const counts = tally(seen)
+  const others = Object.keys(counts).filter((status) => !['200', '500'].includes(status))
+  return [
+    finding(others.length === 0 && (counts[500] ?? 0) > 0, formatCounts(counts)),
+    finding(
+      ready.every(({ status }) => status === 503),
+      `/readyz meanwhile: ${ready.map(({ status }) => status).join(', ')}`,
+    ),
+    ...(await judgeBooks(setting, seen)),
   ]
 }
 
@@ -109,6 +155,8 @@ async function migrateTwice(setting: Setting): Promise<Finding[]> {
 
 async function killWorkers(setting: Setting, size: Size): Promise<Finding[]> {
   const replica = await setting.startReplica({ workers: 4 })
+  // On a busy machine one listens before it has its database, and refuses with 500 until then.
+  await until(() => replica.readEvents('store_reached').length >= 4, 'all workers have reached the database')
   const limited = await setting.makePayer()
   const atOnce = await Promise.all(Array.from({ length: 1_000 }, () => ask(replica, { key: limited.key })))
   const counts = tally(atOnce)
@@ -147,6 +195,62 @@ async function killWorkers(setting: Setting, size: Size): Promise<Finding[]> {
     finding((await ended) === 0, 'SIGTERM ends them all with 0'),
     ...(await judgeBooks(setting, [...atOnce, ...seen])),
   ]
+}
+
+/** Servers and commands say what is wrong, and nobody serves. */
+async function startBehindPooler(setting: Setting): Promise<Finding[]> {
+  if (spawnSync('which', ['pgbouncer']).status !== 0)
+    return [finding(true, 'left out: PgBouncer is not installed (apt-get install pgbouncer)')]
+  const findings: Finding[] = []
+  for (const [mode, ignored] of [
+    ['transaction', ''],
+    ['transaction', 'ignore_startup_parameters = options'],
+    ['session', 'ignore_startup_parameters = options'],
+  ] as const) {
+    const what = `${mode} ${ignored}`
+    const pooler = await startPooler(setting, `pool_mode = ${mode}\n${ignored}`)
+    const url = new URL(setting.url)
+    url.port = String(pooler.port)
+    const launcher = join(import.meta.dirname, '../../bin/triwire.mjs')
+    for (const command of [
+      ['serve', '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'],
+      ['account', 'list'],
+    ]) {
+      const { status, stderr } = spawnSync(process.execPath, [launcher, '--store', url.href, ...command], {
+        encoding: 'utf8',
+        cwd: setting.folder,
+        timeout: 20_000,
+        env: { ...process.env, TRIWIRE_SEAL_KEY: sealKey, TRIWIRE_STATE_DIR: join(setting.folder, 'pooled') },
+      })
+      const isTold = status === 1 && /is a pooler's address: name PostgreSQL itself/.test(stderr)
+      findings.push(finding(isTold, `${what}, ${command[0]}: ${status}, ${stderr.trim().split('\n').at(-1)}`))
+    }
+    pooler.stop()
+  }
+  return findings
+}
+
+async function startPooler({ postgres, folder }: Setting, more: string): Promise<{ port: number; stop(): void }> {
+  const port = await freePort()
+  const path = join(postgres.folder, 'pgbouncer.ini')
+  const lines = [
+    '[databases]',
+    `* = host=127.0.0.1 port=${postgres.port}`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${port}`,
+    'unix_socket_dir =',
+    'auth_type = any',
+    more,
+    '',
+  ]
+  // Any client is whom the server trusts.
+  writeFileSync(path, lines.join('\n').replace('port=', 'user=tri port='), { mode: 0o644 })
+  const isRoot = process.getuid?.() === 0
+  const [program, args] = isRoot ? ['runuser', ['-u', 'postgres', '--', 'pgbouncer', path]] : ['pgbouncer', [path]]
+  const child = spawn(program, args, { cwd: folder, stdio: 'ignore' })
+  await until(() => isTaken(port), 'the pooler listens')
+  return { port, stop: () => void child.kill('SIGTERM') }
 }
 
 /**

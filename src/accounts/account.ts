@@ -1,4 +1,5 @@
 import type { Eventual } from './eventual.ts'
+import type { LiveBounds } from './live-bounds.ts'
 
 /** Who pays. One live object per account; what it has and what it holds is the admission's (admission.ts). */
 export type Account = {
@@ -12,8 +13,22 @@ export type ApiKey = {
   /** The first characters, for people to tell keys apart. Safe to log. */
   readonly prefix: string
   readonly account: Account
-  /** Unix milliseconds after which it is no longer valid: a rotated key's grace. */
+  /** Unix milliseconds after which it is no longer valid: its own end, or that of a rotated key's grace. */
   readonly expiresMs: number | undefined
+  /** What its owner calls it. */
+  readonly label?: string | undefined
+  /** Undefined where it may do all that its account may (ruling R15). */
+  readonly bounds?: LiveBounds | undefined
+}
+
+/** Stands for a key where an operator asks on an account's behalf and shows none: it has no limits and no name. */
+export function keyless(account: Account): ApiKey {
+  return { id: '', prefix: '', account, expiresMs: undefined }
+}
+
+/** The id of the key that a debit names; undefined for one that was asked for without. */
+export function keyIdOf({ id }: ApiKey): string | undefined {
+  return id === '' ? undefined : id
 }
 
 /** Accounts and keys as the store has them, kept in memory so that a request asks no one. Keys are named by digest (keys.ts). */
@@ -25,8 +40,14 @@ export interface Directory {
    * @throws StoreSilent when the store does not answer, by then nobody knows whether the key is valid (ruling C5).
    */
   findKey(digest: string): Eventual<ApiKey | undefined>
+  /** Of the accounts that memory holds. */
+  findKnownAccount(id: string): Account | undefined
+  /** The valid keys that memory holds. */
+  listKnownKeys(): Iterable<ApiKey>
   /** The accounts that memory holds, those that were not used for the longest time first where it holds not all. */
   listKnown(): Iterable<Account>
+  /** Tells which account the store has told something of; one listener, a later one in its place. */
+  onChanged?(hear: (accountId: string) => void): void
   /** Notes a use, for `last_used`; written to the store now and then. */
   touch(key: ApiKey): void
 }

@@ -1,8 +1,10 @@
 import type { ApiKey } from './account.ts'
 import type { Balances } from './balances.ts'
+import type { Budget } from './budget.ts'
 import { type Eventual, whenThere } from './eventual.ts'
 import { type Balance, hold, isAdmitted } from './holds.ts'
-import type { Place, WindowFigures, Windows } from './limits.ts'
+import { type LocalWindows, narrower, type Place, type WindowFigures, type Windows } from './limits.ts'
+import type { BoundsBook, LiveBounds } from './live-bounds.ts'
 
 /** Why a request may not run now. What its client is told is the gateway's business. */
 export type Refused = { ok: false } & (
@@ -18,7 +20,22 @@ export type Refused = { ok: false } & (
       /** What is settled, and not what is held of it. */
       balanceNanos: bigint
     }
-  | { why: 'rate' /** Whole seconds until its window ends. */; retryAfterSeconds: number }
+  | {
+      /** The same of the key's own budget (ruling R15). */
+      why: 'budget_spent' | 'budget_held'
+      budget: Budget
+      /** What of it is not spent, and not what is held of that. */
+      leftNanos: bigint
+      /** Unix milliseconds; undefined where it never does, or nobody knows. */
+      renewsMs: number | undefined
+    }
+  | {
+      why:
+        | 'rate' // the account's window is full
+        | 'key_rate' // the key's own is
+      /** Whole seconds until it ends. */
+      retryAfterSeconds: number
+    }
 )
 
 /** A request that may run. */
@@ -56,46 +73,109 @@ export type Entered = Disposable & {
 export interface Admission {
   /** To be called once for a request whose key is valid and whose account is active. */
   enter(key: ApiKey): Eventual<Entered | Refused>
-  /** How an account stands now (ruling R13); undefined where the store cannot give the figure at once. */
-  look(accountId: string): Standing | undefined
+  /** How an account stands now (ruling R13), asked by one of its keys; undefined where the store cannot give the figure at once. */
+  look(accountId: string, bounds?: LiveBounds): Standing | undefined
+  /** What of the budget of a key is not spent, in nano-credits, as far as it is known here; its holds are not deducted. */
+  lookBudget(bounds: LiveBounds & { budget: Budget }): bigint
 }
 
 /** What an account has left. */
 export type Standing = {
   /** Settled; what runs is not deducted. */
   balanceNanos: bigint
+  /** The one with fewer places left, the key's or the account's. */
   window: WindowFigures | undefined
 }
 
 export type AdmissionOptions = {
   balances: Pick<Balances, 'get'>
+  /** What is left of budgets. */
+  bounds: Pick<BoundsBook, 'left'>
   /** In force now; a reload may put others in their place. */
   windows(): Windows
+  /** Of keys, each with a limit of its own. */
+  keyWindows: LocalWindows
   isWritable(): boolean
   isShedding(): boolean
+  /** Unix milliseconds: by which windows of the calendar end. */
+  nowMs(): number
 }
 
-/** Balances and holds in the memory of the one process that serves. The checks run in the order they stand here (ruling R1). */
-export function createAdmission({ balances, windows, isWritable, isShedding }: AdmissionOptions): Admission {
-  return { enter, look }
+/**
+ * Balances, budgets and holds in the memory of the one process that serves. The checks run in the order they stand here
+ * (rulings R1, R15).
+ */
+export function createAdmission(options: AdmissionOptions): Admission {
+  const { balances, windows, keyWindows, isWritable, isShedding } = options
+  return { enter, look, lookBudget }
 
-  function look(accountId: string): Standing | undefined {
-    const balance = balances.get(accountId)
-    return balance && { balanceNanos: balance.balanceNanos, window: windows().look(accountId) }
+  function lookBudget(bounds: LiveBounds & { budget: Budget }): bigint {
+    return options.bounds.left(bounds, bounds.budget, options.nowMs()).creditNanos
   }
 
-  function enter({ account }: ApiKey): Eventual<Entered | Refused> {
+  function look(accountId: string, bounds?: LiveBounds): Standing | undefined {
+    const balance = balances.get(accountId)
+    if (!balance) return undefined
+    const window = windows().look(accountId)
+    const rate = bounds?.requestsPerMinute
+    const own = rate === undefined ? undefined : keyWindows.look(bounds!.scope, rate)
+    return { balanceNanos: balance.balanceNanos, window: narrower(window, own) }
+  }
+
+  function enter({ account, bounds }: ApiKey): Eventual<Entered | Refused> {
     if (!isWritable()) return { ok: false, why: 'unwritable' }
     const balance = balances.get(account.id)
     if (!balance || !isAdmitted(balance)) return withoutCredit(balance)
+    const withoutBudget = bounds && judgeBudget(bounds)
+    if (withoutBudget) return withoutBudget
     if (isShedding()) return { ok: false, why: 'busy' }
-    return whenThere(windows().take(account.id), (place) => {
-      return place.ok
-        ? new Entry(balance, place, isWritable)
-        : { ok: false, why: 'rate', retryAfterSeconds: place.retryAfterSeconds }
+    const placing = bounds?.requestsPerMinute === undefined ? windows().take(account.id) : takeBoth(account.id, bounds)
+    return whenThere<KeyPlace, Entered | Refused>(placing, (place) => {
+      if (!place.ok) return { ok: false, why: place.why ?? 'rate', retryAfterSeconds: place.retryAfterSeconds }
+      return new Entry(balance, bounds, place, { isWritable, judgeBudget })
+    })
+  }
+
+  function judgeBudget(bounds: LiveBounds): Refused | undefined {
+    const { budget, spend } = bounds
+    if (budget === undefined) return undefined
+    const nowMs = options.nowMs()
+    const { creditNanos, freeNanos } = options.bounds.left(bounds, budget, nowMs)
+    if (freeNanos > 0n) return undefined
+    const renewsMs = budget.per !== undefined && spend && nowMs < spend.untilMs ? spend.untilMs : undefined
+    const why = creditNanos > 0n ? 'budget_held' : 'budget_spent'
+    return { ok: false, why, budget, leftNanos: creditNanos > 0n ? creditNanos : 0n, renewsMs }
+  }
+
+  /** Both windows as one: what one of them refuses uses no place of the other (ruling R15). */
+  function takeBoth(accountId: string, { scope, requestsPerMinute: rate }: LiveBounds): Eventual<KeyPlace> {
+    if (keyWindows.isFull(scope, rate)) {
+      const account = windows().look(accountId)
+      if (account?.left === 0) return { ok: false, why: 'rate', retryAfterSeconds: Math.max(1, account.resetSeconds) }
+      const { resetSeconds } = keyWindows.look(scope, rate)
+      return { ok: false, why: 'key_rate', retryAfterSeconds: Math.max(1, resetSeconds) }
+    }
+    return whenThere(windows().take(accountId), (place) => {
+      if (!place.ok) return place
+      const own = keyWindows.take(scope, rate)
+      if (!own.ok) {
+        place.giveBack()
+        return { ...own, why: 'key_rate' }
+      }
+      return {
+        ok: true,
+        giveBack() {
+          place.giveBack()
+          own.giveBack()
+        },
+      }
     })
   }
 }
+
+type KeyPlace = Place & { why?: 'rate' | 'key_rate' }
+
+type Judge = Pick<AdmissionOptions, 'isWritable'> & { judgeBudget(bounds: LiveBounds): Refused | undefined }
 
 function withoutCredit({ balanceNanos }: Pick<Balance, 'balanceNanos'> = { balanceNanos: 0n }): Refused {
   return { ok: false, why: balanceNanos > 0n ? 'all_held' : 'no_credit', balanceNanos }
@@ -104,13 +184,15 @@ function withoutCredit({ balanceNanos }: Pick<Balance, 'balanceNanos'> = { balan
 class Entry implements Entered {
   readonly ok = true
   readonly #balance: Balance
+  readonly #bounds: LiveBounds | undefined
   readonly #place: Place & { ok: true }
-  readonly #isWritable: () => boolean
+  readonly #judge: Judge
 
-  constructor(balance: Balance, place: Place & { ok: true }, isWritable: () => boolean) {
+  constructor(balance: Balance, bounds: LiveBounds | undefined, place: Place & { ok: true }, judge: Judge) {
     this.#balance = balance
+    this.#bounds = bounds
     this.#place = place
-    this.#isWritable = isWritable
+    this.#judge = judge
   }
 
   /**
@@ -118,10 +200,13 @@ class Entry implements Entered {
    * been lost (ruling C5).
    */
   admit(holdNanos: bigint): Admitted | Refused {
-    if (!this.#isWritable()) return { ok: false, why: 'unwritable' }
-    if (isAdmitted(this.#balance)) return { ok: true, release: hold(this.#balance, holdNanos) }
+    if (!this.#judge.isWritable()) return { ok: false, why: 'unwritable' }
+    const refused = isAdmitted(this.#balance)
+      ? this.#bounds && this.#judge.judgeBudget(this.#bounds)
+      : withoutCredit(this.#balance)
+    if (refused === undefined) return { ok: true, release: hold(this.#balance, holdNanos, this.#bounds) }
     this.#place.giveBack()
-    return withoutCredit(this.#balance)
+    return refused
   }
 
   /** All was decided when it entered. */

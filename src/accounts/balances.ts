@@ -1,4 +1,11 @@
+import type { Spend } from './budget.ts'
 import type { Balance } from './holds.ts'
+
+/** What a settlement tells of accounts, and of keys with budgets. */
+export type Told = Pick<Balances, 'set' | 'owe'> & {
+  /** What a key, and all of its line, has spent by now, where this process keeps that. */
+  spend?(scope: string, spend: Spend): void
+}
 
 /** The balances of all accounts, for a store that keeps them in the memory of the one process that serves. */
 export interface Balances {
@@ -7,7 +14,7 @@ export interface Balances {
   /** What the store says now, in nano-credits. What it does not know yet stays owed, however often it is asked (ruling C5). */
   set(accountId: string, storedNanos: bigint): void
   /** A debit that is due and that the store has not taken; the same amount, negative, when it has. */
-  owe(accountId: string, amountNanos: bigint): void
+  owe(accountId: string, amountNanos: bigint, keyId?: string): void
 }
 
 export function createBalances(): Balances {

@@ -7,6 +7,7 @@ export type BookErrorCode =
   | 'no_key'
   | 'key_ambiguous'
   | 'key_revoked'
+  | 'key_expired'
   | 'label_invalid'
   | 'label_secret'
   | 'reference_missing'
@@ -15,10 +16,13 @@ export type BookErrorCode =
   | 'reference_conflict'
   | 'overflow'
   | 'stale'
+  | 'too_many_rows'
   | 'no_operator'
   | 'operator_name_invalid'
   | 'operator_name_taken'
   | 'once_mismatch'
+  | 'zone_invalid'
+  | 'servers_run'
 
 /** A rule of the books forbids what was asked for. In what words people are told is said where they are. */
 export class BookError extends Error {

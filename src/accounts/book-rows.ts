@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto'
+import type { BudgetPeriod, Spend } from './budget.ts'
+import { type KeyBounds, tellBounds } from './key-bounds.ts'
 
 /** An account as the books have it. */
 export type AccountRow = {
@@ -14,14 +16,25 @@ export type AccountRow = {
 export type KeyRow = {
   id: string
   accountId: string
+  accountName: string | undefined
   digest: string
   prefix: string
   /** What its owner calls it. Several keys may have the same: a rotated one and its successor do. */
   label: string | undefined
   createdMs: number
+  /** Its own end, or that of its grace where it was rotated and that is earlier. */
   expiresMs: number | undefined
+  /** The end that people gave it: what its successor has too. */
+  ownExpiresMs: number | undefined
   revokedMs: number | undefined
   lastUsedMs: number | undefined
+  /** The id of the first key of its line of rotations, which shares its bounds and what was spent. */
+  scope: string
+  bounds: KeyBounds
+  /** Of its budget, in the window of the last entry; none where it has none. */
+  spend: Spend | undefined
+  /** What running requests hold of it, where the store knows. */
+  heldNanos: bigint | undefined
 }
 
 /** A key that was just made. The secret is shown to whoever asked for it, this once. */
@@ -32,8 +45,8 @@ export function versionOfAccount({ id, name, state }: AccountRow): string {
   return versionOf([id, name, state])
 }
 
-export function versionOfKey({ id, label, expiresMs, revokedMs }: KeyRow): string {
-  return versionOf([id, label ?? null, expiresMs ?? null, revokedMs ?? null])
+export function versionOfKey({ id, label, expiresMs, revokedMs, bounds }: KeyRow): string {
+  return versionOf([id, label ?? null, expiresMs ?? null, revokedMs ?? null, tellBounds(bounds)])
 }
 
 function versionOf(fields: readonly unknown[]): string {
@@ -50,6 +63,8 @@ export type AccountPage = {
   /** In the name, whatever its case, or the beginning of the id. */
   q?: string | undefined
   state?: AccountRow['state'] | undefined
+  /** Only these. */
+  ids?: readonly string[] | undefined
   /** `created`: the oldest first. */
   sort: (typeof accountSorts)[number]
   beyond?: Place | undefined
@@ -59,6 +74,8 @@ export type AccountPage = {
 /** A page of keys, the oldest first. */
 export type KeyPage = {
   accountId?: string | undefined
+  /** Only these. */
+  ids?: readonly string[] | undefined
   /** In the label, whatever its case, or the beginning of the visible characters or the id. */
   q?: string | undefined
   beyond?: Place | undefined
@@ -82,13 +99,37 @@ export function readKeyRow(row: Row): KeyRow {
   return {
     id: row.id as string,
     accountId: row.account_id as string,
+    accountName: (row.account_name as string | null) ?? undefined,
     digest: row.digest as string,
     prefix: row.prefix as string,
     label: (row.label as string | null) ?? undefined,
     createdMs: Number(row.created_ms),
     expiresMs: readTime(row.expires_ms),
+    ownExpiresMs: readTime(row.own_expires_ms),
     revokedMs: readTime(row.revoked_ms),
     lastUsedMs: readTime(row.last_used_ms),
+    ...readBounds(row),
+    heldNanos: (row.held as bigint | null) ?? undefined,
+  }
+}
+
+/** @param row of a key, with what it has spent. */
+export function readBounds(row: Row): Pick<KeyRow, 'scope' | 'bounds' | 'spend'> {
+  const { id, scope, budget, budget_per, rpm, models, from_ms, until_ms, spent } = row
+  return {
+    scope: ((scope ?? id) as string | null) ?? '',
+    bounds: {
+      budget:
+        budget === null
+          ? undefined
+          : { nanos: budget as bigint, per: (budget_per as BudgetPeriod | null) ?? undefined },
+      requestsPerMinute: rpm === null ? undefined : Number(rpm),
+      models: models === null ? undefined : (models as string).split(','),
+    },
+    spend:
+      budget === null || from_ms === null
+        ? undefined
+        : { fromMs: Number(from_ms), untilMs: Number(until_ms), spentNanos: spent as bigint },
   }
 }
 

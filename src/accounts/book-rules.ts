@@ -6,8 +6,11 @@
 import { randomText } from '../ids/base62.ts'
 import { BookError } from './book-error.ts'
 import { type AccountRow, type IssuedKey, type KeyRow, versionOfAccount, versionOfKey } from './book-rows.ts'
+import { type Budget, type Span, spanOf } from './budget.ts'
+import type { Calendar } from './calendar.ts'
 import { formatCredits } from './credit.ts'
 import { readReturnReference } from './entries.ts'
+import { type KeyBounds, tellBounds, unbounded } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import type { OperatorRow, SessionRow } from './operators.ts'
 import type { NewAuditRow, Shown, Trail } from './trail.ts'
@@ -24,6 +27,8 @@ export type Question = {
   reference?: string
   /** Operators by id or name, those that are revoked too. */
   operator?: string
+  /** Whose days reports and budgets are by; nobody changes it meanwhile. */
+  reporting?: true
   /** What was made before for the same actor and key of idempotency. */
   once?: { actor: string; key: string }
 }
@@ -36,6 +41,8 @@ export type Facts = {
   credit: { accountId: string; amountNanos: bigint } | undefined
   operators: readonly OperatorRow[]
   made: Made | undefined
+  /** `servers`: those that use the store now, by their names; of a file they are kept out by its lock. */
+  reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
 }
 
 /** What came of a creation that may be asked for again. @property result as JSON, without secrets */
@@ -51,12 +58,29 @@ export type Write =
   | { kind: 'expire_key'; accountId: string; keyId: string; expiresMs: number }
   | { kind: 'revoke_key'; accountId: string; keyId: string; revokedMs: number }
   | { kind: 'set_label'; accountId: string; keyId: string; label: string | undefined }
+  | {
+      kind: 'set_end'
+      accountId: string
+      keyId: string
+      expiresMs: number | undefined
+      ownExpiresMs: number | undefined
+    }
+  | { kind: 'set_bounds'; accountId: string; scope: string; bounds: KeyBounds }
+  | ({ kind: 'set_spend'; accountId: string; scope: string } & Span & SpendBase)
+  | { kind: 'clear_spend'; accountId: string; scope: string }
   | { kind: 'insert_operator'; operator: OperatorRow }
   | { kind: 'revoke_operator'; operatorId: string; revokedMs: number }
   | { kind: 'insert_session'; session: SessionRow }
   | { kind: 'delete_session'; digest: string }
+  | { kind: 'set_zone'; timeZone: string }
   | { kind: 'insert_made'; actor: string; key: string; made: Made }
   | { kind: 'post_audit'; row: NewAuditRow; nowMs: number }
+
+/**
+ * What is known of a window's spending before it is written down: `spentNanos` of the entries up to and with `throughSeq`;
+ * what is behind them the store adds. Undefined: there is nothing behind them, for there are none.
+ */
+export type SpendBase = { spentNanos: bigint; throughSeq: number | undefined }
 
 /** The account that servers must read again. */
 export function accountOf(write: Write): string | undefined {
@@ -69,6 +93,8 @@ export type Decision<T> = {
   result: T
   /** What the audit tells of it, where something is written. */
   trail?: Trail
+  /** It is told though nothing is written: it was done elsewhere. */
+  isAct?: boolean
 }
 
 export type Change<T> = {
@@ -149,15 +175,37 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
   }
 }
 
-export function createKey(idOrName: string, label: string | undefined, nowMs: number): Change<IssuedKey> {
+/** By when and by whose days things are changed. @property nowMs Unix milliseconds */
+export type Moment = { nowMs: number; calendar: Calendar }
+
+/** How a key is to be; what is left out stays, or is not there. Null takes it away. */
+export type KeyWishes = {
+  label?: string | null | undefined
+  budget?: Budget | null | undefined
+  requestsPerMinute?: number | null | undefined
+  models?: readonly string[] | null | undefined
+  expiresMs?: number | null | undefined
+}
+
+export function createKey(idOrName: string, wishes: KeyWishes, { nowMs, calendar }: Moment): Change<IssuedKey> {
   return {
     about: { account: idOrName },
     decide(facts) {
-      const { id } = theAccount(facts, idOrName)
-      if (label !== undefined) checkLabel(label, id)
-      const { write, issued } = issueKey(id, label, nowMs)
-      const after = { account: id, prefix: issued.prefix, label: label ?? null }
-      return { writes: [write], result: issued, trail: { operation: 'key.create', object: issued.id, after } }
+      const { id: accountId } = theAccount(facts, idOrName)
+      const label = wishes.label ?? undefined
+      if (label !== undefined) checkLabel(label, accountId)
+      const bounds = boundsOf(unbounded, wishes)
+      const ownExpiresMs = wishes.expiresMs ?? undefined
+      const { write, issued } = issueKey({ accountId, label, ownExpiresMs, bounds }, nowMs)
+      const writes = [write]
+      const { budget } = bounds
+      if (budget) {
+        const span = spanOf(calendar, budget.per, nowMs)
+        writes.push({ kind: 'set_spend', accountId, scope: issued.id, ...span, spentNanos: 0n, throughSeq: undefined })
+      }
+      const shown = { account: accountId, prefix: issued.prefix, label: label ?? null }
+      const after = { ...shown, ...whatIsSet(tellBounds(bounds)), ...(ownExpiresMs && { expires: ownExpiresMs }) }
+      return { writes, result: issued, trail: { operation: 'key.create', object: issued.id, after } }
     },
   }
 }
@@ -175,28 +223,77 @@ export function revokeKey(idOrPrefix: string, nowMs: number): Change<KeyRow> {
   }
 }
 
-/** @param version that the asker has seen, where he has seen one. */
+/**
+ * Bounds are those of all keys of its line; label and end are its own.
+ * @param seen the version that the asker has seen, where he has seen one, and what is known of the window that another
+ *   budget begins with.
+ */
 export function updateKey(
   idOrPrefix: string,
-  { label }: { label: string | null },
-  version?: string | undefined,
+  wishes: KeyWishes,
+  { nowMs, calendar }: Moment,
+  { version, base }: { version?: string | undefined; base?: (Span & SpendBase) | undefined } = {},
 ): Change<KeyRow> {
   return {
     about: { key: nameOfKey(idOrPrefix) },
     decide(facts) {
       const key = theKey(facts, idOrPrefix)
-      if (label !== null) checkLabel(label, key.accountId)
-      refuseStale(versionOfKey(key), version, key.id)
-      const result = { ...key, label: label ?? undefined }
-      if (result.label === key.label) return { writes: [], result }
-      const [before, after] = [{ label: key.label ?? null }, { label }]
+      const { id: keyId, accountId, scope } = key
+      if (typeof wishes.label === 'string') checkLabel(wishes.label, accountId)
+      refuseStale(versionOfKey(key), version, keyId)
+      const result: KeyRow = { ...key, bounds: boundsOf(key.bounds, wishes) }
+      if (wishes.label !== undefined) result.label = wishes.label ?? undefined
+      if (wishes.expiresMs !== undefined) result.expiresMs = result.ownExpiresMs = wishes.expiresMs ?? undefined
+      const [before, after] = [tellKey(key), tellKey(result)]
+      const changed = Object.keys(before).filter((name) => before[name] !== after[name])
+      if (changed.length === 0) return { writes: [], result: key }
+      const writes: Write[] = []
+      if (changed.includes('label')) writes.push({ kind: 'set_label', accountId, keyId, label: result.label })
+      if (changed.includes('expires')) {
+        const { expiresMs, ownExpiresMs } = result
+        writes.push({ kind: 'set_end', accountId, keyId, expiresMs, ownExpiresMs })
+      }
+      if (changed.some((name) => name in tellBounds(unbounded)))
+        writes.push({ kind: 'set_bounds', accountId, scope, bounds: result.bounds })
+      const { budget } = result.bounds
+      if (!budget && key.bounds.budget) writes.push({ kind: 'clear_spend', accountId, scope })
+      if (budget && beginsAnew(key, budget)) {
+        const span = spanOf(calendar, budget.per, nowMs)
+        const isKnown = base?.fromMs === span.fromMs && base.untilMs === span.untilMs
+        const { spentNanos, throughSeq } = isKnown ? base : { spentNanos: 0n, throughSeq: 0 }
+        writes.push({ kind: 'set_spend', accountId, scope, ...span, spentNanos, throughSeq })
+        result.spend = { ...span, spentNanos }
+      }
+      if (!budget) result.spend = undefined
+      const pick = (shown: Shown) => Object.fromEntries(changed.map((name) => [name, shown[name]!]))
       return {
-        writes: [{ kind: 'set_label', accountId: key.accountId, keyId: key.id, label: result.label }],
+        writes,
         result,
-        trail: { operation: 'key.update', object: key.id, before, after },
+        trail: { operation: 'key.update', object: keyId, before: pick(before), after: pick(after) },
       }
     },
   }
+}
+
+/** Whether a budget has another window than the one that was counted so far: then it is counted from the ledger. */
+export function beginsAnew({ bounds, spend }: Pick<KeyRow, 'bounds' | 'spend'>, budget: Budget): boolean {
+  return bounds.budget === undefined || bounds.budget.per !== budget.per || spend === undefined
+}
+
+function boundsOf(before: KeyBounds, { budget, requestsPerMinute, models }: KeyWishes): KeyBounds {
+  return {
+    budget: budget === undefined ? before.budget : (budget ?? undefined),
+    requestsPerMinute: requestsPerMinute === undefined ? before.requestsPerMinute : (requestsPerMinute ?? undefined),
+    models: models === undefined ? before.models : (models ?? undefined),
+  }
+}
+
+function tellKey({ label, expiresMs, bounds }: KeyRow): Record<string, Shown[string]> {
+  return { label: label ?? null, expires: expiresMs ?? null, ...tellBounds(bounds) }
+}
+
+function whatIsSet(shown: Shown): Shown {
+  return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== null))
 }
 
 export function rotateKey(idOrPrefix: string, graceMs: number, nowMs: number): Change<IssuedKey> {
@@ -205,8 +302,10 @@ export function rotateKey(idOrPrefix: string, graceMs: number, nowMs: number): C
     decide(facts) {
       const old = theKey(facts, idOrPrefix)
       if (old.revokedMs !== undefined) throw new BookError('key_revoked', old.id)
+      if (old.expiresMs !== undefined && old.expiresMs <= nowMs) throw new BookError('key_expired', old.id)
       const expiresMs = Math.min(old.expiresMs ?? Number.POSITIVE_INFINITY, nowMs + graceMs)
-      const { write, issued } = issueKey(old.accountId, old.label, nowMs)
+      // The old one's grace is not the new one's end.
+      const { write, issued } = issueKey(old, nowMs)
       return {
         writes: [{ kind: 'expire_key', accountId: old.accountId, keyId: old.id, expiresMs }, write],
         result: issued,
@@ -264,11 +363,15 @@ function checkLabel(label: string, accountId: string): void {
   if (mayHoldKey(label)) throw new BookError('label_secret', accountId)
 }
 
-function issueKey(accountId: string, label: string | undefined, nowMs: number): { write: Write; issued: IssuedKey } {
+/** @param like the key that it follows, or what is wished of the first of a line. */
+function issueKey(
+  like: Pick<KeyRow, 'accountId' | 'label' | 'ownExpiresMs' | 'bounds'> & { scope?: string },
+  nowMs: number,
+): { write: Write; issued: IssuedKey } {
   const { key, id, prefix, digest } = makeKey()
-  const times = { createdMs: nowMs, expiresMs: undefined, revokedMs: undefined, lastUsedMs: undefined }
-  return {
-    write: { kind: 'insert_key', accountId, key: { id, accountId, digest, prefix, label, ...times } },
-    issued: { key, id, prefix },
-  }
+  const { accountId, label, ownExpiresMs, bounds, scope = id } = like
+  const times = { createdMs: nowMs, expiresMs: ownExpiresMs, ownExpiresMs, revokedMs: undefined, lastUsedMs: undefined }
+  const shown = { prefix, label, accountName: undefined, spend: undefined, heldNanos: undefined }
+  const row: KeyRow = { id, accountId, digest, ...shown, ...times, scope, bounds }
+  return { write: { kind: 'insert_key', accountId, key: row }, issued: { key, id, prefix } }
 }

@@ -1,15 +1,22 @@
 import { BookError } from './book-error.ts'
 import type { AccountPage, AccountRow, IssuedKey, KeyPage, KeyRow } from './book-rows.ts'
 import {
+  beginsAnew,
   type Change,
   createAccount,
   createKey,
   credit,
+  type KeyWishes,
+  type Moment,
   revokeKey,
   rotateKey,
+  type SpendBase,
   updateAccount,
   updateKey,
 } from './book-rules.ts'
+import { type Span, spanOf } from './budget.ts'
+import { type Calendar, createCalendar, utc } from './calendar.ts'
+import type { DayShift } from './day-shifts.ts'
 import type {
   EntryFilter,
   EntryPage,
@@ -21,6 +28,7 @@ import type {
   VerifyOptions,
 } from './entries.ts'
 import type { Eventual } from './eventual.ts'
+import { nameOfKey } from './keys.ts'
 import { onBehalf } from './on-behalf.ts'
 import {
   createOperator,
@@ -32,7 +40,10 @@ import {
   signOut,
 } from './operator-rules.ts'
 import { type OperatorRole, type OperatorRow, type SessionRow, seenLagMs, sessionIdleMs } from './operators.ts'
-import { type Act, type AuditFilter, type AuditRow, digestAudit } from './trail.ts'
+import { type Rezoned, rezone } from './rezone.ts'
+import { type Act, type AuditFilter, type AuditRow, digestAudit, type Trail } from './trail.ts'
+import type { UsageAnswer, UsageQuestion, UsageState } from './usage/question.ts'
+import type { Warning, Watched } from './warnings.ts'
 
 /** Who has shown a token, a key or a cookie. */
 export type Principal =
@@ -73,18 +84,21 @@ export interface Books {
    * often it is asked for (ruling C8).
    */
   credit(account: string, amountNanos: bigint, reference: string): Promise<'posted' | 'exists'>
-  /** @param options.label what people call it; its successors keep it. */
-  createKey(account: string, options?: { label?: string | undefined }): Promise<IssuedKey>
+  /** @param wishes its label and bounds, which its successors keep. */
+  createKey(account: string, wishes?: KeyWishes): Promise<IssuedKey>
   /** Of all accounts where none is named. */
   listKeys(account?: string): Promise<KeyRow[]>
   pageKeys(page: KeyPage): Promise<KeyRow[]>
   /** Where the act has a version, only that one. */
-  updateKey(key: string, changes: { label: string | null }): Promise<KeyRow>
+  updateKey(key: string, changes: KeyWishes): Promise<KeyRow>
   /** By id, first characters or label: several keys may have one label. */
   findKeys(name: string): Promise<KeyRow[]>
   /** For good, and again without harm. */
   revokeKey(key: string): Promise<KeyRow>
-  /** A new key for the account; the old one is good for `graceMs` more, never longer than it already was. */
+  /**
+   * A new key for the account, with the label, the bounds and the spending of the old one, which is good for `graceMs` more,
+   * never longer than it already was (ruling R15). One that has ended has no successor.
+   */
   rotateKey(key: string, graceMs: number): Promise<IssuedKey>
   /** The debit of a request. */
   findEntry(requestId: string): Promise<ListedEntry | undefined>
@@ -94,10 +108,24 @@ export interface Books {
   listEntries(which: EntryPage): Promise<ListedEntry[]>
   /** The oldest first, read as they are asked for. */
   eachEntry(filter?: EntryFilter): AsyncIterable<ListedEntry>
-  /** One row for each group that has entries, in the order of the groupings; one in all where there are none. */
-  sumEntries(filter: EntryFilter, by: readonly Grouping[]): Promise<Total[]>
+  /**
+   * One row for each group that has entries, in the order of the groupings; one in all where there are none.
+   * @param shifts whose days are meant; UTC's without them
+   */
+  sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Promise<Total[]>
   /** The models that the ledger has entries of. */
   listModels(): Promise<string[]>
+  /** Whose days figures are kept by, and since when. */
+  readUsageState(): Promise<UsageState>
+  /**
+   * Another zone for the days of reports and budgets (ruling X12); the days of reports are made anew. Of a file by who holds its
+   * lock, see `OpenBooksOptions.isAlone`.
+   */
+  rezone(timeZone: string): Promise<Rezoned>
+  /** Figures for reports, as exact as the ledger: what is folded and what is not yet, in one snapshot. */
+  readUsage(question: UsageQuestion): Promise<UsageAnswer>
+  /** What a key has cost in all, in nano-credits, less what was given back. */
+  readSpent(accountId: string, keyId: string): Promise<bigint>
   /** Findings in words; none when the books are right. */
   verify(options: VerifyOptions): Promise<string[]>
   /** The same, and where nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
@@ -113,6 +141,14 @@ export interface Books {
   findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined>
   signIn(whose: Principal): Promise<IssuedSession>
   signOut(digest: string): Promise<void>
+  /** What is warned of from now on (ruling X15), whoever books it. */
+  watch(what: Watched): Promise<void>
+  /** Warnings that are due, which nobody else is given for so long. */
+  takeWarnings(leaseMs: number, limit: number): Promise<Warning[]>
+  /** What became of one: told to all, or to be tried again. */
+  settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Promise<void>
+  /** What is done beside the books, for the audit alone. */
+  noteAct(trail: Trail): Promise<void>
   /** Records of the audit trail, the newest first. @param beyond the number of the last one of the page before */
   listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
   /** Does every digest of the audit trail again. Findings in words; none when it is whole. */
@@ -132,12 +168,20 @@ export interface BookStore {
   pageKeys(page: KeyPage): Eventual<KeyRow[]>
   listKeys(accountId?: string): Eventual<KeyRow[]>
   findKeys(name: string): Eventual<KeyRow[]>
+  /** What the keys of this scope have spent in the span, up to the last entry of their account by now. */
+  sumSpend(of: { accountId: string; scope: string } & Span): Eventual<SpendBase>
+  watch(what: Watched): Eventual<void>
+  takeWarnings(leaseMs: number, limit: number): Eventual<Warning[]>
+  settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Eventual<void>
   findEntry(requestId: string): Eventual<ListedEntry | undefined>
   findDebit(requestId: string): Eventual<FoundDebit | undefined>
   listEntries(which: EntryPage): Eventual<ListedEntry[]>
   eachEntry(filter?: EntryFilter): Iterable<ListedEntry> | AsyncIterable<ListedEntry>
-  sumEntries(filter: EntryFilter, by: readonly Grouping[]): Eventual<Total[]>
+  sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Eventual<Total[]>
   listModels(): Eventual<string[]>
+  readUsageState(): Eventual<UsageState>
+  readUsage(question: UsageQuestion): Eventual<UsageAnswer>
+  readSpent(accountId: string, keyId: string): Eventual<bigint>
   verify(options: VerifyOptions): Eventual<string[]>
   audit(options: VerifyOptions): Eventual<Verdict>
   listOperators(): Eventual<OperatorRow[]>
@@ -153,11 +197,17 @@ export interface BookStore {
 /** What of us changes something by itself. */
 const nobody: Act = { actor: 'triwire' }
 
-/** @param nowMs Unix milliseconds. */
-export function createBooks(store: BookStore, nowMs: () => number, act: Act = nobody): Books {
+/** @param nowMs Unix milliseconds. @param calendar of the reporting zone: whose days budgets are of. */
+export function createBooks(
+  store: BookStore,
+  nowMs: () => number,
+  act: Act = nobody,
+  calendar: Calendar = createCalendar(utc),
+): Books {
+  const moment = (): Moment => ({ nowMs: nowMs(), calendar })
   const change = async <T>(one: Change<T>): Promise<T> => store.change(onBehalf(act, one, nowMs()))
   return {
-    as: (other) => createBooks(store, nowMs, other),
+    as: (other) => createBooks(store, nowMs, other, calendar),
     createAccount: (name, creditNanos = 0n) => change(createAccount(name, creditNanos, nowMs())),
     listAccounts: async () => store.listAccounts(),
     pageAccounts: async (page) => store.pageAccounts(page),
@@ -166,10 +216,13 @@ export function createBooks(store: BookStore, nowMs: () => number, act: Act = no
     setAccountState: (account, state) => change(updateAccount(account, { state })),
     renameAccount: (account, name) => change(updateAccount(account, { name })),
     credit: (account, amountNanos, reference) => change(credit(account, amountNanos, reference)),
-    createKey: (account, { label } = {}) => change(createKey(account, label, nowMs())),
+    createKey: (account, wishes = {}) => change(createKey(account, wishes, moment())),
     listKeys: async (account) => store.listKeys(account === undefined ? undefined : (await findAccount(account)).id),
     pageKeys: async (page) => store.pageKeys(page),
-    updateKey: (key, changes) => change(updateKey(key, changes, act.version)),
+    updateKey: async (key, changes) => {
+      const [at, { version }] = [moment(), act]
+      return change(updateKey(key, changes, at, { version, base: await sumBefore(key, changes, at) }))
+    },
     findKeys: async (name) => store.findKeys(name),
     revokeKey: (key) => change(revokeKey(key, nowMs())),
     rotateKey: (key, graceMs) => change(rotateKey(key, graceMs, nowMs())),
@@ -179,8 +232,12 @@ export function createBooks(store: BookStore, nowMs: () => number, act: Act = no
     eachEntry: async function* (filter) {
       yield* store.eachEntry(filter)
     },
-    sumEntries: async (filter, by) => store.sumEntries(filter, by),
+    sumEntries: async (filter, by, shifts) => store.sumEntries(filter, by, shifts),
     listModels: async () => store.listModels(),
+    readUsageState: async () => store.readUsageState(),
+    rezone: (timeZone) => change(rezone(timeZone)),
+    readUsage: async (question) => store.readUsage(question),
+    readSpent: async (accountId, keyId) => store.readSpent(accountId, keyId),
     verify: async (options) => store.verify(options),
     audit: async (options) => store.audit(options),
     createOperator: (name, role, expiresMs) => change(createOperator(name, role, expiresMs, nowMs())),
@@ -190,8 +247,23 @@ export function createBooks(store: BookStore, nowMs: () => number, act: Act = no
     findPrincipal: (digest, kind) => findPrincipal(store, nowMs(), digest, kind),
     signIn: (whose) => change(signIn(ownerOfSession(whose), nowMs())),
     signOut: (digest) => change(signOut(digest)),
+    watch: async (what) => store.watch(what),
+    takeWarnings: async (leaseMs, limit) => store.takeWarnings(leaseMs, limit),
+    settleWarning: async (id, next) => store.settleWarning(id, next),
+    noteAct: (trail) => change({ about: {}, decide: () => ({ writes: [], result: undefined, trail, isAct: true }) }),
     listAudit: async (which) => store.listAudit(which),
     verifyAudit: () => verifyAudit(store),
+  }
+
+  /** Before anything is locked: of a budget for ever it is all that the key has ever spent. */
+  async function sumBefore(name: string, { budget }: KeyWishes, { nowMs, calendar }: Moment) {
+    if (!budget) return undefined
+    const asked = nameOfKey(name)
+    const keys = (await store.findKeys(asked)).filter(({ id, prefix }) => id === asked || prefix === asked)
+    if (keys.length !== 1 || !beginsAnew(keys[0]!, budget)) return undefined
+    const span = spanOf(calendar, budget.per, nowMs)
+    const { accountId, scope } = keys[0]!
+    return { ...span, ...(await store.sumSpend({ accountId, scope, ...span })) }
   }
 
   async function findAccount(account: string): Promise<AccountRow> {
@@ -224,7 +296,13 @@ async function findPrincipal(
     const { actor, operatorId, keyId, expiresMs } = session
     if (actor !== undefined) return { kind: 'operator', actor, name: actor, role: 'admin', expiresMs, operatorId }
     if (operatorId !== undefined) return asOperator(await store.findOperator({ id: operatorId }), nowMs)
-    return asOwner(store, keyId === undefined ? undefined : (await store.findKeys(keyId))[0], nowMs)
+    // Another key may be called what this one's id is.
+    const keys = keyId === undefined ? [] : await store.findKeys(keyId)
+    return asOwner(
+      store,
+      keys.find(({ id }) => id === keyId),
+      nowMs,
+    )
   }
   if (kind === 'cookie') return undefined
   const operator = asOperator(await store.findOperator({ digest }), nowMs)

@@ -5,10 +5,11 @@
 
 /** A key that is narrower than its account (ruling R15). */
 export type KeyScope = {
+  /** The scope of its bounds, which all of its line have. */
   id: string
   requestsPerMinute: number | undefined
-  /** Nano-credits that it may spend in a period, and where this one began, in Unix milliseconds. */
-  budget: { nanos: bigint; periodMs: number } | undefined
+  /** What it may spend in a window; which one it is now the store knows. */
+  budgetNanos: bigint | undefined
 }
 
 export type Ask = {
@@ -30,7 +31,7 @@ export type DeskOrder =
   /** The debit is durable, or there is none. */
   | { say: 'release'; accountId: string; keyId: string | undefined; holdNanos: bigint }
   /** A debit is due that the store has not taken; the same amount, negative, when it has. */
-  | { say: 'owe'; accountId: string; amountNanos: bigint }
+  | { say: 'owe'; accountId: string; keyId: string | undefined; amountNanos: bigint }
 
 export type Verdict = 'admitted' | 'no_credit' | 'all_held' | 'budget_spent' | 'budget_held' | 'rate' | 'key_rate'
 
@@ -49,8 +50,15 @@ export type DeskFigures = {
   /** What of it no running request of any server holds. */
   freeNanos: bigint
   window: WindowCount
-  /** Of the key; undefined where it has no window of its own. */
-  keyWindow: WindowCount | undefined
+  /** Of the key that was asked for. */
+  key: KeyFigures | undefined
+}
+
+/** Undefined where it has no limit of its own. */
+export type KeyFigures = {
+  window: WindowCount | undefined
+  /** `renewsMs` in Unix milliseconds; undefined where nothing was spent in the window of now. */
+  budget: { leftNanos: bigint; freeNanos: bigint; renewsMs: number | undefined } | undefined
 }
 
 /** Of all servers. */

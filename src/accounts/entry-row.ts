@@ -48,9 +48,9 @@ export function creditRow(amountNanos: bigint, reference: string, createdMs: num
   return { ...blankRow, kind: 'credit', amount: amountNanos, reference, priced_calls: 0, created_ms: createdMs }
 }
 
-/** The debit's own origin, so that what is filtered and summed by key or model sums to nothing. */
+/** The debit's own origin and outcome, so that what is filtered and summed by key, model or outcome sums to nothing. */
 export function returnRow(debit: Record<string, unknown>, reference: string, createdMs: number): UnplacedRow {
-  const { key_id, client_wire, model, model_wire, upstream, upstream_account } = debit as Record<string, Value>
+  const { key_id, client_wire, model, model_wire, upstream, upstream_account, outcome } = debit as Record<string, Value>
   return {
     ...creditRow(debit.amount as bigint, reference, createdMs),
     key_id: key_id!,
@@ -60,6 +60,7 @@ export function returnRow(debit: Record<string, unknown>, reference: string, cre
     upstream: upstream!,
     upstream_account: upstream_account!,
     usage_source: 'waived',
+    outcome: outcome!,
   }
 }
 

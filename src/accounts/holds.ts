@@ -25,17 +25,20 @@ export function isAdmitted(balance: Balance): boolean {
 }
 
 /**
- * Holds an estimate until the request is settled. Ask `isAdmitted` in the same turn of the event loop.
+ * Holds an estimate until the request is settled, of the account and of the key's budget (ruling R15). Ask `isAdmitted` in
+ * the same turn of the event loop.
  * @returns the release; it takes effect once.
  */
-export function hold(balance: Balance, amountNanos: bigint): () => void {
+export function hold(balance: Balance, amountNanos: bigint, key?: { heldNanos: bigint }): () => void {
   balance.heldNanos += amountNanos
   balance.running++
+  if (key !== undefined) key.heldNanos += amountNanos
   let isHeld = true
   return () => {
     if (!isHeld) return
     isHeld = false
     balance.heldNanos -= amountNanos
     balance.running--
+    if (key !== undefined) key.heldNanos -= amountNanos
   }
 }

@@ -9,6 +9,12 @@ export interface Windows {
   look(key: string): WindowFigures | undefined
 }
 
+/** The one with fewer places left (ruling R13). */
+export function narrower(one: WindowFigures | undefined, other: WindowFigures | undefined): WindowFigures | undefined {
+  if (!one || !other) return one ?? other
+  return other.left < one.left ? other : one
+}
+
 /** Of one key's window, as it is now; one that is not open has all its places. */
 export type WindowFigures = {
   limit: number
@@ -30,21 +36,22 @@ type Window = { endsMs: number; taken: number }
 
 /** In the memory of the one process that serves: answers at once. */
 export type LocalWindows = {
-  take(key: string): Place
-  look(key: string): WindowFigures
+  /** @param most in place of the limit of all, for who has one of his own. */
+  take(key: string, most?: number): Place
+  look(key: string, most?: number): WindowFigures
   /** Whether `take` would refuse; takes nothing. */
-  isFull(key: string): boolean
+  isFull(key: string, most?: number): boolean
 }
 
 export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions): LocalWindows {
   // In the order of opening, which is also the order of ending.
   const windows = new Map<string, Window>()
-  return { take, look, isFull: (key) => (findOpen(key, clockMs())?.taken ?? 0) >= limit }
+  return { take, look, isFull: (key, most = limit) => (findOpen(key, clockMs())?.taken ?? 0) >= most }
 
-  function take(key: string): Place {
+  function take(key: string, most = limit): Place {
     const nowMs = clockMs()
     const window = findOpen(key, nowMs) ?? open(key, nowMs)
-    if (window.taken >= limit) {
+    if (window.taken >= most) {
       return { ok: false, retryAfterSeconds: Math.max(1, Math.ceil((window.endsMs - nowMs) / 1000)) }
     }
     window.taken++
@@ -58,12 +65,12 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
     }
   }
 
-  function look(key: string): WindowFigures {
+  function look(key: string, most = limit): WindowFigures {
     const nowMs = clockMs()
     const window = findOpen(key, nowMs)
-    if (!window) return { limit, left: limit, resetSeconds: 0 }
+    if (!window) return { limit: most, left: most, resetSeconds: 0 }
     const resetSeconds = Math.ceil((window.endsMs - nowMs) / 1000)
-    return { limit, left: Math.max(0, limit - window.taken), resetSeconds }
+    return { limit: most, left: Math.max(0, most - window.taken), resetSeconds }
   }
 
   function findOpen(key: string, nowMs: number): Window | undefined {

@@ -1,11 +1,15 @@
 import type { Account, ApiKey, Directory } from './account.ts'
 import type { Balances } from './balances.ts'
 import type { AccountRow, KeyRow } from './book-rows.ts'
+import type { BoundsBook } from './live-bounds.ts'
 
 /** Whole accounts as the store has them now, each with all its valid keys. */
 export type AccountChanges = {
   accounts: readonly Pick<AccountRow, 'id' | 'name' | 'state' | 'balanceNanos'>[]
-  keys: readonly Pick<KeyRow, 'id' | 'accountId' | 'digest' | 'prefix' | 'expiresMs'>[]
+  keys: readonly Pick<
+    KeyRow,
+    'id' | 'accountId' | 'digest' | 'prefix' | 'label' | 'expiresMs' | 'scope' | 'bounds' | 'spend'
+  >[]
 }
 
 /** Accounts and valid keys as the store last told them. An account keeps its object: requests that run know it. */
@@ -20,23 +24,31 @@ export type LiveDirectory = Directory & {
 
 export type DirectoryOptions = {
   balances: Pick<Balances, 'set'>
+  /** Of keys that are narrower than their accounts. */
+  bounds: Pick<BoundsBook, 'note'>
   /** Brings what the store has of this key, or what is new in it, through `apply` before it resolves. */
   readAgain(digest: string): Promise<void>
   /** So many accounts are kept in memory; beyond it those that were used the longest time ago are forgotten. */
   accountsMax?: number | undefined
 }
 
-export function createDirectory({ balances, readAgain, accountsMax }: DirectoryOptions): LiveDirectory {
+export function createDirectory({ balances, bounds: book, readAgain, accountsMax }: DirectoryOptions): LiveDirectory {
   // Those that were not used for long stand in front, as far as it was looked at (`noteOrder`).
   const accounts = new Map<string, Account>()
   const keys = new Map<string, ApiKey>()
   const digestsOf = new Map<string, string[]>()
   let uses = new Map<ApiKey, number>()
   const findKnownKey = (digest: string) => keys.get(digest)
+  let hearChange: ((accountId: string) => void) | undefined
   return {
     accounts,
+    onChanged(hear) {
+      hearChange = hear
+    },
     findKnownKey,
     findKey: (digest) => findKnownKey(digest) ?? readAgain(digest).then(() => findKnownKey(digest)),
+    findKnownAccount: (id) => accounts.get(id),
+    listKnownKeys: () => keys.values(),
     listKnown: () => accounts.values(),
     touch(key) {
       // In the order of the last uses, where that decides who is forgotten.
@@ -63,12 +75,14 @@ export function createDirectory({ balances, readAgain, accountsMax }: DirectoryO
       if (account) Object.assign(account, { name, state })
       else accounts.set(id, { id, name, state })
       balances.set(id, balanceNanos)
+      hearChange?.(id)
       // All its valid keys come with an account: one that does not come is revoked.
       for (const digest of digestsOf.get(id) ?? []) keys.delete(digest)
       digestsOf.set(id, [])
     }
-    for (const { id, accountId, digest, prefix, expiresMs } of changes.keys) {
-      keys.set(digest, { id, prefix, account: accounts.get(accountId)!, expiresMs })
+    for (const key of changes.keys) {
+      const { id, accountId, digest, prefix, label, expiresMs } = key
+      keys.set(digest, { id, prefix, label, account: accounts.get(accountId)!, expiresMs, bounds: book.note(key) })
       digestsOf.get(accountId)!.push(digest)
     }
     if (accountsMax === undefined || accounts.size <= accountsMax) return

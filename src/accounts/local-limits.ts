@@ -6,11 +6,12 @@ const windowMs = 60_000
 
 /** Balances, holds and windows in the memory of the one process that serves. */
 export function openLocalAdmission(
-  store: Pick<AdmissionOptions, 'balances' | 'isWritable'>,
-  { requestsPerMinute, isShedding, clockMs }: AdmissionLimits,
+  store: Pick<AdmissionOptions, 'balances' | 'bounds' | 'isWritable'>,
+  { requestsPerMinute, isShedding, clockMs, nowMs }: AdmissionLimits,
 ): Admission {
   const windows = underLimit(requestsPerMinute, (limit) => createWindows({ limit, windowMs, clockMs }))
-  return createAdmission({ ...store, windows, isShedding })
+  const keyWindows = createWindows({ limit: Number.POSITIVE_INFINITY, windowMs, clockMs })
+  return createAdmission({ ...store, windows, keyWindows, isShedding, nowMs })
 }
 
 export function openLocalThrottle({ failedAuthPerMinute, clockMs }: ThrottleLimits): LocalThrottle {

@@ -19,8 +19,8 @@ export function onBehalf<T>(act: Act, { about, decide }: Change<T>, nowMs: numbe
         if (made.asked !== once.asked) throw new BookError('once_mismatch', once.key)
         return { writes: [], result: read(made.result) as T }
       }
-      const { writes, result, trail } = decide(facts)
-      if (writes.length === 0) return { writes, result }
+      const { writes, result, trail, isAct } = decide(facts)
+      if (writes.length === 0 && !isAct) return { writes, result }
       const more: Write[] = []
       if (trail) more.push({ kind: 'post_audit', row: auditRow(act, trail), nowMs })
       if (once) more.push({ kind: 'insert_made', actor, key: once.key, made: toMade(once.asked, result, nowMs) })

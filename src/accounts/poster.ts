@@ -1,3 +1,4 @@
+import type { Spend } from './budget.ts'
 import type { Debit } from './ledger.ts'
 
 /** A debit as it travels to the store: the account by its id. */
@@ -14,6 +15,8 @@ export type Posted = {
   postings: readonly Posting[]
   /** What the accounts have behind these debits, in nano-credits. */
   balances: readonly (readonly [accountId: string, storedNanos: bigint])[]
+  /** The same of keys with budgets, by their scopes, where the server keeps that in memory. */
+  spends?: readonly (readonly [scope: string, spend: Spend])[] | undefined
 }
 
 /**
@@ -26,12 +29,14 @@ export type Withdrawn = {
   /** One for each debit, in their order. */
   fates: readonly Fate[]
   balances: Posted['balances']
+  spends?: Posted['spends']
 }
 
 export type GivenBack = {
   /** Requests whose debit was in the ledger. */
   returned: readonly string[]
   balances: Posted['balances']
+  spends?: Posted['spends']
 }
 
 /** Brings debits into a ledger. Posting is repeatable: a request id is booked once, however often it comes (ruling R5). */

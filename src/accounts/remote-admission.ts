@@ -2,9 +2,11 @@ import type { ApiKey } from './account.ts'
 import { StoreSilent } from './account.ts'
 import type { Admission, Admitted, Entered, Refused, Standing } from './admission.ts'
 import type { Balances } from './balances.ts'
-import type { DeskAnswer, DeskFigures, DeskOrder, PlaceTaken } from './desk.ts'
+import { neverMs, spentAt } from './budget.ts'
+import type { DeskAnswer, DeskFigures, DeskOrder, KeyScope, PlaceTaken, WindowCount } from './desk.ts'
 import type { Eventual } from './eventual.ts'
-import type { WindowFigures } from './limits.ts'
+import { narrower, type WindowFigures } from './limits.ts'
+import type { LiveBounds } from './live-bounds.ts'
 import type { AdmissionLimits } from './server-store.ts'
 
 /** What is remembered of how accounts stand; beyond it the one that was told of the longest ago is forgotten. */
@@ -20,15 +22,20 @@ export class RemoteAdmission {
   readonly #isWritable: () => boolean
   readonly #standings = new Map<string, Known>()
   /** What the desk was told to hold, released or taken by the store no more: a new desk starts with it. */
-  readonly #claims = new Map<string, bigint>()
+  readonly #claims = new Map<string, Claim>()
+  /** Which budget what is owed by a key is owed of, while something is. */
+  readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()
+  readonly #scopeOf: (keyId: string) => string | undefined
   readonly #waiting = new Map<number, { order: DeskOrder; resolve(answer: DeskAnswer): void; reject(e: Error): void }>()
   #lastId = 0
   #outbox: DeskOrder[] = []
   #send: ((orders: DeskOrder[]) => void) | undefined
   #lost: Error | undefined
 
-  constructor(isWritable: () => boolean) {
+  /** @param scopeOf of a key that has bounds. */
+  constructor(isWritable: () => boolean, scopeOf: (keyId: string) => string | undefined) {
     this.#isWritable = isWritable
+    this.#scopeOf = scopeOf
   }
 
   /** Debits that the store owes to take are held, and balances that it tells are remembered. */
@@ -40,18 +47,16 @@ export class RemoteAdmission {
         known.balanceNanos = storedNanos
       } else this.#remember(accountId, { balanceNanos: storedNanos, freeNanos: storedNanos, window: undefined })
     },
-    owe: (accountId, amountNanos) => {
-      this.#claim(accountId, amountNanos)
-      this.#tell({ say: 'owe', accountId, amountNanos })
+    owe: (accountId, amountNanos, keyId) => {
+      const scope = keyId === undefined ? undefined : this.#noteDebtor(keyId, amountNanos)
+      this.#claim(accountId, scope, amountNanos)
+      this.#tell({ say: 'owe', accountId, keyId: scope, amountNanos })
     },
   }
 
   /** There is a desk, the first or another one. It is told what is held, and asked what was not answered. */
   connect(send: (orders: DeskOrder[]) => void): void {
-    const claims = Array.from(
-      this.#claims,
-      ([accountId, amountNanos]): DeskOrder => ({ say: 'owe', accountId, amountNanos }),
-    )
+    const claims = Array.from(this.#claims.values(), (claim): DeskOrder => ({ say: 'owe', ...claim }))
     const asks = Array.from(this.#waiting.values(), ({ order }) => order)
     this.#outbox = []
     this.#lost = undefined
@@ -81,84 +86,122 @@ export class RemoteAdmission {
   open(limits: AdmissionLimits): Admission {
     return {
       enter: (key) => this.#enter(limits, key),
-      look: (accountId) => this.#look(limits, accountId),
+      look: (accountId, bounds) => this.#look(limits, accountId, bounds),
+      lookBudget: ({ scope, spend, budget }) => {
+        const nowMs = limits.nowMs()
+        const known = this.#standings.get(scope)
+        // Before it was asked for here it is what the store told with the key.
+        if (!known) return budget.nanos - spentAt(spend, nowMs)
+        return nowMs < (known.renewsMs ?? neverMs) ? known.balanceNanos : budget.nanos
+      },
     }
   }
 
-  #enter(limits: AdmissionLimits, { account }: ApiKey): Eventual<Entered | Refused> {
+  #enter(limits: AdmissionLimits, key: ApiKey): Eventual<Entered | Refused> {
     if (!this.#isWritable()) return { ok: false, why: 'unwritable' }
-    const entry = new RemoteEntry((holdNanos, place) => this.#ask(limits, account.id, holdNanos, place))
+    const entry = new RemoteEntry((holdNanos, place) => this.#ask(limits, key, holdNanos, place))
+    const { account, bounds } = key
     const known = this.#standings.get(account.id)
+    const own = bounds && this.#standings.get(bounds.scope)
     // Nobody is refused for credit by what was true a while ago.
-    if (!known || known.freeNanos <= 0n) {
-      return limits.isShedding() ? this.#enterShedding(limits, account.id) : entry.enterAsking()
+    if (!known || known.freeNanos <= 0n || (own && own.freeNanos <= 0n)) {
+      return limits.isShedding() ? this.#enterShedding(limits, key) : entry.enterAsking()
     }
     if (limits.isShedding()) return { ok: false, why: 'busy' }
-    const full = fullWindow(known, limits)
-    return full ?? entry
+    const full = fullWindow(known, limits, limits.requestsPerMinute(), 'rate')
+    if (full !== undefined || own === undefined) return full ?? entry
+    return fullWindow(own, limits, bounds!.requestsPerMinute, 'key_rate') ?? entry
   }
 
   /** Where credit is wanting that is told first (ruling R1); no place is used. */
-  async #enterShedding(limits: AdmissionLimits, accountId: string): Promise<Refused> {
-    const outcome = await this.#ask(limits, accountId, 0n, noPlace)
+  async #enterShedding(limits: AdmissionLimits, key: ApiKey): Promise<Refused> {
+    const outcome = await this.#ask(limits, key, 0n, noPlace)
     return outcome.refused ?? { ok: false, why: 'busy' }
   }
 
-  #ask(limits: AdmissionLimits, accountId: string, holdNanos: bigint, place: 'take' | PlaceTaken): Promise<Outcome> {
+  #ask(limits: AdmissionLimits, asker: ApiKey, holdNanos: bigint, place: 'take' | PlaceTaken): Promise<Outcome> {
     if (!this.#isWritable()) return Promise.resolve({ refused: { ok: false, why: 'unwritable' } })
     if (this.#lost) return Promise.reject(new StoreSilent(this.#lost.message))
     const id = ++this.#lastId
+    const accountId = asker.account.id
+    const { bounds } = asker
     const requestsPerMinute = limits.requestsPerMinute()
-    const order: DeskOrder = { say: 'ask', ask: { id, accountId, requestsPerMinute, holdNanos, place } }
+    const key = bounds && scopeOf(bounds)
+    const order: DeskOrder = {
+      say: 'ask',
+      ask: { id, accountId, requestsPerMinute, holdNanos, place, ...(key && { key }) },
+    }
     return new Promise<Outcome>((resolve, reject) => {
       this.#waiting.set(id, {
         order,
-        resolve: (answer) => resolve(this.#read(limits, accountId, holdNanos, requestsPerMinute, answer)),
+        resolve: (answer) => resolve(this.#read(limits, { accountId, bounds, holdNanos }, answer)),
         reject,
       })
       this.#tell(order)
     })
   }
 
-  #read(
-    limits: AdmissionLimits,
-    accountId: string,
-    holdNanos: bigint,
-    limit: number,
-    { verdict, figures, place }: DeskAnswer,
-  ): Outcome {
-    const { balanceNanos, freeNanos, window } = figures as DeskFigures
-    const endsMs = window.endsInMs > 0 ? limits.clockMs() + window.endsInMs : 0
-    this.#remember(accountId, { balanceNanos, freeNanos, window: { limit, taken: window.taken, endsMs } })
+  #read(limits: AdmissionLimits, { accountId, bounds, holdNanos }: Asked, answer: DeskAnswer): Outcome {
+    const { verdict, place } = answer
+    const { balanceNanos, freeNanos, window, key } = answer.figures as DeskFigures
+    this.#remember(accountId, { balanceNanos, freeNanos, window: openedAt(window, limits) })
+    const { leftNanos = 0n, freeNanos: freeOfKey = 1n, renewsMs } = key?.budget ?? {}
+    if (bounds && key)
+      this.#remember(bounds.scope, {
+        balanceNanos: leftNanos,
+        freeNanos: freeOfKey,
+        renewsMs,
+        window: key.window && openedAt(key.window, limits),
+      })
     switch (verdict) {
       case 'admitted':
-        return { place, release: this.#holdUntilReleased(accountId, holdNanos) }
+        return { place, release: this.#holdUntilReleased(accountId, key && bounds, holdNanos) }
       case 'no_credit':
       case 'all_held':
         return { refused: { ok: false, why: verdict, balanceNanos } }
+      case 'budget_spent':
+      case 'budget_held':
+        return { refused: withoutBudget(verdict, bounds!, leftNanos, renewsMs) }
       case 'rate':
-        return { refused: { ok: false, why: 'rate', retryAfterSeconds: secondsOf(window.endsInMs) } }
+        return { refused: { ok: false, why: verdict, retryAfterSeconds: secondsOf(window.endsInMs) } }
+      case 'key_rate':
+        return { refused: { ok: false, why: verdict, retryAfterSeconds: secondsOf(key?.window?.endsInMs ?? 0) } }
       default:
-        throw new Error(`no key with limits of its own was asked for: ${verdict}`)
+        throw new Error(`no answer of a store that has one: ${verdict}`)
     }
   }
 
-  #holdUntilReleased(accountId: string, holdNanos: bigint): () => void {
+  #holdUntilReleased(accountId: string, bounds: LiveBounds | undefined, holdNanos: bigint): () => void {
     if (holdNanos === 0n) return () => {}
-    this.#claim(accountId, holdNanos)
+    const keyId = bounds?.scope
+    this.#claim(accountId, keyId, holdNanos)
+    if (bounds) bounds.heldNanos += holdNanos
     let isHeld = true
     return () => {
       if (!isHeld) return
       isHeld = false
-      this.#claim(accountId, -holdNanos)
-      this.#tell({ say: 'release', accountId, keyId: undefined, holdNanos })
+      if (bounds) bounds.heldNanos -= holdNanos
+      this.#claim(accountId, keyId, -holdNanos)
+      this.#tell({ say: 'release', accountId, keyId, holdNanos })
     }
   }
 
-  #claim(accountId: string, nanos: bigint): void {
-    const claimed = (this.#claims.get(accountId) ?? 0n) + nanos
-    if (claimed === 0n) this.#claims.delete(accountId)
-    else this.#claims.set(accountId, claimed)
+  /** Of a key and of its account apart: each is told once. */
+  #claim(accountId: string, keyId: string | undefined, nanos: bigint): void {
+    const name = keyId ?? accountId
+    const amountNanos = (this.#claims.get(name)?.amountNanos ?? 0n) + nanos
+    if (amountNanos === 0n) this.#claims.delete(name)
+    else this.#claims.set(name, { accountId, keyId, amountNanos })
+  }
+
+  /** Bounds may come or go before the debit is in the ledger: what was owed of a budget is taken off the same. */
+  #noteDebtor(keyId: string, nanos: bigint): string | undefined {
+    const known = this.#debtors.get(keyId)
+    const scope = known ? known.scope : this.#scopeOf(keyId)
+    const owedNanos = (known?.owedNanos ?? 0n) + nanos
+    if (owedNanos === 0n) this.#debtors.delete(keyId)
+    else this.#debtors.set(keyId, { scope, owedNanos })
+    return scope
   }
 
   /** What is said in one turn of the event loop goes together. */
@@ -184,18 +227,50 @@ export class RemoteAdmission {
     }
   }
 
-  #look(limits: AdmissionLimits, accountId: string): Standing | undefined {
+  #look(limits: AdmissionLimits, accountId: string, bounds?: LiveBounds): Standing | undefined {
     const known = this.#standings.get(accountId)
-    return known && { balanceNanos: known.balanceNanos, window: figuresOf(known.window, limits) }
+    if (!known) return undefined
+    const window = figuresOf(known.window, limits, limits.requestsPerMinute())
+    const own = bounds?.requestsPerMinute === undefined ? undefined : this.#standings.get(bounds.scope)?.window
+    return {
+      balanceNanos: known.balanceNanos,
+      window: narrower(window, figuresOf(own, limits, bounds?.requestsPerMinute)),
+    }
   }
 }
 
-/** How an account stood when it was last told. */
+type Claim = { accountId: string; keyId: string | undefined; amountNanos: bigint }
+
+type Asked = { accountId: string; bounds: LiveBounds | undefined; holdNanos: bigint }
+
+/** What the store must know of a key to judge it; undefined where only its models are bounded. */
+function scopeOf({ scope, requestsPerMinute, budget }: LiveBounds): KeyScope | undefined {
+  if (requestsPerMinute === undefined && budget === undefined) return undefined
+  return { id: scope, requestsPerMinute, budgetNanos: budget?.nanos }
+}
+
+function withoutBudget(
+  why: 'budget_spent' | 'budget_held',
+  { budget = { nanos: 0n, per: undefined } }: LiveBounds,
+  leftNanos: bigint,
+  renewsMs: number | undefined,
+): Refused {
+  const renews = budget.per === undefined ? undefined : renewsMs
+  return { ok: false, why, budget, leftNanos: leftNanos > 0n ? leftNanos : 0n, renewsMs: renews }
+}
+
+/** How an account stood when it was last told; or a key with its budget. */
 type Known = {
   balanceNanos: bigint
   freeNanos: bigint
   /** Undefined where only the balance was told. `endsMs` by the clock of this process; 0: none was open. */
-  window: { limit: number; taken: number; endsMs: number } | undefined
+  window: { taken: number; endsMs: number } | undefined
+  /** Of a budget, in Unix milliseconds; undefined where it never does. */
+  renewsMs?: number | undefined
+}
+
+function openedAt({ taken, endsInMs }: WindowCount, limits: AdmissionLimits): Known['window'] {
+  return { taken, endsMs: endsInMs > 0 ? limits.clockMs() + endsInMs : 0 }
 }
 
 type Outcome = { refused: Refused; place?: never; release?: never } | Granted
@@ -243,15 +318,23 @@ class RemoteEntry implements Entered {
   }
 }
 
-function fullWindow({ window }: Known, limits: AdmissionLimits): Refused | undefined {
-  if (!window || window.taken < limits.requestsPerMinute()) return undefined
+function fullWindow(
+  { window }: Known,
+  limits: AdmissionLimits,
+  limit: number | undefined,
+  why: 'rate' | 'key_rate',
+): Refused | undefined {
+  if (!window || limit === undefined || window.taken < limit) return undefined
   const endsInMs = window.endsMs - limits.clockMs()
-  return endsInMs > 0 ? { ok: false, why: 'rate', retryAfterSeconds: secondsOf(endsInMs) } : undefined
+  return endsInMs > 0 ? { ok: false, why, retryAfterSeconds: secondsOf(endsInMs) } : undefined
 }
 
-function figuresOf(window: Known['window'], limits: AdmissionLimits): WindowFigures | undefined {
-  if (!window) return undefined
-  const limit = limits.requestsPerMinute()
+function figuresOf(
+  window: Known['window'],
+  limits: AdmissionLimits,
+  limit: number | undefined,
+): WindowFigures | undefined {
+  if (!window || limit === undefined) return undefined
   const endsInMs = window.endsMs - limits.clockMs()
   if (endsInMs <= 0) return { limit, left: limit, resetSeconds: 0 }
   return { limit, left: Math.max(0, limit - window.taken), resetSeconds: Math.ceil(endsInMs / 1000) }

@@ -3,6 +3,8 @@ import type { Admission } from './admission.ts'
 import type { FoundDebit } from './entries.ts'
 import type { Ledger } from './ledger.ts'
 import type { Throttle } from './limits.ts'
+import type { Reporting } from './usage/reporting.ts'
+import type { TrafficCell } from './usage/traffic.ts'
 
 /** What a server has of its store, whichever it is: one file that it alone serves, or a database that replicas share. */
 export type ServerStore = {
@@ -12,12 +14,21 @@ export type ServerStore = {
   openThrottle(limits: ThrottleLimits): Throttle
   /** Whether new inference can be taken: the ledger is writable and the database answers. */
   isReady(): boolean
+  /** In words for an operator, without a place or a name. Undefined while it is ready. */
+  whyNotReady(): string | undefined
   /** Of those that are known here. */
   countAccounts(): number
   /** The debit of a request. @throws StoreSilent when it cannot be read now. */
   findDebit(requestId: string): Promise<FoundDebit | undefined>
   /** Undefined where no other process serves with the same store. */
   cooldowns: SharedCooldowns | undefined
+  /**
+   * Keeps counters of what costs nothing. They may be lost with the process, and never hold anything up.
+   * @returns whether they can be read by now; false: they are kept until they can be written. @throws StoreSilent
+   */
+  noteTraffic(cells: readonly TrafficCell[]): Promise<boolean>
+  /** Undefined where no other process serves with the same store. */
+  sharedTraffic: SharedTraffic | undefined
   /** A reload has put another configuration in force; where others serve with the same store they compare it. */
   reconfigure(configDigest: string): void
   /** Settles what is under way, in the database or in the spool, and lets go of the store. */
@@ -37,6 +48,8 @@ export type ServingOptions = {
   lookMs?: number
   /** How often `last_used` is written. */
   touchMs?: number
+  /** In whose days, weeks and months keys spend their budgets (ruling R15), and figures for reports are kept; for how long. */
+  reporting?: Reporting
 }
 
 /** What a server says of itself, to all who use the same store. */
@@ -57,6 +70,8 @@ export type AdmissionLimits = {
   isShedding(): boolean
   /** Monotonic: the time of windows that are kept in this process. */
   clockMs(): number
+  /** Unix milliseconds: by which budgets renew, where that is decided in this process. */
+  nowMs(): number
 }
 
 /** In force when they are asked for. */
@@ -72,6 +87,18 @@ export type SharedCooldowns = {
   cool(cooldown: Cooldown): void
   /** Hears of the others. */
   onCooled(hear: (cooldown: Cooldown) => void): void
+  /** Ends one before its time, for all: an operator wants it so. */
+  lift(place: string): void
+  /** Hears which were ended, and what they were for. */
+  onLifted(hear: (lifted: Pick<Cooldown, 'place' | 'cause'>) => void): void
+}
+
+/** Counters that several servers write into one store. */
+export type SharedTraffic = {
+  /** Somebody reads them: all shall write what they have. */
+  want(): void
+  /** Hears that somebody reads them, at whichever server. */
+  onWanted(hear: () => void): void
 }
 
 export type Cooldown = {
@@ -83,4 +110,6 @@ export type Cooldown = {
   /** What it tells clients, and whether it may cool all of a pool, as of `Verdict` (src/upstream/verdict.ts). */
   tell: 'capacity' | 'account' | 'broken' | 'rejected'
   cool: 'now' | 'repeated'
+  /** Of what is heard: the other server that has met it, for people; undefined where it was this one. */
+  by?: string | undefined
 }

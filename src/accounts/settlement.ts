@@ -12,7 +12,7 @@
  * is owed (rulings C5, C13, faults F-S1). Nor is anything taken before a first commit has worked: the run before may have
  * ended because none did.
  */
-import type { Balances } from './balances.ts'
+import type { Told } from './balances.ts'
 import type { Backlog, Debit, Ledger } from './ledger.ts'
 import type { DebitRow, Posted, Poster, Posting, Spool } from './poster.ts'
 import { type Waiting, Withdrawals } from './withdrawals.ts'
@@ -21,7 +21,7 @@ export type SettlementOptions = {
   /** Makes the poster: at first, and once more when it has died (faults F-P15). */
   startPoster(isFirst: boolean): Promise<Poster>
   spool: Spool
-  balances: Pick<Balances, 'owe' | 'set'>
+  balances: Told
   /** How long a debit waits for the store before it is spooled. */
   settleDeadlineMs: number
   /** Monotonic. */
@@ -92,6 +92,13 @@ export class Settlement implements Ledger {
 
   isWritable(): boolean {
     return !this.#isLost && this.#hasCommitted && this.#hasCaughtUp()
+  }
+
+  /** In words for an operator. */
+  whyUnwritable(): string | undefined {
+    if (this.#isLost) return 'the ledger is lost: see ledger_lost in the log'
+    if (!this.#hasCommitted) return 'the ledger has taken nothing yet: see the log'
+    return this.#hasCaughtUp() ? undefined : 'the ledger does not take debits: see ledger_trouble in the log'
   }
 
   /** Debits that are not in the ledger yet, spooled ones included, and refused ones that may have to be given back. */
@@ -230,17 +237,18 @@ export class Settlement implements Ledger {
     )
   }
 
-  #settle(debits: readonly DebitRow[], { postings, balances }: Posted): void {
+  #settle(debits: readonly DebitRow[], { postings, balances, spends = [] }: Posted): void {
     const wasBehind = this.#overdue.size > 0
     const nowMs = this.#options.clockMs()
     for (const [index, row] of debits.entries()) this.#settleOne(row, postings[index]!, nowMs)
     // Behind the debts: what is owed no longer is part of what the store says now.
     for (const [accountId, storedNanos] of balances) this.#options.balances.set(accountId, storedNanos)
+    for (const [scope, spend] of spends) this.#options.balances.spend?.(scope, spend)
     if (wasBehind || this.#closing) this.#moveOn()
   }
 
   #settleOne(row: DebitRow, posting: Posting, nowMs: number): void {
-    const { requestId, accountId, amountNanos } = row
+    const { requestId, accountId, amountNanos, keyId } = row
     if (posting === 'withdrawn') return
     const waiting = this.#waiting.get(requestId)
     const debit = waiting ?? this.#overdue.get(requestId) ?? this.#withdrawals.take(requestId)
@@ -249,7 +257,7 @@ export class Settlement implements Ledger {
     this.#waiting.delete(requestId)
     this.#overdue.delete(requestId)
     this.#spooled.delete(requestId)
-    if (!waiting) this.#options.balances.owe(accountId, -amountNanos)
+    if (!waiting) this.#options.balances.owe(accountId, -amountNanos, keyId)
     if (posting === 'conflict' || posting === 'rejected')
       this.#options.log('error', `ledger_${posting}`, { ...row, amountNanos: `${amountNanos}`, prices: undefined })
     if (posting === 'posted' || posting === 'exists') this.#tellDurable(nowMs - debit.sinceMs)
@@ -260,10 +268,10 @@ export class Settlement implements Ledger {
   #spoolLate(late: readonly Waiting[]): void {
     const { spool, balances } = this.#options
     for (const debit of late) {
-      const { requestId, accountId, amountNanos } = debit.row
+      const { requestId, accountId, amountNanos, keyId } = debit.row
       this.#waiting.delete(requestId)
       this.#overdue.set(requestId, debit)
-      balances.owe(accountId, amountNanos)
+      balances.owe(accountId, amountNanos, keyId)
     }
     const spooling = spool.append(late.map(({ row }) => row)).then(
       () => this.#noteSpooled(late),

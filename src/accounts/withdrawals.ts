@@ -10,7 +10,7 @@
  * client is told, or as soon as the spool can be written. With it the next start gives the debit back. A process that dies
  * before database or spool could be written leaves what a failed commit has left; then `ledger verify --log` finds it.
  */
-import type { Balances } from './balances.ts'
+import type { Told } from './balances.ts'
 import type { DebitRow, Fate, GivenBack, Posted, Poster, Spool, Withdrawn } from './poster.ts'
 
 /** A debit and whoever waits for it. */
@@ -25,7 +25,7 @@ export type Waiting = {
 
 export type WithdrawalOptions = {
   spool: Spool
-  balances: Pick<Balances, 'owe' | 'set'>
+  balances: Told
   /** Monotonic. */
   clockMs: () => number
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
@@ -122,10 +122,10 @@ export class Withdrawals {
     const { balances } = this.#options
     const answer = await this.#ask(debits.map(({ row }) => row))
     const refused = debits.filter((debit, index) => this.#decide(debit, answer?.fates[index] ?? 'unknown'))
-    this.#setBalances(answer?.balances)
+    this.#tell(answer)
     if (refused.some(({ row }) => this.#withdrawals.get(row.requestId)?.isDoubtful)) await this.#note()
     for (const { row, reject } of refused) {
-      balances.owe(row.accountId, -row.amountNanos)
+      balances.owe(row.accountId, -row.amountNanos, row.keyId)
       reject(error)
     }
     this.#giveBack(refused.map(({ row }) => row.requestId))
@@ -134,12 +134,12 @@ export class Withdrawals {
 
   /** @returns whether its client is to be refused. */
   #decide(debit: Waiting, fate: Fate): boolean {
-    const { requestId, accountId, amountNanos } = debit.row
+    const { requestId, accountId, amountNanos, keyId } = debit.row
     const withdrawal = this.#withdrawals.get(requestId)
     if (!withdrawal) return false
     if (fate === 'booked') {
       this.#withdrawals.delete(requestId)
-      this.#options.balances.owe(accountId, -amountNanos)
+      this.#options.balances.owe(accountId, -amountNanos, keyId)
       debit.resolve('exists')
       return false
     }
@@ -197,17 +197,19 @@ export class Withdrawals {
       )
   }
 
-  #end(requestIds: readonly string[], { returned, balances }: GivenBack): void {
+  #end(requestIds: readonly string[], given: GivenBack): void {
     // By two posters.
     const isOver = requestIds.filter((requestId) => this.#withdrawals.delete(requestId)).length === 0
     if (isOver) return
-    this.#setBalances(balances)
+    this.#tell(given)
+    const { returned } = given
     const level = returned.length > 0 ? 'error' : 'info'
     this.#options.log(level, 'ledger_withdrawn', { withdrawn: requestIds.length, returned })
     this.#options.onChange()
   }
 
-  #setBalances(balances: Posted['balances'] = []): void {
+  #tell({ balances = [], spends = [] }: Partial<Pick<Posted, 'balances' | 'spends'>> = {}): void {
     for (const [accountId, storedNanos] of balances) this.#options.balances.set(accountId, storedNanos)
+    for (const [scope, spend] of spends) this.#options.balances.spend?.(scope, spend)
   }
 }

@@ -1,3 +1,5 @@
+import { ownCopy } from './own-copy.ts'
+
 /** One event with its line ends and the blank line that closes it, as the upstream wrote it. */
 export type RawFrame = string
 
@@ -61,6 +63,11 @@ export class FrameCutter {
   /** Nothing is left of the pieces so far. */
   get isEmpty(): boolean {
     return this.#rest === ''
+  }
+
+  /** What is kept lets go of the piece that it was cut from. */
+  compact(): void {
+    this.#rest = ownCopy(this.#rest)
   }
 
   /** What is left when the upstream closes, if it is a whole event that lacks only its blank line (translation 4.1). */

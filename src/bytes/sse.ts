@@ -1,3 +1,4 @@
+import { ownCopy } from './own-copy.ts'
 import type { Step } from './step.ts'
 
 /**
@@ -24,11 +25,16 @@ export function sseText(event: string, json: string): string {
   return `event: ${event}\ndata: ${json}\n\n`
 }
 
+export type SseReader = Step<Uint8Array, SseFrame> & {
+  /** What is kept of an unfinished frame lets go of the piece that it was cut from. */
+  compact(): void
+}
+
 /**
  * Bytes, cut anywhere, into frames. Every character is searched once: an unfinished line is only ever appended to.
  * `end()` means the stream closed cleanly: an event without its blank line counts only if it is whole.
  */
-export function createSseReader(): Step<Uint8Array, SseFrame> {
+export function createSseReader(): SseReader {
   const decode = createUtf8Decoder()
   /** The unfinished line. */
   let line = ''
@@ -39,7 +45,13 @@ export function createSseReader(): Step<Uint8Array, SseFrame> {
   /** The last character was a carriage return: a line feed that follows belongs to it. */
   let isAfterReturn = false
   let isDone = false
-  return { push, end }
+  return { push, end, compact }
+
+  function compact(): void {
+    line = ownCopy(line)
+    event = event && ownCopy(event)
+    data = data && ownCopy(data)
+  }
 
   function push(bytes: Uint8Array): SseFrame[] {
     const frames: SseFrame[] = []

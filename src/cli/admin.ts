@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { originOf } from './origin.ts'
 import { type GlobalOptions, withStore } from './store.ts'
@@ -19,19 +20,25 @@ export const adminOption = ['--admin-listen <address>', "host:port of the server
  * Asks the server that runs with the same configuration, as the operator of TRIWIRE_TOKEN, else with a token of one minute:
  * who has the store needs nobody's leave.
  */
-export async function askServer(command: Command, path: string): Promise<Told> {
+export async function askServer(
+  command: Command,
+  path: string,
+  method = 'GET',
+  fields: Record<string, unknown> = {},
+): Promise<Told> {
   const { config, adminListen } = command.optsWithGlobals<Options>()
   const { loadConfig } = await import('../config/load.ts')
-  const address = loadConfig({
+  const { adminListen: address, adminTls } = loadConfig({
     ...(config && { config }),
     ...(adminListen && { adminListen }),
     isWithoutFiles: true,
-  }).adminListen
+  })
   if (address.port === 0)
     return { trouble: 'the configuration lets the server choose its admin port: name it with --admin-listen' }
-  const origin = originOf(address)
+  const origin = originOf(address, adminTls ? 'https' : 'http')
   try {
-    return await ask(`${origin}${path}`, await findToken(command))
+    const asked = { token: await findToken(command), method, fields, certFile: adminTls?.certFile }
+    return await ask(`${origin}${path}`, asked)
   } catch (error) {
     const { message, cause } = error as Error
     const why = cause instanceof Error ? (cause as NodeJS.ErrnoException).code || cause.message : message
@@ -53,9 +60,21 @@ async function findToken(command: Command): Promise<Token> {
   }
 }
 
-async function ask(url: string, token: Token): Promise<Told> {
+type Asked = { token: Token; method: string; fields: Record<string, unknown>; certFile: string | undefined }
+
+async function ask(url: string, { token, method, fields, certFile }: Asked): Promise<Told> {
   const headers: Record<string, string> = 'token' in token ? { authorization: `Bearer ${token.token}` } : {}
-  const response = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(patienceMs) })
+  const query = new URLSearchParams(fields as Record<string, string>).toString()
+  const asked = { headers, redirect: 'manual', signal: AbortSignal.timeout(patienceMs) } as const
+  const fetch = certFile === undefined ? globalThis.fetch : await fetchFrom(certFile)
+  const response = await (method === 'GET'
+    ? fetch(query === '' ? url : `${url}?${query}`, asked)
+    : fetch(url, {
+        ...asked,
+        method,
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify(fields),
+      }))
   let text = ''
   const decoder = new TextDecoder()
   for await (const chunk of response.body ?? []) {
@@ -64,6 +83,16 @@ async function ask(url: string, token: Token): Promise<Told> {
   }
   const told = readAnswer(new URL(url).origin, response, text)
   return 'status' in told && told.status === 401 ? { trouble: explainRefusal(token) } : told
+}
+
+/** The listener's own certificate is the one that is named for it, for whatever name and by whomever. */
+async function fetchFrom(certFile: string): Promise<typeof fetch> {
+  const { Agent, fetch: fetchThrough } = await import('undici')
+  const [own] = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/.exec(readFileSync(certFile, 'utf8')) ?? []
+  const connect = { ca: own, allowPartialTrustChain: true, checkServerIdentity: () => undefined }
+  const dispatcher = new Agent({ connect })
+  const through = fetchThrough as unknown as (url: string, asked: object) => Promise<Response>
+  return ((url: string, asked: object) => through(url, { ...asked, dispatcher })) as typeof fetch
 }
 
 function explainRefusal(token: Token): string {

@@ -6,16 +6,15 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
 import type { Problem } from '../config/problem.ts'
 import { version } from '../process/version.ts'
-import { addAuditCommands } from './audit.ts'
+import { addTableCommands } from './add-table.ts'
 import { addCatalogCommands } from './catalog/index.ts'
 import { addCheckCommand } from './check/check.ts'
 import { addCompletionCommand } from './completion/completion.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
-import { addLedgerCommands } from './ledger.ts'
-import { addOperationCommands } from './operations.ts'
 import { explainLoss, printError, withoutSecrets } from './print.ts'
 import { addReloadCommand } from './reload.ts'
 import { addReplicasCommand } from './replicas.ts'
+import { addReportingCommands } from './reporting.ts'
 import { addSetupCommand } from './setup/setup.ts'
 import { addSimulatorCommand } from './simulator.ts'
 import { addStoreCommands } from './store-copy.ts'
@@ -57,9 +56,7 @@ const serve = program
     process.stdout.off('error', endWithReader)
     await main.serve({ config, store, json, listen, adminListen, workers })
   })
-addOperationCommands(program)
-addLedgerCommands(program)
-addAuditCommands(program)
+await addTableCommands(program, process.argv.slice(2))
 addCheckCommand(program)
 addCatalogCommands(program)
 addSetupCommand(program)
@@ -67,6 +64,7 @@ addDoctorCommand(program)
 addReloadCommand(program)
 addStoreCommands(program)
 addReplicasCommand(program)
+addReportingCommands(program)
 addSimulatorCommand(program)
 addTranslateCommand(program)
 addCompletionCommand(program)

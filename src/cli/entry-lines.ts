@@ -1,6 +1,5 @@
-import { formatCredits } from '../accounts/credit.ts'
-import type { Total } from '../accounts/entries.ts'
-import { type Line, toTokens } from '../operations/entry-lines.ts'
+import type { Line } from '../operations/entry-lines.ts'
+import type { TotalRow } from '../operations/totals.ts'
 import { formatTable } from './print.ts'
 
 export function formatLines(rows: readonly Line[]): string {
@@ -19,25 +18,7 @@ export function formatLines(rows: readonly Line[]): string {
   return formatTable(columns, cells)
 }
 
-/** One row of `ledger totals`: what it is grouped by, then its sums. */
-export function toTotal(total: Total) {
-  return {
-    ...('dayMs' in total && { day: new Date(total.dayMs!).toISOString().slice(0, 10) }),
-    ...('model' in total && { model: total.model ?? null }),
-    ...('accountId' in total && { account: total.accountId!, account_name: total.accountName ?? null }),
-    ...('keyId' in total && {
-      key_id: total.keyId ?? null,
-      key_prefix: total.keyPrefix ?? null,
-      key_label: total.keyLabel ?? null,
-    }),
-    requests: total.requests,
-    billed: formatCredits(total.billedNanos),
-    credited: formatCredits(total.creditedNanos),
-    ...toTokens(total),
-  }
-}
-
-export function formatTotals(rows: readonly ReturnType<typeof toTotal>[]): string {
+export function formatTotals(rows: readonly TotalRow[]): string {
   const names = Object.keys(rows[0] ?? { requests: 0, billed: 0, credited: 0 })
   return formatTable(
     names,

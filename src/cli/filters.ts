@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Books } from '../accounts/books.ts'
+import type { Calendar } from '../accounts/calendar.ts'
 import type { EntryFilter } from '../accounts/entries.ts'
 import { type FilterInput, readFilter } from '../operations/filter.ts'
 import { filterFields, filterFlags } from '../operations/ledger.ts'
@@ -28,10 +29,10 @@ function readValue(name: keyof typeof filterFields, typed: string): unknown {
 }
 
 /** @throws Error with the option that names nothing, and its cure. */
-export async function filterOf(books: Books, options: FilterOptions): Promise<EntryFilter> {
+export async function filterOf(books: Books, calendar: Calendar, options: FilterOptions): Promise<EntryFilter> {
   const typed = names.map((name) => [name, options[new Option(filterFlags.options[name]).attributeName()]])
   try {
-    return await readFilter(books, Object.fromEntries(typed) as FilterInput)
+    return await readFilter({ books, calendar }, Object.fromEntries(typed) as FilterInput)
   } catch (error) {
     throw error instanceof ProblemError ? inWords(error, filterFlags) : error
   }

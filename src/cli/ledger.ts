@@ -1,29 +1,20 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { type Head, parseHead } from '../accounts/chain.ts'
-import { type Grouping, groupings, type ListedEntry, type Verdict, type VerifyOptions } from '../accounts/entries.ts'
+import type { ListedEntry, Verdict, VerifyOptions } from '../accounts/entries.ts'
 import { formatCsv, toLine } from '../operations/entry-lines.ts'
 import { readLogs } from './access-log.ts'
-import { formatTotals, toTotal } from './entry-lines.ts'
 import { addFilters, type FilterOptions, filterOf } from './filters.ts'
 import { note, print } from './print.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
-/** What of the ledger is not in the table of operations: sums, the check, and the whole of it. */
+/**
+ * What of the ledger is not in the table of operations: the check, which reads files of the log and takes the processor for minutes,
+ * and the whole of it in one stream.
+ */
 export function addLedgerCommands(program: Command): void {
   const ledger = program.commands.find((command) => command.name() === 'ledger')!
-  addFilters(ledger.command('totals').description('sum entries: what was billed and credited, for how many tokens'))
-    .addOption(
-      new Option('--by <columns>', `any of ${groupings.join(', ')}, with commas between them`)
-        .argParser(readGroupings)
-        .default([], 'one row in all'),
-    )
-    .action(async ({ by, ...options }: FilterOptions & { by: Grouping[] }, command: Command) => {
-      const totals = await withStore(command, async (books) => books.sumEntries(await filterOf(books, options), by))
-      const rows = totals.map(toTotal)
-      print(command, rows, () => formatTotals(rows))
-    })
   ledger
     .command('verify')
     .description('do every sum and digest again; fails on any finding, else prints a head to keep elsewhere')
@@ -46,12 +37,16 @@ export function addLedgerCommands(program: Command): void {
       const { json } = command.optsWithGlobals<GlobalOptions>()
       if ((json === true) === (options.csv === true))
         command.error('error: say how: with --csv, or with --json (one entry on each line)')
-      return withStore(command, async (books) => {
-        const entries = books.eachEntry(await filterOf(books, options))
-        await pipeline(Readable.from(json ? formatJsonLines(entries) : formatCsv(entries)), process.stdout, {
-          end: false,
-        })
-      })
+      return withStore(
+        command,
+        async (books, calendar) => {
+          const entries = books.eachEntry(await filterOf(books, calendar, options))
+          await pipeline(Readable.from(json ? formatJsonLines(entries) : formatCsv(entries)), process.stdout, {
+            end: false,
+          })
+        },
+        { zoned: true },
+      )
     })
 }
 
@@ -68,13 +63,6 @@ async function auditStore(command: Command, options: VerifyOptions): Promise<Ver
     if (error instanceof DamageError) return { findings: [error.message], head: undefined }
     throw error
   }
-}
-
-function readGroupings(text: string): Grouping[] {
-  const names = [...new Set(text.split(',').map((name) => name.trim()))] as Grouping[]
-  if (!names.every((name) => groupings.includes(name)))
-    throw new InvalidArgumentError(`Write any of ${groupings.join(', ')}, with commas between them.`)
-  return names
 }
 
 function readHead(text: string): Head {

@@ -1,22 +1,17 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { z } from 'zod'
+import { createCalendar, utc } from '../accounts/calendar.ts'
 import { withoutKeys } from '../accounts/keys.ts'
 import { pageMax } from '../operations/fields.ts'
 import type { Context, Face, Operation, Outcome, Running } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { operations } from '../operations/table.ts'
-import { adminOption, askServer } from './admin.ts'
+import { adminOption, askServer, type Told } from './admin.ts'
 import { explainWithout } from './explain.ts'
 import { note, print } from './print.ts'
 import { sayAgain, sayAnswer, sayLost } from './said.ts'
 import { type GlobalOptions, withStore } from './store.ts'
-
-const groups: Readonly<Record<string, string>> = {
-  account: 'who pays: make, list, suspend and credit accounts',
-  key: 'what clients authenticate with: make, list, revoke and rotate keys',
-  ledger: 'what was paid for what: list, show, sum, check and export entries',
-  operator: 'who may operate over HTTP: make, list and revoke tokens',
-}
+import { tableCommands } from './table-commands.ts'
 
 /** The commands of the table of operations, each with the arguments and options that its input has. */
 export function addOperationCommands(program: Command): void {
@@ -29,7 +24,8 @@ function addFace(program: Command, one: Operation, face: Face): void {
   let parent = program
   for (const word of words)
     parent =
-      parent.commands.find((command) => command.name() === word) ?? parent.command(word).description(groups[word]!)
+      parent.commands.find((command) => command.name() === word) ??
+      parent.command(word).description(tableCommands[word]!)
   const command = parent.command(last).description(face.text ?? one.text)
   const { shape } = one.input
   for (const said of face.arguments ?? []) {
@@ -38,8 +34,11 @@ function addFace(program: Command, one: Operation, face: Face): void {
     const shown = name === 'request' ? 'request-id' : name
     command.argument(said === name ? `<${shown}>` : `[${shown}]`, describe(schema), reader(schema, face, name))
   }
-  for (const [name, flags] of Object.entries(face.options ?? {}))
-    command.addOption(toOption(flags, shape[name] as z.ZodType, reader(shape[name] as z.ZodType, face, name)))
+  for (const [name, flags] of Object.entries(face.options ?? {})) {
+    const option = toOption(flags, shape[name] as z.ZodType, reader(shape[name] as z.ZodType, face, name))
+    const usual = face.usual?.[name]
+    command.addOption(usual === undefined ? option : option.default(usual, usual))
+  }
   if (typeof face.rows === 'number') command.option('--limit <count>', 'how many at most', readCount, face.rows)
   if (one.asks === 'server') command.option(...adminOption)
   command.action((...args: unknown[]) => act(args.at(-1) as Command, one, face, args.slice(0, -2)))
@@ -117,17 +116,20 @@ async function answerOf(
   asked: Record<string, unknown>,
   rows: number | 'all',
 ): Promise<unknown> {
-  if (one.asks === 'server') return askRunning(command, one, asked)
+  const most = rows === 'all' || rows === undefined ? Number.POSITIVE_INFINITY : rows
+  if (one.asks === 'server') return askRunning(command, one, asked, most)
   const work = async (context: Context) => {
     if (one.kind !== 'list') return one.run(context, one.input.parse(asked))
-    return readPages(context, one, asked, rows === 'all' ? Number.POSITIVE_INFINITY : rows)
+    return readPages(context, one, asked, most)
   }
   const outcome = await (one.asks === 'configuration'
     ? work(await withConfiguration(command))
-    : withStore(command, (books) => work({ ...nobody, books, nowMs: Date.now() }), {
+    : withStore(command, (books, calendar) => work({ ...nobody, books, calendar, nowMs: Date.now() }), {
         create: one.id === 'account.create' || one.id === 'operator.create',
+        zoned: /^(key|ledger|audit)\./.test(one.id),
       }))
   if ('items' in outcome) return outcome.items
+  if (!('body' in outcome)) throw new Error(`${one.id} is asked of a server`)
   const again = sayAgain(one.id)
   if (outcome.isNew === false && again !== undefined) note(command, again)
   return outcome.body
@@ -153,27 +155,54 @@ async function readPages(
 }
 
 /** What only a running gateway has is asked of it. */
-const unasked: Running = {
+const unasked = {
   explain: () => Promise.resolve('unknown'),
   listUpstreams: () => [],
   listModels: () => [],
-}
+  listWebhooks: () => [],
+  heldOf: () => 0n,
+  readHolds: async () => new Map(),
+  writeTraffic: async () => false,
+} as Partial<Running> as Running
 
-const nobody = { running: unasked, who: undefined, version: '' }
+const nobody = { running: unasked, who: undefined, version: '', requestId: '', openBooks: () => Promise.reject() }
 
 async function withConfiguration(command: Command): Promise<Context> {
   const { loadConfig } = await import('../config/load.ts')
   const { listModels } = await import('../operations/models.ts')
   const { catalog } = loadConfig({ ...command.optsWithGlobals<GlobalOptions>(), isWithoutFiles: true })
   const running = { ...unasked, listModels: () => listModels(catalog.entries) }
-  return { books: undefined as never, running, who: undefined, version: '', nowMs: Date.now() }
+  return { ...nobody, books: undefined as never, running, nowMs: Date.now(), calendar: createCalendar(utc) }
 }
 
-async function askRunning(command: Command, one: Operation, asked: Record<string, unknown>): Promise<unknown> {
-  const path = one.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(`${asked[name]}`))
-  const told = await askServer(command, `/api/v1${path}`)
-  if ('status' in told && told.status === 200)
-    return one.kind === 'list' ? (told.body as { items: unknown[] }).items : told.body
+async function askRunning(
+  command: Command,
+  one: Operation,
+  asked: Record<string, unknown>,
+  most: number,
+): Promise<unknown> {
+  const inPath = new Set<string>()
+  const path = one.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    inPath.add(name)
+    return encodeURIComponent(`${asked[name]}`)
+  })
+  const fields = Object.entries(asked).filter(([name, value]) => value !== undefined && !inPath.has(name))
+  const items: unknown[] = []
+  let cursor: string | null = null
+  let told: Told
+  for (;;) {
+    told = await askServer(command, `/api/v1${path}`, one.method, {
+      ...Object.fromEntries(fields),
+      ...('limit' in one.input.shape && { limit: `${Math.min(pageMax, most - items.length)}` }),
+      ...(cursor !== null && { cursor }),
+    })
+    if (!('status' in told) || told.status !== 200) break
+    if (one.kind !== 'list') return told.body
+    const page = told.body as { items: unknown[]; next: string | null }
+    items.push(...page.items)
+    cursor = page.next
+    if (cursor === null || items.length >= most) return items
+  }
   if (one.id === 'request.explain') return explainWithout(command, `${asked['request']}`, told)
   throw new Error('trouble' in told ? told.trouble : `the server refuses: ${(told.body as { detail?: string }).detail}`)
 }

@@ -1,8 +1,11 @@
 import type { IssuedKey } from '../accounts/book-rows.ts'
-import { formatLines } from './entry-lines.ts'
+import type { RequestRow } from '../operations/live-shapes.ts'
+import type { UpstreamState } from '../operations/shapes.ts'
+import { formatLines, formatTotals } from './entry-lines.ts'
 import { describeExplanation } from './explanation.ts'
 import { formatFields, formatTable } from './print.ts'
 import { formatUpstreams } from './upstreams.ts'
+import { formatUsage } from './usage.ts'
 
 /** How people are told what an operation answers. A list is told whole. What is not in it is told field by field. */
 type Said = {
@@ -20,6 +23,8 @@ const issued: Said = {
   lost: ({ id }: IssuedKey) => `The new key was not shown: revoke it with triwire key revoke ${id}`,
 }
 
+const steered: Said = { text: ({ items }: { items: UpstreamState[] }) => formatUpstreams(items) }
+
 const said: Record<string, Said> = {
   'account.list': { text: table(['id', 'name', 'state', 'balance']) },
   'account.credit': {
@@ -28,9 +33,28 @@ const said: Record<string, Said> = {
   },
   'key.create': issued,
   'key.rotate': issued,
-  'key.list': { text: table(['id', 'prefix', 'label', 'account', 'created', 'expires', 'revoked', 'last_used']) },
+  'key.list': {
+    text: (rows: readonly Row[]) =>
+      table([
+        'id',
+        'prefix',
+        'label',
+        'account',
+        'budget',
+        'spent',
+        'rpm',
+        'models',
+        'expires',
+        'revoked',
+        'last_used',
+      ])(rows.map((row) => ({ ...row, ...sayBounds(row as KeyAnswer) }))),
+  },
+  'key.show': { text: sayKey },
+  'key.update': { text: sayKey },
   'key.revoke': { text: ({ id }: { id: string }) => `${id} is revoked` },
   'ledger.list': { text: formatLines },
+  'ledger.totals': { text: formatTotals },
+  'usage.show': { text: formatUsage },
   'model.list': {
     text: (
       rows: readonly { id: string; wire: string; upstreams: { name: string }[]; prices: Record<string, string> }[],
@@ -44,6 +68,25 @@ const said: Record<string, Said> = {
       ),
   },
   'upstream.list': { text: formatUpstreams },
+  'webhook.list': {
+    text: (rows: readonly (Row & { events: string[]; last: { at: string; result: string } | null })[]) =>
+      table(['url', 'events', 'below', 'last', 'pending'])(
+        rows.map(({ events, last, ...row }) => ({
+          ...row,
+          events: events.join(','),
+          last: last && `${last.result} ${last.at}`,
+        })),
+      ),
+  },
+  'upstream.retry': steered,
+  'upstream.disable': steered,
+  'upstream.enable': steered,
+  'request.list': {
+    text: (rows: readonly RequestRow[]) =>
+      table(['at', 'request_id', 'account', 'key', 'model', 'upstream', 'outcome', 'status', 'credits', 'total_ms'])(
+        rows.map((row) => ({ ...row, account: row.account?.name, key: row.key?.prefix })),
+      ),
+  },
   'request.explain': { text: describeExplanation },
   'operator.create': {
     text: ({ token }: { token: string }) => token,
@@ -59,6 +102,26 @@ const said: Record<string, Said> = {
       )
     },
   },
+}
+
+type KeyAnswer = Row & {
+  budget: { credits: string; per: string | null; spent: string; held: string; renews_at: string | null } | null
+  models: string[] | null
+}
+
+function sayBounds({ budget, models }: KeyAnswer) {
+  return {
+    budget: budget && `${budget.credits}${budget.per === null ? '' : `/${budget.per}`}`,
+    spent: budget?.spent,
+    models: models?.join(','),
+  }
+}
+
+/** What is told of a key in parts, part by part. */
+function sayKey({ budget, ...row }: KeyAnswer): string {
+  const { held, renews_at } = budget ?? {}
+  const own = sayBounds({ ...row, budget } as KeyAnswer)
+  return formatFields({ ...row, ...own, ...(budget && { held, renews_at }) })
 }
 
 function table(columns: readonly string[]): (rows: readonly Row[]) => string {

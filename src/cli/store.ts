@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { Books } from '../accounts/books.ts'
+import { type Calendar, createCalendar, utc, type Zone } from '../accounts/calendar.ts'
 import type { StorePlace } from '../config/config.ts'
 import { cliActor } from './actor.ts'
 import { explainBookError } from './book-errors.ts'
@@ -13,20 +14,28 @@ export type { GlobalOptions } from './options.ts'
  * Runs `work` with the books of the store that a server with the same settings would use (ruling X4), and closes it. The
  * store is changed directly, whether a server runs on it or not: a server sees the change within a second.
  * @param create whether a missing file is made.
+ * @param zoned whether it is about days: they are those of the zone that the store has recorded (ruling X12).
+ * @param isAlone no server may use the store meanwhile.
  * @throws what a rule forbids, in words for the person at the command line.
  */
 export async function withStore<T>(
   command: Command,
-  work: (books: Books) => Promise<T>,
-  { create = false } = {},
+  work: (books: Books, calendar: Calendar) => Promise<T>,
+  { create = false, zoned = false, isAlone = false } = {},
 ): Promise<T> {
   const store = await findStore(command.optsWithGlobals())
   const { openBooks } = await import('../store/open-books.ts')
   const isNew = create && store.engine === 'sqlite' && !existsSync(store.path)
-  const { books, close } = await openBooks(store, { busyMs: 5_000, create })
+  const options = { busyMs: 5_000, create, isAlone }
+  let { books, close } = await openBooks(store, options)
+  const zone = zoned ? await readZone(books, command.optsWithGlobals()) : utc
+  if (zone.timeZone !== utc.timeZone || zone.weekStarts !== utc.weekStarts) {
+    await close()
+    ;({ books, close } = await openBooks(store, { ...options, zone }))
+  }
   if (isNew) note(command, `a new store was made at ${store.shown}`)
   try {
-    return await work(books.as({ actor: cliActor() }))
+    return await work(books.as({ actor: cliActor() }), createCalendar(zone))
   } catch (error) {
     throw explainBookError(error)
   } finally {
@@ -52,4 +61,20 @@ export async function findStore({ config, store }: GlobalOptions): Promise<Store
   const mistake = earlierStoreMistake(found)
   if (mistake) throw new Error(mistake)
   return found.store
+}
+
+/**
+ * What the store has recorded. Where no server has said it yet, that of the configuration; UTC where there is none, or it cannot
+ * be read: that is not this command's to tell.
+ */
+async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> {
+  const { isRecorded } = await import('../accounts/usage/question.ts')
+  const state = await books.readUsageState()
+  if (isRecorded(state)) return state
+  const { loadConfig } = await import('../config/load.ts')
+  try {
+    return loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true }).reporting
+  } catch {
+    return utc
+  }
 }

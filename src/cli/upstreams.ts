@@ -13,7 +13,7 @@ export function formatUpstreams(rows: readonly UpstreamState[]): string {
       row.account ?? '-',
       `${row.priority}`,
       row.state,
-      row.cause ?? '-',
+      row.cause === null ? '-' : `${row.cause}${row.heard ? ', another server' : ''}`,
       row.wait_ms === null || row.wait_ms === 0 ? '-' : `${Math.ceil(row.wait_ms / 1_000)} s`,
       `${row.failures}`,
       `${row.retries_left}`,

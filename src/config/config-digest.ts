@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 
 /** What each server says for itself, or what is compared by itself; all else is the same for all replicas of a service. */
-const own = ['listen', 'admin_listen', 'state_dir', 'store', 'seal_key', 'log', 'metrics', 'telemetry']
+const own = ['listen', 'admin_listen', 'admin', 'state_dir', 'store', 'seal_key', 'log', 'metrics', 'telemetry']
 
 /**
  * One word for what a configuration says, for replicas to see that they run with the same one. Of what is written and not of

@@ -1,3 +1,5 @@
+import type { Zone } from '../accounts/calendar.ts'
+import type { WebhookEvent } from '../accounts/warnings.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Endpoints } from './endpoints.ts'
 import type { Problem } from './problem.ts'
@@ -74,8 +76,10 @@ export type Config = {
   /** What the public listener proves itself with; undefined: it speaks plain HTTP. */
   tls: TlsPair | undefined
   adminListen: Address
-  /** Where people reach it through a proxy, as an origin. */
+  /** Where people reach it, with the path before its own and without a slash at the end. */
   adminUrl: string | undefined
+  /** What it proves itself with; undefined: it speaks plain HTTP, on loopback. */
+  adminTls: (TlsPair & { /** Absolute. */ certFile: string }) | undefined
   /** The default is relative to the working folder (ruling X8). */
   store: StorePlace
   /** Where releases before 0.2.0 had the file, where that is another place: beside the configuration (ruling X8). */
@@ -129,7 +133,7 @@ export type Config = {
   sealKey: Secret | undefined
   /** Which headers an answer has beyond the specification (ruling R13). */
   headers: { balance: boolean }
-  metrics: { token: Secret | undefined; accounts: boolean }
+  metrics: { token: Secret | undefined; accounts: boolean; keys: boolean }
   telemetry: {
     /** Where each signal is sent; undefined: nowhere. */
     traces: OtlpTarget | undefined
@@ -147,9 +151,25 @@ export type Config = {
     /** Upstreams are told the trace. */
     propagate: boolean
   }
+  /** Whose days budgets and reports count in, and how many whole months of figures are kept for reports. */
+  reporting: Zone & { keepMonths: number }
+  /** Who is told what is to be known (ruling X15). */
+  webhooks: readonly Webhook[]
   log: { level: 'info' | 'error'; format: 'auto' | 'json' | 'pretty' }
   /** What is allowed and hardly meant. */
   warnings: readonly Problem[]
+}
+
+export type Webhook = {
+  /** Whole: its path and query may be what only the receiver knows. */
+  url: Secret
+  /** The same without query and fragment. */
+  shown: string
+  /** What it is signed with. */
+  secret: Secret
+  events: ReadonlySet<WebhookEvent>
+  /** Credits below which it is told of an account, in nano-credits. */
+  belowNanos: bigint | undefined
 }
 
 /** A value that prints as `[secret]` wherever it is printed by accident. */

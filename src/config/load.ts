@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { spellZone } from '../accounts/calendar.ts'
+import { webhookEvents } from '../accounts/warnings.ts'
 import { createCatalog } from '../catalog/catalog.ts'
 import type { Model } from '../catalog/model.ts'
 import { builtInCatalog } from './built-in.ts'
@@ -8,8 +10,10 @@ import {
   type EgressProxy,
   Secret,
   type StorePlace,
+  type TlsPair,
   type Upstream,
   type UpstreamAccount,
+  type Webhook,
 } from './config.ts'
 import { digestConfig } from './config-digest.ts'
 import { type Document, formatPath, readDocument } from './document.ts'
@@ -23,7 +27,7 @@ import { ConfigError, type Problem } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { hasScheme, isDatabaseUrl, readStorePlace } from './store-place.ts'
 import { readTelemetry } from './telemetry.ts'
-import { parseBaseUrl } from './values.ts'
+import { isLoopback, parseBaseUrl } from './values.ts'
 import { findWarnings } from './warnings.ts'
 
 /** Flags of the command line. Each beats its environment variable, and that the file (ruling X4). */
@@ -155,6 +159,11 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
   for (const issue of parsed.error?.issues ?? []) explain(issue, spelled, report)
   for (const { path, message } of modelMistakes(spelled)) report(path, message)
   if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
+  if (parsed.data && !isLoopback(parsed.data.admin_listen) && !parsed.data.admin.tls)
+    report(
+      ['admin_listen'],
+      'must be a loopback address such as 127.0.0.1:8081: tokens and cookies are for TLS elsewhere; name a certificate and its key with `admin.tls`, or leave it on loopback behind a proxy with TLS (`admin.public_url`)',
+    )
   if (parsed.data && !options.isWithoutFiles) reportMissing(parsed.data, report)
   const folder = file === undefined ? cwd : dirname(file)
   const files = parsed.data && !options.isWithoutFiles ? readNamedFiles(parsed.data, folder, report) : new Map()
@@ -165,12 +174,15 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
       name,
     )
   }
-  const warnings = findWarnings(parsed.data, files.get(resolve(folder, parsed.data.tls?.cert ?? ''))).map(
-    ({ path, message }) => {
-      const key = formatPath(path)
-      return { path: key, line: document.lineOf(path), message: `${key} ${message}` }
-    },
-  )
+  const certificateOf = (named: { cert: string } | undefined) => named && files.get(resolve(folder, named.cert))
+  const certificates = {
+    tls: certificateOf(parsed.data.tls),
+    'admin.tls': certificateOf(parsed.data.admin.tls),
+  }
+  const warnings = findWarnings(parsed.data, certificates).map(({ path, message }) => {
+    const key = formatPath(path)
+    return { path: key, line: document.lineOf(path), message: `${key} ${message}` }
+  })
   const ofVariables: Problem[] = []
   const telemetry = readTelemetry(parsed.data.telemetry, env, ofVariables)
   const isStoreNamed = raw['store'] !== undefined
@@ -295,17 +307,18 @@ type Origin = {
 }
 
 function build(file: ConfigFile, origin: Origin): Config {
-  const { file: path, folder, files, warnings } = origin
+  const { file: path, folder, warnings } = origin
   const { limits, billing, timeouts } = file
   return Object.freeze({
     file: path,
     listen: file.listen,
-    tls: file.tls && {
-      cert: files.get(resolve(folder, file.tls.cert)) ?? '',
-      key: new Secret(files.get(resolve(folder, file.tls.key)) ?? ''),
-    },
+    tls: file.tls && readTls(file.tls, origin),
     adminListen: file.admin_listen,
-    adminUrl: file.admin.public_url && new URL(file.admin.public_url).origin,
+    adminUrl: file.admin.public_url && readPublicUrl(file.admin.public_url),
+    adminTls: file.admin.tls && {
+      ...readTls(file.admin.tls, origin),
+      certFile: resolve(folder, file.admin.tls.cert),
+    },
     store: origin.store,
     earlierStore: origin.earlierStore,
     stateDir: origin.store.engine === 'sqlite' ? dirname(origin.store.path) : resolve(folder, file.state_dir ?? ''),
@@ -351,11 +364,42 @@ function build(file: ConfigFile, origin: Origin): Config {
     metrics: {
       token: file.metrics.token === undefined ? undefined : new Secret(file.metrics.token),
       accounts: file.metrics.accounts,
+      keys: file.metrics.keys,
     },
     telemetry: origin.telemetry,
+    reporting: {
+      timeZone: spellZone(file.reporting.time_zone),
+      weekStarts: file.reporting.week_starts,
+      keepMonths: file.reporting.keep,
+    },
+    webhooks: file.webhooks.map(readWebhook),
     log: file.log,
     warnings,
   })
+}
+
+function readTls({ cert, key }: { cert: string; key: string }, { files, folder }: Origin): TlsPair {
+  return {
+    cert: files.get(resolve(folder, cert)) ?? '',
+    key: new Secret(files.get(resolve(folder, key)) ?? ''),
+  }
+}
+
+function readPublicUrl(text: string): string {
+  const { origin, pathname } = new URL(text)
+  return origin + pathname.replace(/\/+$/, '')
+}
+
+function readWebhook({ url, secret, events, below }: ConfigFile['webhooks'][number]): Webhook {
+  const { origin, pathname } = new URL(url)
+  const meant = events ?? webhookEvents.filter((event) => event !== 'credit_low' || below !== undefined)
+  return {
+    url: new Secret(url),
+    shown: origin + pathname,
+    secret: new Secret(secret),
+    events: new Set(meant),
+    belowNanos: meant.includes('credit_low') ? below : undefined,
+  }
 }
 
 function readCatalog(catalog: NonNullable<ConfigFile['catalog']>): Config['catalog'] {

@@ -4,7 +4,8 @@ import type { Model, Prices, Rates, Route } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
 import { type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
 import { snakeCase } from './document.ts'
-import type { ModelEntry, ProfileMap, RouteEntry } from './schema.ts'
+import type { ProfileMap } from './profile-map.ts'
+import type { ModelEntry, RouteEntry } from './schema.ts'
 
 /** One model of the file, with every default filled in. */
 export function readModel(entry: ModelEntry): Model {

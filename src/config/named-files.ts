@@ -23,10 +23,14 @@ export function readNamedFiles(file: ConfigFile, folder: string, report: Report)
     }
     check(['upstreams', name, 'ca_file'], ca, certificatesMistake)
   }
-  if (file.tls) {
-    const cert = check(['tls', 'cert'], file.tls.cert, certificatesMistake)
-    const key = check(['tls', 'key'], file.tls.key, privateKeyMistake)
-    if (cert !== undefined && key !== undefined) checkPair(cert, key)
+  for (const [path, tls] of [
+    [['tls'], file.tls],
+    [['admin', 'tls'], file.admin.tls],
+  ] as const) {
+    if (!tls) continue
+    const cert = check([...path, 'cert'], tls.cert, certificatesMistake)
+    const key = check([...path, 'key'], tls.key, privateKeyMistake)
+    if (cert !== undefined && key !== undefined) checkPair(path, cert, key)
   }
   return texts
 
@@ -47,18 +51,18 @@ export function readNamedFiles(file: ConfigFile, folder: string, report: Report)
     return undefined
   }
 
-  function checkPair(cert: string, key: string): void {
+  function checkPair(path: Path, cert: string, key: string): void {
     if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
       report(
-        ['tls', 'key'],
-        "is not the key of the first certificate in `tls.cert`; there the server's own comes first, and those of its authorities behind it",
+        [...path, 'key'],
+        `is not the key of the first certificate in \`${path.join('.')}.cert\`; there the server's own comes first, and those of its authorities behind it`,
       )
       return
     }
     try {
       createSecureContext({ cert, key })
     } catch (error) {
-      report(['tls', 'cert'], `is not taken for TLS (${(error as NodeJS.ErrnoException).code})`)
+      report([...path, 'cert'], `is not taken for TLS (${(error as NodeJS.ErrnoException).code})`)
     }
   }
 }

@@ -1,64 +1,47 @@
 import { z } from 'zod'
+import { weekStarts } from '../accounts/calendar.ts'
 import { callKind } from '../accounts/calls.ts'
-import { parseCredits } from '../accounts/credit.ts'
+import { webhookEvents } from '../accounts/warnings.ts'
 import { costFieldNames, wireNames } from '../catalog/model.ts'
-import { chargeNames, reasoningLevels } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
-import { noProxy, proxyMistake } from './egress.ts'
-import { storeMistake } from './store-place.ts'
 import {
-  addressMistake,
-  baseUrlMistake,
-  collectorHeaders,
-  endpointMistake,
-  headerMistake,
-  isLoopback,
-  keyHeaderMistake,
-  keyMistake,
-  networkMistake,
-  parseAddress,
-  parseBaseUrl,
-  parseDuration,
-  pathMistake,
-  publicUrlMistake,
-} from './values.ts'
+  address,
+  baseUrl,
+  collectorUrl,
+  complain,
+  count,
+  decimal,
+  duration,
+  filePath,
+  filled,
+  flag,
+  folderPath,
+  headers,
+  headersToCollector,
+  keyHeader,
+  network,
+  oneOf,
+  passage,
+  providerKey,
+  proxyUrl,
+  publicUrl,
+  requestPath,
+  storePlace,
+  text,
+  textMap,
+  timeZone,
+  webhookSecret,
+  webhookUrl,
+} from './fields.ts'
+import { profileMap } from './profile-map.ts'
 
-/**
+/*
  * The configuration file as people write it: the one source of what is accepted, of every default, of the editors'
- * `triwire.schema.json` and of the table in `docs/configuration.md`. A message says what is right, not what was given:
- * a value may be a key.
+ * `triwire.schema.json` and of the table in `docs/configuration.md`. The kinds of values it is made of are in `fields.ts`,
+ * the quirks of upstreams in `profile-map.ts`.
  */
-const text = (cure = 'must be text; a value that looks like a number needs quotes') => z.string({ error: cure })
-const filled = (cure: string) => text().min(1, { error: cure })
-const flag = z.boolean({ error: 'must be true or false' })
-const count = (least: number) =>
-  z
-    .int({ error: `must be a whole number of at least ${least}` })
-    .min(least, { error: `must be a whole number of at least ${least}` })
-const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
-  z.enum(words, { error: `must be one of: ${words.join(', ')}` })
-
-/** Longer timers would overflow the 31 bits of Node's own. */
-const durationMaxMs = 24 * 3_600_000
-const duration = (leastMs: number) => {
-  const error = `must be a duration of ${leastMs} ms to 24 h, such as 500ms, 30s, 5m or 1h; a bare number counts as ms`
-  return z
-    .union([z.int(), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)$/, { error })], { error })
-    .transform(parseDuration)
-    .refine((ms) => ms >= leastMs && ms <= durationMaxMs, { error })
-}
-
-const address = text('must be host:port, such as 127.0.0.1:8080 or [::1]:8080').superRefine((value, context) =>
-  complain(context, addressMistake(value)),
-)
 
 const priceCure = 'must be a decimal of at most 9 places in quotes, such as "0.25": credits per million tokens'
-const decimal = (error: string) =>
-  z
-    .union([z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, { error }), z.number().max(999_999_999, { error })], { error })
-    // A number with an exponent is a rounding waiting to happen.
-    .refine((value) => /^\d+(\.\d{1,9})?$/.test(String(value)), { error })
-    .transform((value) => parseCredits(String(value)))
 const price = decimal(priceCure)
 
 const rates = {
@@ -90,103 +73,8 @@ const prices = z.strictObject({
     .describe("Credits for a call of the provider's own tools, by kind: `web_search`."),
 })
 
-const level = oneOf(reasoningLevels)
-const passage = oneOf(['pass', 'refuse'])
-const fieldNames = z.array(filled('must name a request field'), { error: 'must be a list of request fields' })
-
-export const profileMap = z
-  .strictObject({
-    extends: oneOf(profileNames).describe("The named profile it starts from. Default: the wire's own."),
-    max_field: oneOf(['max_completion_tokens', 'max_tokens']).describe('chat: the field that caps the output.'),
-    min_output: count(1).describe('The smallest output cap the upstream takes; smaller ones are raised to it.'),
-    reasoning: z
-      .strictObject({
-        style: oneOf(['none', 'effort', 'budget', 'adaptive', 'toggle']).describe('How it takes a reasoning wish.'),
-        levels: z.array(level).describe('The levels it knows; a wish becomes the highest one not above it.'),
-        default: level.describe('What it does when nothing is asked.'),
-        can_disable: flag.describe('Whether it can be told not to reason.'),
-        field: filled('must name a request field').describe('toggle: the boolean field.'),
-      })
-      .partial()
-      .describe('Reasoning.'),
-    hidden_reasoning: oneOf(['never', 'asked', 'unless_off']).describe(
-      'When it may reason without showing all of it in its stream; a summary is not all of it.',
-    ),
-    reasoning_field: oneOf(['auto', 'reasoning_content', 'reasoning', 'details']).describe(
-      'chat: where its reasoning text is.',
-    ),
-    replay_thought: z
-      .strictObject({
-        when: oneOf(['never', 'tool_turns', 'all']).describe('Which earlier turns get their reasoning back.'),
-        required: flag.describe('Whether it refuses a tool turn that lacks its reasoning.'),
-      })
-      .partial()
-      .describe('chat: reasoning of earlier turns.'),
-    think_tags: z
-      .union([
-        z.literal(false),
-        z.strictObject({
-          open: filled('must be the opening tag'),
-          close: filled('must be the closing tag'),
-          implicit_open: flag.prefault(false).describe('The answer starts inside the tags.'),
-        }),
-      ])
-      .describe('Tags around reasoning inside the text, or `false`.'),
-    drops: fieldNames.describe('Request fields it rejects.'),
-    accepts: fieldNames.describe('Request fields beyond the plain wire that it takes.'),
-    tool_choice: z.array(oneOf(['auto', 'none', 'required', 'named'])).describe('The tool choices it knows.'),
-    tool_id_style: oneOf(['free', 're64', 'len40', 'alnum9', 'fn_index']).describe('What its tool call ids look like.'),
-    tool_name_max: count(1).describe('The longest tool name, in characters.'),
-    max_stops: count(0).describe('How many stop sequences it takes; the gateway enforces the rest.'),
-    operator_in_place: oneOf(['any', 'first_only', 'message_rule']).describe('Where it takes system turns.'),
-    developer_role: flag.describe('False: `developer` is sent as `system`.'),
-    images: flag.describe('Whether it takes images.'),
-    files: flag.describe('Whether it takes documents.'),
-    tool_images: oneOf(['native', 'follow_up']).describe('Images in a tool result: there, or in a user turn after it.'),
-    shape: oneOf(['schema', 'json', 'none']).describe('The structured output it can be held to.'),
-    prefill: z
-      .union([z.enum(['none', 'native']), z.templateLiteral(['flag:', z.string().min(1)])], {
-        error: 'must be none, native, or flag: and the name of a request field',
-      })
-      .describe('How it continues a trailing assistant turn.'),
-    null_content: oneOf(['null', 'empty']).describe('chat: the content beside tool calls where there is no text.'),
-    string_only: flag.describe('chat: text parts are joined to one string.'),
-    auto_cache: oneOf(['off', 'on_key', 'auto', 'always']).describe(
-      'messages: cache marks set by the gateway. `on_key`: for requests with a conversation key; `auto`: for those with a key, tools or an earlier answer.',
-    ),
-    auto_cache_same_wire: flag.describe('messages: the same on the same wire, where the client sets no mark itself.'),
-    usage_quirk: oneOf(['none', 'cache_hit_fields', 'excl_reasoning', 'top_level_cached', 'in_choice']).describe(
-      'Where its usage differs from its wire.',
-    ),
-    strict_fields: flag.describe('Whether it rejects fields its wire does not define.'),
-    assistant_first: flag.describe(
-      'messages: whether a conversation may begin with the assistant; else a small user turn is put before it.',
-    ),
-    one_sampling_field: flag.describe('messages: at most one of `temperature` and `top_p`.'),
-    remote_media: passage.describe('What becomes of addresses of media in same-wire requests.'),
-    stored_files: passage.describe('What becomes of ids of files and prompts that the provider stores.'),
-    charges: z
-      .array(oneOf(chargeNames))
-      .describe('What its provider charges for beside plain input and output; `check` tells where it has no price.'),
-    costly_betas: z
-      .array(filled('must name a beta'))
-      .describe('messages: betas of the client that raise the price and are dropped; `*` is any ending.'),
-    account_faults: z
-      .array(filled('must be a part of the text'))
-      .describe("Parts of a 400's text that tell of the provider account's own trouble."),
-    request_faults: z
-      .array(filled('must be a part of the text'))
-      .describe("Parts of a 5xx's text that tell of a fault of the request, which is then a 400."),
-    prefer_stream: flag.describe('Ask for a stream even where the client wants JSON.'),
-  })
-  .partial()
-
 const profile = z.union([z.enum(profileNames), profileMap], {
   error: `must be a map, or one of: ${profileNames.join(', ')}`,
-})
-
-const headers = z.record(z.string(), text()).superRefine((headers, context) => {
-  for (const [name, value] of Object.entries(headers)) complain(context, headerMistake(name, value), [name])
 })
 
 const upstreamModel = filled('must not be empty')
@@ -275,18 +163,13 @@ const catalog = z.strictObject({
     .describe('What is served, in the order it is listed.'),
 })
 
-const filePath = filled('must be the path of a file')
-
 /** One of them says where an account's key comes from. */
 const keySources = ['key', 'key_file', 'key_command'] as const
 
 const account = z
   .strictObject({
     name: filled('must not be empty').describe('For logs and metrics.'),
-    key: filled('must not be empty; where the upstream asks for none, write any text')
-      .superRefine((value, context) => complain(context, value === '' ? undefined : keyMistake(value)))
-      .optional()
-      .describe('The API key at the provider. Or `key_file`, or `key_command`.'),
+    key: providerKey.optional().describe('The API key at the provider. Or `key_file`, or `key_command`.'),
     key_file: filePath
       .optional()
       .describe('A file that holds the key and nothing else. It is read again when it changes.'),
@@ -307,36 +190,24 @@ const account = z
       complain(context, 'is for `key_command`; leave it out', ['key_lifetime'])
   })
 
-const textMap = z.record(z.string(), text(), { error: 'must be a map of texts' })
-
 const upstream = z
   .strictObject({
-    base_url: text()
-      .superRefine((value, context) => complain(context, baseUrlMistake(value)))
-      .transform((value, context) => (context.issues.length > 0 ? z.NEVER : parseBaseUrl(value)))
-      .describe(
-        "Where it is. A bare host gets the wire's whole path (`/v1/chat/completions`, …); a path in it is taken as it stands, and what is behind `/v1` is added to it. On messages `/v1` is added too where it does not end so.",
-      ),
+    base_url: baseUrl.describe(
+      "Where it is. A bare host gets the wire's whole path (`/v1/chat/completions`, …); a path in it is taken as it stands, and what is behind `/v1` is added to it. On messages `/v1` is added too where it does not end so.",
+    ),
     paths: z
-      .partialRecord(
-        z.enum(wireNames),
-        text().superRefine((value, context) => complain(context, pathMistake(value))),
-        { error: 'must be a map of paths by wire' },
-      )
+      .partialRecord(z.enum(wireNames), requestPath, { error: 'must be a map of paths by wire' })
       .prefault({})
       .describe(
         "By wire: where its requests go, from the host's root, whatever path `base_url` has. `{model}` stands for what the upstream calls the model.",
       ),
     query: textMap.prefault({}).describe('What is added to every path as a query, such as `api-version`.'),
-    key_header: text()
-      .superRefine((value, context) => complain(context, keyHeaderMistake(value)))
-      .transform((value) => value.toLowerCase())
+    key_header: keyHeader
       .optional()
       .describe(
         "The header that the key is sent in, such as `api-key`; in `authorization` with `Bearer` before it. Default: the wire's, `x-api-key` on messages, else `authorization`.",
       ),
-    proxy: text()
-      .superRefine((value, context) => complain(context, value === noProxy ? undefined : proxyMistake(value)))
+    proxy: proxyUrl
       .optional()
       .describe(
         'The proxy it is asked through, `http://user:password@host:port`; `none`: directly. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say.',
@@ -426,22 +297,18 @@ const metrics = z.strictObject({
   accounts: flag
     .prefault(false)
     .describe('Whether there are figures for each account, by its name; for 10,000 at most.'),
+  keys: flag
+    .prefault(false)
+    .describe(
+      'Whether there are figures for each key with a budget, by its label and first characters; for 10,000 at most.',
+    ),
 })
 
 const otlp = z.strictObject({
-  endpoint: text()
-    .superRefine((value, context) => complain(context, endpointMistake(value)))
-    .describe(
-      'Where a collector takes OTLP over HTTP, such as `http://127.0.0.1:4318`; `/v1/traces` and `/v1/metrics` are added.',
-    ),
-  headers: z
-    .record(z.string(), text())
-    .superRefine((headers, context) => {
-      for (const [name, value] of Object.entries(headers))
-        complain(context, headerMistake(name, value, collectorHeaders), [name])
-    })
-    .prefault({})
-    .describe('Headers sent there, such as `authorization`.'),
+  endpoint: collectorUrl.describe(
+    'Where a collector takes OTLP over HTTP, such as `http://127.0.0.1:4318`; `/v1/traces` and `/v1/metrics` are added.',
+  ),
+  headers: headersToCollector.prefault({}).describe('Headers sent there, such as `authorization`.'),
   interval: duration(10).prefault('5s').describe('How often spans are sent.'),
   metrics_interval: duration(10).prefault('60s').describe('How often metrics are sent.'),
 })
@@ -458,42 +325,71 @@ const telemetry = z.strictObject({
   propagate: flag.prefault(false).describe('Whether upstreams are told the trace, in `traceparent`.'),
 })
 
+const reporting = z.strictObject({
+  time_zone: timeZone
+    .prefault('UTC')
+    .describe(
+      'Whose days, weeks and months budgets and reports count in: an IANA name such as `Europe/Berlin`. The store records it: `triwire reporting rezone`.',
+    ),
+  week_starts: oneOf(weekStarts).prefault('monday').describe('The first day of a week.'),
+  keep: count(1)
+    .prefault(13)
+    .describe('How many whole months of figures are kept for reports; the ledger itself is kept for ever.'),
+})
+
 const log = z.strictObject({
   level: oneOf(['info', 'error']).prefault('info').describe('`info` has a line for each request.'),
   format: oneOf(['auto', 'json', 'pretty']).prefault('auto').describe('`auto`: pretty in a terminal, else JSON.'),
 })
 
+const belowCure = 'must be a decimal of at most 9 places in quotes, such as "5": credits'
+
+const webhook = z
+  .strictObject({
+    url: webhookUrl.describe('Where it is sent, `https://…`. Redirects are not followed.'),
+    secret: webhookSecret.describe('What it is signed with: `whsec_` and base64, or at least 16 characters.'),
+    events: z
+      .array(oneOf(webhookEvents), { error: 'must be a list of events' })
+      .min(1, { error: 'must name an event' })
+      .optional()
+      .describe('Which events. Default: all, `credit_low` where `below` is said.'),
+    below: decimal(belowCure)
+      .refine((nanos) => nanos > 0n, { error: 'must be more than 0' })
+      .optional()
+      .describe('`credit_low` is told when the balance of an account falls below so many credits.'),
+  })
+  .superRefine(({ events, below }, context) => {
+    const isMeant = events?.includes('credit_low') ?? false
+    if (isMeant && below === undefined) complain(context, 'is needed for `credit_low`', ['below'])
+    if (events && !isMeant && below !== undefined)
+      complain(context, 'is for `credit_low`; add it to `events`', ['below'])
+  })
+
 export const configSchema = z.strictObject({
-  listen: address
-    .transform(parseAddress)
-    .prefault('127.0.0.1:8080')
-    .describe('The public listener. Port 0: any free one.'),
+  listen: address.prefault('127.0.0.1:8080').describe('The public listener. Port 0: any free one.'),
   tls: tls.optional().describe('TLS on the public listener, 1.2 and up. Default: plain HTTP, for a proxy in front.'),
   admin_listen: address
-    .refine((value) => addressMistake(value) !== undefined || isLoopback(parseAddress(value)), {
-      error: 'must be a loopback address such as 127.0.0.1:8081: the admin listener has no TLS yet',
-    })
-    .transform(parseAddress)
     .prefault('127.0.0.1:8081')
-    .describe('Health, readiness, metrics and the admin API. Loopback only.'),
+    .describe('Health, readiness, metrics and the admin API. Off loopback only with `admin.tls`.'),
   admin: z
     .strictObject({
-      public_url: text()
-        .superRefine((value, context) => complain(context, publicUrlMistake(value)))
+      public_url: publicUrl
         .optional()
         .describe(
-          'Where people reach the admin listener through a proxy on this machine, `https://host`: it answers under that name too, and its cookies are for TLS alone. Default: under loopback names only.',
+          'Where people reach the admin listener, `https://host` with or without a path before its own: it answers under that name too, and its cookies are for TLS alone. Default: under loopback names, and those of its certificate.',
         ),
+      tls: tls
+        .optional()
+        .describe('TLS on the admin listener, 1.2 and up. Default: plain HTTP, which is for loopback alone.'),
     })
     .prefault({})
     .describe('The admin listener.'),
-  store: text()
-    .superRefine((value, context) => complain(context, storeMistake(value)))
+  store: storePlace
     .prefault('./data/triwire.db')
     .describe(
       'The SQLite file, or `postgres://user@host/database`, which replicas share. The default is relative to the working folder.',
     ),
-  state_dir: filled('must be the path of a folder')
+  state_dir: folderPath
     .optional()
     .describe(
       'With PostgreSQL, and needed there: the folder for debits that the database cannot take at the moment; one for each server, on a disk that stays. With SQLite it is the folder of the store.',
@@ -511,10 +407,7 @@ export const configSchema = z.strictObject({
   billing: billing.prefault({}).describe('What is billed where it is a choice.'),
   timeouts: timeouts.prefault({}).describe('Durations such as `500ms`, `30s`, `5m`, `1h`; a bare number counts as ms.'),
   trusted_proxies: z
-    .array(
-      text().superRefine((value, context) => complain(context, networkMistake(value))),
-      { error: 'must be a list of addresses or CIDR ranges' },
-    )
+    .array(network, { error: 'must be a list of addresses or CIDR ranges' })
     .prefault([])
     .describe('Addresses or CIDR ranges whose `x-forwarded-for` is believed.'),
   seal_key: text()
@@ -529,6 +422,14 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('Headers of answers beyond the specification.'),
+  reporting: reporting
+    .prefault({})
+    .describe('The days of budgets and reports: one zone for all of the store. A change takes a restart.'),
+  webhooks: z
+    .array(webhook, { error: 'must be a list of webhooks' })
+    .max(20, { error: 'must be at most 20' })
+    .prefault([])
+    .describe('Who is told of low credit, budgets, upstreams and a ledger in trouble. A change takes a restart.'),
   log: log.prefault({}).describe('The log on stderr.'),
   telemetry: telemetry
     .prefault({})
@@ -540,14 +441,9 @@ export const configSchema = z.strictObject({
 export type ConfigFile = z.output<typeof configSchema>
 export type ModelEntry = z.output<typeof model>
 export type RouteEntry = z.output<typeof route>
-export type ProfileMap = z.output<typeof profileMap>
 
 /** The JSON Schema of the file, for editors. */
 export function jsonSchema(): Record<string, unknown> {
   const { $schema, ...rest } = z.toJSONSchema(configSchema, { io: 'input' })
   return { $schema, title: 'triwire configuration', ...rest }
-}
-
-function complain(context: z.RefinementCtx, mistake: string | undefined, path: PropertyKey[] = []): void {
-  if (mistake) context.addIssue({ code: 'custom', message: mistake, path })
 }

@@ -29,8 +29,11 @@ loopback.addAddress('::1', 'ipv6')
 /** Of the admin listener: over plain HTTP a cookie would be everybody's on the way. */
 export function publicUrlMistake(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined
-  const isOrigin = url?.protocol === 'https:' && [url.origin, `${url.origin}/`].includes(value)
-  return isOrigin ? undefined : 'must be https:// and a host, such as https://admin.example, without a path'
+  const isPlain = url?.protocol === 'https:' && url.username === '' && url.password === '' && !/[?#\\\s]/.test(value)
+  const hasPath = /^\/([\w.-]+\/?)*$/.test(url?.pathname ?? '') && !/\/\.\.?(\/|$)/.test(value)
+  return isPlain && hasPath
+    ? undefined
+    : 'must be https:// and a host, such as https://admin.example or https://example.com/triwire'
 }
 
 export function isLoopback({ host }: Address): boolean {
@@ -70,6 +73,22 @@ export function endpointMistake(value: string): string | undefined {
     return 'must be an http:// or https:// URL, such as http://127.0.0.1:4318'
   if (url.username || url.password) return 'must not carry credentials; send a header'
   return undefined
+}
+
+/** What is wrong with the address of a webhook. */
+export function webhookMistake(value: string): string | undefined {
+  const url = URL.parse(value)
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    return 'must be an http:// or https:// URL, such as https://hooks.example.com/triwire'
+  if (url.username || url.password) return 'must not carry credentials; the signature says who it is from'
+  return undefined
+}
+
+export function webhookSecretMistake(value: string): string | undefined {
+  const [, base64] = /^whsec_(.*)$/.exec(value) ?? []
+  const isBase64 = base64 !== undefined && /^[A-Za-z0-9+/]{22,}={0,2}$/.test(base64)
+  if (base64 === undefined ? value.length >= 16 : isBase64) return undefined
+  return 'must be whsec_ and at least 16 bytes in base64, or at least 16 characters; `openssl rand -hex 32` makes some'
 }
 
 export function pathMistake(value: string): string | undefined {

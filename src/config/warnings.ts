@@ -14,10 +14,10 @@ export type Warning = { path: PropertyKey[]; message: string }
 
 /**
  * What a right configuration may still do to its operator; `check`, the start and a reload tell it.
- * @param tlsCertificate of the public listener, in PEM
+ * @param certificates in PEM, by the keys that name them
  * @returns sentences that name the key and the cure, and never a value.
  */
-export function findWarnings(file: ConfigFile, tlsCertificate: string | undefined): Warning[] {
+export function findWarnings(file: ConfigFile, certificates: Readonly<Record<string, string | undefined>>): Warning[] {
   const models = file.catalog?.models ?? []
   const ofModels = models.flatMap((entry, index) => {
     const model = readModel(entry)
@@ -29,7 +29,7 @@ export function findWarnings(file: ConfigFile, tlsCertificate: string | undefine
     return found.map(({ path, message }) => ({ path: ['catalog', 'models', index, ...path], message }))
   })
   return [
-    ...warnOfCertificate(tlsCertificate),
+    ...Object.entries(certificates).flatMap(([key, pem]) => warnOfCertificate(key, pem)),
     ...ofModels,
     ...warnOfBases(file),
     ...warnOfCalls(models),
@@ -63,12 +63,12 @@ function warnOfProfiles({ wire, profile, upstream }: ModelEntry): Warning[] {
   )
 }
 
-function warnOfCertificate(pem: string | undefined): Warning[] {
+function warnOfCertificate(key: string, pem: string | undefined): Warning[] {
   if (!pem) return []
   const end = new X509Certificate(pem).validToDate
   if (end.getTime() > Date.now()) return []
   const message = `has expired on ${end.toISOString().slice(0, 10)}: clients refuse it; renew it, and reload`
-  return [{ path: ['tls', 'cert'], message }]
+  return [{ path: [...key.split('.'), 'cert'], message }]
 }
 
 /** Before 0.2.0 `/v1` was put between such a base and the wire's path (ruling P8). */

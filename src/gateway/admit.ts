@@ -1,5 +1,6 @@
 import { type ApiKey, StoreSilent } from '../accounts/account.ts'
 import type { Admission, Entered, Refused } from '../accounts/admission.ts'
+import type { Budget } from '../accounts/budget.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import { type Eventual, whenThere } from '../accounts/eventual.ts'
 import { dearestCallNanos, type Model, priceNanos } from '../catalog/model.ts'
@@ -64,7 +65,8 @@ export function takeHold(
 }
 
 /** What an admission refuses, in our words; of credit whose it is and what is left, never what is held (ruling R13). */
-function explain(refused: Refused, { account }: ApiKey): GatewayError {
+function explain(refused: Refused, key: ApiKey): GatewayError {
+  const { account } = key
   switch (refused.why) {
     case 'unwritable':
       return new GatewayError('internal_error', failureTexts.noLedger, { reason: 'ledger' })
@@ -79,12 +81,27 @@ function explain(refused: Refused, { account }: ApiKey): GatewayError {
         shouldRetry: true,
         reason: 'held',
       })
+    case 'budget_spent':
+      return new GatewayError('insufficient_credits', texts.budgetSpent(key, refused), {
+        shouldRetry: false,
+        reason: 'budget_spent',
+      })
+    case 'budget_held':
+      return new GatewayError('insufficient_credits', texts.budgetInUse(key, refused), {
+        shouldRetry: true,
+        reason: 'budget_held',
+      })
     case 'busy':
       return new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { reason: 'busy' })
     case 'rate':
       return new GatewayError('rate_limit_exceeded', failureTexts.windowFull, {
         retryAfterSeconds: refused.retryAfterSeconds,
         reason: 'window',
+      })
+    case 'key_rate':
+      return new GatewayError('rate_limit_exceeded', failureTexts.keyWindowFull, {
+        retryAfterSeconds: refused.retryAfterSeconds,
+        reason: 'key_window',
       })
   }
 }
@@ -99,4 +116,25 @@ const texts = {
     `Account "${account}" has ${formatCredits(balanceNanos)} credits left: add credit and try again.`,
   inUse: (account: string, balanceNanos: bigint) =>
     `Account "${account}" has ${formatCredits(balanceNanos)} credits left, which its running requests may need: wait for them and try again, or add credit.`,
+  budgetSpent: (key: ApiKey, { budget, renewsMs }: OfBudget) =>
+    `${nameOf(key)} has spent its budget of ${sayBudget(budget)}: ${renewal(budget, renewsMs)}. For more ask who gave it to you.`,
+  budgetInUse: (key: ApiKey, { budget, leftNanos }: OfBudget) =>
+    `${nameOf(key)} has ${formatCredits(leftNanos)} credits left of its budget of ${sayBudget(budget)}, which its running requests may need: wait for them and try again.`,
+}
+
+type OfBudget = Extract<Refused, { budget: Budget }>
+
+/** The budget is the key's and not the account's, which may have credit (ruling R15). */
+function nameOf({ label, prefix }: ApiKey): string {
+  return label === undefined ? `The API key ${prefix}…` : `The API key "${label}" (${prefix}…)`
+}
+
+function sayBudget({ nanos, per }: Budget): string {
+  return `${formatCredits(nanos)} credits${per === undefined ? '' : ` a ${per}`}`
+}
+
+function renewal({ per }: Budget, renewsMs: number | undefined): string {
+  if (per === undefined) return 'it does not renew'
+  if (renewsMs === undefined) return `it renews with the next ${per}`
+  return `it renews at ${new Date(renewsMs).toISOString().replace('.000', '')}`
 }

@@ -73,6 +73,8 @@ const moves: Record<State, readonly State[]> = {
  */
 export class Attempt implements UpstreamListener, Ticking, Held {
   readonly target: Target
+  /** How its time was spent. */
+  readonly pace: Pace
   readonly #upstreams: Upstreams
   #exchange: Exchange | undefined
   readonly #traceparent: string | undefined
@@ -100,7 +102,6 @@ export class Attempt implements UpstreamListener, Ticking, Held {
   #broughtBytes = 0
   #turn: number
   #lingersSinceMs = 0
-  readonly #pace: Pace
 
   constructor(parts: AttemptParts, listener: AttemptListener) {
     this.target = parts.target
@@ -116,7 +117,7 @@ export class Attempt implements UpstreamListener, Ticking, Held {
     this.#startedMs = parts.clockMs()
     this.#lastByteMs = this.#startedMs
     this.#lastEventMs = this.#startedMs
-    this.#pace = new Pace(this.#startedMs)
+    this.pace = new Pace(this.#startedMs)
   }
 
   /** Sends the request. What comes of it may come before this returns. */
@@ -173,6 +174,7 @@ export class Attempt implements UpstreamListener, Ticking, Held {
   pause(): void {
     this.#isPaused = true
     this.#notePace(this.#clockMs())
+    this.#relay?.compact()
     this.#flight?.pause()
   }
 
@@ -182,7 +184,7 @@ export class Attempt implements UpstreamListener, Ticking, Held {
     this.#isPaused = false
     this.#lastByteMs = this.#clockMs()
     this.#lastEventMs = this.#lastByteMs
-    this.#pace.skip(this.#lastByteMs)
+    this.pace.skip(this.#lastByteMs)
     if (!this.#isHeldBack) this.#flight?.resume()
   }
 
@@ -194,21 +196,6 @@ export class Attempt implements UpstreamListener, Ticking, Held {
       if (!this.#isPaused) this.#flight?.resume()
     })
     return true
-  }
-
-  /** What it brought beyond its share up to this turn, in bytes. */
-  #overdrawn(): number {
-    const { turn, share } = this.#flow
-    if (turn === this.#turn) return this.#broughtBytes - share
-    // A turn in which nothing came saves nothing up.
-    this.#broughtBytes = Math.max(0, this.#broughtBytes - (turn - this.#turn) * share)
-    this.#turn = turn
-    return this.#broughtBytes - share
-  }
-
-  /** How its time was spent. */
-  get pace(): Pace {
-    return this.#pace
   }
 
   /** What was folded so far is the answer, ended by a stop of ours. */
@@ -278,6 +265,16 @@ export class Attempt implements UpstreamListener, Ticking, Held {
     this.#isHeldBack = true
     this.#flight.pause()
     this.#flow.hold(this)
+  }
+
+  /** What it brought beyond its share up to this turn, in bytes. */
+  #overdrawn(): number {
+    const { turn, share } = this.#flow
+    if (turn === this.#turn) return this.#broughtBytes - share
+    // A turn in which nothing came saves nothing up.
+    this.#broughtBytes = Math.max(0, this.#broughtBytes - (turn - this.#turn) * share)
+    this.#turn = turn
+    return this.#broughtBytes - share
   }
 
   #pushFold(fold: StreamFold, chunk: Buffer): void {
@@ -365,7 +362,7 @@ export class Attempt implements UpstreamListener, Ticking, Held {
   }
 
   #notePace(nowMs: number): void {
-    this.#pace.note((this.#relay ?? this.#fold)?.stage ?? 'silent', nowMs)
+    this.pace.note((this.#relay ?? this.#fold)?.stage ?? 'silent', nowMs)
   }
 
   #noteProgress(events: number): void {

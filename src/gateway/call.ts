@@ -15,7 +15,8 @@ export interface Call {
   /** Value of a request header by its lower-case name; repeated ones joined by a comma. */
   header(name: string): string | undefined
   /**
-   * The whole body, counted while it is read, and taken from the share that the request has of all.
+   * The whole body, counted while it is read, and taken from the share that the request has of all. The bytes are the caller's,
+   * who may free them.
    * @throws GatewayError 429 where there is no room for it, 413, 400 for a content encoding or framing fault, 408 for a body that does not come.
    * @throws ClientGone when the client leaves before the body is whole.
    */

@@ -9,10 +9,13 @@ import type { Gateway } from './gateway.ts'
 import { identify } from './identify.ts'
 import type { CallRecord } from './record.ts'
 
-/** The token counter: makes way for all that pays (ruling R18), never billed, not counted against the window, nothing sent to a model (spec 4.2, ruling R1). */
+/**
+ * The token counter: it makes way for all that pays (ruling R18), is never billed and not counted against the window, and
+ * sends nothing to a model (spec 4.2, ruling R1).
+ */
 export async function countTokens(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
   const identified = identify(gateway, call, record)
-  const { account } = identified instanceof Promise ? await identified : identified
+  const { account, bounds } = identified instanceof Promise ? await identified : identified
   if (gateway.isStrained() || gateway.isShedding()) throw makeWay()
   using place = gateway.counting.enter(account.id)
   if (place === undefined) throw makeWay()
@@ -22,7 +25,7 @@ export async function countTokens(gateway: Gateway, call: Call, record: CallReco
   const turn = gateway.turns.take(account.id, bytes.length)
   if (turn !== undefined) await turn
   const body = new ClientBody(bytes)
-  findModel(gateway.snapshots.current.config, body, record)
+  findModel(gateway.snapshots.current.config, body, record, bounds)
   readSessionId((name) => call.header(name))
   const wire = wires[call.wire]
   checkConversation(wire, body)

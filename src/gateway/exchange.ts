@@ -58,7 +58,7 @@ export function mayCallTools({ bounds }: Pick<Exchange, 'bounds'>): boolean {
   return !bounds.isOutputCapped
 }
 
-/** The half of an exchange that weighs: the request, for as long as it may have to be sent. */
+/** The half of an exchange that takes memory: the request, for as long as it may have to be sent. */
 export class Outgoing {
   #body: Buffer | undefined
   readonly #upstreamModel: string
@@ -80,6 +80,11 @@ export class Outgoing {
     if (this.#body === undefined) throw new Error('the request was let go: it cannot be sent again')
     const isItsName = model.upstreamModel === this.#upstreamModel
     return isItsName ? this.#body : renameModel(this.#body, model.upstreamModel)
+  }
+
+  /** Whether these very bytes are what is sent. */
+  isSentAs(bytes: Buffer): boolean {
+    return this.#body?.buffer === bytes.buffer
   }
 
   /** Takes out what only one provider account can open (ruling U13). @returns false where there was nothing of it */

@@ -2,7 +2,7 @@ import type { Model } from '../catalog/model.ts'
 import type { Choice, Pool, Search, Stay } from '../upstream/pool.ts'
 import type { Target } from '../upstream/target.ts'
 import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
-import type { StopReason } from './record.ts'
+import type { Stopped } from './record.ts'
 
 /** How often one request may be sent (ruling U1). */
 const attemptsMax = 3
@@ -34,7 +34,7 @@ export class Failover {
   #isRetry = false
   #passedOver = 0
   #stay: Stay | undefined
-  #stopped: StopReason | undefined
+  #stopped: Stopped | undefined
   #worst: Failed | undefined
   /** As it was before the last failure. */
   #worstBefore: Failed | undefined
@@ -42,20 +42,10 @@ export class Failover {
   #hasRaced = false
 
   constructor({ pool, model, accountId, affinity, requestId }: FailoverParts) {
-    this.#accountId = accountId
     this.#pool = pool
     this.#model = model
+    this.#accountId = accountId
     this.#search = { requestId, affinity, tried: [], isLast: false }
-  }
-
-  /** Several accounts serve the model, and its conversation has no name: what is sealed tells where it belongs (ruling U13). */
-  get #looksForSeals(): boolean {
-    return this.#search.affinity === undefined && this.#pool.sizeOf(this.#model) > 1
-  }
-
-  /** What is sealed, as a name of the conversation that is nobody else's. */
-  #nameBySeal(sealed: string | undefined): string | undefined {
-    return sealed && `${this.#accountId} ${sealed}`
   }
 
   /** Before the first attempt. @param request whose history may hold something sealed */
@@ -85,13 +75,8 @@ export class Failover {
   }
 
   /** Why the last `next` had nobody. */
-  get stopped(): StopReason | undefined {
+  get stopped(): Stopped | undefined {
     return this.#stopped
-  }
-
-  #stop(reason: StopReason): undefined {
-    this.#stopped = reason
-    return undefined
   }
 
   /** The attempt begins. */
@@ -169,6 +154,21 @@ export class Failover {
     const cause = tell === 'capacity' ? 'no_capacity' : 'no_upstream_account'
     const failure: Failure = { fault: { kind: tell, text: '' }, cause, retryAfterSeconds }
     return { failure, verdict: judge(failure, this.#model), target: undefined }
+  }
+
+  #stop(reason: Stopped): undefined {
+    this.#stopped = reason
+    return undefined
+  }
+
+  /** Several accounts serve the model, and its conversation has no name: what is sealed tells where it belongs (ruling U13). */
+  get #looksForSeals(): boolean {
+    return this.#search.affinity === undefined && this.#pool.sizeOf(this.#model) > 1
+  }
+
+  /** What is sealed, as a name of the conversation that is nobody else's. */
+  #nameBySeal(sealed: string | undefined): string | undefined {
+    return sealed && `${this.#accountId} ${sealed}`
   }
 
   #remember(failed: Failed): void {

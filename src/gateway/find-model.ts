@@ -1,3 +1,4 @@
+import { type KeyBounds, mayUse } from '../accounts/key-bounds.ts'
 import type { Model } from '../catalog/model.ts'
 import { findNearIds } from '../catalog/near-ids.ts'
 import type { Config } from '../config/config.ts'
@@ -6,14 +7,23 @@ import { readModelId } from '../wires/requests/checks.ts'
 import type { ClientBody } from '../wires/requests/client-body.ts'
 import type { CallRecord } from './record.ts'
 
-/** @throws GatewayError 400 for a missing name, 404 for an unknown one. */
-export function findModel(config: Pick<Config, 'catalog'>, body: ClientBody, record: CallRecord): Model {
+/**
+ * @param bounds of the key that asks, where it has some: of models too (ruling R15).
+ * @throws GatewayError 400 for a missing name, 404 for an unknown one, and for one that the key may not use.
+ */
+export function findModel(
+  config: Pick<Config, 'catalog'>,
+  body: ClientBody,
+  record: CallRecord,
+  bounds: Pick<KeyBounds, 'models'> | undefined,
+): Model {
   const id = readModelId(body)
-  const model = config.catalog.models.get(id)
-  if (model === undefined) {
-    throw new GatewayError('model_not_found', textFor(findNearIds(id, config.catalog.models.keys())), {
-      param: 'model',
-    })
+  const { models } = config.catalog
+  const model = models.get(id)
+  if (model === undefined || (bounds !== undefined && !mayUse(bounds.models, id))) {
+    const ids = bounds === undefined ? models.keys() : models.keys().filter((one) => mayUse(bounds.models, one))
+    const text = textFor(model === undefined ? texts.unknown : texts.forbidden, findNearIds(id, ids))
+    throw new GatewayError('model_not_found', text, { param: 'model' })
   }
   record.model = model.entryId
   if (model.id !== model.entryId) record.alias = model.id
@@ -22,7 +32,11 @@ export function findModel(config: Pick<Config, 'catalog'>, body: ClientBody, rec
 }
 
 /** The name is not repeated: nothing of a body ever is (spec 7.1). What is near it is on the list (ruling R17). */
-function textFor(near: readonly string[]): string {
-  const meant = near.length > 0 ? ` Perhaps it is ${near.join(' or ')}.` : ''
-  return `No such model: GET /v1/models lists those that can be named.${meant}`
+function textFor(text: string, near: readonly string[]): string {
+  return near.length > 0 ? `${text} Perhaps it is ${near.join(' or ')}.` : text
+}
+
+const texts = {
+  unknown: 'No such model: GET /v1/models lists those that can be named.',
+  forbidden: 'This API key may not use the model: name another one, or ask who gave you the key.',
 }

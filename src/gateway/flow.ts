@@ -43,7 +43,10 @@ export function createFlow(): Flow {
     tick(streams) {
       turn++
       share = Math.max(shareMin, Math.floor(turnBytes / Math.max(1, streams)))
-      if (held.length > 0) held = held.filter((stream) => !stream.letOn())
+      // One that goes on may bring too much at once, and is held anew.
+      const before = held
+      held = []
+      for (const stream of before) if (!stream.letOn()) held.push(stream)
     },
   }
 }

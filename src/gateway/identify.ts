@@ -27,14 +27,21 @@ export function identify(gateway: Gateway, call: Call, record: CallRecord): Even
 }
 
 function welcome(gateway: Gateway, record: CallRecord, key: ApiKey): ApiKey {
-  record.account = key.account.name
-  record.accountId = key.account.id
   record.keyId = key.id
   record.keyPrefix = key.prefix
-  if (key.account.state !== 'active' || gateway.barred.has(key.account.id))
-    throw new GatewayError('account_suspended', texts.suspended)
+  if (key.label !== undefined) record.keyLabel = key.label
+  if (key.bounds !== undefined) record.bounds = key.bounds
+  noteAccount(gateway, record, key)
   gateway.directory.touch(key)
   return key
+}
+
+/** @throws GatewayError 403 where the account is not active. */
+export function noteAccount(gateway: Gateway, record: CallRecord, { account }: ApiKey): void {
+  record.account = account.name
+  record.accountId = account.id
+  if (account.state !== 'active' || gateway.barred.has(account.id))
+    throw new GatewayError('account_suspended', texts.suspended)
 }
 
 function refuseKey(found: 'missing' | 'invalid', { throttled, retryAfterSeconds }: FailedAuth): never {

@@ -1,3 +1,5 @@
+import type { ApiKey } from '../accounts/account.ts'
+import { free } from '../bytes/free.ts'
 import { enter, inOrder, takeHold } from './admit.ts'
 import type { Call } from './call.ts'
 import { Delivery } from './delivery.ts'
@@ -7,18 +9,27 @@ import { readRequest } from './read-request.ts'
 import type { CallRecord } from './record.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** One inference request, under the configuration that is in force when it comes, to its end (U14). */
-export function infer(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
+/**
+ * One inference request, under the configuration that is in force when it comes, to its end (U14).
+ * @param payer who pays where no key is shown: an operator tries something (operate §4)
+ */
+export function infer(gateway: Gateway, call: Call, record: CallRecord, payer?: ApiKey): Promise<void> {
   const { snapshot, release } = gateway.snapshots.take()
-  return walk(gateway, snapshot, call, record).finally(release)
+  return walk(gateway, snapshot, call, record, payer).finally(release)
 }
 
 /**
  * From the key to the bill. The checks run in the order they stand here (ruling R1); what is there at once is not awaited.
  * Nor is the last line: what a request is made of shall not live as long as its answer.
  */
-async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: CallRecord): Promise<void> {
-  const identified = identify(gateway, call, record)
+async function walk(
+  gateway: Gateway,
+  snapshot: Snapshot,
+  call: Call,
+  record: CallRecord,
+  payer: ApiKey | undefined,
+): Promise<void> {
+  const identified = payer ?? identify(gateway, call, record)
   const key = identified instanceof Promise ? await identified : identified
   const { account } = key
   const entering = enter(gateway.admission, key)
@@ -28,10 +39,13 @@ async function walk(gateway: Gateway, snapshot: Snapshot, call: Call, record: Ca
     const bytes = await call.readBody(share)
     const turn = gateway.turns.take(account.id, bytes.length)
     if (turn !== undefined) await turn
-    const asked = readRequest({ gateway, config: snapshot.config, call, record, accountId: account.id }, bytes)
+    const { config } = snapshot
+    const asked = readRequest({ gateway, config, call, record, accountId: account.id, bounds: key.bounds }, bytes)
     const { model, affinity, asking } = asked
-    const holding = takeHold(snapshot.config, key, entered, model, asking.exchange, record)
+    const holding = takeHold(config, key, entered, model, asking.exchange, record)
     const release = holding instanceof Promise ? await holding : holding
+    // What is sent has been made of it, unless another target wants it made anew.
+    if (asking.exchangeFor === undefined && !asking.exchange.isSentAs(bytes)) free(bytes)
     const parts = { gateway, snapshot, call, record, key, model, affinity, release, share: share.handOn() }
     return new Delivery(parts, asking).run()
   } catch (error) {

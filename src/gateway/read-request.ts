@@ -1,11 +1,12 @@
+import type { KeyBounds } from '../accounts/key-bounds.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import { checkFields } from '../wires/requests/checks.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import { readConversationKey } from '../wires/requests/conversation-key.ts'
 import { wires } from '../wires/wires.ts'
+import type { Asking } from './attempts.ts'
 import type { Call } from './call.ts'
-import type { Asking } from './delivery.ts'
 import { findModel } from './find-model.ts'
 import type { Gateway } from './gateway.ts'
 import { exchangeNatively } from './native.ts'
@@ -18,6 +19,8 @@ export type Reading = {
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
   record: CallRecord
   accountId: string
+  /** Of the key that asks; undefined where it may name every model. */
+  bounds?: Pick<KeyBounds, 'models'> | undefined
 }
 
 export type ReadRequest = {
@@ -33,9 +36,9 @@ export type ReadRequest = {
  * @throws GatewayError 400, 404.
  */
 export function readRequest(reading: Reading, bytes: Buffer): ReadRequest {
-  const { gateway, config, call, record, accountId } = reading
+  const { gateway, config, call, record, accountId, bounds } = reading
   const body = new ClientBody(bytes)
-  const model = findModel(config, body, record)
+  const model = findModel(config, body, record, bounds)
   const wire = wires[call.wire]
   const conversationKey = readConversationKey(wire, body, (name) => call.header(name))
   checkFields(wire, body)

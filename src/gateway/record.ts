@@ -1,5 +1,7 @@
 import type { Outcome } from '../accounts/ledger.ts'
+import type { LiveBounds } from '../accounts/live-bounds.ts'
 import type { Prices, WireName } from '../catalog/model.ts'
+import type { StopReason as FinishReason } from '../inference/answer.ts'
 import type { Loss } from '../inference/request.ts'
 import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
 import type { ChoiceReason } from '../upstream/pool.ts'
@@ -34,7 +36,7 @@ export type Try = {
  * `final`, nobody else would do better, or the request was let go when its answer began; three `attempts` were made; the
  * `budget` of retries of who would be next is used up; `nobody` is left who is on, not left alone and not tried.
  */
-export type StopReason = 'seen' | 'final' | 'attempts' | 'budget' | 'nobody'
+export type Stopped = 'seen' | 'final' | 'attempts' | 'budget' | 'nobody'
 
 /**
  * How far a debit is (docs/ledger.md): on its way, in the ledger, in the spool, or refused to its client. Undefined where
@@ -64,6 +66,10 @@ export type CallRecord = {
   keyId?: string
   /** The visible first characters of the key. */
   keyPrefix?: string
+  /** What its owner calls it: told to operators, and not logged. */
+  keyLabel?: string
+  /** Of a key that is narrower than its account (ruling R15). */
+  bounds?: LiveBounds
   wire?: WireName
   /** The id of the model's entry; what it was asked for by, where that is another (ruling R14). */
   model?: string
@@ -83,7 +89,7 @@ export type CallRecord = {
   /** All of them, in their order; what was tried last stands in the fields above too. */
   tries?: Try[]
   /** Of a request whose last attempt failed. */
-  stopped?: StopReason
+  stopped?: Stopped
   status?: number
   /** Of the error the client was told, or of a fault in a started stream. */
   code?: string
@@ -105,6 +111,8 @@ export type CallRecord = {
   settled?: Settled
   /** Set by whoever decides it first; an answer of which nobody said otherwise is `ok`. */
   outcome?: Outcome
+  /** Why the model ended, of an answer that is translated. */
+  finishReason?: FinishReason
   losses?: readonly Loss[]
   flags?: readonly string[]
 }

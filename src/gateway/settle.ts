@@ -1,4 +1,4 @@
-import type { ApiKey } from '../accounts/account.ts'
+import { type ApiKey, keyIdOf } from '../accounts/account.ts'
 import { countCalls } from '../accounts/calls.ts'
 import type { Debit, Outcome } from '../accounts/ledger.ts'
 import { type Model, priceNanos, type WireName } from '../catalog/model.ts'
@@ -12,6 +12,7 @@ import {
 } from '../inference/usage.ts'
 import type { Target } from '../upstream/target.ts'
 import type { Exchange } from './exchange.ts'
+import type { CallRecord } from './record.ts'
 
 /** What is known of an answer that has ended, one way or another (ruling C3). */
 export type Evidence = {
@@ -26,6 +27,16 @@ export type Evidence = {
   /** The operator gives it away (ruling C4): an entry of 0. */
   isWaived: boolean
 }
+
+/** What an answer that is read, or has been read so far, says of itself. */
+export function evidenceOf(
+  answer: Pick<Evidence, 'report' | 'estimateOutput'>,
+): Pick<Evidence, 'report' | 'estimateOutput'> {
+  return { report: answer.report, estimateOutput: (enough?: number) => answer.estimateOutput(enough) }
+}
+
+/** Where nothing of an answer has come. */
+export const nothingYet: Pick<Evidence, 'report' | 'estimateOutput'> = { report: {}, estimateOutput: () => 0 }
 
 /** What an answer costs, and by which figures. */
 export type Bill = {
@@ -82,7 +93,7 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
   return {
     requestId,
     account: key.account,
-    keyId: key.id,
+    keyId: keyIdOf(key),
     clientWire,
     model: model.entryId,
     modelWire: model.wire,
@@ -98,4 +109,18 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
     outcome,
     createdMs,
   }
+}
+
+/** What the record says of a bill whose debit is on its way. */
+export function noteBill(record: CallRecord, bill: Bill, { prices, priceVersion }: Model): void {
+  const { usage, usageSource, calls, amountNanos, outcome, flags } = bill
+  record.usage = usage
+  record.usageSource = usageSource
+  record.costNanos = amountNanos
+  record.prices = prices
+  record.priceVersion = priceVersion
+  record.settled = 'waiting'
+  record.outcome = outcome
+  if (calls) record.calls = calls
+  if (flags.length > 0) record.flags = flags
 }

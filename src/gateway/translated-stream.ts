@@ -1,5 +1,6 @@
+import { ownCopy } from '../bytes/own-copy.ts'
 import { createSseReader, cutFrame } from '../bytes/sse.ts'
-import type { AnswerEvent, Fault } from '../inference/answer.ts'
+import type { AnswerEvent, Fault, StopReason } from '../inference/answer.ts'
 import type { Spoken, Stage } from '../inference/meter.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
 import type { Decoder } from '../wires/answers/decode-frames.ts'
@@ -41,6 +42,10 @@ export class TranslatedStream implements StreamRelay {
     return this.#run.meter.stage
   }
 
+  get reason(): StopReason | undefined {
+    return this.#finish?.reason
+  }
+
   spoken(): Spoken {
     return this.#run.meter.spoken()
   }
@@ -51,6 +56,11 @@ export class TranslatedStream implements StreamRelay {
 
   hush(): void {
     this.#run.hush()
+  }
+
+  compact(): void {
+    this.#reader.compact()
+    this.#run.meter.compact(ownCopy)
   }
 
   push(chunk: Uint8Array): string {

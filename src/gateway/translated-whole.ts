@@ -74,6 +74,7 @@ export class TranslatedWhole implements StreamFold {
     const run = this.#run
     const read = {
       report: run.meter.report(),
+      reason: outcome.answer.reason,
       estimateOutput: () => run.estimateOutput(),
       encode: (usage: Usage) => this.#target.encodeAnswer(outcome.answer, this.#head, usage),
     }

@@ -1,35 +1,90 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
+import type { TlsPair } from '../config/config.ts'
+import type { GatewayError } from '../errors.ts'
+import { newRequestId } from '../ids/request-id.ts'
 import type { Running } from '../operations/operation.ts'
+import { ProblemError } from '../operations/problem.ts'
+import { send, tellProblem } from './api-answer.ts'
+import { consolePrefix } from './console.ts'
+import { findFramingFault } from './framing.ts'
 import { pathOf } from './paths.ts'
+import { secureOptions } from './server.ts'
 
-/** What operators ask of a running server. Nothing of it changes anything. */
+/** What operators ask of a running server. */
 export type AdminOperations = Running & {
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
 }
 
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+type AdminParts = {
+  isReady: () => Readiness | Promise<Readiness>
+  api: Handler
+  metrics: Handler
+  /** The web console. */
+  pages: Handler
+  /** Of a process of several: for the one that has started it. */
+  door?: { path: string; answer: Handler }
+  /** Undefined: it speaks plain HTTP. */
+  tls?: TlsPair | undefined
+  /** What stands before all paths where people reach it, such as `/triwire`. */
+  prefix?: string
+  /** Other limits of time, for a test. */
+  times?: Partial<typeof limits>
+}
+
+/** Connections from now on are shown this certificate, where it speaks TLS at all. */
+export function renewAdmin(server: Server, pair: TlsPair): void {
+  if ('setSecureContext' in server) (server as SecureServer).setSecureContext(secureOptions(pair))
+}
+
 const apiPrefix = '/api/v1/'
 
+/** Or why not, in fixed words: anyone may ask. */
+export type Readiness = boolean | string
+
 /** An operator's request is small, and comes at once. */
-const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000 }
+const limits = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 65_000,
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: 16_384,
+}
+
+const headersMax = 100
 
 /**
  * The second listener: what an orchestrator and an operator ask, never a client (rulings X2 and X9). Of health anyone may
- * ask; the API wants a token, and what it tells is free of content (ruling U5).
+ * ask; the API wants a token, and what it tells is free of content (ruling U5). The console is pages that ask the API.
  */
-export function createAdmin(
-  isReady: () => boolean | Promise<boolean>,
-  api: (request: IncomingMessage, response: ServerResponse) => void,
-  metrics: (request: IncomingMessage, response: ServerResponse) => void,
-): Server {
-  const server = createServer(timeouts, (request, response) => {
+export function createAdmin({ isReady, api, metrics, pages, door, tls, prefix = '', times }: AdminParts): Server {
+  const options = { ...limits, ...times }
+  const server = tls
+    ? createSecureServer({ ...options, ...secureOptions(tls) }, receive)
+    : createServer(options, receive)
+  // More than are taken, so that too many are seen.
+  server.maxHeadersCount = 2 * headersMax
+  server.maxConnections = 500
+  return server
+
+  function receive(request: IncomingMessage, response: ServerResponse): void {
+    const fault = findFramingFault(request, headersMax)
+    if (fault) {
+      refuse(request, response, fault)
+      return
+    }
+    // A proxy takes the prefix off, or leaves it.
+    if (prefix !== '' && request.url?.startsWith(`${prefix}/`)) request.url = request.url.slice(prefix.length)
     const path = pathOf(request.url)
     if (path === '/metrics') metrics(request, response)
     else if (path.startsWith(apiPrefix)) api(request, response)
+    else if (path === '/console' || path.startsWith(consolePrefix)) pages(request, response)
+    else if (door && path.startsWith(door.path)) door.answer(request, response)
     else void probe(request, response, path)
-  })
-  server.maxConnections = 100
-  return server
+  }
 
   async function probe(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
     request.resume()
@@ -42,16 +97,27 @@ export function createAdmin(
   }
 }
 
+const close = { headers: { connection: 'close' } }
+
+/** What two readers could take for two different requests is none. */
+function refuse(request: IncomingMessage, response: ServerResponse, { status, message }: GatewayError): void {
+  request.resume()
+  response.on('error', () => {})
+  const id = newRequestId()
+  void send(request, response, tellProblem(new ProblemError('invalid_request', message, close), id, status), id)
+}
+
 async function answerProbe(
   { method }: IncomingMessage,
   path: string,
-  isReady: () => boolean | Promise<boolean>,
+  isReady: () => Readiness | Promise<Readiness>,
 ): Promise<{ status: number; body: object }> {
   const isRead = method === 'GET' || method === 'HEAD'
   if (isRead && path === '/healthz') return { status: 200, body: { status: 'ok' } }
-  if (isRead && path === '/readyz')
-    return (await isReady())
-      ? { status: 200, body: { status: 'ready' } }
-      : { status: 503, body: { status: 'not_ready' } }
-  return { status: 404, body: { status: 'not_found', paths: ['/healthz', '/readyz', '/metrics'] } }
+  if (isRead && path === '/readyz') {
+    const ready = await isReady()
+    if (ready === true) return { status: 200, body: { status: 'ready' } }
+    return { status: 503, body: { status: 'not_ready', ...(ready !== false && { why: ready }) } }
+  }
+  return { status: 404, body: { status: 'not_found', paths: ['/healthz', '/readyz', '/metrics', '/console/'] } }
 }

@@ -49,6 +49,13 @@ const keptBytesMax = 1_048_576
 const lingerBytesMax = 33_554_432
 /** Of the process: what is shared is its event loop. */
 const leftovers = new Leftovers()
+/** Answers that are said, and whose end waits for the rest of their requests. */
+const lingering = new WeakSet<ServerResponse>()
+
+/** Its client has been answered: its connection is only kept so that what that client still sends is no fault of the network. */
+export function isLingering(response: ServerResponse): boolean {
+  return lingering.has(response)
+}
 
 /**
  * Ends an answer whose request nobody reads: what is still to come is thrown away, up to 32 MiB and for a while, so that
@@ -66,6 +73,7 @@ export function endUnread(response: ServerResponse, lingerMs: number, body?: str
   if (body) response.write(body)
   else response.flushHeaders()
   let bytes = 0
+  lingering.add(response)
   const timer = setTimeout(giveUp, lingerMs)
   req.on('data', count)
   req.on('end', done)
@@ -84,6 +92,7 @@ export function endUnread(response: ServerResponse, lingerMs: number, body?: str
   }
   function stop(): void {
     clearTimeout(timer)
+    lingering.delete(response)
     req.off('data', count)
     leftovers.stop(req)
   }

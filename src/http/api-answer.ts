@@ -11,11 +11,17 @@ export type Answer = {
   /** JSON, or a text that comes piece by piece. */
   body?: unknown
   pieces?: AsyncIterable<string>
+  /** It is over, or its reader has left; once. */
+  onClose?: () => void
 }
 
 /** A problem object (RFC 9457). */
-export function tellProblem({ problem, message, mistakes, current, headers }: ProblemError, id: string): Answer {
-  const [status, title] = problems[problem]
+export function tellProblem(
+  { problem, message, mistakes, current, headers }: ProblemError,
+  id: string,
+  status: number = problems[problem][0],
+): Answer {
+  const [, title] = problems[problem]
   return {
     status,
     headers: { 'content-type': 'application/problem+json', ...headers },
@@ -37,7 +43,9 @@ export async function send(
   answer: Answer,
   id: string,
 ): Promise<void> {
-  const { status, headers, body, pieces } = answer
+  const { status, headers, body, pieces, onClose } = answer
+  if (onClose && response.destroyed) onClose()
+  else if (onClose) response.once('close', onClose)
   const isBodiless = request.method === 'HEAD'
   const all = { ...guardHeaders, 'x-request-id': id, 'content-type': 'application/json', vary: 'accept', ...headers }
   if (pieces) {

@@ -13,17 +13,23 @@ export type Site = {
   isSecure: boolean
   /** Behind a proxy. */
   publicUrl?: URL | undefined
+  /** Whether its certificate is for a name or address: who gives his own name this address has none for it. */
+  names?: ((host: string) => boolean) | undefined
 }
 
-/** Whether `Host` names this listener: a loopback name with its port, or where the operator says that people reach it. */
-export function isOurHost(host: string | undefined, { port, isSecure, publicUrl }: Site): boolean {
+/**
+ * Whether `Host` names this listener: a loopback name or one of its certificate, with its port, or where the operator says
+ * that people reach it.
+ */
+export function isOurHost(host: string | undefined, { port, isSecure, publicUrl, names }: Site): boolean {
   const [, bracketed, plain, said] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(host ?? '') ?? []
   const name = (bracketed ?? plain)?.toLowerCase()
   if (name === undefined) return false
   if (publicUrl && [publicUrl.host, `${publicUrl.hostname}:${publicUrl.port || '443'}`].includes(host!.toLowerCase()))
     return true
   const isLoopback = name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
-  return isLoopback && Number(said ?? (isSecure ? 443 : 80)) === port
+  const isNamed = isLoopback || (isSecure && names?.(name) === true)
+  return isNamed && Number(said ?? (isSecure ? 443 : 80)) === port
 }
 
 /** Whether a request that changes something comes from a page of another site. What is no browser says neither. */

@@ -27,19 +27,34 @@ export function createIdentity(parts: IdentityParts) {
     headers: IncomingHttpHeaders,
     site: Site,
     address: string,
-  ): Promise<{ who: Principal; isCookie: boolean }> {
+  ): Promise<{ who: Principal; isCookie: boolean; isStillGood: () => Promise<boolean> }> {
     const { authorization } = headers
     const bearer = authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
     const cookie = authorization === undefined ? readCookie(headers, cookieName(site)) : undefined
     if (authorization === undefined && cookie === undefined)
       throw new ProblemError('unauthenticated', 'Show a token: Authorization: Bearer tri-op-….', challenge)
     const digest = cookie === undefined ? digestOf(bearer ?? '') : digestOfCookie(cookie)
-    const who =
-      digest === undefined ? undefined : await findPrincipal(digest, cookie === undefined ? 'bearer' : 'cookie')
-    if (!who) throw failed(address)
-    const place = who.kind === 'owner' ? parts.ownerRates.take(who.key.id) : parts.rates.take(who.actor)
-    if (!place.ok) throw tooMany('You ask too often.', place.retryAfterSeconds)
-    return { who, isCookie: cookie !== undefined }
+    const kind = cookie === undefined ? 'bearer' : 'cookie'
+    const who = digest === undefined ? undefined : await findPrincipal(digest, kind)
+    if (digest === undefined || !who) throw failed(address)
+    const place = takePlace(who)
+    if (place?.ok === false) throw tooMany('You ask too often.', place.retryAfterSeconds)
+    return { who, isCookie: cookie !== undefined, isStillGood }
+
+    /** Of what goes on for long. A store that is silent says nothing against it. */
+    async function isStillGood(): Promise<boolean> {
+      try {
+        return (await findPrincipal(digest!, kind)) !== undefined
+      } catch {
+        return true
+      }
+    }
+  }
+
+  /** The process that has started this one has counted what its operators ask, each for himself: here they would be one. */
+  function takePlace(who: Principal) {
+    if (who === parent) return undefined
+    return who.kind === 'owner' ? parts.ownerRates.take(who.key.id) : parts.rates.take(who.actor)
   }
 
   async function findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined> {

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http'
+import type { BodyShare } from '../gateway/bodies.ts'
 import { allOperations, pathFields } from '../operations/openapi.ts'
 import type { Operation } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 
-/** No body of an operation needs more. */
-const bodyBytesMax = 65_536
+/** No body of an operation needs more, but those that have a client's request in them; those have this beside it. */
+const ownBytesMax = 65_536
 
 export type Matched =
   | { operation: Operation; inPath: Record<string, string> }
@@ -40,13 +41,21 @@ export function matchOperation(method: string, path: string): Matched {
   return allow.length > 0 ? { allow: allow.includes('GET') ? [...allow, 'HEAD'] : allow } : undefined
 }
 
-/** All fields that were sent, in path, query or body. @throws ProblemError */
+/**
+ * All fields that were sent, in path, query or body.
+ * @param bounds.bytesMax of a client's request @param bounds.share of what the process holds, where the body may be as large: taken
+ *   here, and its caller's to give back
+ * @throws ProblemError
+ */
 export async function readFields(
   request: IncomingMessage,
   { operation, inPath }: Extract<Matched, { operation: unknown }>,
+  { bytesMax: requestBytesMax, share }: { bytesMax: () => number; share: BodyShare | undefined },
 ): Promise<Record<string, unknown>> {
-  const sent =
-    operation.method === 'POST' || operation.method === 'PATCH' ? await readBody(request) : readQuery(request)
+  // Within a text of JSON a quote is two characters.
+  const bytesMax = operation.isLarge ? ownBytesMax + 2 * requestBytesMax() : ownBytesMax
+  const hasBody = operation.method === 'POST' || operation.method === 'PATCH'
+  const sent = hasBody ? await readBody(request, bytesMax, share) : readQuery(request)
   for (const name of Object.keys(inPath)) {
     if (Object.hasOwn(sent, name)) throw refuse(name, 'stands in the path already')
   }
@@ -64,22 +73,27 @@ function readQuery({ url = '' }: IncomingMessage): Record<string, unknown> {
   return fields
 }
 
-async function readBody(request: IncomingMessage): Promise<Record<string, unknown>> {
+async function readBody(
+  request: IncomingMessage,
+  bytesMax: number,
+  share: BodyShare | undefined,
+): Promise<Record<string, unknown>> {
   const { 'content-length': declared, 'content-type': type = '', 'transfer-encoding': coding } = request.headers
   if ((declared === undefined || declared === '0') && coding === undefined) return {}
   if (!/^application\/json\s*(;|$)/i.test(type))
     throw new ProblemError('unsupported_media_type', 'Send the body as application/json.')
-  if (Number(declared ?? 0) > bodyBytesMax) throw tooLarge()
-  return parse(await readPieces(request))
+  if (Number(declared ?? 0) > bytesMax) throw tooLarge(bytesMax)
+  return parse(await readPieces(request, bytesMax, share))
 }
 
-async function readPieces(request: IncomingMessage): Promise<Buffer> {
+async function readPieces(request: IncomingMessage, bytesMax: number, share: BodyShare | undefined): Promise<Buffer> {
   const pieces: Buffer[] = []
   let bytes = 0
   try {
     for await (const piece of request as AsyncIterable<Buffer>) {
       bytes += piece.length
-      if (bytes > bodyBytesMax) throw tooLarge()
+      if (bytes > bytesMax) throw tooLarge(bytesMax)
+      if (share?.take(piece.length) === false) throw noRoom()
       pieces.push(piece)
     }
   } catch (error) {
@@ -99,9 +113,16 @@ function parse(bytes: Buffer): Record<string, unknown> {
   throw new ProblemError('invalid_request', 'The body is not a JSON object.')
 }
 
-function tooLarge(): ProblemError {
-  return new ProblemError('payload_too_large', `A body has at most ${bodyBytesMax} bytes.`, {
+function tooLarge(bytesMax: number): ProblemError {
+  return new ProblemError('payload_too_large', `A body has at most ${bytesMax} bytes.`, {
     headers: { connection: 'close' },
+  })
+}
+
+/** Clients' bodies and operators' fill the same memory (ruling R18). */
+function noRoom(): ProblemError {
+  return new ProblemError('rate_limited', 'The server holds as many bodies of requests as it can: ask again soon.', {
+    headers: { 'retry-after': '1', connection: 'close' },
   })
 }
 

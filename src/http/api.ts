@@ -1,14 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../accounts/books.ts'
+import type { Calendar } from '../accounts/calendar.ts'
+import type { Bodies, BodyShare } from '../gateway/bodies.ts'
 import { sha256Hex } from '../ids/digest.ts'
 import { newRequestId } from '../ids/request-id.ts'
 import { problemOf } from '../operations/book-words.ts'
 import { formatCursor, readCursor } from '../operations/cursor.ts'
 import { allOperations } from '../operations/openapi.ts'
-import type { Context, Operation, Outcome, Running } from '../operations/operation.ts'
+import type { Context, Operation, Outcome, Play, Running } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { digestOfCookie } from '../operations/session.ts'
 import { type Answer, send, tellProblem } from './api-answer.ts'
+import { createBusy } from './api-busy.ts'
+import { createEventStreams } from './api-events.ts'
+import { createExports } from './api-exports.ts'
 import { cookieName, formatCookie, isCrossSite, isOurHost, readCookie, type Site } from './api-guard.ts'
 import { createIdentity, type IdentityParts, permit, tooMany } from './api-identity.ts'
 import { type Matched, matchOperation, readFields } from './api-request.ts'
@@ -22,12 +27,18 @@ export type ApiParts = IdentityParts & {
   nowMs(): number
   /** Who asks, where a proxy may stand between. */
   peerOf(peer: string, forwarded: string | undefined): string
+  /** Of the reporting zone. */
+  calendar: Calendar
   version: string
-  publicUrl?: URL | undefined
+  /** Whom this listener answers to beside loopback names. */
+  site?: Pick<Site, 'publicUrl' | 'names'>
+  /** Answers as a client is answered. @param ip of the operator who asks @param share what his body holds: given back by who plays */
+  play(response: ServerResponse, play: Play, asked: { requestId: string; ip: string }, share?: BodyShare): void
+  /** What all bodies of the process may hold (ruling R18). */
+  bodies: Pick<Bodies, 'enter'>
+  /** How large a request of a client may be, in bytes. */
+  bodyBytesMax(): number
 }
-
-/** How many exports run at once: each keeps the thread of the books busy. */
-const exportsMax = 4
 
 /**
  * The admin API: what is refused is refused in this order: another name of this address (421), who it is (401, 429), what he
@@ -35,7 +46,9 @@ const exportsMax = 4
  */
 export function createApi(parts: ApiParts): (request: IncomingMessage, response: ServerResponse) => void {
   const { identify, failed } = createIdentity(parts)
-  let exports = 0
+  const openStream = createEventStreams(parts.nowMs)
+  const enter = createBusy()
+  const exportRows = createExports()
   return (request, response) => void handle(request, response)
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -43,8 +56,14 @@ export function createApi(parts: ApiParts): (request: IncomingMessage, response:
     // Who has left hears nothing.
     response.on('error', () => {})
     let answer: Answer
+    const held: HeldBody = {}
     try {
-      answer = await judge(request)
+      const judged = await judge(request, id, held)
+      if ('play' in judged) {
+        parts.play(response, judged.play, judged.asked, held.share)
+        return
+      }
+      answer = judged
     } catch (error) {
       answer = tellProblem(asProblem(error), id)
     }
@@ -53,6 +72,7 @@ export function createApi(parts: ApiParts): (request: IncomingMessage, response:
     } catch {
       response.destroy()
     }
+    if (held.share) releaseBehind(response, held.share)
   }
 
   function asProblem(error: unknown): ProblemError {
@@ -62,18 +82,14 @@ export function createApi(parts: ApiParts): (request: IncomingMessage, response:
     return new ProblemError('internal', 'A bug of ours: the log has it.')
   }
 
-  async function judge(request: IncomingMessage): Promise<Answer> {
+  async function judge(request: IncomingMessage, requestId: string, held: HeldBody): Promise<Answer | Played> {
     const { headers, method = '', socket } = request
-    const site: Site = {
-      port: socket.localPort ?? 0,
-      isSecure: 'encrypted' in socket,
-      publicUrl: parts.publicUrl,
-    }
+    const site: Site = { port: socket.localPort ?? 0, isSecure: 'encrypted' in socket, ...parts.site }
     if (!isOurHost(headers.host, site)) throw new ProblemError('misdirected', 'Ask by the address of this listener.')
     const matched = matchOperation(method, pathOf(request.url))
     const isOpen = matched && 'operation' in matched && matched.operation.role === 'anyone'
     const address = parts.peerOf(socket.remoteAddress ?? '', oneOf(headers['x-forwarded-for']))
-    const shown = isOpen ? { who: undefined, isCookie: true } : await identify(headers, site, address)
+    const shown = isOpen ? nobody : await identify(headers, site, address)
     const operation = permit(matched, shown.who)
     const isSafe = operation.operation.method === 'GET'
     if (!isSafe && shown.isCookie && isCrossSite(headers, site))
@@ -81,71 +97,61 @@ export function createApi(parts: ApiParts): (request: IncomingMessage, response:
     // Each that succeeds is a commit.
     const place = isOpen ? parts.ownerRates.take(address) : undefined
     if (place && !place.ok) throw tooMany('Your address asks too often.', place.retryAfterSeconds)
+    const leave = enter(operation.operation, shown.who)
     try {
-      return await answerOperation(request, operation, shown.who, { site, address })
+      return await answerOperation(request, operation, shown, { site, address, requestId, held })
     } catch (error) {
       // Signing in is showing a token too.
       if (isOpen && error instanceof ProblemError && error.problem === 'unauthenticated') throw failed(address)
       throw error
+    } finally {
+      leave()
     }
   }
 
   async function answerOperation(
     request: IncomingMessage,
     { operation, inPath }: Extract<Matched, { operation: unknown }>,
-    who: Principal | undefined,
-    { site, address }: { site: Site; address: string },
-  ): Promise<Answer> {
-    const sent = await readFields(request, { operation, inPath })
+    { who, isStillGood }: Shown,
+    { site, address, requestId, held }: { site: Site; address: string; requestId: string; held: HeldBody },
+  ): Promise<Answer | Played> {
+    const actor = who?.kind === 'operator' ? who.actor : 'nobody'
+    if (operation.isLarge) held.share = parts.bodies.enter(actor)
+    const sent = await readFields(request, { operation, inPath }, { bytesMax: parts.bodyBytesMax, share: held.share })
     const read = operation.input.safeParse(sent)
     if (!read.success) throw invalid(read.error.issues)
-    const books = needsBooks(operation) ? await parts.books() : (undefined as never)
     const cookie = readCookie(request.headers, cookieName(site))
+    const act = {
+      actor,
+      address,
+      once: onceOf(request, operation, sent),
+      version: versionOf(request, operation),
+    }
+    const openBooks = async () => (await parts.books()).as(act)
     const context: Context = {
-      books: books?.as({
-        actor: who?.kind === 'operator' ? who.actor : 'nobody',
-        address,
-        once: onceOf(request, operation, sent),
-        version: versionOf(request, operation),
-      }),
+      books: needsBooks(operation) ? await openBooks() : (undefined as never),
+      openBooks,
       running: parts.running,
       who,
-      nowMs: parts.nowMs(),
+      requestId,
+      ...{ nowMs: parts.nowMs(), calendar: parts.calendar },
       version: parts.version,
       cookie: cookie === undefined ? undefined : digestOfCookie(cookie),
+      lastEventId: oneOf(request.headers['last-event-id']),
     }
     if (operation.csv && /\btext\/csv\b/.test(request.headers.accept ?? ''))
-      return exportRows(operation, context, read.data)
+      return exportRows(operation.csv(context, read.data), csvHeaders(operation))
     const { cursor } = read.data as { cursor?: string }
     const beyond = cursor === undefined ? undefined : readCursor(operation.id, sent, cursor)
     const outcome = await operation.run({ ...context, beyond }, read.data).catch(async (error: unknown) => {
       throw await withCurrent(problemOf(error), operation, context, inPath)
     })
+    if ('play' in outcome) return { play: outcome.play, asked: { requestId, ip: address } }
+    if ('events' in outcome) return openStream(outcome.events, act.actor, isStillGood)
     return tellOutcome(operation, outcome, sent, site)
   }
 
-  async function exportRows(operation: Operation, context: Context, input: Record<string, unknown>): Promise<Answer> {
-    if (exports >= exportsMax) throw tooMany('Others export now.', 5)
-    exports++
-    const rows = operation.csv!(context, input)[Symbol.asyncIterator]()
-    try {
-      const first = await rows.next()
-      return { status: 200, headers: csvHeaders(operation), pieces: chain(first, rows) }
-    } catch (error) {
-      exports--
-      throw error
-    }
-  }
-
-  async function* chain(first: IteratorResult<string>, rows: AsyncIterator<string>): AsyncIterable<string> {
-    try {
-      for (let one = first; !one.done; one = await rows.next()) yield one.value
-    } finally {
-      exports--
-    }
-  }
-
-  function tellOutcome(operation: Operation, outcome: Outcome<unknown>, sent: object, site: Site): Answer {
+  function tellOutcome(operation: Operation, outcome: Told, sent: object, site: Site): Answer {
     if ('items' in outcome) {
       const next = outcome.next ? formatCursor(operation.id, sent, outcome.next) : null
       return { status: 200, body: { items: outcome.items, next } }
@@ -160,6 +166,25 @@ export function createApi(parts: ApiParts): (request: IncomingMessage, response:
     return { status: isNew ? 201 : 200, headers, body }
   }
 }
+
+type Shown = { who: Principal | undefined; isCookie: boolean; isStillGood: () => Promise<boolean> }
+
+/** What is asked by anybody. A browser may have been made to. */
+const nobody: Shown = { who: undefined, isCookie: true, isStillGood: async () => true }
+
+/** What a large body has taken of what the process may hold. */
+type HeldBody = { share?: BodyShare }
+
+/** What is told of a body is as large as it, and is there until its reader has it. */
+function releaseBehind(response: ServerResponse, share: BodyShare): void {
+  if (response.destroyed) share.release()
+  else response.once('close', () => share.release())
+}
+
+type Told = Extract<Outcome<unknown>, { body: unknown } | { items: unknown }>
+
+/** The gateway answers it. */
+type Played = { play: Play; asked: { requestId: string; ip: string } }
 
 /** What memory alone can tell is told though the store is silent. */
 function needsBooks({ asks }: Operation): boolean {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { free } from '../bytes/free.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import { type BodyShare, tooLarge } from '../gateway/bodies.ts'
 import { ClientGone } from '../gateway/call.ts'
@@ -67,7 +68,7 @@ export function readBody(
     }
     function done(): void {
       stop()
-      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes))
+      resolve(chunks.length === 1 ? chunks[0]! : join(chunks, bytes))
     }
     function late(): void {
       fail(refusal('The request body did not arrive in time: send it at once.', 408))
@@ -94,6 +95,13 @@ export function readBody(
       request.off('close', gone)
     }
   })
+}
+
+/** Of the pieces nothing is left. */
+function join(chunks: readonly Buffer[], bytes: number): Buffer {
+  const whole = Buffer.concat(chunks, bytes)
+  for (const chunk of chunks) free(chunk)
+  return whole
 }
 
 let begun: (() => void)[] = []

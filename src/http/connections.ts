@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { isLingering } from './answer.ts'
 
 /** The connections of a listener: which of them are idle, and which take no further request. */
 export type Connections = {
@@ -17,9 +18,12 @@ export type Connections = {
 }
 
 /**
- * Watches a server's connections and keeps them to so many (faults F-C49): beyond that an idle one is closed. The oldest of
- * those that never asked goes first, then the one whose last answer is the longest ago: a flood of connections takes those
- * of the flood, and not what clients keep for their next request. With TLS a connection counts from its first byte on.
+ * Watches a server's connections and keeps them to so many (faults F-C49): beyond that one is closed that nobody waits for. First
+ * goes one whose request was refused before it had come in whole: a client that has no place in its window and sends
+ * megabytes anyway would take all connections else. Then the oldest of those that never asked, then the one whose last
+ * answer is the longest ago: a flood of connections takes those of the flood, and not what clients keep for their next
+ * request. An idle one is read once more before: while the loop was busy its request may have come, and closing would
+ * throw that away with a reset. With TLS a connection counts from its first byte on.
  */
 export function watchConnections(server: Server, connectionsMax: number, isSecured: boolean): Connections {
   let running = 0
@@ -27,6 +31,8 @@ export function watchConnections(server: Server, connectionsMax: number, isSecur
   const silent = new Set<Socket>()
   /** In the order of their last answers. */
   const known = new Set<Socket>()
+  /** Idle ones that make room, unless a request of theirs is still read; there are as many as are accepted in two turns. */
+  const leaving = new Set<Socket>()
   const closing = new WeakSet<Socket>()
   /** Of a listener with TLS: those that are in their handshake, by their other ends; and those that are through it. */
   const greeting = new Map<string, Socket>()
@@ -53,7 +59,7 @@ export function watchConnections(server: Server, connectionsMax: number, isSecur
     const end = endOf(socket)
     const raw = greeting.get(end)
     greeting.delete(end)
-    if (raw) silent.delete(raw)
+    if (raw) forget(raw)
     if (socket.destroyed) return
     secured.add(socket)
     silent.add(socket)
@@ -61,7 +67,7 @@ export function watchConnections(server: Server, connectionsMax: number, isSecur
   })
   // Node takes an answer for over when its last byte was handed to the socket; here its client has taken it.
   server.closeIdleConnections = () => {
-    for (const sockets of [silent, known]) for (const socket of sockets) if (isIdle(socket)) socket.destroy()
+    for (const sockets of [silent, known, leaving]) for (const socket of sockets) if (isIdle(socket)) socket.destroy()
   }
   return {
     get running() {
@@ -76,7 +82,7 @@ export function watchConnections(server: Server, connectionsMax: number, isSecur
         if (known.delete(socket)) known.add(socket)
       })
       newest.set(socket, response)
-      if (silent.delete(socket)) known.add(socket)
+      if (silent.delete(socket) || leaving.delete(socket)) known.add(socket)
     },
     newestOf: (socket) => newest.get(socket),
     refuseMore: (socket) => void closing.add(socket),
@@ -90,24 +96,43 @@ export function watchConnections(server: Server, connectionsMax: number, isSecur
     return socket.writableLength === 0 && (response === undefined || response.destroyed)
   }
 
+  /** All that is left to do on it is to throw away what still comes. */
+  function isAnswered(socket: Socket): boolean {
+    const response = newest.get(socket)
+    return socket.writableLength === 0 && response !== undefined && isLingering(response)
+  }
+
   /** @returns false where all connections are in use. */
   function makeRoom(): boolean {
-    const idle = findIdle(silent) ?? findIdle(known)
-    if (!idle) return false
-    forget(idle)
-    idle.destroy()
+    const answered = find(known, isAnswered)
+    const spare = answered ?? find(silent, isIdle) ?? find(known, isIdle)
+    if (!spare) return false
+    forget(spare)
+    if (answered) answered.destroy()
+    else {
+      leaving.add(spare)
+      // The first turn is this one, in which it may have been accepted; by the end of the second it was read.
+      setImmediate(() => setImmediate(() => closeUnread(spare)))
+    }
     return true
   }
 
-  function findIdle(sockets: Set<Socket>): Socket | undefined {
-    for (const socket of sockets) if (isIdle(socket)) return socket
-    return undefined
+  /** Where it has asked meanwhile somebody else is to go. */
+  function closeUnread(idle: Socket): void {
+    if (leaving.delete(idle)) idle.destroy()
+    else if (silent.size + known.size > connectionsMax) makeRoom()
   }
 
   function forget(socket: Socket): void {
     silent.delete(socket)
     known.delete(socket)
+    leaving.delete(socket)
   }
+}
+
+function find(sockets: Set<Socket>, isSpare: (socket: Socket) => boolean): Socket | undefined {
+  for (const socket of sockets) if (isSpare(socket)) return socket
+  return undefined
 }
 
 function endOf({ remoteAddress, remotePort }: Socket): string {

@@ -34,6 +34,8 @@ export class HttpCall implements Call {
   readonly ip: string
   isGone = false
   #hasBegun = false
+  /** The stream is told in chunks, which are framed here: Node would make four writes of each. */
+  #isChunked = false
   /** What became of the request before anybody read its body: its key may be looked for meanwhile (ruling R16). */
   #earlyError: Error | undefined
   listener: CallListener | undefined
@@ -97,18 +99,28 @@ export class HttpCall implements Call {
     // Proxies in between would otherwise hold events back.
     headers['x-accel-buffering'] = 'no'
     this.#response.writeHead(200, headers)
+    // It has decided, by the version of HTTP that the client speaks.
+    this.#isChunked = this.#response.chunkedEncoding
+    this.#response.chunkedEncoding = false
   }
 
   write(text: string, encoding: BufferEncoding): boolean {
     this.#noteFirstByte(200)
-    return this.#response.write(text, encoding)
+    return this.#response.write(this.#frame(text, encoding), encoding)
   }
 
   end(text: string, encoding: BufferEncoding): void {
     this.#noteFirstByte(200)
-    if (text === '') this.#response.end()
-    else this.#response.end(text, encoding)
+    const last = this.#frame(text, encoding) + (this.#isChunked ? '0\r\n\r\n' : '')
+    if (last === '') this.#response.end()
+    else this.#response.end(last, encoding)
     this.#watchStall()
+  }
+
+  #frame(text: string, encoding: BufferEncoding): string {
+    if (!this.#isChunked || text === '') return text
+    const bytes = encoding === 'latin1' ? text.length : Buffer.byteLength(text)
+    return `${bytes.toString(16)}\r\n${text}\r\n`
   }
 
   destroy(): void {

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Outcome } from '../accounts/ledger.ts'
 import type { Config } from '../config/config.ts'
-import { failureTexts, GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors.ts'
 import { tooLarge } from '../gateway/bodies.ts'
 import { ClientGone } from '../gateway/call.ts'
 import { countTokens } from '../gateway/count-tokens.ts'
@@ -15,6 +14,7 @@ import { addStanding, commonHeaders, preflightHeaders } from './headers.ts'
 import { type AddStanding, type CallLimits, HttpCall } from './http-call.ts'
 import { baseUrlCure, findRoute, pathOf, type Route, servedText, wireAt } from './paths.ts'
 import { createPeerReader } from './peer.ts'
+import { cutLeftOpen, noteRefusal } from './refusals.ts'
 
 export type Router = (request: IncomingMessage, response: ServerResponse, requestId: string) => void
 
@@ -24,8 +24,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
   let limits: CallLimits
   let readPeer: ReturnType<typeof createPeerReader>
 
-  const tellStanding: AddStanding = (headers, { accountId }) => {
-    const standing = accountId === undefined ? undefined : standingOf(gateway, accountId)
+  const tellStanding: AddStanding = (headers, { accountId, bounds }) => {
+    const standing = accountId === undefined ? undefined : standingOf(gateway, accountId, bounds)
     if (standing) addStanding(headers, standing, config!.headers.balance)
   }
 
@@ -75,7 +75,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       listModels()
       return
     }
-    walk(route).then(end, refuse)
+    walk(route).then(() => finish(cutLeftOpen(response, record)), refuse)
 
     function walk(route: Exclude<Route, { walk: 'list_models' }>): Promise<void> {
       record.wire = route.wire
@@ -83,13 +83,6 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       const standing = isInference ? tellStanding : tellNothing
       const call = new HttpCall({ request, response, wire: route.wire, record, limits, addStanding: standing, sinceMs })
       return isInference ? infer(gateway, call, record) : countTokens(gateway, call, record)
-    }
-
-    /** A walk that is over has ended its answer, or cut it: one that is left open is a bug of ours, and looks like none. */
-    function end(): void {
-      const isLeft = !response.writableEnded && !response.destroyed && record.outcome !== 'client_abort'
-      if (isLeft) response.destroy()
-      finish(isLeft ? new Error(`an answer was left open: ${record.outcome ?? 'no outcome'}`) : undefined)
     }
 
     function listModels(): void {
@@ -111,12 +104,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
         finish()
         return
       }
-      // Anything that is not a refusal is our bug: told as internal_error, logged whole.
-      const isOurs = !(thrown instanceof GatewayError)
-      const error = isOurs ? new GatewayError('internal_error', failureTexts.serviceFailed) : thrown
-      record.code = error.code
-      if (error.reason !== undefined) record.reason = error.reason
-      record.outcome ??= isOurs ? 'internal_error' : outcomeOf(error)
+      const { error, bug } = noteRefusal(record, thrown)
       if (response.headersSent || response.destroyed) {
         response.destroy()
       } else {
@@ -129,7 +117,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
         const more = isKnown ? (headers: Record<string, string>) => tellStanding(headers, record) : tellNothing
         sendError(response, { error, path, requestId, closes, lingerMs: limits.lingerMs, more })
       }
-      finish(isOurs ? thrown : undefined)
+      finish(bug)
     }
 
     function finish(bug?: unknown): void {
@@ -140,10 +128,6 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
 }
 
 function tellNothing(): void {}
-
-function outcomeOf(error: GatewayError): Outcome {
-  return error.status === 408 ? 'client_timeout' : 'refused'
-}
 
 /**
  * Every path and method that is not served (spec 4.6). A WebSocket probe of a wire that agents

@@ -21,6 +21,12 @@ export type EdgeLimits = {
   headersMax: number
 }
 
+/**
+ * What waits for a client before its model is held back, in bytes. With Node's 64 KiB a reader who stops before a model that
+ * goes on holds four times as much: here, and of the model's bytes the same (docs/decisions/0052-stopped-readers.md).
+ */
+const waitingBytesMax = 16_384
+
 /** The listener, and how many requests of it have no whole answer yet. */
 export type Edge = {
   server: Server
@@ -143,7 +149,7 @@ export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeP
 }
 
 /** Older versions are broken; nothing that speaks a wire is that old. */
-function secureOptions({ cert, key }: TlsPair) {
+export function secureOptions({ cert, key }: TlsPair) {
   return { cert, key: key.reveal(), minVersion: 'TLSv1.2' as const }
 }
 
@@ -157,6 +163,7 @@ function createHttpServer(limits: EdgeLimits, tls: TlsPair | undefined): Server 
     connectionsCheckingInterval: 1_000,
     requireHostHeader: false,
     noDelay: true,
+    highWaterMark: waitingBytesMax,
     // An upgrade is not served: the request is an ordinary one that happens to carry a header (faults F-C26).
     shouldUpgradeCallback: () => false,
   }

@@ -12,6 +12,8 @@ export type TextMeter = {
   characters(): number
   /** The same in tokens, about. */
   estimateTokens(): number
+  /** What is not weighed yet lets go of the pieces that it was cut from. @param own makes a copy of a text */
+  compact(own: (text: string) => string): void
 }
 
 /** What a model does: nothing that can be seen yet, reason, or say its answer. What comes behind reasoning is the answer. */
@@ -57,11 +59,14 @@ export function createTextMeter(): TextMeter {
     estimateTokens() {
       return characters === 0 ? 0 : tokensOfWeight(weight + weighText(rest))
     },
+    compact(own) {
+      rest = own(rest)
+    },
   }
 }
 
 export function createMeter(): Meter {
-  const { write, characters, estimateTokens } = createTextMeter()
+  const { write, characters, estimateTokens, compact } = createTextMeter()
   let report: UsageReport = {}
   let isComplete = false
   let stage: Stage = 'silent'
@@ -104,6 +109,7 @@ export function createMeter(): Meter {
     isComplete: () => isComplete,
     characters,
     estimateTokens,
+    compact,
   }
 }
 

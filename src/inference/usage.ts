@@ -14,6 +14,17 @@ export type Usage = {
   estimated: boolean
 }
 
+/** Of what came to nothing. */
+export const noUsage: Usage = {
+  inputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  estimated: false,
+}
+
 /** Calls of the provider's own tools in one answer, by their kind: `web_search`. */
 export type Calls = Readonly<Record<string, number>>
 

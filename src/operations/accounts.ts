@@ -1,22 +1,30 @@
 import { z } from 'zod'
 import { type AccountRow, accountSorts, versionOfAccount } from '../accounts/book-rows.ts'
 import { formatCredits } from '../accounts/credit.ts'
+import { bySpend, bySpendText, pageBySpend } from './by-spend.ts'
+import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
-import { operation, page } from './operation.ts'
+import { type Context, operation, page } from './operation.ts'
 
 export const accountShape = z.object({
   id: z.string(),
   name: z.string(),
   state: z.enum(['active', 'suspended']),
   balance: field.amount.describe('what is settled, in credits'),
-  held: field.amount.describe('0: what running requests hold is told by nobody yet'),
+  held: field.amount.describe('by requests that run on this server; 0 at the command line, which asks none'),
 })
 
-export function tellAccount({ id, name, state, balanceNanos }: AccountRow): z.output<typeof accountShape> {
-  return { id, name, state, balance: formatCredits(balanceNanos), held: '0' }
+export function tellAccount(
+  { id, name, state, balanceNanos }: Omit<AccountRow, 'createdMs'>,
+  heldNanos = 0n,
+): z.output<typeof accountShape> {
+  return { id, name, state, balance: formatCredits(balanceNanos), held: formatCredits(heldNanos) }
 }
 
-const one = (row: AccountRow) => ({ body: tellAccount(row), version: versionOfAccount(row) })
+async function one({ running }: Context, row: AccountRow) {
+  const holds = await running.readHolds()
+  return { body: tellAccount(row, holds.get(row.id)), version: versionOfAccount(row) }
+}
 
 const name = field.text('must be a text').describe('1 to 100 characters, unique')
 
@@ -38,7 +46,9 @@ export const accountOperations = [
     problems: ['conflict'],
     text: 'make an account',
     cli: [{ command: 'account create', arguments: ['name'], options: { credit: '--credit <credits>' } }],
-    run: async ({ books }, { name, credit }) => ({ ...one(await books.createAccount(name, credit)), isNew: true }),
+    async run(context, { name, credit }) {
+      return { ...(await one(context, await context.books.createAccount(name, credit))), isNew: true }
+    },
   }),
   operation({
     id: 'account.list',
@@ -54,7 +64,10 @@ export const accountOperations = [
         .optional()
         .describe('only those with this in their name, or at the start of their id'),
       state: z.enum(['active', 'suspended']).optional().describe('only those'),
-      sort: z.enum(accountSorts).default('created').describe('in which order; `-created`: the newest first'),
+      sort: z
+        .enum([...accountSorts, bySpend])
+        .default('created')
+        .describe(`in which order; \`-created\`: the newest first; ${bySpendText}`),
       ...field.paging,
     }),
     output: accountShape,
@@ -67,9 +80,19 @@ export const accountOperations = [
         rows: 'all',
       },
     ],
-    async run({ books, beyond }, { q, state, sort, limit }) {
-      const rows = await books.pageAccounts({ q, state, sort, beyond, limit: limit + 1 })
-      return page(rows, limit, tellAccount, (row) => [sort === 'name' ? row.name : row.createdMs, row.id])
+    async run(context, { q, state, sort, limit }) {
+      const { books, beyond, running } = context
+      const holds = await running.readHolds()
+      const tell = (row: AccountRow) => tellAccount(row, holds.get(row.id))
+      if (sort === bySpend) {
+        const find = (ids: readonly string[]) =>
+          books.pageAccounts({ q, state, ids, sort: 'created', limit: ids.length })
+        const { rows, placeOf } = await pageBySpend(context, { by: 'account', limit, find })
+        return page(rows, limit, tell, placeOf)
+      }
+      const place = readPlace(beyond, [sort === 'name' ? 'string' : 'number', 'string'])
+      const rows = await books.pageAccounts({ q, state, sort, beyond: place, limit: limit + 1 })
+      return page(rows, limit, tell, (row) => [sort === 'name' ? row.name : row.createdMs, row.id])
     },
   }),
   operation({
@@ -83,7 +106,7 @@ export const accountOperations = [
     problems: ['not_found'],
     text: 'show an account, by name or id',
     cli: [{ command: 'account show', arguments: ['account'] }],
-    run: async ({ books }, { account }) => one(await books.findAccount(account)),
+    run: async (context, { account }) => one(context, await context.books.findAccount(account)),
   }),
   operation({
     id: 'account.update',
@@ -116,7 +139,9 @@ export const accountOperations = [
         text: 'give it another name; its id, keys and entries stay',
       },
     ],
-    run: async ({ books }, { account, ...changes }) => one(await books.updateAccount(account, changes)),
+    async run(context, { account, ...changes }) {
+      return one(context, await context.books.updateAccount(account, changes))
+    },
   }),
   operation({
     id: 'account.credit',
@@ -139,9 +164,10 @@ export const accountOperations = [
         options: { reference: '--reference <text>' },
       },
     ],
-    async run({ books }, { account, credits, reference }) {
+    async run(context, { account, credits, reference }) {
+      const { books } = context
       const booked = await books.credit(account, credits, reference)
-      return { ...one(await books.findAccount(account)), isNew: booked === 'posted' }
+      return { ...(await one(context, await books.findAccount(account))), isNew: booked === 'posted' }
     },
   }),
 ]

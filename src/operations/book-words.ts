@@ -37,6 +37,11 @@ const words: Record<BookErrorCode, Words> = {
     say: (id) => `Key ${id} is revoked`,
     cure: 'make a new one with triwire key create',
   },
+  key_expired: {
+    problem: 'conflict',
+    say: (id) => `Key ${id} has ended`,
+    cure: 'give it another end with triwire key set, or make a new one',
+  },
   label_invalid: { problem: 'invalid_request', say: () => 'A label has 1 to 100 characters and no blanks around' },
   label_secret: { problem: 'invalid_request', say: () => 'A label is not secret: it must not hold a key' },
   reference_missing: {
@@ -64,6 +69,10 @@ const words: Record<BookErrorCode, Words> = {
     cure: 'credit a smaller amount',
   },
   stale: { problem: 'precondition_failed', say: (id) => `${id} has changed since it was read` },
+  too_many_rows: {
+    problem: 'invalid_request',
+    say: (most) => `There are more than ${most} rows in it: tell fewer things apart, or ask for a shorter time`,
+  },
   no_operator: {
     problem: 'not_found',
     say: (name) => `There is no operator "${name}"`,
@@ -81,6 +90,16 @@ const words: Record<BookErrorCode, Words> = {
   once_mismatch: {
     problem: 'idempotency_mismatch',
     say: () => 'This Idempotency-Key was used for another request in the last 24 hours',
+  },
+  zone_invalid: {
+    problem: 'invalid_request',
+    say: (zone) => `There is no time zone "${zone}" whose days begin on a quarter hour`,
+    cure: 'name one such as UTC or Europe/Berlin',
+  },
+  servers_run: {
+    problem: 'conflict',
+    say: (servers) => `Servers count by the days of the zone that is recorded: ${servers}`,
+    cure: 'stop all of them first; one that was killed is forgotten after half a minute',
   },
 }
 

@@ -25,11 +25,33 @@ export function readCursor(operation: string, asked: object, cursor: string): Pl
   }
   const isPlace =
     Array.isArray(read) && read.length > 1 && read.every((one) => typeof one === 'string' || Number.isSafeInteger(one))
-  if (!isPlace || cursor.length > 1_000) throw new ProblemError('cursor_invalid', 'This is no cursor.')
+  if (!isPlace || cursor.length > 1_000) throw noCursor()
   const [digest, ...place] = read as [string, ...Place]
   if (digest !== digestOf(operation, asked))
     throw new ProblemError('cursor_invalid', 'The cursor is of a list with other filters: begin anew without it.')
   return place
+}
+
+export function noCursor(): ProblemError {
+  return new ProblemError('cursor_invalid', 'This is no cursor.')
+}
+
+type Kinds = { number: number; string: string }
+
+/**
+ * The place that a list of such kinds of values has told. A digest is no signature: whoever knows how it is made can ask by any
+ * place, and what a store is asked by must be what it expects.
+ * @throws ProblemError for a place of another shape.
+ */
+export function readPlace<const Shape extends readonly (keyof Kinds)[]>(
+  place: Place | undefined,
+  kinds: Shape,
+): { [At in keyof Shape]: Kinds[Shape[At]] } | undefined {
+  if (place === undefined) return undefined
+  const isMeant = (one: unknown, at: number) =>
+    typeof one === kinds[at] && !(typeof one === 'string' && one.includes('\0'))
+  if (place.length !== kinds.length || !place.every(isMeant)) throw noCursor()
+  return place as unknown as { [At in keyof Shape]: Kinds[Shape[At]] }
 }
 
 function digestOf(operation: string, asked: object): string {

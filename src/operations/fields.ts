@@ -1,5 +1,8 @@
 import { z } from 'zod'
+import { type Budget, parseBudget } from '../accounts/budget.ts'
+import type { Calendar } from '../accounts/calendar.ts'
 import { parseCredits } from '../accounts/credit.ts'
+import { parseModels } from '../accounts/key-bounds.ts'
 
 export { formatTime } from './format-time.ts'
 
@@ -8,13 +11,12 @@ export { formatTime } from './format-time.ts'
 /** What programs may ask for at once. */
 export const pageMax = 200
 
-export const limit = z.coerce
-  .number({ error: `must be a whole number from 1 to ${pageMax}` })
-  .int({ error: `must be a whole number from 1 to ${pageMax}` })
-  .min(1, { error: `must be a whole number from 1 to ${pageMax}` })
-  .max(pageMax, { error: `must be a whole number from 1 to ${pageMax}` })
-  .default(50)
-  .describe('how many at most')
+export function count(least: number, most: number) {
+  const error = `must be a whole number from ${least} to ${most}`
+  return z.coerce.number({ error }).int({ error }).min(least, { error }).max(most, { error })
+}
+
+export const limit = count(1, pageMax).default(50).describe('how many at most')
 
 export const cursor = z.string().optional().describe('`next` of the page before')
 
@@ -22,6 +24,23 @@ export const cursor = z.string().optional().describe('`next` of the page before'
 export const paging = { limit, cursor }
 
 export const text = (error: string) => z.string({ error })
+
+/** What stands between commas. */
+export function split(value: string): string[] {
+  return value
+    .split(',')
+    .map((one) => one.trim())
+    .filter(Boolean)
+}
+
+/** Some of these words, each once, with commas between them. */
+export const someOf = <Word extends string>(known: readonly Word[], most: number, error: string) =>
+  text(error).transform((value, context) => {
+    const all = [...new Set(split(value))]
+    if (all.length > 0 && all.length <= most && all.every((one) => known.includes(one as Word))) return all as Word[]
+    context.addIssue({ code: 'custom', message: error })
+    return z.NEVER
+  })
 
 /** A name or id in the path. */
 export const account = text('must be the name or id of an account').describe('name or id')
@@ -36,23 +55,80 @@ const unitsMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 
 
 /** @returns milliseconds. */
 export const duration = text('must be a text such as "24h"').transform((value, context) =>
-  tryTo(context, () => {
-    const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(value) ?? []
-    if (!count || !unit) throw new RangeError('Write it like 90s, 30m, 24h or 7d.')
-    return Number(count) * unitsMs[unit]!
-  }),
+  tryTo(context, () => readDuration(value)),
 )
 
-/** @returns Unix milliseconds; of a bare day its first. */
-export const time = text('must be a time such as "2026-11-21T08:30:00Z"').transform((value, context) =>
-  tryTo(context, () => readDay(value) ?? readInstant(value)),
-)
-
-/** A bare day as the moment behind it; a moment as it is. @throws RangeError */
-export function throughDay(value: string): string {
-  const startMs = readDay(value)
-  return startMs === undefined ? value : new Date(startMs + dayMs).toISOString()
+function readDuration(value: string): number {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(value) ?? []
+  if (!count || !unit) throw new RangeError('Write it like 90s, 30m, 24h or 7d.')
+  return Number(count) * unitsMs[unit]!
 }
+
+/** A moment, or a day whose zone is not known yet. */
+export type DayOrTime = { date: string } | { ms: number }
+
+export const dayOrTime = text('must be a day such as "2026-11-21" or a time such as "2026-11-21T08:30:00Z"').transform(
+  (value, context) => tryTo(context, () => readDayOrTime(value)),
+)
+
+function readDayOrTime(value: string): DayOrTime {
+  return readDay(value) === undefined ? { ms: readInstant(value) } : { date: value }
+}
+
+/** A day begins by the calendar of the reporting zone (ruling X12). @returns Unix milliseconds */
+export function momentOf(said: DayOrTime, calendar: Pick<Calendar, 'startOf'>): number {
+  return 'ms' in said ? said.ms : calendar.startOf(said.date)
+}
+
+/** Of a bare day the next one; a moment as it is. @throws RangeError */
+export function nextDay(value: string): string {
+  const startMs = readDay(value)
+  return startMs === undefined ? value : new Date(startMs + dayMs).toISOString().slice(0, 10)
+}
+
+/** What takes something away again, where it is typed: a command line has no null. */
+const none = 'none'
+
+function orNone<T>(error: string, read: (text: string) => T) {
+  return text(error)
+    .transform((value, context) => tryTo<T | null>(context, () => (value === none ? null : read(value))))
+    .nullable()
+}
+
+/** What a key may spend. */
+export const budget = orNone<Budget>('must be a text such as "5/day"', parseBudget).describe(
+  'what it may spend: such as 5/day, 20/week or 100/month, or 50 for good; `none` takes it away',
+)
+
+/** Ids of models that a key may name. */
+export const models = orNone('must be a text such as "large,small-*"', parseModels).describe(
+  'what it may ask for: ids with commas between them, such as large,small-*; `none`: everything',
+)
+
+const rateMax = 1_000_000
+const rateError = `must be a whole number from 1 to ${rateMax}`
+
+/** Requests per minute. */
+export const rate = z
+  .union([z.int().min(1).max(rateMax), z.string().regex(/^(?:[1-9]\d{0,6}|none)$/)], { error: rateError })
+  .nullable()
+  .transform((value) => (value === null || value === none ? null : Number(value)))
+  .refine((value) => value === null || value <= rateMax, { error: rateError })
+  .describe('how many requests it may make in a minute, below what its account may; `none`: as many')
+
+/** When something ends: after a while, at a moment, or when a day begins. */
+export type End = { afterMs: number } | DayOrTime
+
+/** @param calendar of the reporting zone. @returns Unix milliseconds. */
+export function endsAt(end: End, nowMs: number, calendar: Pick<Calendar, 'startOf'>): number {
+  return 'afterMs' in end ? nowMs + end.afterMs : momentOf(end, calendar)
+}
+
+export const end = orNone<End>('must be a text such as "30d"', (value) =>
+  /^\d+[smhd]$/.test(value) ? { afterMs: readDuration(value) } : readDayOrTime(value),
+).describe(
+  'when it ends: after a time such as 12h or 30d, or at one such as 2027-01-31T12:00:00Z, or when a day of the reporting zone begins; `none`: never',
+)
 
 const dayMs = 86_400_000
 

@@ -1,24 +1,48 @@
 import type { Books } from '../accounts/books.ts'
+import type { Calendar } from '../accounts/calendar.ts'
 import type { EntryFilter } from '../accounts/entries.ts'
 import { nameOfKey, withoutKeys } from '../accounts/keys.ts'
+import { type DayOrTime, momentOf } from './fields.ts'
+import type { Context } from './operation.ts'
 import { wrongField } from './problem.ts'
 
 export type FilterInput = {
   account?: string | undefined
   key?: string | undefined
   model?: string | undefined
-  from?: number | undefined
-  to?: number | undefined
+  from?: DayOrTime | undefined
+  to?: DayOrTime | undefined
 }
 
-/** @throws ProblemError with the field that names nothing, and its cure. */
-export async function readFilter(books: Books, { account, key, model, from, to }: FilterInput): Promise<EntryFilter> {
-  if (from !== undefined && to !== undefined && from >= to)
-    throw wrongField('from', '`from` is not before `to`: name an earlier time, or a later one')
+/**
+ * @param calendar of the reporting zone: whose days are meant (ruling X12).
+ * @throws ProblemError with the field that names nothing, and its cure.
+ */
+export async function readFilter(
+  { books, calendar }: Pick<Context, 'books' | 'calendar'>,
+  { account, key, model, ...times }: FilterInput,
+): Promise<EntryFilter> {
+  const { sinceMs, untilMs } = readSpan(calendar, times)
   const accountId = account === undefined ? undefined : await findAccountId(books, account)
   const keyIds = key === undefined ? undefined : await findKeyIds(books, key, accountId)
   if (model !== undefined) await refuseUnknownModel(books, model)
-  return { accountId, keyIds, model, sinceMs: from, untilMs: to }
+  return { accountId, keyIds, model, sinceMs, untilMs }
+}
+
+/** @throws ProblemError for a span that ends before it begins. */
+export function refuseBackwards(fromMs: number, toMs: number): void {
+  if (fromMs >= toMs) throw wrongField('from', '`from` is not before `to`: name an earlier time, or a later one')
+}
+
+/** @throws ProblemError where it is none. */
+export function readSpan(
+  calendar: Calendar,
+  { from, to }: Pick<FilterInput, 'from' | 'to'>,
+): { sinceMs: number | undefined; untilMs: number | undefined } {
+  const sinceMs = from && momentOf(from, calendar)
+  const untilMs = to && momentOf(to, calendar)
+  if (sinceMs !== undefined && untilMs !== undefined) refuseBackwards(sinceMs, untilMs)
+  return { sinceMs, untilMs }
 }
 
 async function findAccountId(books: Books, account: string): Promise<string> {

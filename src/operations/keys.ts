@@ -1,16 +1,35 @@
 import { z } from 'zod'
 import { BookError } from '../accounts/book-error.ts'
 import { type IssuedKey, type KeyRow, versionOfKey } from '../accounts/book-rows.ts'
+import type { KeyWishes } from '../accounts/book-rules.ts'
 import type { Books } from '../accounts/books.ts'
+import { type Budget, budgetPeriods, renewsAt, spentAt } from '../accounts/budget.ts'
+import { formatCredits } from '../accounts/credit.ts'
 import { nameOfKey } from '../accounts/keys.ts'
+import { bySpend, bySpendText, pageBySpend } from './by-spend.ts'
+import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
-import { operation, page } from './operation.ts'
+import { type Context, operation, page } from './operation.ts'
+import { ProblemError } from './problem.ts'
 
-const keyShape = z.object({
+export const keyShape = z.object({
   id: z.string(),
   prefix: z.string().describe('its first characters'),
   label: z.string().nullable(),
   account: z.string(),
+  account_name: z.string().nullable(),
+  budget: z
+    .object({
+      credits: field.amount,
+      per: z.enum(budgetPeriods).nullable().describe('how often it is new; null: never'),
+      spent: field.amount.describe('in the window of now, by all keys of its line of rotations'),
+      held: field.amount.describe('what running requests hold of it'),
+      renews_at: field.when.nullable().describe('when nothing of it is spent again; null: never'),
+    })
+    .nullable()
+    .describe('null: it spends whatever its account has'),
+  rpm: z.number().nullable().describe('requests per minute; null: as many as its account'),
+  models: z.array(z.string()).nullable().describe('what it may ask for; null: every model'),
   created: field.when,
   expires: field.when.nullable(),
   revoked: field.when.nullable(),
@@ -23,12 +42,17 @@ const issuedShape = z.object({
   prefix: z.string(),
 })
 
-function tellKey({ id, prefix, label, accountId, createdMs, expiresMs, revokedMs, lastUsedMs }: KeyRow) {
+export function tellKey(row: KeyRow, context: Telling): z.output<typeof keyShape> {
+  const { id, prefix, label, accountId, accountName, bounds, createdMs, expiresMs, revokedMs, lastUsedMs } = row
   return {
     id,
     prefix,
     label: label ?? null,
     account: accountId,
+    account_name: accountName ?? null,
+    budget: bounds.budget === undefined ? null : tellBudget(row, bounds.budget, context),
+    rpm: bounds.requestsPerMinute ?? null,
+    models: bounds.models === undefined ? null : [...bounds.models],
     created: field.formatTime(createdMs)!,
     expires: field.formatTime(expiresMs),
     revoked: field.formatTime(revokedMs),
@@ -36,7 +60,20 @@ function tellKey({ id, prefix, label, accountId, createdMs, expiresMs, revokedMs
   }
 }
 
-const one = (row: KeyRow) => ({ body: tellKey(row), version: versionOfKey(row) })
+/** What a key is told by: a moment, whose days, and what runs. */
+type Telling = Pick<Context, 'nowMs' | 'calendar' | 'running'>
+
+function tellBudget({ spend, heldNanos, digest }: KeyRow, budget: Budget, { nowMs, calendar, running }: Telling) {
+  return {
+    credits: formatCredits(budget.nanos),
+    per: budget.per ?? null,
+    spent: formatCredits(spentAt(spend, nowMs)),
+    held: formatCredits(heldNanos ?? running.heldOf(digest)),
+    renews_at: field.formatTime(renewsAt(calendar, budget, spend, nowMs)),
+  }
+}
+
+const one = (row: KeyRow, context: Telling) => ({ body: tellKey(row, context), version: versionOfKey(row) })
 
 const issued = ({ key, id, prefix }: IssuedKey) => ({
   body: { ...(key !== undefined && { key }), id, prefix },
@@ -45,6 +82,37 @@ const issued = ({ key, id, prefix }: IssuedKey) => ({
 
 const label = field.text('must be a text').describe('what people call it; its successors keep it')
 
+const bounds = {
+  budget: field.budget.optional(),
+  rpm: field.rate.optional(),
+  models: field.models.optional(),
+  expires: field.end.optional(),
+}
+
+const boundOptions = {
+  budget: '--budget <credits/period>',
+  rpm: '--rpm <count>',
+  models: '--models <ids>',
+  expires: '--expires <time>',
+}
+
+/** What is asked for, in the words of the books. */
+function wishesOf({ label, budget, rpm, models, expires }: Asked, context: Context): KeyWishes {
+  const { nowMs, calendar } = context
+  const expiresMs = expires ? field.endsAt(expires, nowMs, calendar) : expires
+  if (typeof expiresMs === 'number' && expiresMs <= nowMs)
+    throw new ProblemError('invalid_request', 'expires: that moment is over; to end a key now, revoke it.')
+  return { label, budget, requestsPerMinute: rpm, models, expiresMs }
+}
+
+type Asked = {
+  label?: string | null | undefined
+  budget?: Budget | null | undefined
+  rpm?: number | null | undefined
+  models?: string[] | null | undefined
+  expires?: field.End | null | undefined
+}
+
 export const keyOperations = [
   operation({
     id: 'key.create',
@@ -52,12 +120,13 @@ export const keyOperations = [
     path: '/accounts/{account}/keys',
     role: 'admin',
     kind: 'creates',
-    input: z.strictObject({ account: field.account, label: label.optional() }),
+    input: z.strictObject({ account: field.account, label: label.optional(), ...bounds }),
     output: issuedShape,
     problems: ['not_found'],
-    text: 'make a key; it is shown this once',
-    cli: [{ command: 'key create', arguments: ['account'], options: { label: '--label <text>' } }],
-    run: async ({ books }, { account, label }) => issued(await books.createKey(account, { label })),
+    text: 'make a key, as wide as its account or narrower; it is shown this once',
+    cli: [{ command: 'key create', arguments: ['account'], options: { label: '--label <text>', ...boundOptions } }],
+    run: async (context, { account, ...asked }) =>
+      issued(await context.books.createKey(account, wishesOf(asked, context))),
   }),
   operation({
     id: 'key.list',
@@ -71,18 +140,36 @@ export const keyOperations = [
         .string()
         .min(1)
         .max(100)
+        .transform(nameOfKey)
         .optional()
         .describe('only those with this in their label, or at the start of their characters or id'),
+      sort: z.enum(['created', bySpend]).default('created').describe(`in which order; ${bySpendText}`),
       ...field.paging,
     }),
     output: keyShape,
     problems: ['cursor_invalid'],
     text: 'list keys by their first characters',
-    cli: [{ command: 'key list', arguments: ['account?'], options: { q: '--search <text>' }, rows: 'all' }],
-    async run({ books, beyond }, { account, q, limit }) {
+    cli: [
+      {
+        command: 'key list',
+        arguments: ['account?'],
+        options: { q: '--search <text>', sort: '--sort <order>' },
+        rows: 'all',
+      },
+    ],
+    async run(context, { account, q, sort, limit }) {
+      const { books, beyond } = context
       const accountId = account === undefined ? undefined : (await books.findAccount(account)).id
-      const rows = await books.pageKeys({ accountId, q, beyond, limit: limit + 1 })
-      return page(rows, limit, tellKey, (row) => [row.createdMs, row.id])
+      const tell = (row: KeyRow) => tellKey(row, context)
+      if (sort === bySpend) {
+        const find = (ids: readonly string[]) => books.pageKeys({ accountId, q, ids, limit: ids.length })
+        const only = accountId === undefined ? {} : { account: [accountId] }
+        const { rows, placeOf } = await pageBySpend(context, { by: 'key', only, limit, find })
+        return page(rows, limit, tell, placeOf)
+      }
+      const place = readPlace(beyond, ['number', 'string'])
+      const rows = await books.pageKeys({ accountId, q, beyond: place, limit: limit + 1 })
+      return page(rows, limit, tell, (row) => [row.createdMs, row.id])
     },
   }),
   operation({
@@ -96,7 +183,7 @@ export const keyOperations = [
     problems: ['not_found'],
     text: 'show a key, by id or first characters',
     cli: [{ command: 'key show', arguments: ['key'] }],
-    run: async ({ books }, { key }) => one(await findKey(books, key)),
+    run: async (context, { key }) => one(await findKey(context.books, key), context),
   }),
   operation({
     id: 'key.update',
@@ -106,13 +193,18 @@ export const keyOperations = [
     kind: 'edits',
     input: z.strictObject({
       key: field.key,
-      label: label.nullable().describe('what people call it; null takes it away'),
+      label: label.nullable().optional().describe('what people call it; null takes it away'),
+      ...bounds,
     }),
     output: keyShape,
     problems: ['not_found'],
-    text: 'give a key another label',
-    cli: [{ command: 'key set', arguments: ['key'], options: { label: '--label <text>' } }],
-    run: async ({ books }, { key, label }) => one(await books.updateKey(key, { label })),
+    text: 'give a key another label or end, or all keys of its line of rotations other bounds',
+    cli: [{ command: 'key set', arguments: ['key'], options: { label: '--label <text>', ...boundOptions } }],
+    async run(context, { key, ...asked }) {
+      const { books } = context
+      const { id } = await books.updateKey(key, wishesOf(asked, context))
+      return one(await findKey(books, id), context)
+    },
   }),
   operation({
     id: 'key.revoke',
@@ -125,7 +217,7 @@ export const keyOperations = [
     problems: ['not_found'],
     text: 'end a key for good, by id or first characters',
     cli: [{ command: 'key revoke', arguments: ['key'] }],
-    run: async ({ books }, { key }) => one(await books.revokeKey(key)),
+    run: async (context, { key }) => one(await context.books.revokeKey(key), context),
   }),
   operation({
     id: 'key.rotate',
@@ -139,7 +231,7 @@ export const keyOperations = [
     }),
     output: issuedShape,
     problems: ['not_found', 'conflict'],
-    text: 'make a new key for the same account; the old one ends after a grace',
+    text: 'make a new key with the label, bounds and spending of an old one, which ends after a grace',
     cli: [{ command: 'key rotate', arguments: ['key'], options: { grace: '--grace <time>' } }],
     run: async ({ books }, { key, grace }) => issued(await books.rotateKey(key, grace)),
   }),

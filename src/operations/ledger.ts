@@ -1,20 +1,23 @@
 import { z } from 'zod'
-import type { EntryFilter } from '../accounts/entries.ts'
+import { dayShifts } from '../accounts/day-shifts.ts'
+import { type EntryFilter, groupings } from '../accounts/entries.ts'
+import { readPlace } from './cursor.ts'
 import { debitShape, formatCsv, lineShape, toDebit, toLine } from './entry-lines.ts'
 import * as field from './fields.ts'
 import { readFilter } from './filter.ts'
 import { operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
+import { toTotal, totalShape } from './totals.ts'
 
 /** Which entries are meant. */
 export const filterFields = {
   account: field.text('must be a text').optional().describe('only of this one, by name or id'),
   key: field.text('must be a text').optional().describe('only with this one, by id, first characters or label'),
   model: field.text('must be a text').optional().describe('only of this one, by its id in the catalog'),
-  from: field.time
+  from: field.dayOrTime
     .optional()
-    .describe('posted then or later: a day in UTC such as 2026-11-21, or 2026-11-21T08:30:00Z'),
-  to: field.time.optional().describe('posted before then'),
+    .describe('posted then or later: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z'),
+  to: field.dayOrTime.optional().describe('posted before then'),
 }
 
 /** How the command line says it. A day is meant with all of its hours there. */
@@ -26,7 +29,7 @@ export const filterFlags = {
     from: '--since <time>',
     to: '--until <time>',
   },
-  reads: { to: field.throughDay },
+  reads: { to: field.nextDay },
 }
 
 export const ledgerOperations = [
@@ -41,15 +44,49 @@ export const ledgerOperations = [
     problems: ['cursor_invalid'],
     text: 'list the newest entries',
     cli: [{ command: 'ledger list', ...filterFlags, rows: 50 }],
-    async *csv({ books }, input) {
-      yield* formatCsv(books.eachEntry(await readFilter(books, input)))
+    async *csv(context, input) {
+      yield* formatCsv(context.books.eachEntry(await readFilter(context, input)))
     },
-    async run({ books, beyond }, { limit, ...input }) {
-      const filter: EntryFilter = await readFilter(books, input)
-      const [postedMs, accountId, seq] = (beyond ?? []) as [number, string, number]
-      const place = beyond && { postedMs, accountId, seq }
+    async run(context, { limit, ...input }) {
+      const { books, beyond } = context
+      const filter: EntryFilter = await readFilter(context, input)
+      const [postedMs, accountId, seq] = readPlace(beyond, ['number', 'string', 'number']) ?? []
+      const place = seq === undefined ? undefined : { postedMs: postedMs!, accountId: accountId!, seq }
       const rows = await books.listEntries({ ...filter, limit: limit + 1, beyond: place })
       return page(rows, limit, toLine, (row) => [row.postedMs, row.accountId, row.seq])
+    },
+  }),
+  operation({
+    id: 'ledger.totals',
+    method: 'GET',
+    path: '/ledger/totals',
+    role: 'viewer',
+    kind: 'list',
+    input: z.strictObject({
+      ...filterFields,
+      by: field
+        .someOf(groupings, groupings.length, `Write any of ${groupings.join(', ')}, with commas between them.`)
+        .optional()
+        .describe(`any of ${groupings.join(', ')}, with commas between them; else one row in all`),
+    }),
+    output: totalShape,
+    problems: [],
+    text: 'sum entries: what was billed and credited, for how many tokens',
+    atOnce: 2,
+    cli: [
+      {
+        command: 'ledger totals',
+        options: { ...filterFlags.options, by: '--by <columns>' },
+        reads: filterFlags.reads,
+        rows: 'all',
+      },
+    ],
+    async run(context, { by = [], ...input }) {
+      const { books, calendar, nowMs } = context
+      const filter = await readFilter(context, input)
+      const untilMs = Math.min(filter.untilMs ?? nowMs, nowMs)
+      const shifts = by.includes('day') ? dayShifts(calendar, { sinceMs: filter.sinceMs, untilMs }) : undefined
+      return { items: (await books.sumEntries(filter, by, shifts)).map(toTotal) }
     },
   }),
   operation({

@@ -36,7 +36,8 @@ const documentOperation = operation({
   id: 'openapi',
   method: 'GET',
   path: '/openapi.json',
-  role: 'owner',
+  // An owner may see what is his own, and nothing else: what operators can do is not (ruling X14).
+  role: 'viewer',
   kind: 'one',
   input: z.strictObject({}),
   output: z.record(z.string(), z.unknown()),
@@ -79,7 +80,8 @@ const common: readonly ProblemName[] = [
 export function problemsOf(one: Operation): ProblemName[] {
   const { role, kind, method } = one
   const names: ProblemName[] = [...one.problems]
-  names.push(...common.filter((name) => role !== 'anyone' || name !== 'forbidden'))
+  const never = { anyone: ['unauthenticated', 'forbidden'], owner: ['forbidden'], viewer: [], admin: [] }[role]
+  names.push(...common.filter((name) => !never.some((one) => one === name)))
   if (method !== 'GET') names.push('cross_site')
   if (Object.keys(one.input.shape).length > 0 || method === 'GET') names.push('invalid_request')
   if (method === 'POST' || method === 'PATCH')
@@ -147,6 +149,8 @@ function parametersOf(one: Operation): { parameters?: unknown[] } {
         false,
       ),
     )
+  if (one.media?.includes('text/event-stream') && one.method === 'GET')
+    parameters.push(toParameter('Last-Event-ID', 'header', { type: 'string' }, false))
   if (one.kind === 'edits') parameters.push(toParameter('If-Match', 'header', { type: 'string' }, true))
   return parameters.length > 0 ? { parameters } : {}
 }
@@ -172,6 +176,7 @@ function bodyOf(one: Operation): Record<string, unknown> {
 }
 
 function successOf(one: Operation): Record<string, unknown> {
+  if (one.media) return { 200: mediaOf(one.media), ...(one.isLarge && { default: mediaOf(['application/json']) }) }
   const item = toSchema(one.output, 'output')
   const json = (schema: Schema) => ({
     'application/json': { schema },
@@ -194,13 +199,23 @@ function successOf(one: Operation): Record<string, unknown> {
   }
 }
 
+/** What no schema of ours is for; of one that is answered as clients are the errors too. */
+function mediaOf(media: readonly string[]): Record<string, unknown> {
+  const content = media.map((type) => [type, { schema: type === 'application/json' ? {} : { type: 'string' } }])
+  return { description: 'As it comes.', content: Object.fromEntries(content) }
+}
+
 function problemResponses(one: Operation): Record<string, unknown> {
   const byStatus = new Map<number, ProblemName[]>()
   for (const name of problemsOf(one)) {
     const [status] = problems[name]
     byStatus.set(status, [...(byStatus.get(status) ?? []), name])
   }
-  const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
+  const content = {
+    'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+    // What a wire refuses it refuses in its own words, with the same statuses.
+    ...(one.media?.includes('application/json') && { 'application/json': { schema: {} } }),
+  }
   return Object.fromEntries(
     [...byStatus].map(([status, names]) => [status, { description: names.join(', '), content }]),
   )

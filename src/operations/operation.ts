@@ -1,7 +1,11 @@
 import type { z } from 'zod'
 import type { Books, Principal } from '../accounts/books.ts'
+import type { Calendar } from '../accounts/calendar.ts'
+import type { WireName } from '../catalog/model.ts'
+import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from './live-shapes.ts'
 import type { ProblemName } from './problem.ts'
-import type { Explanation, ModelRow, UpstreamState } from './shapes.ts'
+import type { Holds, RequestFilter, RequestPlace, Steering, UpstreamPlace } from './request-order.ts'
+import type { Explanation, ModelRow, UpstreamState, WebhookState } from './shapes.ts'
 
 /**
  * An act of an operator: one entry, from which the command line, the HTTP routes, the OpenAPI document and the reference are
@@ -27,9 +31,15 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   /** What it does, in one sentence; on the command line its help. */
   text: string
   cli: readonly Face[]
+  /** What it answers beside problems, where that is no JSON of `output`: by media type. A wire's errors are its own. */
+  media?: readonly string[]
+  /** Its body is as large as a request of a client may be. */
+  isLarge?: boolean
   /** A list that is also told as comma-separated values, from the first row to the last. */
   csv?(context: Context, input: z.output<Input>): AsyncIterable<string>
-  /** What answers at the command line; `store` where it is left out. */
+  /** So many of an operator's run at once; others are told to come again. */
+  atOnce?: number
+  /** What answers at the command line; `store` where it is left out. A server needs its store for those alone. */
   asks?: 'server' | 'configuration'
   run(context: Context, input: z.output<Input>): Promise<Outcome<z.output<Output>>>
 }
@@ -47,6 +57,8 @@ export type Face = {
   arguments?: readonly string[]
   /** Fields that are options, with the flag of each: `--reference <text>`. */
   options?: Readonly<Record<string, string>>
+  /** What fields are where nobody says, if that is not the operation's. */
+  usual?: Readonly<Record<string, string>>
   /** Fields that the command itself has said. */
   fixed?: Readonly<Record<string, unknown>>
   /** What it does, where that is not the operation's text. */
@@ -60,9 +72,17 @@ export type Face = {
 export type Context = {
   /** Bound to whoever asks. */
   books: Books
+  /** Of an operation that the server answers, and that wants them for a part of it. @throws StoreSilent */
+  openBooks(): Promise<Books>
   running: Running
   who: Principal | undefined
+  /** The id of this very request, as its answer tells it. */
+  requestId: string
+  /** Where a reader of events was when he left. */
+  lastEventId?: string | undefined
   nowMs: number
+  /** Of the reporting zone. */
+  calendar: Calendar
   /** Of triwire. */
   version: string
   /** The digest of the cookie that was shown. */
@@ -71,11 +91,62 @@ export type Context = {
   beyond?: readonly (string | number)[] | undefined
 }
 
-/** What is known of the running gateway. */
+/** What is known of the running gateway, and what it can be told. */
 export type Running = {
   explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'>
   listUpstreams(): readonly UpstreamState[] | Promise<readonly UpstreamState[]>
   listModels(): readonly ModelRow[]
+  listWebhooks(): readonly WebhookState[] | Promise<readonly WebhookState[]>
+  /** What running requests hold of the budget of a key, by its digest, as far as this process knows; in nano-credits. */
+  heldOf(keyDigest: string): bigint
+  /** No other server has its store: what its memory has last is what the ledger has last. */
+  isAlone: boolean
+  /** No request that was billed later is missing in memory, as far as it was this server's; in Unix milliseconds. */
+  rememberedSinceMs(): number
+  /** Of those in memory the last ones behind a place, in the order of `compareRows`. */
+  listRequests(which: RequestFilter, limit: number, beyond?: RequestPlace): Promise<RequestRow[]>
+  /** Which of these are in memory. */
+  findRequests(ids: readonly string[]): Promise<ReadonlySet<string>>
+  /** Events as they are sent, until it is ended. @param lastEventId the last one that was read before */
+  watch(lastEventId: string | undefined): AsyncIterable<string>
+  readStatus(): Promise<Status>
+  readHolds(): Promise<Holds>
+  /**
+   * Has what was counted of requests that cost nothing, and of times, written into the store; as far as that goes soon.
+   * @returns whether all of this server's is in it
+   */
+  writeTraffic(): Promise<boolean>
+  /** @returns how those are then that were meant; none where nothing has these names */
+  steer(steering: Steering, place: UpstreamPlace): Promise<readonly UpstreamState[]>
+  translate(asked: TranslationAsked): Promise<TranslationTold>
+  listClients(): Promise<readonly ClientRow[]>
+  /** @throws ProblemError for a client or model that there is not */
+  setUp(client: string, asked: SetupAsked): Promise<Setup>
+}
+
+export type TranslationAsked = {
+  from: WireName
+  model: string | undefined
+  upstream: string | undefined
+  /** JSON. */
+  body: string | undefined
+  answer: string | undefined
+}
+
+export type SetupAsked = {
+  model: string | undefined
+  wire: WireName | undefined
+  url: string | undefined
+  /** He is not told which wire a model speaks (ruling X14). */
+  isOwner: boolean
+}
+
+/** A request that the gateway shall serve for an account, though nobody has shown a key of it. */
+export type Play = {
+  account: { id: string; name: string; state: 'active' | 'suspended' }
+  wire: WireName
+  /** JSON. */
+  body: string
 }
 
 export type Outcome<T> =
@@ -83,6 +154,10 @@ export type Outcome<T> =
   | { body: T; isNew?: boolean; version?: string; session?: Session }
   /** @property next place behind which the next page begins, if there is one */
   | { items: readonly T[]; next?: readonly (string | number)[] | undefined }
+  /** What goes on until somebody ends it. */
+  | { events: AsyncIterable<string> }
+  /** What the gateway answers as it answers a client. */
+  | { play: Play }
 
 /** What becomes of the cookie. */
 export type Session = { token: string; expiresMs: number } | 'ended'

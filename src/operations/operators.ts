@@ -1,9 +1,13 @@
 import { z } from 'zod'
 import { formatCredits } from '../accounts/credit.ts'
+import { mayUse } from '../accounts/key-bounds.ts'
 import { type OperatorRow, operatorRoles } from '../accounts/operators.ts'
 import type { AuditRow } from '../accounts/trail.ts'
 import { tellAccount } from './accounts.ts'
+import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
+import { readSpan } from './filter.ts'
+import { keyShape, tellKey } from './keys.ts'
 import { operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
 
@@ -115,8 +119,8 @@ export const operatorOperations = [
       actor: word.describe('only what this one did'),
       operation: word.describe('only this, such as key.create'),
       object: word.describe('only of this one, by its id'),
-      from: field.time.optional().describe('then or later: a day in UTC, or a time'),
-      to: field.time.optional().describe('before then'),
+      from: field.dayOrTime.optional().describe('then or later: a day of the reporting zone, or a time'),
+      to: field.dayOrTime.optional().describe('before then'),
       ...field.paging,
     }),
     output: auditShape,
@@ -132,13 +136,14 @@ export const operatorOperations = [
           from: '--since <time>',
           to: '--until <time>',
         },
-        reads: { to: field.throughDay },
+        reads: { to: field.nextDay },
         rows: 50,
       },
     ],
-    async run({ books, beyond }, { limit, from, to, cursor: _, ...filter }) {
-      const place = beyond && Number(beyond[0])
-      const rows = await books.listAudit({ ...filter, sinceMs: from, untilMs: to, limit: limit + 1, beyond: place })
+    async run({ books, beyond, calendar }, { limit, from, to, cursor: _, ...filter }) {
+      const [place] = readPlace(beyond, ['number']) ?? []
+      const span = readSpan(calendar, { from, to })
+      const rows = await books.listAudit({ ...filter, ...span, limit: limit + 1, beyond: place })
       return page(rows, limit, tellAudit, (row) => [row.seq])
     },
   }),
@@ -152,10 +157,10 @@ const meShape = z.object({
   account: z
     .object({ id: z.string(), name: z.string(), state: z.enum(['active', 'suspended']), balance: field.amount })
     .nullable(),
-  key: z
-    .object({ id: z.string(), prefix: z.string(), label: z.string().nullable(), spent: field.amount })
+  key: keyShape
+    .extend({ spent: field.amount.describe('what was billed with it in all') })
     .nullable()
-    .describe('the key that was shown, and what was billed with it in all'),
+    .describe('the key that was shown, with its bounds'),
   models: z.array(z.string()).nullable().describe('ids that the key can name'),
 })
 
@@ -171,7 +176,7 @@ export const meOperations = [
     problems: [],
     text: 'tell who asks: an operator, or the owner of a key with his balance, what the key spent, and the models',
     cli: [],
-    async run({ books, running, who }) {
+    async run({ books, running, who, nowMs, calendar }) {
       if (!who) throw new ProblemError('unauthenticated', 'Show a token or a key.')
       if (who.kind === 'operator') {
         const { name, role, expiresMs } = who
@@ -180,8 +185,7 @@ export const meOperations = [
       }
       const { id, name, state, balance } = tellAccount(who.account)
       const { key } = who
-      const [total] = await books.sumEntries({ accountId: id, keyIds: [key.id] }, [])
-      const spent = formatCredits(total?.billedNanos ?? 0n)
+      const spent = formatCredits(await books.readSpent(id, key.id))
       return {
         body: {
           kind: 'owner' as const,
@@ -189,9 +193,12 @@ export const meOperations = [
           role: null,
           expires: field.formatTime(key.expiresMs),
           account: { id, name, state, balance },
-          key: { id: key.id, prefix: key.prefix, label: key.label ?? null, spent },
+          key: { ...tellKey(key, { nowMs, calendar, running }), spent },
           // No prices, wires or upstreams (ruling X14).
-          models: running.listModels().flatMap((model) => [model.id, ...model.also]),
+          models: running
+            .listModels()
+            .flatMap((model) => [model.id, ...model.also])
+            .filter((model) => mayUse(key.bounds.models, model)),
         },
       }
     },

@@ -4,6 +4,7 @@ import { withoutKeys } from '../accounts/keys.ts'
 export const problems = {
   invalid_request: [400, 'Invalid request'],
   cursor_invalid: [400, 'Invalid cursor'],
+  range_too_large: [400, 'Range too large'],
   unauthenticated: [401, 'Not signed in'],
   forbidden: [403, 'Not allowed'],
   cross_site: [403, 'From another site'],

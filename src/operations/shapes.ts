@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { WebhookEvent } from '../accounts/warnings.ts'
 import { wireNames } from '../catalog/model.ts'
 import { amount } from './fields.ts'
 
@@ -10,14 +11,32 @@ export const upstreamState = z.object({
   upstream: z.string(),
   account: z.string().nullable(),
   priority: z.number(),
-  state: z.enum(['ready', 'trial', 'cooling', 'no_key', 'off']),
+  state: z
+    .enum(['ready', 'trial', 'cooling', 'disabled', 'no_key', 'off'])
+    .describe('`disabled` by an operator, until he enables it; `off` by the configuration'),
   cause: z.string().nullable().describe('what it is left alone for, in the words of the log'),
+  heard: z.boolean().describe('another server of the store has met that, and told this one'),
   wait_ms: z.number().nullable().describe('until it is tried again; null while it is not left alone'),
   failures: z.number().describe('since its last success'),
   retries_left: z.number().describe('second attempts that the upstream still bears in this minute'),
 })
 
 export type UpstreamState = z.output<typeof upstreamState>
+
+/** A webhook of the configuration, and what this process told it. */
+export type WebhookState = {
+  url: string
+  events: WebhookEvent[]
+  below_nanos: bigint | undefined
+  last: Telling | undefined
+  pending: number
+  /** Since the process began. */
+  told: number
+  failed: number
+  last_failure: Telling | undefined
+}
+
+type Telling = { at: string; result: string }
 
 const rates = {
   input: amount,
@@ -62,7 +81,7 @@ const attempt = z.object({
   ms: z.number().describe('until it was over, or until now'),
 })
 
-const tokens = {
+export const tokens = {
   input_tokens: z.number(),
   cache_read_tokens: z.number(),
   cache_write_tokens: z.number(),

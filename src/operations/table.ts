@@ -3,8 +3,13 @@ import { keyOperations } from './keys.ts'
 import { ledgerOperations } from './ledger.ts'
 import type { Operation } from './operation.ts'
 import { meOperations, operatorOperations } from './operators.ts'
+import { requestOperations } from './requests.ts'
 import { runningOperations } from './running.ts'
 import { sessionOperations } from './session.ts'
+import { upstreamOperations } from './upstreams.ts'
+import { usageOperations } from './usage.ts'
+import { webhookOperations } from './webhooks.ts'
+import { workbenchOperations } from './workbench.ts'
 
 /** All that operators, and owners of keys, can do over HTTP: each once, whatever asks for it. */
 export const operations: readonly Operation[] = [
@@ -13,6 +18,11 @@ export const operations: readonly Operation[] = [
   ...accountOperations,
   ...keyOperations,
   ...ledgerOperations,
+  ...usageOperations,
   ...runningOperations,
+  ...upstreamOperations,
+  ...requestOperations,
+  ...workbenchOperations,
+  ...webhookOperations,
   ...operatorOperations,
 ]

@@ -1,8 +1,13 @@
+import { X509Certificate } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isIP } from 'node:net'
 import type { Books } from '../accounts/books.ts'
+import { createCalendar } from '../accounts/calendar.ts'
 import { createThrottle, createWindows } from '../accounts/limits.ts'
 import type { Config } from '../config/config.ts'
 import type { AdminOperations } from '../http/admin.ts'
-import { createApi } from '../http/api.ts'
+import type { ApiParts, createApi } from '../http/api.ts'
+import { createConsole } from '../http/console.ts'
 import { createPeerReader } from '../http/peer.ts'
 import { type OpenBooks, openServingBooks } from '../store/open-books.ts'
 import { version } from './version.ts'
@@ -16,16 +21,38 @@ type Parts = {
   clockMs: () => number
   /** Of the process that has started this one. */
   parentDigest?: string | undefined
+  /** Answers an operator's request for an account. */
+  play: ApiParts['play']
+  bodyBytesMax: () => number
+  bodies: ApiParts['bodies']
 }
 
 /** Wrong tokens of an address, questions of an operator, and of an owner, in a minute. */
 const [failuresMax, questionsMax, ownersMax] = [5, 600, 60]
 
+/** What stands before all paths of the admin listener where people reach it. */
+export function prefixOf({ adminUrl }: Config): string {
+  return adminUrl === undefined ? '' : new URL(adminUrl).pathname.replace(/\/$/, '')
+}
+
+/** Whether the listener's certificate is for a host. */
+function namesOf({ adminTls }: Config): ((host: string) => boolean) | undefined {
+  if (!adminTls) return undefined
+  const certificate = new X509Certificate(adminTls.cert)
+  return (host) => (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined
+}
+
 /** The admin API around what is known of the running gateway. The books are opened when somebody first asks for them. */
-export function createAdminApi({ config, operations, nowMs, clockMs, parentDigest }: Parts) {
+export function createAdminApi(parts: Parts) {
+  const { config, operations, nowMs, clockMs, parentDigest, play, bodyBytesMax, bodies } = parts
   let opened: Promise<OpenBooks> | undefined
+  const site = {
+    publicUrl: config.adminUrl === undefined ? undefined : new URL(config.adminUrl),
+    names: namesOf(config),
+  }
   const minute = { windowMs: 60_000, clockMs, tableMax: 10_000 }
-  const api = createApi({
+  const open = async () => (await import('../http/api.ts')).createApi(apiParts)
+  const apiParts: ApiParts = {
     books,
     running: operations,
     reportBug: operations.reportBug,
@@ -35,13 +62,25 @@ export function createAdminApi({ config, operations, nowMs, clockMs, parentDiges
     nowMs,
     peerOf: createPeerReader(config.trustedProxies),
     version,
-    publicUrl: config.adminUrl === undefined ? undefined : new URL(config.adminUrl),
+    calendar: createCalendar(config.reporting),
+    site,
+    play,
+    bodyBytesMax,
+    bodies,
     parentDigest,
-  })
-  return { api, close }
+  }
+  let opening: Promise<ReturnType<typeof createApi>> | undefined
+  const pages = createConsole({ site, reportBug: operations.reportBug })
+  return { api, pages, books, close }
+
+  /** The table of operations is loaded when somebody first asks: a start, and a server that nobody asks, do without it. */
+  function api(request: IncomingMessage, response: ServerResponse): void {
+    opening ??= open()
+    void opening.then((handle) => handle(request, response))
+  }
 
   async function books(): Promise<Books> {
-    opened ??= openServingBooks(config.store, nowMs)
+    opened ??= openServingBooks(config.store, nowMs, config.reporting)
     try {
       return (await opened).books
     } catch (error) {

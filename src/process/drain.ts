@@ -10,6 +10,8 @@ const lookMs = 20
 
 export type Draining = {
   edge: Edge
+  /** Requests of operators that have no whole answer yet. */
+  playing: () => number
   gateway: Gateway
   /** Monotonic; a test's is turned by hand. */
   clockMs: () => number
@@ -22,10 +24,11 @@ export type Draining = {
 
 /** Ends what runs: new connections for the delay, then none; streams until the deadline, then they are cut (reliability §7). */
 export async function drainEdge(
-  { edge, gateway, clockMs, log, isHurried, onClosing }: Draining,
+  { edge, playing, gateway, clockMs, log, isHurried, onClosing }: Draining,
   { delayMs, deadlineMs }: { delayMs: number; deadlineMs: number },
 ): Promise<void> {
-  log.event('info', 'drain', { live: edge.running, delay_ms: delayMs })
+  const live = () => edge.running + playing()
+  log.event('info', 'drain', { live: live(), delay_ms: delayMs })
   // A load balancer needs a moment to learn that we are leaving.
   await waitUntil(isHurried, delayMs)
   onClosing()
@@ -35,16 +38,16 @@ export async function drainEdge(
   await waitUntil(() => {
     if (clockMs() - reported >= 5_000) {
       reported = clockMs()
-      log.event('info', 'drain', { live: edge.running })
+      log.event('info', 'drain', { live: live() })
     }
-    return isHurried() || edge.running === 0
+    return isHurried() || live() === 0
   }, deadlineMs)
-  if (edge.running > 0) log.event('info', 'drain_cut', { live: edge.running })
+  if (live() > 0) log.event('info', 'drain_cut', { live: live() })
   // Their ends are on the way; a client that does not read gets no more than this. What comes through its checks meanwhile
   // is cut as well.
   await waitUntil(() => {
     for (const delivery of [...gateway.deliveries]) delivery.shutDown()
-    return gateway.deliveries.size === 0 && edge.running === 0
+    return gateway.deliveries.size === 0 && live() === 0
   }, cutMs)
   edge.server.closeAllConnections()
 

@@ -16,7 +16,7 @@ type SettlementState = Explanation['settlement']['state']
  * @param clockMs monotonic, now
  * @param debit what the ledger says by now, where it was asked
  */
-export function explainRecord(record: Recent, clockMs: number, debit?: FoundDebit): Explanation {
+export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, debit?: FoundDebit): Explanation {
   const { usage, prices, priceVersion, costNanos } = record
   return {
     request_id: record.id,
@@ -71,7 +71,7 @@ export function explainDebit({ entry, prices, isReturned }: FoundDebit): Explana
   }
 }
 
-function stateOf({ settled, endMs }: Recent): SettlementState {
+function stateOf({ settled, endMs }: Pick<Recent, 'settled' | 'endMs'>): SettlementState {
   if (settled === undefined) return endMs === undefined ? 'pending' : 'none'
   return settled === 'posted' ? 'in the ledger' : settled
 }

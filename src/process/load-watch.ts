@@ -11,6 +11,14 @@ const heapShareMax = 0.85
 const memoryShareMax = 0.85
 const everyMs = 500
 
+/**
+ * What bodies of requests may hold in one process, in bytes (ruling R18): a quarter of what the heap may have. They are beside it,
+ * and twice as much becomes of one that is translated.
+ */
+export function bodiesBytesMax(): number {
+  return getHeapStatistics().heap_size_limit / 4
+}
+
 /** Watches the process itself: while it cannot keep up, new requests are turned away so that live streams are not. */
 export type LoadWatch = { readonly isShedding: boolean; readonly isStrained: boolean; stop(): void }
 

@@ -98,7 +98,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   const base = `${config.tls ? 'https' : 'http'}://${formatAddress(server.address)}`
   const started = {
     base,
-    admin: `http://${formatAddress(server.adminAddress)}`,
+    admin: `${config.adminTls ? 'https' : 'http'}://${formatAddress(server.adminAddress)}`,
     config,
     isStoreNew,
     demo,
@@ -184,12 +184,21 @@ function needsRestart(before: Config, next: Config): string[] {
     listen: formatAddress(before.listen) !== formatAddress(next.listen),
     tls: (before.tls === undefined) !== (next.tls === undefined),
     admin_listen: formatAddress(before.adminListen) !== formatAddress(next.adminListen),
+    admin: before.adminUrl !== next.adminUrl || (before.adminTls === undefined) !== (next.adminTls === undefined),
     store: nameOf(before) !== nameOf(next),
     state_dir: before.stateDir !== next.stateDir,
+    reporting: JSON.stringify(before.reporting) !== JSON.stringify(next.reporting),
+    webhooks: spellWebhooks(before) !== spellWebhooks(next),
     telemetry: spellTelemetry(before.telemetry) !== spellTelemetry(next.telemetry),
     seal_key: before.sealKey?.reveal() !== next.sealKey?.reveal(),
   }
   return Object.entries(isOther).flatMap(([key, is]) => (is ? [key] : []))
+}
+
+function spellWebhooks({ webhooks }: Config): string {
+  return webhooks
+    .map(({ url, secret, events, belowNanos }) => [url.reveal(), secret.reveal(), ...events, belowNanos].join(' '))
+    .join('\n')
 }
 
 /** Of its store, its password too: a new one is another one. */

@@ -19,7 +19,7 @@ export async function openStoreOf(
   parts: Pick<OpenStoreOptions, 'clockMs' | 'onFatal' | 'log'>,
   role?: WorkerRole,
 ): Promise<{ store: ServerStore; demo: Demo | undefined }> {
-  const { store: place, stateDir, isBuiltIn } = config
+  const { store: place, stateDir, isBuiltIn, reporting } = config
   const { settleDeadlineMs } = config.timeouts
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const isFile = place.engine === 'sqlite'
@@ -31,6 +31,7 @@ export async function openStoreOf(
     // What a worker left that is no more is found by the others.
     spoolsDir: role && dirname(stateDir),
     settleDeadlineMs,
+    reporting,
     introduce: () => introduce(config, role),
     ...parts,
   })

@@ -8,14 +8,19 @@ import type { Loss } from '../inference/request.ts'
 export type Recent = Pick<
   CallRecord,
   | 'id'
+  | 'walk'
   | 'account'
   | 'accountId'
   | 'keyId'
   | 'keyPrefix'
+  | 'keyLabel'
   | 'wire'
   | 'model'
   | 'alias'
   | 'modelWire'
+  | 'upstream'
+  | 'upstreamAccount'
+  | 'attempts'
   | 'tries'
   | 'stopped'
   | 'losses'
@@ -31,8 +36,12 @@ export type Recent = Pick<
   | 'cause'
   | 'flags'
   | 'outcome'
+  | 'firstByteMs'
   | 'endMs'
->
+> & {
+  /** When it was over, in Unix milliseconds; never before the one that was over before it. */
+  overMs: number
+}
 
 export type RecentsOptions = {
   /** Requests of accounts that are kept. */
@@ -48,6 +57,10 @@ export type Recents = {
   /** Listens to every request. */
   note(record: CallRecord): void
   find(requestId: string): Recent | undefined
+  /** All of them, the last first. */
+  list(): Iterable<Recent>
+  /** What was over later than this is all there, but for what nobody was known by; in Unix milliseconds. */
+  readonly wholeSinceMs: number
   readonly count: number
   readonly bytes: number
 }
@@ -56,9 +69,18 @@ export function createRecents(options: RecentsOptions = {}): Recents {
   const { requestsMax = 10_000, namelessMax = 1_000, bytesMax = 32 * 1_048_576 } = options
   const known = new Ring(requestsMax, bytesMax)
   const nameless = new Ring(namelessMax, bytesMax / 8)
+  let lastMs = 0
   return {
-    note: (record) => (record.accountId === undefined ? nameless : known).add(keep(record)),
+    note(record) {
+      lastMs = Math.max(lastMs, overMsOf(record))
+      const ring = record.accountId === undefined ? nameless : known
+      ring.add(keep(record, lastMs))
+    },
+    list: () => merge(known.latest(), nameless.latest()),
     find: (requestId) => known.find(requestId) ?? nameless.find(requestId),
+    get wholeSinceMs() {
+      return known.wholeSinceMs
+    },
     get count() {
       return known.count + nameless.count
     },
@@ -68,11 +90,31 @@ export function createRecents(options: RecentsOptions = {}): Recents {
   }
 }
 
+/** By the wall clock as it was when it began. */
+export function overMsOf({ startedMs, endMs = 0 }: CallRecord): number {
+  return Math.round(startedMs + endMs)
+}
+
+/** Two lists that are in the order of time already. */
+function* merge(first: Iterator<Recent>, second: Iterator<Recent>): Iterable<Recent> {
+  let [a, b] = [first.next(), second.next()]
+  while (!a.done || !b.done) {
+    if (b.done || (!a.done && a.value.overMs >= b.value.overMs)) {
+      yield a.value!
+      a = first.next()
+    } else {
+      yield b.value
+      b = second.next()
+    }
+  }
+}
+
 /** So many requests at most, and so many bytes: what came first goes first. */
 class Ring {
   readonly #slots: (Recent | undefined)[]
   readonly #bytesMax: number
   #oldest = 0
+  #hasForgotten = false
   count = 0
   bytes = 0
 
@@ -89,15 +131,26 @@ class Ring {
     while (this.bytes > this.#bytesMax) this.#forget()
   }
 
+  get wholeSinceMs(): number {
+    if (!this.#hasForgotten) return Number.NEGATIVE_INFINITY
+    // Of its very millisecond others may be forgotten.
+    return this.#slots[this.#oldest]?.overMs ?? Number.POSITIVE_INFINITY
+  }
+
   /** Few ask, and each request would pay for an index. */
   find(requestId: string): Recent | undefined {
     return this.#slots.find((recent) => recent?.id === requestId)
+  }
+
+  *latest(): IterableIterator<Recent> {
+    for (let at = this.count - 1; at >= 0; at--) yield this.#slots[(this.#oldest + at) % this.#slots.length]!
   }
 
   #forget(): void {
     this.bytes -= sizeOf(this.#slots[this.#oldest]!)
     this.#slots[this.#oldest] = undefined
     this.#oldest = (this.#oldest + 1) % this.#slots.length
+    this.#hasForgotten = true
     this.count--
   }
 }
@@ -106,17 +159,22 @@ class Ring {
 const lossesMax = 50
 const fieldCharactersMax = 200
 
-function keep(record: CallRecord): Recent {
+function keep(record: CallRecord, overMs: number): Recent {
   return {
     id: record.id,
+    walk: record.walk,
     account: record.account,
     accountId: record.accountId,
     keyId: record.keyId,
     keyPrefix: record.keyPrefix,
+    keyLabel: record.keyLabel,
     wire: record.wire,
     model: record.model,
     alias: record.alias,
     modelWire: record.modelWire,
+    upstream: record.upstream,
+    upstreamAccount: record.upstreamAccount,
+    attempts: record.attempts,
     tries: record.tries,
     stopped: record.stopped,
     losses: record.losses && cutLosses(record.losses),
@@ -132,7 +190,9 @@ function keep(record: CallRecord): Recent {
     cause: record.cause,
     flags: record.flags,
     outcome: record.outcome,
+    firstByteMs: record.firstByteMs,
     endMs: record.endMs,
+    overMs,
   } as Recent
 }
 

@@ -1,4 +1,4 @@
-import { getHeapStatistics } from 'node:v8'
+import type { Server } from 'node:http'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
 import type { Address, Config } from '../config/config.ts'
@@ -10,22 +10,23 @@ import { createReaders } from '../gateway/readers.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
 import { createTurns } from '../gateway/turns.ts'
-import { createAdmin } from '../http/admin.ts'
+import { renewAdmin } from '../http/admin.ts'
 import { createRouter } from '../http/routes.ts'
 import { createEdge, type EdgeLimits, type EdgeRefusal } from '../http/server.ts'
 import { createKeyring, type Keyring } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
-import { createAdminApi } from './admin-api.ts'
+import { openAdmin, watchGateway } from './admin.ts'
 import { drainEdge } from './drain.ts'
 import { listen } from './listen.ts'
-import { createLoadWatch, type LoadWatch } from './load-watch.ts'
+import { bodiesBytesMax, createLoadWatch, type LoadWatch } from './load-watch.ts'
 import type { Log } from './log.ts'
-import { createOperations } from './operations.ts'
 import { createRecents, type Recents } from './recents.ts'
 import { readSealKey } from './seal-key.ts'
 import { openTelemetry } from './telemetry.ts'
+import { createTrafficWriter } from './traffic-writer.ts'
+import type { Webhooks } from './webhooks.ts'
 import { within } from './within.ts'
 
 /** How often the deadlines of running requests are looked at. */
@@ -37,9 +38,6 @@ const headersMax = 100
 /** How long a start, or a reload, waits for commands that tell keys; after that their accounts are left out for the time being. */
 const keysMaxMs = 10_000
 
-/** A quarter of what the heap may have: bodies are beside it, and twice as much becomes of one that is translated. */
-const bodiesBytesMax = getHeapStatistics().heap_size_limit / 4
-
 export type ServerParts = {
   config: Config
   store: ServerStore
@@ -48,7 +46,7 @@ export type ServerParts = {
   nowMs?: () => number
   /** Monotonic milliseconds; a test's clock. */
   clockMs?: () => number
-  /** Whether the process can keep up; a test's process may be slow. */
+  /** Whether the process can keep up, by its own time, which has nothing to do with other clocks; a test's may be slow. */
   load?: LoadWatch
   /** What is known of upstream accounts; a test's has its own time. */
   memory?: PoolMemory
@@ -62,6 +60,8 @@ export type ServerParts = {
   parentDigest?: string | undefined
   /** How long commands that tell keys are waited for, in ms; a test's may hang. */
   keysMs?: number | undefined
+  /** How long a webhook may take, in ms; a test's may hang. */
+  webhookMs?: number | undefined
 }
 
 /** A gateway that listens. main makes one for the process; a test makes one for itself. */
@@ -83,13 +83,12 @@ export type RunningServer = {
   drain(delayMs: number, deadlineMs: number): Promise<void>
   /** Ends the drain now. */
   hurry(): void
+  webhooks: Webhooks
 }
 
 /** Builds every part around a store and starts to listen on both addresses. @throws what listening throws. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
-  const { config, store, log } = parts
-  const nowMs = parts.nowMs ?? Date.now
-  const clockMs = parts.clockMs ?? (() => performance.now())
+  const { config, store, log, nowMs = Date.now, clockMs = () => performance.now() } = parts
   // What can be refused comes before what would have to be ended again.
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const memory = parts.memory ?? createPoolMemory(clockMs)
@@ -99,12 +98,16 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
   const recents = parts.recents ?? createRecents()
   const telemetry = await openTelemetry(config, () => snapshots.current.config, log)
-  const listeners: readonly RecordListener[] = [log.access, recents.note, ...telemetry.listeners]
+  const events = watchGateway(() => gateway)
+  store.directory.onChanged?.(events.noteAccount)
+  const traffic = createTrafficWriter(store, nowMs, clockMs)
+  const own = [log.access, recents.note, traffic.note]
+  const listeners: readonly RecordListener[] = [...own, ...telemetry.listeners, events.note]
   const limits = () => snapshots.current.config.limits
+  const reportBug = (bug: Error, id?: string) => log.event('error', 'bug', { ...(id && { id }), error: bug.stack })
   let isReady = true
   let isDraining = false
   let isHurried = false
-  // The process's own time: how late its loop is has nothing to do with any other clock.
   const load = parts.load ?? createLoadWatch(() => performance.now())
 
   const gateway: Gateway = {
@@ -115,7 +118,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     admission: store.openAdmission({
       requestsPerMinute: () => limits().requestsPerMinute,
       isShedding: () => gateway.isShedding(),
-      clockMs,
+      ...{ clockMs, nowMs },
     }),
     throttle: store.openThrottle({ failedAuthPerMinute: () => limits().failedAuthPerMinute, clockMs }),
     nowMs,
@@ -126,13 +129,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     turns: createTurns(ownTime),
     isShedding: () => load.isShedding,
     isStrained: () => load.isStrained,
-    bodies: new Bodies(parts.bodiesBytesMax ?? bodiesBytesMax),
+    bodies: new Bodies(parts.bodiesBytesMax ?? bodiesBytesMax()),
     flow: createFlow(),
     counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer,
     tracing: telemetry.tracing,
     scopeKey,
-    reportBug: (bug, id) => log.event('error', 'bug', { id, error: bug.stack }),
+    reportBug,
   }
   const edge = createEdge({
     limits: edgeLimits(config),
@@ -141,35 +144,32 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     onRefusal: (refusal) => tellAll(listeners, recordOf(refusal, nowMs())),
     isDraining: () => isDraining,
   })
-  const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
-  const isTaking = () => isReady && !isDraining && store.isReady()
-  const operations = createOperations({ gateway, recents, store, reportBug })
-  const adminApi = createAdminApi({ config, operations, nowMs, clockMs, parentDigest: parts.parentDigest })
-  const admin = createAdmin(isTaking, adminApi.api, telemetry.watch(gateway))
-  const { address, adminAddress } = await listenOnBoth().catch(async (error) => {
-    load.stop()
-    keyring.close()
-    void telemetry.close()
+  const isTaking = () => (isReady && !isDraining ? (store.whyNotReady() ?? true) : 'it is being stopped')
+  const admin = openAdmin({
+    ...{ gateway, config, recents, store, telemetry, events, traffic, listeners, log, reportBug },
+    ...{ isReady: isTaking, isDraining: () => isDraining, parentDigest: parts.parentDigest },
+    webhookMs: parts.webhookMs,
+  })
+  const { webhooks } = admin
+  const { address, adminAddress } = await listenOnBoth(config, edge.server, admin.server).catch(async (error) => {
+    for (const end of [load.stop, keyring.close, webhooks.close, telemetry.close]) void end()
     edge.server.close()
     await snapshots.close()
     throw error
   })
   const ticker = setInterval(tickAll, tickMs)
 
-  return { gateway, address, adminAddress, reload, prepare, tick: tickAll, drain, hurry }
+  return { gateway, address, adminAddress, reload, prepare, tick: tickAll, drain, hurry, webhooks }
 
   function tickAll(): void {
     tick(gateway, clockMs())
     keyring.tick()
+    events.tick()
+    traffic.tick()
   }
 
   function prepare({ upstreams }: Config): Promise<void> {
     return within(keyring.prepare(upstreams.values()), parts.keysMs ?? keysMaxMs)
-  }
-
-  async function listenOnBoth() {
-    const address = await listen(edge.server, config.listen, { isShared: true })
-    return { address, adminAddress: await listen(admin, config.adminListen) }
   }
 
   function reload(next: Config): void {
@@ -177,6 +177,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     snapshots.replace(openSnapshot(next, memory, keyring))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
+    if (next.adminTls) renewAdmin(admin.server, next.adminTls)
   }
 
   function hurry(): void {
@@ -188,16 +189,23 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     const onClosing = () => {
       isReady = false
     }
-    await drainEdge({ edge, gateway, clockMs, log, isHurried: () => isHurried, onClosing }, { delayMs, deadlineMs })
-    admin.close()
-    admin.closeAllConnections()
-    await adminApi.close()
+    await drainEdge(
+      { edge, playing: admin.playing, gateway, clockMs, log, isHurried: () => isHurried, onClosing },
+      { delayMs, deadlineMs },
+    )
+    await admin.close()
     clearInterval(ticker)
+    void traffic.write()
     keyring.close()
     load.stop()
     await telemetry.close()
     await snapshots.close()
   }
+}
+
+async function listenOnBoth(config: Config, edge: Server, admin: Server) {
+  const address = await listen(edge, config.listen, { isShared: true })
+  return { address, adminAddress: await listen(admin, config.adminListen) }
 }
 
 function edgeLimits({ timeouts, limits }: Config): EdgeLimits {

@@ -78,7 +78,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
   }
   return {
     url: `${config.tls ? 'https' : 'http'}://${formatAddress(server.address)}`,
-    adminUrl: `http://${formatAddress(server.adminAddress)}`,
+    adminUrl: `${config.adminTls ? 'https' : 'http'}://${formatAddress(server.adminAddress)}`,
     demoKey: demo?.key,
     createAccount: (name, credit) => createAccount(config.store, name, credit),
     close,

@@ -5,6 +5,7 @@ import type { RecordListener } from '../gateway/record.ts'
 import type { Tracing } from '../gateway/tracing.ts'
 import { createMetricsHandler } from '../http/admin-metrics.ts'
 import { expositionType } from '../telemetry/exposition.ts'
+import type { Family } from '../telemetry/instruments.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Otlp } from '../telemetry/otlp/otlp.ts'
 import { passOn } from '../telemetry/pass-on.ts'
@@ -16,8 +17,10 @@ export type Telemetry = {
   /** Are to hear of every request. */
   listeners: readonly RecordListener[]
   tracing: Tracing | undefined
-  /** From now on it tells of this gateway. @returns what answers a scraper */
-  watch(gateway: Gateway): ReturnType<typeof createMetricsHandler>
+  /** How late the event loop was in the last minute or so, at its worst hundredth, in ms. */
+  readLagMs(): number
+  /** From now on it tells of this gateway. @param more families that others keep @returns what answers a scraper */
+  watch(gateway: Gateway, more: readonly Family[]): ReturnType<typeof createMetricsHandler>
   /** Sends what waits, for two seconds at most; nothing is counted any more. */
   close(): Promise<void>
 }
@@ -32,9 +35,10 @@ export async function openTelemetry(config: Config, current: () => Config, log: 
   const otlp = await openOtlp()
   return {
     listeners: (otlp ? [metrics.note, otlp.note] : [metrics.note]).map(contain),
+    readLagMs: metrics.readLagMs,
     tracing: otlp?.tracing ?? (config.telemetry.propagate ? passOn : undefined),
-    watch(gateway) {
-      metrics.watch(gateway, otlp?.families)
+    watch(gateway, more) {
+      metrics.watch(gateway, [...more, ...(otlp?.families ?? [])])
       return createMetricsHandler({
         isLoopback: isLoopback(config.adminListen),
         token: () => current().metrics.token?.reveal(),

@@ -40,6 +40,8 @@ export function ownConfig(config: Config, role: WorkerRole | undefined): Config 
     ...config,
     stateDir: join(config.stateDir, `worker-${role.number}`),
     adminListen: { host: '127.0.0.1', port: 0 },
+    adminTls: undefined,
+    adminUrl: undefined,
   }
 }
 

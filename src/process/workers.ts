@@ -1,28 +1,36 @@
 import cluster, { type Worker } from 'node:cluster'
+import type { Server } from 'node:http'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { takeSignals } from '../../bin/signals.mjs'
 import { createToken } from '../accounts/operators.ts'
+import type { Config } from '../config/config.ts'
 import { loadConfig, reloadConfig } from '../config/load.ts'
 import { formatAddress } from '../config/values.ts'
-import { createAdmin } from '../http/admin.ts'
+import { Bodies } from '../gateway/bodies.ts'
+import { createAdmin, renewAdmin } from '../http/admin.ts'
 import { listModels } from '../operations/models.ts'
 import { StoreError } from '../store/files/store-error.ts'
-import { createAdminApi } from './admin-api.ts'
+import { createAdminApi, prefixOf } from './admin-api.ts'
 import { listen } from './listen.ts'
+import { bodiesBytesMax } from './load-watch.ts'
 import { createLog, isPrettyOn } from './log.ts'
 import { createLogSink } from './log-sink.ts'
 import { sayStart, startData } from './say-start.ts'
 import type { ServeOptions } from './serve-options.ts'
+import { workbench } from './workbench.ts'
 import { askWorkers } from './worker-answers.ts'
-import { openWorkerMetrics, type ScrapedWorker } from './worker-metrics.ts'
+import { openWorkerMetrics, type ScrapedWorker, type WorkerMetrics } from './worker-metrics.ts'
 import { type FromWorker, roleVariable, type WorkerRole } from './worker-role.ts'
 
 const launcher = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
 
 /** How long a dead worker's place stays empty: twice as long each time, until one has lived for a while. */
 const [pauseMs, pauseMaxMs, livedMs] = [500, 30_000, 60_000]
+
+/** How often it is looked whether there is something to tell those who watch, in ms. */
+const tickMs = 250
 
 type Place = {
   number: number
@@ -39,7 +47,7 @@ type Place = {
  * @throws StoreError with a store that only one process can serve.
  */
 export async function superviseWorkers(options: ServeOptions, count: number): Promise<void> {
-  const config = loadConfig(options)
+  let config = loadConfig(options)
   refuseSoleStore(config.store.engine, config.isBuiltIn)
   const isPretty = isPrettyOn(config.log.format)
   const log = createLog({ level: config.log.level, isPretty, nowMs: Date.now })
@@ -56,17 +64,12 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   for (let number = 1; number <= count; number++) fill(number, pauseMs)
   takeSignals(pass)
   await allListen
-  const operations = askWorkers(adminOrigins, reportBug, {
-    token,
-    listModels: () => listModels(config.catalog.entries),
-  })
-  const adminApi = createAdminApi({ config, operations, nowMs: Date.now, clockMs: () => performance.now() })
-  const admin = createAdmin(operations.isReady, adminApi.api, metrics.answer)
+  const admin = openWorkersAdmin({ config: () => config, origins: adminOrigins, metrics, token, reportBug })
   const adminAddress = await listen(admin, config.adminListen)
   const [first] = [...places.values()].map(({ listening }) => listening!)
   const started = {
     base: `${config.tls ? 'https' : 'http'}://${formatAddress(first!.address)}`,
-    admin: `http://${formatAddress(adminAddress)}`,
+    admin: `${config.adminTls ? 'https' : 'http'}://${formatAddress(adminAddress)}`,
     config,
     isStoreNew: false,
     demo: undefined,
@@ -107,7 +110,6 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
     if (!listening && !isServing()) {
       process.exitCode = code || 1
       stop('SIGTERM')
-      if (places.size === 0) void end(code || 1)
       return
     }
     const hasLived = performance.now() - sinceMs >= livedMs
@@ -124,13 +126,21 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   function pass(signal: NodeJS.Signals): void {
     if (signal === 'SIGHUP') for (const { worker } of places.values()) worker.process.kill(signal)
     else stop(signal)
-    if (signal === 'SIGHUP') metrics.adopt(() => reloadConfig(config, options))
+    if (signal === 'SIGHUP') metrics.adopt(readAgain)
   }
 
-  /** A second one hurries them, as it does a single server. */
+  /** Of what this process itself answers from; what is wrong with it the workers tell. */
+  function readAgain(): Config {
+    config = reloadConfig(config, options)
+    if (config.adminTls) renewAdmin(admin, config.adminTls)
+    return config
+  }
+
+  /** A second one hurries them, as it does a single server. Where all are dead just now nobody's end will end this one. */
   function stop(signal: NodeJS.Signals): void {
     isStopping = true
     for (const { worker } of places.values()) worker.process.kill(signal)
+    if (places.size === 0) void end(Number(process.exitCode) || 0)
   }
 
   async function end(code: number): Promise<void> {
@@ -148,6 +158,37 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
       listening ? [{ number, origin: `http://${formatAddress(listening.adminAddress)}` }] : [],
     )
   }
+}
+
+type AdminParts = {
+  config: () => Config
+  origins: () => readonly string[]
+  metrics: WorkerMetrics
+  /** That the workers know this process by. */
+  token: string
+  reportBug: (bug: Error) => void
+}
+
+/** The one admin listener, which answers for all of them. */
+function openWorkersAdmin({ config, origins, metrics, token, reportBug }: AdminParts): Server {
+  const operations = askWorkers(origins, reportBug, {
+    token,
+    listModels: () => listModels(config().catalog.entries),
+    own: workbench(config),
+  })
+  const { play } = operations
+  const { api, pages } = createAdminApi({
+    ...{ config: config(), operations, nowMs: Date.now, clockMs: () => performance.now(), play },
+    bodyBytesMax: () => config().limits.bodyBytesMax,
+    // Of operators alone: clients' bodies never come here.
+    bodies: new Bodies(bodiesBytesMax()),
+  })
+  setInterval(operations.tick, tickMs).unref()
+  const { isReady } = operations
+  return createAdmin({
+    ...{ isReady, api, pages, metrics: metrics.answer },
+    ...{ tls: config().adminTls, prefix: prefixOf(config()) },
+  })
 }
 
 function refuseSoleStore(engine: 'sqlite' | 'postgres', isBuiltIn: boolean): void {

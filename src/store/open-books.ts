@@ -1,5 +1,7 @@
 import { StoreSilent } from '../accounts/account.ts'
 import type { Books } from '../accounts/books.ts'
+import type { Zone } from '../accounts/calendar.ts'
+import type { Act } from '../accounts/trail.ts'
 import type { StorePlace } from '../config/config.ts'
 import { StoreError } from './files/store-error.ts'
 
@@ -11,35 +13,69 @@ export type OpenBooksOptions = {
   busyMs?: number
   /** False where it is an error that there is no store yet. */
   create?: boolean
+  /** The reporting zone: in whose days budgets are spent. */
+  zone?: Zone | undefined
+  /** For what no server may meet: a file is locked against them, and a database asked with patience. */
+  isAlone?: boolean
 }
+
+/** What a statement of `isAlone` may take in a database, in ms: it is made of all figures that there are. */
+const aloneMs = 600_000
 
 /**
  * The books of a store, whichever its engine. What an engine needs is loaded with it: who has a file needs no driver of a
  * database (ruling X6).
- * @throws StoreError
+ * @throws StoreError where it cannot be used; with `isAlone` also where a server has the file.
  */
 export async function openBooks(store: StorePlace, options: OpenBooksOptions = {}): Promise<OpenBooks> {
   if (store.engine === 'postgres') return openDatabaseBooks(store, options)
   const { createBooks } = await import('../accounts/books.ts')
   const { openStore } = await import('./sqlite/store.ts')
-  const opened = openStore(store.path, options)
-  return { books: createBooks(opened, Date.now), close: async () => opened.close() }
+  const { createCalendar, utc } = await import('../accounts/calendar.ts')
+  const { lockIfThere } = await import('./files/lock.ts')
+  const unlock = options.isAlone ? lockIfThere(store.path) : undefined
+  try {
+    const opened = openStore(store.path, { ...options, isServer: unlock !== undefined })
+    const books = createBooks(opened, Date.now, undefined, createCalendar(options.zone ?? utc))
+    return {
+      books,
+      async close() {
+        opened.close()
+        unlock?.()
+      },
+    }
+  } catch (error) {
+    unlock?.()
+    throw error
+  }
 }
 
 /**
- * The same for a server, which nothing may block: SQLite works in a thread of its own. What cannot be asked is `StoreSilent`.
+ * The same for a server, which nothing may block: SQLite works in threads of its own, and reports of many rows are put together in
+ * one. What cannot be asked is `StoreSilent`.
  * @param nowMs Unix milliseconds; the database's clock is its own
  */
-export async function openServingBooks(store: StorePlace, nowMs: () => number): Promise<OpenBooks> {
+export async function openServingBooks(store: StorePlace, nowMs: () => number, zone?: Zone): Promise<OpenBooks> {
   if (store.engine === 'sqlite') {
-    const { openBooksThread } = await import('./sqlite/books-thread.ts')
-    return openBooksThread(store.path, nowMs)
+    const { openThreadedBooks } = await import('./sqlite/books-thread.ts')
+    return openThreadedBooks(store.path, nowMs, zone)
   }
   const silence = (error: unknown) =>
     error instanceof StoreError ? new StoreSilent(error.message, { cause: error }) : error
   try {
-    const { books, close } = await openDatabaseBooks(store, { create: false }, nowMs)
-    return { books: explained(books, silence), close }
+    const { books, close } = await openDatabaseBooks(store, { create: false, zone }, nowMs)
+    const { openBooksThread, slowMethods } = await import('./files/books-thread.ts')
+    const worker = new URL('./postgres/books-worker.ts', import.meta.url)
+    const slow = openBooksThread(worker, 'reports', { url: store.url.reveal(), shown: store.shown })
+    const withReports = (books: Books, act: Act): Books => {
+      const reports = slow.books(act, nowMs)
+      const own = Object.fromEntries(slowMethods.map((method) => [method, reports[method]]))
+      return { ...books, ...own, as: (act) => withReports(books.as(act), act) }
+    }
+    return {
+      books: withReports(explained(books, silence), { actor: 'triwire' }),
+      close: async () => void (await Promise.all([close(), slow.close()])),
+    }
   } catch (error) {
     throw silence(error)
   }
@@ -47,14 +83,16 @@ export async function openServingBooks(store: StorePlace, nowMs: () => number): 
 
 async function openDatabaseBooks(
   { url, shown }: Extract<StorePlace, { engine: 'postgres' }>,
-  { create = true }: OpenBooksOptions,
+  { create = true, zone, isAlone = false }: OpenBooksOptions,
   nowMs: () => number = Date.now,
 ): Promise<OpenBooks> {
   const { createBooks } = await import('../accounts/books.ts')
   const { openPostgresBooks } = await import('./postgres/books.ts')
   const { explainDatabase } = await import('./postgres/explain.ts')
-  const opened = await openPostgresBooks(url.reveal(), { shown, create })
-  const books = explained(createBooks(opened, nowMs), (error) => explainDatabase(error, shown))
+  const { createCalendar, utc } = await import('../accounts/calendar.ts')
+  const opened = await openPostgresBooks(url.reveal(), { shown, create, statementMs: isAlone ? aloneMs : undefined })
+  const calendar = createCalendar(zone ?? utc)
+  const books = explained(createBooks(opened, nowMs, undefined, calendar), (error) => explainDatabase(error, shown))
   return { books, close: () => opened.close() }
 }
 

@@ -26,6 +26,7 @@ export const labelSources = {
   field: 'the field of the request, in the words of docs/translation',
   flag: 'what was doubted, as in the log',
   account: 'the name of the account',
+  key: 'what its owner calls it, with its first characters',
   version: 'of triwire',
   node: 'of Node',
   signal: '`traces` or `metrics`',
@@ -73,6 +74,11 @@ export const families = {
     ['upstream', 'cause'],
     'Services of models by upstream accounts that are left alone now.',
   ),
+  cooldowns: counter(
+    'triwire_upstream_cooldowns_total',
+    ['upstream', 'cause'],
+    'How often this process has left a service of a model by an upstream account alone, or for longer.',
+  ),
   available: gauge(
     'triwire_model_upstreams_available',
     ['model'],
@@ -98,6 +104,16 @@ export const families = {
     'triwire_account_balance_credits',
     ['account'],
     'What an account has left, with `metrics.accounts: true`; of 10,000 accounts at most.',
+  ),
+  keyBudget: gauge(
+    'triwire_key_budget_used_ratio',
+    ['account', 'key'],
+    'The share of its budget that a key has spent, with `metrics.keys: true`; of 10,000 keys at most.',
+  ),
+  webhooks: counter(
+    'triwire_webhook_deliveries_total',
+    ['result'],
+    'Tries to tell a webhook: `ok`, `redirected`, `refused` (4xx), `gone` (410), `failed` (5xx), `timeout`, `unreachable`.',
   ),
   telemetryExported: counter(
     'triwire_telemetry_exported_total',

@@ -18,6 +18,8 @@ export type Metrics = {
   write(): string
   /** From now on it tells of this gateway too; once. @param more families that others keep */
   watch(gateway: Gateway, more?: readonly Family[]): void
+  /** How late the event loop was in the last minute or so, at its worst hundredth, in ms. */
+  readLagMs(): number
   stop(): void
 }
 
@@ -32,6 +34,7 @@ export function createMetrics(version: string): Metrics {
     families: all,
     write: () => writeExposition(all),
     watch: (gateway, more = []) => void all.splice(1 + figures.families.length, 0, ...serviceFigures(gateway), ...more),
+    readLagMs: () => loop.read().p99 * 1_000,
     stop: loop.stop,
   }
 }

@@ -3,8 +3,8 @@ import { resultOf } from './attempt-results.ts'
 import { families } from './families.ts'
 import { type Family, Histogram, Reading } from './instruments.ts'
 
-/** Of accounts one series each: more than this no monitoring takes from one place. */
-const accountsMax = 10_000
+/** Of accounts and keys one series each: more than this no monitoring takes from one place. */
+const [accountsMax, keysMax] = [10_000, 10_000]
 
 /** What is true of the service at the moment when somebody asks, and what its ledger takes. */
 export function serviceFigures(gateway: Gateway): Family[] {
@@ -27,6 +27,10 @@ export function serviceFigures(gateway: Gateway): Family[] {
       for (const [upstream, causes] of countCooling(gateway))
         for (const [cause, count] of causes) set(count, upstream, cause)
     }),
+    new Reading(families.cooldowns, (set) => {
+      for (const [upstream, causes] of countCooldowns(gateway))
+        for (const [cause, count] of causes) set(count, upstream, cause)
+    }),
     new Reading(families.available, (set) => {
       for (const [model, count] of countAvailable(gateway)) set(count, model)
     }),
@@ -44,7 +48,40 @@ export function serviceFigures(gateway: Gateway): Family[] {
         if (standing) set(Number(standing.balanceNanos) / 1e9, name)
       }
     }),
+    new Reading(families.keyBudget, (set) => {
+      if (!snapshots.current.config.metrics.keys) return
+      for (const { account, name, ratio } of readBudgets(gateway)) set(ratio, account, name)
+    }),
   ]
+}
+
+type UsedBudget = { account: string; name: string; ratio: number }
+
+/** One for each line of rotations, by the name of the key that is listed last. */
+function readBudgets({ directory, admission }: Gateway): Iterable<UsedBudget> {
+  const used = new Map<string, UsedBudget>()
+  for (const { bounds, label, prefix, account } of directory.listKnownKeys()) {
+    const { budget } = bounds ?? {}
+    if (bounds === undefined || budget === undefined || (used.size >= keysMax && !used.has(bounds.scope))) continue
+    const spent = budget.nanos - admission.lookBudget({ ...bounds, budget })
+    const name = label === undefined ? prefix : `${label} (${prefix})`
+    used.set(bounds.scope, { account: account.name, name, ratio: Number(spent) / Number(budget.nanos) })
+  }
+  return used.values()
+}
+
+/** By upstream, then by what for. */
+function countCooldowns({ snapshots }: Gateway): Map<string, Map<string, number>> {
+  const counts = new Map<string, Map<string, number>>()
+  for (const [upstream, causes] of snapshots.current.pool.cooldowns)
+    for (const [cause, count] of causes) add(counts, upstream, cause, count)
+  return counts
+}
+
+function add(counts: Map<string, Map<string, number>>, upstream: string, cause: string, count: number): void {
+  const causes = counts.get(upstream) ?? new Map<string, number>()
+  const word = resultOf(cause)
+  counts.set(upstream, causes.set(word, (causes.get(word) ?? 0) + count))
 }
 
 /** By upstream, then by what they are left alone for. */
@@ -52,10 +89,7 @@ function countCooling({ snapshots }: Gateway): Map<string, Map<string, number>> 
   const { pool, config } = snapshots.current
   const counts = new Map<string, Map<string, number>>()
   for (const { upstream, state, cause = '' } of pool.list(config.catalog.entries)) {
-    if (state !== 'cooling') continue
-    const causes = counts.get(upstream) ?? new Map<string, number>()
-    const word = resultOf(cause)
-    counts.set(upstream, causes.set(word, (causes.get(word) ?? 0) + 1))
+    if (state === 'cooling') add(counts, upstream, cause, 1)
   }
   return counts
 }

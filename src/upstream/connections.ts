@@ -15,6 +15,14 @@ export type Connections = {
   isForwarded: boolean
 }
 
+/**
+ * The most that is read of a connection at once, and read ahead of an answer that is held back, in bytes. Node reads 64 KiB
+ * by default, into memory that whoever waits for a stopped reader keeps (docs/decisions/0052-stopped-readers.md).
+ */
+const pieceBytesMax = 16_384
+/** All connections read into it: what came is copied before the next one is read. */
+const incoming = Buffer.allocUnsafeSlow(pieceBytesMax)
+
 /** Opens nothing yet. Redirects are not followed, and only HTTP/1.1 is spoken. */
 export function openConnections(upstream: Upstream, { connectMs, headerBytesMax }: ConnectionLimits): Connections {
   const { origin } = new URL(upstream.baseUrl)
@@ -30,7 +38,8 @@ export function openConnections(upstream: Upstream, { connectMs, headerBytesMax 
   const tls = { allowH2: false, ...(upstream.ca !== undefined && { ca: upstream.ca }) }
   const { proxy } = upstream
   if (proxy === undefined) {
-    const connect = watched(buildConnector({ timeout: connectMs, ...tls }))
+    const isPlain = origin.startsWith('http:')
+    const connect = watched(isPlain ? inPieces({ timeout: connectMs }) : buildConnector({ timeout: connectMs, ...tls }))
     return {
       dispatcher: new ConnectionPool(origin, { ...options, connect }),
       origin,
@@ -60,6 +69,28 @@ const awaits = new WeakMap<Socket, () => void>()
 /** A request goes out on this connection. */
 export function awaitHead(socket: Socket): void {
   awaits.get(socket)?.()
+}
+
+/** Connections without TLS, whose records are as small by themselves. */
+function inPieces(options: buildConnector.BuildOptions): buildConnector.connector {
+  return (place, callback) => {
+    let opened: Socket | undefined
+    const take = (bytes: number) => {
+      const piece = Buffer.allocUnsafeSlow(bytes)
+      incoming.copy(piece, 0, 0, bytes)
+      return opened!.push(piece)
+    }
+    const reading = { highWaterMark: pieceBytesMax, onread: { buffer: incoming, callback: take } }
+    // Before it is open nothing is read.
+    buildConnector({ ...options, ...reading } as buildConnector.BuildOptions)(
+      place,
+      (...[error, socket]: Parameters<buildConnector.Callback>) => {
+        if (!socket) return callback(error!, null)
+        opened = socket
+        callback(null, socket)
+      },
+    )
+  }
 }
 
 function watched(connect: buildConnector.connector): buildConnector.connector {

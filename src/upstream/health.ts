@@ -30,7 +30,7 @@ export type Cooling = {
 }
 
 /** What is known of one account's service of one model. */
-export type HealthState = 'ready' | 'cooling' | 'trial'
+export type HealthState = 'ready' | 'cooling' | 'trial' | 'disabled'
 
 /**
  * The health of one account for one model (ruling U1). After a cooldown one request at a time tries it: its success makes
@@ -44,10 +44,12 @@ export class Health {
   #untilMs: number | undefined
   #cause: string | undefined
   #tell: Verdict['tell'] = 'broken'
+  #isHeard = false
   #trialSinceMs: number | undefined
   /** Counts cooldowns: what was sent before one says nothing about what comes after it. */
   #era = 0
   #keyVersion: number | undefined
+  #isDisabled = false
   readonly #onCooled: ((cooling: Cooling) => void) | undefined
 
   /**
@@ -61,12 +63,14 @@ export class Health {
   }
 
   get state(): HealthState {
+    if (this.#isDisabled) return 'disabled'
     if (this.#untilMs === undefined) return 'ready'
     return this.#clockMs() < this.#untilMs ? 'cooling' : 'trial'
   }
 
   /** It may be sent something now. */
   get isOpen(): boolean {
+    if (this.#isDisabled) return false
     if (this.#untilMs === undefined) return true
     const nowMs = this.#clockMs()
     if (nowMs < this.#untilMs) return false
@@ -79,9 +83,26 @@ export class Health {
     return { cause: this.#cause!, tell: this.#tell, waitMs: Math.max(0, this.#untilMs - this.#clockMs()) }
   }
 
+  /** What it is left alone for was met by another server of the store. */
+  get isHeard(): boolean {
+    return this.#untilMs !== undefined && this.#isHeard
+  }
+
   /** Failures since its last success. */
   get failures(): number {
     return this.#failures
+  }
+
+  /** An operator wants it to be asked for nothing, or no longer wants that. What is known of it stays. */
+  disable(isDisabled: boolean): void {
+    this.#isDisabled = isDisabled
+  }
+
+  /** The next request tries it, whatever it was left alone for; and its next cooldown is a first one. */
+  tryNow(): void {
+    this.#cooldowns = 0
+    this.#trialSinceMs = undefined
+    if (this.#untilMs !== undefined) this.#untilMs = Math.min(this.#untilMs, this.#clockMs())
   }
 
   /** The key that is used from now on, by the count of its changes: what another came to says nothing of it. */
@@ -130,7 +151,10 @@ export class Health {
       // One of many that were under way: it does not count again, but a longer wait that was asked for holds.
       if (cool === 'now' && askedMs !== undefined && this.#untilMs !== undefined) {
         const untilMs = this.#clockMs() + askedMs
-        if (untilMs > this.#untilMs) this.#onCooled?.({ forMs: askedMs, cause, tell, cool })
+        if (untilMs > this.#untilMs) {
+          this.#isHeard = false
+          this.#onCooled?.({ forMs: askedMs, cause, tell, cool })
+        }
         this.#untilMs = Math.max(this.#untilMs, untilMs)
       }
       return
@@ -143,6 +167,7 @@ export class Health {
     }
     const forMs = askedMs ?? this.#nextCooldownMs(tell)
     this.#leaveAlone({ forMs, cause, tell })
+    this.#isHeard = false
     this.#cooldowns++
     this.#onCooled?.({ forMs, cause, tell, cool })
   }
@@ -150,7 +175,9 @@ export class Health {
   /** Another server leaves it alone. The longest wait holds. */
   hear({ forMs, cause, tell }: Omit<Cooling, 'cool'>): void {
     const leftMs = this.#untilMs === undefined ? 0 : this.#untilMs - this.#clockMs()
-    if (forMs > Math.max(0, leftMs) + (leftMs > 0 ? echoMs : 0)) this.#leaveAlone({ forMs, cause, tell })
+    if (forMs <= Math.max(0, leftMs) + (leftMs > 0 ? echoMs : 0)) return
+    this.#leaveAlone({ forMs, cause, tell })
+    this.#isHeard = true
   }
 
   #leaveAlone({ forMs, cause, tell }: Omit<Cooling, 'cool'>): void {
@@ -174,6 +201,15 @@ export class Health {
 
 /** One request's stay at an account. */
 export type Visit = { readonly era: number; readonly isTrial: boolean }
+
+/**
+ * Whether one more may be left alone for a failure that may pass: at most half of those that serve a model, rounded down
+ * (ruling U1).
+ * @param others who are left alone already
+ */
+export function maySpare(others: number, all: number): boolean {
+  return others + 1 <= Math.floor(all / 2)
+}
 
 function clampCooldown(ms: number): number {
   return Math.min(cooldownMaxMs, Math.max(cooldownMinMs, ms))

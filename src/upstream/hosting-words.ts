@@ -19,7 +19,7 @@ export function hostingWords(
   const keys = upstream.accounts.flatMap((account) => keyOf(account).known)
   const headers = [upstream, ...routes].flatMap((one) => [...one.headers.values()])
   const values = headers.flatMap((value) => [value, value.slice(value.lastIndexOf(' ') + 1)])
-  const hosts = [hostsOf(upstream.baseUrl), placesOf(upstream), proxyWords(upstream)].flat()
+  const hosts = [hostsOf(upstream.baseUrl), pathWords(upstream), proxyWords(upstream)].flat()
   return [...keys, ...values, ...hosts, ...names].filter(({ length }) => length >= charactersMin)
 }
 
@@ -31,7 +31,7 @@ function hostsOf(url: string): string[] {
 }
 
 /** Of paths the parts that are no ordinary words (a project, a deployment), and what a fixed query says. */
-function placesOf({ endpoints }: Upstream): string[] {
+function pathWords({ endpoints }: Upstream): string[] {
   return Object.values(endpoints).flatMap((endpoint) => {
     const { pathname, searchParams } = new URL(endpoint, 'http://host')
     return [...pathname.split('/').filter(isTelling), ...searchParams.values()]

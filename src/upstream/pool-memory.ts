@@ -3,7 +3,7 @@ import type { Cooldown, SharedCooldowns } from '../accounts/server-store.ts'
 import type { Model, Route } from '../catalog/model.ts'
 import type { Upstream, UpstreamAccount } from '../config/config.ts'
 import { Bindings } from './bindings.ts'
-import { Health } from './health.ts'
+import { Health, maySpare } from './health.ts'
 import { RetryBudget } from './retry-budget.ts'
 
 /** What pools know of accounts, upstreams and conversations beyond one configuration (U14). */
@@ -11,13 +11,25 @@ export type PoolMemory = {
   healthOf(place: string): Health
   budgetOf(upstream: string): RetryBudget
   readonly bindings: Bindings
+  /** How often places were left alone here, by upstream and then by cause; what other servers told is theirs. */
+  readonly cooldowns: ReadonlyMap<string, ReadonlyMap<string, number>>
   /** Places that serve the same model and are switched on: not all of them may cool for what may pass (ruling U1). */
   group(places: readonly string[]): void
+  /** What other servers of the store have met at a place and leave it alone for, whether or not this one does. */
+  heardOf(place: string): Heard | undefined
+  /** What an operator wants of a place, for all servers of the store. */
+  steer(steering: 'retry' | 'disable' | 'enable', place: string): void
   /** Servers that share a store leave the same accounts alone. */
   share(cooldowns: SharedCooldowns): void
   /** Forgets the accounts and upstreams that a configuration no longer has. */
   keepOnly(places: ReadonlySet<string>, upstreams: ReadonlySet<string>): void
 }
+
+/** @property by a server, for people @property waitMs undefined of what an operator has disabled there */
+export type Heard = { by: string; cause: string; waitMs: number | undefined }
+
+/** How the servers of a store tell each other what an operator has disabled: as what is left alone for a hundred years. */
+const [disabled, disabledMs] = ['disabled', 100 * 365 * 86_400_000]
 
 /** @param clockMs monotonic; random of [0, 1) */
 export function createPoolMemory(clockMs: () => number, random: () => number = Math.random): PoolMemory {
@@ -26,15 +38,22 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   const groups = new Map<string, readonly string[]>()
   /** Of places that no request has looked for yet. */
   const heard = new Map<string, { cooldown: Cooldown; untilMs: number }>()
+  /** What others have met, as long as it lasts. */
+  const met = new Map<string, { by: string; cause: string; untilMs: number }>()
+  const cooldowns = new Map<string, Map<string, number>>()
   let shared: SharedCooldowns | undefined
   return {
     healthOf(place) {
       return findOrMake(healths, place, () => {
-        return new Health(clockMs, random, (cooling) => shared?.cool({ place, ...cooling }))
+        return new Health(clockMs, random, (cooling) => {
+          countCooldown(place, cooling.cause)
+          shared?.cool({ place, ...cooling })
+        })
       })
     },
     budgetOf: (upstream) => findOrMake(budgets, upstream, () => new RetryBudget(clockMs)),
     bindings: new Bindings(),
+    cooldowns,
     group(places) {
       for (const place of places) groups.set(place, places)
       for (const place of places) {
@@ -43,30 +62,66 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
         if (early) hear({ ...early.cooldown, forMs: early.untilMs - clockMs() })
       }
     },
+    heardOf(place) {
+      const { by, cause, untilMs = 0 } = met.get(place) ?? {}
+      const waitMs = untilMs - clockMs()
+      if (by === undefined || cause === undefined || waitMs <= 0) return undefined
+      return { by, cause, waitMs: cause === disabled ? undefined : waitMs }
+    },
+    steer(steering, place) {
+      // To try what nobody wants to be asked is no way to enable it.
+      if (steering === 'retry' && healths.get(place)?.state === 'disabled') return
+      lift(place, steering)
+      if (steering !== 'disable') shared?.lift(place)
+      else shared?.cool({ place, forMs: disabledMs, cause: disabled, tell: 'account', cool: 'now' })
+    },
     share(cooldowns) {
       shared = cooldowns
       cooldowns.onCooled(hear)
+      cooldowns.onLifted(({ place, cause }) => {
+        heard.delete(place)
+        met.delete(place)
+        lift(place, cause === disabled ? 'enable' : 'retry')
+      })
     },
     keepOnly(places, upstreams) {
-      for (const known of [healths, groups, heard])
+      for (const known of [healths, groups, heard, met])
         for (const place of known.keys()) if (!places.has(place)) known.delete(place)
       for (const upstream of budgets.keys()) if (!upstreams.has(upstream)) budgets.delete(upstream)
     },
   }
 
+  function countCooldown(place: string, cause: string): void {
+    const causes = findOrMake(cooldowns, upstreamOf(place), () => new Map<string, number>())
+    causes.set(cause, (causes.get(cause) ?? 0) + 1)
+  }
+
+  function lift(place: string, steering: 'retry' | 'disable' | 'enable'): void {
+    const health = healths.get(place)
+    if (steering === 'retry') health?.tryNow()
+    else health?.disable(steering === 'disable')
+  }
+
   function hear(cooldown: Cooldown): void {
-    const { place, forMs, cool } = cooldown
+    const { place, forMs, cool, cause, by } = cooldown
+    if (by === undefined) met.delete(place)
+    else met.set(place, { by, cause, untilMs: clockMs() + forMs })
     const group = groups.get(place)
+    if (cause === disabled && group !== undefined) {
+      lift(place, 'disable')
+      return
+    }
     if (group === undefined) {
-      for (const [known, { untilMs }] of heard) if (untilMs <= clockMs()) heard.delete(known)
+      for (const known of [heard, met])
+        for (const [other, { untilMs }] of known) if (untilMs <= clockMs()) known.delete(other)
       heard.set(place, { cooldown, untilMs: clockMs() + forMs })
-    } else if (forMs > 0 && (cool === 'now' || maySpare(place, group))) healths.get(place)?.hear(cooldown)
+    } else if (forMs > 0 && (cool === 'now' || mayCool(place, group))) healths.get(place)?.hear(cooldown)
   }
 
   /** Each server spares half of a pool by what it knows: all that they tell each other may be the whole of it. */
-  function maySpare(place: string, group: readonly string[]): boolean {
+  function mayCool(place: string, group: readonly string[]): boolean {
     const cooling = group.filter((other) => other !== place && healths.get(other)?.state !== 'ready').length
-    return cooling + 1 <= Math.floor(group.length / 2)
+    return maySpare(cooling, group.length)
   }
 }
 
@@ -80,8 +135,7 @@ function findOrMake<Value>(map: Map<string, Value>, key: string, make: () => Val
 
 /**
  * What makes an account's service of a model the same one after a reload: upstream, address, account, key, and the name
- * that the model has there. The key itself stands in no table;
- * of one that is renewed it counts where it comes from.
+ * that the model has there. The key itself stands in no table; of one that is renewed it counts where it comes from.
  */
 export function placeOf(model: Model, upstream: Upstream, route: Route, account: UpstreamAccount | undefined): string {
   const { key: secret, renewal } = account ?? {}
@@ -94,4 +148,9 @@ export function placeOf(model: Model, upstream: Upstream, route: Route, account:
     account?.name,
     key,
   ])
+}
+
+/** Of a place, as `placeOf` names it; empty of what a test calls one. */
+function upstreamOf(place: string): string {
+  return place.startsWith('[') ? (JSON.parse(place) as [string, string])[1] : ''
 }

@@ -1,9 +1,9 @@
 import type { Model, Route } from '../catalog/model.ts'
 import type { Upstream, UpstreamAccount } from '../config/config.ts'
 import { modelPlace } from '../config/endpoints.ts'
-import type { Health, HealthState, Visit } from './health.ts'
+import { type Health, type HealthState, maySpare, type Visit } from './health.ts'
 import { fixedKey, type KeyFinder } from './keyring.ts'
-import { type PoolMemory, placeOf } from './pool-memory.ts'
+import { type Heard, type PoolMemory, placeOf } from './pool-memory.ts'
 import { hashText, scoreOf } from './rendezvous.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { Target } from './target.ts'
@@ -63,9 +63,16 @@ export interface Pool {
   listTargets(model: Model): Target[]
   /** Every account of every model, as people see it. */
   list(models: Iterable<Model>): PoolRow[]
+  /** What an operator wants of those that are meant, for all servers of a store. @returns how they are then */
+  steer(steering: Steering, which: (row: PoolRow) => boolean, models: Iterable<Model>): PoolRow[]
+  /** How often this process has left accounts alone, by upstream and then by cause. */
+  readonly cooldowns: ReadonlyMap<string, ReadonlyMap<string, number>>
   /** This configuration is in force now: what is remembered of accounts and upstreams that it does not have is forgotten. */
   adopt(models: Iterable<Model>): void
 }
+
+/** They are tried by the next request; or are asked for nothing until they are enabled again. */
+export type Steering = 'retry' | 'disable' | 'enable'
 
 /** One attempt at a target, for what it says about the account's health. */
 export interface Stay {
@@ -89,6 +96,10 @@ export type PoolRow = {
   state: HealthState | 'off' | 'no_key'
   /** What it was left alone for, in the words of the log. */
   cause: string | undefined
+  /** Another server of the store has met that, and told this one. */
+  isHeard: boolean
+  /** What other servers of the store have met there, whether or not it is left alone here. */
+  heard: Heard | undefined
   /** Until it is tried again, in ms. */
   waitMs: number | undefined
   /** Since its last success. */
@@ -140,12 +151,15 @@ export function createPool(
     mayRetry: (target) => placesByTarget.get(target)!.budget.mayRetry,
     sizeOf(model) {
       let size = 0
-      for (const { isEnabled } of placesOf(model)) if (isEnabled) size++
+      for (const place of placesOf(model)) if (isOn(place)) size++
       return size
     },
     outlook: (model) => outlookOf(placesOf(model)),
+    cooldowns: memory.cooldowns,
     listTargets: (model) => placesOf(model).flatMap(({ target, isEnabled }) => (isEnabled ? [target] : [])),
-    list: (models) => [...models].flatMap((model) => placesOf(model).map((place) => rowOf(model, place))),
+    list: (models) => [...models].flatMap((model) => placesOf(model).map((place) => rowOf(memory, model, place))),
+    steer: (steering, which, models) =>
+      [...models].flatMap((model) => steerPlaces(memory, steering, which, model, placesOf(model))),
     adopt(models) {
       const places = [...models].flatMap((model) => placesOf(model).map(({ id }) => id))
       memory.keepOnly(new Set(places), new Set(upstreams.keys()))
@@ -230,6 +244,18 @@ export function createPool(
   }
 }
 
+function steerPlaces(
+  memory: PoolMemory,
+  steering: Steering,
+  which: (row: PoolRow) => boolean,
+  model: Model,
+  places: readonly Place[],
+): PoolRow[] {
+  const meant = places.filter((place) => which(rowOf(memory, model, place)))
+  for (const { id } of meant) memory.steer(steering, id)
+  return meant.map((place) => rowOf(memory, model, place))
+}
+
 /** What a conversation with a model is remembered by. */
 function nameOf({ entryId: id }: Model, name: string): string {
   return `${id} ${name}`
@@ -239,6 +265,11 @@ function chooseOnly(place: Place, { tried }: Search): Choice | undefined {
   const { target, isEnabled } = place
   if (!isEnabled || !isOpen(place) || tried.includes(target)) return undefined
   return { target, why: 'only', isHome: true }
+}
+
+/** Neither the configuration nor an operator wants it to be asked for nothing. */
+function isOn({ isEnabled, health }: Place): boolean {
+  return isEnabled && health.state !== 'disabled'
 }
 
 /** It may be sent something now: its key is known, and it is not left alone. */
@@ -261,28 +292,40 @@ function furtherPriority(places: readonly Place[], tried: readonly Target[]): nu
 function outlookOf(places: readonly Place[]): Outlook {
   let tell: Outlook['tell'] = 'account'
   let waitMs: number | undefined
-  for (const { isEnabled, health } of places) {
-    const { trouble } = health
-    if (!isEnabled || trouble?.tell !== 'capacity') continue
+  for (const place of places) {
+    const { trouble } = place.health
+    if (!isOn(place) || trouble?.tell !== 'capacity') continue
     tell = 'capacity'
     if (trouble.waitMs > 0) waitMs = Math.min(waitMs ?? Number.POSITIVE_INFINITY, trouble.waitMs)
   }
   return { tell, retryAfterSeconds: waitMs === undefined ? undefined : Math.ceil(waitMs / 1000) }
 }
 
-function rowOf({ id }: Model, { target, priority, isEnabled, health, budget }: Place): PoolRow {
+function rowOf(memory: PoolMemory, { id }: Model, place: Place): PoolRow {
+  const { target, priority, isEnabled, health, budget } = place
   const { trouble } = health
   return {
     model: id,
     upstream: target.upstream.name,
     account: target.account?.name,
     priority,
-    state: !isEnabled ? 'off' : target.key && target.key.value === undefined ? 'no_key' : health.state,
+    state: stateOf({ isEnabled, target, health }),
     cause: trouble?.cause,
+    isHeard: health.isHeard,
+    heard: memory.heardOf(place.id),
     waitMs: trouble?.waitMs,
     failures: health.failures,
     retriesLeft: budget.left,
   }
+}
+
+function stateOf({
+  isEnabled,
+  target: { key },
+  health,
+}: Pick<Place, 'isEnabled' | 'target' | 'health'>): PoolRow['state'] {
+  if (!isEnabled) return 'off'
+  return health.state !== 'disabled' && key && key.value === undefined ? 'no_key' : health.state
 }
 
 type StayParts = {
@@ -350,10 +393,9 @@ class PoolStay implements Stay {
     if (this.#isRetry) this.#place.budget.noteAnswered()
   }
 
-  /** At most half of those that are on, rounded down, this one included (ruling U1). */
   #mayCool(): boolean {
-    const on = this.#places.filter(({ isEnabled }) => isEnabled)
+    const on = this.#places.filter(isOn)
     const cooling = on.filter((place) => place !== this.#place && place.health.state !== 'ready').length
-    return cooling + 1 <= Math.floor(on.length / 2)
+    return maySpare(cooling, on.length)
   }
 }

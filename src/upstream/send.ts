@@ -15,8 +15,8 @@ const informationalMax = 10
 
 /**
  * Sends through undici's `dispatch`, bodies as Buffers, chunks straight to the listener: the cheapest way there is
- * short of a client of our own (docs/decisions). Redirects are not followed, nothing is decompressed. Deadlines are the
- * listener's: it sees every byte and has the clock.
+ * short of a client of our own (docs/decisions/0013-undici-dispatch.md). Redirects are not followed, nothing is
+ * decompressed. Deadlines are the listener's: it sees every byte and has the clock.
  */
 export function createUpstreams(config: ReadonlyMap<string, Upstream>, limits: ConnectionLimits): Upstreams {
   const routes = new Map([...config].map(([name, upstream]) => [name, openConnections(upstream, limits)]))
@@ -89,6 +89,8 @@ function fly(route: Connections, target: Target, request: UpstreamRequest, liste
           listener.onError({ cause: 'upstream_proxy', isReuseRace: false })
           return
         }
+        // Pieces of the first bytes that came, which they would keep as long as the answer lasts.
+        answering.rawHeaders = null
         const type = responseHeaders['content-type']
         const contentType = (Array.isArray(type) ? type[0] : type)?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
         listener.onHead(status, contentType, responseHeaders)

@@ -24,6 +24,19 @@ export type Failure = {
   isReuseRace?: boolean
 }
 
+/**
+ * An answer that failed.
+ * @param said its cause, where the model said so itself; its word is not what ended one that broke off or cannot be read
+ */
+export function failureOf(fault: Fault, said: string): Failure {
+  return { fault, cause: causeOf(fault, said) }
+}
+
+function causeOf({ kind, unread }: Fault, said: string): string {
+  if (unread) return unread === 'oversize' ? 'upstream_oversize' : 'upstream_protocol'
+  return kind === 'truncated' ? 'upstream_cut' : said
+}
+
 /** What the judge knows of the model, by which an upstream's words are understood. */
 export type JudgedModel = {
   upstreamModel: string

@@ -13,7 +13,8 @@ const known = new Map<string, ApiKey>([
   [second.digest, { id: 'key_2', prefix: second.prefix, account, expiresMs: 1_000 }],
 ])
 const findKnownKey = (digest: string) => known.get(digest)
-const directory: Directory = { findKnownKey, findKey: findKnownKey, listKnown: () => [], touch: () => {} }
+const nothing = { findKnownAccount: () => undefined, listKnownKeys: () => [], listKnown: () => [], touch: () => {} }
+const directory: Directory = { findKnownKey, findKey: findKnownKey, ...nothing }
 
 test('R7 Bearer, its scheme in any case, and x-api-key are read on every wire', () => {
   assert.equal(read({ authorization: `Bearer ${first.key}` }), 'key_1')
@@ -61,8 +62,7 @@ function createAsked({ inStore = [unknown], isThrottled = false as boolean | Pro
       asked.push(digest)
       return made.get(digest)
     },
-    listKnown: () => [],
-    touch: () => {},
+    ...nothing,
   }
   return { asked, asking: { directory: looking, nowMs: 0, isThrottled: () => isThrottled } }
 }

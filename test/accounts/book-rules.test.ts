@@ -11,6 +11,8 @@ import {
   revokeKey,
   rotateKey,
 } from '../../src/accounts/book-rules.ts'
+import { createCalendar, utc } from '../../src/accounts/calendar.ts'
+import { unbounded } from '../../src/accounts/key-bounds.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 
 const account: AccountRow = { id: 'acct_1', name: 'one', state: 'active', balanceNanos: 10n, createdMs: 1 }
@@ -21,10 +23,18 @@ const key: KeyRow = {
   prefix: 'sk-tri-12345678',
   label: 'laptop',
   createdMs: 1,
+  accountName: 'one',
   expiresMs: undefined,
+  ownExpiresMs: undefined,
+  scope: 'key_1',
+  bounds: unbounded,
+  spend: undefined,
+  heldNanos: undefined,
   revokedMs: undefined,
   lastUsedMs: undefined,
 }
+
+const at = { nowMs: 9, calendar: createCalendar(utc) }
 
 function decide<T>(change: Change<T>, facts: Partial<Facts> = {}) {
   const none = {
@@ -34,6 +44,7 @@ function decide<T>(change: Change<T>, facts: Partial<Facts> = {}) {
     credit: undefined,
     operators: [],
     made: undefined,
+    reporting: undefined,
   }
   return change.decide({ ...none, ...facts })
 }
@@ -94,18 +105,18 @@ test('C1 no credit or correction leads outside of 64 bits, at either end', () =>
 })
 
 test('a key is kept as its digest; the secret is only in the answer', () => {
-  const { writes, result } = decide(createKey('one', undefined, 9), { account })
+  const { writes, result } = decide(createKey('one', {}, at), { account })
   const [write] = writes
   assert.ok(write?.kind === 'insert_key')
   assert.equal(write.key.digest, digestKey(result.key))
   assert.ok(!JSON.stringify(write).includes(result.key))
-  assert.equal(codeOf(createKey('two', undefined, 9)), 'no_account')
+  assert.equal(codeOf(createKey('two', {}, at)), 'no_account')
 })
 
 test('C9 a label has 1 to 100 characters, no blanks around and no key in it, and a refusal does not repeat it', () => {
   const refusalOf = (label: string) => {
     try {
-      const { writes } = decide(createKey('one', label, 9), { account })
+      const { writes } = decide(createKey('one', { label }, at), { account })
       return writes[0]?.kind === 'insert_key' && writes[0].key.label === label ? 'kept' : 'lost'
     } catch (error) {
       const { code, subject } = error as BookError
@@ -116,7 +127,7 @@ test('C9 a label has 1 to 100 characters, no blanks around and no key in it, and
     assert.equal(refusalOf(label), 'kept', label)
   for (const label of ['', ' ', ' a', 'a ', 'a\nb', 'a\u202eb', 'x'.repeat(101)])
     assert.equal(refusalOf(label), 'label_invalid acct_1', JSON.stringify(label))
-  const { result } = decide(createKey('one', undefined, 9), { account })
+  const { result } = decide(createKey('one', {}, at), { account })
   for (const label of [result.key, result.prefix, `mine: ${result.key}`])
     assert.equal(refusalOf(label), 'label_secret acct_1')
 })
@@ -152,4 +163,13 @@ test('a rotation never lengthens the life of the old key, and a revoked one is n
   }
   assert.deepEqual([ends(undefined, 500), ends(1_200, 500), ends(9_000, 500)], [1_500, 1_200, 1_500])
   assert.equal(codeOf(rotateKey('key_1', 0, 1), { keys: [{ ...key, revokedMs: 1 }] }), 'key_revoked')
+})
+
+test('R4 R15 a key that has ended is not rotated: its successor would be shown, and have ended too', () => {
+  const at = (nowMs: number, ends: { expiresMs: number; ownExpiresMs?: number }) =>
+    codeOf(rotateKey('key_1', 60_000, nowMs), { keys: [{ ...key, ...ends }] })
+  assert.equal(at(999, { expiresMs: 1_000, ownExpiresMs: 1_000 }), 'done')
+  assert.equal(at(1_000, { expiresMs: 1_000, ownExpiresMs: 1_000 }), 'key_expired')
+  // Nor one whose grace is over: whoever has it has a successor.
+  assert.equal(at(5_000, { expiresMs: 1_000 }), 'key_expired')
 })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type ApiKey, StoreSilent } from '../../src/accounts/account.ts'
 import type { Admitted, Entered, Refused } from '../../src/accounts/admission.ts'
-import type { Ask, DeskAnswer, DeskOrder, Verdict } from '../../src/accounts/desk.ts'
+import type { Ask, DeskAnswer, DeskOrder, KeyFigures, Verdict } from '../../src/accounts/desk.ts'
+import type { LiveBounds } from '../../src/accounts/live-bounds.ts'
 import { RemoteAdmission } from '../../src/accounts/remote-admission.ts'
 import { turn } from '../support/waiting.ts'
 
@@ -17,19 +18,26 @@ const key: ApiKey = {
 function start({ limit = 300 } = {}) {
   const told: DeskOrder[] = []
   const state = { isWritable: true, isShedding: false, nowMs: 0, limit }
-  const admission = new RemoteAdmission(() => state.isWritable)
+  const admission = new RemoteAdmission(
+    () => state.isWritable,
+    (keyId) => (keyId === 'key_9' ? 'key_8' : undefined),
+  )
   admission.connect((orders) => void told.push(...orders))
   const open = admission.open({
     requestsPerMinute: () => state.limit,
     isShedding: () => state.isShedding,
     clockMs: () => state.nowMs,
+    nowMs: () => state.nowMs,
   })
   /** Answers the one question that waits. */
-  async function answer(verdict: Verdict | 'silent', more: Partial<Record<keyof typeof plain, number>> = {}) {
+  async function answer(
+    verdict: Verdict | 'silent',
+    more: Partial<Record<keyof typeof plain, number>> & { key?: KeyFigures } = {},
+  ) {
     await turn()
     const asks = takeAsks()
     assert.equal(asks.length, 1)
-    const figures = { ...plain, ...more }
+    const figures = { key: undefined, ...plain, ...more }
     const heard: DeskAnswer = {
       id: asks[0]!.id,
       verdict,
@@ -37,7 +45,7 @@ function start({ limit = 300 } = {}) {
         balanceNanos: BigInt(figures.balance),
         freeNanos: BigInt(figures.free),
         window: { taken: figures.taken, endsInMs: figures.endsInMs },
-        keyWindow: undefined,
+        key: figures.key,
       },
       place: verdict === 'admitted' && asks[0]!.place === 'take' ? { accountMs: 7, keyMs: undefined } : undefined,
     }
@@ -209,8 +217,8 @@ test('X7 F-P15: another desk is told what is held, and asked what was not answer
   assert.deepEqual(
     again.map((order) => (order.say === 'ask' ? order.ask.holdNanos : order)),
     [
-      { say: 'owe', accountId: 'acct_1', amountNanos: 9n },
-      { say: 'owe', accountId: 'acct_2', amountNanos: 4n },
+      { say: 'owe', accountId: 'acct_1', keyId: undefined, amountNanos: 9n },
+      { say: 'owe', accountId: 'acct_2', keyId: undefined, amountNanos: 4n },
       3n,
       2n,
     ],
@@ -230,4 +238,77 @@ test('R13 X7: how an account stands is what was told last: by an answer, or by a
   state.nowMs = 60_000
   assert.deepEqual(open.look('acct_1'), { balanceNanos: 40n, window: { limit: 300, left: 300, resetSeconds: 0 } })
   assert.equal(open.look('acct_2'), undefined)
+})
+
+/** The key, narrower than its account. */
+function narrow(more: Partial<LiveBounds> = {}): ApiKey & { bounds: LiveBounds } {
+  const own = { budget: { nanos: 50n, per: 'day' }, requestsPerMinute: 5, models: undefined } as const
+  const bounds: LiveBounds = { ...own, scope: 'key_8', spend: undefined, heldNanos: 0n, keyIds: new Set(), ...more }
+  return { ...key, id: 'key_9', bounds }
+}
+
+const ofKey = { window: { taken: 1, endsInMs: 60_000 }, budget: { leftNanos: 9n, freeNanos: 9n, renewsMs: 123 } }
+
+test('R15 X7: the store is asked by the key’s scope, and a hold and its release are of both', async () => {
+  const { open, answer, told } = await startKnown()
+  const asker = narrow()
+  const admitting = letIn(open.enter(asker)).admit(9n)
+  const asked = await answer('admitted', { key: ofKey })
+  assert.deepEqual(asked.key, { id: 'key_8', requestsPerMinute: 5, budgetNanos: 50n })
+  const { release } = (await admitting) as Admitted
+  assert.equal(asker.bounds.heldNanos, 9n)
+  release()
+  await turn()
+  assert.equal(asker.bounds.heldNanos, 0n)
+  assert.deepEqual(told.splice(0), [{ say: 'release', accountId: 'acct_1', keyId: 'key_8', holdNanos: 9n }])
+  assert.deepEqual(open.look('acct_1', asker.bounds)?.window, { limit: 5, left: 4, resetSeconds: 60 })
+})
+
+test('R15 X7: a key that is bound to models alone is asked for as its account, and holds nothing of its own', async () => {
+  const { open, answer, told } = await startKnown()
+  const asker = narrow({ budget: undefined, requestsPerMinute: undefined })
+  const admitting = letIn(open.enter(asker)).admit(9n)
+  assert.equal((await answer('admitted')).key, undefined)
+  ;((await admitting) as Admitted).release()
+  await turn()
+  assert.deepEqual(told.splice(0), [{ say: 'release', accountId: 'acct_1', keyId: undefined, holdNanos: 9n }])
+})
+
+test('R15 X7: what the store says of a key is told with its budget, what is left and when it renews', async () => {
+  const { open, answer, state } = await startKnown()
+  const asker = narrow()
+  const spent = { ...ofKey, budget: { leftNanos: -3n, freeNanos: -3n, renewsMs: 123 } }
+  const first = letIn(open.enter(asker)).admit(1n)
+  await answer('budget_spent', { key: spent })
+  const { budget } = asker.bounds
+  assert.deepEqual(await first, { ok: false, why: 'budget_spent', budget, leftNanos: 0n, renewsMs: 123 })
+  // Nobody is refused for what was true a while ago.
+  const second = open.enter(asker)
+  assert.ok(second instanceof Promise)
+  await answer('budget_held', { key: { ...ofKey, window: { taken: 5, endsInMs: 30_000 } } })
+  assert.deepEqual(await second, { ok: false, why: 'budget_held', budget, leftNanos: 9n, renewsMs: 123 })
+  assert.deepEqual(open.enter(asker), { ok: false, why: 'key_rate', retryAfterSeconds: 30 })
+  state.nowMs = 30_000
+  const third = letIn(open.enter(asker)).admit(1n)
+  await answer('key_rate', { key: { ...ofKey, window: { taken: 5, endsInMs: 60_000 } } })
+  assert.deepEqual(await third, { ok: false, why: 'key_rate', retryAfterSeconds: 60 })
+})
+
+test('R15 C5 X7: what is owed of a budget is taken off the same budget, and told to another desk', async () => {
+  const { admission, told } = start()
+  admission.balances.owe('acct_1', 4n, 'key_9')
+  admission.balances.owe('acct_1', 2n, 'key_1')
+  const again: DeskOrder[] = []
+  admission.disconnect()
+  admission.connect((orders) => void again.push(...orders))
+  assert.deepEqual(again, [
+    { say: 'owe', accountId: 'acct_1', keyId: 'key_8', amountNanos: 4n },
+    { say: 'owe', accountId: 'acct_1', keyId: undefined, amountNanos: 2n },
+  ])
+  admission.balances.owe('acct_1', -4n, 'key_9')
+  await turn()
+  assert.deepEqual([...told, ...again].at(-1), {
+    ...{ say: 'owe', accountId: 'acct_1' },
+    ...{ keyId: 'key_8', amountNanos: -4n },
+  })
 })

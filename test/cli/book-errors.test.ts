@@ -14,6 +14,7 @@ test('each rule of the books is told at the command line in a sentence with its 
     ['no_key', 'key_x', 'There is no key "key_x": see triwire key list'],
     ['key_ambiguous', 'sk-tri-1', 'Several keys begin with sk-tri-1: name one by its id, see triwire key list'],
     ['key_revoked', 'key_1', 'Key key_1 is revoked: make a new one with triwire key create'],
+    ['key_expired', 'key_1', 'Key key_1 has ended: give it another end with triwire key set, or make a new one'],
     ['label_invalid', 'acct_1', 'A label has 1 to 100 characters and no blanks around'],
     ['label_secret', 'acct_1', 'A label is not secret: it must not hold a key'],
     ['reference_missing', ' ', 'A credit needs a reference: the number of its payment, or why it is given'],
@@ -25,6 +26,11 @@ test('each rule of the books is told at the command line in a sentence with its 
     ],
     ['reference_conflict', 'i 1', 'Reference "i 1" was used for another account or amount: choose another one'],
     ['overflow', 'acct_1', 'The account cannot hold so much: credit a smaller amount'],
+    [
+      'servers_run',
+      'a (1), b (2)',
+      'Servers count by the days of the zone that is recorded: a (1), b (2): stop all of them first; one that was killed is forgotten after half a minute',
+    ],
   ]
   for (const [code, subject, sentence] of told) {
     const error = explainBookError(new BookError(code, subject))

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import test from 'node:test'
 import { parse } from 'yaml'
 import { testFolder } from '../support/folder.ts'
-import { run } from './run.ts'
+import { run, runWarm } from './run.ts'
 
 test('X15 catalog add shows what it will write, asks, and writes a file that check takes as soon as the key is set', async () => {
   const cwd = testFolder('cli')
   const path = join(cwd, 'triwire.yaml')
-  const unasked = await run(['catalog', 'add', 'anthropic'], { cwd })
+  const unasked = await runWarm(['catalog', 'add', 'anthropic'], { cwd })
   assert.equal(unasked.code, 1)
   assert.match(
     unasked.stdout,
@@ -25,7 +25,7 @@ test('X15 catalog add shows what it will write, asks, and writes a file that che
   assert.match(catalog.pinned, /^\d{4}-\d\d-\d\d$/)
   assert.deepEqual(catalog.models[0].prices.steps[0].above, 100_000)
   assert.equal(upstreams.anthropic.accounts[0].key, '${ANTHROPIC_API_KEY}')
-  const checked = await run(['check', '--json'], { cwd, env: { ANTHROPIC_API_KEY: 'canary-key' } })
+  const checked = await runWarm(['check', '--json'], { cwd, env: { ANTHROPIC_API_KEY: 'canary-key' } })
   const warnings = checked.json.warnings as unknown as { message: string }[]
   assert.deepEqual(
     warnings.map(({ message }) => message.slice(0, 60)),
@@ -35,13 +35,13 @@ test('X15 catalog add shows what it will write, asks, and writes a file that che
 
 test('X15 what is there already, or has no price with a day, is left and told; --price gives it', async () => {
   const cwd = testFolder('cli')
-  assert.equal((await run(['catalog', 'add', 'openai', 'gpt-6-luna', '--yes'], { cwd })).code, 0)
+  assert.equal((await runWarm(['catalog', 'add', 'openai', 'gpt-6-luna', '--yes'], { cwd })).code, 0)
   const [again, priced, unknown] = await Promise.all([
-    run(['catalog', 'add', 'openai', 'gpt-6-luna', 'gpt-6.2-astra', '--yes'], { cwd }),
-    run(['catalog', 'add', 'openai', 'gpt-6.2-astra', '--price', 'input=8', '--price', 'output=40', '--dry-run'], {
+    runWarm(['catalog', 'add', 'openai', 'gpt-6-luna', 'gpt-6.2-astra', '--yes'], { cwd }),
+    runWarm(['catalog', 'add', 'openai', 'gpt-6.2-astra', '--price', 'input=8', '--price', 'output=40', '--dry-run'], {
       cwd,
     }),
-    run(['catalog', 'add', 'nobody'], { cwd }),
+    runWarm(['catalog', 'add', 'nobody'], { cwd }),
   ])
   assert.equal(again.code, 1)
   assert.match(again.stdout, /gpt-6-luna: is in the file already/)
@@ -56,14 +56,14 @@ test('X15 what is there already, or has no price with a day, is left and told; -
 test('N-F18 X15 as JSON the whole change is told, nobody is asked, and a file that is named need not be there', async () => {
   const cwd = testFolder('cli')
   const add = ['catalog', 'add', 'openai', 'gpt-6-luna', '--config', 'new.yaml', '--json']
-  const dry = await run([...add, '--dry-run'], { cwd })
+  const dry = await runWarm([...add, '--dry-run'], { cwd })
   const { changes, written, ...told } = dry.json as unknown as { changes: string[]; written: boolean; file: string }
   assert.deepEqual([written, told.file, dry.stderr], [false, join(cwd, 'new.yaml'), ''])
   assert.ok(changes.includes('+     - id: gpt-6-luna'), changes.join('\n'))
-  const unasked = await run(add, { cwd })
+  const unasked = await runWarm(add, { cwd })
   assert.deepEqual([unasked.code, unasked.stdout], [1, ''])
   assert.match(unasked.stderr, /"message":"\S+new\.yaml was left as it is: run with --yes to write it"/)
-  const done = await run([...add, '--yes'], { cwd })
+  const done = await runWarm([...add, '--yes'], { cwd })
   assert.equal(done.json['written'] as unknown, true)
   const text = readFileSync(join(cwd, 'new.yaml'), 'utf8')
   assert.equal(changes.map((line) => line.slice(2)).join('\n'), text.trimEnd())
@@ -73,14 +73,14 @@ test('X15 nothing is written that check would refuse; mistakes that were there a
   const cwd = testFolder('cli')
   const path = join(cwd, 'triwire.yaml')
   const add = ['catalog', 'add', 'openai', 'gpt-6-luna', '--yes']
-  const named = await run([...add, '--upstream', 'no name'], { cwd })
+  const named = await runWarm([...add, '--upstream', 'no name'], { cwd })
   assert.match(
     named.stderr,
     /triwire\.yaml would not be right with it, and was left as it is: upstreams\.no name must be letters, digits, and/,
   )
   assert.throws(() => readFileSync(path))
   writeFileSync(path, 'limitz: {}\n')
-  const added = await run(add, { cwd })
+  const added = await runWarm(add, { cwd })
   assert.equal(added.code, 0, added.stderr)
   assert.match(added.stdout, /no longer serves the built-in models of the simulator/)
   assert.match(readFileSync(path, 'utf8'), /^limitz: \{\}\ncatalog:\n/)
@@ -88,12 +88,12 @@ test('X15 nothing is written that check would refuse; mistakes that were there a
 
 test('X13 X15 a configuration that is no file is not written beside it', async () => {
   const cwd = testFolder('cli')
-  const inText = await run(['catalog', 'add', 'openai', '--yes'], { cwd, env: { TRIWIRE_CONFIG_YAML: 'log: {}' } })
+  const inText = await runWarm(['catalog', 'add', 'openai', '--yes'], { cwd, env: { TRIWIRE_CONFIG_YAML: 'log: {}' } })
   assert.match(inText.stderr, /^triwire: TRIWIRE_CONFIG_YAML holds the configuration: change it there, or name a file/)
   assert.throws(() => readFileSync(join(cwd, 'triwire.yaml')))
-  const folder = await run(['catalog', 'add', 'openai', '--yes', '--config', '.'], { cwd })
+  const folder = await runWarm(['catalog', 'add', 'openai', '--yes', '--config', '.'], { cwd })
   assert.match(folder.stderr, /^triwire: Cannot read \S+ \(EISDIR\): name another one with --config\n$/)
-  const nowhere = await run(['catalog', 'add', 'openai', '--yes', '--config', 'no/folder/a.yaml'], { cwd })
+  const nowhere = await runWarm(['catalog', 'add', 'openai', '--yes', '--config', 'no/folder/a.yaml'], { cwd })
   assert.match(nowhere.stderr, /^triwire: Cannot write \S+a\.yaml \(ENOENT\): name another one with --config\n$/)
 })
 
@@ -136,9 +136,12 @@ test('catalog import says of each model that it cannot take why, and what may be
   const listed = { ...priceFile, 'far/open': open, 'far/free': free, 'far/other-1': model('far', 1e-6, 2e-6) }
   writeFileSync(join(cwd, 'prices.json'), JSON.stringify(listed))
   const ids = ['open', 'free', 'other-1', 'other/plain', 'small-1']
-  const added = await run(['catalog', 'import', 'prices.json', ...ids, '--upstream', 'else', '--dry-run', '--json'], {
-    cwd,
-  })
+  const added = await runWarm(
+    ['catalog', 'import', 'prices.json', ...ids, '--upstream', 'else', '--dry-run', '--json'],
+    {
+      cwd,
+    },
+  )
   assert.deepEqual(JSON.parse(added.stdout).left, [
     { id: 'open', why: 'has no maximum output in the file: add it by hand' },
     { id: 'free', why: 'has no price in the file' },
@@ -146,7 +149,7 @@ test('catalog import says of each model that it cannot take why, and what may be
   ])
   const far = file.replace('upstream: anthropic', 'upstream: far')
   writeFileSync(join(cwd, 'triwire.yaml'), far.replace('far:', 'own:').replaceAll('upstream: far', 'upstream: own'))
-  const unclear = await run(['catalog', 'import', 'prices.json', '--dry-run'], { cwd })
+  const unclear = await runWarm(['catalog', 'import', 'prices.json', '--dry-run'], { cwd })
   assert.equal(unclear.code, 1)
   assert.match(
     unclear.stdout,
@@ -174,9 +177,9 @@ test('catalog import brings the known models up to date by their own provider, k
   )
   assert.notEqual(pinned, '2026-01-01')
   const [again, unnamed, added] = await Promise.all([
-    run(['catalog', 'import', 'prices.json', '--yes'], { cwd }),
-    run(['catalog', 'import', 'prices.json', 'new-1'], { cwd }),
-    run(
+    runWarm(['catalog', 'import', 'prices.json', '--yes'], { cwd }),
+    runWarm(['catalog', 'import', 'prices.json', 'new-1'], { cwd }),
+    runWarm(
       [
         'catalog',
         'import',

@@ -15,7 +15,7 @@ const typed: [line: string, offered: RegExp, not?: RegExp][] = [
   ['triwire account re', /^rename$/],
   ['triwire --json account cr', /^create credit$/],
   ['triwire key rotate k --gr', /^--grace$/],
-  ['triwire ledger ', /list.*show.*totals.*verify.*export/, /\baccount\b/],
+  ['triwire ledger ', /list.*totals.*show.*verify.*export/, /\baccount\b/],
   ['triwire setup codex --wire ', /^messages chat responses$/],
   ['triwire check --on', /^--online$/],
   ['triwire tra', /^translate$/],

@@ -37,6 +37,70 @@ function createBooks(t: TestContext): Books {
   return { store, path, a, b, laptop, ci, prefix }
 }
 
+test('X12: bare dates are days of the zone that the store has recorded, whatever a configuration says', async (t) => {
+  const { path, store } = createBooks(t)
+  const told = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runWarm(['ledger', ...args, '--store', path, '--json'])
+    assert.equal(code, 0, stderr)
+    return stdout
+  }
+  const days = ['--since', '2026-11-20', '--until', '2026-11-20']
+  const ids = async () => [...(await told('export', ...days)).matchAll(/"request_id":"(req_\d)"/g)].map(([, id]) => id)
+  assert.deepEqual(await ids(), ['req_3', 'req_4', 'req_5'])
+  // There it is an hour later.
+  store.adoptReporting({ timeZone: 'Europe/Berlin', weekStarts: 'monday', keepMonths: 13 }, day('2026-11-21'))
+  assert.deepEqual(await ids(), ['req_2', 'req_3', 'req_4'])
+  assert.equal(JSON.parse(await told('list', ...days)).length, 3)
+  assert.equal(JSON.parse(await told('totals', ...days))[0].requests, 3)
+  const byDay: { day: string; requests: number }[] = JSON.parse(await told('totals', '--by', 'day'))
+  assert.deepEqual(
+    byDay.map(({ day, requests }) => [day, requests]),
+    [
+      ['2026-11-18', 0],
+      ['2026-11-19', 1],
+      ['2026-11-20', 3],
+      ['2026-11-21', 2],
+    ],
+  )
+  const made = await runWarm(['key', 'create', 'one', '--expires', '2040-01-31', '--store', path, '--json'])
+  assert.equal(made.code, 0, made.stderr)
+  const ends = store.listKeys('one').map(({ expiresMs }) => expiresMs)
+  assert.deepEqual(ends.filter(Boolean), [Date.parse('2040-01-30T23:00:00Z')])
+})
+
+test('X12: reporting rezone changes whose days they are while no server runs, and says what it changed', async (t) => {
+  const { path } = createBooks(t)
+  const rezone = (zone: string, ...more: string[]) => runWarm(['reporting', 'rezone', zone, '--store', path, ...more])
+  const first = await rezone('Europe/Berlin')
+  assert.deepEqual(
+    [first.code, first.stdout, first.stderr],
+    [
+      0,
+      'the days of reports and budgets are those of Europe/Berlin from now on\n',
+      'note: set reporting.time_zone: Europe/Berlin in the configuration of every server\n',
+    ],
+  )
+  assert.match((await rezone('Europe/Berlin')).stdout, /^the days of reports and budgets are those of .* already\n$/)
+  const data = { before: 'Europe/Berlin', after: 'UTC', changed: true }
+  assert.deepEqual(JSON.parse((await rezone('UTC', '--json')).stdout), data)
+  const audit = JSON.parse((await runWarm(['audit', '--store', path, '--json'])).stdout)
+  assert.deepEqual(
+    audit.map(({ operation, object }: Record<string, string>) => [operation, object]),
+    [
+      ['reporting.rezone', 'reporting'],
+      ['reporting.rezone', 'reporting'],
+    ],
+  )
+  const wrong = await rezone('Europe/Berln')
+  assert.equal(wrong.code, 2)
+  assert.match(wrong.stderr, /^error: <zone> must be the name of a time zone, .*; did you mean Europe\/Berlin\?\n/)
+  const unlock = lockStore(path)
+  const running = await rezone('Europe/Berlin')
+  unlock()
+  assert.equal(running.code, 1)
+  assert.match(running.stderr, /^triwire: Another triwire server is running on /)
+})
+
 test('ledger list takes account, key, model and times, the newest first', async (t) => {
   const { path, a, laptop, prefix } = createBooks(t)
   const cases: [args: string[], ids: string[]][] = [
@@ -218,7 +282,7 @@ test('ledger totals sums by any of day, model, account and key, with the same fi
       [ci, 'ci', 2],
     ].sort(byId),
   )
-  const table = (await run(['ledger', 'totals', '--by', 'model,day', '--key', 'ci', '--store', path])).stdout.split(
+  const table = (await runWarm(['ledger', 'totals', '--by', 'model,day', '--key', 'ci', '--store', path])).stdout.split(
     '\n',
   )
   assert.match(table[0]!, /^day +model +requests +billed +credited +input_tokens/)

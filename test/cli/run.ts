@@ -16,7 +16,10 @@ type Options = { env?: Record<string, string>; cwd?: string }
 // A program that does not end shall fail its test, not stay behind.
 const limits = { timeout: 4 * patienceMs, killSignal: 'SIGKILL' } as const
 
-/** Runs the program as a person does, in a process of its own. Every command has a test that does. */
+/**
+ * Runs the program as a person does, in a process of its own. Every command has a test that does; of those that do the same to
+ * the books with other words (`account suspend`, `key list`, …) one stands for all.
+ */
 export function run(args: readonly string[], options: Options = {}): Promise<Run> {
   const env: NodeJS.ProcessEnv = { ...process.env, NODE_NO_WARNINGS: '1', ...options.env }
   return new Promise((done) => {
@@ -32,7 +35,8 @@ let before: Promise<unknown> = Promise.resolve()
 
 /**
  * Runs the program in the one process of this test file that runs them, each when the one before is over: for what a command
- * says and does, when it is not about the process. It costs a tenth of a process of its own.
+ * says and does, when it is not about the process; that nothing keeps it from its end is looked at too. It costs a tenth of a
+ * process of its own.
  */
 export function runWarm(args: readonly string[], options: Options = {}): Promise<Run> {
   const running = before.then(() => askWarm({ args, env: options.env ?? {}, cwd: options.cwd ?? process.cwd() }))

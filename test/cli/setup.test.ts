@@ -10,6 +10,7 @@ import { startTestGateway, type TestGateway, testModel } from '../support/gatewa
  * change that is meant: npm test -- test/cli/setup.test.ts --test-update-snapshots, and read the difference.
  */
 
+// Alone in its process: it changes the folder and the environment, and its snapshots stand beside it.
 // Without a configuration file the built-in catalog is there.
 process.chdir(testFolder('setup'))
 delete process.env['TRIWIRE_CONFIG']

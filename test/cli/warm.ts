@@ -1,6 +1,8 @@
+import { until } from '../support/waiting.ts'
+
 /*
  * The program of `runWarm`: runs one command after the other, each from the program's own first line. What a command loads
- * is loaded once for all of them.
+ * is loaded once for all of them. A command is over when nothing is left that would keep a process of its own from its end.
  */
 
 export type Asked = { args: readonly string[]; env: Record<string, string>; cwd: string }
@@ -21,15 +23,27 @@ async function runCommand({ args, env, cwd }: Asked): Promise<Told> {
   process.argv = [process.execPath, program, ...args]
   process.exitCode = undefined
   const [stdout, stderr] = [take(process.stdout), take(process.stderr)]
+  const ours = process.getActiveResourcesInfo()
   try {
     // Another address is another module: its first line runs again, and what it imports is there.
     count++
     await import(`${entry.href}?${count}`)
+    await until(() => isLeftWith(ours), 'nothing keeps the process alive')
     return { code: Number(process.exitCode ?? 0), stdout: stdout.text(), stderr: stderr.text() }
   } finally {
     stdout.giveBack()
     stderr.giveBack()
   }
+}
+
+/** Whether nothing but these keeps the process alive. */
+function isLeftWith(resources: readonly string[]): boolean {
+  const left = process.getActiveResourcesInfo()
+  for (const one of resources) {
+    const at = left.indexOf(one)
+    if (at >= 0) left.splice(at, 1)
+  }
+  return left.length === 0
 }
 
 /** In the environment itself: not everything that reads it asks `process.env`, `homedir` for one. */

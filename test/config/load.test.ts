@@ -47,6 +47,14 @@ function problemsOf(source: string, variables: NodeJS.ProcessEnv = env): readonl
   return []
 }
 
+test('issue 13 X12: however a time zone is spelled, the configuration has its one name', () => {
+  const zoneOf = (name: string) => load(`${whole}\nreporting: { time_zone: ${name} }`).reporting.timeZone
+  assert.deepStrictEqual(['utc', 'Utc', 'UTC', 'europe/berlin', 'Europe/Berlin'].map(zoneOf), [
+    ...['UTC', 'UTC', 'UTC'],
+    ...['Europe/Berlin', 'Europe/Berlin'],
+  ])
+})
+
 test('C1 a whole file becomes a configuration with every default', () => {
   const config = load(whole)
   assert.deepStrictEqual(config.listen, { host: '127.0.0.1', port: 8080 })

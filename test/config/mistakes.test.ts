@@ -42,6 +42,11 @@ const mistakes: [name: string, source: string | Uint8Array, told: string | RegEx
   ['a key as a shell writes it', upstream('', '"$OPENAI_API_KEY"'), dollar],
   ['a key with a stray dollar', upstream('', '"$sk-1"'), dollar],
   ['a key from a variable with a line break', upstream('', '"${KEY}"'), blank, { KEY: 'sk-canary\n' }],
+  [
+    'a key that is empty',
+    upstream('', '""'),
+    `1: ${key} must not be empty; where the upstream asks for none, write any text`,
+  ],
   ['a key with a blank before it', upstream('', '" sk-1"'), blank],
   ['a key of two words', upstream('', '"Bearer sk-1"'), word],
   ['a key with a tab', upstream('', '"sk\\t1"'), word],
@@ -80,6 +85,21 @@ const mistakes: [name: string, source: string | Uint8Array, told: string | RegEx
     /^1: the file is not valid YAML: Nested mappings are not allowed in compact mappings$/,
   ],
   ['a key without a value where a map is wanted', 'log:', '1: log must be a map of keys'],
+  [
+    'a city for a time zone',
+    'reporting: { time_zone: berlin }',
+    '1: reporting.time_zone must be the name of a time zone, such as UTC, Europe/Berlin or Asia/Kolkata; did you mean Europe/Berlin?',
+  ],
+  [
+    'what is no time zone',
+    'reporting: { time_zone: the office }',
+    '1: reporting.time_zone must be the name of a time zone, such as UTC, Europe/Berlin or Asia/Kolkata',
+  ],
+  [
+    'a week that begins on a Tuesday',
+    'reporting: { week_starts: tuesday }',
+    '1: reporting.week_starts must be one of: monday, sunday, saturday',
+  ],
   ['a number for the file', '7', '1: the file must be a map of keys, such as `listen: 127.0.0.1:8080`'],
   ['JSON that is a list', '["a"]', '1: the file must be a map of keys, such as `listen: 127.0.0.1:8080`'],
   ['a port alone', 'listen: 8080', '1: listen must be host:port, such as 127.0.0.1:8080 or [::1]:8080'],

@@ -2,7 +2,7 @@ import assert from 'node:assert'
 import test from 'node:test'
 import { profileNames, resolveProfile } from '../../src/catalog/profiles.ts'
 import { readProfile } from '../../src/config/models.ts'
-import { profileMap } from '../../src/config/schema.ts'
+import { profileMap } from '../../src/config/profile-map.ts'
 
 const wires = ['messages', 'chat', 'responses'] as const
 

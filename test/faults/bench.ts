@@ -42,42 +42,43 @@ export type RowOptions = {
 
 const isWhole = process.env['TRIWIRE_MATRIX'] === 'all'
 
-/** The gateway of all cells of a file that have no wishes. */
-let shared: Bench | undefined
-/** A cell has failed on it: nobody knows what it has left. */
-let isSpoiled = false
-let isPrepared = false
+type Play = (bench: Bench, way: Way) => Promise<void>
 
-/** Registers the cells of a row. npm test runs a quick row on one way, another one for each row. */
-export function row(
-  id: string,
-  says: string,
-  options: RowOptions,
-  play: (bench: Bench, way: Way) => Promise<void>,
-): void {
-  const on = options.on === 'any' ? [anyWay] : (options.on ?? ways)
-  const number = Number(/\d+/.exec(id)![0])
-  const chosen = isWhole ? on : options.isSlow ? [] : [on[number % on.length]!]
-  if (chosen.length > 0 && !isPrepared && !options.own && !options.isBare) {
-    isPrepared = true
-    before(async () => {
-      shared = await openBench()
-    })
-    after(() => shared?.close())
+/**
+ * The rows of one file. Cells without wishes have one gateway, which is opened and closed with their file: files may share
+ * a process, and another's is closed.
+ * @returns what registers the cells of a row; npm test runs a quick row on one way, another one for each row
+ */
+export function openRows(): (id: string, says: string, options: RowOptions, play: Play) => void {
+  let shared: Bench | undefined
+  /** A cell has failed on it: nobody knows what it has left. */
+  let isSpoiled = false
+  let isPrepared = false
+  return (id, says, options, play) => {
+    const on = options.on === 'any' ? [anyWay] : (options.on ?? ways)
+    const number = Number(/\d+/.exec(id)![0])
+    const chosen = isWhole ? on : options.isSlow ? [] : [on[number % on.length]!]
+    if (chosen.length > 0 && !isPrepared && !options.own && !options.isBare) {
+      isPrepared = true
+      before(async () => {
+        shared = await openBench()
+      })
+      after(() => shared?.close())
+    }
+    for (const way of chosen) test(`${id} ${way.name}: ${says}`, () => playCell(way, options, play))
   }
-  for (const way of chosen) {
-    test(`${id} ${way.name}: ${says}`, async () => {
-      if (options.isBare) return play(undefined as never, way)
-      const isOwn = options.own !== undefined || isSpoiled
-      const bench = isOwn ? await openBench(options.own) : shared!
-      try {
-        await bench.cell(way, () => play(bench, way))
-      } catch (error) {
-        isSpoiled ||= !isOwn
-        throw error
-      }
-      if (isOwn) await bench.close()
-    })
+
+  async function playCell(way: Way, options: RowOptions, play: Play): Promise<void> {
+    if (options.isBare) return play(undefined as never, way)
+    const isOwn = options.own !== undefined || isSpoiled
+    const bench = isOwn ? await openBench(options.own) : shared!
+    try {
+      await bench.cell(way, () => play(bench, way))
+    } catch (error) {
+      isSpoiled ||= !isOwn
+      throw error
+    }
+    if (isOwn) await bench.close()
   }
 }
 

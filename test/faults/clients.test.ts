@@ -3,11 +3,13 @@ import { startFaultProxy } from '../support/fault-proxy.ts'
 import { asks, chunk, named, paths } from '../support/native.ts'
 import { openRaw, type RawAnswer } from '../support/raw.ts'
 import { type Answer, writeChunk } from '../support/raw-upstream.ts'
-import { repeat, until, untilStill } from '../support/waiting.ts'
-import { type Bench, canary, row, stream, type Told, type Way, ways } from './bench.ts'
+import { passUntil, repeat, until, untilStill } from '../support/waiting.ts'
+import { type Bench, canary, openRows, stream, type Told, type Way, ways } from './bench.ts'
 import { deafPort } from './deaf.ts'
 
 /* The rows F-C of docs/faults.md. What is below a model's wire is tried on the three wires of clients. */
+
+const row = openRows()
 
 const on = ways.slice(0, 3)
 const ok: Told = { client: 'whole', ledger: 'final', log: { outcome: 'ok', status: 200 } }
@@ -226,10 +228,7 @@ row(
     assert.ok(written < 50_000_000, `${written}`)
     bench.gateway.advance(59_000)
     assert.equal(bench.gateway.server.gateway.deliveries.size, 1)
-    bench.gateway.advance(2_000)
-    await until(
-      () => bench.gateway.server.gateway.readers.count > 0 || bench.gateway.server.gateway.deliveries.size === 0,
-    )
+    await passUntil(bench.gateway, () => hasLetGo(bench))
     bench.gateway.advance(10_000)
     await bench.checkNext(gone('client_stall', 'evidence'))
   },
@@ -257,10 +256,7 @@ row(
     await client.saw('Hé')
     await untilStill(() => written)
     client.reset()
-    bench.gateway.advance(61_000)
-    await until(
-      () => bench.gateway.server.gateway.readers.count > 0 || bench.gateway.server.gateway.deliveries.size === 0,
-    )
+    await passUntil(bench.gateway, () => hasLetGo(bench))
     bench.gateway.advance(10_000)
     await bench.checkNext(gone('client_stall', 'evidence'))
     line.drop()
@@ -573,9 +569,11 @@ row(
   { isSlow: true },
   async (bench, way) => {
     const field = way.client === 'responses' ? 'input' : 'messages'
+    const tools = Array.from({ length: 10_000 }, (_, i) => JSON.stringify(toolOf(way.client, `tool_${i}`))).join()
     const texts = [
       `{"model":"native-${way.model}","max_tokens":9,"${field}":[${'{},'.repeat(1_000_000)}{}]}`,
       `{"model":"native-${way.model}","max_tokens":9,"${field}":[{"role":"user","content":"${'x'.repeat(5_000_000)}"}]}`,
+      `{"model":"native-${way.model}","max_tokens":9,"${field}":[{"role":"user","content":"Hi"}],"tools":[${tools}]}`,
     ]
     bench.upstream.play(bench.good.whole)
     for (const body of texts) {
@@ -769,6 +767,12 @@ row(
   },
 )
 
+function toolOf(wire: Way['client'], name: string): object {
+  const parameters = { type: 'object', properties: {} }
+  if (wire === 'messages') return { name, input_schema: parameters }
+  return wire === 'chat' ? { type: 'function', function: { name, parameters } } : { type: 'function', name, parameters }
+}
+
 /** The end of an answer that has told far more than three tokens. */
 function tellMore(frame: string): string {
   return frame
@@ -804,6 +808,12 @@ function held(bench: Bench): Answer {
       socket.write('0\r\n\r\n')
     }
   }
+}
+
+/** Its client is given up: what its model still says is read on for the bill, or it is over. */
+function hasLetGo({ gateway }: Bench): boolean {
+  const { readers, deliveries } = gateway.server.gateway
+  return readers.count > 0 || deliveries.size === 0
 }
 
 function letGo(_bench: Bench): void {

@@ -5,9 +5,11 @@ import type { Worker } from 'node:worker_threads'
 import { answerNanos } from '../support/native.ts'
 import { type Answer, writeChunk } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
-import { type Bench, row, stream, type Told } from './bench.ts'
+import { type Bench, openRows, stream, type Told } from './bench.ts'
 
 /* The rows F-P and F-S of docs/faults.md that take a hand inside: bugs of ours, threads, locks, the clock. */
+
+const row = openRows()
 
 const ok: Told = { client: 'whole', ledger: 'final', log: { outcome: 'ok', status: 200 } }
 const failed = (outcome: string): Told => ({ client: 500, ledger: 'none', log: { outcome, code: 'internal_error' } })

@@ -3,11 +3,13 @@ import { testModel } from '../support/gateway.ts'
 import { wireNames } from '../support/native.ts'
 import type { Answer } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
-import { type Bench, canary, head, row, stream, type Told, type Way, whole } from './bench.ts'
+import { type Bench, canary, head, openRows, stream, type Told, type Way, whole } from './bench.ts'
 import { deafPort } from './deaf.ts'
 import { errorOf } from './upstream-answers.ts'
 
 /* The rows F-U of docs/faults.md that pools are for: `trio` has the accounts a, b and c of one upstream, and cools. */
+
+const row = openRows()
 
 const own = { cools: true }
 const ok = (attempts: number): Told => ({

@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, wri
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { parseCredits } from '../../src/accounts/credit.ts'
-import type { WireName } from '../../src/catalog/model.ts'
+import { priceNanos, type WireName } from '../../src/catalog/model.ts'
 import { createFirstRelease } from '../store/first-release.ts'
 import { createHeld } from '../support/held.ts'
 import { listen } from '../support/listen.ts'
@@ -14,9 +14,11 @@ import { openRaw } from '../support/raw.ts'
 import { type RawUpstream, startRawUpstream, whole } from '../support/raw-upstream.ts'
 import { newFolder, type Served, type ServeOptions, serve } from '../support/serve.ts'
 import { repeat, until } from '../support/waiting.ts'
-import { row, terminators, ways } from './bench.ts'
+import { openRows, terminators, ways } from './bench.ts'
 
 /* The rows F-P and F-S of docs/faults.md that are about the program as it is started: a process of its own. */
+
+const row = openRows()
 
 const on = ways.slice(0, 3)
 const once = { on: 'any', isBare: true, isSlow: true } as const
@@ -65,7 +67,8 @@ async function startProgram(options: ProgramOptions = {}): Promise<Program> {
   writeFileSync(configPath, configOf(upstream.url, options), { mode: 0o600 })
   const store = openStore(storePath)
   store.createAccount('tester', parseCredits(options.credit ?? '100'))
-  const { key } = store.createKey('tester')
+  // What it has spent is verified behind each kill (ruling R15).
+  const { key } = store.createKey('tester', { budget: { nanos: 10n ** 15n, per: undefined } })
   store.close()
   const runs: Served[] = []
   const program: Program = {
@@ -177,6 +180,17 @@ async function check(program: Program, got: Got, wire: WireName, told: Columns):
 const ok: Columns = { client: 'whole', ledger: 'final', outcome: 'ok' }
 const cutBy = (outcome: string): Columns => ({ client: 'cut', ledger: 'estimated', outcome })
 
+/** All sums are right, of what the key has spent too. */
+function verifyBooks({ storePath }: Program): void {
+  const store = openStore(storePath)
+  try {
+    assert.deepEqual(store.verify({ priceNanos }), [])
+    assert.ok(store.listKeys()[0]!.spend!.spentNanos > 0n)
+  } finally {
+    store.close()
+  }
+}
+
 async function stop(program: Program): Promise<void> {
   program.run.child.kill('SIGTERM')
   assert.equal(await program.run.exited, 0)
@@ -202,6 +216,7 @@ row(
     }
     await check(program, await program.ask({ wire }), wire, ok)
     await stop(program)
+    verifyBooks(program)
   },
 )
 
@@ -486,6 +501,7 @@ row('F-S6', 'a torn end of the log costs only what was never acknowledged', once
   for (const got of all) await check(program, got, 'chat', ok)
   await check(program, await program.ask(), 'chat', ok)
   await stop(program)
+  verifyBooks(program)
 })
 
 row('F-S7', 'no store is made, an older one migrated, a newer one refused', once, async () => {

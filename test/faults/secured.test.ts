@@ -3,9 +3,11 @@ import { createServer, getCACertificates, setDefaultCACertificates } from 'node:
 import { atEnd } from '../support/at-end.ts'
 import { createAuthority, type Pair } from '../support/certificates.ts'
 import { listen } from '../support/listen.ts'
-import { type Bench, row, type Told } from './bench.ts'
+import { type Bench, openRows, type Told } from './bench.ts'
 
 /* Row F-U4 of docs/faults.md, with certificates of an authority of our own that this process trusts. */
+
+const row = openRows()
 
 const refused: Told = {
   client: 502,

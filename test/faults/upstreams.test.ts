@@ -3,10 +3,12 @@ import type { Socket } from 'node:net'
 import { answers, chunk, frames, named } from '../support/native.ts'
 import { type Answer, writeChunk } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
-import { type Bench, canary, head, row, stream, type Told, type Way, whole } from './bench.ts'
+import { type Bench, canary, head, openRows, stream, type Told, type Way, whole } from './bench.ts'
 import { errorOf } from './upstream-answers.ts'
 
 /* The rows F-U of docs/faults.md that one upstream account shows; what takes several is in pools.test.ts. */
+
+const row = openRows()
 
 const failed = (cause: string, more: object = {}): Told => ({
   client: 502,

@@ -8,7 +8,7 @@ import type { Gateway } from '../../src/gateway/gateway.ts'
 import { translate } from '../../src/gateway/translate.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { modelOf } from '../native/models.ts'
-import { asks, chunk, frames } from '../support/native.ts'
+import { asks, chunk, frames, wireNames } from '../support/native.ts'
 import { startRig } from './rig.ts'
 
 test('R18 B6 bodies have so many bytes in all, and an account a quarter of them; what is let go is free again', () => {
@@ -170,5 +170,48 @@ test('R18 B10 the share of a stream is that of all by their number, and never le
   ] as const) {
     flow.tick(streams)
     assert.equal(flow.share, share)
+  }
+})
+
+test('B10 a stream that brings too much again as it is let on is asked in the next turn too', () => {
+  const flow = createFlow()
+  let asked = 0
+  const greedy = {
+    letOn() {
+      if (++asked < 3) flow.hold(greedy)
+      return true
+    },
+  }
+  flow.hold(greedy)
+  for (let i = 0; i < 5; i++) flow.tick(1)
+  assert.equal(asked, 3)
+})
+
+test('B10 a client who stops behind every piece is told what others are, for every pair of wires', async () => {
+  for (const wire of wireNames) {
+    for (const client of wireNames) {
+      // Its first words ten times over.
+      const told = frames[wire].flatMap((frame) => (frame.includes('Hé "') ? Array<string>(10).fill(frame) : [frame]))
+      const bytes = Buffer.from(told.join(''))
+      const [one, stopping] = [startRig({ wire, client, stream: true }), startRig({ wire, client, stream: true })]
+      for (const rig of [one, stopping]) {
+        const { listener } = rig.sent[0]!
+        listener.onHead(200, 'text/event-stream', sse)
+        let stops = 0
+        // As long as a frame and a half, so that a piece shows something and ends within what is to come.
+        for (let at = 0; at < bytes.length; at += 230) {
+          rig.client.isReading = rig === one
+          listener.onData(bytes.subarray(at, at + 230))
+          if (rig.sent[0]!.isPaused) stops++
+          if (rig === stopping) rig.client.catchUp()
+        }
+        listener.onEnd()
+        await rig.turn()
+        assert.equal(rig.end?.error, undefined)
+        if (rig === stopping) assert.ok(stops > 2, `${client} of ${wire}: ${stops} stops`)
+      }
+      assert.equal(stopping.client.text, one.client.text, `${client} of ${wire}`)
+      assert.deepEqual(stopping.debits, one.debits)
+    }
   }
 })

@@ -131,6 +131,21 @@ test('U1 F-U26 a first error event is asked of another account, also three secon
   }
 })
 
+test('U1 C4 who leaves while another account is asked is billed nothing of what the first one told', async () => {
+  const rig = startRig({ stream: true, accounts: accountsOf('a', 'b') })
+  stream(rig)
+  const role = { index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }
+  say(rig, chunk({ choices: [role], usage: { prompt_tokens: 9, completion_tokens: 3 } }))
+  say(rig, busy)
+  assert.equal(rig.sent.length, 2)
+  rig.client.leave()
+  rig.advance(30_000)
+  await rig.turn()
+  const { usage, usageSource, outcome } = rig.debits[0]!
+  assert.deepEqual([usageSource, usage.outputTokens, outcome], ['estimated', 0, 'client_abort'])
+  assertOver(rig)
+})
+
 test('U1 after the first byte nobody else is asked: an error event, and the end of the connection', async () => {
   for (const fail of [(rig: Rig) => say(rig, busy), reset]) {
     const rig = startRig({ stream: true, accounts: accountsOf('a', 'b') })
@@ -169,6 +184,16 @@ test('U1 three attempts and no fourth; the last goes to the further priority', a
   )
   assert.deepEqual([(rig.end!.error as GatewayError).code, rig.record.attempts], ['upstream_error', 3])
   assert.equal(rig.record.stopped, 'attempts')
+  assertOver(rig)
+})
+
+test('U1 a race on the connection of a third attempt is the end of them: three were made', async () => {
+  const rig = startRig({ accounts: accountsOf('a', 'b', 'c', 'd') })
+  reset(rig)
+  reset(rig)
+  rig.sent.at(-1)!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
+  await rig.turn()
+  assert.deepEqual([rig.sent.length, rig.record.stopped], [3, 'attempts'])
   assertOver(rig)
 })
 

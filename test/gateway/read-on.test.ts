@@ -225,6 +225,20 @@ test('C4 C12: a stream that was begun for its keep-alives only has shown nothing
   assertOver(rig)
 })
 
+test('C4 C12: who has seen nothing of an answer pays for no time of its model, whatever comes in the settle window', async () => {
+  const rig = startRig({ stream: true, ask: wishes.chat })
+  rig.client.leave()
+  begin(rig)
+  tell(rig, frames.chat[0]!)
+  rig.advance(20_000)
+  tell(rig, words('Yes'))
+  rig.advance(10_000)
+  await rig.turn()
+  assert.deepEqual([rig.debits[0]!.usageSource, rig.debits[0]!.usage.reasoningTokens], ['estimated', 0])
+  assert.ok(!rig.record.flags?.includes('reasoning_estimated'))
+  assertOver(rig)
+})
+
 test('C4 C12 H-F4: who is read on keeps no request', () => {
   const started = startShown({ model: cachePriced })
   started.client.leave()

@@ -34,6 +34,7 @@ async function start(t: TestContext, answer: { enter?: Refused; admit?: Refused;
       }
     },
     look: () => undefined,
+    lookBudget: () => 0n,
   }
   gateway.server.gateway.admission = admission
   return { gateway, told }
@@ -86,7 +87,7 @@ test('C5 a store that does not say whether an account has credit is 500, in ente
   const { gateway } = await start(t)
   const entered: Entered = { ok: true, admit: silent, judge: () => undefined, [Symbol.dispose]: () => {} }
   for (const enter of [silent, () => entered]) {
-    gateway.server.gateway.admission = { enter, look: () => undefined }
+    gateway.server.gateway.admission = { enter, look: () => undefined, lookBudget: () => 0n }
     const response = await gateway.post('/v1/chat/completions', good)
     const { error } = (await response.json()) as { error: { code: string; message: string } }
     assert.deepEqual([response.status, error.code], [500, 'internal_error'])

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import test, { after, before } from 'node:test'
@@ -9,7 +10,10 @@ import { openRaw, type RawResult, raw } from '../support/raw.ts'
 import { repeat, until } from '../support/waiting.ts'
 
 let gateway: TestGateway
+/** Of the same, with all the time that megabytes take on a busy machine. */
+let patient: TestGateway
 before(async () => {
+  patient = await startTestGateway({ config: { timeouts: { linger: 60_000 } } })
   gateway = await startTestGateway({
     config: {
       limits: { requests_per_minute: 100_000, failed_auth_per_minute: 1_000 },
@@ -17,7 +21,7 @@ before(async () => {
     },
   })
 })
-after(() => gateway.close())
+after(() => Promise.all([gateway.close(), patient.close()]))
 
 const chat = '/v1/chat/completions'
 const question = '{"model":"native-chat","messages":[{"role":"user","content":"canary-edge"}]}'
@@ -41,6 +45,11 @@ function told({ answers }: RawResult): (string | number)[] {
     const error = body.startsWith('{') ? (JSON.parse(body) as { error?: { code?: string; type: string } }).error : null
     return error ? `${status} ${error.code ?? error.type}` : status
   })
+}
+
+/** What each answer says of its connection. That it is closed indeed, other tests see. */
+function closesOf({ answers }: RawResult): (string | undefined)[] {
+  return answers.map(({ headers }) => headers.get('connection'))
 }
 
 test('F-C11 three pipelined requests get three answers in order, each with its own id', async () => {
@@ -151,6 +160,24 @@ test('R3 an absolute-form target counts by its path', async () => {
   assert.deepEqual(told(await raw(gateway.url, none, { answers: 1 })), ['404 unknown_url'])
 })
 
+test('decision 47 chunks are framed by their bytes, on the same wire and translated, and an answer behind the last one is heard', async () => {
+  for (const model of ['native-chat', 'native-messages']) {
+    const asked = `{"model":"${model}","stream":true,"messages":[{"role":"user","content":"canary \\u6f22\\ud83e\\udd8a"}]}`
+    const { answers, text } = await raw(gateway.url, post(asked) + post(question), { answers: 2 })
+    assert.deepEqual(
+      answers.map(({ status, isWhole }) => [status, isWhole]),
+      [
+        [200, true],
+        [200, true],
+      ],
+    )
+    assert.equal(answers[0]!.headers.get('transfer-encoding'), 'chunked')
+    const said = Buffer.from(answers[0]!.body, 'latin1').toString('utf8')
+    assert.match(said, /漢.*🦊.*data: \[DONE\]\n\n$/s)
+    assert.match(text, /\r\n0\r\n\r\nHTTP\/1\.1 200/)
+  }
+})
+
 test('F-C27 a client of HTTP/1.0 gets a stream that ends with the connection', async () => {
   const { answers, isClosed } = await raw(gateway.url, post(streamed, [], '1.0'))
   assert.deepEqual([answers.length, answers[0]!.status, isClosed], [1, 200, true])
@@ -159,37 +186,39 @@ test('F-C27 a client of HTTP/1.0 gets a stream that ends with the connection', a
 })
 
 test('spec 8 F-C29 a declared length over 5 MB is 413 before the key, and readable while the client still sends', async () => {
-  for (const path of [chat, '/v1/messages', '/v1/models', '/nowhere']) {
-    const connection = await openRaw(gateway.url)
+  const piece = Buffer.alloc(65_536, 'x')
+  const send = async (path: string) => {
+    const connection = await openRaw(patient.url)
     connection.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 5242881\r\n\r\n`)
-    for (let i = 0; i < 80; i++) connection.write('x'.repeat(65_536))
-    const result = await connection.read()
-    assert.deepEqual(told(result), ['413 request_too_large'], path)
-    assert.equal(result.isClosed, true)
+    for (let i = 0; i < 80; i++) connection.write(piece)
+    const result = await connection.read({ answers: 1 })
+    assert.deepEqual([told(result), closesOf(result)], [['413 request_too_large'], ['close']], path)
+    connection.socket.destroy()
   }
-  const exact = await raw(gateway.url, head(chat, ['content-length: 5242880']) + question.padEnd(5_242_880), {
-    answers: 1,
-  })
+  await Promise.all([chat, '/v1/messages', '/v1/models', '/nowhere'].map(send))
+  const left = await raw(gateway.url, head(chat, ['content-length: 5242881']))
+  assert.deepEqual([told(left), left.isClosed], [['413 request_too_large'], true])
+  const exactly = head(chat, ['content-length: 5242880'], '1.1', patient.key) + question.padEnd(5_242_880)
+  const exact = await raw(patient.url, exactly, { answers: 1 })
   assert.deepEqual(told(exact), [200])
 })
 
 test('spec 8 F-C30 a chunked body over 5 MB is 413 at the crossing byte, and readable', async () => {
   const full = chunk(question.padEnd(1_048_576))
   const pad = chunk(' '.repeat(1_048_576))
-  const begin = head(chat, ['transfer-encoding: chunked'])
-  const fits = await raw(gateway.url, `${begin}${full}${pad.repeat(4)}0\r\n\r\n`, { answers: 1 })
+  const begin = head(chat, ['transfer-encoding: chunked'], '1.1', patient.key)
+  const fits = await raw(patient.url, `${begin}${full}${pad.repeat(4)}0\r\n\r\n`, { answers: 1 })
   assert.deepEqual(told(fits), [200])
-  const before = gateway.simulator.requests.length
-  const crossing = await raw(gateway.url, `${begin}${full}${pad.repeat(4)}1\r\n \r\n`)
-  assert.deepEqual([told(crossing), crossing.isClosed], [['413 request_too_large'], true])
-  const sending = await raw(gateway.url, `${begin}${full}${pad.repeat(12)}`)
-  assert.deepEqual(told(sending), ['413 request_too_large'])
-  assert.equal(gateway.simulator.requests.length, before)
+  const before = patient.simulator.requests.length
+  // Neither body has an end.
+  for (const pieces of [`${pad.repeat(4)}1\r\n \r\n`, pad.repeat(12)]) {
+    const over = await raw(patient.url, begin + full + pieces, { answers: 1 })
+    assert.deepEqual([told(over), closesOf(over)], [['413 request_too_large'], ['close']])
+  }
+  assert.equal(patient.simulator.requests.length, before)
 })
 
-test('F-C29 F-C30 a client that writes its whole chunked body of 30 MB before it reads gets the 413, and no reset', async (t) => {
-  const patient = await startTestGateway({ config: { timeouts: { linger: 5_000 } } })
-  t.after(() => patient.close())
+test('F-C29 F-C30 a client that writes its whole chunked body of 30 MB before it reads gets the 413, and no reset', async () => {
   const piece = chunk(' '.repeat(1_048_576))
   const socket = connect(Number(new URL(patient.url).port), '127.0.0.1')
   const faults: Error[] = []
@@ -223,13 +252,14 @@ test('R11 F-C1 headers that do not come get 408', async () => {
 
 test('R11 F-C2 a body that stops, or trickles past its deadline, gets 408 in the envelope of its path', async () => {
   const before = gateway.simulator.requests.length
-  const stops = await raw(gateway.url, `${head('/v1/messages', ['content-length: 100'])}{"model":`)
-  assert.deepEqual([told(stops), stops.isClosed], [['408 api_error'], true])
-  const id = stops.answers[0]!.headers.get('x-request-id')!
-  assert.equal((await gateway.logOf(id))['outcome'], 'client_timeout')
+  const stopping = raw(gateway.url, `${head('/v1/messages', ['content-length: 100'])}{"model":`)
   const connection = await openRaw(gateway.url)
   connection.write(head(chat, ['content-length: 1000000']))
   const trickle = repeat(() => connection.write(' '))
+  const stops = await stopping
+  assert.deepEqual([told(stops), stops.isClosed], [['408 api_error'], true])
+  const id = stops.answers[0]!.headers.get('x-request-id')!
+  assert.equal((await gateway.logOf(id))['outcome'], 'client_timeout')
   const result = await connection.read()
   trickle.stop()
   assert.deepEqual(told(result), ['408 invalid_body'])
@@ -249,19 +279,20 @@ test('reliability §3 a refused request whose body never comes does not keep its
 })
 
 test('F-C3 a client that leaves in the middle of its body is logged as gone, and no model is asked', async () => {
-  const before = gateway.simulator.requests.length
-  const { socket, write } = await openRaw(gateway.url)
-  const begun = gateway.begun()
-  const aborts = async () => (await gateway.logLines()).filter((line) => line['outcome'] === 'client_abort').length
+  const before = patient.simulator.requests.length
+  const { socket, write } = await openRaw(patient.url)
+  const begun = patient.begun()
+  const aborts = async () => (await patient.logLines()).filter((line) => line['outcome'] === 'client_abort').length
   const abortsBefore = await aborts()
-  write(head(chat, ['content-length: 100']) + question.slice(0, 10))
-  await until(() => gateway.begun() > begun)
+  const half = head(chat, ['content-length: 100'], '1.1', patient.key) + question.slice(0, 10)
+  write(half)
+  await until(() => patient.begun() > begun)
   socket.resetAndDestroy()
   await until(async () => (await aborts()) === abortsBefore + 1, 'the reset is logged')
-  const fin = await raw(gateway.url, head(chat, ['content-length: 100']) + question.slice(0, 10), { fin: true })
+  const fin = await raw(patient.url, half, { fin: true })
   assert.equal(fin.answers.length, 0)
   await until(async () => (await aborts()) === abortsBefore + 2, 'the end is logged')
-  assert.equal(gateway.simulator.requests.length, before)
+  assert.equal(patient.simulator.requests.length, before)
 })
 
 test('F-C21 bytes above 0x7f in headers are legal: the beta header travels as it came', async () => {
@@ -315,6 +346,52 @@ test('F-C49 those that never asked make room before connections that were answer
   first.write(list)
   assert.deepEqual(told(await first.read({ answers: 3 })), [200, 200, 200])
   for (const { socket } of [first, last, ...flood]) socket.destroy()
+  await small.close()
+})
+
+test('F-C49, B25: requests that were refused before they came in whole make room first, for those that are asked and paid for', async () => {
+  const small = await startTestGateway({ config: { limits: { connections_max: 4 } } })
+  const list = 'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n'
+  const kept = await openRaw(small.url)
+  kept.write(list)
+  await kept.read({ answers: 1 })
+  const refused = []
+  for (let i = 0; i < 6; i++) {
+    const client = await openRaw(small.url)
+    client.write(head(chat, ['content-length: 3000000'], '1.1', 'sk-none'))
+    client.write('x'.repeat(10_000))
+    assert.deepEqual(told(await client.read({ answers: 1 })), ['401 invalid_api_key'])
+    refused.push(client)
+  }
+  for (const { read } of refused.slice(0, 3)) assert.equal((await read()).isClosed, true)
+  kept.write(list)
+  assert.deepEqual(told(await kept.read({ answers: 2 })), [200, 200])
+  for (const { socket } of [kept, ...refused]) socket.destroy()
+  await small.close()
+})
+
+test('F-C49 what makes room is read once more before: a request that lay unread while the loop was busy is answered', async () => {
+  const small = await startTestGateway({ config: { limits: { connections_max: 2 } } })
+  const list = 'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n'
+  const kept = await openRaw(small.url)
+  kept.write(list)
+  await kept.read({ answers: 1 })
+  let accepted = 0
+  const count = () => void accepted++
+  subscribe('net.server.socket', count)
+  const silent = await openRaw(small.url)
+  await until(() => accepted === 1, 'it is accepted')
+  unsubscribe('net.server.socket', count)
+  // All in one turn, so that the gateway is told of a new connection first, and of the requests behind it.
+  const opening = openRaw(small.url)
+  process.nextTick(() => {
+    silent.write(list)
+    kept.write(list)
+  })
+  const fresh = await opening
+  assert.deepEqual(told(await silent.read({ answers: 1 })), [200])
+  assert.deepEqual(told(await kept.read({ answers: 2 })), [200, 200])
+  for (const { socket } of [kept, silent, fresh]) socket.destroy()
   await small.close()
 })
 

@@ -31,6 +31,7 @@ const words: Record<keyof typeof failureTexts, readonly string[]> = {
   silentStore: server,
   silentAccounts: server,
   windowFull: ['rate limit', 'try again'],
+  keyWindowFull: ['rate limit', 'try again'],
   throttled: ['rate limit', 'try again'],
 }
 

@@ -48,13 +48,23 @@ async function askAdmin(
     },
     ...(body !== undefined && { body: isText ? body : JSON.stringify(body) }),
   })
-  const text = await response.text()
+  // Events have no end: the first of it will do.
+  const text = /event-stream/.test(response.headers.get('content-type') ?? '')
+    ? await firstOf(response)
+    : await response.text()
   const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== ''
   const told = isJson ? JSON.parse(text) : undefined
   const type = response.headers.get('content-type')
   // Whatever a test is about: nothing is answered that the document does not tell.
   checkAnswer(method, target, { status: response.status, type, body: told })
   return { status: response.status, headers: response.headers, text, body: told }
+}
+
+async function firstOf(response: Response): Promise<string> {
+  const reader = response.body!.getReader()
+  const { value } = await reader.read()
+  await reader.cancel()
+  return new TextDecoder().decode(value)
 }
 
 /** The problem that was told, by its name; with what every problem has. */

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { formatCursor } from '../../src/operations/cursor.ts'
+import { allOperations } from '../../src/operations/openapi.ts'
 import { createDebitRow } from '../store/fixtures.ts'
 import { type Ask, problemOf, startApi } from './api.ts'
 
@@ -40,6 +42,35 @@ test('issue 13: a list is read page by page, whatever is made meanwhile, in each
   assert.equal(created.length, new Set(created).size)
 })
 
+test('issue 13: accounts and keys are listed by what they spent in thirty days, from figures, page by page', async () => {
+  const { ask, gateway } = await startApi()
+  const accounts: Record<string, string> = {}
+  const keys: Record<string, string> = {}
+  for (const [name, nanos] of Object.entries({ some: 2_000n, most: 9_000n, little: 1_000n, equal: 2_000n, none: 0n })) {
+    accounts[name] = gateway.store.createAccount(name).id
+    keys[name] = gateway.store.createKey(name, { label: `of ${name}` }).id
+    const row = { ...createDebitRow(`req_${name}`, accounts[name]!), keyId: keys[name]!, createdMs: gateway.nowMs() }
+    if (nanos > 0n) gateway.store.postDebits([{ ...row, amountNanos: nanos }])
+  }
+  const equals = ['some', 'equal'].toSorted((a, b) => (accounts[a]! < accounts[b]! ? -1 : 1))
+  const byAccount = ['most', ...equals, 'little']
+  assert.deepEqual(await readAll(ask, '/accounts?sort=-spent', 'name'), byAccount)
+  assert.deepEqual(await readAll(ask, '/accounts?sort=-spent&limit=1', 'name'), byAccount)
+  assert.deepEqual(await readAll(ask, '/accounts?sort=-spent&q=m&limit=1', 'name'), ['most', 'some'])
+  assert.deepEqual(await readAll(ask, '/accounts?sort=-spent&state=suspended', 'name'), [])
+  const labels = await readAll(ask, '/keys?sort=-spent&limit=3', 'label')
+  assert.deepEqual(
+    [labels[0], labels.slice(1, 3).toSorted(), labels[3]],
+    ['of most', ['of equal', 'of some'], 'of little'],
+  )
+  assert.deepEqual(await readAll(ask, '/keys?sort=-spent&account=little', 'label'), ['of little'])
+  const { body } = await ask('GET', '/accounts?sort=-spent&limit=1')
+  assert.equal(problemOf(await ask('GET', `/accounts?sort=-created&cursor=${body['next']}`)), 'cursor_invalid')
+  const [digest] = JSON.parse(Buffer.from(String(body['next']), 'base64url').toString()) as [string]
+  const forged = Buffer.from(JSON.stringify([digest, 'much', 'x'])).toString('base64url')
+  assert.equal(problemOf(await ask('GET', `/accounts?sort=-spent&cursor=${forged}`)), 'cursor_invalid')
+})
+
 test('issue 13: accounts and keys are searched by name, label and beginning, with no character that means something', async () => {
   const { ask, gateway } = await startApi()
   const { id } = gateway.store.createAccount('100% Sure_thing')
@@ -55,6 +86,16 @@ test('issue 13: accounts and keys are searched by name, label and beginning, wit
   assert.deepEqual(await found('/keys?q=laptop'), [key.id])
   assert.deepEqual(await found(`/keys?q=${key.prefix}`), [key.id])
   assert.deepEqual(await found('/keys?q=laptop&account=tester'), [])
+})
+
+test('U5 a key is found by all of it too, of which no more is told than its first characters', async () => {
+  const { ask, keyB, gateway } = await startApi()
+  const { body, text } = await ask('GET', `/keys?q=${keyB}`)
+  assert.deepEqual(
+    body.items!.map(({ id }) => id),
+    gateway.store.listKeys('b').map(({ id }) => id),
+  )
+  assert.ok(!text.includes(keyB))
 })
 
 test('issue 13: the ledger is listed by account, key, model and time, page by page, also where many have one moment', async () => {
@@ -112,6 +153,25 @@ test('issue 13: a cursor fits the list that it is of, and no other', async () =>
     assert.equal(problemOf(await ask('GET', path)), 'cursor_invalid', path)
 })
 
+test('issue 13: a forged cursor with the right digest and odd values is none, in every list', async () => {
+  const { ask } = await startApi()
+  const odd = [['x'], [1, 2, 3, 4], ['a', 'b', 'c', 'd'], [1, 'a\0b'], ['1\0', 'b']]
+  let lists = 0
+  for (const { id, kind, input, path } of allOperations) {
+    if (kind !== 'list' || !('cursor' in input.shape)) continue
+    lists++
+    const sorts: Record<string, string>[] = id === 'account.list' ? [{}, { sort: '-created' }, { sort: 'name' }] : [{}]
+    for (const asked of sorts) {
+      for (const place of odd) {
+        const query = new URLSearchParams({ ...asked, cursor: formatCursor(id, asked, place) })
+        const told = await ask('GET', `${path}?${query}`)
+        assert.deepEqual([told.status, problemOf(told)], [400, 'cursor_invalid'], `${id} ${JSON.stringify(place)}`)
+      }
+    }
+  }
+  assert.ok(lists >= 5, `${lists}`)
+})
+
 test('operate §6 the ledger comes as CSV row by row, with formulas made harmless', async () => {
   const { ask, gateway } = await startApi()
   gateway.store.createAccount('=cmd()', 1n)
@@ -127,4 +187,46 @@ test('operate §6 the ledger comes as CSV row by row, with formulas made harmles
   assert.equal(new Set(lines.map((line) => line.split(',')[7])).size, 1_200 + 2)
   const wrong = await ask('GET', '/ledger?account=none', { headers: { accept: 'text/csv' } })
   assert.equal(problemOf(wrong), 'invalid_request')
+})
+
+test('issue 13: exports that nobody reads, or that are given up, keep none of the places of others', async () => {
+  const { ask, gateway, viewer } = await startApi()
+  const headers = { authorization: `Bearer ${viewer}`, accept: 'text/csv' }
+  const target = `${gateway.adminUrl}/api/v1/ledger`
+  for (let at = 0; at < 8; at++) assert.equal((await fetch(target, { method: 'HEAD', headers })).status, 200)
+  for (let at = 0; at < 8; at++) await (await fetch(target, { headers })).body!.cancel()
+  assert.equal((await ask('GET', '/ledger', { headers: { accept: 'text/csv' } })).status, 200)
+})
+
+test('issue 13: whatever list is walked by pages of one, two or seven is the whole list, each row once', async () => {
+  const { ask, gateway } = await startApi()
+  for (let at = 0; at < 5; at++) {
+    await ask('POST', '/accounts', { body: { name: `walked-${at}`, credit: '1' } })
+    await ask('POST', `/accounts/walked-${at}/keys`, { body: { label: 'same' } })
+    const body = { model: 'native-chat', messages: [{ role: 'user', content: 'hi' }] }
+    await (await gateway.post('/v1/chat/completions', body)).text()
+  }
+  for (const { path, kind, input, id } of allOperations) {
+    if (kind !== 'list' || !('cursor' in input.shape)) continue
+    const told = async (query: string) => {
+      gateway.advance(60_000)
+      const { body, status, text } = await ask('GET', `${path}?${query}`)
+      assert.equal(status, 200, `${id}: ${text}`)
+      return body as unknown as { items: unknown[]; next: string | null }
+    }
+    const whole = await told('limit=200')
+    assert.equal(whole.next, null)
+    assert.ok(whole.items.length >= 5, id)
+    for (const limit of [1, 2, 7]) {
+      const walked: unknown[] = []
+      let next: string | null = ''
+      while (next !== null) {
+        const page: typeof whole = await told(`limit=${limit}${next === '' ? '' : `&cursor=${next}`}`)
+        assert.ok(page.items.length <= limit)
+        walked.push(...page.items)
+        next = page.next
+      }
+      assert.deepEqual(walked, whole.items, `${id} by ${limit}`)
+    }
+  }
 })

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import test from 'node:test'
-import { raw } from '../support/raw.ts'
+import { createAdmin } from '../../src/http/admin.ts'
+import { listen } from '../support/listen.ts'
+import { openRaw, raw } from '../support/raw.ts'
 import { until } from '../support/waiting.ts'
 import { startApi } from './api.ts'
 
@@ -115,4 +118,120 @@ test('operate §6 who leaves in the middle of an export leaves nothing behind', 
   }
   await until(async () => (await ask('GET', '/ledger', { headers: { accept: 'text/csv' } })).status === 200)
   assert.equal((await fetch(`${gateway.adminUrl}/healthz`)).status, 200)
+})
+
+test('operate §6 what two readers could take for two different requests is refused, and the connection closed', async () => {
+  const { send, own, gateway } = await start()
+  const before = gateway.store.listAccounts().length
+  const body = '{"name":"smuggled"}'
+  const json = 'Content-Type: application/json'
+  const post = 'POST /api/v1/accounts HTTP/1.1'
+  const chunked = `13\r\n${body}\r\n0\r\n\r\n`
+  const cases: [name: string, bytes: string][] = [
+    ['two hosts', crlf([post, own[0]!, ...own, json, 'Content-Length: 19'], body)],
+    ['length and chunks', crlf([post, ...own, json, 'Content-Length: 4', 'Transfer-Encoding: chunked'], chunked)],
+    ['another coding', crlf([post, ...own, json, 'Transfer-Encoding: gzip, chunked'], chunked)],
+    ['chunked twice', crlf([post, ...own, json, 'Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], chunked)],
+    ['a coding with a tab', crlf([post, ...own, json, 'Transfer-Encoding:\tchunked\x0b'], chunked)],
+    [
+      'chunks of HTTP/1.0',
+      crlf(['POST /api/v1/accounts HTTP/1.0', ...own, json, 'Transfer-Encoding: chunked'], chunked),
+    ],
+    ['a folded header', crlf([post, ...own, json, 'X-A: b\r\n Content-Length: 19'], body)],
+    ['a blank before the colon', crlf([post, ...own, json, 'Content-Length : 19'], body)],
+    ['bare line feeds', [post, ...own, json, 'Content-Length: 19', '', body].join('\n')],
+    ['two tokens', crlf([post, ...own, 'Authorization: Bearer x', json, 'Content-Length: 19'], body)],
+    ['a length in hex', crlf([post, ...own, json, 'Content-Length: 0x13'], body)],
+    ['two lengths in one', crlf([post, ...own, json, 'Content-Length: 19, 19'], body)],
+    [
+      'a chunk size that lies',
+      crlf([post, ...own, json, 'Transfer-Encoding: chunked'], `13;a\nb\r\n${body}\r\n0\r\n\r\n`),
+    ],
+    ['no version', `POST /api/v1/accounts\r\n${own[0]}\r\n\r\n`],
+    ['a name of a header with a NUL', crlf([post, ...own, json, 'X\0: a', 'Content-Length: 19'], body)],
+  ]
+  for (const [name, bytes] of cases) {
+    const { answers, isClosed } = await send(bytes, { answers: undefined, fin: true })
+    assert.ok(answers.length <= 1 && (answers[0]?.status ?? 400) >= 400, `${name}: ${answers[0]?.status}`)
+    assert.ok(isClosed, name)
+  }
+  const many = Array.from({ length: 101 }, (_, at) => `X-${at}: a`)
+  const told = await send(crlf([post, ...own, json, ...many, 'Content-Length: 19'], body))
+  assert.equal(told.answers[0]!.status, 431)
+  const long = await send(crlf([`GET /api/v1/accounts?q=${'x'.repeat(9_000)} HTTP/1.1`, ...own]))
+  assert.equal(long.answers[0]!.status, 431)
+  assert.equal(gateway.store.listAccounts().length, before)
+  assert.equal((await fetch(`${gateway.adminUrl}/healthz`)).status, 200)
+})
+
+test('operate §6 pipelined requests are answered each for itself, in their order', async () => {
+  const { own, send, gateway } = await start()
+  const one = (path: string, lines = own) => crlf([`GET ${path} HTTP/1.1`, ...lines])
+  const bytes = [one('/api/v1/me'), one('/api/v1/me', [own[0]!]), one('/healthz'), one('/api/v1/none')].join('')
+  const { answers } = await send(bytes, { answers: 4 })
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 401, 200, 404],
+  )
+  assert.equal((await fetch(`${gateway.adminUrl}/healthz`)).status, 200)
+})
+
+test('operate §6 who sends his request slowly is hung up on, and keeps nobody waiting', async () => {
+  const handler = (_: unknown, response: ServerResponse) => response.end()
+  const admin = createAdmin({
+    isReady: () => true,
+    api: handler,
+    metrics: handler,
+    pages: handler,
+    times: { headersTimeout: 40, requestTimeout: 80, connectionsCheckingInterval: 10 },
+  })
+  const url = `http://127.0.0.1:${await listen(admin)}`
+  const slow = [
+    'GET /healthz HTTP/1.1\r\nHost: x\r\nX-',
+    'POST /api/v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{',
+  ]
+  const read = slow.map((bytes) => raw(url, bytes))
+  assert.equal((await fetch(`${url}/healthz`)).status, 200)
+  for (const { isClosed, answers } of await Promise.all(read)) {
+    assert.ok(isClosed)
+    assert.ok(answers.every(({ status }) => status === 408 || status === 200))
+  }
+})
+
+test('issue 13 R18: large bodies of operators are under the bound of all bodies, and what they hold is given back by every end', async () => {
+  const { gateway, admin, ask } = await startApi({ bodiesBytesMax: 400_000 })
+  const { bodies } = gateway.server.gateway
+  const { host } = new URL(gateway.adminUrl)
+  const body = { model: 'native-chat', messages: [{ role: 'user', content: 'x'.repeat(60_000) }] }
+  for (const [path, asked] of [
+    ['translate', { from: 'chat', body }],
+    ['playground', { account: 'b', wire: 'chat', body }],
+  ] as const) {
+    const text = JSON.stringify(asked)
+    const head = [
+      `POST /api/v1/${path} HTTP/1.1`,
+      `host: ${host}`,
+      `authorization: Bearer ${admin}`,
+      'content-type: application/json',
+      `content-length: ${text.length}`,
+    ].join('\r\n')
+    const begin = async () => {
+      const connection = await openRaw(gateway.adminUrl)
+      connection.write(`${head}\r\n\r\n${text.slice(0, -1)}`)
+      return connection
+    }
+    const slow = await begin()
+    await until(() => bodies.held === text.length - 1, `${path}: its body has come but for a byte`)
+    const { answers } = await (await begin()).read()
+    assert.deepEqual([answers[0]?.status, answers[0]?.headers.get('retry-after')], [429, '1'], path)
+    await until(() => bodies.held === text.length - 1, `${path}: who was refused holds nothing`)
+    slow.socket.destroy()
+    await until(() => bodies.held === 0, `${path}: who left holds nothing`)
+    const whole = await raw(gateway.adminUrl, `${head}\r\nconnection: close\r\n\r\n${text}`)
+    assert.equal(whole.answers[0]?.status, 200, path)
+    await until(() => bodies.held === 0, `${path}: who has its answer holds nothing`)
+    // Nor on a connection that stays.
+    assert.equal((await ask('POST', `/${path}`, { body: asked })).status, 200)
+    await until(() => bodies.held === 0, `${path}: who has its answer holds nothing, whatever comes behind it`)
+  }
 })

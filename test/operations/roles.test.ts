@@ -1,9 +1,21 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
 import test from 'node:test'
+import { StoreSilent } from '../../src/accounts/account.ts'
+import { createCalendar, utc } from '../../src/accounts/calendar.ts'
+import { digestKey } from '../../src/accounts/keys.ts'
+import { createThrottle, createWindows } from '../../src/accounts/limits.ts'
 import { createOperator } from '../../src/accounts/operator-rules.ts'
-import { allOperations, pathFields } from '../../src/operations/openapi.ts'
+import { createToken } from '../../src/accounts/operators.ts'
+import { Bodies } from '../../src/gateway/bodies.ts'
+import { type ApiParts, createApi } from '../../src/http/api.ts'
+import { allOperations, pathFields, problemsOf } from '../../src/operations/openapi.ts'
 import type { Operation } from '../../src/operations/operation.ts'
+import type { ProblemName } from '../../src/operations/problem.ts'
+import { listen } from '../support/listen.ts'
+import { raw } from '../support/raw.ts'
 import { problemOf, startApi } from './api.ts'
+import { checkAnswer } from './contract.ts'
 
 type Api = Awaited<ReturnType<typeof startApi>>
 
@@ -16,18 +28,34 @@ const samples: Record<string, (api: Api) => Record<string, unknown> | Promise<Re
   'account.create': () => ({ name: `made-${++count}`, credit: '1.5' }),
   'account.list': () => ({ q: 'test' }),
   'account.show': () => ({ account: 'tester' }),
-  'account.update': () => ({ account: 'b', state: 'active' }),
+  'account.update': ({ gateway }) => ({
+    account: gateway.store.createAccount(`edited-${++count}`).id,
+    state: 'suspended',
+  }),
   'account.credit': () => ({ account: 'b', credits: '1', reference: `ref-${++count}` }),
   'key.create': () => ({ account: 'b', label: 'laptop' }),
   'key.list': () => ({ account: 'b' }),
   'key.show': ({ gateway }) => ({ key: gateway.store.listKeys('b')[0]!.id }),
-  'key.update': ({ gateway }) => ({ key: gateway.store.listKeys('b')[0]!.id, label: 'ci' }),
+  'key.update': ({ gateway }) => ({ key: gateway.store.listKeys('b')[0]!.id, label: `ci-${++count}` }),
   'key.revoke': ({ gateway }) => ({ key: gateway.store.createKey('b').id }),
   'key.rotate': ({ gateway }) => ({ key: gateway.store.createKey('b').id, grace: '1h' }),
   'ledger.list': () => ({ account: 'tester' }),
+  'ledger.totals': () => ({ by: 'model,key' }),
+  'usage.show': () => ({ by: 'model,outcome', measures: 'credits,requests,first_byte_ms' }),
   'ledger.show': async ({ gateway }) => ({ request: await paid(gateway) }),
   'model.list': () => ({}),
   'upstream.list': () => ({}),
+  'upstream.retry': () => ({ upstream: 'sim' }),
+  'upstream.disable': () => ({ upstream: 'sim', model: 'native-messages' }),
+  'upstream.enable': () => ({ upstream: 'sim', account: 'a', model: 'native-messages' }),
+  status: () => ({}),
+  'webhook.list': () => ({}),
+  events: () => ({}),
+  'request.list': () => ({ account: 'tester' }),
+  playground: () => ({ account: 'b', wire: 'chat', body: question }),
+  translate: () => ({ from: 'chat', body: question }),
+  'setup.list': () => ({}),
+  'setup.show': () => ({ client: 'claude-code' }),
   'request.explain': async ({ gateway }) => ({ request: await paid(gateway) }),
   'operator.create': () => ({ name: `op-${++count}`, role: 'viewer', expires: '1h' }),
   'operator.list': () => ({}),
@@ -38,11 +66,10 @@ const samples: Record<string, (api: Api) => Record<string, unknown> | Promise<Re
 }
 let count = 0
 
+const question = { model: 'native-chat', messages: [{ role: 'user', content: 'hi' }] }
+
 async function paid(gateway: Api['gateway']): Promise<string> {
-  const answer = await gateway.post('/v1/chat/completions', {
-    model: 'native-chat',
-    messages: [{ role: 'user', content: 'hi' }],
-  })
+  const answer = await gateway.post('/v1/chat/completions', question)
   await answer.text()
   return answer.headers.get('x-request-id')!
 }
@@ -61,10 +88,12 @@ function toAsked(one: Operation, fields: Record<string, unknown>) {
   }
 }
 
-test('issue 13: every operation is asked by admin, viewer, owners, nobody and one who has expired, and each may what the table says', async () => {
+test('issue 13: every operation is asked by admin, viewer, owners, nobody and those whose token has ended, and each may what the table says', async () => {
   const api = await startApi()
   const { gateway, ask, viewer, keyA, keyB } = api
   const expired = gateway.store.change(createOperator('late', 'admin', gateway.nowMs(), gateway.nowMs())).token
+  const revoked = (await api.books.createOperator('gone', 'admin', gateway.nowMs() + 86_400_000)).token
+  await api.books.revokeOperator('gone')
   const rank = { anyone: 0, owner: 1, viewer: 2, admin: 3 } as const
   const askers = [
     { who: 'admin', token: undefined, may: 3 },
@@ -73,6 +102,7 @@ test('issue 13: every operation is asked by admin, viewer, owners, nobody and on
     { who: 'owner B', token: keyB, may: 1 },
     { who: 'nobody', token: '', may: 0 },
     { who: 'expired', token: expired, may: 0 },
+    { who: 'revoked', token: revoked, may: 0 },
   ] as const
   assert.deepEqual(
     allOperations.map(({ id }) => id).sort(),
@@ -90,6 +120,11 @@ test('issue 13: every operation is asked by admin, viewer, owners, nobody and on
       assert.equal(told.status < 300 ? 'done' : problemOf(told), wanted, `${one.id} by ${who}: ${told.text}`)
     }
   }
+})
+
+test('issue 13 X14: an owner may sign in and out, see what is his own and the settings of agents, and nothing else', () => {
+  const owners = allOperations.filter(({ role }) => role === 'anyone' || role === 'owner').map(({ id }) => id)
+  assert.deepEqual(owners.sort(), ['me', 'session.create', 'session.end', 'setup.list', 'setup.show'])
 })
 
 test('issue 13: 401 comes before 403, that before 404, that before 400', async () => {
@@ -127,6 +162,240 @@ test('X14 U5 an owner sees what is his: balance, what his key spent, the ids of 
   assert.doesNotMatch(text, /price|wire|upstream|sim/)
   const other = (await ask('GET', '/me', { token: keyB })).body as unknown as typeof me
   assert.deepEqual([other.account['name'], other.account['balance'], other.key['spent']], ['b', '7', '0'])
+  const bounds = { budget: '5/day', rpm: '60', models: 'native-chat', label: 'bounded' }
+  const { body: made } = await ask('POST', '/accounts/b/keys', { body: bounds })
+  const bounded = (await ask('GET', '/me', { token: `${made['key']}` })).body as unknown as {
+    key: Record<string, never>
+    models: string[]
+  }
+  const { budget, rpm, label, account_name } = bounded.key
+  assert.deepEqual([rpm, label, account_name], [60, 'bounded', 'b'])
+  const { renews_at: renews, ...rest } = budget as unknown as Record<string, unknown>
+  assert.deepEqual(rest, { credits: '5', per: 'day', spent: '0', held: '0' })
+  assert.equal(typeof renews, 'string')
+  assert.deepEqual([bounded.key['models'], bounded.models], [['native-chat'], ['native-chat']])
   gateway.store.revokeKey(keyB)
   assert.equal(problemOf(await ask('GET', '/me', { token: keyB })), 'unauthenticated')
+})
+
+test('operate §6 every operation that changes something leaves exactly one record, by whom and from where; no other leaves any', async () => {
+  const api = await startApi()
+  const { gateway, ask } = api
+  const byAnn = () => gateway.store.listAudit({ limit: 999 }).filter(({ actor }) => actor === 'operator:ann')
+  for (const one of allOperations) {
+    const { path, ...options } = toAsked(one, await samples[one.id]!(api))
+    const before = byAnn().length
+    const told = await ask(one.method, path, options)
+    assert.ok(told.status < 300, `${one.id}: ${told.text}`)
+    const rows = byAnn()
+    const made = rows.slice(0, rows.length - before)
+    assert.deepEqual(
+      made.map(({ operation, address }) => [operation, address]),
+      one.role === 'admin' ? [[one.id, '127.0.0.1']] : [],
+      one.id,
+    )
+  }
+  assert.deepEqual((await api.books.verifyAudit()).findings, [])
+})
+
+/** Asks an operation in a way that is refused. */
+type Provoke = (api: Api, one: Operation, fields: Record<string, unknown>) => Promise<Told>
+type Told = { status: number; headers: Headers; body: never; text: string }
+
+const asked: (more?: Record<string, unknown>) => Provoke =
+  (more = {}) =>
+  (api, one, fields) => {
+    const { path, headers, ...options } = toAsked(one, fields)
+    return api.ask(one.method, path, {
+      ...options,
+      ...more,
+      headers: { ...headers, ...(more['headers'] as object) },
+    }) as never
+  }
+
+/** With other fields than those of the sample. */
+const withFields: (more: Record<string, unknown>) => Provoke = (more) => (api, one, fields) =>
+  asked()(api, one, { ...fields, ...more })
+
+const bodyOf = (one: Operation, fields: Record<string, unknown>) => toAsked(one, fields).body ?? {}
+
+/** How each problem is come to at whatever operation declares it. */
+const ways: Partial<Record<ProblemName, Provoke>> = {
+  unauthenticated: (api, one, fields) =>
+    one.id === 'session.create' ? withFields({ token: 'x' })(api, one, fields) : asked({ token: '' })(api, one, fields),
+  forbidden: (api, one, fields) => asked({ token: one.role === 'admin' ? api.viewer : api.keyA })(api, one, fields),
+  cross_site: async (api, one, fields) => {
+    const { headers } = await api.ask('POST', '/session', { token: '', body: { token: api.admin } })
+    const cookie = headers.get('set-cookie')!.split(';')[0]!
+    return asked({ token: '', headers: { cookie, 'sec-fetch-site': 'cross-site' } })(api, one, fields)
+  },
+  invalid_request: withFields({ nonsense: '1' }),
+  cursor_invalid: withFields({ cursor: 'x' }),
+  unsupported_media_type: (api, one, fields) =>
+    asked({ body: 'x', headers: { 'content-type': 'text/plain' } })(api, one, fields),
+  payload_too_large: (api, one, fields) =>
+    byHand(api, one, fields, ['Content-Type: application/json', 'Content-Length: 99999999']),
+  misdirected: (api, one, fields) => byHand(api, one, fields, [], 'evil.example'),
+  not_found: (api, one, fields) => {
+    const names = pathFields(one)
+    const gone = Object.fromEntries((names.length > 0 ? names : ['account']).map((name) => [name, 'none']))
+    return withFields(gone)(api, one, fields)
+  },
+  precondition_required: (api, one, fields) => {
+    const { path, body } = toAsked(one, fields)
+    return api.ask(one.method, path, { body }) as never
+  },
+  precondition_failed: asked({ headers: { 'if-match': '"x"' } }),
+  idempotency_mismatch: async (api, one, fields) => {
+    const headers = { 'idempotency-key': `once-${one.id}` }
+    await asked({ headers })(api, one, fields)
+    const other =
+      one.id === 'account.credit'
+        ? { reference: 'other' }
+        : one.id === 'key.rotate'
+          ? { grace: '2h' }
+          : { name: 'other' }
+    const body = { ...bodyOf(one, fields), ...(one.id === 'key.create' ? { label: 'other' } : other) }
+    return asked({ headers, body })(api, one, fields)
+  },
+}
+
+/** Where the way depends on the operation. */
+const ownWays: Record<string, Provoke> = {
+  'account.create conflict': withFields({ name: 'b' }),
+  'account.update conflict': withFields({ name: 'tester' }),
+  'account.credit conflict': withFields({ credits: '9223372036' }),
+  'account.credit reference_conflict': async (api, one, fields) => {
+    await asked()(api, one, fields)
+    return withFields({ credits: '2' })(api, one, fields)
+  },
+  'key.rotate conflict': async (api, one, fields) => {
+    api.gateway.store.revokeKey(`${fields['key']}`)
+    return asked()(api, one, fields)
+  },
+  'usage.show range_too_large': withFields({ bucket: 'quarter', from: '2020-01-01', to: '2026-01-01' }),
+  'operator.create conflict': withFields({ name: 'ann' }),
+}
+
+/** As bytes, for what no client of ours would send. */
+async function byHand(api: Api, one: Operation, fields: Record<string, unknown>, lines: string[], host?: string) {
+  const { path, headers } = toAsked(one, fields)
+  const own = [`Host: ${host ?? new URL(api.gateway.adminUrl).host}`, `Authorization: Bearer ${api.admin}`, ...lines]
+  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  const head = [`${one.method} /api/v1${path} HTTP/1.1`, ...own, ...more, '', ''].join('\r\n')
+  const [answer] = (await raw(api.gateway.adminUrl, head, { answers: 1 })).answers
+  const { status, body } = answer!
+  return { status, headers: new Headers([...answer!.headers]), body: JSON.parse(body) as never, text: body }
+}
+
+/** These are of the listener as a whole, and have a test below. */
+const ofAll: ProblemName[] = ['rate_limited', 'internal', 'store_unavailable']
+
+test('issue 13: each problem that an operation declares can be come to, and is told as the document says', async () => {
+  const api = await startApi()
+  const untried: string[] = []
+  for (const one of allOperations) {
+    for (const problem of problemsOf(one)) {
+      if (ofAll.includes(problem)) continue
+      const provoke = ownWays[`${one.id} ${problem}`] ?? ways[problem]
+      if (!provoke) {
+        untried.push(`${one.id} ${problem}`)
+        continue
+      }
+      api.gateway.advance(60_000)
+      const told = await provoke(api, one, await samples[one.id]!(api))
+      assert.equal(told.status < 300 ? 'done' : problemOf(told), problem, `${one.id}: ${told.text}`)
+    }
+  }
+  assert.deepEqual(untried, [], 'an operation that declares another problem has a line in `ownWays`')
+})
+
+const minute = { windowMs: 60_000, clockMs: () => 0 }
+const ann = { kind: 'operator', actor: 'operator:ann', name: 'ann', role: 'admin', expiresMs: 1, operatorId: 'o' }
+
+/** The API with nothing behind it, which nobody asks too often. */
+function createBareApi(parts: Pick<ApiParts, 'books' | 'rates'> & Partial<ApiParts>) {
+  return createApi({
+    running: {} as never,
+    throttle: createThrottle({ limit: 999, ...minute }),
+    ownerRates: createWindows({ limit: 999, ...minute }),
+    bodies: new Bodies(0),
+    reportBug: assert.ifError,
+    nowMs: () => 0,
+    peerOf: (peer) => peer,
+    calendar: createCalendar(utc),
+    version: '0',
+    play: () => {},
+    bodyBytesMax: () => 1_000,
+    ...parts,
+  })
+}
+
+test('issue 13: each operation says that the store is silent, that one asks too often, and that there is a bug of ours', async () => {
+  let failure: Error | undefined
+  const bugs: Error[] = []
+  const server = createServer(
+    createBareApi({
+      books: async () => {
+        if (failure) throw failure
+        return { findPrincipal: async () => ann } as never
+      },
+      rates: createWindows({ limit: 0, ...minute }),
+      reportBug: (bug) => bugs.push(bug),
+    }),
+  )
+  const adminUrl = `http://127.0.0.1:${await listen(server)}`
+  const fields = { account: 'a', request: 'r', key: 'k', operator: 'o', client: 'c', upstream: 'u', token: 't' }
+  const ask = async (one: Operation, token: string) => {
+    const path = one.path.replace(/\{(\w+)\}/g, (_, name: 'account') => fields[name] ?? 'x')
+    const headers: Record<string, string> = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const body = one.id === 'session.create' ? JSON.stringify({ token: createToken().token }) : undefined
+    const response = await fetch(`${adminUrl}/api/v1${path}`, {
+      method: one.method,
+      headers,
+      ...(body !== undefined && { body }),
+    })
+    const text = await response.text()
+    const told = { status: response.status, headers: response.headers, body: JSON.parse(text), text }
+    checkAnswer(one.method, `/api/v1${path}`, {
+      status: told.status,
+      type: 'application/problem+json',
+      body: told.body,
+    })
+    return problemOf(told)
+  }
+  for (const one of allOperations) {
+    failure = new StoreSilent('')
+    assert.equal(await ask(one, createToken().token), 'store_unavailable', one.id)
+    failure = undefined
+    // Whoever is known and asks too often is told so before anything else; sign-ins are counted by their address.
+    if (one.role !== 'anyone') assert.equal(await ask(one, createToken().token), 'rate_limited', one.id)
+  }
+  failure = new Error('a bug')
+  for (const one of allOperations) assert.equal(await ask(one, createToken().token), 'internal', one.id)
+  assert.equal(bugs.length, allOperations.length)
+})
+
+test('issue 13 X9: what the operators of several workers ask is counted for each of them, and not for the process that asks the workers', async () => {
+  const parent = createToken().token
+  const server = createServer(
+    createBareApi({
+      books: async () => ({ findPrincipal: async () => ann }) as never,
+      running: { listUpstreams: () => [] } as never,
+      rates: createWindows({ limit: 2, ...minute }),
+      parentDigest: digestKey(parent),
+    }),
+  )
+  const adminUrl = `http://127.0.0.1:${await listen(server)}`
+  const askThrice = async (token: string) => {
+    const statuses: number[] = []
+    for (let n = 0; n < 3; n++) {
+      const told = await fetch(`${adminUrl}/api/v1/upstreams`, { headers: { authorization: `Bearer ${token}` } })
+      await told.text()
+      statuses.push(told.status)
+    }
+    return statuses
+  }
+  assert.deepEqual(await askThrice(parent), [200, 200, 200])
+  assert.deepEqual(await askThrice(createToken().token), [200, 200, 429])
 })

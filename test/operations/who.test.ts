@@ -46,6 +46,17 @@ test('operate §6 a token is turned into a cookie that pages cannot read, new at
   assert.equal(problemOf(await by(owner)), 'unauthenticated')
 })
 
+test('X14 a cookie stands for the key that it was made for, whatever another key is called', async () => {
+  const { ask, keyB, gateway } = await startApi()
+  const cookie = cookieOf(await ask('POST', '/session', { token: '', body: { token: keyB } }))
+  const nameOf = async () => (await ask('GET', '/me', { token: '', headers: { cookie } })).body['name']
+  assert.equal(await nameOf(), 'b')
+  const [own] = gateway.store.listKeys('b')
+  const [older] = gateway.store.listKeys('tester')
+  await ask('PATCH', `/keys/${older!.id}`, { body: { label: own!.id }, headers: { 'if-match': '*' } })
+  assert.equal(await nameOf(), 'b')
+})
+
 test('operate §6 a cookie ends when nobody has used it for twelve hours, and after seven days', async () => {
   const { ask, books, gateway } = await startApi()
   const hour = 3_600_000
@@ -133,15 +144,11 @@ test('operate §6 ten thousand wrong tokens open nothing, and leave a right one 
 })
 
 test('operate §4 an operator asks 600 times a minute', async () => {
-  const { ask, viewer, keyA } = await startApi()
-  const told: number[] = []
-  for (let at = 0; at < 12; at++)
-    told.push(
-      ...(await Promise.all(
-        Array.from({ length: 50 }, async () => (await ask('GET', '/me', { token: viewer })).status),
-      )),
-    )
-  assert.deepEqual([...new Set(told)], [200])
+  const { ask, viewer, keyA, gateway } = await startApi()
+  const asked = `GET /api/v1/me HTTP/1.1\r\nHost: ${new URL(gateway.adminUrl).host}\r\nAuthorization: Bearer ${viewer}\r\n\r\n`
+  const { answers } = await raw(gateway.adminUrl, asked.repeat(599), { answers: 599 })
+  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
+  assert.equal((await ask('GET', '/me', { token: viewer })).status, 200)
   assert.equal(problemOf(await ask('GET', '/me', { token: viewer })), 'rate_limited')
   assert.equal((await ask('GET', '/me')).status, 200)
   const owned = await Promise.all(
@@ -212,7 +219,7 @@ test('issue 13: operators are made, listed and revoked at the command line; what
   assert.equal(problemOf(await ask('GET', '/accounts', { token })), 'unauthenticated')
   // Whose name was revoked may be made anew.
   assert.equal((await runWarm(['operator', 'create', 'eve', '--role', 'viewer', ...config])).code, 0)
-  assert.equal((await run(['upstreams', ...server])).code, 0)
+  assert.equal((await runWarm(['upstreams', ...server])).code, 0)
   assert.equal((await runWarm(['upstreams', ...server], { env: { TRIWIRE_TOKEN: viewer } })).code, 0)
   const refused = await runWarm(['upstreams', ...server], { env: { TRIWIRE_TOKEN: token! } })
   assert.match(refused.stderr, /does not take the token of TRIWIRE_TOKEN/)

@@ -81,6 +81,7 @@ test('N-F1 N-F2 X8 a package has compiled exports, says which Node it needs and 
     'bin/launch.mjs',
     'bin/signals.mjs',
     'lib',
+    'console/dist',
     'docs',
     'examples',
     'ops',
@@ -90,7 +91,9 @@ test('N-F1 N-F2 X8 a package has compiled exports, says which Node it needs and 
 
 test('X8 what a package needs is in it: the files of its launcher, and no word of a source outside', () => {
   const { files } = packageManifest(checkout)
-  for (const name of files.filter((name) => name !== 'lib')) assert.ok(existsSync(join(root, name)), name)
+  // By `prepack`.
+  const made = ['lib', 'console/dist']
+  for (const name of files.filter((name) => !made.includes(name))) assert.ok(existsSync(join(root, name)), name)
   for (const file of files.filter((name) => name.endsWith('.mjs'))) {
     for (const [, path = ''] of readFileSync(join(root, file), 'utf8').matchAll(/from '\.\/([^']+)'/g))
       assert.ok(files.includes(`bin/${path}`), path)
@@ -100,7 +103,7 @@ test('X8 what a package needs is in it: the files of its launcher, and no word o
     const text = readFileSync(join(root, file), 'utf8')
     assert.doesNotMatch(text, /import\.meta\.(dirname|filename)/, file)
     for (const [, path = ''] of text.matchAll(/new URL\(\s*'([^']*)', import\.meta\.url\)/g))
-      assert.match(path, /^(\.\.\/\.\.\/(package\.json|bin\/triwire\.mjs)|\.\/[\w-]+\.ts)$/, file)
+      assert.match(path, /^(\.\.\/\.\.\/(package\.json|bin\/triwire\.mjs|console)|\.\/[\w/-]+\.ts)$/, file)
   }
 })
 

@@ -65,6 +65,7 @@ test('X9: an upstream account is as bad as the worst of the workers has it', () 
     priority: 1,
     state: 'ready',
     cause: null,
+    heard: false,
     wait_ms: null,
     failures: 0,
     retries_left: 7,
@@ -78,6 +79,16 @@ test('X9: an upstream account is as bad as the worst of the workers has it', () 
     { ...cooling, retries_left: 14 },
     { ...ready, account: 'b', retries_left: 14 },
   ])
+  // What all of them were told the server has met nowhere.
+  const told = { ...cooling, heard: true }
+  assert.deepEqual(
+    [
+      [ready, told],
+      [told, cooling],
+      [told, told],
+    ].map((rows) => mergeUpstreams(rows.map((row) => [row]))[0]!.heard),
+    [true, false, true],
+  )
   assert.deepEqual(mergeUpstreams([]), [])
 })
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { beforeEach } from 'node:test'
@@ -8,7 +9,7 @@ import { freeze, openOperator } from '../store/postgres/opened.ts'
 import { atEnd } from '../support/at-end.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
 import { newFolder, type Served, serve } from '../support/serve.ts'
-import { until } from '../support/waiting.ts'
+import { until, within } from '../support/waiting.ts'
 
 /*
  * One server, as an operator runs it, and what becomes of its database: gone, frozen, back. Nothing that a client was told
@@ -32,7 +33,7 @@ async function prepare() {
   const url = postgres.createDatabase('one')
   const books = await openOperator(url)
   await books.createAccount('one', 10n ** 15n)
-  const { key } = await books.createKey('one')
+  const { key } = await books.createKey('one', { budget: { nanos: 10n ** 15n, per: 'day' } })
   const simulator = await startSimulator()
   atEnd(simulator.close)
   const folder = newFolder()
@@ -204,6 +205,11 @@ test('C5: a server that is started without its database listens, is not ready, r
   postgres.stop()
   const { isReady, ask, base, server } = await start(prepared)
   assert.equal(await isReady(), false)
+  assert.deepEqual(await (await fetch(`${await server.adminUrl()}/readyz`, anew)).json(), {
+    status: 'not_ready',
+    why: 'the database cannot be reached: see store_unreachable in the log',
+  })
+  await server.saw('nothing listens there: start PostgreSQL')
   assert.equal((await fetch(`${base}/v1/models`, anew)).status, 200)
   await checkRefusals(await Promise.all(Array.from({ length: 20 }, ask)), server)
   postgres.start()
@@ -242,3 +248,14 @@ async function kill({ child, exited }: Served): Promise<void> {
   child.kill('SIGKILL')
   await exited
 }
+
+test('X7 X11: told to stop while no worker lives just then, the process that starts them ends', { skip }, async () => {
+  const { folder } = await prepare()
+  const server = serve(['--config', 'triwire.yaml', '--workers', '1'], folder)
+  await server.url()
+  const { stdout } = spawnSync('pgrep', ['-P', String(server.child.pid)], { encoding: 'utf8' })
+  process.kill(Number(stdout), 'SIGKILL')
+  await server.saw('"worker_exited"')
+  server.child.kill('SIGTERM')
+  assert.equal(await within(server.exited, 'it ends'), 0)
+})

@@ -121,3 +121,37 @@ test('X7: of what is idle nothing is kept, neither here nor there; what is held 
   const rows = await store.operator.query('SELECT scope, held FROM triwire.shares')
   assert.deepEqual(rows, [{ scope: busy, held: 7n }])
 })
+
+test('R4 X7: what an attack from many addresses leaves behind is taken away in parts, each of them quick', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'many')
+  const replica = await startReplica(store.shared)
+  // Behind the one of its start.
+  await replica.presence.sweep()
+  const left = async () => Number((await store.operator.query('SELECT count(*) AS n FROM triwire.failures'))[0]!['n'])
+  await store.operator.query(
+    `INSERT INTO triwire.failures SELECT 'address ' || i, triwire.now_ms() - 61000, 3 FROM generate_series(1, 45000) i`,
+  )
+  await store.operator.query(`SELECT ${sweep.name}($1)`, [replica.identity.id])
+  assert.equal(await left(), 25_000)
+  await replica.presence.sweep()
+  assert.equal(await left(), 0)
+})
+
+test('issue 13 X15: warnings that nobody tells, since no server has webhooks any more, do not stay for ever', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'untold')
+  const replica = await startReplica(store.shared)
+  // Behind the one of its start, beside which another does nothing.
+  await replica.presence.sweep()
+  await store.operator.query(
+    `INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
+     SELECT 'due for ' || h || ' h', 'credit_low', '{}', triwire.now_ms() - 3600000 * h, triwire.now_ms() - 3600000 * h
+     FROM unnest(ARRAY[0, 24, 47, 49, 500]) h`,
+  )
+  await store.operator.query(`SELECT ${sweep.name}($1)`, [replica.identity.id])
+  const rows = await store.operator.query('SELECT id FROM triwire.outbox ORDER BY at_ms DESC')
+  assert.deepEqual(rows, [{ id: 'due for 0 h' }, { id: 'due for 24 h' }, { id: 'due for 47 h' }])
+})

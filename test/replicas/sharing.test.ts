@@ -71,16 +71,23 @@ test('R4 C5: while the store is silent each server counts for itself', { skip },
 test('U1 X7: a cooldown is heard by the others, once, and the longest wait wins', { skip }, async () => {
   const store = await openShared(cluster(), 'cooldowns')
   const heard: Cooldown[][] = [[], []]
-  const boards = heard.map((list) => new CooldownBoard(store.operator, (cooldown) => list.push(cooldown)))
+  const boards = heard.map(
+    (list, n) =>
+      new CooldownBoard(store.operator, () => `r${n} (${n})`, {
+        cooled: (cooldown) => void list.push(cooldown),
+        lifted: () => {},
+      }),
+  )
   const cooldown: Cooldown = { place: '["m","u"]', forMs: 10_000, cause: 'upstream_429', tell: 'capacity', cool: 'now' }
   await boards[0]!.cool(cooldown)
   await boards[0]!.cool({ ...cooldown, forMs: 1_000, cause: 'shorter' })
   for (const board of boards) await board.look()
   for (const board of boards) await board.look()
-  for (const list of heard) {
+  for (const [n, list] of heard.entries()) {
     assert.deepEqual(
       list.map(({ forMs, ...rest }) => rest),
-      [{ place: '["m","u"]', cause: 'upstream_429', tell: 'capacity', cool: 'now' }],
+      // Of what this server has met itself nobody else is named.
+      [{ place: '["m","u"]', cause: 'upstream_429', tell: 'capacity', cool: 'now', by: [undefined, 'r0 (0)'][n] }],
     )
     assert.ok(list[0]!.forMs > 9_000 && list[0]!.forMs <= 10_000)
   }

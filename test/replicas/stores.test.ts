@@ -3,6 +3,7 @@ import test from 'node:test'
 import type { Admission, Admitted, Refused } from '../../src/accounts/admission.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { newRequestId } from '../../src/ids/request-id.ts'
+import { createPoolMemory } from '../../src/upstream/pool-memory.ts'
 import { createDebit } from '../store/fixtures.ts'
 import { openOperator, openStore } from '../store/postgres/opened.ts'
 import { withoutPostgres } from '../support/postgres.ts'
@@ -31,6 +32,7 @@ async function start(name: string, balanceNanos: bigint, requestsPerMinute = 300
       requestsPerMinute: () => requestsPerMinute,
       isShedding: () => false,
       clockMs: () => performance.now(),
+      nowMs: Date.now,
     })
     const apiKey = (await store.directory.findKey(digestKey(key)))!
     servers.push({ store, thread, admission, apiKey, ask: (holdNanos: bigint) => ask(admission, apiKey, holdNanos) })
@@ -121,4 +123,28 @@ test('U1 X7: what one server leaves alone the others hear of within moments', { 
   const cooldown = { place: 'p', forMs: 30_000, cause: 'upstream_429', tell: 'capacity', cool: 'now' } as const
   servers[0]!.store.cooldowns!.cool(cooldown)
   await until(() => heard.every((causes) => causes[0] === 'upstream_429'))
+})
+
+test('X9 X7: what an operator has disabled at one server is disabled at all of them, and at those that come later, until he enables it', {
+  skip,
+}, async () => {
+  const { servers } = await start('disabled', 10n)
+  const memories = servers.map(({ store }) => {
+    const memory = createPoolMemory(() => performance.now())
+    memory.healthOf('p')
+    memory.group(['p', 'q'])
+    memory.share(store.cooldowns!)
+    return memory
+  })
+  const states = () => memories.map((memory) => memory.healthOf('p').state)
+  memories[0]!.steer('disable', 'p')
+  await until(() => states().every((state) => state === 'disabled'))
+  memories[1]!.steer('retry', 'p')
+  memories[2]!.steer('enable', 'p')
+  await until(() => states().every((state) => state === 'ready'))
+  const cooldown = { place: 'p', forMs: 300_000, cause: 'upstream_401', tell: 'account', cool: 'now' } as const
+  servers[0]!.store.cooldowns!.cool(cooldown)
+  await until(() => states().every((state) => state === 'cooling'))
+  memories[1]!.steer('retry', 'p')
+  await until(() => states().every((state) => state === 'trial'))
 })

@@ -20,7 +20,10 @@ const wrong = { ...good, messages: 7 }
 async function start(name: string, balance: bigint, limit: number) {
   const store = await openShared(cluster(), name)
   const gateway = await startTestGateway({ config: { limits: { requests_per_minute: limit } } })
-  const admission = new RemoteAdmission(() => true)
+  const admission = new RemoteAdmission(
+    () => true,
+    () => undefined,
+  )
   const desk = new AdmissionDesk({
     database: store.operator,
     clockMs: () => performance.now(),
@@ -46,6 +49,7 @@ async function start(name: string, balance: bigint, limit: number) {
     requestsPerMinute: () => limit,
     isShedding: () => false,
     clockMs: () => performance.now(),
+    nowMs: Date.now,
   })
   const { id } = [...gateway.ledger.accounts.values()][0]!
   await store.createAccount(balance, id)

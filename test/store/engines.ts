@@ -2,10 +2,18 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, suite } from 'node:test'
 import type { Change } from '../../src/accounts/book-rules.ts'
 import { type Books, createBooks } from '../../src/accounts/books.ts'
+import { createCalendar, utc, type Zone } from '../../src/accounts/calendar.ts'
 import type { DebitRow, Posting } from '../../src/accounts/poster.ts'
+import type { Reporting } from '../../src/accounts/usage/reporting.ts'
+import type { TrafficCell } from '../../src/accounts/usage/traffic.ts'
 import { createPostgresBooks, openPostgresBooks } from '../../src/store/postgres/books.ts'
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts'
+import { createFolding } from '../../src/store/postgres/fold.ts'
 import { giveBack, postDebits } from '../../src/store/postgres/post.ts'
+import { SpendWindows } from '../../src/store/postgres/spend-windows.ts'
+import { createTrafficWriting } from '../../src/store/postgres/traffic.ts'
+import { createUsageKeeping } from '../../src/store/postgres/usage-keep.ts'
+import { createWords } from '../../src/store/postgres/usage-words.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 import { atEnd } from '../support/at-end.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
@@ -18,6 +26,11 @@ export type TestStore = Books & {
   change: <T>(change: Change<T>) => Promise<T>
   postDebits(rows: readonly DebitRow[]): Promise<readonly Posting[]>
   giveBack(requestIds: readonly string[]): Promise<readonly string[]>
+  /** Folds so many entries at most into figures for reports. @returns whether there may be more */
+  fold(entriesMax: number): Promise<boolean>
+  writeTraffic(cells: readonly TrafficCell[]): Promise<void>
+  adoptReporting(reporting: Reporting, nowMs: number): Promise<void>
+  pruneSome(): Promise<boolean>
   /** Turns the clock of the store, which stands still, to this time. */
   turn(ms: number): Promise<void>
   /** Changes it past the triggers, as somebody does who may write it and knows the schema. */
@@ -37,8 +50,8 @@ export type Engine = {
   skip: string | false
   start(): Promise<void>
   stop(): void
-  /** @param options.atMs where its clock stands still; without it the clock is the system's. */
-  open(options?: { atMs?: number }): Promise<TestStore>
+  /** @param options.atMs where its clock stands still; without it the clock is the system's. `zone`: whose days budgets are of. */
+  open(options?: { atMs?: number; zone?: Zone }): Promise<TestStore>
 }
 
 /** Defines the same tests for each engine. Where PostgreSQL is not installed its tests are skipped and say so. */
@@ -59,22 +72,30 @@ function createSqlite(): Engine {
     skip: false,
     start: async () => {},
     stop() {},
-    async open({ atMs } = {}) {
-      return openFile(createPath(), { atMs })
+    async open({ atMs, zone } = {}) {
+      return openFile(createPath(), { atMs }, zone)
     },
   }
 }
 
 /** A store of SQLite by its file, which may be made elsewhere. */
-export function openFile(path: string, clock: { atMs: number | undefined } = { atMs: undefined }): TestStore {
+export function openFile(
+  path: string,
+  clock: { atMs: number | undefined } = { atMs: undefined },
+  zone = utc,
+): TestStore {
   const nowMs = () => clock.atMs ?? Date.now()
-  const store = openStore(path, { nowMs })
+  const store = openStore(path, { nowMs, zone })
   atEnd(() => store.close())
   return {
-    ...createBooks(store, nowMs),
+    ...createBooks(store, nowMs, undefined, createCalendar(zone)),
     change: async (change) => store.change(change),
     postDebits: async (rows) => store.postDebits(rows),
     giveBack: async (requestIds) => store.giveBack(requestIds),
+    fold: async (entriesMax) => store.fold(entriesMax) > 0,
+    writeTraffic: async (cells) => store.writeTraffic(cells),
+    adoptReporting: async (reporting, nowMs) => store.adoptReporting(reporting, nowMs),
+    pruneSome: async () => store.pruneSome(),
     async turn(ms) {
       clock.atMs = ms
     },
@@ -87,7 +108,7 @@ export function openFile(path: string, clock: { atMs: number | undefined } = { a
         db.close()
       }
     },
-    beside: async () => openFile(path, clock),
+    beside: async () => openFile(path, clock, zone),
     async readChanges(after) {
       const { revision, accounts } = store.readChanges(after)
       return { revision, accountIds: accounts.map(({ id }) => id) }
@@ -110,26 +131,38 @@ function createPostgres(): Engine {
       await (await openPostgresBooks(url, { shown: url })).close()
     },
     stop: () => postgres.remove(),
-    async open({ atMs } = {}) {
+    async open({ atMs, zone } = {}) {
       const name = `store_${++count}`
       postgres.run(`CREATE DATABASE ${name} TEMPLATE made`)
       const url = postgres.url.replace(/postgres$/, name)
       const clock = { atMs }
       if (atMs !== undefined) stopClock(postgres, name, atMs)
-      return openUrl(postgres, url, name, clock)
+      return openUrl(postgres, url, name, clock, zone)
     },
   }
 }
 
-function openUrl(postgres: Postgres, url: string, name: string, clock: { atMs: number | undefined }): TestStore {
+function openUrl(
+  postgres: Postgres,
+  url: string,
+  name: string,
+  clock: { atMs: number | undefined },
+  zone = utc,
+): TestStore {
   const database = openDatabase({ url, max: 4, patienceMs, purpose: 'test' })
   atEnd(() => database.close())
   const store = createPostgresBooks(database)
+  const words = createWords(database)
+  // By the clock of whoever posts, and not by the database's: it finds the right window all the same.
+  const windows = new SpendWindows(zone)
   return {
-    ...createBooks(store, () => clock.atMs ?? Date.now()),
+    ...createBooks(store, () => clock.atMs ?? Date.now(), undefined, createCalendar(zone)),
     change: async (change) => store.change(change),
-    postDebits: async (rows) => (await postDebits(database, rows)).postings,
-    giveBack: async (requestIds) => (await giveBack(database, requestIds)).returned,
+    postDebits: async (rows) => (await postDebits(database, rows, windows)).postings,
+    giveBack: async (requestIds) => (await giveBack(database, requestIds, windows)).returned,
+    ...createFolding(database, words),
+    ...createTrafficWriting(database, words),
+    ...createUsageKeeping(database),
     async turn(ms) {
       clock.atMs = ms
       postgres.run(`UPDATE turned.clock SET ms = ${ms}`, name)
@@ -138,7 +171,7 @@ function openUrl(postgres: Postgres, url: string, name: string, clock: { atMs: n
     async exec(sql) {
       postgres.run(`SET search_path = triwire; ${sql}`, name)
     },
-    beside: async () => openUrl(postgres, url, name, clock),
+    beside: async () => openUrl(postgres, url, name, clock, zone),
     readChanges: (after) => readChanges(database, after),
   }
 }

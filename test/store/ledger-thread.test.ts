@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Worker } from 'node:worker_threads'
 import { StoreSilent } from '../../src/accounts/account.ts'
+import { usualReporting } from '../../src/accounts/usage/reporting.ts'
 import { LedgerThread } from '../../src/store/sqlite/ledger-thread.ts'
 import { openStore } from '../support/operator.ts'
 import { turn } from '../support/waiting.ts'
@@ -16,7 +17,10 @@ test('F-P15 when the thread dies, everyone who waits for it hears why, and whoev
   const note = (worker: Worker) => void workers.push(worker)
   process.on('worker', note)
   t.after(() => process.off('worker', note))
-  const thread = new LedgerThread({ path, busyMs: 20, pollMs: 3_600_000, drainsSpool: false }, () => {})
+  const thread = new LedgerThread(
+    { path, busyMs: 20, pollMs: 3_600_000, drainsSpool: false, reporting: usualReporting },
+    () => {},
+  )
   await thread.ready
   const debit = createDebitRow('req_1', id)
   // From here on it reads no message.
@@ -37,7 +41,10 @@ test('B14 a thread that is closed ends by itself, and its death is nobody’s', 
   const note = (worker: Worker) => void worker.on('exit', (code) => exits.push(code))
   process.on('worker', note)
   t.after(() => process.off('worker', note))
-  const thread = new LedgerThread({ path: createPath(t), busyMs: 20, pollMs: 20, drainsSpool: false }, () => {})
+  const thread = new LedgerThread(
+    { path: createPath(t), busyMs: 20, pollMs: 20, drainsSpool: false, reporting: usualReporting },
+    () => {},
+  )
   await thread.ready
   await thread.close()
   // What is terminated has another code.

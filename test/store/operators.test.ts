@@ -76,6 +76,8 @@ onEachStore((engine) => {
     assert.deepEqual(await names({ q: 'A_' }), ['a_1'])
     assert.deepEqual(await names({ q: 'x\0' }), [])
     const [first, second] = await store.pageAccounts({ sort: 'created', limit: 2 })
+    assert.deepEqual(await names({ ids: [second!.id, 'nobody'] }), [second!.name])
+    assert.deepEqual(await names({ ids: [] }), [])
     const rest = await store.pageAccounts({ sort: 'created', limit: 9, beyond: [second!.createdMs, second!.id] })
     assert.equal(rest.length, 2)
     const back = await store.pageAccounts({ sort: '-created', limit: 9, beyond: [second!.createdMs, second!.id] })
@@ -84,6 +86,7 @@ onEachStore((engine) => {
       [first!.id],
     )
     const keys = [await store.createKey('b', { label: 'Ci of b' }), await store.createKey('d')]
+    assert.equal((await store.pageKeys({ ids: [keys[1]!.id], limit: 9 }))[0]!.id, keys[1]!.id)
     assert.deepEqual(
       (await store.pageKeys({ q: 'ci', limit: 9 })).map(({ id }) => id),
       [keys[0]!.id],

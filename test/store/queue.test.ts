@@ -37,8 +37,9 @@ test('what has come by the time the thread turns to it is posted together, each 
         ['acct_req_2', 1n],
         ['acct_req_3', 1n],
       ],
+      spends: [],
     },
-    { type: 'givenBack', batches: [['req_9'], []], balances: [['acct_req_9', 1n]] },
+    { type: 'givenBack', batches: [['req_9'], []], balances: [['acct_req_9', 1n]], spends: [] },
   ])
   assert.deepEqual(turns, [])
 })
@@ -105,7 +106,9 @@ test('B7 C13 what is withdrawn is not posted, and told so in its place; others o
   queue.post([one, two])
   queue.post([three])
   queue.withdraw([two])
-  assert.deepEqual(said.splice(0), [{ type: 'withdrawn', fates: ['unknown'], balances: [['acct_req_2', 1n]] }])
+  assert.deepEqual(said.splice(0), [
+    { type: 'withdrawn', fates: ['unknown'], balances: [['acct_req_2', 1n]], spends: [] },
+  ])
   calls.length = 0
   run({ postings: ['exists', 'posted'] })
   assert.deepEqual(calls[0], 'post req_1,req_3')
@@ -146,7 +149,7 @@ test('C13 a return that found a page on a disk without room for debits is not an
   assert.deepEqual([said, turns], [[], [250]])
   assert.equal(fateOf(three), 'unknown')
   run()
-  assert.deepEqual(said.at(-1), { type: 'givenBack', batches: [[]], balances: [] })
+  assert.deepEqual(said.at(-1), { type: 'givenBack', batches: [[]], balances: [], spends: [] })
   assert.equal(fateOf(three), 'absent')
 })
 
@@ -182,6 +185,7 @@ function create() {
         calls.push(`balances ${[...accountIds]}`)
         return [...accountIds].map((id) => [id, 1n])
       },
+      readSpends: () => [],
       postDebits(debits: DebitRow[]) {
         calls.push(`post ${debits.map(({ requestId }) => requestId)}`)
         return scene.postings ?? debits.map(() => 'posted')

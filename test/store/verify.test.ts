@@ -175,6 +175,6 @@ onEachStore((engine) => {
     const priceNanos = () => costNanos
     const { findings, head } = await store.audit({ ...verifyOptions, priceNanos })
     assert.deepEqual(findings, [])
-    assert.equal(head, '1/2023-11-14T22:13:21.000Z/qoC0WQ9kpV6S2M0BB9jMLNnhFB7Jht-Yj3YOb-wAn_Y')
+    assert.equal(head, '1/2023-11-14T22:13:21.000Z/Brb6JpeKQjJfBvU8VrPl8JDVU555yvPTyrJJiy2Adic')
   })
 })

@@ -14,7 +14,7 @@ import {
 } from '../support/native.ts'
 import { assertQuiet } from '../support/quiet.ts'
 import { type Answer, stream, whole, writeChunk } from '../support/raw-upstream.ts'
-import { until, untilStill } from '../support/waiting.ts'
+import { passUntil, until, untilStill } from '../support/waiting.ts'
 
 let native: Native
 before(async () => {
@@ -271,8 +271,7 @@ test('F-C9 a client that stops reading: the upstream is held back, after 60 s th
   native.gateway.advance(59_000)
   assert.equal(native.gateway.server.gateway.deliveries.size, 1)
   const closed = native.upstream.closed
-  native.gateway.advance(2_000)
-  await until(isReadOn)
+  await passUntil(native.gateway, isReadOn)
   native.gateway.advance(10_000)
   await until(() => native.upstream.closed > closed)
   const { line, entry } = await last()

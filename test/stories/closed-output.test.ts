@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import test from 'node:test'
 import { atEnd } from '../support/at-end.ts'
 import { testFolder } from '../support/folder.ts'
-import { listen } from '../support/listen.ts'
+import { portsOf } from '../support/listen.ts'
 import { until } from '../support/waiting.ts'
 
 /* The program whose output nobody takes: what it prints is lost, and it serves (B24). */
@@ -16,13 +15,13 @@ const program = resolve(import.meta.dirname, '../../bin/triwire.mjs')
 type Started = { child: ChildProcess; log(): string }
 
 /** @param stdout a descriptor, or a pipe whose other end is closed at once. */
-function serve(stdout: number | 'pipe', { stderr, port = 0 }: { stderr?: number; port?: number } = {}): Started {
+function serve(stdout: number | 'pipe', stderr?: number): Started {
   const folder = testFolder('output')
   const path = join(folder, 'stderr')
   const descriptor = stderr ?? openSync(path, 'a')
   const child = spawn(
     process.execPath,
-    [program, 'serve', '--listen', `127.0.0.1:${port}`, '--admin-listen', '127.0.0.1:0'],
+    [program, 'serve', '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'],
     { cwd: folder, env: { ...process.env, NODE_NO_WARNINGS: '1' }, stdio: ['ignore', stdout, descriptor] },
   )
   atEnd(() => child.kill('SIGKILL'))
@@ -55,12 +54,14 @@ for (const [name, stdout] of outputs) {
 }
 
 test('B24: a server that can write neither its log nor anything else runs until it is told to stop', async () => {
-  const reserved = createServer()
-  const port = await listen(reserved)
-  await new Promise((done) => reserved.close(done))
-  const { child } = serve(openFull(), { stderr: openFull(), port })
+  const { child } = serve(openFull(), openFull())
+  let port = 0
   const ask = () => fetch(`http://127.0.0.1:${port}/v1/models`).catch(() => undefined)
-  await until(async () => (await ask())?.status === 200 || child.exitCode !== null, 'it answers')
+  const isAnswered = async () => {
+    for (port of portsOf(child.pid!)) if ((await ask())?.status === 200) return true
+    return false
+  }
+  await until(async () => child.exitCode !== null || (await isAnswered()), 'it answers')
   for (let i = 0; i < 20; i++) assert.equal((await ask())?.status, 200)
   child.kill('SIGINT')
   await until(() => child.exitCode !== null, 'it ends')

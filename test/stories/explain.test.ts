@@ -175,7 +175,7 @@ test('F-U43 explain tells where nobody could be asked', async () => {
   const native = await start({ cools: true })
   native.upstream.play(full)
   const first = (await native.ask('chat')).id
-  const { stdout } = await run(['explain', first, ...ofServer(native.gateway)])
+  const { stdout } = await runWarm(['explain', first, ...ofServer(native.gateway)])
   assert.match(stdout, /^ {2}2 {2}sim .*\n {2}no further one: nobody else is on, not left alone and not tried/m)
   const { attempts, settlement } = await explain(native, (await native.ask('chat')).id)
   assert.deepEqual([attempts, settlement.cause, settlement.state], [[], 'no_capacity', 'none'])
@@ -339,7 +339,7 @@ test('U1 upstreams tells each account’s state, cause and countdown', async () 
   gateway.advance(8_000)
   const { json, code } = await run(['upstreams', '--json', ...ofServer(gateway)])
   assert.equal(code, 0)
-  const of = { upstream: 'sim', priority: 1, cause: null, wait_ms: null, failures: 0, retries_left: 10 }
+  const of = { upstream: 'sim', priority: 1, cause: null, heard: false, wait_ms: null, failures: 0, retries_left: 10 }
   const ready = { ...of, account: 'a', state: 'ready' }
   const off = { ...of, account: 'b', state: 'off' }
   assert.deepEqual(json, [

@@ -3,6 +3,8 @@ import test from 'node:test'
 import { fuzzGateway } from '../support/fuzz-gateway.ts'
 import { startTestGateway } from '../support/gateway.ts'
 
+/* Left to npm test: a thousand requests through the whole gateway. */
+
 test('reliability §8 R9 of 1,000 mutated bodies none is a 5xx, none hangs, no refusal is billed', async () => {
   const uncaught: unknown[] = []
   const note = (error: unknown) => uncaught.push(error)

@@ -14,7 +14,9 @@ import { head, startRawUpstream, whole, writeChunk } from '../support/raw-upstre
 import { anyPorts, configFile, model, newFolder, type Served, serve } from '../support/serve.ts'
 import { until } from '../support/waiting.ts'
 
-/* What attackers and accidents did to the running program (docs/review.md), tried on the program as it is started. */
+/* What attackers and accidents did to the running program (docs/review.md), tried on the program as it is started.
+ *
+ * Left to npm test: it starts some thirty of them. */
 
 const isLinux = process.platform === 'linux'
 

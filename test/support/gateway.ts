@@ -87,6 +87,8 @@ export type TestOptions = {
   pollMs?: number
   /** How many requests that are over it keeps in memory. */
   requestsKept?: number
+  /** How long a webhook may take. */
+  webhookMs?: number
 }
 
 const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
@@ -141,7 +143,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   const nowMs = () => startedMs + clockMs() + jumpedMs
   const log = createLog({ level: 'info', isPretty: false, descriptor: openSync(logPath, 'a'), nowMs })
   const storePath = pathOf(config.store)
-  const store = openStore(storePath)
+  const store = openStore(storePath, { zone: config.reporting })
   store.createAccount('tester', parseCredits(options.credit ?? '100'))
   const { key } = store.createKey('tester')
   started.unshift(() => store.close())
@@ -151,6 +153,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     clockMs: () => performance.now(),
     onFatal: (error) => log.event('error', 'ledger_lost', { error: error.message }),
     log: log.event,
+    reporting: config.reporting,
     pollMs: options.pollMs ?? 50,
   })
   started.unshift(ledger.close)
@@ -163,10 +166,10 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     return leapingMs
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
-  const { bodiesBytesMax, requestsKept, keysMs } = options
+  const { bodiesBytesMax, requestsKept, keysMs, webhookMs } = options
   const load = { isShedding: false, isStrained: false, stop() {} }
   const recents = createRecents({ requestsMax: requestsKept, namelessMax: requestsKept })
-  const own = { log, nowMs, clockMs, load, memory, recents, bodiesBytesMax, keysMs }
+  const own = { log, nowMs, clockMs, load, memory, recents, bodiesBytesMax, keysMs, webhookMs }
   const server = await startServer({ config, store: ledger, ...own })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(

@@ -1,4 +1,5 @@
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { atEnd } from './at-end.ts'
 
 /** Lets a server of the test listen on loopback until the test is over. @returns its port */
@@ -20,4 +21,32 @@ export function freePort(): Promise<number> {
       server.close(() => resolve(port))
     })
   })
+}
+
+/** Whether somebody listens on a port of loopback. */
+export function isTaken(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}
+
+/** The ports that a process listens on, as Linux tells; none where it has ended. For one that cannot say so itself. */
+export function portsOf(pid: number): number[] {
+  try {
+    const open = new Set(readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`)))
+    // Of each socket a line: its number there, local and remote address in hexadecimal, its state (0A: it listens), …, its inode.
+    const lines = readFileSync(`/proc/${pid}/net/tcp`, 'utf8').split('\n').slice(1, -1)
+    return lines
+      .map((line) => line.trim().split(/\s+/))
+      .filter((fields) => fields[3] === '0A' && open.has(`socket:[${fields[9]}]`))
+      .map((fields) => Number.parseInt(fields[1]!.split(':')[1]!, 16))
+  } catch {
+    // Of a descriptor that was closed meanwhile there is no link to read: the next look tells.
+    return []
+  }
 }

@@ -4,10 +4,13 @@ import {
   createAccount,
   createKey,
   credit,
+  type KeyWishes,
   revokeKey,
   rotateKey,
   setAccountState,
+  updateKey,
 } from '../../src/accounts/book-rules.ts'
+import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { openStore as open, type Store } from '../../src/store/sqlite/store.ts'
 
 /** A connection of its own to a store, with the changes of the books in one call each: an operator beside the server. */
@@ -16,7 +19,8 @@ export type Operator = Omit<Store, 'findAccount' | 'listKeys'> & {
   findAccount(idOrName: string): AccountRow
   setAccountState(idOrName: string, state: 'active' | 'suspended'): AccountRow
   credit(idOrName: string, amountNanos: bigint, reference: string): 'posted' | 'exists'
-  createKey(idOrName: string, options?: { label?: string }): IssuedKey
+  createKey(idOrName: string, wishes?: KeyWishes): IssuedKey
+  updateKey(idOrPrefix: string, wishes: KeyWishes): KeyRow
   listKeys(idOrName?: string): KeyRow[]
   revokeKey(idOrPrefix: string): KeyRow
   rotateKey(idOrPrefix: string, graceMs: number): IssuedKey
@@ -26,6 +30,7 @@ export type Operator = Omit<Store, 'findAccount' | 'listKeys'> & {
 export function openStore(path: string, options: Parameters<typeof open>[1] = {}): Operator {
   const store = open(path, options)
   const nowMs = options.nowMs ?? Date.now
+  const calendar = createCalendar(options.zone ?? utc)
   const change = <T>(one: Change<T>): T => store.change(one)
   return {
     ...store,
@@ -33,7 +38,8 @@ export function openStore(path: string, options: Parameters<typeof open>[1] = {}
     findAccount: (idOrName) => store.findAccount(idOrName)!,
     setAccountState: (idOrName, state) => change(setAccountState(idOrName, state)),
     credit: (idOrName, amountNanos, reference) => change(credit(idOrName, amountNanos, reference)),
-    createKey: (idOrName, { label } = {}) => change(createKey(idOrName, label, nowMs())),
+    createKey: (idOrName, wishes = {}) => change(createKey(idOrName, wishes, { nowMs: nowMs(), calendar })),
+    updateKey: (idOrPrefix, wishes) => change(updateKey(idOrPrefix, wishes, { nowMs: nowMs(), calendar })),
     listKeys: (idOrName) => store.listKeys(idOrName === undefined ? undefined : store.findAccount(idOrName)!.id),
     revokeKey: (idOrPrefix) => change(revokeKey(idOrPrefix, nowMs())),
     rotateKey: (idOrPrefix, graceMs) => change(rotateKey(idOrPrefix, graceMs, nowMs())),

@@ -1,5 +1,15 @@
 import { spawnSync } from 'node:child_process'
-import { appendFileSync, chmodSync, chownSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { atEnd } from './at-end.ts'
 import { testFolder } from './folder.ts'
@@ -30,8 +40,8 @@ export type Postgres = {
 export type Standby = {
   /** Resolves when it has all that the first one has. */
   untilStreaming(): Promise<void>
-  /** From here on nothing is sent to it. */
-  stopReceiving(): void
+  /** From here on nothing is sent to it. @returns it is again */
+  stopReceiving(): () => void
   /** It takes the place, and the port, of the first one, which is dead. */
   promote(): void
 }
@@ -39,6 +49,8 @@ export type Standby = {
 export type PostgresOptions = {
   /** Of postgresql.conf, line by line. */
   settings?: readonly string[]
+  /** Its files are on a disk of their own of so many megabytes, which only root can make. */
+  diskMb?: number | undefined
 }
 
 /** The folder of the programs; undefined where none is installed. */
@@ -63,7 +75,7 @@ export function withoutPostgres(): string | false {
 
 const superuser = 'tri'
 
-export async function startPostgres({ settings = [] }: PostgresOptions = {}): Promise<Postgres> {
+export async function startPostgres({ settings = [], diskMb }: PostgresOptions = {}): Promise<Postgres> {
   const bin = findPostgres()
   if (!bin) throw new Error('no PostgreSQL is installed: apt-get install postgresql')
   const isRoot = process.getuid?.() === 0
@@ -73,6 +85,7 @@ export async function startPostgres({ settings = [] }: PostgresOptions = {}): Pr
     const { stdout } = spawnSync('id', ['-u', 'postgres'], { encoding: 'utf8' })
     chownSync(folder, Number(stdout), -1)
     letThrough(dirname(folder))
+    if (diskMb !== undefined) mountDisk(data, diskMb, Number(stdout))
   }
   const port = await freePort()
   as(`${bin}/initdb`, ['-D', data, '-A', 'trust', '-U', superuser, '--locale=C', '-E', 'UTF8', '--no-sync'])
@@ -109,6 +122,7 @@ export async function startPostgres({ settings = [] }: PostgresOptions = {}): Pr
           // It is stopped, or never was.
         }
       }
+      if (diskMb !== undefined) spawnSync('umount', ['-l', data])
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -139,7 +153,11 @@ export async function startPostgres({ settings = [] }: PostgresOptions = {}): Pr
         await until(() => run(lag) === '1', 'the standby has all')
       },
       stopReceiving() {
-        for (const pid of pgrep('-f', 'postgres: walsender')) if (pids().includes(pid)) process.kill(pid, 'SIGSTOP')
+        const senders = pgrep('-f', 'postgres: walsender').filter((pid) => pids().includes(pid))
+        for (const pid of senders) process.kill(pid, 'SIGSTOP')
+        return () => {
+          for (const pid of senders) process.kill(pid, 'SIGCONT')
+        }
       },
       promote() {
         pgCtl(standby, 'promote', '-w')
@@ -177,6 +195,14 @@ export async function startPostgres({ settings = [] }: PostgresOptions = {}): Pr
     if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr ?? 'failed'}`)
     return (stdout ?? '').trim()
   }
+}
+
+function mountDisk(folder: string, megabytes: number, user: number): void {
+  mkdirSync(folder, { mode: 0o700 })
+  const { status, stderr } = spawnSync('mount', [
+    ...['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=0700,uid=${user}`, 'tmpfs', folder],
+  ])
+  if (status !== 0) throw new Error(`mount: ${stderr}`)
 }
 
 /** The server's own user has to pass through the folder of the test run, which is its maker's alone. */

@@ -64,14 +64,17 @@ export async function openRaw(url: string): Promise<RawConnection> {
   socket.on('close', end)
   const isOpen = isSecured ? 'secureConnect' : 'connect'
   await new Promise((resolve, reject) => socket.once(isOpen, resolve).once('error', reject))
+  // A whole answer is read once; what stands behind the last of them is looked at again when more has come.
+  const whole: RawAnswer[] = []
+  let wholeEnd = 0
   return {
     socket,
     write: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
     async read({ answers = Number.POSITIVE_INFINITY, until } = {}) {
       for (;;) {
-        const read = parseAnswers(text, isClosed)
-        const whole = read.filter(({ isWhole, status }) => isWhole && status >= 200).length
-        if (isClosed || whole >= answers || until?.test(text)) return { answers: read, isClosed, text }
+        const read = readAnswers()
+        const count = whole.filter(({ status }) => status >= 200).length
+        if (isClosed || count >= answers || until?.test(text)) return { answers: read, isClosed, text }
         const woken = new Promise<void>((resolve) => {
           wake = resolve
         })
@@ -80,29 +83,33 @@ export async function openRaw(url: string): Promise<RawConnection> {
     },
   }
 
+  function readAnswers(): RawAnswer[] {
+    for (;;) {
+      const next = parseAnswer(text, wholeEnd, isClosed)
+      if (!next) return [...whole]
+      if (!next.answer.isWhole) return [...whole, next.answer]
+      whole.push(next.answer)
+      wholeEnd = next.end
+    }
+  }
+
   function end(): void {
     isClosed = true
     wake()
   }
 }
 
-/** A strict reader: throws for bytes that are no answer. */
-function parseAnswers(text: string, isClosed: boolean): RawAnswer[] {
-  const answers: RawAnswer[] = []
-  let at = 0
-  while (at < text.length) {
-    const headEnd = text.indexOf('\r\n\r\n', at)
-    if (headEnd < 0) break
-    const [line = '', ...fields] = text.slice(at, headEnd).split('\r\n')
-    const match = /^HTTP\/(1\.[01]) (\d{3})(?: |$)/.exec(line)
-    if (!match) throw new Error(`not an answer: ${JSON.stringify(line.slice(0, 80))}`)
-    const headers = new Map(fields.map((field) => splitField(field)))
-    const status = Number(match[2])
-    const body = readBody(text, headEnd + 4, status, headers, isClosed)
-    answers.push({ version: match[1]!, status, headers, body: body.text, isWhole: body.isWhole })
-    at = body.end
-  }
-  return answers
+/** A strict reader of the answer that begins there: throws for bytes that are none. @returns undefined before its head is there */
+function parseAnswer(text: string, start: number, isClosed: boolean): { answer: RawAnswer; end: number } | undefined {
+  const headEnd = text.indexOf('\r\n\r\n', start)
+  if (headEnd < 0) return undefined
+  const [line = '', ...fields] = text.slice(start, headEnd).split('\r\n')
+  const match = /^HTTP\/(1\.[01]) (\d{3})(?: |$)/.exec(line)
+  if (!match) throw new Error(`not an answer: ${JSON.stringify(line.slice(0, 80))}`)
+  const headers = new Map(fields.map((field) => splitField(field)))
+  const status = Number(match[2])
+  const { text: body, end, isWhole } = readBody(text, headEnd + 4, status, headers, isClosed)
+  return { answer: { version: match[1]!, status, headers, body, isWhole }, end }
 }
 
 function splitField(field: string): [string, string] {

@@ -17,6 +17,19 @@ export async function until(isSo: () => unknown, what = `${isSo}`): Promise<void
   }
 }
 
+/**
+ * Lets a gateway's time pass until it is so. Where a peer has stopped reading, the kernel may take a few bytes more for
+ * it a good while later, when it probes, and each such time begins the wait anew: one step of the clock is not enough.
+ * @throws when it does not become so, naming what was waited for
+ */
+export async function passUntil(gateway: { advance(ms: number): void }, isSo: () => unknown): Promise<void> {
+  await until(async () => {
+    if (await isSo()) return true
+    gateway.advance(1_000)
+    return false
+  }, `${isSo}`)
+}
+
 /** Waits until a number has begun to grow and stands still: what fills up by itself is full. */
 export async function untilStill(count: () => number): Promise<void> {
   let before = 0

@@ -89,6 +89,24 @@ test('X9 accounts have figures only where the configuration says so', async () =
   assert.equal((await scrape(gateway)).get(name), 7.5)
 })
 
+test('X9 R15 keys with a budget tell the share that is spent, one for each line of rotations, where the configuration says so', async () => {
+  const gateway = await startTestGateway({ config: { metrics: { keys: true } } })
+  const { key, prefix } = gateway.store.createKey('tester', { label: 'ci', budget: { nanos: 1_000_000n, per: 'day' } })
+  await gateway.untilKnown(key)
+  const name = `triwire_key_budget_used_ratio{account="tester",key="ci (${prefix})"}`
+  assert.equal((await scrape(gateway)).get(name), 0)
+  const body = { model: 'native-chat', messages: [{ role: 'user', content: 'hi' }], max_completion_tokens: 20 }
+  const headers = { authorization: `Bearer ${key}` }
+  assert.equal((await gateway.post('/v1/chat/completions', body, headers)).status, 200)
+  await settled(gateway)
+  const [entry] = gateway.store.listEntries({ limit: 1 })
+  await until(async () => (await scrape(gateway)).get(name) === Number(entry!.amountNanos) / 1_000_000, 'it is counted')
+  gateway.advance(86_400_000)
+  assert.equal((await scrape(gateway)).get(name), 0, 'a new day has a new budget')
+  gateway.reload({ metrics: { accounts: true } })
+  assert.equal((await scrape(gateway)).get(name), undefined)
+})
+
 test('X9 with a token configured nobody reads the metrics without it, on loopback neither; a reload changes it', async () => {
   const token = 'token-for-scrapes-0001'
   const gateway = await startTestGateway({ config: { metrics: { token } } })

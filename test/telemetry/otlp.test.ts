@@ -18,6 +18,23 @@ function startSending(collector: Collector, options: TestOptions = {}, telemetry
   return startTestGateway({ ...options, config: { telemetry: { otlp, ...telemetry }, ...options.config } })
 }
 
+test('why a translated answer ended is told in the words of the conventions; a native one passes unread', async () => {
+  const collector = await startCollector()
+  const upstream = await startRawUpstream()
+  const capped = { ...answers.messages, stop_reason: 'max_tokens' }
+  upstream.play(stream(frames.messages), whole(capped), whole(answers.messages))
+  const gateway = await startSending(collector, { upstreamUrl: upstream.url })
+  const body = { ...question, model: 'native-messages' }
+  await (await gateway.post('/v1/chat/completions', { ...body, stream: true })).text()
+  await (await gateway.post('/v1/responses', { model: body.model, input: 'canary-question' })).text()
+  await (await gateway.post('/v1/messages', body)).text()
+  const spans = (await collector.untilSpans(9)).filter(({ name }) => name === 'chat native-messages')
+  assert.deepEqual(
+    spans.map(({ attributes }) => attributes['gen_ai.response.finish_reasons']),
+    [['stop'], ['length'], undefined],
+  )
+})
+
 test('a request becomes a server span, in it one for the model over all attempts, in it one for each attempt', async () => {
   const collector = await startCollector()
   const upstream = await startRawUpstream()

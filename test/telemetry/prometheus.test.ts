@@ -13,6 +13,8 @@ import { runPython, withoutPython } from '../support/python.ts'
 import { startRawUpstream, whole } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
 
+/* Left to npm test: a Prometheus of its own scrapes for a while. */
+
 const ops = join(import.meta.dirname, '../../ops')
 const alertsFile = join(ops, 'prometheus/alerts.yaml')
 const dashboardFile = join(ops, 'grafana/triwire.json')
@@ -105,10 +107,14 @@ async function startBusy() {
     }),
     config: {
       limits: { requests_per_minute: 1_000_000 },
-      metrics: { accounts: true },
+      metrics: { accounts: true, keys: true },
+      // Nobody listens there.
+      webhooks: [{ url: 'http://127.0.0.1:1/hook', secret: 'sixteen characters' }],
       telemetry: { otlp: { endpoint: collector.url, interval: 20, metrics_interval: 50 } },
     },
   })
+  const { key } = gateway.store.createKey('tester', { budget: { nanos: 1_000_000_000n, per: 'day' } })
+  await gateway.untilKnown(key)
   let round = 0
   return {
     gateway,

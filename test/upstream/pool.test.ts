@@ -308,6 +308,8 @@ function startTwo(layout: Layout) {
         for (const hear of hearing) hear(cooldown)
       },
       onCooled: (hear) => void hearing.push(hear),
+      lift: () => {},
+      onLifted: () => {},
     })
     return { number, ...start(layout, memory) }
   })
@@ -383,7 +385,7 @@ test('U1 X7: each half of a pool that a server has found out before it heard of 
   early.statesOf(early.two)
   const memory = createPoolMemory(() => 0)
   const heard: ((cooldown: Cooldown) => void)[] = []
-  memory.share({ cool: () => {}, onCooled: (hear) => void heard.push(hear) })
+  memory.share({ cool: () => {}, onCooled: (hear) => void heard.push(hear), lift: () => {}, onLifted: () => {} })
   const rig = start({ up: { accounts: ['a', 'b'] } }, memory)
   const target = rig.pool.listTargets(rig.model)[1]!
   for (let i = 0; i < 3; i++)

@@ -4,6 +4,7 @@ import type { Reading } from '../entry-row.ts'
 import { type BillFacts, createBillCheck } from './bills.ts'
 import { type AccountEnd, createChainCheck } from './chain.ts'
 import { createLogCheck } from './log.ts'
+import { createSpendCheck, type SpendEnd, type SpendRow } from './spends.ts'
 
 /**
  * Does every sum and every digest of a ledger again. It knows no store: that reads the entries to it, once, account by
@@ -11,26 +12,37 @@ import { createLogCheck } from './log.ts'
  * @param findings what was found before; what is found here is added.
  * @param momentMs of the head that is to be made; none without it.
  */
-export function createVerification(options: VerifyOptions, facts: BillFacts, findings: string[], momentMs?: number) {
+export function createVerification(
+  options: VerifyOptions,
+  facts: BillFacts & { spends: readonly SpendRow[] },
+  findings: string[],
+  momentMs?: number,
+) {
   const { against } = options
   const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
   const chain = createChainCheck(findings)
   const bills = createBillCheck(facts, options.priceNanos, findings)
   const log = options.log && createLogCheck(options.log, findings)
-  return { check, end }
+  const spends = createSpendCheck(facts.spends, findings)
+  return { check, lastSeqOf: spends.lastSeqOf, end }
 
   function check(reading: Reading): void {
     const { accountId, postedMs, digest } = reading.entry
     chain.check(reading)
     bills.check(reading)
+    spends.check(reading)
     log?.check(reading, bills.isReturned(reading.entry))
     for (const head of heads) head?.note(accountId, postedMs, digest)
   }
 
-  /** @param accounts all of them, as they were when the last of their entries was read. */
-  function end(accounts: Iterable<AccountEnd>): Verdict {
+  /**
+   * @param accounts all of them, as they were when the last of their entries was read.
+   * @param spent what keys have spent, as it is now.
+   */
+  function end(accounts: Iterable<AccountEnd>, spent: Iterable<SpendEnd>): Verdict {
     chain.end(accounts)
     bills.end()
+    spends.end(spent)
     log?.end()
     const [head, then] = heads.map((head) => head?.end())
     if (then && then.hash !== against?.hash) {

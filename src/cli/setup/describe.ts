@@ -16,7 +16,7 @@ export function describe({ files = [], steps = [], code, ...rest }: Settings, sh
   ].join('\n')
 }
 
-function linesOf({ env = {}, commands = [] }: Settings, shell: ShellName): string[] {
+export function linesOf({ env = {}, commands = [] }: Settings, shell: ShellName): string[] {
   const variables = Object.entries(env).map(([name, value]) => setLine(shell, name, value))
   return [...variables, ...commands.map((words) => commandLine(shell, words))]
 }
@@ -37,7 +37,11 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
 }
 
 /** What is said of the window: who says it, or what the program takes it for. */
-export function describeWindow({ assumes }: Program, name: string, { access, figures }: Found): string | undefined {
+export function describeWindow(
+  { assumes }: Program,
+  name: string,
+  { access, figures }: Pick<Found, 'access' | 'figures'>,
+): string | undefined {
   const { contextWindow, outputTokensMax, windowFrom } = figures
   if (assumes === undefined) return undefined
   if (contextWindow === undefined)

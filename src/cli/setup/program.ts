@@ -32,3 +32,9 @@ export type Access = Figures & {
   small: Figures & { model: string }
   told?: string | undefined
 }
+
+/** What goes in, beside the longest answer. */
+export function promptOf({ contextWindow, outputTokensMax = 0 }: Figures): number | undefined {
+  if (contextWindow === undefined) return undefined
+  return contextWindow > outputTokensMax ? contextWindow - outputTokensMax : contextWindow
+}

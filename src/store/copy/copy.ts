@@ -151,7 +151,17 @@ class Copy {
     const keys = changedRows('keys', registers.keys, there.keys)
     const operators = changedRows('operators', registers.operators, there.operators)
     const audit = changedRows('audit', registers.audit, there.audit)
-    await this.#target.write({ accounts, keys, operators, audit, headMs })
+    await this.#target.write({
+      accounts,
+      keys,
+      operators,
+      spends: registers.spends,
+      outbox: registers.outbox,
+      audit,
+      headMs,
+    })
+    const zone = await this.#source.readZone()
+    if (zone !== undefined && zone !== (await this.#target.readZone())) await this.#target.setZone(zone)
     await this.prove()
     const tails = await this.#source.readTails()
     this.#refuse([

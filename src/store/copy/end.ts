@@ -20,6 +20,10 @@ export type Registers = {
   keys: Row[]
   prices: Row[]
   operators: Row[]
+  /** What keys with budgets have spent. */
+  spends: Row[]
+  /** Warnings that wait to be told. */
+  outbox: Row[]
   /** The audit trail; its records are never changed. */
   audit: Row[]
   headMs: number
@@ -31,17 +35,28 @@ export const registerColumns = {
   keys: [
     ...['id', 'account_id', 'digest', 'prefix', 'label'],
     ...['created_ms', 'expires_ms', 'revoked_ms', 'last_used_ms'],
+    ...['scope', 'own_expires_ms', 'budget', 'budget_per', 'rpm', 'models'],
   ],
   prices: ['version', 'input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'terms'],
   operators: ['id', 'name', 'role', 'digest', 'prefix', 'created_ms', 'expires_ms', 'revoked_ms'],
+  spends: ['scope', 'from_ms', 'until_ms', 'spent', 'warned'],
+  outbox: ['id', 'event', 'data', 'at_ms', 'next_ms', 'tries'],
   audit: ['seq', 'at_ms', 'actor', 'address', 'operation', 'object', 'before', 'after', 'digest'],
 } as const
 
 /** Before which column each register is told apart. */
-export const registerKeys = { accounts: 'id', keys: 'id', prices: 'version', operators: 'id', audit: 'seq' } as const
+export const registerKeys = {
+  ...{ accounts: 'id', keys: 'id', prices: 'version', operators: 'id' },
+  ...{ spends: 'scope', outbox: 'id', audit: 'seq' },
+} as const
 
 export type ChangedRegisters = Readonly<
-  Record<'accounts' | 'keys' | 'operators' | 'audit', readonly Row[]> & { headMs: number }
+  Record<'accounts' | 'keys' | 'operators' | 'audit', readonly Row[]> & {
+    /** All of them: what is not among them is no more. */
+    spends: readonly Row[]
+    outbox: readonly Row[]
+    headMs: number
+  }
 >
 
 export type CopyEnd = {
@@ -55,6 +70,8 @@ export type CopyEnd = {
   count(): Promise<{ entries: number; numbered: number; references: number }>
   /** When the first entry was posted. */
   readOldestMs(): Promise<number | undefined>
+  /** Whose days reports and budgets are by, where a server has recorded it (ruling X12). */
+  readZone(): Promise<string | undefined>
   readMoved(): Promise<Moved | undefined>
   close(): Promise<void>
 }
@@ -91,6 +108,8 @@ export type CopyTarget = CopyEnd & {
   settle(): Promise<void>
   /** Rows that differ, or are not there: accounts by their new names and states, keys, operators, records of the audit. */
   write(changed: ChangedRegisters): Promise<void>
+  /** Its days are those of this zone from now on. */
+  setZone(timeZone: string): Promise<void>
   /** It may be served from. */
   finish(): Promise<void>
 }

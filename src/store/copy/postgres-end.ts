@@ -1,11 +1,14 @@
 import { hash } from 'node:crypto'
 import { entryColumns } from '../../accounts/entry-row.ts'
+import { isRecorded } from '../../accounts/usage/question.ts'
 import { StoreError } from '../files/store-error.ts'
 import { type Database, openDatabase, type Transaction } from '../postgres/database.ts'
 import { entryIdOf } from '../postgres/entry-id.ts'
-import { locks, makePartitions, migrate } from '../postgres/migrate.ts'
+import { locks, makePartitions, migrate, refuseEmpty } from '../postgres/migrate.ts'
 import { allowWriting, closeStore, readMoved, reopenStore } from '../postgres/moved.ts'
 import { leaseMs } from '../postgres/replicas.ts'
+import { readUsageState } from '../postgres/usage.ts'
+import { rezone } from '../postgres/usage-keep.ts'
 import { fixMoment } from '../postgres/verify.ts'
 import {
   type ChangedRegisters,
@@ -45,7 +48,7 @@ export type PostgresPlace = { url: string; shown: string }
 
 /** @throws StoreError where it cannot be used, else what the driver throws. */
 export async function openPostgresSource(place: PostgresPlace): Promise<CopySource> {
-  const database = await open(place)
+  const database = await open(place, refuseEmpty)
   return { ...readingEnd(database, place.shown), hold }
 
   async function hold<T>(work: (held: HeldSource) => Promise<T>): Promise<{ servers: string } | { result: T }> {
@@ -56,7 +59,8 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
       await allowWriting(transaction)
       await transaction.query(
         `LOCK TABLE triwire.prices, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,
-           triwire.head, triwire.replicas, triwire.operators, triwire.audit IN SHARE ROW EXCLUSIVE MODE`,
+           triwire.head, triwire.replicas, triwire.operators, triwire.spends, triwire.outbox,
+           triwire.audit IN SHARE ROW EXCLUSIVE MODE`,
       )
       const late = await findServers(transaction)
       if (late) return { servers: late }
@@ -111,6 +115,7 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
       await database.query('ANALYZE triwire.entries, triwire.balances, triwire.credits, triwire.accounts, triwire.keys')
     },
     write: (changed) => writing((transaction) => writeRegisters(transaction, changed)),
+    setZone: (timeZone) => writing((transaction) => rezone(transaction, timeZone)),
     finish: () => database.transact(reopenStore),
   }
 
@@ -122,9 +127,13 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
   }
 }
 
-async function open({ url, shown }: PostgresPlace): Promise<Database> {
+async function open(
+  { url, shown }: PostgresPlace,
+  check?: (database: Database, shown: string) => Promise<void>,
+): Promise<Database> {
   const database = openDatabase({ url, max: 3, patienceMs, purpose: 'copy' })
   try {
+    await check?.(database, shown)
     await migrate(database, shown, [])
     return database
   } catch (error) {
@@ -164,6 +173,10 @@ function readingEnd(database: Database, shown: string): CopyEnd {
       const [row] = await database.query('SELECT min(posted_ms) AS oldest FROM triwire.entries')
       return row!['oldest'] === null ? undefined : Number(row!['oldest'])
     },
+    async readZone() {
+      const state = await readUsageState(database)
+      return isRecorded(state) ? state.timeZone : undefined
+    },
     readMoved: () => readMoved(database),
     close: () => database.close(),
   }
@@ -194,6 +207,8 @@ async function readRegisters({ query }: Database): Promise<Registers> {
     keys: await read('keys'),
     prices: await read('prices'),
     operators: await read('operators'),
+    spends: await read('spends'),
+    outbox: await read('outbox'),
     audit: await read('audit'),
     headMs: Number(head?.['moment_ms'] ?? 0),
   }
@@ -217,7 +232,7 @@ const addEntriesSql = `
 
 async function writeRegisters(
   { query }: Transaction,
-  { accounts, keys, operators, audit, headMs }: ChangedRegisters,
+  { accounts, keys, operators, spends, outbox, audit, headMs }: ChangedRegisters,
 ): Promise<void> {
   const ids = accounts.map(({ id }) => id)
   // Names that were exchanged are in nobody's way: no name begins with a blank.
@@ -240,9 +255,19 @@ async function writeRegisters(
   await query(
     `INSERT INTO triwire.keys SELECT k.* FROM json_populate_recordset(NULL::triwire.keys, $1) k
      ON CONFLICT (id) DO UPDATE SET label = excluded.label, expires_ms = excluded.expires_ms,
-       revoked_ms = excluded.revoked_ms, last_used_ms = excluded.last_used_ms`,
+       revoked_ms = excluded.revoked_ms, last_used_ms = excluded.last_used_ms, scope = excluded.scope,
+       own_expires_ms = excluded.own_expires_ms, budget = excluded.budget, budget_per = excluded.budget_per,
+       rpm = excluded.rpm, models = excluded.models`,
     [toJson(keys)],
   )
+  await query('DELETE FROM triwire.outbox')
+  await query('INSERT INTO triwire.outbox SELECT o.* FROM json_populate_recordset(NULL::triwire.outbox, $1) o', [
+    toJson(outbox),
+  ])
+  await query('DELETE FROM triwire.spends')
+  await query('INSERT INTO triwire.spends SELECT s.* FROM json_populate_recordset(NULL::triwire.spends, $1) s', [
+    toJson(spends),
+  ])
   await query(
     `INSERT INTO triwire.head (moment_ms) VALUES ($1)
      ON CONFLICT (one) DO UPDATE SET moment_ms = greatest(head.moment_ms, excluded.moment_ms)`,

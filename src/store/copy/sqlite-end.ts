@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import type { ChainedRow } from '../../accounts/chain.ts'
 import { entryColumns, insertEntrySql, valuesOf } from '../../accounts/entry-row.ts'
+import { isRecorded } from '../../accounts/usage/question.ts'
 import { findHolder } from '../files/holder.ts'
 import { lockStore, tryLockStore } from '../files/lock.ts'
 import { realPath } from '../files/place.ts'
@@ -10,6 +11,8 @@ import { fixMoment } from '../sqlite/moment.ts'
 import { readMoved } from '../sqlite/moved.ts'
 import { explainErrors, openDatabase, transact } from '../sqlite/open.ts'
 import { openStore } from '../sqlite/store.ts'
+import { readUsageState } from '../sqlite/usage.ts'
+import { createUsageKeeping } from '../sqlite/usage-keep.ts'
 import {
   type CopyEnd,
   type CopySource,
@@ -21,6 +24,12 @@ import {
   registerColumns,
   type Tail,
 } from './end.ts'
+
+/** What may change of a key. */
+const changing = [
+  ...['label', 'expires_ms', 'revoked_ms', 'last_used_ms'],
+  ...['scope', 'own_expires_ms', 'budget', 'budget_per', 'rpm', 'models'],
+]
 
 /** How long a statement waits for another process. */
 const busyMs = 10_000
@@ -65,13 +74,15 @@ export function openSqliteTarget(path: string): CopyTarget {
   const insertKey = inserting(db, 'keys')
   const insertOperator = inserting(db, 'operators')
   const insertAudit = inserting(db, 'audit')
+  const insertSpend = inserting(db, 'spends')
+  const insertWarning = inserting(db, 'outbox')
   const setRevoked = db.prepare('UPDATE operators SET revoked_ms = ? WHERE id = ?')
   const setName = db.prepare('UPDATE accounts SET name = ? WHERE id = ?')
   const setAccount = db.prepare(
     `UPDATE accounts SET name = ?, state = ?, revision = (SELECT max(revision) + 1 FROM accounts) WHERE id = ?`,
   )
   const setKey = db.prepare(
-    'UPDATE keys SET label = ?, expires_ms = ?, revoked_ms = ?, last_used_ms = ? WHERE id = ? AND account_id = ? AND digest = ?',
+    `UPDATE keys SET ${changing.map((column) => `${column} = ?`).join(', ')} WHERE id = ? AND account_id = ? AND digest = ?`,
   )
   let unlock: (() => void) | undefined
   const reading = readingEnd(db, path)
@@ -101,24 +112,28 @@ export function openSqliteTarget(path: string): CopyTarget {
       })
     },
     async settle() {},
-    async write({ accounts, keys, operators, audit, headMs }) {
+    async write({ accounts, keys, operators, spends, outbox, audit, headMs }) {
       transact(db, () => {
         // Names that were exchanged are in nobody's way: no name begins with a blank.
         for (const { id } of accounts) setName.run(` ${id}`, id as string)
         for (const { id, name, state } of accounts) setAccount.run(name as string, state as string, id as string)
         for (const key of keys) {
           insertKey(key)
-          const changing = [key['label'], key['expires_ms'], key['revoked_ms'], key['last_used_ms']]
-          setKey.run(...([...changing, key['id'], key['account_id'], key['digest']] as SQLInputValue[]))
+          const values = [...changing, 'id', 'account_id', 'digest'].map((column) => key[column])
+          setKey.run(...(values as SQLInputValue[]))
         }
         for (const operator of operators) {
           insertOperator(operator)
           setRevoked.run(operator['revoked_ms'] as SQLInputValue, operator['id'] as string)
         }
         for (const record of audit) insertAudit(record)
+        db.exec('DELETE FROM spends; DELETE FROM outbox')
+        for (const warning of outbox) insertWarning(warning)
+        for (const spend of spends) insertSpend(spend)
         db.prepare('UPDATE head SET moment_ms = max(moment_ms, ?)').run(headMs)
       })
     },
+    setZone: async (timeZone) => transact(db, () => createUsageKeeping(db).rezone(timeZone)),
     async finish() {
       db.exec('DELETE FROM moved')
       unlock?.()
@@ -157,6 +172,10 @@ function readingEnd(db: DatabaseSync, path: string): CopyEnd {
       const { oldest } = db.prepare('SELECT min(posted_ms) AS oldest FROM entries').get()!
       return oldest === null ? undefined : Number(oldest)
     },
+    async readZone() {
+      const state = readUsageState((text) => db.prepare(text))
+      return isRecorded(state) ? state.timeZone : undefined
+    },
     readMoved: async () => readMoved(db),
     close: async () => db.close(),
   }
@@ -184,6 +203,8 @@ function readRegisters(db: DatabaseSync): Registers {
     keys: read('keys'),
     prices: read('prices'),
     operators: read('operators'),
+    spends: read('spends'),
+    outbox: read('outbox'),
     audit: read('audit'),
     headMs,
   }

@@ -31,6 +31,11 @@ export function lockStore(path: string): () => void {
   return () => db.close()
 }
 
+/** @returns the release; undefined where there is no store: who opens it says so. @throws StoreError as `lockStore`. */
+export function lockIfThere(path: string): (() => void) | undefined {
+  return existsSync(path) ? lockStore(path) : undefined
+}
+
 /** @returns the release; undefined where another server runs on the store. */
 export function tryLockStore(path: string): (() => void) | undefined {
   try {

@@ -4,7 +4,7 @@ import { callOf } from './admit-call.ts'
 import type { Transaction } from './database.ts'
 import type { SqlFunction } from './functions.ts'
 import { leaseMs } from './replicas.ts'
-import { type AccountShares, isDirty, type Share, ShareBook, sharesOf } from './shares.ts'
+import { type AccountShares, isDirty, keyOf, type Share, ShareBook, sharesOf } from './shares.ts'
 import { codeOf } from './trouble.ts'
 
 export type DeskOptions = {
@@ -91,7 +91,7 @@ export class AdmissionDesk {
   take(orders: readonly DeskOrder[]): void {
     for (const order of orders) {
       if (order.say === 'ask') this.#ask(order.ask)
-      else if (order.say === 'owe') this.#change(this.#book.of(order.accountId), undefined, order.amountNanos)
+      else if (order.say === 'owe') this.#change(this.#book.of(order.accountId), order.keyId, order.amountNanos)
       else this.#change(this.#book.of(order.accountId), order.keyId, -order.holdNanos)
     }
   }
@@ -135,9 +135,9 @@ export class AdmissionDesk {
   }
 
   #change(account: AccountShares, keyId: string | undefined, nanos: bigint): void {
-    const { own, keys } = account
+    const { own } = account
     own.heldNanos += nanos
-    const key = keyId === undefined ? undefined : keys.get(keyId)
+    const key = keyId === undefined ? undefined : keyOf(account, keyId)
     if (key) key.heldNanos += nanos
     // Where credit is short somebody may be refused for what is free already, or be let in on what is owed. Of a key with
     // limits nobody knows here how short it is.

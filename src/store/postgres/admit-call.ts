@@ -1,9 +1,9 @@
-import type { DeskAnswer, Verdict } from '../../accounts/desk.ts'
+import type { DeskAnswer, KeyFigures, Verdict } from '../../accounts/desk.ts'
 import { verdicts } from './admit.ts'
-import { type AccountShares, countOf, emptyShare, giveBack, isDirty, type OpenAsk, type Share } from './shares.ts'
+import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, type Share } from './shares.ts'
 
 /** A scope of a call, with what limits it. */
-type Scope = { share: Share; limit: number | ''; budget: bigint | ''; period: number | ''; asks: readonly OpenAsk[] }
+type Scope = { share: Share; limit: number | ''; budget: bigint | ''; isKey: boolean; asks: readonly OpenAsk[] }
 
 /** What one call of `admit` asks, and how its answer is read. */
 export type AdmitCall = {
@@ -28,7 +28,7 @@ export function callOf(replica: number, leaseMs: number, turn: number, accounts:
     listOf(scopes, ({ share }) => share.taken),
     listOf(scopes, ({ limit }) => limit),
     listOf(scopes, ({ budget }) => budget),
-    listOf(scopes, ({ period }) => period),
+    listOf(scopes, ({ isKey }) => isKey),
     listOf(scopes, (scope) => scope.asks.length),
     listOf(asks, ({ key }) => (key ? placeOf.get(key.id)! : 0)),
     listOf(asks, ({ holdNanos }) => holdNanos),
@@ -50,24 +50,28 @@ function listOf<T>(items: readonly T[], write: (item: T) => string | number | bi
 function scopesOf(account: AccountShares): Scope[] {
   const { own, keys, asks } = account
   const last = asks.at(-1)
-  const scopes: Scope[] = [{ share: own, limit: last?.requestsPerMinute ?? '', budget: '', period: '', asks }]
-  for (const { key } of asks) if (key && !keys.has(key.id)) keys.set(key.id, emptyShare(key.id))
+  const scopes: Scope[] = [{ share: own, limit: limitOf(last), budget: '', isKey: false, asks }]
+  for (const { key } of asks) if (key) keyOf(account, key.id)
   for (const share of keys.values()) {
     const key = asks.findLast((ask) => ask.key?.id === share.scope)?.key
     if (!key && !isDirty(share)) continue
     scopes.push({
       share,
-      limit: key?.requestsPerMinute ?? '',
-      budget: key?.budget?.nanos ?? '',
-      // A key has a period, whatever it is: that is how it is told from an account.
-      period: key?.budget?.periodMs ?? 0,
+      limit: limitOf(key),
+      budget: key?.budgetNanos ?? '',
+      isKey: true,
       asks: [],
     })
   }
   return scopes
 }
 
-type Told = { all: number; credit: bigint; free: bigint }
+/** The database counts in 32 bits, and a limit beyond them is none. */
+function limitOf(asked: { requestsPerMinute: number | undefined } | undefined): number | '' {
+  return asked?.requestsPerMinute === undefined ? '' : Math.min(asked.requestsPerMinute, 2 ** 31 - 1)
+}
+
+type Told = { all: number; credit: bigint; free: bigint; renewsMs: number | undefined }
 
 function readAnswer(
   text: string,
@@ -82,13 +86,14 @@ function readAnswer(
   const told = new Map<Share, Told>()
   const written = new Map<Share, { heldNanos: bigint; taken: number }>()
   for (const [index, { share }] of scopes.entries()) {
-    const [began = '', taken = '', all = '', credit = '', free = ''] = parts[index]!.split(',')
+    const [began = '', taken = '', all = '', credit = '', free = '', renews = ''] = parts[index]!.split(',')
     share.windowMs = Number(began)
     share.taken = Number(taken)
     const figures = { heldNanos: sent[index]!, taken: share.taken }
     share.told = figures
     written.set(share, figures)
-    told.set(share, { all: Number(all), credit: BigInt(credit), free: BigInt(free) })
+    const renewsMs = renews === '' ? undefined : Number(renews)
+    told.set(share, { all: Number(all), credit: BigInt(credit), free: BigInt(free), renewsMs })
   }
   for (const account of accounts) account.balanceNanos = told.get(account.own)!.credit
   const byId = new Map(accounts.map((account) => [account.own.scope, account]))
@@ -109,12 +114,19 @@ function readAnswer(
         balanceNanos: credit,
         freeNanos: free,
         window: countOf(own, all, nowMs),
-        keyWindow: keyScope?.limit ? countOf(keyScope.share, told.get(keyScope.share)!.all, nowMs) : undefined,
+        key: keyScope && tellKey(keyScope, told.get(keyScope.share)!, nowMs),
       },
       place: hasPlace ? { accountMs: own.windowMs, keyMs: keyScope?.share.windowMs } : undefined,
     })
   }
   return { answers, nowMs }
+}
+
+function tellKey({ share, limit, budget }: Scope, { all, credit, free, renewsMs }: Told, nowMs: number): KeyFigures {
+  return {
+    window: limit === '' ? undefined : countOf(share, all, nowMs),
+    budget: budget === '' ? undefined : { leftNanos: credit, freeNanos: free, renewsMs },
+  }
 }
 
 /** The figures follow the verdict. Of an ask that nobody waits for any more the place stays used, and nothing is held. */

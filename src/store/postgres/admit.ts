@@ -51,24 +51,24 @@ export const graceMs = 3_000
  * Locks the scopes, reads what the others have, judges the asks, writes what the caller has now.
  *
  * In: the caller; how long one who does not beat is alive; the number of this call, growing with each; for each scope, in
- * the order of their names, its own figures and what limits it (`periods` is null for an account, which has a balance, and
- * for a key the beginning of its budget's period; `limits` and `budgets` are null where there is none) and how many asks
- * it has; for each ask, account by account, the place of its key among the scopes (0: none), what it holds, and whether it
+ * the order of their names, its own figures and what limits it (`keys` tells a key from an account, which has a balance;
+ * `limits` and `budgets` are null where there is none) and how many asks it has; for each ask, account by account, the place of its key among the scopes (0: none), what it holds, and whether it
  * takes a place in the windows.
  *
- * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free`: where its window began (0:
- * none is open), what it may spend and what of that nobody holds, both empty where nothing limits it.
+ * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free,renews`: where its window began
+ * (0: none is open), what it may spend and what of that nobody holds, both empty where nothing limits it, and where what was
+ * spent of its budget is forgotten; empty where nothing was.
  */
 export const admit = defineFunction(
   'admit',
   `(me integer, lease_ms integer, call_turn bigint,
-    scopes text[], helds bigint[], windows bigint[], takens integer[], limits integer[], budgets bigint[], periods bigint[], counts integer[],
+    scopes text[], helds bigint[], windows bigint[], takens integer[], limits integer[], budgets bigint[], keys boolean[], counts integer[],
     ask_keys integer[], ask_holds bigint[], ask_places boolean[])
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   t bigint; seen bigint; since bigint; share record; n integer := cardinality(scopes); j integer := 0; k integer;
-  theirs integer; began bigint; held_by_others bigint; amount bigint; verdict text;
-  credits bigint[] := array_fill(NULL::bigint, ARRAY[n]); frees bigint[] := credits; alls integer[] := takens;
+  theirs integer; began bigint; held_by_others bigint; amount bigint; renewal bigint; verdict text;
+  credits bigint[] := array_fill(NULL::bigint, ARRAY[n]); frees bigint[] := credits; renews bigint[] := credits; alls integer[] := takens;
   judged text := ''; told text := '';
 BEGIN
   -- One order everywhere, so that no two calls wait for each other. What the call before has written is read by later
@@ -83,14 +83,6 @@ BEGIN
   END IF;
 
   FOR i IN 1 .. n LOOP
-    IF periods[i] IS NULL THEN
-      SELECT b.balance INTO amount FROM triwire.balances b WHERE b.account_id = scopes[i];
-      amount := coalesce(amount, 0);
-    ELSIF budgets[i] IS NULL THEN amount := NULL;
-    ELSE
-      SELECT s.spent INTO amount FROM triwire.spends s WHERE s.key_id = scopes[i] AND s.period_ms = periods[i];
-      amount := budgets[i] - coalesce(amount, 0);
-    END IF;
     -- A window that begins in the future is one of a clock that was set back since.
     began := CASE WHEN windows[i] BETWEEN t - ${windowMs - 1} AND t + 1000 THEN windows[i] ELSE 0 END;
     theirs := 0; held_by_others := 0;
@@ -107,6 +99,16 @@ BEGIN
       theirs := share.taken + CASE WHEN share.window_ms = began THEN theirs ELSE 0 END;
       began := share.window_ms;
     END LOOP;
+    -- Behind the shares: who tells anew takes no lock of a scope, and a hold that is gone by then has its debit here.
+    IF NOT keys[i] THEN
+      SELECT b.balance INTO amount FROM triwire.balances b WHERE b.account_id = scopes[i];
+      amount := coalesce(amount, 0);
+    ELSIF budgets[i] IS NULL THEN amount := NULL;
+    ELSE
+      SELECT s.spent, s.until_ms INTO amount, renewal FROM triwire.spends s WHERE s.scope = scopes[i] AND s.until_ms > t;
+      amount := budgets[i] - coalesce(amount, 0);
+      renews[i] := renewal;
+    END IF;
     IF windows[i] <> began THEN takens[i] := 0; END IF;
     windows[i] := began;
     alls[i] := takens[i] + theirs;
@@ -152,7 +154,7 @@ BEGIN
       VALUES (scopes[i], me, call_turn, helds[i], windows[i], takens[i])
       ON CONFLICT (scope, replica) DO UPDATE
       SET turn = excluded.turn, held = excluded.held, window_ms = excluded.window_ms, taken = excluded.taken;
-    told := told || ';' || windows[i] || ',' || takens[i] || ',' || alls[i] || ',' || coalesce(credits[i]::text, '') || ',' || coalesce(frees[i]::text, '');
+    told := told || ';' || windows[i] || ',' || takens[i] || ',' || alls[i] || ',' || coalesce(credits[i]::text, '') || ',' || coalesce(frees[i]::text, '') || ',' || coalesce(renews[i]::text, '');
   END LOOP;
   RETURN judged || ';' || t || told;
 END $$`,

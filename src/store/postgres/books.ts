@@ -2,17 +2,23 @@ import { BookError } from '../../accounts/book-error.ts'
 import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
 import { accountOf, type Change, type Facts, type Question, type Write } from '../../accounts/book-rules.ts'
 import type { BookStore } from '../../accounts/books.ts'
-import { StoreError } from '../files/store-error.ts'
+import { isRecorded } from '../../accounts/usage/question.ts'
+import { heldByReplicas, keysWithSpends } from '../sql/spends.ts'
 import { type Database, openDatabase, type Transaction } from './database.ts'
 import { explainDatabase } from './explain.ts'
 import { createListing } from './listing.ts'
-import { locks, migrate } from './migrate.ts'
+import { locks, migrate, refuseEmpty } from './migrate.ts'
 import { createOperators } from './operators.ts'
-import { postCredit, postFunctions } from './post.ts'
-import { type SliceSizes, sliceSizes } from './slices.ts'
+import { lockAccounts, postCredit, postFunctions } from './post.ts'
+import { livingReplicas } from './replicas.ts'
+import { sliceSizes } from './slices.ts'
+import { armSpend, setSpend, sumSpend } from './spends.ts'
 import { ask } from './texts.ts'
 import { isConflict } from './trouble.ts'
+import { createUsageReading } from './usage.ts'
+import { lockState, rezone } from './usage-keep.ts'
 import { audit, verify } from './verify.ts'
+import { createWarnings } from './warnings.ts'
 
 export type PostgresBooks = BookStore & { close(): Promise<void> }
 
@@ -21,10 +27,15 @@ export type PostgresBooksOptions = {
   shown: string
   /** False: a database without a store is an error. */
   create?: boolean
+  /** What a statement takes at most where a change of all figures is to come, in ms. */
+  statementMs?: number | undefined
 }
 
 /** What a statement of the books takes at most, in ms: none of them reads more than a slice of the ledger. */
 const patienceMs = 5_000
+
+/** What a report may take, while the figures of an upgraded store are still being folded. */
+const reportMs = 30_000
 
 /** A slice is found by an index, also where nobody has counted yet how many entries there are. */
 const byIndex = { enable_seqscan: 'off' }
@@ -41,7 +52,7 @@ const triesMax = 5
  */
 export async function openPostgresBooks(
   url: string,
-  { shown, create = true }: PostgresBooksOptions,
+  { shown, create = true, statementMs = patienceMs }: PostgresBooksOptions,
 ): Promise<PostgresBooks> {
   const maker = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'schema' })
   try {
@@ -52,31 +63,36 @@ export async function openPostgresBooks(
   } finally {
     await maker.close()
   }
-  const database = openDatabase({ url, max: 2, patienceMs, purpose: 'books', settings: byIndex })
-  return { ...createPostgresBooks(database), close: () => database.close() }
+  const database = openDatabase({ url, max: 2, patienceMs, statementMs, purpose: 'books', settings: byIndex })
+  // Reports read tables whole, which no index is for.
+  const reports = openDatabase({ url, max: 2, patienceMs, statementMs: reportMs, purpose: 'reports' })
+  return {
+    ...createPostgresBooks(database, sliceSizes, reports),
+    async close() {
+      await Promise.all([database.close(), reports.close()])
+    },
+  }
 }
 
 /** @param database whose schema is there. */
-export function createPostgresBooks(database: Database, sizes: SliceSizes = sliceSizes): BookStore {
+export function createPostgresBooks(database: Database, sizes = sliceSizes, reports: Database = database): BookStore {
   return {
     change: (change) => makeChange(database, change),
     ...createReaders(database),
     ...createOperators(database),
     ...createListing(database, sizes),
+    ...createUsageReading(reports),
+    sumSpend: (of) => sumSpend(database, of),
+    ...createWarnings(database),
     verify: (options) => verify(database, options, sizes),
     audit: (options) => audit(database, options, sizes),
   }
 }
 
-async function refuseEmpty({ query }: Database, shown: string): Promise<void> {
-  const [row] = await query(`SELECT to_regclass('triwire.schema') IS NOT NULL AS is_there`)
-  if (!row!.is_there)
-    throw new StoreError(`There is no store in ${shown}: name the right database, or create an account`)
-}
-
 function createReaders({ query }: Pick<Database, 'query'>) {
   const accounts = `SELECT a.id, a.name, a.state, b.balance, a.created_ms
     FROM triwire.accounts a JOIN triwire.balances b ON b.account_id = a.id`
+  const keys = keysWithSpends('triwire', heldByReplicas)
   return { findAccount, findAccountNamed, listAccounts, listKeys, findKeys, findKeysToChange }
 
   async function findAccount(idOrName: string): Promise<AccountRow | undefined> {
@@ -96,18 +112,16 @@ function createReaders({ query }: Pick<Database, 'query'>) {
   async function listKeys(accountId?: string): Promise<KeyRow[]> {
     const which = accountId === undefined ? '' : 'WHERE account_id = $1'
     const values = accountId === undefined ? [] : [accountId]
-    return (await ask(query, `SELECT * FROM triwire.keys ${which} ORDER BY created_ms, id`, values)).map(readKeyRow)
+    return (await ask(query, `SELECT * FROM ${keys} ${which} ORDER BY created_ms, id`, values)).map(readKeyRow)
   }
 
   async function findKeys(name: string): Promise<KeyRow[]> {
     const where = 'id = $1 OR prefix = $1 OR label = $1'
-    return (await ask(query, `SELECT * FROM triwire.keys WHERE ${where} ORDER BY created_ms, id`, [name])).map(
-      readKeyRow,
-    )
+    return (await ask(query, `SELECT * FROM ${keys} WHERE ${where} ORDER BY created_ms, id`, [name])).map(readKeyRow)
   }
 
   async function findKeysToChange(idOrPrefix: string): Promise<KeyRow[]> {
-    return (await ask(query, 'SELECT * FROM triwire.keys WHERE id = $1 OR prefix = $1', [idOrPrefix])).map(readKeyRow)
+    return (await ask(query, `SELECT * FROM ${keys} WHERE id = $1 OR prefix = $1`, [idOrPrefix])).map(readKeyRow)
   }
 }
 
@@ -145,7 +159,7 @@ async function changeIn<T>(transaction: Transaction, { about, decide }: Change<T
 
 async function findFacts({ query }: Transaction, about: Question): Promise<Facts> {
   const readers = createReaders({ query })
-  const { account, accountName, key, reference, operator, once } = about
+  const { account, accountName, key, reference, operator, once, reporting } = about
   const { findOperators, findMade } = createOperators({ query })
   return {
     account: account === undefined ? undefined : await readers.findAccount(account),
@@ -154,6 +168,18 @@ async function findFacts({ query }: Transaction, about: Question): Promise<Facts
     credit: reference === undefined ? undefined : await findCredit({ query }, reference),
     operators: operator === undefined ? [] : await findOperators(operator),
     made: once === undefined ? undefined : await findMade(once),
+    reporting: reporting && (await findReporting({ query })),
+  }
+}
+
+/** Locked: a server that starts meanwhile waits for what becomes of it. */
+async function findReporting(transaction: Transaction): Promise<Facts['reporting']> {
+  const { calendar, keptFrom } = await lockState(transaction, 'UPDATE')
+  const servers = await transaction.query(livingReplicas)
+  return {
+    timeZone: calendar.timeZone,
+    isRecorded: isRecorded({ keptFrom }),
+    servers: servers.map(({ id, name }) => `${name} (${id})`),
   }
 }
 
@@ -181,17 +207,15 @@ async function make(transaction: Transaction, write: Write, nowMs: number): Prom
     const posting = await postCredit(transaction, write, nowMs)
     // The balance may have grown since the change was decided, by what was given back.
     if (posting !== 'posted') throw new BookError('overflow', write.accountId)
-  } else if (write.kind === 'expire_key')
-    await query('UPDATE triwire.keys SET expires_ms = $1 WHERE id = $2', [write.expiresMs, write.keyId])
-  else if (write.kind === 'revoke_key')
-    await query('UPDATE triwire.keys SET revoked_ms = $1 WHERE id = $2', [write.revokedMs, write.keyId])
-  else if (write.kind === 'set_label')
-    await query('UPDATE triwire.keys SET label = $1 WHERE id = $2', [write.label ?? null, write.keyId])
-  else if (write.kind === 'insert_key') {
-    const { id, accountId, digest, prefix, label, createdMs } = write.key
-    await query(
-      'INSERT INTO triwire.keys (id, account_id, digest, prefix, label, created_ms) VALUES ($1, $2, $3, $4, $5, $6)',
-      [id, accountId, digest, prefix, label ?? null, createdMs],
-    )
-  } else await createOperators(transaction).writeOperators(write)
+  } else if (write.kind === 'set_zone') await rezone(transaction, write.timeZone)
+  else if (write.kind === 'set_spend') await setSpend(transaction, write)
+  else if (write.kind === 'clear_spend') {
+    await lockAccounts(transaction, [write.accountId])
+    await query('DELETE FROM triwire.spends WHERE scope = $1', [write.scope])
+  } else {
+    // No debit of the account is posted by what its keys were a moment ago.
+    if (write.kind === 'set_bounds') await lockAccounts(transaction, [write.accountId])
+    await createOperators(transaction).writeOperators(write)
+    if (write.kind === 'set_bounds') await armSpend(transaction, write.scope)
+  }
 }

@@ -1,6 +1,8 @@
+import { StoreError } from '../files/store-error.ts'
 import { openSession, type Session } from './database.ts'
 import type { Desk, Say } from './desk.ts'
-import { refusalOf } from './trouble.ts'
+import { explainDatabase } from './explain.ts'
+import { codeOf, refusalOf, sayPooler } from './trouble.ts'
 
 export type ControlOptions = {
   url: string
@@ -15,8 +17,8 @@ export type ControlOptions = {
   say: Say
 }
 
-/** Between two tries to reach it, in ms. */
-const retryMs = 100
+/** Between two tries to reach it, in ms; and where somebody keeps locked what has to be changed, who all wait behind us. */
+const [retryMs, lockedMs] = [100, 5_000]
 
 /** So many beats apart the database is prepared again: months of the ledger have their partitions ahead. */
 const preparedBeats = 10_000
@@ -32,6 +34,7 @@ export class Control {
   readonly #first = Promise.withResolvers<boolean>()
   #session: Session | undefined
   #isReached: boolean | undefined
+  #refused: string | undefined
   #isClosed = false
 
   constructor(options: ControlOptions) {
@@ -58,7 +61,7 @@ export class Control {
       this.#session = undefined
       if (this.#isClosed) return
       this.#lose(error)
-      await pause(retryMs)
+      await pause(codeOf(error) === '55P03' ? lockedMs : retryMs)
     }
   }
 
@@ -68,6 +71,7 @@ export class Control {
     await prepare()
     const session = await openSession({ url, patienceMs, purpose: 'control' })
     this.#session = session
+    await refusePooler(session, this.#options.shown)
     await this.#listen(session)
     for (const desk of desks) await desk.onReached?.(session)
     this.#reach()
@@ -99,13 +103,23 @@ export class Control {
   }
 
   #lose(error: Error): void {
-    const refusal = refusalOf(error, this.#options.shown)
+    const { shown } = this.#options
+    const refusal = refusalOf(error, shown)
     if (refusal) this.#first.reject(refusal)
     const wasReached = this.#isReached
     this.#isReached = false
     if (wasReached) for (const desk of this.#options.desks) desk.onLost?.()
-    if (wasReached !== false) this.#options.say('reach', { isReached: false, error: (refusal ?? error).message })
+    // What keeps it from being used at all is told though nobody had reached it before.
+    if (wasReached === false && (!refusal || refusal.message === this.#refused)) return
+    this.#refused = refusal?.message
+    this.#options.say('reach', { isReached: false, error: (explainDatabase(error, shown) as Error).message })
   }
+}
+
+/** One that passes on what a session says of itself is known by the number of its process, which is not the server's. */
+async function refusePooler(session: Session, shown: string): Promise<void> {
+  const [row] = await session.query('SELECT pg_backend_pid() AS pid')
+  if (row!.pid !== session.pid) throw new StoreError(sayPooler(shown))
 }
 
 function pause(ms: number): Promise<void> {

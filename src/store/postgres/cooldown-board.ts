@@ -1,6 +1,6 @@
 import type { Cooldown } from '../../accounts/server-store.ts'
 import type { Transaction } from './database.ts'
-import { cool, cooling } from './shared-limits.ts'
+import { cool, cooling, lift } from './shared-limits.ts'
 
 /**
  * Which upstream accounts all replicas leave alone. Whoever is told that the table has changed looks at all of it, so that
@@ -8,30 +8,57 @@ import { cool, cooling } from './shared-limits.ts'
  */
 export class CooldownBoard {
   readonly #database: Transaction
-  readonly #hear: (cooldown: Cooldown) => void
-  readonly #toldUntilMs = new Map<string, bigint>()
+  readonly #say: Said
+  readonly #me: () => string
+  readonly #told = new Map<string, Told>()
 
-  constructor(database: Transaction, hear: (cooldown: Cooldown) => void) {
+  /** @param me what this server is called, for people */
+  constructor(database: Transaction, me: () => string, say: Said) {
     this.#database = database
-    this.#hear = hear
+    this.#me = me
+    this.#say = say
   }
 
   /** @throws what the database throws: then the others find out for themselves. */
   async cool({ place, forMs, cause, tell, cool: kind }: Cooldown): Promise<void> {
-    await this.#database.query(`SELECT ${cool.name}($1, $2, $3, $4, $5)`, [place, Math.ceil(forMs), cause, tell, kind])
+    const values = [place, Math.ceil(forMs), cause, tell, kind, this.#me()]
+    await this.#database.query(`SELECT ${cool.name}($1, $2, $3, $4, $5, $6)`, values)
+  }
+
+  /** @throws what the database throws: then the others know nothing of it. */
+  async lift(place: string): Promise<void> {
+    await this.#database.query(`SELECT ${lift.name}($1)`, [place])
   }
 
   /** At the start, when the channel says so, and behind a connection that was lost. */
   async look(): Promise<void> {
     const rows = (await this.#database.query(cooling)) as Row[]
     const now = new Set(rows.map(({ place }) => place))
-    for (const place of this.#toldUntilMs.keys()) if (!now.has(place)) this.#toldUntilMs.delete(place)
-    for (const { place, until_ms, for_ms, cause, tell, cool } of rows) {
-      if (until_ms <= (this.#toldUntilMs.get(place) ?? 0n)) continue
-      this.#toldUntilMs.set(place, until_ms)
-      this.#hear({ place, forMs: Number(for_ms), cause, tell, cool })
+    for (const [place, { untilMs, cause }] of this.#told) {
+      if (now.has(place)) continue
+      this.#told.delete(place)
+      // What had its time has ended by itself.
+      if (untilMs > Date.now() + aheadMs) this.#say.lifted({ place, cause })
+    }
+    for (const { place, until_ms, for_ms, cause, tell, cool, met_by } of rows) {
+      if (until_ms <= (this.#told.get(place)?.untilMs ?? 0n)) continue
+      this.#told.set(place, { untilMs: until_ms, cause })
+      const by = met_by === this.#me() ? undefined : (met_by ?? undefined)
+      this.#say.cooled({ place, forMs: Number(for_ms), cause, tell, cool, by })
     }
   }
 }
 
-type Row = Pick<Cooldown, 'place' | 'cause' | 'tell' | 'cool'> & { until_ms: bigint; for_ms: bigint }
+type Said = { cooled(cooldown: Cooldown): void; lifted(lifted: Pick<Cooldown, 'place' | 'cause'>): void }
+
+/** By the database's clock. */
+type Told = { untilMs: bigint; cause: string }
+
+/** The clocks of two machines may differ by so much: a cooldown that ends so soon is nobody's to lift. */
+const aheadMs = 1_000
+
+type Row = Pick<Cooldown, 'place' | 'cause' | 'tell' | 'cool'> & {
+  until_ms: bigint
+  for_ms: bigint
+  met_by: string | null
+}

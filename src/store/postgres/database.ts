@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { isUnknown } from './trouble.ts'
 
 /** Rows with integers of 64 bits as bigint, as SQLite's are read too. */
 export type Row = Record<string, unknown>
@@ -36,8 +37,13 @@ export type DatabaseOptions = {
   settings?: Readonly<Record<string, string>>
 }
 
-/** One connection, for who must know that it is the same one. */
+/**
+ * One connection, for who must know that it is the same one. One statement at a time: the others wait for it. It is closed
+ * where nobody knows what became of one.
+ */
 export type Session = Transaction & {
+  /** Of the server's process, as it was told when the connection was made. */
+  readonly pid: number
   /** Hears what is notified on a channel that it listens to. */
   onNotified: (channel: string, payload: string) => void
   isEnded: boolean
@@ -46,6 +52,9 @@ export type Session = Transaction & {
   /** Without a word to the server, which may not be there any more. */
   close(): void
 }
+
+/** A setting of ours, by which a session knows that what it says of itself was heard. */
+export const marker = 'triwire.session'
 
 /** As of `pg_type.oid`: int8, int8[]. */
 const [int8, int8Array] = [20, 1016]
@@ -66,6 +75,7 @@ function sessionOptions(patienceMs: number, more: DatabaseOptions['settings']): 
     lock_timeout: Math.ceil(patienceMs * 0.75),
     idle_in_transaction_session_timeout: patienceMs + 1_000,
     client_min_messages: 'warning',
+    [marker]: 'on',
     ...more,
   }
   return Object.entries(settings)
@@ -98,8 +108,16 @@ export async function openSession(options: ConnectionOptions): Promise<Session> 
   const client = new pg.Client(clientConfig(options))
   // The library's types do not tell of it, and its own end waits for a server that may be frozen.
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
+  let last: Promise<unknown> = Promise.resolve()
   const session: Session = {
-    query: async (text, values = [], name?) => (await client.query(statementOf(text, values, name))).rows,
+    query(...asked) {
+      const turn = last.then(() => query(...asked))
+      last = turn.catch(() => {})
+      return turn
+    },
+    get pid() {
+      return pidOf(client)
+    },
     onNotified: () => {},
     isEnded: false,
     onEnded: () => {},
@@ -120,6 +138,15 @@ export async function openSession(options: ConnectionOptions): Promise<Session> 
     session.close()
     throw error
   }
+
+  async function query(text: string, values: readonly unknown[] = [], name?: string): Promise<Row[]> {
+    try {
+      return (await client.query(statementOf(text, values, name))).rows
+    } catch (error) {
+      if (isUnknown(error)) session.close()
+      throw error
+    }
+  }
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
@@ -127,7 +154,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({ ...clientConfig(options), max, idleTimeoutMillis: idleMs })
   // Without a listener the loss of an idle connection would end the process.
   pool.on('error', (error) => onLost?.(error))
-  pool.on('connect', (client) => onConnect?.((client as unknown as { processID: number }).processID))
+  pool.on('connect', (client) => onConnect?.(pidOf(client)))
   return { query, transact, close: () => pool.end() }
 
   async function query(text: string, values: readonly unknown[] = [], name?: string): Promise<Row[]> {
@@ -157,6 +184,11 @@ export function openDatabase(options: DatabaseOptions): Database {
       client.release(isBroken)
     }
   }
+}
+
+/** The library's types do not tell of it. */
+function pidOf(client: pg.ClientBase): number {
+  return (client as unknown as { processID: number }).processID
 }
 
 function statementOf(text: string, values: readonly unknown[], name?: string): pg.QueryConfig {

@@ -1,3 +1,4 @@
+import { readBounds } from '../../accounts/book-rows.ts'
 import type { AccountChanges } from '../../accounts/live-directory.ts'
 import type { Database, Row, Transaction } from './database.ts'
 import type { Desk, Say } from './desk.ts'
@@ -28,6 +29,8 @@ export class DirectoryDesk implements Desk {
   readonly #options: DirectoryDeskOptions
   /** Up to here all changes were told; undefined: nothing was. */
   #revision: bigint | undefined
+  /** Of the server that told it. */
+  #timeline: unknown
   #last: Promise<unknown> = Promise.resolve()
   #following: Promise<void> | undefined
 
@@ -35,7 +38,11 @@ export class DirectoryDesk implements Desk {
     this.#options = options
   }
 
+  /** A standby that was promoted begins a timeline of its own, and may lack what was told, though its numbers are no lower. */
   async onReached(session: Transaction): Promise<void> {
+    const [row] = await session.query(`SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline`)
+    if (row!.timeline !== this.#timeline) this.#revision = undefined
+    this.#timeline = row!.timeline
     await this.onBeat(session)
     await this.#follow()
   }
@@ -106,7 +113,8 @@ export class DirectoryDesk implements Desk {
 /** Whole accounts as of one moment: a row for each of their valid keys, and one for an account without. */
 function select(accounts: string): string {
   return `SELECT a.id AS account_id, a.name, a.state, a.revision, coalesce(b.balance, 0) AS balance,
-      k.id AS key_id, k.digest, k.prefix, k.expires_ms
+      k.id AS key_id, k.digest, k.prefix, k.label, k.expires_ms, k.scope, k.budget, k.budget_per, k.rpm, k.models,
+      NULL AS from_ms
     FROM (${accounts}) a
     LEFT JOIN triwire.balances b ON b.account_id = a.id
     LEFT JOIN triwire.keys k ON k.account_id = a.id AND k.revoked_ms IS NULL`
@@ -133,7 +141,10 @@ function readChanges(rows: readonly Row[]): AccountChanges {
       accountId,
       digest: row.digest as string,
       prefix: row.prefix as string,
+      label: (row.label as string | null) ?? undefined,
       expiresMs: row.expires_ms === null ? undefined : Number(row.expires_ms),
+      // What it has spent the database is asked with each request.
+      ...readBounds({ ...row, id: row.key_id }),
     })
   }
   return { accounts: [...accounts.values()], keys }

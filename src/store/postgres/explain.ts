@@ -16,6 +16,8 @@ const unreachable: Readonly<Record<string, string>> = {
   '57P03': 'it is starting or stopping: try again in a moment',
   '53300': 'it has no connection left: raise its max_connections, or run fewer clients',
   '53100': 'its disk is full: make room there',
+  '25006': 'it takes no changes: it is a standby, name the server that it follows',
+  '55P03': 'somebody keeps what is needed locked: see pg_stat_activity for old transactions, and try again',
 }
 
 /** As the driver says that nobody answered in time, or went away. */

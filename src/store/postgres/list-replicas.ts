@@ -1,6 +1,6 @@
 import { openDatabase } from './database.ts'
 import { explainDatabase } from './explain.ts'
-import { migrate } from './migrate.ts'
+import { migrate, refuseEmpty } from './migrate.ts'
 
 /** A server as the database knows it. Times in Unix milliseconds of the database's clock. */
 export type ReplicaRow = {
@@ -20,6 +20,7 @@ const patienceMs = 5_000
 export async function listReplicas(url: string, shown: string): Promise<ReplicaRow[]> {
   const database = openDatabase({ url, max: 1, patienceMs, purpose: 'command' })
   try {
+    await refuseEmpty(database, shown)
     await migrate(database, shown, [])
     const rows = await database.query(
       `SELECT r.id, r.name, r.version, r.config_digest, r.started_ms, r.left_ms,

@@ -1,3 +1,4 @@
+import type { DayShift } from '../../accounts/day-shifts.ts'
 import {
   type EntryFilter,
   type EntryPage,
@@ -10,15 +11,7 @@ import {
 } from '../../accounts/entries.ts'
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 import { addTotals } from '../../accounts/totals.ts'
-import {
-  readListed,
-  readTotal,
-  type Slice,
-  selectDistinct,
-  selectEntries,
-  selectNamed,
-  selectSums,
-} from '../sql/entries.ts'
+import { readListed, readTotal, type Slice, selectEntries, selectNamed, selectSums } from '../sql/entries.ts'
 import type { Database, Row } from './database.ts'
 import { entryIdOf } from './entry-id.ts'
 import { dialect, type SliceSizes, sliceSizes, slicesOf } from './slices.ts'
@@ -27,7 +20,7 @@ import { ask, isText } from './texts.ts'
 /** The ledger for people to read: filtered and summed by the database, with names beside the ids. */
 export function createListing(database: Pick<Database, 'query'>, { readMax, sumMax }: SliceSizes = sliceSizes) {
   const { query } = database
-  return { findEntry, findDebit, listEntries, eachEntry, sumEntries, listModels }
+  return { findEntry, findDebit, listEntries, eachEntry, sumEntries }
 
   async function findEntry(requestId: string): Promise<ListedEntry | undefined> {
     if (!isText(requestId)) return undefined
@@ -88,27 +81,25 @@ export function createListing(database: Pick<Database, 'query'>, { readMax, sumM
   }
 
   /** One row for each group that has entries, in the order of the groupings; one in all where there are none. */
-  async function sumEntries(filter: EntryFilter, by: readonly Grouping[]): Promise<Total[]> {
+  async function sumEntries(
+    filter: EntryFilter,
+    by: readonly Grouping[],
+    shifts?: readonly DayShift[],
+  ): Promise<Total[]> {
     const narrow = await narrowed(filter)
     if (!narrow) return sum({ keyIds: [] }, by)
     const totals: Total[][] = []
-    for await (const slice of slicesOf(database, narrow, sumMax)) totals.push(await sum(narrow, by, slice))
+    for await (const slice of slicesOf(database, narrow, sumMax)) totals.push(await sum(narrow, by, { slice, shifts }))
     return addTotals(totals.flat(), by)
   }
 
-  async function sum(filter: EntryFilter, by: readonly Grouping[], slice?: Slice): Promise<Total[]> {
-    const { text, values } = selectSums(dialect, filter, by, slice)
+  async function sum(
+    filter: EntryFilter,
+    by: readonly Grouping[],
+    more?: { slice: Slice; shifts: readonly DayShift[] | undefined },
+  ): Promise<Total[]> {
+    const { text, values } = selectSums(dialect, filter, by, more)
     return (await query(text, values)).map((row) => readTotal(row, by))
-  }
-
-  /** Those that the ledger has entries of. */
-  async function listModels(): Promise<string[]> {
-    const models = new Set<string>()
-    for await (const slice of slicesOf(database, {}, sumMax)) {
-      const { text, values } = selectDistinct(dialect, 'model', slice)
-      for (const { model } of await query(text, values)) models.add(model as string)
-    }
-    return [...models].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
   }
 
   /**

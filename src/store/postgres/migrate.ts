@@ -1,7 +1,8 @@
 import { StoreError } from '../files/store-error.ts'
-import type { Database, Transaction } from './database.ts'
+import { type Database, marker, type Transaction } from './database.ts'
 import { installFunctions, type SqlFunction } from './functions.ts'
 import { type Migration, migrations } from './schema.ts'
+import { sayPooler } from './trouble.ts'
 
 /** Any numbers, the same for all of us: the locks of who changes the schema, and of who makes a head (ruling C15). */
 export const locks = { schema: 7_411_001, operators: 7_411_002, head: 7_411_003 } as const
@@ -11,6 +12,12 @@ const oldestServer = 140_000
 
 /** Partitions are made so many months ahead. */
 const monthsAhead = 3
+
+/**
+ * How long anything waits for a lock on tables that are in use, in ms: whoever comes behind it waits as long, all debits
+ * among them. A dump, or a statement somebody has forgotten, may keep one for hours.
+ */
+const [lockMs, partitionLockMs] = [1_000, 200]
 
 /**
  * Brings schema and functions to where this triwire needs them. Two that start at once do it one after the other.
@@ -36,7 +43,10 @@ export async function migrate(
         `${shown} has schema version ${version}, which serves triwires that know version ${oldest} or later, and this one knows ${steps.length}: run the newer triwire`,
       )
     }
-    if (version < steps.length) await climb(transaction, steps, version)
+    if (version < steps.length) {
+      await query(`SELECT set_config('lock_timeout', '${lockMs}', true)`)
+      await climb(transaction, steps, version)
+    }
     await makePartitions(transaction)
     await installFunctions(transaction, functions)
   })
@@ -50,7 +60,8 @@ async function climb({ query }: Transaction, steps: readonly Migration[], versio
 
 /**
  * The months of the ledger that are to come. To be called by who holds the schema's lock, and now and then. A month of
- * which a clock gone mad has left entries in the default partition stays there: it has all that a partition has.
+ * which a clock gone mad has left entries in the default partition stays there: it has all that a partition has. Where
+ * somebody reads the ledger in one long statement the months are left to the next call.
  * @param monthsBack so many that are over
  */
 export async function makePartitions({ query }: Transaction, monthsBack = 1): Promise<void> {
@@ -58,6 +69,7 @@ export async function makePartitions({ query }: Transaction, monthsBack = 1): Pr
     DO $$
     DECLARE month timestamp; name text;
     BEGIN
+      PERFORM set_config('lock_timeout', '${partitionLockMs}', true);
       FOR n IN ${-Math.trunc(monthsBack)} .. ${monthsAhead} LOOP
         month := date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => n);
         name := 'entries_' || to_char(month, 'YYYY_MM');
@@ -67,22 +79,34 @@ export async function makePartitions({ query }: Transaction, monthsBack = 1): Pr
             triwire.uuid_floor(month AT TIME ZONE 'UTC'), triwire.uuid_floor((month + interval '1 month') AT TIME ZONE 'UTC'));
           EXECUTE format('CREATE TRIGGER entries_are_not_emptied BEFORE TRUNCATE ON triwire.%I
             FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change(%L)', name, 'ledger entries');
-        EXCEPTION WHEN check_violation THEN
-          NULL;
+        EXCEPTION
+          WHEN check_violation THEN NULL;
+          WHEN lock_not_available THEN EXIT;
         END;
       END LOOP;
     END $$`)
 }
 
+/** @throws StoreError where nobody has made a store. */
+export async function refuseEmpty({ query }: Database, shown: string): Promise<void> {
+  const [row] = await query(`SELECT to_regclass('triwire.schema') IS NOT NULL AS is_there`)
+  if (!row!.is_there)
+    throw new StoreError(`There is no store in ${shown}: name the right database, or create an account`)
+}
+
 async function refuseServer({ query }: Database, shown: string): Promise<void> {
   const [row] = await query(
     `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version,
-            current_setting('server_encoding') AS encoding`,
+            current_setting('server_encoding') AS encoding, current_setting('${marker}', true) AS heard`,
   )
-  const { number, version, encoding } = row as { number: number; version: string; encoding: string }
+  const { number, version, encoding, heard } = row as Record<'version' | 'encoding', string> & {
+    number: number
+    heard: string | null
+  }
   if (number < oldestServer) throw new StoreError(`${shown} is PostgreSQL ${version}: use version 14 or later`)
   if (encoding !== 'UTF8')
     throw new StoreError(
       `${shown} keeps texts in ${encoding}: use a database made with ENCODING 'UTF8' (createdb -E UTF8 -T template0 …)`,
     )
+  if (heard !== 'on') throw new StoreError(sayPooler(shown))
 }

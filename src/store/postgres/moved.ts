@@ -1,8 +1,6 @@
 import type { Moved } from '../files/moved.ts'
 import type { Transaction } from './database.ts'
-
-/** What a statement fails with that would write to a store whose content is elsewhere; the message says where. */
-export const movedCode = 'TR100'
+import { movedCode } from './trouble.ts'
 
 type Asking = Pick<Transaction, 'query'>
 
@@ -21,11 +19,16 @@ const guarded = {
       'entries',
       'credits',
       'prices',
+      'spends',
+      'watched',
+      'outbox',
       'head',
       'operators',
       'sessions',
       'made',
       'audit',
+      'usage_marks',
+      'traffic_q',
     ].map((table) => [table, 'INSERT OR UPDATE OR DELETE']),
   ),
   replicas: 'INSERT',

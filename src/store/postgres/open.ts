@@ -1,4 +1,6 @@
 import { mkdirSync } from 'node:fs'
+import { StoreSilent } from '../../accounts/account.ts'
+import { createBoundsBook } from '../../accounts/live-bounds.ts'
 import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
 import type { Poster } from '../../accounts/poster.ts'
 import { RemoteAdmission } from '../../accounts/remote-admission.ts'
@@ -6,6 +8,7 @@ import { createRemoteThrottle } from '../../accounts/remote-throttle.ts'
 import type { Introduction, ServerStore, ServingOptions } from '../../accounts/server-store.ts'
 import { Settlement } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
+import { usualReporting } from '../../accounts/usage/reporting.ts'
 import { noteHolder } from '../files/holder.ts'
 import { lockStore } from '../files/lock.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
@@ -57,11 +60,19 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
     openAdmission: (limits) => client.admission.open(limits),
     openThrottle: (limits) => createRemoteThrottle((failures) => line.ask('countFailures', failures), limits),
     isReady: () => client.isReached && settlement.isWritable(),
+    whyNotReady: () => (client.isReached ? settlement.whyUnwritable() : unreached),
     countAccounts: () => directory.accounts.size,
     findDebit: (requestId) => line.ask('findDebit', requestId),
     cooldowns: {
       cool: (cooldown) => line.order('cool', cooldown),
       onCooled: (hear) => line.hear('cooled', hear),
+      lift: (place) => line.order('lift', place),
+      onLifted: (hear) => line.hear('lifted', hear),
+    },
+    noteTraffic: (cells) => line.ask('traffic', cells).then(() => true),
+    sharedTraffic: {
+      want: () => line.order('wantTraffic', undefined),
+      onWanted: (hear) => line.hear('trafficWanted', hear),
     },
     reconfigure: (configDigest) => client.reconfigure(configDigest),
     async close() {
@@ -71,6 +82,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
     },
   }
 }
+
+const unreached = 'the database cannot be reached: see store_unreachable in the log'
 
 function lockState(stateDir: string): () => void {
   const place = placeOf(stateDir)
@@ -97,10 +110,15 @@ function lock(place: string, stateDir: string): () => void {
 /** Ties settlement and directory to the thread of the day. */
 class Client {
   readonly line = new Line()
-  readonly admission = new RemoteAdmission(() => this.settlement.isWritable())
+  readonly bounds = createBoundsBook()
+  readonly admission = new RemoteAdmission(
+    () => this.settlement.isWritable(),
+    (keyId) => this.bounds.of(keyId)?.scope,
+  )
   readonly settlement: Settlement
   readonly directory: LiveDirectory
   isReached = false
+  #wasReached = false
   readonly #options: PostgresOptions
   #introduction: Introduction
   readonly #answered = Promise.withResolvers<{ isReached: boolean }>()
@@ -129,6 +147,7 @@ class Client {
     })
     this.line.hear('reach', ({ isReached, error }) => {
       this.isReached = isReached
+      this.#wasReached ||= isReached
       if (isReached) log('info', 'store_reached', { store: options.shown })
       else log('error', 'store_unreachable', { store: options.shown, error })
     })
@@ -163,6 +182,7 @@ class Client {
     const line = this.line
     return createDirectory({
       balances: this.admission.balances,
+      bounds: this.bounds,
       accountsMax,
       readAgain(digest) {
         asked.add(digest)
@@ -174,17 +194,20 @@ class Client {
     async function read(): Promise<void> {
       const digests = [...asked]
       asked = new Set()
-      await line.ask('lookUp', digests)
+      await line.ask('lookUp', digests).catch((cause) => {
+        throw new StoreSilent('the database cannot be read', { cause })
+      })
     }
   }
 
   async #startThread(isFirst: boolean): Promise<Poster> {
     const { url, shown, stateDir, spoolsDir = stateDir } = this.#options
     const introduction = this.#introduction
-    const { patienceMs = 2_000, accountsMax = 100_000 } = this.#options
-    const places = { url, shown, stateDir, spoolsDir }
+    const { patienceMs = 2_000, accountsMax = 100_000, reporting = usualReporting } = this.#options
+    const places = { url, shown, stateDir, spoolsDir, reporting }
     this.isReached = false
-    const thread = this.line.start({ ...places, introduction, isSuccessor: !isFirst, accountsMax, patienceMs })
+    const state = { isSuccessor: !isFirst, isRecovered: this.#wasReached }
+    const thread = this.line.start({ ...places, introduction, ...state, accountsMax, patienceMs })
     this.admission.connect((orders) => this.line.order('admission', orders))
     void thread.death.then(() => this.admission.disconnect())
     try {

@@ -29,8 +29,14 @@ export const givenColumns = {
   created_ms: 'bigint',
 } as const
 
+/** Of what a price version stands for. Named: a later version of the schema may have more, which have defaults. */
+const priceColumns = ['version', 'input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'terms']
+
 const names = Object.keys(givenColumns)
 const typed = Object.entries(givenColumns).map(([name, type]) => `${name} ${type}`)
+
+/** SQLSTATE of our own: an entry falls into none of the windows that were told. */
+export const noWindow = 'TR200'
 
 /**
  * Puts entries at the ends of the chains of their accounts (ruling C15): debits, credits and returns. All or none, but for
@@ -39,8 +45,9 @@ const typed = Object.entries(givenColumns).map(([name, type]) => `${name} ${type
  * - `entries`: rows with the columns above and
  *   - `content`: `formatContent` of the row,
  *   - `ends_account`: it is the last one of its account. All of an account stand together, and accounts in one order
- *     wherever this is called, so that two calls never wait for each other in a ring,
- *   - `budget_period_ms`: beginning of the period in which its key has spent it; null where the key has no budget.
+ *     wherever this is called, so that two calls never wait for each other in a ring.
+ * - `windows`: days, weeks and months of the reporting zone, as `{per, from_ms, until_ms}`, among which are those of now. Where
+ *   an entry falls into none of them (of whose clock is wrong) nothing is posted: `noWindow`, with the time as the detail.
  * - `price_rows`: what their price versions stand for.
  * - `postings`: a letter for each row: `p` posted, `e` its id or its reference is there already, `r` rejected: no such
  *   account, or its balance would be no integer of 64 bits.
@@ -48,7 +55,7 @@ const typed = Object.entries(givenColumns).map(([name, type]) => `${name} ${type
  */
 export const post = defineFunction(
   'post',
-  `(entries json, price_rows json, OUT postings text, OUT accounts text[], OUT stored bigint[])
+  `(entries json, price_rows json, windows json, OUT postings text, OUT accounts text[], OUT stored bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   balance_max constant bigint := 9223372036854775807;
@@ -66,15 +73,29 @@ DECLARE
   is_free boolean;
   next_ms bigint;
   next_digest text;
+  budgeted text[];                       -- keys of the account that have a budget, and whose it is, and how often new
+  scopes text[];
+  pers text[];
+  nth integer;
+  begins bigint;
+  ends bigint;
+  budgets bigint[];
+  spend record;
+  level integer;
+  lows bigint[];                         -- what is to be warned of (ruling X15), and what the account had before
+  warns boolean;
+  first_balance bigint;
 BEGIN
   -- First of all: no entry is dated before a head that was taken while it was under way.
   PERFORM pg_advisory_xact_lock_shared(${locks.head});
   SELECT h.moment_ms INTO head_ms FROM triwire.head h;
   called_ms := triwire.now_ms();
+  SELECT array_agg(w.below) FILTER (WHERE w.event = 'credit_low'), coalesce(bool_or(w.event = 'key_budget'), false)
+    INTO lows, warns FROM triwire.watched w;
 
   -- Ahead of all accounts, and in one order like them.
-  INSERT INTO triwire.prices
-    SELECT p.* FROM json_populate_recordset(NULL::triwire.prices, price_rows) p
+  INSERT INTO triwire.prices (${priceColumns.join(', ')})
+    SELECT ${priceColumns.map((column) => `p.${column}`).join(', ')} FROM json_populate_recordset(NULL::triwire.prices, price_rows) p
     WHERE NOT EXISTS (SELECT FROM triwire.prices known WHERE known.version = p.version)
     ORDER BY p.version
     ON CONFLICT (version) DO NOTHING;
@@ -82,13 +103,17 @@ BEGIN
   postings := '';
   FOR entry IN
     SELECT * FROM json_to_recordset(entries)
-      AS e(${typed.join(', ')}, content text, ends_account boolean, budget_period_ms bigint)
+      AS e(${typed.join(', ')}, content text, ends_account boolean)
   LOOP
     IF entry.account_id IS DISTINCT FROM account THEN
       account := entry.account_id;
       SELECT b.balance, b.seq, b.posted_ms, b.digest INTO end_balance, end_seq, end_ms, end_digest
         FROM triwire.balances b WHERE b.account_id = account FOR NO KEY UPDATE;
       is_account := FOUND;
+      first_balance := end_balance;
+      -- Who changes a budget holds the account too.
+      SELECT array_agg(k.id), array_agg(coalesce(k.scope, k.id)), array_agg(coalesce(k.budget_per, 'ever')), array_agg(k.budget)
+        INTO budgeted, scopes, pers, budgets FROM triwire.keys k WHERE k.account_id = account AND k.budget IS NOT NULL;
     END IF;
 
     change := CASE entry.kind WHEN 'credit' THEN entry.amount ELSE -entry.amount END;
@@ -131,11 +156,32 @@ BEGIN
         end_seq := end_seq + 1;
         end_ms := next_ms;
         end_digest := next_digest;
-        -- No other account has this key, so who holds the account holds its key's row too.
-        IF entry.budget_period_ms IS NOT NULL THEN
-          INSERT INTO triwire.spends AS s (key_id, period_ms, spent)
-            VALUES (entry.key_id, entry.budget_period_ms, -change)
-            ON CONFLICT (key_id, period_ms) DO UPDATE SET spent = s.spent + excluded.spent;
+        -- As spendMore in src/accounts/budget.ts. No other account has this key, so who holds the account holds its row too.
+        nth := array_position(budgeted, entry.key_id);
+        IF nth IS NOT NULL THEN
+          UPDATE triwire.spends s SET spent = s.spent - CASE WHEN next_ms < s.from_ms THEN 0 ELSE change END
+            WHERE s.scope = scopes[nth] AND next_ms < s.until_ms RETURNING s.* INTO spend;
+          IF NOT FOUND THEN
+            SELECT w.from_ms, w.until_ms INTO begins, ends FROM json_to_recordset(windows) AS w(per text, from_ms bigint, until_ms bigint)
+              WHERE w.per = pers[nth] AND next_ms >= w.from_ms AND next_ms < w.until_ms;
+            IF NOT FOUND THEN RAISE EXCEPTION 'no window' USING ERRCODE = '${noWindow}', DETAIL = next_ms::text; END IF;
+            INSERT INTO triwire.spends AS s (scope, from_ms, until_ms, spent) VALUES (scopes[nth], begins, ends, -change)
+              ON CONFLICT (scope) DO UPDATE SET from_ms = greatest(excluded.from_ms, s.until_ms),
+                until_ms = excluded.until_ms, spent = excluded.spent, warned = 0
+              RETURNING s.* INTO spend;
+          END IF;
+          -- As warnOfBudget in src/accounts/warnings.ts.
+          level := CASE WHEN spend.spent >= budgets[nth] THEN 100
+            WHEN spend.spent >= budgets[nth] - budgets[nth] / 5 THEN 80 ELSE 0 END;
+          IF warns AND level > spend.warned THEN
+            UPDATE triwire.spends s SET warned = level WHERE s.scope = scopes[nth];
+            INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
+              SELECT concat_ws(':', l.event, scopes[nth], spend.from_ms, budgets[nth]), l.event, json_build_object(
+                  'key', scopes[nth], 'budget_nanos', budgets[nth]::text, 'per', nullif(pers[nth], 'ever'),
+                  'spent_nanos', spend.spent::text, 'until_ms', spend.until_ms)::text, next_ms, called_ms
+              FROM (VALUES (80, 'key_budget_80'), (100, 'key_budget_spent')) AS l(at, event)
+              WHERE l.at > spend.warned AND l.at <= level ON CONFLICT (id) DO NOTHING;
+          END IF;
         END IF;
       ELSE
         postings := postings || 'e';
@@ -145,6 +191,12 @@ BEGIN
     IF entry.ends_account AND is_account THEN
       UPDATE triwire.balances b SET balance = end_balance, seq = end_seq, posted_ms = end_ms, digest = end_digest
         WHERE b.account_id = account AND b.seq <> end_seq;
+      IF lows IS NOT NULL AND end_balance < first_balance THEN
+        INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
+          SELECT concat_ws(':', 'credit_low', account, l.below, end_seq), 'credit_low', json_build_object(
+              'account', account, 'balance_nanos', end_balance::text, 'below_nanos', l.below::text)::text, end_ms, called_ms
+          FROM unnest(lows) AS l(below) WHERE first_balance >= l.below AND end_balance < l.below ON CONFLICT (id) DO NOTHING;
+      END IF;
       accounts := accounts || account;
       stored := stored || end_balance;
     END IF;

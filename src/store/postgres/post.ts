@@ -13,26 +13,31 @@ import {
 import type { DebitRow, GivenBack, Posted, Posting } from '../../accounts/poster.ts'
 import type { Database, Row, Transaction } from './database.ts'
 import { entryIdOf, newEntryId } from './entry-id.ts'
+import { locks } from './migrate.ts'
 import { givenColumns, post } from './post-function.ts'
+import { SpendWindows } from './spend-windows.ts'
 import { isText } from './texts.ts'
 import { codeOf } from './trouble.ts'
 
 /** To be installed wherever something here is called. */
 export const postFunctions = [post]
 
-/** @property budgetPeriodMs when the period began in which its key spends it; none where the key has no budget (ruling R15). */
-export type BudgetedDebit = DebitRow & { budgetPeriodMs?: number | undefined }
-
 /** An entry on its way: all that does not follow from its place in the chain. */
-type NewEntry = { id: string; accountId: string; row: UnplacedRow; budgetPeriodMs?: number | undefined }
+type NewEntry = { id: string; accountId: string; row: UnplacedRow }
 
 type Outcome = { letters: string; balances: (readonly [accountId: string, storedNanos: bigint])[] }
 
 /**
  * All of them in one commit, durable when it resolves. Each request id is posted once, ever; one that cannot be posted
  * leaves the others alone. It may be called again after any failure.
+ * @param onBooked is told of each debit that the ledger has, as soon as that is known: also where the whole fails behind it.
  */
-export async function postDebits(database: Database, debits: readonly BudgetedDebit[]): Promise<Posted> {
+export async function postDebits(
+  database: Database,
+  debits: readonly DebitRow[],
+  windows: SpendWindows = new SpendWindows(),
+  onBooked: (debit: DebitRow) => void = () => {},
+): Promise<Posted> {
   const entries: (NewEntry & { index: number; debit: DebitRow })[] = []
   for (const [index, debit] of debits.entries()) {
     const entry = newDebit(debit)
@@ -40,7 +45,7 @@ export async function postDebits(database: Database, debits: readonly BudgetedDe
   }
   const postings: Posting[] = debits.map(() => 'rejected')
   const balances = new Map<string, bigint>()
-  for (const batch of await postApart(database, sortByAccount(entries))) {
+  for (const batch of await postApart(database, sortByAccount(entries), windows, onBooked)) {
     for (const [at, { index }] of batch.entries.entries()) if (batch.letters[at] === 'p') postings[index] = 'posted'
     for (const [accountId, stored] of batch.balances) balances.set(accountId, stored)
   }
@@ -60,15 +65,26 @@ export async function postDebits(database: Database, debits: readonly BudgetedDe
  * Gives back the debits of these requests (ruling C13), each once, ever, in a commit that writes to the disk even where
  * there is nothing to give back: it shows that the store can be written again. It may be called again after any failure.
  */
-export async function giveBack(database: Database, requestIds: readonly string[]): Promise<GivenBack> {
+export async function giveBack(
+  database: Database,
+  requestIds: readonly string[],
+  windows: SpendWindows = new SpendWindows(),
+): Promise<GivenBack> {
+  return windows.retry(() => giveBackOnce(database, requestIds, windows))
+}
+
+function giveBackOnce(database: Database, requestIds: readonly string[], windows: SpendWindows): Promise<GivenBack> {
   return database.transact(async (transaction) => {
-    await transaction.query(`SELECT pg_logical_emit_message(true, 'triwire', 'written')`)
+    // The lock of heads comes before those of accounts, as in every post.
+    await transaction.query(
+      `SELECT pg_advisory_xact_lock_shared(${locks.head}), pg_logical_emit_message(true, 'triwire', 'written')`,
+    )
     const debits = await readByRequestId(transaction, requestIds)
     const accountIds = Array.from(debits.values(), (row) => row.account_id as string)
     // Before the references are read: every return of an account's debits is made by who holds the account.
     await lockAccounts(transaction, accountIds)
     const entries = await newReturns(transaction, [...debits.values()])
-    if (entries.length > 0) await postTo(transaction, sortByAccount(entries), [])
+    if (entries.length > 0) await postTo(transaction, sortByAccount(entries), [], windows.text)
     return {
       returned: requestIds.filter((requestId) => debits.has(requestId)),
       balances: await readBalances(transaction, accountIds),
@@ -87,7 +103,8 @@ export async function postCredit(
   nowMs: number,
 ): Promise<'posted' | 'rejected'> {
   const entry = { id: newEntryId(), accountId, row: creditRow(amountNanos, reference, nowMs) }
-  const { letters } = await postTo(transaction, [entry], [])
+  // No key spends what is credited.
+  const { letters } = await postTo(transaction, [entry], [], '[]')
   return letters === 'p' ? 'posted' : 'rejected'
 }
 
@@ -126,12 +143,15 @@ export async function readBalances(
 async function postApart<E extends NewEntry & { debit: DebitRow }>(
   database: Database,
   entries: readonly E[],
+  windows: SpendWindows,
+  onBooked: (debit: DebitRow) => void,
 ): Promise<(Outcome & { entries: readonly E[] })[]> {
   if (entries.length === 0) return []
-  const whole = await postUnlessRefused(database, entries)
+  const postSome = (some: readonly E[]) => postUnlessRefused(database, some, windows, onBooked)
+  const whole = await postSome(entries)
   if (whole) return [whole]
   const outcomes = []
-  for (const entry of entries) outcomes.push((await postUnlessRefused(database, [entry])) ?? [])
+  for (const entry of entries) outcomes.push((await postSome([entry])) ?? [])
   return outcomes.flat()
 }
 
@@ -139,10 +159,14 @@ async function postApart<E extends NewEntry & { debit: DebitRow }>(
 async function postUnlessRefused<E extends NewEntry & { debit: DebitRow }>(
   database: Database,
   entries: readonly E[],
+  windows: SpendWindows,
+  onBooked: (debit: DebitRow) => void,
 ): Promise<(Outcome & { entries: readonly E[] }) | undefined> {
   const debits = entries.map(({ debit }) => debit)
   try {
-    return { ...(await postTo(database, entries, debits)), entries }
+    const outcome = await windows.retry(() => postTo(database, entries, debits, windows.text))
+    for (const [at, debit] of debits.entries()) if (outcome.letters[at] !== 'r') onBooked(debit)
+    return { ...outcome, entries }
   } catch (error) {
     if (isAboutValues(error)) return undefined
     throw error
@@ -154,6 +178,7 @@ async function postTo(
   { query }: Pick<Database, 'query'>,
   entries: readonly NewEntry[],
   priced: readonly DebitRow[],
+  windows: string,
 ): Promise<Outcome> {
   const rows = entries.map((entry, at) => toJson(entry, entries[at + 1]?.accountId !== entry.accountId))
   const prices = new Map(priced.map(({ priceVersion, prices }) => [priceVersion, prices]))
@@ -166,8 +191,8 @@ async function postTo(
     output: `${rates.outputNanos}`,
     terms: formatTerms(rates),
   }))
-  const values = [`[${rows.join()}]`, JSON.stringify(priceRows)]
-  const [result] = await query(`SELECT * FROM ${post.name}($1, $2)`, values, post.name)
+  const values = [`[${rows.join()}]`, JSON.stringify(priceRows), windows]
+  const [result] = await query(`SELECT * FROM ${post.name}($1, $2, $3)`, values, post.name)
   const { postings, accounts, stored } = result as { postings: string; accounts: string[]; stored: bigint[] }
   return { letters: postings, balances: (accounts ?? []).map((accountId, at) => [accountId, stored[at]!] as const) }
 }
@@ -176,7 +201,7 @@ async function postTo(
 const members = Object.keys(givenColumns).map((column) => [column, `,"${column}":`] as const)
 
 /** Integers of 64 bits as texts, for no number of JSON holds them; nulls not at all. */
-function toJson({ id, accountId, row, budgetPeriodMs }: NewEntry, endsAccount: boolean): string {
+function toJson({ id, accountId, row }: NewEntry, endsAccount: boolean): string {
   let text = `{"id":"${id}","account_id":${JSON.stringify(accountId)},"ends_account":${endsAccount}`
   for (const [column, begin] of members) {
     const value = (row as Record<string, unknown>)[column]
@@ -184,12 +209,11 @@ function toJson({ id, accountId, row, budgetPeriodMs }: NewEntry, endsAccount: b
     else if (typeof value === 'bigint') text += `${begin}"${value}"`
     else if (value !== null && value !== undefined) text += begin + value
   }
-  if (budgetPeriodMs !== undefined) text += `,"budget_period_ms":${budgetPeriodMs}`
   return `${text},"content":${JSON.stringify(formatContent(row).toWellFormed())}}`
 }
 
 /** @returns undefined for what the database has no type for or refuses by its rules: the debit's own trouble. */
-function newDebit(debit: BudgetedDebit): NewEntry | undefined {
+function newDebit(debit: DebitRow): NewEntry | undefined {
   const row = debitRow(debit)
   if (!isText(debit.requestId) || !isText(debit.priceVersion) || !isText(debit.accountId)) return undefined
   if (!isWellTyped(row) || !fieldColumns.every((column) => isStorable(row[column])) || (row.amount as bigint) < 0n)
@@ -197,7 +221,7 @@ function newDebit(debit: BudgetedDebit): NewEntry | undefined {
   const { inputNanos, cacheReadNanos, cacheWriteNanos, cacheWrite1hNanos, outputNanos } = debit.prices
   for (const rate of [inputNanos, cacheReadNanos, cacheWriteNanos, cacheWrite1hNanos, outputNanos])
     if (typeof rate !== 'bigint' || !isStorable(rate)) return undefined
-  return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row, budgetPeriodMs: debit.budgetPeriodMs }
+  return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row }
 }
 
 /** Of the debits that were not given back yet, each with the first reference that is free (ruling C8). */
@@ -228,7 +252,7 @@ async function newReturns({ query }: Transaction, debits: readonly Row[]): Promi
 }
 
 /** In the order of `sortByAccount`. */
-async function lockAccounts({ query }: Transaction, accountIds: readonly string[]): Promise<void> {
+export async function lockAccounts({ query }: Transaction, accountIds: readonly string[]): Promise<void> {
   await query(
     'SELECT FROM triwire.balances WHERE account_id = ANY ($1) ORDER BY account_id COLLATE "C" FOR NO KEY UPDATE',
     [accountIds],

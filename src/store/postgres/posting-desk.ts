@@ -5,6 +5,7 @@ import { findMissing, giveBack, postDebits, readBalances } from './post.ts'
 import { PostedRows } from './posted-rows.ts'
 import { type Pending, PostingLane } from './posting-lane.ts'
 import { SlowAccounts } from './slow-accounts.ts'
+import type { SpendWindows } from './spend-windows.ts'
 import { codeOf, isConflict } from './trouble.ts'
 
 export type PostingOptions = {
@@ -15,10 +16,14 @@ export type PostingOptions = {
   clockMs: () => number
   /** A thread before this one may have sent debits and died over it: nobody knows which. */
   isSuccessor: boolean
+  windows: SpendWindows
 }
 
 /** Between two tries of what has no lane, in ms. */
 const retryMs = 100
+
+/** Between the beginnings of two calls, in ms: a call costs the server as much as three debits, so those that come wait for company. */
+const apartMs = 1
 
 /** So many are looked up at once. */
 const lookMax = 1_000
@@ -46,6 +51,7 @@ export class PostingDesk implements Desk {
   #waiting: Pending[] = []
   readonly #pending = new Map<string, Pending>()
   #isScheduled = false
+  #calledMs = Number.NEGATIVE_INFINITY
   readonly #slow = new SlowAccounts()
   /** The schema is there, and what earlier runs left is posted. */
   readonly #opening = Promise.withResolvers<void>()
@@ -87,6 +93,7 @@ export class PostingDesk implements Desk {
     const database = this.#openDatabase({ max: 1, idleMs, onConnect: (connected) => (pid = connected) })
     return new PostingLane({
       database,
+      windows: this.#options.windows,
       giveBack: (pending, error) => {
         if (pid !== undefined) this.#abandoned.add(pid)
         this.#takeBack(pending, error)
@@ -130,14 +137,16 @@ export class PostingDesk implements Desk {
     this.#waiting.push(pending)
   }
 
-  /** Every message that has already come is read before an immediate runs. */
+  /** Every message that has already come is read before an immediate runs. Who comes alone waits for nobody. */
   #schedule(): void {
     if (this.#isScheduled || !this.#isOpen) return
     this.#isScheduled = true
-    setImmediate(() => {
+    const fill = () => {
       this.#isScheduled = false
       this.#fill()
-    })
+    }
+    if (this.#options.clockMs() < this.#calledMs + apartMs) setTimeout(fill, apartMs)
+    else setImmediate(fill)
   }
 
   #fill(): void {
@@ -146,8 +155,9 @@ export class PostingDesk implements Desk {
     for (const lane of this.#lanes) {
       if (this.#waiting.length === 0) return
       const isForLocked = lane === this.#lanes.at(-1)
-      if (lane.isFree && !(isForLocked && this.#slow.size === 0))
-        this.#waiting = lane.take(this.#waiting, this.#choose(lane))
+      if (!lane.isFree || (isForLocked && this.#slow.size === 0)) continue
+      this.#waiting = lane.take(this.#waiting, this.#choose(lane))
+      if (!lane.isFree) this.#calledMs = this.#options.clockMs()
     }
   }
 
@@ -200,7 +210,7 @@ export class PostingDesk implements Desk {
       let missing = 0
       for (let at = 0; at < rows.length; at += lookMax) missing += await this.#postMissing(rows.slice(at, at + lookMax))
       const gifts = this.#posted.gifts()
-      if (gifts.length > 0) await giveBack(this.#aside, gifts)
+      if (gifts.length > 0) await giveBack(this.#aside, gifts, this.#options.windows)
       const level = missing > 0 ? 'error' : 'info'
       if (rows.length > 0)
         this.#options.say('log', { level, event: 'ledger_looked_again', fields: { looked: rows.length, missing } })
@@ -219,7 +229,7 @@ export class PostingDesk implements Desk {
       rows.map(({ requestId }) => requestId),
     )
     const missing = rows.filter(({ requestId }) => ids.has(requestId))
-    if (missing.length > 0) await postDebits(this.#aside, missing)
+    if (missing.length > 0) await postDebits(this.#aside, missing, this.#options.windows)
     return missing.length
   }
 
@@ -255,7 +265,7 @@ export class PostingDesk implements Desk {
     for (;;) {
       try {
         await this.#endAbandoned()
-        const given = await giveBack(this.#aside, requestIds)
+        const given = await giveBack(this.#aside, requestIds, this.#options.windows)
         this.#posted.keepGifts(given.returned, this.#mustLookAgain)
         return given
       } catch (error) {

@@ -1,6 +1,7 @@
 import type { DebitRow, Posting } from '../../accounts/poster.ts'
 import type { Database } from './database.ts'
 import { postDebits } from './post.ts'
+import type { SpendWindows } from './spend-windows.ts'
 import { isUnknown } from './trouble.ts'
 
 /** A debit on its way into the ledger. */
@@ -22,8 +23,10 @@ const [pauseMs, pauseMaxMs] = [25, 250]
 
 export type LaneOptions = {
   database: Database
+  windows: SpendWindows
   /** What it is given back is tried again. */
   giveBack: (pending: readonly Pending[], error: unknown) => void
+  /** @param rows those that the ledger has */
   onPosted: (rows: readonly DebitRow[], accountIds: ReadonlySet<string>) => void
   /** It can take more. */
   onFree: () => void
@@ -74,17 +77,20 @@ export class PostingLane {
   async #post(taken: readonly Pending[]): Promise<void> {
     this.#underWay = taken
     this.#accounts = new Set(taken.map(({ row }) => row.accountId))
+    const rows = taken.map(({ row }) => row)
+    const booked: DebitRow[] = []
     try {
-      const rows = taken.map(({ row }) => row)
-      const { postings, balances } = await postDebits(this.#options.database, rows)
+      const { database, windows } = this.#options
+      const { postings, balances } = await postDebits(database, rows, windows, (row) => booked.push(row))
       this.#failures = 0
-      this.#options.onPosted(rows, this.#accounts)
+      this.#options.onPosted(booked, this.#accounts)
       this.#free()
       const stored = new Map(balances)
       for (const [at, { row, settle }] of taken.entries()) settle(postings[at]!, stored.get(row.accountId))
     } catch (error) {
       this.#free()
-      if (isUnknown(error)) for (const pending of taken) pending.isDoubtful = true
+      const isOpen = isUnknown(error)
+      for (const pending of taken) if (isOpen || booked.includes(pending.row)) pending.isDoubtful = true
       this.#pause()
       this.#options.giveBack(taken, error)
     }

@@ -3,7 +3,7 @@ import { StoreError } from '../files/store-error.ts'
 import type { Identity } from './admission-desk.ts'
 import { calls } from './admit.ts'
 import type { Transaction } from './database.ts'
-import { beat, leave, livingReplicas, register, sweep } from './replicas.ts'
+import { beat, leave, livingReplicas, register, sweep, sweptMax } from './replicas.ts'
 import { codeOf } from './trouble.ts'
 
 export type PresenceOptions = {
@@ -33,6 +33,7 @@ export class Presence {
   #beating: NodeJS.Timeout | undefined
   #sweeping: NodeJS.Timeout | undefined
   #isBeating = false
+  #swept = Promise.resolve()
   #isClosed = false
   #isReached = true
   #differing = ''
@@ -51,6 +52,12 @@ export class Presence {
     this.#sweeping = setInterval(() => void this.sweep(), sweepMs)
     void this.sweep()
     return identity
+  }
+
+  /** What this server is called, for people: others may have its name. */
+  get shown(): string {
+    const { name } = this.#introduction
+    return this.#identity === undefined ? name : `${name} (${this.#identity.id})`
   }
 
   /** A reload has changed the configuration: the others hear of it with the next beat. */
@@ -74,12 +81,21 @@ export class Presence {
     }
   }
 
-  async sweep(): Promise<void> {
+  /** One sweep behind the other: the database lets only one of them all do something. Never rejects. */
+  sweep(): Promise<void> {
+    this.#swept = this.#swept.then(() => this.#sweep())
+    return this.#swept
+  }
+
+  async #sweep(): Promise<void> {
     const { database, forgetIdle } = this.#options
     if (this.#isClosed || !this.#identity) return
     forgetIdle()
     try {
-      await database.query(`SELECT ${sweep.name}($1)`, [this.#identity.id])
+      for (let gone = sweptMax; gone === sweptMax && !this.#isClosed; ) {
+        const [row] = await database.query(`SELECT ${sweep.name}($1) AS gone`, [this.#identity.id])
+        gone = (row as { gone: number }).gone
+      }
       this.#compare((await database.query(livingReplicas)) as Living[])
     } catch {
       // The beat says so.

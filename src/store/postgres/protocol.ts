@@ -4,6 +4,7 @@ import type { AccountChanges } from '../../accounts/live-directory.ts'
 import type { DebitRow, GivenBack, Posted, Withdrawn } from '../../accounts/poster.ts'
 import type { CountedFailures } from '../../accounts/remote-throttle.ts'
 import type { Cooldown } from '../../accounts/server-store.ts'
+import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 
 /* What the serving thread and the store's thread say to each other. */
 
@@ -18,6 +19,8 @@ export type Questions = {
   /** Answered behind the news of what the store has of these keys. */
   lookUp: { asks: readonly string[]; answers: undefined }
   countFailures: { asks: readonly (readonly [ipKey: string, count: number])[]; answers: CountedFailures[] }
+  /** Counters of what costs nothing. @throws what the database throws: then they are kept until it takes them. */
+  traffic: { asks: readonly TrafficCell[]; answers: undefined }
   close: { asks: undefined; answers: undefined }
 }
 
@@ -28,6 +31,10 @@ export type Orders = {
   uses: readonly (readonly [keyId: string, usedMs: number])[]
   admission: readonly DeskOrder[]
   cool: Cooldown
+  /** By its place. */
+  lift: string
+  /** Somebody reads figures: all servers shall write what they have counted. */
+  wantTraffic: undefined
   /** Another configuration is in force, with this digest. */
   reconfigure: string
 }
@@ -42,6 +49,9 @@ export type News = {
   changes: AccountChanges & { isAnew: boolean }
   admission: readonly DeskAnswer[]
   cooled: Cooldown
+  lifted: Pick<Cooldown, 'place' | 'cause'>
+  /** Somebody reads figures, here or at another server. */
+  trafficWanted: undefined
   log: { level: 'info' | 'error'; event: string; fields: Record<string, unknown> }
 }
 

@@ -6,6 +6,7 @@ import { concludeSpool, readSpool, spoolPath } from '../files/spool.ts'
 import type { Database } from './database.ts'
 import type { Say } from './desk.ts'
 import { giveBack, postDebits } from './post.ts'
+import type { SpendWindows } from './spend-windows.ts'
 
 /** By this name lock, spool and process of a server stand in its folder. */
 export function placeOf(stateDir: string): string {
@@ -22,29 +23,29 @@ const rowsMax = 500
  */
 export async function recoverSpools(
   database: Database,
-  { stateDir, spoolsDir, say }: { stateDir: string; spoolsDir: string; say: Say },
+  { stateDir, spoolsDir, say, windows }: { stateDir: string; spoolsDir: string; say: Say; windows?: SpendWindows },
 ): Promise<void> {
   const own = placeOf(stateDir)
-  await recover(database, own, say)
+  await recover(database, own, say, windows)
   const below = readdirSync(spoolsDir, { withFileTypes: true }).filter((one) => one.isDirectory())
   for (const folder of [spoolsDir, ...below.map(({ name }) => join(spoolsDir, name))]) {
     const place = placeOf(folder)
     if (place === own || !existsSync(spoolPath(place))) continue
     // A server that runs posts its own.
     const unlock = tryLockStore(place)
-    if (unlock) await recover(database, place, say).finally(unlock)
+    if (unlock) await recover(database, place, say, windows).finally(unlock)
   }
 }
 
-async function recover(database: Database, place: string, say: Say): Promise<void> {
+async function recover(database: Database, place: string, say: Say, windows?: SpendWindows): Promise<void> {
   const path = spoolPath(place)
   const spooled = readSpool(path)
   const { debits, returns, unreadable } = spooled
   if (!debits.length && !returns.length && !unreadable) return
   const postings: Posting[] = []
   for (let at = 0; at < debits.length; at += rowsMax)
-    postings.push(...(await postDebits(database, debits.slice(at, at + rowsMax))).postings)
-  const returned = returns.length ? (await giveBack(database, returns)).returned.length : 0
+    postings.push(...(await postDebits(database, debits.slice(at, at + rowsMax), windows)).postings)
+  const returned = returns.length ? (await giveBack(database, returns, windows)).returned.length : 0
   const recovery = concludeSpool(path, spooled, postings, returned)
   const fields = { ...recovery, spool: path }
   say('log', { level: recovery.aside ? 'error' : 'info', event: 'crash_recovery', fields })

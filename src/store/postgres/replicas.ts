@@ -1,8 +1,7 @@
 import { calls, windowMs } from './admit.ts'
 import { defineFunction } from './functions.ts'
 
-/** Whose beat was not heard for so long holds nothing any more, in ms. */
-export const leaseMs = 10_000
+export { leaseMs } from '../sql/spends.ts'
 
 /** Who has not been seen for so long has left, in ms. */
 const goneMs = 60_000
@@ -13,8 +12,14 @@ const livingMs = 30_000
 /** A living replica says so in a table that a crash leaves alone every so often, in ms. */
 export const seenMs = 20_000
 
+/** So many rows of a table are taken away at once: it must be quick, and what comes of an attack is much. */
+export const sweptMax = 20_000
+
 /** Who has left is remembered for so long, in ms. */
 const rememberedMs = 30 * 24 * 3_600_000
+
+/** A warning that has been due for so long is told by nobody: no server has webhooks any more, in ms. */
+const untoldMs = 2 * 24 * 3_600_000
 
 /** Any number that the locks of `migrate` do not have: those who register do it one after the other. */
 const registering = 7_411_010
@@ -72,30 +77,35 @@ export const livingReplicas = `
 
 /**
  * Tidies up, by whoever comes: marks those who are gone, and takes away what says nothing any more. It waits for no lock,
- * and takes nothing from a replica that comes back meanwhile. @returns how many were marked.
+ * and takes nothing from a replica that comes back meanwhile. @returns how many rows it took away of the table with the
+ * most; `sweptMax`: there may be more.
  */
 export const sweep = defineFunction(
   'sweep',
   `(me integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
-DECLARE t bigint := triwire.now_ms(); gone integer[]; marked integer := 0;
+DECLARE t bigint := triwire.now_ms(); gone integer[]; shares_gone integer; failures_gone integer; untold_gone integer;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(${registering + 1}) THEN RETURN 0; END IF;
   -- Locked: who is locked already is telling, and lives.
   gone := ARRAY(SELECT r.id FROM triwire.replicas r
     WHERE r.id <> me AND (r.left_ms IS NOT NULL OR ${seenOf} < t - ${goneMs}) FOR UPDATE SKIP LOCKED);
   UPDATE triwire.replicas r SET left_ms = t WHERE r.id = ANY (gone) AND r.left_ms IS NULL;
-  GET DIAGNOSTICS marked = ROW_COUNT;
   DELETE FROM triwire.present p WHERE p.replica = ANY (gone);
   DELETE FROM triwire.shares s USING (
       SELECT x.scope, x.replica FROM triwire.shares x
       WHERE x.window_ms + ${windowMs} <= t AND (x.replica = ANY (gone) OR (x.replica = me AND x.held = 0))
-      FOR UPDATE SKIP LOCKED) AS idle
+      LIMIT ${sweptMax} FOR UPDATE SKIP LOCKED) AS idle
     WHERE s.scope = idle.scope AND s.replica = idle.replica;
+  GET DIAGNOSTICS shares_gone = ROW_COUNT;
   DELETE FROM triwire.replicas r WHERE r.id = ANY (gone) AND r.left_ms < t - ${rememberedMs};
   DELETE FROM triwire.failures f WHERE f.ip_key IN (SELECT x.ip_key FROM triwire.failures x
-    WHERE x.window_ms + ${windowMs} <= t FOR UPDATE SKIP LOCKED);
+    WHERE x.window_ms + ${windowMs} <= t LIMIT ${sweptMax} FOR UPDATE SKIP LOCKED);
+  GET DIAGNOSTICS failures_gone = ROW_COUNT;
   DELETE FROM triwire.cooldowns c WHERE c.place IN (SELECT x.place FROM triwire.cooldowns x
     WHERE x.until_ms <= t FOR UPDATE SKIP LOCKED);
-  RETURN marked;
+  DELETE FROM triwire.outbox o WHERE o.id IN (SELECT x.id FROM triwire.outbox x
+    WHERE x.next_ms < t - ${untoldMs} LIMIT ${sweptMax} FOR UPDATE SKIP LOCKED);
+  GET DIAGNOSTICS untold_gone = ROW_COUNT;
+  RETURN greatest(shares_gone, failures_gone, untold_gone);
 END $$`,
 )

@@ -9,6 +9,11 @@
  */
 export type Migration = { sql: string; oldest: number }
 
+const sums = `requests bigint NOT NULL, input_tokens bigint NOT NULL, cache_read_tokens bigint NOT NULL,
+    cache_write_tokens bigint NOT NULL, cache_write_1h_tokens bigint NOT NULL, output_tokens bigint NOT NULL,
+    reasoning_tokens bigint NOT NULL, cost bigint NOT NULL`
+const counted = 'requests bigint NOT NULL, first_byte bytea NOT NULL, total bytea NOT NULL'
+
 export const migrations: readonly Migration[] = [
   {
     oldest: 1,
@@ -32,9 +37,17 @@ export const migrations: readonly Migration[] = [
     created_ms bigint NOT NULL,
     expires_ms bigint,
     revoked_ms bigint,
-    last_used_ms bigint
+    last_used_ms bigint,
+    scope text COLLATE "C",              -- the first key of its line of rotations, whose bounds and spending all of it share
+    own_expires_ms bigint,               -- the end it was given; expires_ms is that, or the end of its grace
+    budget bigint CHECK (budget > 0),
+    budget_per text CHECK (budget_per IN ('day', 'week', 'month')),
+    rpm integer CHECK (rpm > 0),
+    models text                          -- with commas between them
   ) WITH (fillfactor = 80);
   CREATE INDEX keys_account ON triwire.keys (account_id);
+  CREATE INDEX keys_scope ON triwire.keys (scope);
+  CREATE INDEX keys_budgeted ON triwire.keys (account_id) WHERE budget IS NOT NULL;
 
   -- Where the chain of an account ends. Apart from accounts: every debit writes it, and only here.
   CREATE TABLE triwire.balances (
@@ -45,13 +58,32 @@ export const migrations: readonly Migration[] = [
     digest text
   ) WITH (fillfactor = 40);
 
-  -- What a key with a budget has spent, by the beginning of the budget's period (ruling R15).
+  -- What the keys of a scope that has a budget have spent in the window of their last entry (ruling R15): the sum of the
+  -- ledger's entries that were posted in it. Moved in the commit of each.
   CREATE TABLE triwire.spends (
-    key_id text COLLATE "C" NOT NULL,
-    period_ms bigint NOT NULL,
+    scope text COLLATE "C" PRIMARY KEY,
+    from_ms bigint NOT NULL,
+    until_ms bigint NOT NULL,
     spent bigint NOT NULL,
-    PRIMARY KEY (key_id, period_ms)
+    warned integer NOT NULL DEFAULT 0    -- the level that was warned of in this window: 0, 80 or 100
   ) WITH (fillfactor = 40);
+
+  -- What is to be warned of, as the last server that was started said.
+  CREATE TABLE triwire.watched (
+    event text COLLATE "C" NOT NULL CHECK (event IN ('credit_low', 'key_budget')),
+    below bigint NOT NULL,
+    PRIMARY KEY (event, below)
+  );
+  -- Warnings that wait to be told, written in the commit that they are about.
+  CREATE TABLE triwire.outbox (
+    id text COLLATE "C" PRIMARY KEY,
+    event text NOT NULL,
+    data text NOT NULL,
+    at_ms bigint NOT NULL,
+    next_ms bigint NOT NULL,             -- when it is to be told, or told again
+    tries text
+  );
+  CREATE INDEX outbox_next ON triwire.outbox (next_ms);
 
   CREATE TABLE triwire.prices (
     version text COLLATE "C" PRIMARY KEY,
@@ -158,7 +190,8 @@ export const migrations: readonly Migration[] = [
     until_ms bigint NOT NULL,
     cause text NOT NULL,
     tell text NOT NULL,
-    cool text NOT NULL                   -- whether it may cool all of a pool (ruling U1)
+    cool text NOT NULL,                  -- whether it may cool all of a pool (ruling U1)
+    met_by text                          -- the server that has met it, for people
   );
 
   -- Who may operate, by the digests of their tokens.
@@ -211,6 +244,60 @@ export const migrations: readonly Migration[] = [
     FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change('records of the audit trail');
   CREATE INDEX accounts_created ON triwire.accounts (created_ms, id);
   CREATE INDEX keys_created ON triwire.keys (created_ms, id);
+
+  -- Figures for reports, folded from the ledger (ruling C9, src/accounts/usage), and counters of what costs nothing. Accounts,
+  -- keys, models and the like stand by numbers, 0 for none. Times are quarter hours since 1970.
+  CREATE TABLE triwire.usage_words (
+    id integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    kind text COLLATE "C" NOT NULL,
+    word text COLLATE "C" NOT NULL,
+    UNIQUE (kind, word)
+  );
+  CREATE TABLE triwire.usage_state (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    time_zone text NOT NULL,             -- of the days below
+    week_starts text NOT NULL,
+    kept_from integer NOT NULL           -- of quarters before it there are no rows any more
+  );
+  INSERT INTO triwire.usage_state (time_zone, week_starts, kept_from) VALUES ('UTC', 'monday', 0);
+  -- Up to which entry an account is folded: moved in the commit that adds the rows, by who has locked it.
+  CREATE TABLE triwire.usage_marks (
+    account_id text COLLATE "C" PRIMARY KEY,
+    seq bigint NOT NULL
+  ) WITH (fillfactor = 60);
+  CREATE TABLE triwire.usage_q (
+    quarter integer, account integer, key integer, model integer, wires integer, upstream integer, outcome integer,
+    ${sums},
+    PRIMARY KEY (quarter, account, key, model, wires, upstream, outcome)
+  );
+  CREATE TABLE triwire.usage_d (
+    account integer, key integer, day integer, model integer, wires integer, upstream integer, outcome integer,
+    ${sums},
+    PRIMARY KEY (account, key, day, model, wires, upstream, outcome)
+  );
+  CREATE INDEX usage_d_day ON triwire.usage_d (day);
+  CREATE TABLE triwire.usage_t (
+    day integer, model integer, wires integer, upstream integer, outcome integer,
+    ${sums},
+    PRIMARY KEY (day, model, wires, upstream, outcome)
+  );
+  CREATE TABLE triwire.usage_k (account integer, key integer, ${sums}, PRIMARY KEY (account, key));
+  -- Never money: what was counted in the seconds before a crash is not in it. Histograms: src/accounts/usage/histogram.ts.
+  CREATE TABLE triwire.traffic_q (
+    quarter integer, account integer, key integer, model integer, wires integer, upstream integer, outcome integer,
+    code integer, ${counted},
+    PRIMARY KEY (quarter, account, key, model, wires, upstream, outcome, code)
+  );
+  CREATE TABLE triwire.traffic_d (
+    account integer, key integer, day integer, model integer, wires integer, upstream integer, outcome integer,
+    code integer, ${counted},
+    PRIMARY KEY (account, key, day, model, wires, upstream, outcome, code)
+  );
+  CREATE INDEX traffic_d_day ON triwire.traffic_d (day);
+  CREATE TABLE triwire.traffic_t (
+    day integer, model integer, wires integer, upstream integer, outcome integer, code integer, ${counted},
+    PRIMARY KEY (day, model, wires, upstream, outcome, code)
+  );
 
   -- One row once the store's content is elsewhere.
   CREATE TABLE triwire.moved (one boolean PRIMARY KEY DEFAULT true CHECK (one), to_store text NOT NULL, moved_ms bigint NOT NULL);

@@ -45,18 +45,29 @@ export const cooldownsChannel = 'triwire_cooldowns'
 /** Leaves an upstream account alone for all replicas. The longest wait wins; a shorter one changes nothing. */
 export const cool = defineFunction(
   'cool',
-  `(its_place text, for_ms bigint, its_cause text, its_tell text, its_cool text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+  `(its_place text, for_ms bigint, its_cause text, its_tell text, its_cool text, me text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE t bigint := triwire.now_ms();
 BEGIN
-  INSERT INTO triwire.cooldowns AS c (place, until_ms, cause, tell, cool) VALUES (its_place, t + for_ms, its_cause, its_tell, its_cool)
-    ON CONFLICT (place) DO UPDATE
-    SET until_ms = excluded.until_ms, cause = excluded.cause, tell = excluded.tell, cool = excluded.cool
+  INSERT INTO triwire.cooldowns AS c (place, until_ms, cause, tell, cool, met_by)
+    VALUES (its_place, t + for_ms, its_cause, its_tell, its_cool, me)
+    ON CONFLICT (place) DO UPDATE SET until_ms = excluded.until_ms, cause = excluded.cause, tell = excluded.tell,
+      cool = excluded.cool, met_by = excluded.met_by
     WHERE c.until_ms < excluded.until_ms;
   IF FOUND THEN NOTIFY ${cooldownsChannel}; END IF;
 END $$`,
 )
 
-/** Which are left alone now: `place, until_ms, for_ms, cause, tell, cool`. */
+/** Ends one before its time. Who knew of it finds that it is gone. */
+export const lift = defineFunction(
+  'lift',
+  `(its_place text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  DELETE FROM triwire.cooldowns c WHERE c.place = its_place;
+  IF FOUND THEN NOTIFY ${cooldownsChannel}; END IF;
+END $$`,
+)
+
+/** Which are left alone now: `place, until_ms, for_ms, cause, tell, cool, met_by`. */
 export const cooling = `
-  SELECT place, until_ms, until_ms - triwire.now_ms() AS for_ms, cause, tell, cool FROM triwire.cooldowns
+  SELECT place, until_ms, until_ms - triwire.now_ms() AS for_ms, cause, tell, cool, met_by FROM triwire.cooldowns
   WHERE until_ms > triwire.now_ms()`

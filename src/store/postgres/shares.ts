@@ -70,7 +70,16 @@ export function sharesOf({ own, keys }: AccountShares): Share[] {
   return keys.size === 0 ? [own] : [own, ...keys.values()]
 }
 
-export function emptyShare(scope: string): Share {
+/** That of a key of the account, from now on. */
+export function keyOf({ keys }: AccountShares, scope: string): Share {
+  const known = keys.get(scope)
+  if (known) return known
+  const made = emptyShare(scope)
+  keys.set(scope, made)
+  return made
+}
+
+function emptyShare(scope: string): Share {
   return { scope, heldNanos: 0n, windowMs: 0, taken: 0, told: 'never' }
 }
 

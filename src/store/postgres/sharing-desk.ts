@@ -24,6 +24,7 @@ export class SharingDesk implements Desk {
   readonly orders = {
     admission: (orders: readonly DeskOrder[]) => this.#admission.take(orders),
     cool: (cooldown: Cooldown) => void this.#board.cool(cooldown).catch(() => {}),
+    lift: (place: string) => void this.#board.lift(place).catch(() => {}),
     reconfigure: (configDigest: string) => this.#presence.reconfigure(configDigest),
   }
   readonly channels = { [cooldownsChannel]: () => void this.#board.look().catch(() => {}) }
@@ -58,7 +59,10 @@ export class SharingDesk implements Desk {
       // The connection that it uses knows that itself (control.ts).
       onReach: () => {},
     })
-    this.#board = new CooldownBoard(this.#aside, (cooldown) => say('cooled', cooldown))
+    this.#board = new CooldownBoard(this.#aside, () => this.#presence.shown, {
+      cooled: (cooldown) => say('cooled', cooldown),
+      lifted: (lifted) => say('lifted', lifted),
+    })
   }
 
   async onReached(session: Session): Promise<void> {

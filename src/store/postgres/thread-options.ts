@@ -1,4 +1,5 @@
 import type { Introduction } from '../../accounts/server-store.ts'
+import type { Reporting } from '../../accounts/usage/reporting.ts'
 
 /** What the store's thread is started with. */
 export type ThreadOptions = {
@@ -10,8 +11,12 @@ export type ThreadOptions = {
   /** Spools below it that no server has are posted too (ruling X13). */
   spoolsDir: string
   introduction: Introduction
+  /** Whose days figures for reports are kept by. */
+  reporting: Reporting
   /** A thread before it has died; what that one was given comes again. */
   isSuccessor: boolean
+  /** What earlier runs left in their spools is posted: by a thread before it. */
+  isRecovered: boolean
   /** So many accounts are kept in memory. */
   accountsMax: number
   /** How long a statement, or a connection, is waited for, in ms. */

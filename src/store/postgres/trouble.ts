@@ -1,6 +1,8 @@
 import { sayMoved } from '../files/moved.ts'
 import { StoreError } from '../files/store-error.ts'
-import { movedCode } from './moved.ts'
+
+/** What a statement fails with that would write to a store whose content is elsewhere; the message says where. */
+export const movedCode = 'TR100'
 
 /** SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), or Node's word for a failed connection. */
 export function codeOf(error: unknown): string {
@@ -33,14 +35,24 @@ export function refusalOf(error: unknown, shown: string): StoreError | undefined
       },
     )
   }
+  // As PgBouncer says it.
+  if (/unsupported startup parameter/.test(message)) return new StoreError(sayPooler(shown), { cause: error })
   const cure = cures.get(codeOf(error))
   return cure === undefined ? undefined : new StoreError(`${shown} ${cure} (${message})`, { cause: error })
 }
 
-/** Nobody knows what became of the statement: it was sent, and no answer of the server's to it came back. */
+/** Settings, listening and the number of a session are the session's; a pooler lends it to others in between. */
+export function sayPooler(shown: string): string {
+  return `${shown} is a pooler's address: name PostgreSQL itself, for a server needs sessions of its own (docs/scaling.md)`
+}
+
+/**
+ * Nobody knows what became of the statement: it was sent, and no answer of the server's to it came back, or one by which
+ * the server ends itself (a full or broken disk under its log). What it had written down by then is found when it starts again.
+ */
 export function isUnknown(error: unknown): boolean {
   const { severity, syscall, message } = error as { severity?: string; syscall?: string; message: string }
-  if (severity !== undefined) return /^(08|57P)/.test(codeOf(error))
+  if (severity !== undefined) return /^(08|53|57P|58|XX)/.test(codeOf(error))
   // Of a connection that was never had: as the library says it, and its pool.
   return syscall !== 'connect' && !/^timeout (expired|exceeded when trying to connect)/.test(message)
 }

@@ -3,13 +3,16 @@ import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { AccountEnd } from '../../accounts/verify/chain.ts'
 import { findWrongMoment } from '../../accounts/verify/moment.ts'
+import { findUncounted, type SpendEnd, type SpendRow } from '../../accounts/verify/spends.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
 import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
+import { readSpend, readSpendRows, selectBudgeted, selectSpends } from '../sql/spends.ts'
 import type { Database, Row, Transaction } from './database.ts'
 import { entryIdOf } from './entry-id.ts'
 import { locks } from './migrate.ts'
 import { readMoved } from './moved.ts'
 import { dialect, type SliceSizes } from './slices.ts'
+import { findUsageDifferences } from './usage-check.ts'
 import { findForeignSchema } from './verify-schema.ts'
 
 /** What people call where the ledger is. */
@@ -104,12 +107,9 @@ async function readLedger(
   findings.push(...(await findForeignSchema(database, place)))
   const readPages: ReadPages = (select, before) => pagesOf(database, select, before, verifyMax)
   const prices = new Map<string, Debit['prices']>()
-  const verification = createVerification(
-    options,
-    { prices, returns: await readReturns(readPages) },
-    findings,
-    momentMs,
-  )
+  const spends = readSpendRows(await database.query(selectSpends('triwire')))
+  const facts = { prices, returns: await readReturns(readPages), spends }
+  const verification = createVerification(options, facts, findings, momentMs)
   const ends = new Map<string, AccountEnd>()
   for await (const rows of readPages(readings, { account_id: '', seq: lowest, id: lowestId })) {
     await readPricesOf(database, rows, prices)
@@ -122,8 +122,40 @@ async function readLedger(
   }
   for await (const end of readIdle(database, readPages, ends)) ends.set(end.id, end)
   for await (const finding of findLostCredits(readPages)) findings.push(finding)
+  for await (const finding of findUsageDifferences(database)) findings.push(finding)
   const notes = await findUndated(database)
-  return { ...verification.end(ends.values()), ...(notes.length > 0 && { notes }) }
+  const spent = await readSpendEnds(database, spends, verification.lastSeqOf, findings)
+  return { ...verification.end(ends.values(), spent), ...(notes.length > 0 && { notes }) }
+}
+
+/**
+ * What keys have spent by now, each with what was posted in its window since the entries were read: both in one snapshot.
+ * What was counted anew meanwhile, for another window has begun or the budget was changed, is left to the next verification.
+ */
+async function readSpendEnds(
+  { query }: Database,
+  rows: readonly SpendRow[],
+  lastSeqOf: (scope: string) => number,
+  findings: string[],
+): Promise<SpendEnd[]> {
+  const [counted] = await query(
+    `SELECT (SELECT array_agg(b.scope) FROM (${selectBudgeted('triwire')}) b) AS budgeted,
+      (SELECT array_agg(s.scope) FROM triwire.spends s) AS counted`,
+  )
+  const { budgeted, counted: scopes } = counted as { budgeted: string[] | null; counted: string[] | null }
+  findings.push(...findUncounted(budgeted ?? [], new Set(scopes ?? [])))
+  const ends: SpendEnd[] = []
+  for (const { scope, accountId, keyIds } of rows) {
+    const [row] = await query(
+      `SELECT s.*, (SELECT coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END), 0)::bigint
+          FROM triwire.entries e WHERE e.account_id = $2 AND e.seq > $3 AND e.key_id = ANY ($4)
+            AND e.posted_ms >= s.from_ms AND e.posted_ms < s.until_ms) AS tail
+        FROM triwire.spends s WHERE s.scope = $1`,
+      [scope, accountId ?? '', lastSeqOf(scope), keyIds],
+    )
+    if (row) ends.push({ ...readSpend(row), tailNanos: row.tail as bigint })
+  }
+  return ends
 }
 
 /** Before the first of all rows. */

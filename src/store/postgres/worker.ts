@@ -15,9 +15,12 @@ import { ReadingDesk } from './reading-desk.ts'
 import { recoverSpools } from './recovery.ts'
 import { sharingFunctions } from './sharing.ts'
 import { SharingDesk } from './sharing-desk.ts'
+import { SpendWindows } from './spend-windows.ts'
 import type { ThreadOptions } from './thread-options.ts'
+import { UsageDesk } from './usage-desk.ts'
+import { refuseOtherZone, settleZone } from './usage-keep.ts'
 
-const { url, shown, stateDir, spoolsDir, isSuccessor, accountsMax, patienceMs, introduction } =
+const { url, shown, stateDir, spoolsDir, isSuccessor, accountsMax, patienceMs, introduction, reporting } =
   workerData as ThreadOptions
 const port = parentPort!
 
@@ -31,16 +34,21 @@ let unsaid: Said[] = []
 const say: Say = (news, value) => tell({ news, value } as Said)
 const clockMs = () => performance.now()
 const lookUps = openDatabase({ url, max: 2, patienceMs, purpose: 'look-ups' })
-const posting = new PostingDesk({ url, patienceMs, say, clockMs, isSuccessor })
-let isRecovered = isSuccessor
+const windows = new SpendWindows(reporting)
+const posting = new PostingDesk({ url, patienceMs, say, clockMs, isSuccessor, windows })
+let { isRecovered } = workerData as ThreadOptions
+/** Whose days they are: who has served once goes on, whatever becomes of its thread or of the database (ruling X12). */
+let isZoneSettled = isRecovered
 
 /** In the order in which they hear of the database: the ledger takes debits behind all else. */
 const desks: readonly Desk[] = [
   new SharingDesk({ url, patienceMs, introduction, clockMs, say }),
+  { onReached: settleZoneOnce },
   new DirectoryDesk({ database: lookUps, accountsMax, say }),
   new ReadingDesk(lookUps),
   { onReached: recoverOnce },
   posting,
+  new UsageDesk({ url, patienceMs, reporting, say }),
 ]
 const control = new Control({ url, shown, patienceMs, beatMs: 1_000, desks, prepare, say })
 
@@ -85,16 +93,24 @@ async function prepare(): Promise<void> {
   const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'schema' })
   try {
     await migrate(database, shown, [...postFunctions, ...sharingFunctions])
+    if (!isZoneSettled) await settleZone(database, reporting, shown)
   } finally {
     void database.close()
   }
+}
+
+/** Once more now that whoever changes it sees this server. */
+async function settleZoneOnce(): Promise<void> {
+  if (isZoneSettled) return
+  await refuseOtherZone(lookUps, reporting.timeZone, shown)
+  isZoneSettled = true
 }
 
 async function recoverOnce(): Promise<void> {
   if (isRecovered) return
   const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'recovery' })
   try {
-    await recoverSpools(database, { stateDir, spoolsDir, say })
+    await recoverSpools(database, { stateDir, spoolsDir, say, windows })
     isRecovered = true
   } finally {
     void database.close()

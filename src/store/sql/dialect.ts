@@ -11,3 +11,32 @@ export type Dialect = {
 export type Value = string | number | bigint
 
 export type Statement = { text: string; values: readonly Value[] }
+
+/** Puts a value in, and says how it is named. */
+export type Put = (value: Value | null) => string
+
+export function statement({ parameter }: Dialect, write: (put: Put) => string): Statement {
+  const values: (Value | null)[] = []
+  const text = write((value) => parameter(values.push(value)))
+  return { text, values: values as Value[] }
+}
+
+export function insert(dialect: Dialect, table: string, row: Readonly<Record<string, Value | null>>): Statement {
+  return statement(dialect, (put) => {
+    const places = Object.values(row).map(put).join(', ')
+    return `INSERT INTO ${dialect.schema}.${table} (${Object.keys(row).join(', ')}) VALUES (${places})`
+  })
+}
+
+export function update(
+  dialect: Dialect,
+  table: string,
+  row: Readonly<Record<string, Value | null>>,
+  where: Readonly<Record<string, Value>>,
+): Statement {
+  return statement(dialect, (put) => {
+    const sets = Object.entries(row).map(([column, value]) => `${column} = ${put(value)}`)
+    const which = Object.entries(where).map(([column, value]) => `${column} = ${put(value)}`)
+    return `UPDATE ${dialect.schema}.${table} SET ${sets.join(', ')} WHERE ${which.join(' AND ')}`
+  })
+}

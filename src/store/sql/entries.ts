@@ -1,3 +1,4 @@
+import type { DayShift } from '../../accounts/day-shifts.ts'
 import type { EntryFilter, EntryPlace, Grouping, ListedEntry, Total } from '../../accounts/entries.ts'
 import { type Reading, readCounters, readEntry } from '../../accounts/entry-row.ts'
 import type { Dialect, Statement, Value } from './dialect.ts'
@@ -43,23 +44,16 @@ export function selectSums(
   dialect: Dialect,
   filter: EntryFilter,
   by: readonly Grouping[],
-  slice?: Slice | undefined,
+  { slice, shifts }: { slice?: Slice | undefined; shifts?: readonly DayShift[] | undefined } = {},
 ): Statement {
   const { where, values } = conditions(dialect, filter, slice)
-  const grouped = by.map((grouping) => groupColumns(dialect)[grouping])
+  const grouped = by.map((grouping) => groupColumns(dialect, shifts)[grouping])
   const clause = (word: string, suffix = '') =>
     by.length ? [`${word} BY ${by.map((_, index) => `${index + 1}${suffix}`).join(', ')}`] : []
   const columns = [...grouped.map(({ column }) => column), sums].join(', ')
   const parts = [`WITH sums AS (SELECT ${columns} FROM ${dialect.schema}.entries e ${where}`, ...clause('GROUP')]
   parts.push(') SELECT * FROM sums', ...grouped.flatMap(({ join }) => join ?? []), ...clause('ORDER', ' NULLS FIRST'))
   return { text: parts.join(' '), values }
-}
-
-/** @param column of entries. */
-export function selectDistinct(dialect: Dialect, column: 'model', slice?: Slice | undefined): Statement {
-  const { where, values } = conditions(dialect, {}, slice)
-  const isThere = `${where ? 'AND' : 'WHERE'} e.${column} IS NOT NULL`
-  return { text: `SELECT DISTINCT e.${column} FROM ${dialect.schema}.entries e ${where} ${isThere} ORDER BY 1`, values }
 }
 
 export function conditions(
@@ -98,9 +92,21 @@ export function conditions(
   return { where: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
 }
 
-function groupColumns({ schema }: Dialect): Record<Grouping, { column: string; join?: string }> {
+/** The time by which an entry has its day. */
+function shiftedTime(shifts: readonly DayShift[]): string {
+  if (shifts.every(({ shiftMs }) => shiftMs === 0)) return 'e.posted_ms'
+  const [first, ...others] = shifts
+  const cases = others.map(({ fromMs, shiftMs }) => `WHEN e.posted_ms >= ${Number(fromMs)} THEN ${Number(shiftMs)}`)
+  const usual = `${Number(first!.shiftMs)}`
+  return `(e.posted_ms + ${cases.length === 0 ? usual : `CASE ${cases.toReversed().join(' ')} ELSE ${usual} END`})`
+}
+
+function groupColumns(
+  { schema }: Dialect,
+  shifts: readonly DayShift[] = [],
+): Record<Grouping, { column: string; join?: string }> {
   return {
-    day: { column: `e.posted_ms / ${dayMs} AS day` },
+    day: { column: `${shiftedTime(shifts)} / ${dayMs} AS day` },
     model: { column: 'e.model AS model' },
     account: {
       column: 'e.account_id AS account_id',

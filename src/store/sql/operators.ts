@@ -10,36 +10,28 @@ import type { Made, Write } from '../../accounts/book-rules.ts'
 import { onceMs } from '../../accounts/on-behalf.ts'
 import { type OperatorRow, type SessionRow, sessionsMax } from '../../accounts/operators.ts'
 import type { AuditFilter, AuditRow } from '../../accounts/trail.ts'
-import type { Dialect, Statement, Value } from './dialect.ts'
+import { type Dialect, insert, type Put, type Statement, statement } from './dialect.ts'
+import { keyStatements } from './keys.ts'
+import { heldByReplicas, keysWithSpends } from './spends.ts'
 
 /*
  * Statements of who may operate, of the audit trail, and of pages of accounts and keys, which both databases understand.
  */
 
 type Row = Readonly<Record<string, unknown>>
-type Put = (value: Value | null) => string
-
 /** A statement that reads, and what its rows mean. */
 export type Query<T> = Statement & { read(row: Row): T }
-
-function statement({ parameter }: Dialect, write: (put: Put) => string): Statement {
-  const values: (Value | null)[] = []
-  const text = write((value) => parameter(values.push(value)))
-  return { text, values: values as Value[] }
-}
 
 function query<T>(dialect: Dialect, read: (row: Row) => T, write: (put: Put) => string): Query<T> {
   return { ...statement(dialect, write), read }
 }
 
-function insert(dialect: Dialect, table: string, row: Readonly<Record<string, Value | null>>): Statement {
-  return statement(dialect, (put) => {
-    const places = Object.values(row).map(put).join(', ')
-    return `INSERT INTO ${dialect.schema}.${table} (${Object.keys(row).join(', ')}) VALUES (${places})`
-  })
+/** In which dialect tells whether the store knows what is held. */
+function keysOf({ schema }: Dialect): string {
+  return keysWithSpends(schema, schema === 'triwire' ? heldByReplicas : undefined)
 }
 
-/** @returns undefined for a write that is not about operators. `post_audit` is `insertAudit`'s. */
+/** @returns undefined for a write that is about neither operators nor keys. `post_audit` is `insertAudit`'s. */
 export function writeStatements(dialect: Dialect, write: Write): Statement[] | undefined {
   const { schema } = dialect
   switch (write.kind) {
@@ -72,7 +64,7 @@ export function writeStatements(dialect: Dialect, write: Write): Statement[] | u
       return [statement(dialect, old), insert(dialect, 'made', row)]
     }
     default:
-      return undefined
+      return keyStatements(dialect, write)
   }
 }
 
@@ -145,7 +137,7 @@ export function selectMade(dialect: Dialect, { actor, key }: { actor: string; ke
 }
 
 export function selectKeyByDigest(dialect: Dialect, digest: string): Query<KeyRow> {
-  return query(dialect, readKeyRow, (put) => `SELECT * FROM ${dialect.schema}.keys WHERE digest = ${put(digest)}`)
+  return query(dialect, readKeyRow, (put) => `SELECT * FROM ${keysOf(dialect)} WHERE digest = ${put(digest)}`)
 }
 
 export function selectAudit(
@@ -174,10 +166,11 @@ export function selectAudit(
 
 /** @param accounts a SELECT of accounts and their balances, without WHERE; their table is `a` there. */
 export function selectAccountPage(dialect: Dialect, accounts: string, page: AccountPage): Query<AccountRow> {
-  const { q, state, sort, beyond, limit } = page
+  const { q, state, ids, sort, beyond, limit } = page
   return query(dialect, readAccountRow, (put) => {
     const parts: string[] = []
     if (state !== undefined) parts.push(`a.state = ${put(state)}`)
+    if (ids !== undefined) parts.push(isOneOf(put, 'a.id', ids))
     if (q !== undefined) parts.push(holds(put, q, ['a.name'], ['a.id']))
     const [columns, word] =
       sort === 'name' ? ['a.name, a.id', ''] : ['a.created_ms, a.id', sort === 'created' ? '' : ' DESC']
@@ -187,14 +180,19 @@ export function selectAccountPage(dialect: Dialect, accounts: string, page: Acco
   })
 }
 
-export function selectKeyPage(dialect: Dialect, { accountId, q, beyond, limit }: KeyPage): Query<KeyRow> {
+export function selectKeyPage(dialect: Dialect, { accountId, q, ids, beyond, limit }: KeyPage): Query<KeyRow> {
   return query(dialect, readKeyRow, (put) => {
     const parts: string[] = []
     if (accountId !== undefined) parts.push(`account_id = ${put(accountId)}`)
+    if (ids !== undefined) parts.push(isOneOf(put, 'id', ids))
     if (q !== undefined) parts.push(holds(put, q, ['label'], ['id', 'prefix']))
     if (beyond) parts.push(`(created_ms, id) > (${beyond.map(put).join(', ')})`)
-    return `SELECT * FROM ${dialect.schema}.keys ${whereAll(parts)} ORDER BY created_ms, id LIMIT ${put(limit)}`
+    return `SELECT * FROM ${keysOf(dialect)} ${whereAll(parts)} ORDER BY created_ms, id LIMIT ${put(limit)}`
   })
+}
+
+function isOneOf(put: Put, column: string, ids: readonly string[]): string {
+  return ids.length === 0 ? 'FALSE' : `${column} IN (${ids.map((id) => put(id)).join(', ')})`
 }
 
 /** What people search for: within some columns, whatever the case, or where others begin. */

@@ -1,10 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
 import { accountOf, type Change, type Facts, type Question, type Write } from '../../accounts/book-rules.ts'
+import { isRecorded } from '../../accounts/usage/question.ts'
+import { keysWithSpends } from '../sql/spends.ts'
 import type { Entries } from './entries.ts'
 import { refuseMoved } from './moved.ts'
 import { transact } from './open.ts'
 import type { Operators } from './operators.ts'
+import { type Prepare, preparing } from './preparing.ts'
+import { readUsageState } from './usage.ts'
+import { createUsageKeeping } from './usage-keep.ts'
 
 /** What a server needs to know again after another process has written: whole accounts, each with all its valid keys. */
 export type Changes = { revision: bigint; accounts: AccountRow[]; keys: KeyRow[] }
@@ -29,7 +34,7 @@ export interface Accounts {
 
 export function createAccounts(
   db: DatabaseSync,
-  entries: Pick<Entries, 'findCredit' | 'postCredit'>,
+  entries: Pick<Entries, 'findCredit' | 'postCredit' | 'writeSpend'>,
   operators: Operators,
 ): Accounts {
   const { findFacts, ...readers } = createReaders(db, entries, operators)
@@ -55,23 +60,25 @@ export function createAccounts(
 }
 
 const columns = 'id, name, state, balance, created_ms'
+const keys = keysWithSpends('main')
 
 function createReaders(db: DatabaseSync, { findCredit }: Pick<Entries, 'findCredit'>, operators: Operators) {
   const byIdOrName = db.prepare(`SELECT ${columns} FROM accounts WHERE id = ?1 OR name = ?1 ORDER BY id = ?1 DESC`)
   const byName = db.prepare(`SELECT ${columns} FROM accounts WHERE name = ?`)
   const all = db.prepare(`SELECT ${columns} FROM accounts ORDER BY created_ms, id`)
-  const keysOf = db.prepare('SELECT * FROM keys WHERE ?1 IS NULL OR account_id = ?1 ORDER BY created_ms, id')
-  const keysByName = db.prepare('SELECT * FROM keys WHERE id = ?1 OR prefix = ?1')
+  const keysOf = db.prepare(`SELECT * FROM ${keys} WHERE ?1 IS NULL OR account_id = ?1 ORDER BY created_ms, id`)
+  const keysByName = db.prepare(`SELECT * FROM ${keys} WHERE id = ?1 OR prefix = ?1`)
   const keysByAnyName = db.prepare(
-    'SELECT * FROM keys WHERE id = ?1 OR prefix = ?1 OR label = ?1 ORDER BY created_ms, id',
+    `SELECT * FROM ${keys} WHERE id = ?1 OR prefix = ?1 OR label = ?1 ORDER BY created_ms, id`,
   )
   const findAccount = (idOrName: string) => readFirst(byIdOrName.all(idOrName))
+  const prepare = preparing(db)
   return {
     findAccount,
     listAccounts: () => all.all().map(readAccountRow),
     listKeys: (accountId?: string) => keysOf.all(accountId ?? null).map(readKeyRow),
     findKeys: (name: string) => keysByAnyName.all(name).map(readKeyRow),
-    findFacts({ account, accountName, key, reference, operator, once }: Question): Facts {
+    findFacts({ account, accountName, key, reference, operator, once, reporting }: Question): Facts {
       return {
         account: account === undefined ? undefined : findAccount(account),
         accountNamed: accountName === undefined ? undefined : readFirst(byName.all(accountName)),
@@ -79,29 +86,30 @@ function createReaders(db: DatabaseSync, { findCredit }: Pick<Entries, 'findCred
         credit: reference === undefined ? undefined : findCredit(reference),
         operators: operator === undefined ? [] : operators.findOperators(operator),
         made: once === undefined ? undefined : operators.findMade(once),
+        reporting: reporting && { ...readZone(prepare), servers: [] },
       }
     },
   }
 }
 
+function readZone(prepare: Prepare) {
+  const state = readUsageState(prepare)
+  return { timeZone: state.timeZone, isRecorded: isRecorded(state) }
+}
+
 function createWriter(
   db: DatabaseSync,
-  { postCredit }: Pick<Entries, 'postCredit'>,
+  { postCredit, writeSpend }: Pick<Entries, 'postCredit' | 'writeSpend'>,
   operators: Operators,
 ): (write: Write) => void {
   const insert = db.prepare(
     `INSERT INTO accounts (id, name, state, revision, created_ms)
      VALUES (?, ?, ?, (SELECT ifnull(max(revision), 0) + 1 FROM accounts), ?)`,
   )
+  const { rezone } = createUsageKeeping(db)
   const setState = db.prepare('UPDATE accounts SET state = ? WHERE id = ?')
   const setName = db.prepare('UPDATE accounts SET name = ? WHERE id = ?')
   const countUp = db.prepare('UPDATE accounts SET revision = (SELECT max(revision) + 1 FROM accounts) WHERE id = ?')
-  const insertKey = db.prepare(
-    'INSERT INTO keys (id, account_id, digest, prefix, label, created_ms) VALUES (?, ?, ?, ?, ?, ?)',
-  )
-  const setRevoked = db.prepare('UPDATE keys SET revoked_ms = ? WHERE id = ?')
-  const setExpiry = db.prepare('UPDATE keys SET expires_ms = ? WHERE id = ?')
-  const setLabel = db.prepare('UPDATE keys SET label = ? WHERE id = ?')
   return (write) => {
     if (write.kind === 'insert_account') {
       const { id, name, state, createdMs } = write.account
@@ -111,13 +119,16 @@ function createWriter(
     if (write.kind === 'set_state') setState.run(write.state, write.accountId)
     else if (write.kind === 'set_name') setName.run(write.name, write.accountId)
     else if (write.kind === 'post_credit') postCredit(write)
-    else if (write.kind === 'expire_key') setExpiry.run(write.expiresMs, write.keyId)
-    else if (write.kind === 'revoke_key') setRevoked.run(write.revokedMs, write.keyId)
-    else if (write.kind === 'set_label') setLabel.run(write.label ?? null, write.keyId)
-    else if (write.kind === 'insert_key') {
-      const { id, accountId, digest, prefix, label, createdMs } = write.key
-      insertKey.run(id, accountId, digest, prefix, label ?? null, createdMs)
-    } else operators.write(write)
+    else if (write.kind === 'set_zone') rezone(write.timeZone)
+    else if (write.kind === 'set_spend') writeSpend((spends) => spends.set(write))
+    else if (write.kind === 'clear_spend') writeSpend((spends) => spends.clear(write))
+    else {
+      operators.write(write)
+      // What is written of a key may be its budget.
+      writeSpend((spends) => {
+        if (write.kind === 'set_bounds') spends.arm(write.scope)
+      })
+    }
     const accountId = accountOf(write)
     if (accountId !== undefined) countUp.run(accountId)
   }
@@ -128,7 +139,7 @@ function createFollowing(db: DatabaseSync): Pick<Accounts, 'readDataVersion' | '
   const newest = db.prepare('SELECT ifnull(max(revision), 0) AS revision FROM accounts')
   const accountsSince = db.prepare(`SELECT ${columns} FROM accounts WHERE revision > ?`)
   const keysSince = db.prepare(
-    'SELECT * FROM keys WHERE revoked_ms IS NULL AND account_id IN (SELECT id FROM accounts WHERE revision > ?)',
+    `SELECT * FROM ${keys} WHERE revoked_ms IS NULL AND account_id IN (SELECT id FROM accounts WHERE revision > ?)`,
   )
   return {
     readDataVersion: () => dataVersion.get()!.data_version as bigint,

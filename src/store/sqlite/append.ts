@@ -1,30 +1,43 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { Calendar } from '../../accounts/calendar.ts'
 import { digestEntry, postedMs } from '../../accounts/chain.ts'
 import { formatTerms, insertEntrySql, type UnplacedRow, valuesOf } from '../../accounts/entry-row.ts'
-import type { DebitRow } from '../../accounts/poster.ts'
+import type { DebitRow, Posted } from '../../accounts/poster.ts'
+import { type NewWarning, type Watched, warnOfCredit } from '../../accounts/warnings.ts'
 import { transact } from './open.ts'
+import { createSpends, type KnownSpends, nothingSpent } from './spends.ts'
+import { createWarnings } from './warnings.ts'
 
 /** Where an account's chain ends, and its balance there. */
 type Tail = { seq: bigint; balanceNanos: bigint; postedMs: number; digest: string | null }
 
 /** What is known of the store while its write lock keeps everybody else away. */
-type Known = {
+type Known = KnownSpends & {
   readonly tails: Map<string, Tail | undefined>
   /** Of prices. */
   readonly versions: Set<string>
+  /** Read when it is first needed. */
+  watched: Watched | undefined
 }
 
 export type Batch = Known & {
   readonly nowMs: number
   readonly headMs: number
   readonly moved: Set<string>
+  /** Scopes of keys whose spending has moved. */
+  readonly spent: Set<string>
+  /** What accounts had before, where anybody is to be warned of that. */
+  readonly before: Map<string, bigint>
+  readonly warnings: NewWarning[]
 }
 
 /** Ends of chains that are remembered at once; each takes some 200 bytes. */
 const knownMax = 10_000
 
 /** Puts entries at the ends of the chains of their accounts (ruling C15), with the balances that they lead to. */
-export function createAppender(db: DatabaseSync, nowMs: () => number) {
+export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: Calendar) {
+  const spends = createSpends(db, calendar)
+  const warnings = createWarnings(db, nowMs)
   const insertEntry = db.prepare(insertEntrySql)
   const insertPrices = db.prepare(
     `INSERT INTO prices (version, input, cache_read, cache_write, cache_write_1h, output, terms)
@@ -42,7 +55,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number) {
    * has committed: what this connection adds goes through here, and what it rolls back is forgotten.
    */
   let last: { known: Known; version: unknown } | undefined
-  return { inTransaction, inBatch, append, notePrices }
+  const sumSpend = (of: SpendOf) => spends.sum(of)
+  return { inTransaction, inBatch, append, notePrices, readSpends, writeSpend, sumSpend, warnings }
 
   /** One transaction of its own, durable when it returns. */
   function inTransaction<T>(work: (batch: Batch) => T): T {
@@ -65,15 +79,23 @@ export function createAppender(db: DatabaseSync, nowMs: () => number) {
   }
 
   /** Accounts move once, behind the last of their entries. */
-  function run<T>({ tails, versions }: Known, work: (batch: Batch) => T): T {
+  function run<T>(known: Known, work: (batch: Batch) => T): T {
+    known.watched ??= warnings.readWatched()
+    const { tails, watched } = known
     // Who takes the row away loses what later heads are told apart by, not the service.
     const headMs = Number(readHead.get()?.moment_ms ?? 0)
-    const batch: Batch = { tails, versions, nowMs: nowMs(), headMs, moved: new Set() }
+    const none = { moved: new Set<string>(), spent: new Set<string>(), before: new Map(), warnings: [] }
+    const batch: Batch = { ...known, nowMs: nowMs(), headMs, ...none }
     const result = work(batch)
     for (const accountId of batch.moved) {
       const { seq, balanceNanos } = tails.get(accountId)!
       move.run(seq, balanceNanos, accountId)
+      const beforeNanos = batch.before.get(accountId)
+      if (beforeNanos !== undefined)
+        batch.warnings.push(...warnOfCredit(watched, { accountId, seq, beforeNanos, afterNanos: balanceNanos }))
     }
+    spends.write(known, batch.spent)
+    warnings.put(batch.warnings, batch.nowMs)
     return result
   }
 
@@ -88,11 +110,18 @@ export function createAppender(db: DatabaseSync, nowMs: () => number) {
     const digest = digestEntry(row, tail.digest)
     const { changes } = insertEntry.run(...valuesOf(row, digest))
     if (!changes) return false
+    if (batch.watched!.lowNanos.length > 0 && !batch.before.has(accountId))
+      batch.before.set(accountId, tail.balanceNanos)
     tail.seq = row.seq
     tail.balanceNanos = row.balance_after
     tail.postedMs = row.posted_ms
     tail.digest = digest
     batch.moved.add(accountId)
+    if (row.key_id !== null) {
+      const noted = spends.note(batch, row.key_id as string, row.posted_ms, changeNanos, batch.watched!.budgets)
+      if (noted) batch.spent.add(noted.scope)
+      if (noted) batch.warnings.push(...noted.warnings)
+    }
     return true
   }
 
@@ -100,32 +129,48 @@ export function createAppender(db: DatabaseSync, nowMs: () => number) {
     const known = tails.get(accountId)
     if (known) return known
     const row = readTail.get(accountId)
-    const tail = row && {
-      seq: row.seq as bigint,
-      balanceNanos: row.balance as bigint,
-      postedMs: Number(row.posted_ms ?? 0),
-      digest: row.digest as string | null,
-    }
+    const tail = row && toTail(row)
     tails.set(accountId, tail)
     return tail
+  }
+
+  /** What keys with budgets among these have spent, as this connection last committed or reads it. */
+  function readSpends(keyIds: Iterable<string | undefined>): NonNullable<Posted['spends']> {
+    return spends.read(last?.known ?? nothingSpent(), keyIds)
+  }
+
+  /** Budgets that are changed, inside the caller's transaction: what is known of them is so no more. */
+  function writeSpend(write: (spends: Spends) => void): void {
+    last = undefined
+    write(spends)
   }
 
   /** What a price version stands for, once for each. */
   function notePrices({ versions }: Batch, { priceVersion, prices }: DebitRow): void {
     if (versions.has(priceVersion)) return
-    insertPrices.run(
-      priceVersion,
-      prices.inputNanos,
-      prices.cacheReadNanos,
-      prices.cacheWriteNanos,
-      prices.cacheWrite1hNanos,
-      prices.outputNanos,
-      formatTerms(prices),
-    )
+    insertPrices.run(...priceValues(priceVersion, prices))
     versions.add(priceVersion)
   }
 }
 
+function toTail({ seq, balance, posted_ms, digest }: Record<string, unknown>): Tail {
+  return {
+    seq: seq as bigint,
+    balanceNanos: balance as bigint,
+    postedMs: Number(posted_ms ?? 0),
+    digest: digest as string | null,
+  }
+}
+
+function priceValues(version: string, prices: DebitRow['prices']) {
+  const { inputNanos, cacheReadNanos, cacheWriteNanos, cacheWrite1hNanos, outputNanos } = prices
+  const rates = [inputNanos, cacheReadNanos, cacheWriteNanos, cacheWrite1hNanos, outputNanos]
+  return [version, ...rates, formatTerms(prices)]
+}
+
+type Spends = ReturnType<typeof createSpends>
+type SpendOf = Parameters<Spends['sum']>[0]
+
 function nothingKnown(): Known {
-  return { tails: new Map(), versions: new Set() }
+  return { tails: new Map(), versions: new Set(), watched: undefined, ...nothingSpent() }
 }

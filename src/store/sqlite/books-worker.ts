@@ -5,11 +5,15 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { BookError } from '../../accounts/book-error.ts'
 import { type Books, createBooks } from '../../accounts/books.ts'
-import type { Answered, Asked } from './books-messages.ts'
+import { createCalendar, utc } from '../../accounts/calendar.ts'
+import { type Answered, type Asked, toAnswer } from '../files/books-messages.ts'
 import { openStore, type Store } from './store.ts'
 
 const port = parentPort!
+const calendar = createCalendar(workerData.zone ?? utc)
 let store: Store | undefined
+/** Of who asks: one that is tried may have another clock. */
+let askedMs = 0
 
 port.on('message', async (asked: Asked | 'close') => {
   if (asked === 'close') {
@@ -19,11 +23,17 @@ port.on('message', async (asked: Asked | 'close') => {
 })
 
 async function answer({ id, method, args, act, nowMs }: Asked): Promise<Answered> {
+  askedMs = nowMs
   try {
-    store ??= openStore(workerData.path, { busyMs: workerData.busyMs, create: false })
-    const books = createBooks(store, () => nowMs, act)
+    store ??= openStore(workerData.path, {
+      busyMs: workerData.busyMs,
+      create: false,
+      zone: workerData.zone,
+      nowMs: () => askedMs,
+    })
+    const books = createBooks(store, () => nowMs, act, calendar)
     const run = books[method as keyof Books] as (...args: readonly unknown[]) => Promise<unknown>
-    return { id, result: await run(...args) }
+    return toAnswer({ id, method }, await run(...args))
   } catch (error) {
     if (error instanceof BookError) return { id, rule: error.code, subject: error.subject }
     // Nobody knows what is wrong with the connection: the next question opens another.

@@ -1,7 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { Calendar } from '../../accounts/calendar.ts'
 import { isSame, returnReference } from '../../accounts/entries.ts'
 import { creditRow, debitRow, isWellTyped, readEntry, returnRow } from '../../accounts/entry-row.ts'
 import type { DebitRow, Posting } from '../../accounts/poster.ts'
+import type { Watched } from '../../accounts/warnings.ts'
 import { resultCode } from '../files/store-error.ts'
 import { type Batch, createAppender } from './append.ts'
 
@@ -13,8 +15,10 @@ export type Entries = ReturnType<typeof createEntries>
  * The append-only ledger. An entry, its place in the chain of its account (ruling C15) and the balance it leads to are
  * written in one transaction.
  */
-export function createEntries(db: DatabaseSync, nowMs: () => number) {
-  const { inTransaction, inBatch, append, notePrices } = createAppender(db, nowMs)
+export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: Calendar) {
+  const appender = createAppender(db, nowMs, calendar)
+  const { inTransaction, inBatch, append, notePrices, readSpends, writeSpend, sumSpend } = appender
+  const { takeWarnings, settleWarning } = appender.warnings
   const byReference = db.prepare('SELECT * FROM entries WHERE reference = ?')
   const byRequestId = db.prepare('SELECT * FROM entries WHERE request_id = ?')
   const userVersion = db.prepare('PRAGMA user_version')
@@ -23,7 +27,16 @@ export function createEntries(db: DatabaseSync, nowMs: () => number) {
     `SELECT a.id FROM accounts a LEFT JOIN entries e ON e.account_id = a.id AND e.seq = a.seq
      WHERE a.balance <> ifnull(e.balance_after, 0) OR (e.id IS NULL AND a.seq <> 0)`,
   )
-  return { findCredit, postCredit, postDebits, postReturns, giveBack, isBooked, readBalances, findMisfits }
+  return {
+    ...{ findCredit, postCredit, postDebits, postReturns, giveBack, isBooked, readBalances, findMisfits },
+    ...{ readSpends, writeSpend, sumSpend, watch, takeWarnings, settleWarning },
+  }
+
+  /** What is warned of from now on. */
+  function watch(what: Watched): void {
+    writeSpend(() => {})
+    appender.warnings.watch(what)
+  }
 
   /** The credit that was booked with this reference, of any account. */
   function findCredit(reference: string): Omit<Credit, 'reference'> | undefined {

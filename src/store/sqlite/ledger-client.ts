@@ -1,11 +1,14 @@
 import type { Account } from '../../accounts/account.ts'
 import { type Balances, createBalances } from '../../accounts/balances.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
+import { createBoundsBook } from '../../accounts/live-bounds.ts'
 import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
 import { openLocalAdmission, openLocalThrottle } from '../../accounts/local-limits.ts'
 import type { ServerStore, ServingOptions } from '../../accounts/server-store.ts'
 import { Settlement } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
+import { usualReporting } from '../../accounts/usage/reporting.ts'
+import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 import { noteHolder } from '../files/holder.ts'
 import { lockStore } from '../files/lock.ts'
 import { bringSpool, realPath } from '../files/place.ts'
@@ -21,6 +24,8 @@ export type LedgerOptions = ServingOptions & {
   busyMs?: number
   /** How often another process' changes are looked for. */
   pollMs?: number
+  /** How often the ledger is folded into figures for reports. */
+  foldMs?: number
 }
 
 export type OpenLedger = ServerStore & {
@@ -58,12 +63,16 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     directory,
     balances,
     accounts: directory.accounts,
-    openAdmission: (limits) => openLocalAdmission({ balances, isWritable: () => settlement.isWritable() }, limits),
+    openAdmission: (limits) =>
+      openLocalAdmission({ balances, bounds: client.bounds, isWritable: () => settlement.isWritable() }, limits),
     openThrottle: openLocalThrottle,
     isReady: () => settlement.isWritable(),
+    whyNotReady: () => settlement.whyUnwritable(),
     countAccounts: () => directory.accounts.size,
     findDebit: (requestId) => client.findDebit(requestId),
     cooldowns: undefined,
+    noteTraffic: (cells) => client.noteTraffic(cells),
+    sharedTraffic: undefined,
     reconfigure() {},
     async close() {
       client.writeUses()
@@ -87,6 +96,7 @@ function lockAsHolder(path: string): () => void {
 /** Ties the settlement and the directory to the thread of the day. */
 class LedgerClient {
   readonly balances = createBalances()
+  readonly bounds = createBoundsBook()
   readonly directory: LiveDirectory
   readonly settlement: Settlement
   readonly #options: LedgerOptions
@@ -98,11 +108,18 @@ class LedgerClient {
     const { path, settleDeadlineMs, clockMs, onFatal, log, lookMs } = options
     const read = () => this.#thread!.look()
     const readAgain = shareReadings({ read, clockMs, patienceMs: lookMs })
-    this.directory = createDirectory({ balances: this.balances, readAgain })
+    this.directory = createDirectory({ balances: this.balances, bounds: this.bounds, readAgain })
     this.settlement = new Settlement({
       startPoster: (isFirst) => this.#startThread(isFirst),
       spool: createSpool(spoolPath(path)),
-      balances: this.balances,
+      balances: {
+        set: this.balances.set,
+        owe: (accountId, amountNanos, keyId) => {
+          this.balances.owe(accountId, amountNanos)
+          if (keyId !== undefined) this.bounds.owe(keyId, amountNanos)
+        },
+        spend: this.bounds.set,
+      },
       settleDeadlineMs,
       clockMs,
       onFatal,
@@ -114,13 +131,19 @@ class LedgerClient {
     this.#thread!.noteUses(this.directory.takeUses())
   }
 
+  noteTraffic(cells: readonly TrafficCell[]): Promise<boolean> {
+    return this.#thread!.noteTraffic(cells)
+  }
+
   findDebit(requestId: string): Promise<FoundDebit | undefined> {
     return this.#thread!.find(requestId)
   }
 
   async #startThread(isFirst: boolean): Promise<LedgerThread> {
-    const { path, busyMs = 2_000, pollMs = 200, log } = this.#options
-    const thread = new LedgerThread({ path, busyMs, pollMs, drainsSpool: isFirst }, (told) => this.#hear(told))
+    const { path, busyMs = 2_000, pollMs = 200, foldMs, reporting = usualReporting, log } = this.#options
+    const thread = new LedgerThread({ path, busyMs, pollMs, foldMs, reporting, drainsSpool: isFirst }, (told) =>
+      this.#hear(told),
+    )
     const { changes, recovery, misfits } = await thread.ready
     if (recovery) log(recovery.aside ? 'error' : 'info', 'crash_recovery', { ...recovery })
     if (misfits.length) log('error', 'ledger_mismatch', { accounts: misfits, cure: 'run triwire ledger verify' })

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { StoreSilent } from '../../accounts/account.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
 import type { DebitRow, GivenBack, Posted, Poster, Withdrawn } from '../../accounts/poster.ts'
+import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 import { StoreError } from '../files/store-error.ts'
 import type { FromWorker, ToWorker, WorkerOptions } from './thread-messages.ts'
 
@@ -10,7 +11,7 @@ type Ready = Extract<FromWorker, { type: 'ready' }>
 /** What the thread says without being asked. */
 export type Told = Exclude<
   FromWorker,
-  { type: 'ready' | 'refused' | 'posted' | 'withdrawn' | 'givenBack' | 'looked' | 'found' }
+  { type: 'ready' | 'refused' | 'posted' | 'withdrawn' | 'givenBack' | 'looked' | 'found' | 'counted' }
 >
 
 /** What the thread gets to bring in what it has and to close the file; a database that is held by others takes for ever (B14). */
@@ -32,6 +33,7 @@ export class LedgerThread implements Poster {
   #gifts: PromiseWithResolvers<GivenBack>[] = []
   #looks: PromiseWithResolvers<void>[] = []
   #finds: PromiseWithResolvers<FoundDebit | undefined>[] = []
+  #counts: PromiseWithResolvers<boolean>[] = []
   #failure: Error | undefined
   #isClosing = false
   #isOver = false
@@ -54,6 +56,7 @@ export class LedgerThread implements Poster {
       else if (message.type === 'givenBack') this.#answerGifts(message)
       else if (message.type === 'looked') this.#answerLook(message.isRead)
       else if (message.type === 'found') this.#answerFind(message)
+      else if (message.type === 'counted') this.#counts.shift()!.resolve(message.isWritten)
       else tell(message)
     })
     this.#worker.on('error', (error) => {
@@ -95,6 +98,11 @@ export class LedgerThread implements Poster {
     if (uses.length > 0) this.#send({ type: 'uses', uses })
   }
 
+  /** @returns whether they are written. @throws StoreSilent when the thread has ended. */
+  noteTraffic(cells: readonly TrafficCell[]): Promise<boolean> {
+    return this.#ask(this.#counts, { type: 'traffic', cells })
+  }
+
   async close(): Promise<void> {
     this.#isClosing = true
     this.#send({ type: 'close' })
@@ -117,12 +125,12 @@ export class LedgerThread implements Poster {
     this.#worker.postMessage(message)
   }
 
-  #answerPosts({ batches, balances }: Extract<FromWorker, { type: 'posted' }>): void {
-    for (const postings of batches) this.#posts.shift()!.resolve({ postings, balances })
+  #answerPosts({ batches, balances, spends }: Extract<FromWorker, { type: 'posted' }>): void {
+    for (const postings of batches) this.#posts.shift()!.resolve({ postings, balances, spends })
   }
 
-  #answerGifts({ batches, balances }: Extract<FromWorker, { type: 'givenBack' }>): void {
-    for (const returned of batches) this.#gifts.shift()!.resolve({ returned, balances })
+  #answerGifts({ batches, balances, spends }: Extract<FromWorker, { type: 'givenBack' }>): void {
+    for (const returned of batches) this.#gifts.shift()!.resolve({ returned, balances, spends })
   }
 
   #answerLook(isRead: boolean): void {
@@ -140,12 +148,13 @@ export class LedgerThread implements Poster {
   #abandon(cause: Error): void {
     this.#isOver = true
     for (const { reject } of [...this.#posts, ...this.#withdrawals, ...this.#gifts]) reject(cause)
-    for (const { reject } of [...this.#looks, ...this.#finds])
+    for (const { reject } of [...this.#looks, ...this.#finds, ...this.#counts])
       reject(new StoreSilent('the ledger thread has ended', { cause }))
     this.#posts = []
     this.#withdrawals = []
     this.#gifts = []
     this.#looks = []
     this.#finds = []
+    this.#counts = []
   }
 }

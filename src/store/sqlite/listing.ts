@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { DayShift } from '../../accounts/day-shifts.ts'
 import {
   type EntryFilter,
   type EntryPage,
@@ -10,7 +11,7 @@ import {
 } from '../../accounts/entries.ts'
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 import type { Dialect, Statement } from '../sql/dialect.ts'
-import { readListed, readTotal, selectDistinct, selectEntries, selectNamed, selectSums } from '../sql/entries.ts'
+import { readListed, readTotal, selectEntries, selectNamed, selectSums } from '../sql/entries.ts'
 
 export type Listing = ReturnType<typeof createListing>
 
@@ -21,7 +22,7 @@ export function createListing(db: DatabaseSync) {
   const byRequestId = db.prepare(`${selectNamed(dialect)} WHERE e.request_id = ?`)
   const byReference = db.prepare('SELECT * FROM entries WHERE reference = ?')
   const pricesOf = db.prepare('SELECT * FROM prices WHERE version = ?')
-  return { findEntry, findDebit, listEntries, eachEntry, sumEntries, listModels }
+  return { findEntry, findDebit, listEntries, eachEntry, sumEntries }
 
   function findEntry(requestId: string): ListedEntry | undefined {
     const row = byRequestId.get(requestId)
@@ -58,13 +59,8 @@ export function createListing(db: DatabaseSync) {
     for (const row of db.prepare(text).iterate(...values)) yield readListed(row)
   }
 
-  function sumEntries(filter: EntryFilter, by: readonly Grouping[]): Total[] {
-    return all(selectSums(dialect, filter, by)).map((row) => readTotal(row, by))
-  }
-
-  /** Those that the ledger has entries of. */
-  function listModels(): string[] {
-    return all(selectDistinct(dialect, 'model')).map((row) => row.model as string)
+  function sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Total[] {
+    return all(selectSums(dialect, filter, by, { shifts })).map((row) => readTotal(row, by))
   }
 
   function all({ text, values }: Statement): Record<string, unknown>[] {

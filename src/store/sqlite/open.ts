@@ -109,6 +109,17 @@ export function transact<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
+/** Runs `work` with no patience for another process that has the lock. */
+export function withoutWaiting<T>(db: DatabaseSync, work: () => T): T {
+  const { timeout } = db.prepare('PRAGMA busy_timeout').get()!
+  db.exec('PRAGMA busy_timeout = 0')
+  try {
+    return work()
+  } finally {
+    db.exec(`PRAGMA busy_timeout = ${timeout}`)
+  }
+}
+
 /** SQLite gives the files beside the database its mode, so one file decides for three. */
 function createFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })

@@ -56,7 +56,8 @@ export class Queue {
     this.#options.connection.write((store) => {
       const unless = store === this.#proven ? 'absent' : 'unknown'
       const fates = debits.map(({ requestId }) => (store.isBooked(requestId) ? 'booked' : unless))
-      answer = { fates, balances: store.readBalances(accountsOf(debits)) }
+      const spends = store.readSpends(keysOf(debits))
+      answer = { fates, balances: store.readBalances(accountsOf(debits)), spends }
     })
     this.#options.say({ type: 'withdrawn', ...answer })
   }
@@ -91,6 +92,7 @@ export class Queue {
     const debits = given.filter(({ requestId }) => !this.#withdrawn.has(requestId))
     const posted = store.postDebits(debits)
     const balances = store.readBalances(accountsOf(debits))
+    const spends = store.readSpends(keysOf(debits))
     if (posted.includes('posted')) this.#proven = store
     const inOrder = posted.values()
     const batches = this.#batches.map((batch) =>
@@ -98,7 +100,7 @@ export class Queue {
     )
     this.#withdrawn.clear()
     this.#batches = []
-    this.#options.say({ type: 'posted', batches, balances })
+    this.#options.say({ type: 'posted', batches, balances, spends })
   }
 
   /** Answered once it is durable, and debits would be too: a page finds a place on a full disk that an entry does not find. */
@@ -106,12 +108,17 @@ export class Queue {
     const returned = new Set(store.giveBack(this.#gifts.flat()))
     this.#options.refuseNarrowDisk()
     this.#proven = store
-    const accountIds = Array.from(returned, (requestId) => store.findEntry(requestId)!.accountId)
-    const balances = store.readBalances(new Set(accountIds))
+    const entries = Array.from(returned, (requestId) => store.findEntry(requestId)!)
+    const balances = store.readBalances(new Set(entries.map(({ accountId }) => accountId)))
+    const spends = store.readSpends(new Set(entries.map(({ bill }) => bill?.keyId)))
     const batches = this.#gifts.map((requestIds) => requestIds.filter((requestId) => returned.has(requestId)))
     this.#gifts = []
-    this.#options.say({ type: 'givenBack', batches, balances })
+    this.#options.say({ type: 'givenBack', batches, balances, spends })
   }
+}
+
+function keysOf(debits: readonly DebitRow[]): Set<string | undefined> {
+  return new Set(debits.map(({ keyId }) => keyId))
 }
 
 function accountsOf(debits: readonly DebitRow[]): Set<string> {

@@ -3,6 +3,8 @@ import { nameAndChainEntries } from './migration-2.ts'
 import { addSteppedPrices } from './migration-3.ts'
 import { noteMoves } from './migration-4.ts'
 import { addOperators } from './migration-5.ts'
+import { boundKeys } from './migration-6.ts'
+import { addUsage } from './migration-7.ts'
 
 /** SQL, or what SQL alone cannot do. Each runs in the one transaction of `migrate`. */
 export type Migration = string | ((db: DatabaseSync) => void)
@@ -86,4 +88,6 @@ export const migrations: readonly Migration[] = [
   addSteppedPrices,
   noteMoves,
   addOperators,
+  boundKeys,
+  addUsage,
 ]

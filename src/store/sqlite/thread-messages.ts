@@ -1,5 +1,7 @@
 import type { FoundDebit } from '../../accounts/entries.ts'
 import type { DebitRow, Posted, Posting, Withdrawn } from '../../accounts/poster.ts'
+import type { Reporting } from '../../accounts/usage/reporting.ts'
+import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 import type { Recovery } from '../files/spool.ts'
 import type { Changes } from './accounts.ts'
 
@@ -9,8 +11,12 @@ export type WorkerOptions = {
   path: string
   busyMs: number
   pollMs: number
+  /** How often the ledger is folded, where that is not as often as usual. */
+  foldMs?: number | undefined
   /** At the process' start, and not after the death of a worker: then the client still has what it spooled. */
   drainsSpool: boolean
+  /** Whose days figures for reports are kept by. */
+  reporting: Reporting
 }
 
 export type ToWorker =
@@ -24,6 +30,8 @@ export type ToWorker =
   | { type: 'look' }
   /** Answered by `found`, all such messages in their order. */
   | { type: 'find'; requestId: string }
+  /** Requests that cost nothing, and how long all took. Answered by `counted`, all such messages in their order. */
+  | { type: 'traffic'; cells: readonly TrafficCell[] }
   | { type: 'uses'; uses: [keyId: string, usedMs: number][] }
   | { type: 'close' }
 
@@ -31,13 +39,15 @@ export type FromWorker =
   | { type: 'ready'; changes: Changes; recovery: Recovery | undefined; misfits: string[] }
   | { type: 'refused'; error: Error }
   /** One commit: what became of each debit of the oldest messages that were not answered, and the balances after it. */
-  | { type: 'posted'; batches: Posting[][]; balances: Posted['balances'] }
+  | { type: 'posted'; batches: Posting[][]; balances: Posted['balances']; spends: Posted['spends'] }
   | ({ type: 'withdrawn' } & Withdrawn)
   /** One commit: which debits of the oldest messages that were not answered are given back, and the balances after it. */
-  | { type: 'givenBack'; batches: string[][]; balances: Posted['balances'] }
+  | { type: 'givenBack'; batches: string[][]; balances: Posted['balances']; spends: Posted['spends'] }
   | { type: 'changes'; changes: Changes }
   /** False: the store could not be read. */
   | { type: 'looked'; isRead: boolean }
+  /** Counters were written, or are kept until they can be. */
+  | { type: 'counted'; isWritten: boolean }
   /** Not read: nobody can say. */
   | { type: 'found'; isRead: boolean; debit: FoundDebit | undefined }
   | { type: 'trouble'; message: string; code: number }

@@ -4,12 +4,15 @@ import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { AccountEnd } from '../../accounts/verify/chain.ts'
 import { findWrongMoment } from '../../accounts/verify/moment.ts'
+import { findUncounted } from '../../accounts/verify/spends.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
 import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
+import { readSpendRows, selectBudgeted, selectSpends } from '../sql/spends.ts'
 import { dialect } from './listing.ts'
 import { fixMoment } from './moment.ts'
 import { readMoved } from './moved.ts'
 import { isDamage, transact } from './open.ts'
+import { findUsageDifferences } from './usage-check.ts'
 import { findForeignSchema } from './verify-schema.ts'
 
 /**
@@ -54,11 +57,23 @@ function readLedger(db: DatabaseSync, options: VerifyOptions, findings: string[]
   db.exec('BEGIN')
   try {
     findings.push(...findDamage(db), ...findForeignSchema(db))
-    const facts = { prices: readAllPrices(db), returns: readReturns(db) }
+    const spends = readSpendRows(db.prepare(selectSpends('main')).all())
+    const budgeted = db.prepare(selectBudgeted('main')).all()
+    findings.push(
+      ...findUncounted(
+        budgeted.map(({ scope }) => scope as string),
+        new Set(spends.map(({ scope }) => scope)),
+      ),
+    )
+    const facts = { prices: readAllPrices(db), returns: readReturns(db), spends }
     const verification = createVerification(options, facts, findings, momentMs)
     const select = `SELECT ${readingColumns} FROM entries e ${joinNames(dialect)} ORDER BY e.account_id, e.seq`
     for (const row of db.prepare(select).iterate()) verification.check(readReading(row))
-    return verification.end(readEnds(db))
+    findings.push(...findUsageDifferences(db))
+    return verification.end(
+      readEnds(db),
+      spends.map((spend) => ({ ...spend, tailNanos: 0n })),
+    )
   } catch (error) {
     if (!isDamage(error)) throw error
     findings.push(sayDamage(error as Error))

@@ -6,17 +6,19 @@ import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { FoundDebit } from '../../accounts/entries.ts'
+import { foldEveryMs } from '../../accounts/usage/reporting.ts'
 import { refuseNarrowDisk } from '../files/place.ts'
 import { Connection } from './connection.ts'
 import { drainSpool } from './drain-spool.ts'
 import { createFeed } from './feed.ts'
 import { watchFiles } from './file-watch.ts'
+import { Folder } from './folder.ts'
 import { DamageError, explainErrors } from './open.ts'
 import { Queue } from './queue.ts'
 import { openStore, type Store } from './store.ts'
 import type { FromWorker, ToWorker, WorkerOptions } from './thread-messages.ts'
 
-const { path, busyMs, pollMs, drainsSpool } = workerData as WorkerOptions
+const { path, busyMs, pollMs, foldMs, drainsSpool, reporting } = workerData as WorkerOptions
 const port = parentPort!
 
 /** A file up to here is looked through at the start, which takes half a second or so; a larger one by `ledger verify` only. */
@@ -31,20 +33,26 @@ try {
 }
 
 function start(): void {
-  const options = { busyMs, isServer: true, create: false }
+  const options = { busyMs, isServer: true, create: false, zone: reporting }
   const store = openStore(path, { ...options, create: true })
   const files = watchFiles(path)
   files.note()
   refuseDamage(store)
+  // A thread that follows one which died goes on: whose days they are was judged at the start.
+  if (drainsSpool) store.refuseOtherZone(reporting.timeZone, path)
   const connection = new Connection({ store, reopen: () => openStore(path, options), files, say })
   const recovery = drainsSpool ? drainSpool(path, store, () => connection.makeDurable()) : undefined
   const misfits = store.findMisfits()
+  const folder = new Folder({ connection, reporting, say, nowMs: Date.now, everyMs: foldMs ?? foldEveryMs })
   const feed = createFeed()
   say({ type: 'ready', changes: feed.read(store)!, recovery, misfits })
   const queue = new Queue({ connection, say, later, refuseNarrowDisk: () => refuseNarrowDisk(dirname(path)) })
   const poll = setInterval(look, pollMs)
   port.on('message', (message: ToWorker) => {
-    if (message.type === 'post') queue.post(message.debits)
+    if (message.type === 'post') {
+      queue.post(message.debits)
+      folder.note(message.debits.length)
+    } else if (message.type === 'traffic') say({ type: 'counted', isWritten: folder.noteTraffic(message.cells) })
     else if (message.type === 'withdraw') queue.withdraw(message.debits)
     else if (message.type === 'giveBack') queue.giveBack(message.requestIds)
     else if (message.type === 'look') say({ type: 'looked', isRead: look() })
@@ -53,6 +61,7 @@ function start(): void {
     else {
       clearInterval(poll)
       queue.close()
+      folder.close()
       connection.close()
       port.close()
     }

@@ -1,3 +1,5 @@
+import type { StopReason } from '../../inference/answer.ts'
+
 /*
  * Every name of OpenTelemetry's conventions that is written, and nowhere else is one: those of generative AI are in
  * development and change. They are of its own repository (open-telemetry/semantic-conventions-genai) as of November 2026,
@@ -27,6 +29,7 @@ export const genAi = {
   requestStream: 'gen_ai.request.stream',
   requestMaxTokens: 'gen_ai.request.max_tokens',
   responseModel: 'gen_ai.response.model',
+  finishReasons: 'gen_ai.response.finish_reasons',
   timeToFirstChunk: 'gen_ai.response.time_to_first_chunk',
   inputTokens: 'gen_ai.usage.input_tokens',
   cacheReadTokens: 'gen_ai.usage.cache_read.input_tokens',
@@ -37,6 +40,17 @@ export const genAi = {
   /** Of the old histogram. */
   tokenType: 'gen_ai.token.type',
 } as const
+
+/** Why an answer ended, in the words that providers have in common. */
+export const finishWords: Readonly<Record<StopReason, string>> = {
+  end: 'stop',
+  stop_sequence: 'stop',
+  paused: 'stop',
+  max_tokens: 'length',
+  window: 'length',
+  calls: 'tool_calls',
+  refused: 'content_filter',
+}
 
 /** The one operation that there is: a conversation, on whatever wire. */
 export const chatOperation = 'chat'

@@ -31,6 +31,7 @@ export type Kept = Pick<
   | 'usageSource'
   | 'costNanos'
   | 'outcome'
+  | 'finishReason'
 > & { lost: readonly string[] | undefined }
 
 /** Of one request; a conversation may lose as much as its client likes. */
@@ -68,6 +69,7 @@ export function keep(record: CallRecord): Kept {
     usageSource: record.usageSource,
     costNanos: record.costNanos,
     outcome: record.outcome,
+    finishReason: record.finishReason,
     lost: losses?.slice(0, lossesMax).map(({ field }) => field.slice(0, 64)),
   } as Kept
 }

@@ -1,7 +1,7 @@
 import type { CallRecord, Try } from '../../gateway/record.ts'
 import { newSpanId, newTraceId } from '../trace-context.ts'
 import { type Attribute, arrayOf, attribute } from './attributes.ts'
-import { chatOperation, genAi, http, own } from './conventions.ts'
+import { chatOperation, finishWords, genAi, http, own } from './conventions.ts'
 import type { Kept } from './kept.ts'
 import type { Places } from './places.ts'
 
@@ -124,6 +124,7 @@ function chatAttributes(record: Kept, places: Places, failure: string | undefine
     [genAi.requestStream, record.stream],
     [genAi.requestMaxTokens, record.outputTokensCap],
     [genAi.responseModel, places.modelName(model, upstream)],
+    [genAi.finishReasons, record.finishReason && arrayOf([finishWords[record.finishReason]])],
     [genAi.timeToFirstChunk, isStreamed ? (record.firstByteMs! - beforeMs) / 1_000 : undefined],
     // The convention's input has the cached tokens in it; ours are disjoint.
     [genAi.inputTokens, usage && usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens],

@@ -79,6 +79,11 @@ export abstract class NativeStream implements StreamRelay {
     this.#shownTokens ??= this.produced.estimateTokens()
   }
 
+  compact(): void {
+    this.#cutter.compact()
+    this.produced.compact()
+  }
+
   estimateOutput(): number {
     return this.#shownTokens ?? this.produced.estimateTokens()
   }

@@ -1,4 +1,5 @@
 import { decodeUtf8 } from '../../bytes/frame-cutter.ts'
+import { ownCopy } from '../../bytes/own-copy.ts'
 import { mostTokensOf } from '../../inference/estimate.ts'
 import { createTextMeter, type Spoken, splitTokens } from '../../inference/meter.ts'
 
@@ -31,6 +32,11 @@ export class ProducedText {
     this.#note(text.length)
     if (this.#raw !== '') this.#decode()
     this.#meter.write(text)
+  }
+
+  compact(): void {
+    this.#raw = ownCopy(this.#raw)
+    this.#meter.compact(ownCopy)
   }
 
   estimateTokens(): number {

@@ -1,4 +1,4 @@
-import type { Fault } from '../../inference/answer.ts'
+import type { Fault, StopReason } from '../../inference/answer.ts'
 import type { Spoken, Stage } from '../../inference/meter.ts'
 import type { Usage, UsageReport } from '../../inference/usage.ts'
 import type { ErrorFacts } from './envelope.ts'
@@ -50,8 +50,15 @@ export interface StreamRelay {
   readonly isSpent: boolean
   /** Nobody is shown any more: what comes from here on counts for the figures only (ruling C12). */
   hush(): void
+  /**
+   * Nothing comes for a while: of the pieces that came it keeps no more than it needs. Pieces are as large as a model is
+   * fast, and whoever reads its answer may have stopped for long (B10).
+   */
+  compact(): void
   /** Of what was produced for the client, in tokens. */
   estimateOutput(): number
+  /** Why it ended, where that is read anyway: of a native answer it is not. */
+  readonly reason?: StopReason | undefined
   /** Of a whole answer what its provider sealed last, as a digest; as of `Sealing.lastIn`. Absent where nothing can be. */
   readonly lastSealed?: string | undefined
   /** The end of a complete answer, terminator included, with the counters that were billed. */
@@ -70,6 +77,8 @@ export type WholeAnswer =
 
 type ReadAnswer = {
   report: UsageReport
+  /** As of a relay. */
+  readonly reason?: StopReason | undefined
   /** As of `UsageEvidence`. */
   estimateOutput: (enough?: number) => number
   /** As of a relay. */

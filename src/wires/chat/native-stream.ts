@@ -1,5 +1,6 @@
 import { dataOf, decodeUtf8, encodeLatin1, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
+import { ownCopy } from '../../bytes/own-copy.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { type ErrorFacts, plainEnvelope } from '../answers/envelope.ts'
 import { faultOfError } from '../answers/faults.ts'
@@ -60,6 +61,13 @@ export class ChatNativeStream extends NativeStream {
 
   failure(facts: ErrorFacts): string {
     return `data: ${encodeLatin1(plainEnvelope(facts))}\n\n`
+  }
+
+  override compact(): void {
+    super.compact()
+    this.#prefix = this.#prefix && ownTexts(this.#prefix)
+    this.#shape = this.#shape && ownTexts(this.#shape)
+    this.#plain = this.#plain && ownTexts(this.#plain)
   }
 
   protected isEnough(): boolean {
@@ -217,6 +225,11 @@ export class ChatNativeStream extends NativeStream {
     }
     return `data: ${encodeLatin1(JSON.stringify(chunk))}\n\n`
   }
+}
+
+function ownTexts<Texts extends object>(texts: Texts): Texts {
+  const own = Object.entries(texts).map(([name, text]) => [name, typeof text === 'string' ? ownCopy(text) : text])
+  return Object.fromEntries(own) as Texts
 }
 
 const noPrefix = { raw: '', shown: '' }

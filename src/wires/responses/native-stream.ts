@@ -8,6 +8,7 @@ import {
   withData,
 } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
+import { ownCopy } from '../../bytes/own-copy.ts'
 import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../answers/envelope.ts'
 import { faultOfError } from '../answers/faults.ts'
@@ -100,6 +101,12 @@ export class ResponsesNativeStream extends NativeStream {
   /** The last event repeats all items, unless its provider leaves them out there. */
   get lastSealed(): string | undefined {
     return lastSealed(this.#terminal?.response['output'])
+  }
+
+  override compact(): void {
+    super.compact()
+    this.#lastFrame = ownCopy(this.#lastFrame)
+    this.#delta.name = ownCopy(this.#delta.name)
   }
 
   /** Only a terminal event is an end on this wire. */

@@ -36,9 +36,14 @@ function fill(path: string, debits = 30): void {
   const store = openStore(path)
   const [one, two] = [store.createAccount('one', 10_000_000_000n), store.createAccount('two', 7n)]
   store.createAccount('three')
-  store.createKey(one.id, { label: 'canary label' })
+  const bounds = { budget: { nanos: 10n ** 9n, per: 'month' }, requestsPerMinute: 7, models: ['a', 'b*'] } as const
+  const narrow = store.createKey(one.id, { label: 'canary label', ...bounds, expiresMs: 9e12 })
+  store.rotateKey(narrow.id, 60_000)
   store.revokeKey(store.createKey(two.id).id)
-  const rows = Array.from({ length: debits }, (_, at) => createDebitRow(requestId(at), at % 3 ? one.id : two.id))
+  const rows = Array.from({ length: debits }, (_, at) => ({
+    ...createDebitRow(requestId(at), at % 3 ? one.id : two.id),
+    ...(at % 3 === 1 && { keyId: narrow.id }),
+  }))
   store.postDebits([...rows, { ...createDebitRow('an old id', one.id), calls: { web_search: 2 }, pricedCalls: 2 }])
   store.postReturns([requestId(4)])
   store.credit(two.id, -3n, 'correction')
@@ -79,6 +84,23 @@ async function copy(from: StorePlace, to: StorePlace, onPause = () => {}): Promi
   }
 }
 
+test('X12 X7 a store that is moved takes its zone along, and back', { skip }, async () => {
+  const [file, other] = [newFile(), newFile()]
+  fill(file)
+  const reporting = { timeZone: 'Europe/Berlin', weekStarts: 'monday', keepMonths: 13 } as const
+  const first = openStore(file)
+  first.adoptReporting(reporting, Date.now())
+  first.close()
+  const place = database()
+  await copy(fileAt(file), place)
+  await copy(place, fileAt(other))
+  const store = openStore(other)
+  store.adoptReporting({ ...reporting, timeZone: 'UTC' }, Date.now())
+  const { timeZone } = store.readUsageState()
+  store.close()
+  assert.equal(timeZone, 'Europe/Berlin')
+})
+
 /** All that the ledger says of itself, and a head of it. */
 function auditFile(path: string) {
   const store = openStore(path)
@@ -100,7 +122,7 @@ test('C15 X7 a store is moved into PostgreSQL and back, and its heads stay', { s
   const before = auditFile(file)
   const place = database()
   const there = await copy(fileAt(file), place)
-  assert.deepEqual([there.copied, there.sums.entries, there.accounts, there.keys], [35, 35, 3, 2])
+  assert.deepEqual([there.copied, there.sums.entries, there.accounts, there.keys], [35, 35, 3, 3])
   assert.deepEqual([there.sums.credits, there.sums.creditedNanos], [4, 10_000_000_000n + 7n - 3n + 630_000n])
   const back = await copy(place, fileAt(other))
   assert.deepEqual({ ...back.sums }, { ...there.sums })

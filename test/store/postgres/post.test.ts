@@ -232,18 +232,3 @@ test('B7 C13 giving nothing back writes to the disk, for a user without rights t
   ])
   assert.equal(flushed, true)
 })
-
-test('R15 what a key with a budget spends is counted by its period', { skip }, async () => {
-  const [database] = await open(['acct_a'])
-  const rows = [1, 2, 3].map((n) => ({
-    ...createDebitRow(requestId(n), 'acct_a'),
-    keyId: 'key_1',
-    budgetPeriodMs: n === 3 ? 2_000 : 1_000,
-  }))
-  await postDebits(database, rows)
-  await postDebits(database, rows)
-  assert.deepEqual(await database.query('SELECT * FROM triwire.spends ORDER BY period_ms'), [
-    { key_id: 'key_1', period_ms: 1_000n, spent: 2n * costNanos },
-    { key_id: 'key_1', period_ms: 2_000n, spent: costNanos },
-  ])
-})

@@ -6,7 +6,7 @@ const path = '.continue/triwire.yaml'
 /** Continue's agent for the terminal. It takes one file whole, so that the user's own stays as it is. */
 export const cn: Program = {
   wires: ['chat', 'messages'],
-  assumes: 'a window of its own',
+  assumes: '200,000 tokens',
   settings: ({ origin, key, model, contextWindow, outputTokensMax }, wire) => ({
     files: [
       {

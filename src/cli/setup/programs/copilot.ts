@@ -1,4 +1,4 @@
-import type { Access, Program } from '../program.ts'
+import { type Program, promptOf } from '../program.ts'
 import { sessionHeader } from '../settings.ts'
 
 export const copilot: Program = {
@@ -22,10 +22,4 @@ export const copilot: Program = {
       commands: [['copilot']],
     }
   },
-}
-
-/** What goes in, beside the longest answer. */
-export function promptOf({ contextWindow, outputTokensMax = 0 }: Access): number | undefined {
-  if (contextWindow === undefined) return undefined
-  return contextWindow > outputTokensMax ? contextWindow - outputTokensMax : contextWindow
 }

@@ -2,7 +2,7 @@ import type { Program } from '../program.ts'
 
 export const kimiCode: Program = {
   wires: ['chat', 'messages', 'responses'],
-  assumes: 'a window of its own',
+  assumes: '262,144 tokens',
   settings: ({ origin, key, model, contextWindow, outputTokensMax }, wire) => ({
     env: {
       KIMI_MODEL_NAME: model,

@@ -1,6 +1,5 @@
-import type { Program } from '../program.ts'
+import { type Program, promptOf } from '../program.ts'
 import { contextTokens, json, outputTokens } from '../settings.ts'
-import { promptOf } from './copilot.ts'
 
 const folders: Partial<Record<NodeJS.Platform, string>> = {
   darwin: '~/Library/Application Support/Code/User',

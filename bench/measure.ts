@@ -1,0 +1,143 @@
+import { billNanos, isStream } from './answers.ts'
+import type { Bench, TestedServer } from './servers.ts'
+import { connectionsOf, type Sample, type Taking, take, wait } from './take.ts'
+import { readTree } from './usage.ts'
+import type { Workload } from './workloads.ts'
+
+/** What a unit of work costs a server, and how long its clients wait. */
+export type Figures = {
+  /** CPU of all threads, and of the main one alone, in µs a unit. */
+  usAll: number
+  usMain: number
+  /** Requests a second at saturation; of streams, whose pace is the upstream's, how many ended. */
+  perSecond: number
+  /** To the first byte, at that load. */
+  firstMs: number
+  /** Of answers that are no streams, at 30 % of saturation. */
+  p50Ms: number | undefined
+  p99Ms: number | undefined
+  rssMb: number
+  /** Until its end at saturation, of half the answers; of a stream what its pace makes it take, if the server keeps up. */
+  tookMs: number
+  /** Requests before the clock starts, and those of one measurement. */
+  heated: number
+  requests: number
+}
+
+export type Name = TestedServer['name']
+
+export type MeasureOptions = {
+  rounds: number
+  /** How long times are taken, in seconds; 0: not at all. */
+  latencySeconds: number
+  /** What makes the figures doubtful, in whole sentences. */
+  tell: (trouble: string) => void
+  /** For servers that differ by a hundred times: what a measurement and the heating before it may take, in seconds. */
+  limits?: { take: number; heat: number } | undefined
+  /** A server that no longer answers, or wrongly, is left out of what remains. Without this it is told, or ends the run. */
+  giveUp?: (server: TestedServer, error: Error) => void
+}
+
+/** Another slice of warm requests cost about as much as the one before: the compiler is quiet. */
+const settledShare = 0.04
+/** Of fewer times the last hundredth tells nothing. */
+const timesMin = 100
+/** More of the machine than this for others makes times doubtful; CPU figures bear more. */
+const othersMax = 0.1
+
+/** Medians of several rounds in which the servers take turns, all of them hot. */
+export async function measure(
+  bench: Pick<Bench, 'servers' | 'tools' | 'upstreamPid'>,
+  workload: Workload,
+  { rounds, latencySeconds, tell, limits, giveUp }: MeasureOptions,
+): Promise<Map<Name, Figures>> {
+  const before = bench.servers.map(({ readBills }) => readBills?.())
+  const samples = new Map<Name, Sample[]>(bench.servers.map(({ name }) => [name, []]))
+  const amounts = new Map<Name, Amounts>()
+  const taking: Taking = { bench, workload, tell, isStrict: giveUp !== undefined, answered: new Map(), others: [] }
+  const running = new Set(bench.servers)
+  await inTurns(async (server) => void amounts.set(server.name, await heat(taking, server, limits)))
+  for (let round = 0; round < rounds; round++)
+    await inTurns(async (server) => {
+      samples.get(server.name)!.push(await take(taking, server, amounts.get(server.name)!.requests))
+    })
+  const figures = new Map<Name, Figures>()
+  await inTurns(async (server) => {
+    const middle = middleOf(samples.get(server.name)!)
+    const isAsked = latencySeconds > 0 && !isStream(workload.answer)
+    const calm = isAsked ? await wait(taking, server, middle.perSecond, latencySeconds) : undefined
+    const p99Ms = calm && calm.good + calm.bad >= timesMin ? calm.p99 : undefined
+    const { rssMb } = readTree(server.pid)
+    figures.set(server.name, { ...middle, ...amounts.get(server.name)!, p50Ms: calm?.p50, p99Ms, rssMb })
+  })
+  const othersMost = Math.max(0, ...taking.others)
+  if (othersMost > othersMax)
+    tell(`${workload.name}: others used up to ${Math.round(othersMost * 100)} % of the machine: trust no times.`)
+  for (const [i, server] of bench.servers.entries()) compareBills(taking, server, before[i])
+  return figures
+
+  async function inTurns(work: (server: TestedServer) => Promise<void>): Promise<void> {
+    for (const server of running)
+      try {
+        await work(server)
+      } catch (error) {
+        if (!giveUp) throw error
+        giveUp(server, error as Error)
+        running.delete(server)
+      }
+  }
+}
+
+type Amounts = Pick<Figures, 'heated' | 'requests'>
+
+const slices = 4
+
+/** @returns how often it was asked, and how often it is to be asked in a measurement */
+async function heat(taking: Taking, server: TestedServer, limits: MeasureOptions['limits']): Promise<Amounts> {
+  const { warmRequests, requests } = taking.workload
+  const connections = connectionsOf(taking.workload, server)
+  const amountOf = (perSecond: number, seconds: number) => Math.max(connections, Math.round(perSecond * seconds))
+  const endMs = performance.now() + (limits?.heat ?? Number.POSITIVE_INFINITY) * 1_000
+  let slice = limits ? connections : Math.ceil(warmRequests / slices)
+  let last: Sample | undefined
+  let heated = 0
+  while (heated < 2 * warmRequests && performance.now() < endMs) {
+    const now = await take(taking, server, slice)
+    heated += slice
+    const isSettled = last !== undefined && Math.abs(now.usAll / last.usAll - 1) < settledShare
+    last = now
+    if (heated >= warmRequests && isSettled) break
+    if (limits) slice = Math.min(amountOf(now.perSecond, limits.heat / slices), warmRequests)
+  }
+  return { heated, requests: limits ? amountOf(last!.perSecond, limits.take) : requests }
+}
+
+/** Each answer is an entry of the right amount, and there is no other. */
+function compareBills(
+  { workload, answered, tell }: Taking,
+  { name, readBills }: TestedServer,
+  bills: ReturnType<NonNullable<typeof readBills>> | undefined,
+): void {
+  if (!readBills || !bills) return
+  const { count, nanos } = readBills()
+  const [entries, billed, answers] = [count - bills.count, nanos - bills.nanos, answered.get(name) ?? 0]
+  if (entries !== answers || billed !== BigInt(answers) * billNanos(workload.answer))
+    tell(`${workload.name}: ${name} gave ${answers} answers and booked ${entries} debits of ${billed} nano-credits.`)
+}
+
+function middleOf(samples: readonly Sample[]): Sample {
+  const of = (name: keyof Sample) => median(samples.map((sample) => sample[name]))
+  return {
+    usAll: of('usAll'),
+    usMain: of('usMain'),
+    perSecond: of('perSecond'),
+    firstMs: of('firstMs'),
+    tookMs: of('tookMs'),
+  }
+}
+
+function median(list: readonly number[]): number {
+  const sorted = list.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}

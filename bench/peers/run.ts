@@ -1,0 +1,81 @@
+/*
+ * The gateway beside those of others: the same requests and the same upstream, each on one core, in turns, in a network of
+ * its own that has nothing but the loopback.
+ *
+ *     npm run bench:peers -- --setup                 installs the peers, once
+ *     npm run bench:peers -- [--only <peer,…>] [--rows <part of a name>] [--quick] [--seconds <n>] [--heat <n>] [--rounds <n>] [--write]
+ *     npm run bench:peers -- --again                 writes the page from the last whole run
+ *
+ * What is measured and how: docs/benchmarks.md and bench/README.md.
+ */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { peersHome } from './home.ts'
+import { install } from './install.ts'
+import { measurePeers } from './measure.ts'
+import { formatRun, putIntoPage, type Run } from './page.ts'
+import { peers } from './peers.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    setup: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+    rows: { type: 'string', default: '' },
+    quick: { type: 'boolean', default: false },
+    seconds: { type: 'string', default: '3' },
+    heat: { type: 'string', default: '20' },
+    rounds: { type: 'string', default: '3' },
+    write: { type: 'boolean', default: false },
+    again: { type: 'boolean', default: false },
+  },
+})
+const cutVariable = 'TRIWIRE_PEERS_OFFLINE'
+const kept = join(peersHome, 'last-run.json')
+const page = join(import.meta.dirname, '../../docs/benchmarks.md')
+const chosen = peers.filter(({ name }) => options.only === '' || options.only.split(',').includes(name))
+if (chosen.length === 0) throw new Error(`there is no ${options.only}: ${peers.map(({ name }) => name).join(', ')}`)
+
+if (options.setup) setUp()
+else if (options.again) write(JSON.parse(readFileSync(kept, 'utf8')) as Run)
+else if (process.env[cutVariable] !== '1') process.exitCode = runCut()
+else await run()
+
+function setUp(): void {
+  mkdirSync(peersHome, { recursive: true })
+  const told = chosen.map((peer) => `${peer.name}: ${install(peer) ?? `${peer.source.version} is installed`}`)
+  console.log(`\n${told.join('\n')}\n\nin ${peersHome}`)
+}
+
+/** The same in a network of its own: some listen on every address whatever they are told, and some would report home. */
+function runCut(): number {
+  const script = 'ip link set lo up && exec "$0" "$@"'
+  const own = [process.execPath, import.meta.filename, ...process.argv.slice(2)]
+  // And with process ids of its own: whatever befalls the run, nothing that it has started outlives it.
+  const spaces = ['--user', '--map-root-user', '--net', '--pid', '--fork', '--kill-child', '--mount-proc']
+  const cut = [...spaces, 'sh', '-c', script, ...own]
+  const env = { ...process.env, [cutVariable]: '1' }
+  const { status, error } = spawnSync('unshare', cut, { stdio: 'inherit', env })
+  if (error) throw new Error(`peers run only where they have a network of their own (unshare): ${error.message}`)
+  return status ?? 1
+}
+
+async function run(): Promise<void> {
+  mkdirSync(peersHome, { recursive: true })
+  const isWhole = options.only === '' && options.rows === ''
+  if (options.write && !isWhole) throw new Error('--write is for a run of all peers and rows')
+  const [takes, heat, rounds] = options.quick
+    ? [0.5, 1, 1]
+    : [options.seconds, options.heat, options.rounds].map(Number)
+  const limits = { take: takes!, heat: heat! }
+  // Kept behind each row: a run is long, and what it has found is not lost with it.
+  const keep = (told: Run) => isWhole && writeFileSync(kept, JSON.stringify(told))
+  const told = await measurePeers(chosen, { rows: options.rows, limits, rounds: rounds!, keep })
+  console.log(`\n${formatRun(told)}`)
+  if (options.write) write(told)
+}
+
+function write(told: Run): void {
+  writeFileSync(page, putIntoPage(readFileSync(page, 'utf8'), formatRun(told)))
+}

@@ -1,0 +1,76 @@
+import { isStream, marksOf } from './answers.ts'
+import type { Figures, Name } from './measure.ts'
+import { isGateway, requestOf } from './request.ts'
+import type { Bench, TestedServer } from './servers.ts'
+import { putLoad, type Told } from './tools.ts'
+import { readCpu, readMachine, readTree } from './usage.ts'
+import { unitsOf, type Workload } from './workloads.ts'
+
+/** A row while it is measured. */
+export type Taking = {
+  bench: Pick<Bench, 'tools' | 'upstreamPid'>
+  workload: Workload
+  tell: (trouble: string) => void
+  /** With too many wrong answers a measurement fails. */
+  isStrict: boolean
+  /** How many answers of each server had status 200. */
+  answered: Map<Name, number>
+  /** Which share of the machine others used, at each measurement. */
+  others: number[]
+}
+
+/** One measurement. */
+export type Sample = Pick<Figures, 'usAll' | 'usMain' | 'perSecond' | 'firstMs' | 'tookMs'>
+
+const shareOfSaturation = 0.3
+/** Of answers that were wrong: with more of them a figure is of something else. */
+const wrongMax = 0.01
+
+/** At saturation. @throws where no answer comes, and where it is strict and answers are wrong */
+export async function take(taking: Taking, server: TestedServer, requests: number): Promise<Sample> {
+  const { upstreamPid } = taking.bench
+  const machine = readMachine()
+  const upstream = readCpu(upstreamPid).allNs
+  const cpu = readUsed(server)
+  const told = await ask(taking, server, requests)
+  const after = readUsed(server)
+  const ownNs = after.allNs - cpu.allNs + readCpu(upstreamPid).allNs - upstream + told.cpuSeconds * 1e9
+  const { busyNs, allNs } = readMachine()
+  taking.others.push(Math.max(0, (busyNs - machine.busyNs - ownNs) / (allNs - machine.allNs)))
+  const units = requests * unitsOf(taking.workload) * 1_000
+  return {
+    usAll: (after.allNs - cpu.allNs) / units,
+    usMain: (after.mainNs - cpu.mainNs) / units,
+    perSecond: requests / told.seconds,
+    firstMs: told.firstP50,
+    tookMs: told.p50,
+  }
+}
+
+/** By a timetable at a share of what it reaches. */
+export function wait(taking: Taking, server: TestedServer, perSecond: number, seconds: number): Promise<Told> {
+  const rate = perSecond * shareOfSaturation
+  return ask(taking, server, Math.ceil(rate * seconds), rate)
+}
+
+export function connectionsOf({ connections, answer }: Workload, { peer }: TestedServer): number {
+  return peer && isStream(answer) ? Math.min(connections, peer.streamsMax) : connections
+}
+
+async function ask(taking: Taking, server: TestedServer, requests: number, rate?: number): Promise<Told> {
+  const { bench, workload, answered, isStrict, tell } = taking
+  const { port, name } = server
+  const marks = marksOf(workload.answer, isGateway(server) ? workload.wire : workload.modelWire)
+  const [request, connections] = [requestOf(workload, server), connectionsOf(workload, server)]
+  const told = await putLoad(bench.tools, { port, request, connections, requests, marks, ...(rate && { rate }) })
+  answered.set(name, (answered.get(name) ?? 0) + (told.statuses['200'] ?? 0))
+  const wrong = `of ${requests} answers of ${name} ${told.bad} were wrong: ${JSON.stringify(told.statuses)}`
+  if (isStrict && told.bad > requests * wrongMax) throw new Error(wrong)
+  if (told.bad > 0) tell(`${workload.name}: ${wrong}.`)
+  return told
+}
+
+/** A peer may be several processes, and of those that end the system keeps only what all their threads have used. */
+function readUsed({ pid, peer }: TestedServer): { allNs: number; mainNs: number } {
+  return peer ? { allNs: readTree(pid).cpuNs, mainNs: 0 } : readCpu(pid)
+}

@@ -1,0 +1,75 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+
+/** CPU that a process has used so far with all its threads, and its main thread alone. */
+export function readCpu(pid: number): { allNs: number; mainNs: number } {
+  let allNs = 0
+  for (const thread of readdirSync(`/proc/${pid}/task`)) allNs += readThread(pid, thread)
+  return { allNs, mainNs: readThread(pid, String(pid)) }
+}
+
+function readThread(pid: number, thread: string): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ', 1)[0])
+  } catch {
+    // It has ended since the list was read.
+    return 0
+  }
+}
+
+/** What all cores have done so far, and what they could have. */
+export function readMachine(): { busyNs: number; allNs: number } {
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = readFileSync('/proc/stat', 'latin1')
+    .split('\n', 1)[0]!
+    .trim()
+    .split(/ +/)
+    .slice(1)
+    .map(Number)
+  return {
+    busyNs: (user + nice + system + irq + softirq + steal) * nsPerTick,
+    allNs: Number(process.hrtime.bigint()) * availableCores,
+  }
+}
+
+const availableCores = availableParallelism()
+
+/** Of Linux, whatever its kernel's clock does. */
+const nsPerTick = 1e7
+const bytesPerPage = 4096
+
+/** What a process and all that come from it have used: CPU by user and system, also of those that ended; memory now. */
+export type TreeUsage = { pids: number[]; cpuNs: number; rssMb: number }
+
+/** Of `/proc`, or of a folder that looks like it. A process that is gone has used nothing. */
+export function readTree(root: number, proc = '/proc'): TreeUsage {
+  const processes = new Map<number, Process>()
+  for (const name of readdirSync(proc)) {
+    const found = /^\d+$/.test(name) ? readProcess(join(proc, name, 'stat')) : undefined
+    if (found) processes.set(Number(name), found)
+  }
+  const pids = processes.has(root) ? [root] : []
+  for (const parent of pids) for (const [pid, one] of processes) if (one.parent === parent) pids.push(pid)
+  const all = pids.map((pid) => processes.get(pid)!)
+  return {
+    pids,
+    cpuNs: all.reduce((sum, { ticks }) => sum + ticks, 0) * nsPerTick,
+    rssMb: (all.reduce((sum, { pages }) => sum + pages, 0) * bytesPerPage) / 2 ** 20,
+  }
+}
+
+type Process = { parent: number; ticks: number; pages: number }
+
+/** @returns undefined where it has ended since the folder was read */
+function readProcess(file: string): Process | undefined {
+  try {
+    const text = readFileSync(file, 'latin1')
+    // The second field is a name, which may have blanks and parentheses of its own.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    const field = (number: number) => Number(fields[number - 3])
+    // The last two of the ticks are of children that were waited for: they are in the folder no more.
+    return { parent: field(4), ticks: field(14) + field(15) + field(16) + field(17), pages: field(24) }
+  } catch {
+    return undefined
+  }
+}

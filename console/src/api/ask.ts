@@ -1,0 +1,92 @@
+import { apiBase } from '../base.ts'
+import { signedOut } from '../session.ts'
+
+/** What the API refused, or that it could not be reached. */
+export class Refusal extends Error {
+  readonly status: number
+  /** `not_found`, `conflict`…; `unreachable` where nobody answered. */
+  readonly problem: string
+  readonly title: string
+  readonly requestId: string | undefined
+  readonly errors: readonly { pointer: string; detail: string }[]
+  /** Of what was changed meanwhile: how it is now, and its version. */
+  readonly current: unknown
+  readonly version: string | undefined
+
+  constructor(status: number, body: Partial<ProblemBody>, version?: string) {
+    super(body.detail ?? 'The gateway did not answer.')
+    this.status = status
+    this.problem = body.type?.replace('urn:triwire:problem:', '') ?? 'unreachable'
+    this.title = body.title ?? 'Not reached'
+    this.requestId = body.request_id
+    this.errors = body.errors ?? []
+    this.current = body.current
+    this.version = version
+  }
+}
+
+type ProblemBody = {
+  type: string
+  title: string
+  detail: string
+  request_id: string
+  errors: { pointer: string; detail: string }[]
+  current: unknown
+}
+
+export type Asked = {
+  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  body?: unknown
+  headers?: Record<string, string>
+  signal?: AbortSignal
+}
+
+export type Told<T> = { body: T; version: string | undefined; status: number }
+
+/** @param path below /api/v1 @throws Refusal */
+export async function ask<T>(path: string, asked: Asked = {}): Promise<Told<T>> {
+  const response = await send(path, asked)
+  const version = response.headers.get('etag') ?? undefined
+  if (response.status === 204) return { body: undefined as T, version, status: 204 }
+  return { body: (await response.json()) as T, version, status: response.status }
+}
+
+/** The answer as it comes, where it is none of the API's own: of a model, or a file. @throws Refusal */
+export async function send(path: string, { method = 'GET', body, headers, signal }: Asked): Promise<Response> {
+  const content: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
+  let response: Response
+  try {
+    response = await fetch(`${apiBase}${path}`, {
+      method,
+      headers: { ...content, ...headers },
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: signal ?? null,
+      cache: 'no-store',
+    })
+  } catch (error) {
+    if ((error as Error).name === 'AbortError') throw error
+    throw new Refusal(0, {})
+  }
+  if (response.ok || !isProblem(response)) return response
+  const refusal = await readRefusal(response)
+  if (refusal.status === 401 && path !== '/session') signedOut()
+  throw refusal
+}
+
+function isProblem({ headers }: Response): boolean {
+  return headers.get('content-type')?.startsWith('application/problem+json') ?? false
+}
+
+async function readRefusal(response: Response): Promise<Refusal> {
+  const body = (await response.json().catch(() => ({}))) as Partial<ProblemBody>
+  return new Refusal(response.status, body, response.headers.get('etag') ?? undefined)
+}
+
+/** The path with the fields of a query; those that are empty are left out. */
+export function withQuery(path: string, fields: Readonly<Record<string, string | number | undefined>>): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(fields))
+    if (value !== undefined && value !== '') search.set(name, String(value))
+  const text = search.toString()
+  return text === '' ? path : `${path}?${text}`
+}

@@ -1,0 +1,81 @@
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { apiBase } from '../base.ts'
+import type { Account, RequestRow, Tick, UpstreamState } from '../shapes.ts'
+
+/* What happens now, as the gateway tells it: one stream for all that want it, open as long as somebody does. */
+
+export type LiveEvents = {
+  'request.finished': RequestRow
+  'upstream.state': UpstreamState
+  'account.changed': Account
+  tick: Tick
+  /** What is shown may be old: it is to be asked for anew. */
+  reset: unknown
+  dropped: { count: number }
+}
+
+type Listener<Name extends keyof LiveEvents> = (data: LiveEvents[Name]) => void
+
+/** `off` where nobody listens, `lost` while it is opened again. */
+export const liveState = signal<'off' | 'opening' | 'live' | 'lost'>('off')
+
+const names = ['request.finished', 'upstream.state', 'account.changed', 'tick', 'reset', 'dropped'] as const
+const listeners = new Map<keyof LiveEvents, Set<Listener<never>>>()
+let source: EventSource | undefined
+let closing: number | undefined
+
+/** Hears of events while the component is there. @param listen undefined: it does not want to */
+export function useLive<Name extends keyof LiveEvents>(name: Name, listen: Listener<Name> | undefined): void {
+  useEffect(() => {
+    if (!listen) return undefined
+    const heard = listeners.get(name) ?? new Set()
+    listeners.set(name, heard.add(listen as Listener<never>))
+    open()
+    return () => {
+      heard.delete(listen as Listener<never>)
+      closeSoon()
+    }
+  }, [name, listen])
+}
+
+function open(): void {
+  window.clearTimeout(closing)
+  if (source) return
+  liveState.value = 'opening'
+  const opened = new EventSource(`${apiBase}/events`)
+  source = opened
+  opened.onopen = () => {
+    liveState.value = 'live'
+  }
+  opened.onerror = () => {
+    liveState.value = 'lost'
+    // What was refused is not tried again by itself; what broke is.
+    if (opened.readyState !== EventSource.CLOSED) return
+    opened.close()
+    if (source === opened) source = undefined
+    window.clearTimeout(closing)
+    closing = window.setTimeout(() => isWanted() && open(), 10_000)
+  }
+  for (const name of names) opened.addEventListener(name, (event) => tell(name, event as MessageEvent<string>))
+}
+
+function tell(name: keyof LiveEvents, { data }: MessageEvent<string>): void {
+  const read = data === '' ? {} : (JSON.parse(data) as never)
+  for (const listen of listeners.get(name) ?? []) listen(read as never)
+}
+
+/** From page to page it stays open. */
+function closeSoon(): void {
+  window.clearTimeout(closing)
+  closing = window.setTimeout(() => {
+    if (isWanted()) return
+    source?.close()
+    source = undefined
+    liveState.value = 'off'
+  }, 2_000)
+}
+
+function isWanted(): boolean {
+  return [...listeners.values()].some(({ size }) => size > 0)
+}

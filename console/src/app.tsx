@@ -1,0 +1,92 @@
+import type { ComponentType } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Refusal } from './api/ask.ts'
+import { hrefOf, place } from './location.ts'
+import { Accounts } from './pages/accounts.tsx'
+import { Audit } from './pages/audit.tsx'
+import { Keys } from './pages/keys.tsx'
+import { Models } from './pages/models.tsx'
+import { Operators } from './pages/operators.tsx'
+import { Overview } from './pages/overview.tsx'
+import { Own } from './pages/own.tsx'
+import { OwnModels } from './pages/own-models.tsx'
+import { Playground } from './pages/playground.tsx'
+import { Requests } from './pages/requests.tsx'
+import { SetUp } from './pages/set-up.tsx'
+import { SignIn } from './pages/sign-in.tsx'
+import { Translate } from './pages/translate.tsx'
+import { Upstreams } from './pages/upstreams.tsx'
+import { Webhooks } from './pages/webhooks.tsx'
+import type { Page } from './pure/place.ts'
+import { isOwner, lookWhoAsks, me } from './session.ts'
+import { Frame, titles } from './ui/frame.tsx'
+import { Palette } from './ui/palette.tsx'
+import { Help } from './ui/shortcuts.tsx'
+import { Empty, Failure } from './ui/states.tsx'
+import { Toasts } from './ui/toasts.tsx'
+
+type Shown = ComponentType<{ id: string | undefined }>
+
+const ofOperators: Record<Page, Shown> = {
+  overview: Overview,
+  requests: Requests,
+  accounts: Accounts,
+  keys: Keys,
+  models: Models,
+  upstreams: Upstreams,
+  playground: Playground,
+  translate: Translate,
+  setup: SetUp,
+  webhooks: Webhooks,
+  audit: Audit,
+  operators: Operators,
+}
+
+const ofOwners: Partial<Record<Page, Shown>> = { overview: Own, models: OwnModels, setup: SetUp }
+
+/** Who is signed in decides what there is. */
+export function App() {
+  const [refusal, setRefusal] = useState<Refusal | undefined>(undefined)
+  const look = () => {
+    setRefusal(undefined)
+    lookWhoAsks().catch((error: unknown) => {
+      if (error instanceof Refusal) setRefusal(error)
+      else throw error
+    })
+  }
+  useEffect(look, [])
+  if (refusal)
+    return (
+      <main class="alone">
+        <Failure refusal={refusal} retry={look} />
+      </main>
+    )
+  if (me.value === undefined) return <div class="opening" role="status" aria-label="Loading" />
+  if (me.value === null) return <SignIn />
+  return (
+    <>
+      <Frame>
+        <Shown />
+      </Frame>
+      <Palette />
+      <Help />
+      <Toasts />
+    </>
+  )
+}
+
+function Shown() {
+  const { page, id } = place.value
+  const pages = isOwner() ? ofOwners : ofOperators
+  const Page = page && pages[page]
+  useEffect(() => {
+    document.title = `${id ? `${id} · ` : ''}${page ? titles[page] : 'Not found'} · triwire`
+  }, [page, id])
+  if (!Page)
+    return (
+      <Empty act={<a href={hrefOf({ page: 'overview' })}>To the overview</a>}>
+        {page ? 'This page is for operators.' : 'There is no such page.'}
+      </Empty>
+    )
+  return <Page id={id} key={page} />
+}

@@ -1,0 +1,63 @@
+import { computed, signal } from '@preact/signals'
+import { consoleBase } from './base.ts'
+import { changeQuery, formatPlace, type Place, type Query, readPlace } from './pure/place.ts'
+
+/* The page that is shown, by its address. */
+
+const address = signal(read())
+
+/** The page, its id and its query. */
+export const place = computed<Place>(() => address.value)
+
+/** What an address stays with from page to page: of when something is shown. */
+const kept = ['range', 'from', 'to'] as const
+
+function read(): Place {
+  const { pathname, search } = window.location
+  return readPlace(pathname.startsWith(consoleBase) ? pathname.slice(consoleBase.length) : '', search)
+}
+
+export function hrefOf(place: Partial<Place>): string {
+  return consoleBase + formatPlace(place)
+}
+
+/** Of another page, with the range of this one. */
+export function pageHref(page: Place['page'], id?: string, query: Query = {}): string {
+  const range = Object.fromEntries(
+    kept.flatMap((name) => (place.value.query[name] ? [[name, place.value.query[name]]] : [])),
+  )
+  return hrefOf({ page, id, query: { ...range, ...query } })
+}
+
+export function go(href: string, how: 'push' | 'replace' = 'push'): void {
+  if (how === 'push') window.history.pushState(null, '', href)
+  else window.history.replaceState(null, '', href)
+  const before = address.peek()
+  address.value = read()
+  if (before.page !== address.peek().page || before.id !== address.peek().id) window.scrollTo(0, 0)
+}
+
+/** Changes fields of the query of this page; undefined takes one away. */
+export function setQuery(
+  changes: Readonly<Record<string, string | undefined>>,
+  how: 'push' | 'replace' = 'push',
+): void {
+  const { page, id, query } = address.peek()
+  go(hrefOf({ page, id, query: changeQuery(query, changes) }), how)
+}
+
+window.addEventListener('popstate', () => {
+  address.value = read()
+})
+
+/** A click on a link of the console changes the page without loading it. */
+window.addEventListener('click', (event) => {
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+    return
+  const link = (event.target as Element | null)?.closest?.('a')
+  if (link?.target !== '' || link.hasAttribute('download')) return
+  const { origin, pathname, search } = new URL(link.href)
+  if (origin !== window.location.origin || !pathname.startsWith(consoleBase)) return
+  event.preventDefault()
+  go(pathname + search)
+})

@@ -1,0 +1,218 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { withQuery } from '../api/ask.ts'
+import { useList, useSteady } from '../api/load.ts'
+import { pageHref } from '../location.ts'
+import { creditsOf } from '../pure/balance.ts'
+import { readCredits, tellCredits, tellSpan } from '../pure/format.ts'
+import { sumOfCredits } from '../pure/usage.ts'
+import { isAdmin } from '../session.ts'
+import type { Account, AuditRecord, Entry, Listed, Usage } from '../shapes.ts'
+import { AccountState } from '../ui/badges.tsx'
+import { CsvButton } from '../ui/csv-button.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { Amount, Count, Credits, Time } from '../ui/numbers.tsx'
+import { Empty, Panel, Shown } from '../ui/states.tsx'
+import { furtherOf, Table } from '../ui/table.tsx'
+import { CreditAccount, RenameAccount, SuspendAccount } from './account-acts.tsx'
+import { BalancePlot } from './balance-plot.tsx'
+import { usagePath, useFresh, useRange } from './figures.ts'
+import { KeyTable } from './keys.tsx'
+import { NewKey } from './new-key.tsx'
+
+/** One account: its balance over time, its keys and budgets, its entries. */
+export function AccountPage({ id }: { id: string }) {
+  const path = `/accounts/${encodeURIComponent(id)}`
+  const account = useSteady<Account>(path)
+  return (
+    <Shown of={account} height={84} lines={3}>
+      {(one) => <AccountView account={one} version={account.version} />}
+    </Shown>
+  )
+}
+
+function AccountView({ account, version }: { account: Account; version: string | undefined }) {
+  const { id } = account
+  const range = useRange('30d')
+  const days = {
+    ...range,
+    bucket: range.bucket === 'quarter' || range.bucket === 'hour' ? ('hour' as const) : range.bucket,
+  }
+  const path = usagePath({ range: days, measures: ['credits', 'requests'], only: { account: id } })
+  const usage = useSteady<Usage>(path)
+  const week = useSteady<Usage>(weekPath(id))
+  const credited = useSteady<Listed<AuditRecord>>(
+    withQuery('/audit', { operation: 'account.credit', object: id, limit: 200 }),
+  )
+  const made = useSteady<Listed<AuditRecord>>(
+    withQuery('/audit', { operation: 'account.create', object: id, limit: 1 }),
+  )
+  useFresh(true, usage.tookMs, '/usage', `/accounts/${id}`, '/ledger', '/keys')
+  const perDay = week.data ? sumOfCredits(week.data.total) / 7n : 0n
+  const balance = readCredits(account.balance)
+  return (
+    <>
+      <Head account={account} version={version} />
+      <dl class="tiles">
+        <Tile name="Balance" value={<Credits value={account.balance} />} more="credits" isBad={balance <= 0n} />
+        <Tile name="Held by running requests" value={<Credits value={account.held} />} more="credits" />
+        <Tile
+          name={`Spent, ${range.label.toLowerCase()}`}
+          value={<Credits value={usage.data ? sumOfCredits(usage.data.total) : undefined} />}
+          more={
+            <>
+              credits, <Count value={usage.data?.total.requests?.reduce((sum: number, one) => sum + (one ?? 0), 0)} />{' '}
+              requests
+            </>
+          }
+        />
+        <Tile
+          name="Lasts"
+          value={perDay > 0n && balance > 0n ? tellSpan(Number((balance * 86_400_000n) / perDay)) : '–'}
+          more={`at ${tellCredits(perDay)} credits a day, as of 7 days`}
+        />
+      </dl>
+      <Shown of={usage} height={262}>
+        {(shown) => (
+          <BalancePlot
+            path={path}
+            usage={shown}
+            balance={account.balance}
+            credits={creditsOf(made.data, credited.data)}
+            range={days}
+          />
+        )}
+      </Shown>
+      <Keys account={account} />
+      <Entries id={id} />
+    </>
+  )
+}
+
+function weekPath(id: string): string {
+  const hour = 3_600_000
+  const toMs = Math.ceil(Date.now() / hour) * hour
+  const iso = (ms: number) => new Date(ms).toISOString()
+  const range = { from: iso(toMs - 168 * hour), to: iso(toMs), bucket: 'all' as const }
+  return usagePath({ range, measures: ['credits'], only: { account: id } })
+}
+
+function Tile(props: { name: string; value: ComponentChildren; more: ComponentChildren; isBad?: boolean }) {
+  return (
+    <div class="tile">
+      <dt>{props.name}</dt>
+      <dd class={props.isBad ? 'figure bad' : 'figure'}>{props.value}</dd>
+      <dd class="change">{props.more}</dd>
+    </div>
+  )
+}
+
+function Head({ account, version }: { account: Account; version: string | undefined }) {
+  const [open, setOpen] = useState<'credit' | 'rename' | 'suspend' | undefined>(undefined)
+  const close = () => setOpen(undefined)
+  const { id, name, state } = account
+  return (
+    <div class="page-head">
+      <a class="back" href={pageHref('accounts')}>
+        <Icon name="back" /> Accounts
+      </a>
+      <h2>{name}</h2>
+      <AccountState state={state} />
+      <code class="small">{id}</code>
+      <span class="spring" />
+      <a class="button" href={pageHref('requests', undefined, { account: id })}>
+        Requests
+      </a>
+      <a class="button" href={pageHref('overview', undefined, { account: id })}>
+        Figures
+      </a>
+      {isAdmin() && (
+        <>
+          <button type="button" class="primary" onClick={() => setOpen('credit')}>
+            Credit
+          </button>
+          <button type="button" onClick={() => setOpen('rename')}>
+            Rename
+          </button>
+          <button type="button" onClick={() => setOpen('suspend')}>
+            {state === 'active' ? 'Suspend' : 'Activate'}
+          </button>
+        </>
+      )}
+      {open === 'credit' && <CreditAccount account={account} close={close} />}
+      {open === 'rename' && <RenameAccount account={account} version={version} close={close} />}
+      {open === 'suspend' && <SuspendAccount account={account} version={version} close={close} />}
+    </div>
+  )
+}
+
+function Keys({ account }: { account: Account }) {
+  const [isNew, setNew] = useState(false)
+  return (
+    <Panel
+      title="Keys"
+      tools={
+        isAdmin() && (
+          <button type="button" class="small-button" onClick={() => setNew(true)}>
+            <Icon name="plus" /> New key
+          </button>
+        )
+      }
+    >
+      <KeyTable account={account.id} empty="It has no key: nobody can ask with its credit yet." />
+      {isNew && <NewKey account={account} close={() => setNew(false)} />}
+    </Panel>
+  )
+}
+
+function Entries({ id }: { id: string }) {
+  const list = useList<Entry>(withQuery('/ledger', { account: id, limit: 50 }))
+  return (
+    <Panel title="Entries" unit="of the ledger, newest first; credits" tools={<LedgerCsv id={id} />}>
+      <Shown of={list} height={36} lines={4}>
+        {() =>
+          list.items!.length === 0 ? (
+            <Empty>It has no entry yet: the first credit or request makes one.</Empty>
+          ) : (
+            <Table
+              label="Entries"
+              rows={list.items!}
+              keyOf={({ seq }) => String(seq)}
+              {...furtherOf(list)}
+              columns={[
+                { head: 'Posted', kind: 'fit', cell: ({ posted }) => <Time iso={posted} /> },
+                {
+                  head: 'What',
+                  cell: ({ kind, reference, request_id, model }) =>
+                    kind === 'debit' && request_id ? (
+                      <a href={pageHref('requests', request_id)}>{model ?? request_id}</a>
+                    ) : (
+                      <span>
+                        {kind} <span class="small">{reference}</span>
+                      </span>
+                    ),
+                },
+                { head: 'Key', wide: true, cell: ({ key_label, key_prefix }) => key_label ?? key_prefix ?? '–' },
+                {
+                  head: 'Amount',
+                  kind: 'number',
+                  cell: ({ kind, amount }) => (
+                    <span class={kind === 'credit' ? 'good' : undefined}>
+                      {kind === 'debit' ? '−' : '+'}
+                      <Amount value={amount} />
+                    </span>
+                  ),
+                },
+                { head: 'Balance', kind: 'number', cell: ({ balance_after }) => <Credits value={balance_after} /> },
+              ]}
+            />
+          )
+        }
+      </Shown>
+    </Panel>
+  )
+}
+
+function LedgerCsv({ id }: { id: string }) {
+  return <CsvButton path={withQuery('/ledger', { account: id })} name={`ledger-${id}.csv`} />
+}

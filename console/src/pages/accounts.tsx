@@ -1,0 +1,133 @@
+import { useState } from 'preact/hooks'
+import { withQuery } from '../api/ask.ts'
+import { useLive } from '../api/live.ts'
+import { refresh, useList } from '../api/load.ts'
+import { pageHref, place, setQuery } from '../location.ts'
+import { Spark } from '../plot/spark.tsx'
+import { isAdmin } from '../session.ts'
+import type { Account } from '../shapes.ts'
+import { AccountState } from '../ui/badges.tsx'
+import { Select } from '../ui/form.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { Credits } from '../ui/numbers.tsx'
+import { SearchField } from '../ui/search-field.tsx'
+import { Empty, Shown } from '../ui/states.tsx'
+import { type Column, furtherOf, Table } from '../ui/table.tsx'
+import { AccountPage } from './account.tsx'
+import { useFresh } from './figures.ts'
+import { NewAccount } from './new-account.tsx'
+import { rowsAtOnce, useSpent } from './spent.tsx'
+
+export function Accounts({ id }: { id: string | undefined }) {
+  return id === undefined ? <AccountList /> : <AccountPage id={id} key={id} />
+}
+
+function AccountList() {
+  const { query } = place.value
+  const [isNew, setNew] = useState(query['new'] === '1')
+  const { q, state, sort = '-created' } = query
+  const list = useList<Account>(withQuery('/accounts', { q, state, sort, limit: rowsAtOnce }))
+  const [onChange] = useState(() => () => refresh('/accounts'))
+  // Their order is asked of figures, which takes longer.
+  const isBySpend = sort === '-spent'
+  useLive('account.changed', isBySpend ? undefined : onChange)
+  useFresh(isBySpend, list.tookMs, '/accounts')
+  const [spentOf, asksSpent] = useSpent(
+    'account',
+    (list.items ?? []).map(({ id }) => id),
+  )
+  const columns: Column<Account>[] = [
+    { head: 'Account', cell: ({ id, name }) => <a href={pageHref('accounts', id)}>{name}</a> },
+    { head: 'State', kind: 'fit', cell: ({ state }) => <AccountState state={state} /> },
+    { head: 'Balance', unit: 'credits', kind: 'number', cell: ({ balance }) => <Credits value={balance} /> },
+    { head: 'Held', unit: 'credits', kind: 'number', wide: true, cell: ({ held }) => <Credits value={held} /> },
+    {
+      head: 'Spent',
+      unit: 'credits, 30 d',
+      kind: 'number',
+      cell: ({ id }) => <Credits value={spentOf(id)?.credits} />,
+    },
+    {
+      head: 'By day',
+      unit: '30 d',
+      kind: 'fit',
+      wide: true,
+      cell: ({ id, name }) => <Spark values={spentOf(id)?.values ?? []} label={`Credits of ${name} by day`} />,
+    },
+    { head: 'Id', kind: 'code', wide: true, cell: ({ id }) => id },
+  ]
+  return (
+    <>
+      <div class="filters">
+        <SearchField label="Name, or start of the id" name="q" />
+        <Select
+          label="State"
+          hidesLabel
+          value={state ?? ''}
+          options={[
+            ['', 'any state'],
+            ['active', 'active'],
+            ['suspended', 'suspended'],
+          ]}
+          onChange={(next) => setQuery({ state: next || undefined })}
+        />
+        <Select
+          label="Order"
+          hidesLabel
+          value={sort}
+          options={[
+            ['-created', 'newest first'],
+            ['created', 'oldest first'],
+            ['name', 'by name'],
+            ['-spent', 'most spent, 30 d'],
+          ]}
+          onChange={(next) => setQuery({ sort: next === '-created' ? undefined : next })}
+        />
+        <span class="spring" />
+        {isAdmin() && (
+          <button type="button" class="primary" onClick={() => setNew(true)}>
+            <Icon name="plus" /> New account
+          </button>
+        )}
+      </div>
+      {asksSpent}
+      <Shown of={list} height={36} lines={8}>
+        {() =>
+          list.items!.length === 0 ? (
+            <Empty
+              act={
+                isAdmin() &&
+                !q && (
+                  <button type="button" class="primary" onClick={() => setNew(true)}>
+                    Make the first one
+                  </button>
+                )
+              }
+            >
+              {q || state || isBySpend
+                ? `No account ${isBySpend ? 'that has spent something ' : ''}fits.`
+                : 'There is no account yet: whoever asks the gateway needs one, with a key.'}
+            </Empty>
+          ) : (
+            <Table
+              label="Accounts"
+              rows={list.items!}
+              columns={columns}
+              keyOf={({ id }) => id}
+              hrefOf={({ id }) => pageHref('accounts', id)}
+              {...furtherOf(list)}
+            />
+          )
+        }
+      </Shown>
+      {isNew && (
+        <NewAccount
+          close={() => {
+            setNew(false)
+            if (query['new']) setQuery({ new: undefined }, 'replace')
+          }}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,258 @@
+import type { ComponentChildren } from 'preact'
+import { useSteady } from '../api/load.ts'
+import { pageHref } from '../location.ts'
+import { exactCredits, readCredits } from '../pure/format.ts'
+import { priceLines } from '../pure/price.ts'
+import type { Explanation } from '../shapes.ts'
+import { Outcome } from '../ui/badges.tsx'
+import { Copy } from '../ui/copy.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { Count, Ms } from '../ui/numbers.tsx'
+import { Shown } from '../ui/states.tsx'
+
+/** Why a request was answered as it was, step by step. Nothing of what it said: that is kept nowhere. */
+export function Explain({ id, close }: { id: string; close?: () => void }) {
+  const told = useSteady<Explanation>(`/requests/${encodeURIComponent(id)}/explain`)
+  return (
+    <div class="panel explain">
+      <header>
+        <h2>Request</h2>
+        <code class="small">{id}</code>
+        <div class="tools">
+          <Copy text={id} label="Copy request id" quiet />
+          {close && (
+            <button type="button" class="quiet" aria-label="Close" onClick={close}>
+              <Icon name="close" />
+            </button>
+          )}
+        </div>
+      </header>
+      <Shown of={told} height={120} lines={3}>
+        {(one) => <Steps of={one} />}
+      </Shown>
+    </div>
+  )
+}
+
+export function Steps({ of: told }: { of: Explanation }) {
+  const { account, key, model, alias, wire, settlement } = told
+  return (
+    <ol class="steps">
+      <Step title="Asked">
+        <dl class="facts">
+          <Fact name="Model">
+            {model ? <a href={pageHref('models', model)}>{model}</a> : 'none that is known'}
+            {alias && alias !== model && <span class="small"> asked for as {alias}</span>}
+          </Fact>
+          <Fact name="Wires">
+            {wire.client ?? '–'}
+            {wire.model && wire.model !== wire.client ? ` to ${wire.model}, translated` : ''}
+          </Fact>
+          <Fact name="Account">
+            {account?.id ? <a href={pageHref('accounts', account.id)}>{account.name ?? account.id}</a> : 'not known'}
+          </Fact>
+          <Fact name="Key">
+            {key?.id ? (
+              <a href={pageHref('keys', key.id)}>{key.prefix ?? key.id}…</a>
+            ) : account ? (
+              'none: from the playground'
+            ) : (
+              'none'
+            )}
+          </Fact>
+        </dl>
+      </Step>
+      <Step title="Attempts">
+        <Attempts attempts={told.attempts} stopped={told.stopped} />
+      </Step>
+      <Step title="Ended">
+        <dl class="facts">
+          <Fact name="Outcome">
+            <Outcome outcome={settlement.outcome} />
+          </Fact>
+          {settlement.status !== null && <Fact name="Status">{settlement.status}</Fact>}
+          {settlement.code && (
+            <Fact name="Code">
+              <code>{settlement.code}</code>
+            </Fact>
+          )}
+          {settlement.cause && <Fact name="Cause">{settlement.cause.replaceAll('_', ' ')}</Fact>}
+        </dl>
+      </Step>
+      {told.losses && told.losses.length > 0 && (
+        <Step title="Lost in translation">
+          <Losses losses={told.losses} />
+        </Step>
+      )}
+      <Step title="Billed">
+        <Bill of={told} />
+      </Step>
+    </ol>
+  )
+}
+
+function Step({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <li>
+      <h3>{title}</h3>
+      {children}
+    </li>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+const stops: Readonly<Record<string, string>> = {
+  seen: 'The client had seen a part of the answer: nobody else was asked.',
+  final: 'Nobody else would have done better.',
+  attempts: 'Three attempts were made.',
+  budget: 'The budget of retries of the next upstream was used up.',
+  nobody: 'Nobody was left who could be asked.',
+}
+
+function Attempts({ attempts, stopped }: Pick<Explanation, 'attempts' | 'stopped'>) {
+  if (attempts === null) return <p class="small">Too long ago: only the ledger knows of it.</p>
+  if (attempts.length === 0) return <p class="small">No upstream was asked.</p>
+  const longest = Math.max(...attempts.map(({ ms }) => ms), 1)
+  return (
+    <>
+      <ul class="attempts">
+        {attempts.map(({ upstream, account, why, status, cause, ms }, at) => (
+          <li key={at} class={cause ? 'failed' : 'done'}>
+            <span class="who">
+              {upstream}
+              {account && <span class="small"> as {account}</span>}
+            </span>
+            <span class="small">{why.replaceAll('_', ' ')}</span>
+            <span class={cause ? 'bad' : 'good'}>
+              {status ?? ''} {cause ? cause.replaceAll('_', ' ') : 'answered'}
+            </span>
+            <span class="number">
+              <Ms value={ms} />
+            </span>
+            <meter min={0} max={longest} value={ms} aria-hidden="true" />
+          </li>
+        ))}
+      </ul>
+      {stopped && <p class="small">{stops[stopped]}</p>}
+    </>
+  )
+}
+
+export function Losses({ losses }: { losses: readonly { field: string; what: string; why: string }[] }) {
+  return (
+    <table class="table plain">
+      <thead>
+        <tr>
+          <th scope="col">Field</th>
+          <th scope="col">What</th>
+          <th scope="col">Why</th>
+        </tr>
+      </thead>
+      <tbody>
+        {losses.map(({ field, what, why }, at) => (
+          <tr key={at}>
+            <td>
+              <code>{field}</code>
+            </td>
+            <td>
+              <span class={`fate ${what}`}>{what}</span>
+            </td>
+            <td>{why}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+const settled: Readonly<Record<string, string>> = {
+  pending: 'It is under way.',
+  waiting: 'Its debit is on its way to the ledger.',
+  'in the ledger': 'Its debit is in the ledger.',
+  spooled: 'Its debit is kept until the ledger can be written.',
+  refused: 'Its debit was not taken.',
+  returned: 'Its debit was given back.',
+  none: 'Nothing is billed.',
+}
+
+const sources: Readonly<Record<string, string>> = {
+  final: 'by the model’s own figures',
+  partial: 'by figures from under way',
+  estimated: 'by our estimate',
+  waived: 'waived',
+}
+
+export function Bill({
+  of: { usage, price, settlement },
+}: {
+  of: Pick<Explanation, 'usage' | 'price' | 'settlement'>
+}) {
+  const lines = usage && price ? priceLines(usage, price) : []
+  const { state, amount, usage_source, flags } = settlement
+  return (
+    <>
+      {lines.length > 0 && (
+        <table class="table plain">
+          <thead>
+            <tr>
+              <th scope="col">What</th>
+              <th scope="col" class="number">
+                Count
+              </th>
+              <th scope="col" class="number">
+                Price <span class="unit">per 1 M</span>
+              </th>
+              <th scope="col" class="number">
+                Credits
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {lines.map(({ what, count, rate, nanos, isCall }) => (
+              <tr key={what}>
+                <td>{what}</td>
+                <td class="number">
+                  <Count value={count} />
+                </td>
+                <td class="number">
+                  {rate}
+                  {isCall ? ' each' : ''}
+                </td>
+                <td class="number">{exactCredits(nanos)}</td>
+              </tr>
+            ))}
+          </tbody>
+          {amount !== null && (
+            <tfoot>
+              <tr>
+                <th scope="row" colSpan={3}>
+                  Billed
+                </th>
+                <td class="number">{exactCredits(readCredits(amount))}</td>
+              </tr>
+            </tfoot>
+          )}
+        </table>
+      )}
+      {usage && usage.reasoning_tokens > 0 && (
+        <p class="small">
+          <Count value={usage.reasoning_tokens} /> of the output was reasoning.
+        </p>
+      )}
+      <p class="small">
+        {settled[state] ?? state}
+        {usage_source ? ` Counted ${sources[usage_source] ?? usage_source}.` : ''}
+        {price ? ` Prices of version ${price.version}.` : ''}
+      </p>
+      {flags.length > 0 && <p class="small warn">Doubts: {flags.join(', ').replaceAll('_', ' ')}.</p>}
+    </>
+  )
+}

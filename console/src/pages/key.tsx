@@ -1,0 +1,216 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { act, create, edit, newOnce } from '../api/act.ts'
+import { refresh, useSteady } from '../api/load.ts'
+import { pageHref } from '../location.ts'
+import { exactCredits, readCredits } from '../pure/format.ts'
+import { isAdmin } from '../session.ts'
+import type { Budget, IssuedKey, Key } from '../shapes.ts'
+import { BudgetBar, Expires } from '../ui/badges.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Field, FormFoot, FormRefusal, useForm } from '../ui/form.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { Away, Count, Time } from '../ui/numbers.tsx'
+import { Panel, Shown } from '../ui/states.tsx'
+import { say } from '../ui/toasts.tsx'
+import { useFresh } from './figures.ts'
+import { KeyFields, type KeySaid, keyFields } from './key-fields.tsx'
+import { Secret } from './secret.tsx'
+import { SpendPlot } from './spend-plot.tsx'
+
+/** One key: what it may, what it spent, and what can be done with it. */
+export function KeyPage({ id }: { id: string }) {
+  const path = `/keys/${encodeURIComponent(id)}`
+  const key = useSteady<Key>(path)
+  useFresh(true, key.tookMs, path)
+  return (
+    <Shown of={key} height={84} lines={3}>
+      {(one) => <KeyView of={one} version={key.version} />}
+    </Shown>
+  )
+}
+
+function KeyView({ of: key, version }: { of: Key; version: string | undefined }) {
+  const [open, setOpen] = useState<'edit' | 'rotate' | 'revoke' | undefined>(undefined)
+  const close = () => setOpen(undefined)
+  return (
+    <>
+      <div class="page-head">
+        <a class="back" href={pageHref('keys')}>
+          <Icon name="back" /> Keys
+        </a>
+        <h2>{key.label ?? `${key.prefix}…`}</h2>
+        <code class="small">{key.prefix}…</code>
+        <a href={pageHref('accounts', key.account)}>{key.account_name ?? key.account}</a>
+        <span class="spring" />
+        <a class="button" href={pageHref('requests', undefined, { key: key.id })}>
+          Requests
+        </a>
+        {isAdmin() && !key.revoked && (
+          <>
+            <button type="button" class="primary" onClick={() => setOpen('edit')}>
+              Edit
+            </button>
+            <button type="button" onClick={() => setOpen('rotate')}>
+              Rotate
+            </button>
+            <button type="button" onClick={() => setOpen('revoke')}>
+              Revoke
+            </button>
+          </>
+        )}
+      </div>
+      <Panel title="What it may">
+        <dl class="facts">
+          <Fact name="Budget">
+            <BudgetBar budget={key.budget} />
+          </Fact>
+          <Fact name="Requests per minute">{key.rpm == null ? 'as its account' : <Count value={key.rpm} />}</Fact>
+          <Fact name="Models">{key.models ? key.models.join(', ') : 'all'}</Fact>
+          <Fact name="Expires">
+            <Expires iso={key.expires} revoked={key.revoked} />
+          </Fact>
+          <Fact name="Made">
+            <Time iso={key.created} />
+          </Fact>
+          <Fact name="Last used">
+            <Away iso={key.last_used} none="never" />
+          </Fact>
+          <Fact name="Id">
+            <code>{key.id}</code>
+          </Fact>
+        </dl>
+      </Panel>
+      <SpendPlot only={{ key: key.id }} usual="30d" />
+      {open === 'edit' && <EditKey of={key} version={version} close={close} />}
+      {open === 'rotate' && <RotateKey of={key} close={close} />}
+      {open === 'revoke' && <RevokeKey of={key} close={close} />}
+    </>
+  )
+}
+
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function spellBudget(budget: Budget | null): string {
+  if (!budget) return ''
+  return `${exactCredits(readCredits(budget.credits))}${budget.per ? `/${budget.per}` : ''}`
+}
+
+type Props = { of: Key; close(): void }
+
+function EditKey({ of: key, version, close }: Props & { version: string | undefined }) {
+  const before: KeySaid = {
+    label: key.label ?? '',
+    budget: spellBudget(key.budget),
+    rpm: key.rpm == null ? '' : String(key.rpm),
+    models: key.models?.join(',') ?? '',
+    expires: key.expires ?? '',
+  }
+  const [said, setSaid] = useState(before)
+  const { refusal, isBusy, errorOf, send } = useForm()
+  return (
+    <Dialog title={`Edit ${key.label ?? key.prefix}`} close={close}>
+      <form
+        onSubmit={async (event) => {
+          event.preventDefault()
+          const isDone = await send(() => edit<Key>(`/keys/${encodeURIComponent(key.id)}`, changes(), version))
+          refresh('/keys', '/audit')
+          if (!isDone) return
+          say('Saved.')
+          close()
+        }}
+      >
+        <KeyFields
+          said={said}
+          setSaid={setSaid}
+          errorOf={errorOf}
+          expiresHint="30d from now, or a time; empty: never"
+        />
+        <FormRefusal refusal={refusal} fields={keyFields} />
+        <FormFoot close={close} isBusy={isBusy}>
+          Save
+        </FormFoot>
+      </form>
+    </Dialog>
+  )
+
+  /** What was left as it was is not sent; what was emptied is taken away. */
+  function changes(): Record<string, string | null> {
+    const all = Object.entries(said).filter(([name, value]) => value !== before[name as keyof KeySaid])
+    return Object.fromEntries(all.map(([name, value]) => [name, value.trim() === '' ? null : value.trim()]))
+  }
+}
+
+function RotateKey({ of: key, close }: Props) {
+  const [once] = useState(newOnce)
+  const [grace, setGrace] = useState('24h')
+  const [made, setMade] = useState<IssuedKey | undefined>(undefined)
+  const { refusal, isBusy, errorOf, send } = useForm()
+  if (made)
+    return (
+      <Dialog title="Its successor" close={close} wide>
+        <Secret issued={made} close={close} />
+      </Dialog>
+    )
+  return (
+    <Dialog title={`Rotate ${key.label ?? key.prefix}`} close={close}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void send(async () => {
+            const { body } = await create<IssuedKey>(`/keys/${encodeURIComponent(key.id)}/rotate`, { grace }, once)
+            refresh('/keys', '/audit')
+            setMade(body)
+          })
+        }}
+      >
+        <p>A new key is made for the same account with the same limits; this one ends after the grace.</p>
+        <Field
+          label="Grace"
+          name="grace"
+          required
+          autoFocus
+          hint="such as 30m, 24h or 7d"
+          value={grace}
+          onInput={setGrace}
+          error={errorOf('grace')}
+        />
+        <FormRefusal refusal={refusal} fields={['grace']} />
+        <FormFoot close={close} isBusy={isBusy}>
+          Rotate
+        </FormFoot>
+      </form>
+    </Dialog>
+  )
+}
+
+function RevokeKey({ of: key, close }: Props) {
+  const { refusal, isBusy, send } = useForm()
+  return (
+    <Dialog title={`Revoke ${key.label ?? key.prefix}`} close={close}>
+      <form
+        onSubmit={async (event) => {
+          event.preventDefault()
+          const isDone = await send(() => act(`/keys/${encodeURIComponent(key.id)}/revoke`))
+          if (!isDone) return
+          refresh('/keys', '/audit')
+          say('Revoked.')
+          close()
+        }}
+      >
+        <p>It ends for good, at once: whoever uses it is refused.</p>
+        <FormRefusal refusal={refusal} />
+        <FormFoot close={close} isBusy={isBusy} isDanger>
+          Revoke
+        </FormFoot>
+      </form>
+    </Dialog>
+  )
+}

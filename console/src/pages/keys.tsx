@@ -1,0 +1,138 @@
+import { useState } from 'preact/hooks'
+import { withQuery } from '../api/ask.ts'
+import { useList } from '../api/load.ts'
+import { hrefOf, pageHref, place, setQuery } from '../location.ts'
+import { isAdmin } from '../session.ts'
+import type { Key } from '../shapes.ts'
+import { BudgetBar, Expires } from '../ui/badges.tsx'
+import { Select } from '../ui/form.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { Away, Count, Credits } from '../ui/numbers.tsx'
+import { SearchField } from '../ui/search-field.tsx'
+import { Empty, Shown } from '../ui/states.tsx'
+import { type Column, furtherOf, Table } from '../ui/table.tsx'
+import { KeyPage } from './key.tsx'
+import { NewKey } from './new-key.tsx'
+import { rowsAtOnce, useSpent } from './spent.tsx'
+
+export function Keys({ id }: { id: string | undefined }) {
+  return id === undefined ? <KeyList /> : <KeyPage id={id} key={id} />
+}
+
+function KeyList() {
+  const [isNew, setNew] = useState(false)
+  const { q, sort = 'created' } = place.value.query
+  return (
+    <>
+      <div class="filters">
+        <SearchField label="Label, or start of the key" name="q" />
+        <Select
+          label="Order"
+          hidesLabel
+          value={sort}
+          options={[
+            ['created', 'oldest first'],
+            ['-spent', 'most spent, 30 d'],
+          ]}
+          onChange={(next) => setQuery({ sort: next === 'created' ? undefined : next })}
+        />
+        <span class="spring" />
+        {isAdmin() && (
+          <button type="button" class="primary" onClick={() => setNew(true)}>
+            <Icon name="plus" /> New key
+          </button>
+        )}
+      </div>
+      <KeyTable
+        q={q}
+        sort={sort}
+        showsAccount
+        empty={
+          sort === '-spent'
+            ? 'No key that has spent something fits.'
+            : q
+              ? 'No key fits.'
+              : 'There is no key yet: an account gets one here.'
+        }
+      />
+      {isNew && <NewKey close={() => setNew(false)} />}
+    </>
+  )
+}
+
+type Props = { account?: string; q?: string | undefined; sort?: string; showsAccount?: boolean; empty: string }
+
+/** Keys by their first characters, with what they may and did. */
+export function KeyTable({ account, q, sort, showsAccount, empty }: Props) {
+  const list = useList<Key>(withQuery('/keys', { account, q, sort, limit: rowsAtOnce }))
+  const [spentOf, asksSpent] = useSpent(
+    'key',
+    (list.items ?? []).map(({ id }) => id),
+  )
+  const columns: Column<Key>[] = [
+    {
+      head: 'Key',
+      cell: ({ id, label, prefix }) => (
+        <>
+          <a href={hrefOf({ page: 'keys', id })}>{label ?? `${prefix}…`}</a>
+          {label && <code class="small"> {prefix}…</code>}
+        </>
+      ),
+    },
+    { head: 'Budget', unit: 'spent and held, credits', cell: ({ budget }) => <BudgetBar budget={budget} /> },
+    {
+      head: 'Spent',
+      unit: 'credits, 30 d',
+      kind: 'number',
+      wide: true,
+      cell: ({ id }) => <Credits value={spentOf(id)?.credits} />,
+    },
+    {
+      head: 'Limit',
+      unit: 'per min',
+      kind: 'number',
+      wide: true,
+      cell: ({ rpm }) => (rpm == null ? <span class="none">–</span> : <Count value={rpm} />),
+    },
+    {
+      head: 'Models',
+      wide: true,
+      cell: ({ models }) =>
+        models ? <span title={models.join(', ')}>{models.join(', ')}</span> : <span class="none">all</span>,
+    },
+    {
+      head: 'Expires',
+      kind: 'fit',
+      wide: true,
+      cell: ({ expires, revoked }) => <Expires iso={expires} revoked={revoked} />,
+    },
+    { head: 'Last used', kind: 'fit', cell: ({ last_used }) => <Away iso={last_used} none="never" /> },
+  ]
+  if (showsAccount)
+    columns.splice(1, 0, {
+      head: 'Account',
+      wide: true,
+      cell: ({ account, account_name }) => <a href={pageHref('accounts', account)}>{account_name ?? account}</a>,
+    })
+  return (
+    <>
+      {asksSpent}
+      <Shown of={list} height={36} lines={4}>
+        {() =>
+          list.items!.length === 0 ? (
+            <Empty>{empty}</Empty>
+          ) : (
+            <Table
+              label="Keys"
+              rows={list.items!}
+              columns={columns}
+              keyOf={({ id }) => id}
+              hrefOf={({ id }) => hrefOf({ page: 'keys', id })}
+              {...furtherOf(list)}
+            />
+          )
+        }
+      </Shown>
+    </>
+  )
+}

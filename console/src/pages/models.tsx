@@ -1,0 +1,225 @@
+import { useLoad, useSteady } from '../api/load.ts'
+import { hrefOf, pageHref, place } from '../location.ts'
+import { cacheShareOf, shareOf, sumOf, sumOfCredits, valuesOf } from '../pure/usage.ts'
+import type { Listed, ModelRow, Series, Usage } from '../shapes.ts'
+import { Icon } from '../ui/icons.tsx'
+import { Count, Credits, Ms, Share } from '../ui/numbers.tsx'
+import { SearchField } from '../ui/search-field.tsx'
+import { Empty, Panel, Shown } from '../ui/states.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { usagePath, useRange } from './figures.ts'
+import { Fact } from './key.tsx'
+import { SpendPlot } from './spend-plot.tsx'
+
+export function Models({ id }: { id: string | undefined }) {
+  const list = useLoad<Listed<ModelRow>>('/models')
+  return (
+    <Shown of={list} height={36} lines={8}>
+      {({ items }) => (id === undefined ? <ModelList models={items} /> : <ModelPage models={items} id={id} key={id} />)}
+    </Shown>
+  )
+}
+
+/** What each model had of the traffic of the range. */
+function useTraffic(): { of: ReadonlyMap<string, Series>; all: bigint } {
+  const range = useRange('7d')
+  const whole = { ...range, bucket: 'all' as const }
+  const measures = [
+    'credits',
+    'requests',
+    'errors',
+    'input_tokens',
+    'cache_read_tokens',
+    'cache_write_tokens',
+    'first_byte_ms',
+  ] as const
+  const { data } = useSteady<Usage>(usagePath({ range: whole, by: 'model', measures, top: 50 }))
+  return {
+    of: new Map((data?.series ?? []).map((series) => [series.of.model ?? '', series])),
+    all: data ? sumOfCredits(data.total) : 0n,
+  }
+}
+
+function ModelList({ models }: { models: readonly ModelRow[] }) {
+  const { of, all } = useTraffic()
+  const q = (place.value.query['q'] ?? '').toLowerCase()
+  const rows = models.filter(({ id, also, wire, upstreams }) =>
+    [id, wire, ...also, ...upstreams.map(({ name }) => name)].some((text) => text.toLowerCase().includes(q)),
+  )
+  const columns: Column<ModelRow>[] = [
+    {
+      head: 'Model',
+      cell: ({ id, also }) => (
+        <>
+          <a href={pageHref('models', id)}>{id}</a>
+          {also.length > 0 && <span class="small"> also {also.join(', ')}</span>}
+        </>
+      ),
+    },
+    { head: 'Wire', kind: 'fit', cell: ({ wire }) => <span class={`wire ${wire}`}>{wire}</span> },
+    { head: 'Upstream', wide: true, cell: ({ upstreams }) => upstreams.map(({ name }) => name).join(', ') },
+    { head: 'Input', unit: 'per 1 M', kind: 'number', wide: true, cell: ({ prices }) => prices.input },
+    { head: 'Cached', unit: 'per 1 M', kind: 'number', wide: true, cell: ({ prices }) => prices.cache_read },
+    { head: 'Output', unit: 'per 1 M', kind: 'number', wide: true, cell: ({ prices }) => prices.output },
+    {
+      head: 'Requests',
+      kind: 'number',
+      cell: ({ id }) => <Count value={of.has(id) ? sumOf(of.get(id)!, 'requests') : undefined} />,
+    },
+    {
+      head: 'Share',
+      unit: 'of credits',
+      kind: 'number',
+      cell: ({ id }) => <Share value={of.has(id) && all > 0n ? shareOf(sumOfCredits(of.get(id)!), all) : undefined} />,
+    },
+    {
+      head: 'First byte',
+      unit: 'p95',
+      kind: 'number',
+      wide: true,
+      cell: ({ id }) => <Ms value={of.has(id) ? valuesOf(of.get(id)!, 'first_byte_ms')[0] : undefined} />,
+    },
+    {
+      head: 'Cached',
+      unit: 'of input',
+      kind: 'number',
+      wide: true,
+      cell: ({ id }) => <Share value={of.has(id) ? cacheShareOf(of.get(id)!) : undefined} />,
+    },
+  ]
+  return (
+    <>
+      <div class="filters">
+        <SearchField label="Model, wire or upstream" name="q" />
+      </div>
+      {rows.length === 0 ? (
+        <Empty>
+          {models.length === 0 ? 'The catalog has no model: triwire catalog add puts one in.' : 'No model fits.'}
+        </Empty>
+      ) : (
+        <Table
+          label="Models"
+          rows={rows}
+          columns={columns}
+          keyOf={({ id }) => id}
+          hrefOf={({ id }) => pageHref('models', id)}
+        />
+      )}
+    </>
+  )
+}
+
+function ModelPage({ models, id }: { models: readonly ModelRow[]; id: string }) {
+  const model = models.find((one) => one.id === id || one.also.includes(id))
+  const { of, all } = useTraffic()
+  if (!model)
+    return (
+      <Empty act={<a href={pageHref('models')}>To the models</a>}>
+        The catalog has no model of this name, or no longer.
+      </Empty>
+    )
+  const series = of.get(model.id)
+  const { prices } = model
+  return (
+    <>
+      <div class="page-head">
+        <a class="back" href={pageHref('models')}>
+          <Icon name="back" /> Models
+        </a>
+        <h2>{model.id}</h2>
+        <span class={`wire ${model.wire}`}>{model.wire}</span>
+        <span class="spring" />
+        <a class="button" href={pageHref('requests', undefined, { model: model.id })}>
+          Requests
+        </a>
+        <a class="button" href={hrefOf({ page: 'translate', query: { model: model.id } })}>
+          Translate
+        </a>
+        <a class="button primary" href={hrefOf({ page: 'playground', query: { model: model.id } })}>
+          Try
+        </a>
+      </div>
+      <SpendPlot only={{ model: model.id }} usual="7d" by="account" />
+      <div class="plots two">
+        <Panel title="Facts">
+          <dl class="facts">
+            {model.also.length > 0 && <Fact name="Other names">{model.also.join(', ')}</Fact>}
+            <Fact name="Context window">
+              <Count value={model.context_window} /> {model.context_window === null ? '' : 'tokens'}
+            </Fact>
+            <Fact name="Longest answer">
+              <Count value={model.max_output_tokens} /> tokens
+            </Fact>
+            <Fact name="Share of credits">
+              <Share value={series && all > 0n ? shareOf(sumOfCredits(series), all) : undefined} />
+            </Fact>
+            <Fact name="Credits">
+              <Credits value={series && sumOfCredits(series)} />
+            </Fact>
+            <Fact name="Cached of input">
+              <Share value={series && cacheShareOf(series)} />
+            </Fact>
+            {model.upstreams.map(({ name, priority, weight, upstream_model }) => (
+              <Fact name={`Upstream, priority ${priority}`} key={name}>
+                <a href={pageHref('upstreams', name)}>{name}</a> as <code>{upstream_model}</code>
+                {weight !== 1 && <span class="small"> weight {weight}</span>}
+              </Fact>
+            ))}
+          </dl>
+        </Panel>
+        <Prices prices={prices} version={model.price_version} />
+      </div>
+    </>
+  )
+}
+
+const rates = [
+  ['input', 'Input'],
+  ['cache_read', 'From cache'],
+  ['cache_write', 'Into cache'],
+  ['cache_write_1h', 'Into cache for an hour'],
+  ['output', 'Output'],
+] as const
+
+function Prices({ prices, version }: { prices: ModelRow['prices']; version: string }) {
+  const steps = prices.steps ?? []
+  return (
+    <Panel title="Prices" unit="credits per million tokens">
+      <table class="table plain">
+        <thead>
+          <tr>
+            <th scope="col">Tokens</th>
+            <th scope="col" class="number">
+              Price
+            </th>
+            {steps.map(({ above }) => (
+              <th scope="col" class="number" key={above}>
+                above <Count value={above} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rates.map(([rate, label]) => (
+            <tr key={rate}>
+              <td>{label}</td>
+              <td class="number">{prices[rate]}</td>
+              {steps.map((step) => (
+                <td class="number" key={step.above}>
+                  {step[rate]}
+                </td>
+              ))}
+            </tr>
+          ))}
+          {Object.entries(prices.calls ?? {}).map(([kind, price]) => (
+            <tr key={kind}>
+              <td>A call of {kind.replaceAll('_', ' ')}</td>
+              <td class="number">{price}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="small pad">Version {version}. Clients and owners of keys are told no prices.</p>
+    </Panel>
+  )
+}

@@ -1,0 +1,140 @@
+import { go, hrefOf } from '../location.ts'
+import { Plot, type Plotted } from '../plot/plot.tsx'
+import { tellCount, tellCredits, tellMs, tellShare } from '../pure/format.ts'
+import { type Range, spanOfBucket } from '../pure/range.ts'
+import { sumOf, sumOfCredits, tokenKinds, valuesOf } from '../pure/usage.ts'
+import { zones } from '../session.ts'
+import type { Dimension, Figures, Usage } from '../shapes.ts'
+import { Count } from '../ui/numbers.tsx'
+import { dashes, outcomeSeries, seriesOf } from './series.tsx'
+
+const units = { quarter: 'quarter hour', hour: 'hour', day: 'day', week: 'week', month: 'month' } as const
+type Props = {
+  usage: Usage
+  /** Where the figures were asked for. */
+  path: string
+  outcomesPath: string
+  outcomes: Usage | undefined
+  before: Usage | undefined
+  by: Dimension
+  /** Some are compared with each other: as lines. */
+  isCompared: boolean
+  range: Range
+  filters: Partial<Record<Dimension, string | undefined>>
+}
+
+export function OverviewPlots({ usage, path, outcomesPath, outcomes, before, by, isCompared, range, filters }: Props) {
+  const { buckets, bucket, complete_until } = usage
+  const frame = {
+    buckets,
+    bucket,
+    zones: zones(),
+    completeUntil: range.endsNow ? complete_until : undefined,
+    onPick: (at: number) => go(requestsHref(usage, at, range, filters)),
+  }
+  const per = `per ${units[bucket]}`
+  const spend = seriesOf(usage, 'credits', { before, isCompared })
+  const total = tellCredits(sumOfCredits(usage.total))
+  const tokens = tokenKinds.map(([kind, label], at): Plotted => {
+    return {
+      id: kind,
+      label,
+      values: valuesOf(usage.total, kind),
+      colour: `s${[1, 3, 5, 2][at]}`,
+      total: <Count value={sumOf(usage.total, kind)} />,
+    }
+  })
+  return (
+    <div class="plots">
+      <Plot
+        {...frame}
+        title="Credits"
+        unit={`credits ${per}, by ${by}`}
+        kind={isCompared || before ? 'lines' : 'bars'}
+        series={spend}
+        total={`${total} credits`}
+        tell={tellCreditsOf}
+        csvPath={path}
+      />
+      {outcomes && (
+        <Plot
+          {...frame}
+          buckets={outcomes.buckets}
+          title="Requests"
+          unit={`requests ${per}, by outcome`}
+          kind="bars"
+          series={outcomeSeries(outcomes)}
+          total={`${tellCount(sumOf(outcomes.total, 'requests'))} requests`}
+          tell={tellCount}
+          csvPath={outcomesPath}
+        />
+      )}
+      <Plot
+        {...frame}
+        title="Tokens"
+        unit={`tokens ${per}, by kind`}
+        kind="bars"
+        series={tokens}
+        tell={tellCount}
+        csvPath={path}
+      />
+      <Plot
+        {...frame}
+        title="First byte"
+        unit={isCompared ? 'p95 of the time to it' : 'time to it, percentiles'}
+        kind="lines"
+        isLog
+        series={isCompared ? seriesOf(usage, 'first_byte_ms', { isCompared }) : percentiles(usage.total)}
+        tell={tellMs}
+        csvPath={path}
+      />
+      <Plot
+        {...frame}
+        title="Shares"
+        unit={isCompared ? 'of input that came from caches' : 'cached of input, failed of requests'}
+        kind="lines"
+        top={0.05}
+        series={isCompared ? seriesOf(usage, 'cache_share', { isCompared }) : shares(usage.total)}
+        tell={tellShare}
+        csvPath={path}
+      />
+    </div>
+  )
+}
+
+const tellCreditsOf = (value: number) => tellCredits(BigInt(Math.round(value * 1e9)))
+
+/** The requests behind a bar. */
+function requestsHref(usage: Usage, at: number, range: Range, filters: Props['filters']): string {
+  // The list of requests takes one account and one key.
+  const isTaken = (name: string, value: string) =>
+    name !== 'wires' && (!value.includes(',') || (name !== 'account' && name !== 'key'))
+  const said = Object.entries(filters).flatMap(([name, value]) =>
+    value && isTaken(name, value) ? [[name, value]] : [],
+  )
+  return hrefOf({
+    page: 'requests',
+    query: { ...spanOfBucket(usage.buckets, at, range.to), ...Object.fromEntries(said) },
+  })
+}
+
+function percentiles(total: Figures): Plotted[] {
+  return (['p50', 'p95', 'p99'] as const).map((percentile, at) => ({
+    id: percentile,
+    label: percentile,
+    values: valuesOf(total, 'first_byte_ms', percentile),
+    colour: ['s1', 's2', 's4'][at]!,
+    dash: dashes[at],
+  }))
+}
+
+function shares(total: Figures): Plotted[] {
+  const requests = valuesOf(total, 'requests')
+  const failed = valuesOf(total, 'errors').map((errors, at) =>
+    errors !== null && requests[at] ? errors / requests[at] : null,
+  )
+  return [
+    { id: 'cached', label: 'Cached of input', values: valuesOf(total, 'cache_share'), colour: 's3' },
+    { id: 'failed', label: 'Failed of requests', values: failed, colour: 's2', dash: dashes[1] },
+  ]
+}

@@ -1,0 +1,37 @@
+import { useSteady } from '../api/load.ts'
+import { hrefOf } from '../location.ts'
+import type { Me } from '../shapes.ts'
+import { Empty, Shown } from '../ui/states.tsx'
+import { Table } from '../ui/table.tsx'
+
+/** What the owner of a key can name; no prices (ruling X14). */
+export function OwnModels() {
+  const told = useSteady<Me>('/me')
+  return (
+    <Shown of={told} height={36} lines={6}>
+      {({ models }) =>
+        !models || models.length === 0 ? (
+          <Empty>This key can name no model.</Empty>
+        ) : (
+          <Table
+            label="Models"
+            rows={models}
+            keyOf={(id) => id}
+            columns={[
+              { head: 'Model', cell: (id) => <code>{id}</code> },
+              {
+                head: 'Settings',
+                kind: 'fit',
+                cell: (id) => (
+                  <a href={hrefOf({ page: 'setup', query: { model: id } })} aria-label={`Set up an agent for ${id}`}>
+                    Set up
+                  </a>
+                ),
+              },
+            ]}
+          />
+        )
+      }
+    </Shown>
+  )
+}

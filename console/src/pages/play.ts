@@ -1,0 +1,111 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { Refusal, send } from '../api/ask.ts'
+import { eventReader, pieceOf, textOf, type WireName } from '../pure/wires.ts'
+
+export type Played = {
+  state: 'running' | 'over' | 'stopped'
+  status: number | undefined
+  requestId: string | undefined
+  text: string
+  reasoning: string
+  /** Of a stream, with the ms at which each came. */
+  events: readonly { name: string; data: string; ms: number }[]
+  /** Of an answer that is no stream, as it came. */
+  body: string
+  firstMs: number | undefined
+  totalMs: number | undefined
+  /** The gateway did not let it be played. */
+  refusal: Refusal | undefined
+}
+
+const begun: Played = {
+  state: 'running',
+  status: undefined,
+  requestId: undefined,
+  text: '',
+  reasoning: '',
+  events: [],
+  body: '',
+  firstMs: undefined,
+  totalMs: undefined,
+  refusal: undefined,
+}
+
+/** Sends a request as an account and tells what comes back while it comes. It is in memory only, as long as the page is open. */
+export function usePlay() {
+  const played = useSignal<Played | undefined>(undefined)
+  const run = useRef<AbortController | undefined>(undefined)
+  const stop = () => run.current?.abort()
+  useEffect(() => stop, [])
+  return {
+    played: played.value,
+    play: (account: string, wire: WireName, body: string) => void play(account, wire, body),
+    stop,
+  }
+
+  async function play(account: string, wire: WireName, body: string): Promise<void> {
+    stop()
+    const own = new AbortController()
+    run.current = own
+    const startedMs = performance.now()
+    const since = () => Math.round(performance.now() - startedMs)
+    const set = (changes: Partial<Played>) => {
+      if (run.current === own) played.value = { ...(played.peek() ?? begun), ...changes }
+    }
+    played.value = begun
+    try {
+      const response = await send('/playground', { method: 'POST', body: { account, wire, body }, signal: own.signal })
+      set({ status: response.status, requestId: response.headers.get('x-request-id') ?? undefined })
+      const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
+      if (isStream) await readStream(response, wire, since, set, () => played.peek()!)
+      else {
+        const text = await response.text()
+        set({ body: text, text: response.ok ? readText(wire, text) : '', firstMs: since() })
+      }
+      set({ state: 'over', totalMs: since() })
+    } catch (error) {
+      if (error instanceof Refusal) set({ state: 'over', refusal: error })
+      else set({ state: 'stopped', totalMs: since() })
+    }
+  }
+}
+
+async function readStream(
+  response: Response,
+  wire: WireName,
+  since: () => number,
+  set: (changes: Partial<Played>) => void,
+  now: () => Played,
+): Promise<void> {
+  const read = eventReader()
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    const ms = since()
+    const fresh = read(value)
+    if (fresh.length === 0) continue
+    let { text, reasoning } = now()
+    for (const { data } of fresh) {
+      const piece = pieceOf(wire, parse(data))
+      if (piece?.kind === 'text') text += piece.text
+      else if (piece) reasoning += piece.text
+    }
+    const events = [...now().events, ...fresh.map((event) => ({ ...event, ms }))].slice(-2_000)
+    set({ text, reasoning, events, firstMs: now().firstMs ?? ms })
+  }
+}
+
+function readText(wire: WireName, text: string): string {
+  return textOf(wire, parse(text))
+}
+
+/** A stream's last word on the chat wire is none. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) ?? {}
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,252 @@
+import { useState } from 'preact/hooks'
+import { useLoad } from '../api/load.ts'
+import { pageHref, place, setQuery } from '../location.ts'
+import { questionBody, spread, type WireName, wireNames } from '../pure/wires.ts'
+import { isAdmin } from '../session.ts'
+import type { Account, Explanation, Listed, ModelRow } from '../shapes.ts'
+import { Code, Copy } from '../ui/copy.tsx'
+import { Select } from '../ui/form.tsx'
+import { Count, Ms } from '../ui/numbers.tsx'
+import { Empty, Failure, Panel, Skeleton } from '../ui/states.tsx'
+import { Bill } from './explain.tsx'
+import { type Played, usePlay } from './play.ts'
+
+/** Any model on any wire, with the raw events, usage and cost beside the answer. It is booked to an account; no text is kept. */
+export function Playground() {
+  const models = useLoad<Listed<ModelRow>>('/models')
+  const accounts = useLoad<Listed<Account>>('/accounts?state=active&sort=name&limit=200')
+  const { played, play, stop } = usePlay()
+  if (!isAdmin()) return <Empty>Requests are paid by an account: an operator with the role admin may send them.</Empty>
+  if (models.refusal) return <Failure refusal={models.refusal} retry={models.reload} />
+  if (accounts.refusal) return <Failure refusal={accounts.refusal} retry={accounts.reload} />
+  if (!models.data || !accounts.data) return <Skeleton height={200} lines={2} />
+  if (accounts.data.items.length === 0)
+    return (
+      <Empty
+        act={
+          <a class="button primary" href={pageHref('accounts', undefined, { new: '1' })}>
+            Make an account
+          </a>
+        }
+      >
+        A request is booked to an account, and there is none yet.
+      </Empty>
+    )
+  return (
+    <div class="workbench">
+      <Composer
+        models={models.data.items}
+        accounts={accounts.data.items}
+        play={play}
+        stop={stop}
+        isRunning={played?.state === 'running'}
+      />
+      <div class="results">
+        {played ? <Result played={played} /> : <Empty>The answer comes here, with its events and its cost.</Empty>}
+      </div>
+    </div>
+  )
+}
+
+type ComposerProps = {
+  models: readonly ModelRow[]
+  accounts: readonly Account[]
+  play(account: string, wire: WireName, body: string): void
+  stop(): void
+  isRunning: boolean
+}
+
+function Composer({ models, accounts, play, stop, isRunning }: ComposerProps) {
+  const { query } = place.value
+  const model = query['model'] ?? models[0]?.id ?? ''
+  const wire =
+    wireNames.find((one) => one === query['wire']) ?? models.find(({ id }) => id === model)?.wire ?? 'messages'
+  const account = accounts.find(({ id }) => id === query['account'])?.id ?? accounts[0]!.id
+  const [question, setQuestion] = useState('Say hello in three languages.')
+  const [isStream, setStream] = useState(true)
+  // Once it was edited by hand it is what is sent.
+  const [own, setOwn] = useState<string | undefined>(undefined)
+  const body = own ?? JSON.stringify(questionBody(wire, model, question, isStream), null, 2)
+  return (
+    <form
+      class="panel composer"
+      onSubmit={(event) => {
+        event.preventDefault()
+        play(account, wire, body)
+      }}
+    >
+      <header>
+        <h2>Request</h2>
+      </header>
+      <div class="fields three">
+        <Select
+          label="Account"
+          value={account}
+          options={accounts.map(({ id, name }) => [id, name] as const)}
+          onChange={(next) => setQuery({ account: next }, 'replace')}
+        />
+        <Select
+          label="Model"
+          value={model}
+          options={models.map(({ id, wire }) => [id, `${id} (${wire})`] as const)}
+          onChange={(next) => setQuery({ model: next }, 'replace')}
+        />
+        <Select
+          label="Wire"
+          value={wire}
+          options={wireNames.map((one) => [one, one] as const)}
+          onChange={(next) => setQuery({ wire: next }, 'replace')}
+        />
+      </div>
+      <div class="field">
+        <label for="question">Question</label>
+        <textarea
+          id="question"
+          rows={4}
+          value={question}
+          disabled={own !== undefined}
+          onInput={(event) => setQuestion(event.currentTarget.value)}
+        />
+      </div>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={isStream}
+          disabled={own !== undefined}
+          onChange={(event) => setStream(event.currentTarget.checked)}
+        />
+        as a stream
+      </label>
+      <div class="field">
+        <label for="body">
+          Body <span class="unit">JSON, as it is sent</span>
+        </label>
+        <textarea
+          id="body"
+          class="mono"
+          rows={12}
+          spellcheck={false}
+          value={body}
+          onInput={(event) => setOwn(event.currentTarget.value)}
+        />
+      </div>
+      <div class="form-foot">
+        {own !== undefined && (
+          <button type="button" onClick={() => setOwn(undefined)}>
+            From the question again
+          </button>
+        )}
+        <span class="small">It is paid by the account, and written down nowhere.</span>
+        {isRunning ? (
+          <button type="button" onClick={stop}>
+            Stop
+          </button>
+        ) : (
+          <button type="submit" class="primary">
+            Send
+          </button>
+        )}
+      </div>
+    </form>
+  )
+}
+
+function Result({ played }: { played: Played }) {
+  const { state, status, text, reasoning, requestId, events, body, firstMs, totalMs, refusal } = played
+  if (refusal) return <Failure refusal={refusal} />
+  return (
+    <>
+      <Panel
+        title="Answer"
+        unit={
+          status === undefined
+            ? 'on its way'
+            : `status ${status}${state === 'running' ? ', streaming' : state === 'stopped' ? ', stopped' : ''}`
+        }
+        tools={text !== '' && <Copy text={text} quiet label="Copy answer" />}
+      >
+        <dl class="inline-facts">
+          <div>
+            <dt>First byte</dt>
+            <dd>
+              <Ms value={firstMs} />
+            </dd>
+          </div>
+          <div>
+            <dt>Total</dt>
+            <dd>
+              <Ms value={totalMs} />
+            </dd>
+          </div>
+          {requestId && (
+            <div>
+              <dt>Request</dt>
+              <dd>
+                <a href={pageHref('requests', requestId)}>{requestId}</a>
+              </dd>
+            </div>
+          )}
+        </dl>
+        {reasoning !== '' && (
+          <details class="reasoning">
+            <summary>Reasoning</summary>
+            <p class="answer-text">{reasoning}</p>
+          </details>
+        )}
+        <div class="answer-text" aria-live="off">
+          {text ||
+            (state === 'running' ? '…' : status !== undefined && status >= 400 ? 'It was refused: see the body.' : '')}
+        </div>
+      </Panel>
+      {requestId && state !== 'running' && <Cost id={requestId} />}
+      {events.length > 0 ? (
+        <Panel title="Events" unit={`${events.length} as they came`}>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached without a mouse */}
+          <section class="events" tabIndex={0} aria-label="Events">
+            {events.map(({ name, data, ms }, at) => (
+              <div class="event" key={at}>
+                <span class="number small">{ms} ms</span>
+                <code>
+                  {name && <b>{name} </b>}
+                  {data}
+                </code>
+              </div>
+            ))}
+          </section>
+        </Panel>
+      ) : (
+        body !== '' && (
+          <Panel title="Body">
+            <Code text={spread(body)} label="body of the answer" />
+          </Panel>
+        )
+      )}
+    </>
+  )
+}
+
+/** Usage and price, which the gateway explains as soon as it has settled them. */
+function Cost({ id }: { id: string }) {
+  const told = useLoad<Explanation>(`/requests/${encodeURIComponent(id)}/explain`)
+  return (
+    <Panel title="Usage and cost">
+      <div class="pad">
+        {told.data ? (
+          <>
+            <Bill of={told.data} />
+            {told.data.losses && told.data.losses.length > 0 && (
+              <p class="small">
+                <Count value={told.data.losses.length} /> lost in translation:{' '}
+                {told.data.losses.map(({ field }) => field).join(', ')}
+              </p>
+            )}
+          </>
+        ) : told.refusal ? (
+          <Failure refusal={told.refusal} retry={told.reload} />
+        ) : (
+          <Skeleton height={60} />
+        )}
+      </div>
+    </Panel>
+  )
+}

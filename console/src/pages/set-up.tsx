@@ -1,0 +1,72 @@
+import { withQuery } from '../api/ask.ts'
+import { useLoad, useSteady } from '../api/load.ts'
+import { hrefOf, place, setQuery } from '../location.ts'
+import { isOwner, me } from '../session.ts'
+import type { Listed, ModelRow, Setup, SetupClient } from '../shapes.ts'
+import { Select } from '../ui/form.tsx'
+import { Empty, Panel, Shown } from '../ui/states.tsx'
+import { SetupTexts } from './setup-texts.tsx'
+
+/** What to set in an agent, editor or SDK so that it uses the gateway. */
+export function SetUp({ id }: { id: string | undefined }) {
+  const clients = useLoad<Listed<SetupClient>>('/setup')
+  return (
+    <Shown of={clients} height={120} lines={2}>
+      {({ items }) => (
+        <div class="split open">
+          <nav class="first choices" aria-label="Agents, editors and SDKs">
+            {items.map(({ client, title }) => (
+              <a
+                key={client}
+                href={hrefOf({ page: 'setup', id: client, query: place.value.query })}
+                aria-current={client === id ? 'true' : undefined}
+              >
+                {title}
+              </a>
+            ))}
+          </nav>
+          <div class="second">
+            {id === undefined ? (
+              <Empty>Choose an agent, editor or SDK: what to set in it is shown here, ready to be copied.</Empty>
+            ) : (
+              <Client client={items.find(({ client }) => client === id) ?? { client: id, title: id }} key={id} />
+            )}
+          </div>
+        </div>
+      )}
+    </Shown>
+  )
+}
+
+function Client({ client: { client, title } }: { client: Pick<SetupClient, 'client' | 'title'> }) {
+  const { model } = place.value.query
+  const setup = useSteady<Setup>(withQuery(`/setup/${encodeURIComponent(client)}`, { model }))
+  return (
+    <Panel title={title} tools={<ModelChoice model={model} />}>
+      <div class="pad">
+        <p class="small">
+          Put your key in place of <code>$TRIWIRE_API_KEY</code>. The command line says the same:{' '}
+          <code>triwire setup {client}</code>
+        </p>
+        <Shown of={setup} height={160}>
+          {(shown) => <SetupTexts setup={shown} />}
+        </Shown>
+      </div>
+    </Panel>
+  )
+}
+
+function ModelChoice({ model }: { model: string | undefined }) {
+  const models = useLoad<Listed<ModelRow>>(isOwner() ? undefined : '/models')
+  const own = me.value?.kind === 'owner' ? me.value.models : undefined
+  const ids = own ?? (models.data?.items ?? []).map(({ id }) => id)
+  return (
+    <Select
+      label="Model"
+      hidesLabel
+      value={model ?? ''}
+      options={[['', 'first model'], ...ids.map((id) => [id, id] as const)]}
+      onChange={(next) => setQuery({ model: next || undefined }, 'replace')}
+    />
+  )
+}

@@ -1,0 +1,56 @@
+import { useState } from 'preact/hooks'
+import { signIn, signInNote } from '../session.ts'
+import { useForm } from '../ui/form.tsx'
+import { Logo } from '../ui/icons.tsx'
+
+/** One field, for the token of an operator or a key of an account. */
+export function SignIn() {
+  const [token, setToken] = useState('')
+  const { refusal, isBusy, send } = useForm()
+  return (
+    <main class="alone">
+      <form
+        class="panel sign-in"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void send(() => signIn(token.trim()))
+        }}
+      >
+        <p class="brand">
+          <Logo />
+          <span>triwire</span>
+        </p>
+        <h1>Sign in</h1>
+        {signInNote.value && <p role="status">{signInNote.value}</p>}
+        <div class="field">
+          <label for="token">Operator token or API key</label>
+          <input
+            id="token"
+            name="token"
+            type="password"
+            required
+            maxLength={200}
+            // biome-ignore lint/a11y/noAutofocus: the only field of the page
+            autoFocus
+            autocomplete="current-password"
+            spellcheck={false}
+            value={token}
+            aria-invalid={refusal ? true : undefined}
+            aria-describedby="token-hint token-refusal"
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
+          <p id="token-hint" class="small">
+            An operator has one from <code>triwire operator create NAME --role admin</code>. With an API key you see
+            your own balance, spend and settings.
+          </p>
+          <p id="token-refusal" class="bad" role="alert">
+            {refusal?.message}
+          </p>
+        </div>
+        <button type="submit" class="primary" disabled={isBusy}>
+          {isBusy ? 'Signing in' : 'Sign in'}
+        </button>
+      </form>
+    </main>
+  )
+}

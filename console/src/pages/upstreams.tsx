@@ -1,0 +1,265 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { act } from '../api/act.ts'
+import { Refusal } from '../api/ask.ts'
+import { useLive } from '../api/live.ts'
+import { refresh, useLoad, useSteady } from '../api/load.ts'
+import { go, hrefOf, pageHref } from '../location.ts'
+import { Plot } from '../plot/plot.tsx'
+import { tellCount, tellSpan } from '../pure/format.ts'
+import { spanOfBucket } from '../pure/range.ts'
+import { sumOf } from '../pure/usage.ts'
+import { isAdmin, zones } from '../session.ts'
+import type { Listed, UpstreamState, Usage } from '../shapes.ts'
+import { UpstreamSign } from '../ui/badges.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { Count } from '../ui/numbers.tsx'
+import { Empty, Panel, Shown } from '../ui/states.tsx'
+import { say } from '../ui/toasts.tsx'
+import { usagePath, useFresh, useRange } from './figures.ts'
+import { outcomeSeries, seriesOf } from './series.tsx'
+
+/** How each upstream account is: ready, or left alone for what and how long, and what can be done about it. */
+export function Upstreams({ id }: { id: string | undefined }) {
+  const list = useLoad<Listed<UpstreamState>>('/upstreams')
+  const onChange = useMemo(() => () => refresh('/upstreams'), [])
+  useLive('upstream.state', onChange)
+  useLive('reset', onChange)
+  return (
+    <Shown of={list} height={120} lines={3}>
+      {({ items }) => {
+        const shown = id === undefined ? items : items.filter(({ upstream }) => upstream === id)
+        if (shown.length === 0)
+          return (
+            <Empty act={id !== undefined && <a href={pageHref('upstreams')}>To the upstreams</a>}>
+              {id === undefined ? 'No upstream is configured.' : 'There is no upstream of this name, or no longer.'}
+            </Empty>
+          )
+        const names = [...new Set(shown.map(({ upstream }) => upstream))]
+        return (
+          <>
+            <Results only={id} />
+            {names.map((name) => (
+              <Upstream
+                key={name}
+                name={name}
+                rows={shown.filter(({ upstream }) => upstream === name)}
+                tookAtMs={list.atMs}
+                isAlone={id !== undefined}
+              />
+            ))}
+          </>
+        )
+      }}
+    </Shown>
+  )
+}
+
+/** Requests over time: by upstream, and of one by how they ended. */
+function Results({ only }: { only: string | undefined }) {
+  const range = useRange('24h')
+  const by = only === undefined ? 'upstream' : 'outcome'
+  const measures = ['requests', 'errors'] as const
+  const usage = useSteady<Usage>(usagePath({ range, by, measures, top: 10, only: { upstream: only } }))
+  useFresh(range.endsNow, usage.tookMs, '/usage')
+  return (
+    <Shown of={usage} height={262}>
+      {(shown) => {
+        const frame = {
+          kind: 'bars' as const,
+          buckets: shown.buckets,
+          bucket: shown.bucket,
+          zones: zones(),
+          completeUntil: range.endsNow ? shown.complete_until : undefined,
+          tell: tellCount,
+          onPick: (at: number) =>
+            go(
+              hrefOf({
+                page: 'requests',
+                query: { ...spanOfBucket(shown.buckets, at, range.to), ...(only && { upstream: only }) },
+              }),
+            ),
+        }
+        const unit = `per ${shown.bucket}, ${range.label.toLowerCase()}`
+        if (by === 'outcome')
+          return (
+            <Plot
+              {...frame}
+              title="Requests"
+              unit={`${unit}, by how they ended`}
+              series={outcomeSeries(shown)}
+              total={`${tellCount(sumOf(shown.total, 'requests'))} requests`}
+            />
+          )
+        return (
+          <div class="plots two">
+            <Plot
+              {...frame}
+              title="Requests"
+              unit={`${unit}, by upstream`}
+              series={seriesOf(shown, 'requests', {})}
+              total={`${tellCount(sumOf(shown.total, 'requests'))} requests`}
+            />
+            <Plot
+              {...frame}
+              title="Failed"
+              unit={`${unit}, by upstream`}
+              series={seriesOf(shown, 'errors', {})}
+              total={`${tellCount(sumOf(shown.total, 'errors'))} failed`}
+            />
+          </div>
+        )
+      }}
+    </Shown>
+  )
+}
+
+type Props = { name: string; rows: readonly UpstreamState[]; tookAtMs: number; isAlone: boolean }
+
+function Upstream({ name, rows, tookAtMs, isAlone }: Props) {
+  const troubled = rows.filter(({ state }) => state !== 'ready').length
+  return (
+    <Panel
+      title={name}
+      unit={
+        troubled === 0
+          ? `${rows.length === 1 ? 'its only service is' : `all ${rows.length} services are`} ready`
+          : `${troubled} of ${rows.length} not ready`
+      }
+      tools={
+        <>
+          {!isAlone && <a href={pageHref('upstreams', name)}>Details</a>}
+          {isAdmin() && <Steer upstream={name} rows={rows} />}
+        </>
+      }
+    >
+      <div class="table-frame">
+        <table class="table" aria-label={`Accounts of ${name}`}>
+          <thead>
+            <tr>
+              <th scope="col">Model</th>
+              <th scope="col">Account</th>
+              <th scope="col">State</th>
+              <th scope="col">Cause</th>
+              <th scope="col" class="number">
+                Tried again
+              </th>
+              <th scope="col" class="number wide">
+                Failures <span class="unit">in a row</span>
+              </th>
+              <th scope="col" class="number wide">
+                Retries left <span class="unit">this minute</span>
+              </th>
+              {isAdmin() && (
+                <th scope="col">
+                  <span class="offscreen">Acts</span>
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={`${row.model} ${row.account}`}>
+                <td>
+                  <a href={pageHref('models', row.model)}>{row.model}</a>
+                </td>
+                <td>{row.account ?? '–'}</td>
+                <td class="fit">
+                  <UpstreamSign state={row.state} />
+                </td>
+                <td>
+                  {row.cause?.replaceAll('_', ' ') ?? '–'}
+                  {row.heard && <span class="unit"> at another server</span>}
+                </td>
+                <td class="number">
+                  <Countdown ms={row.wait_ms} sinceMs={tookAtMs} />
+                </td>
+                <td class="number wide">
+                  <Count value={row.failures} />
+                </td>
+                <td class="number wide">
+                  <Count value={row.retries_left} />
+                </td>
+                {isAdmin() && (
+                  <td class="fit">
+                    <Steer upstream={name} rows={[row]} row={row} />
+                  </td>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
+  )
+}
+
+function Countdown({ ms, sinceMs }: { ms: number | null; sinceMs: number }) {
+  const now = useSignal(Date.now())
+  useEffect(() => {
+    if (ms === null) return undefined
+    const timer = window.setInterval(() => {
+      now.value = Date.now()
+    }, 1_000)
+    return () => window.clearInterval(timer)
+  }, [ms, sinceMs])
+  if (ms === null) return <span class="none">–</span>
+  const left = sinceMs + ms - now.value
+  return <span>{left <= 0 ? 'now' : `in ${tellSpan(left)}`}</span>
+}
+
+/** Of a whole upstream, or of one account's service of a model. */
+function Steer({ upstream, rows, row }: { upstream: string; rows: readonly UpstreamState[]; row?: UpstreamState }) {
+  const [isBusy, setBusy] = useState(false)
+  const states = new Set(rows.map(({ state }) => state as string))
+  const where = row ? { model: row.model, ...(row.account !== null && { account: row.account }) } : {}
+  const what = row ? `${row.model} at ${upstream}` : upstream
+  const steer = async (how: 'retry' | 'disable' | 'enable', done: string) => {
+    setBusy(true)
+    try {
+      await act(`/upstreams/${encodeURIComponent(upstream)}/${how}`, where)
+      say(`${what} ${done}.`)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      say(error.message, true)
+    } finally {
+      setBusy(false)
+      refresh('/upstreams')
+    }
+  }
+  return (
+    <span class="acts">
+      {states.has('cooling') && (
+        <button
+          type="button"
+          class="small-button"
+          disabled={isBusy}
+          onClick={() => void steer('retry', 'is tried again')}
+        >
+          Retry now
+        </button>
+      )}
+      {states.has('disabled') ? (
+        <button
+          type="button"
+          class="small-button"
+          disabled={isBusy}
+          aria-label={`Enable ${what}`}
+          onClick={() => void steer('enable', 'is asked again')}
+        >
+          Enable
+        </button>
+      ) : (
+        <button
+          type="button"
+          class="small-button"
+          disabled={isBusy}
+          aria-label={`Disable ${what}`}
+          onClick={() => void steer('disable', 'is left alone until it is enabled')}
+        >
+          <Icon name="off" size={12} /> Disable
+        </button>
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,106 @@
+import { useEffect } from 'preact/hooks'
+import { refresh, useSteady } from '../api/load.ts'
+import type { Listed, WebhookRow } from '../shapes.ts'
+import { Icon } from '../ui/icons.tsx'
+import { Away, Count, Credits } from '../ui/numbers.tsx'
+import { Empty, Shown } from '../ui/states.tsx'
+import { Table } from '../ui/table.tsx'
+
+/** How often it is asked for, in ms: nothing tells of them as it happens. */
+const everyMs = 5_000
+
+/** Who is told of what, and what became of it. */
+export function Webhooks() {
+  const list = useSteady<Listed<WebhookRow>>('/webhooks')
+  useEffect(() => {
+    const timer = window.setInterval(() => !document.hidden && refresh('/webhooks'), everyMs)
+    return () => window.clearInterval(timer)
+  }, [])
+  return (
+    <Shown of={list} height={36} lines={3}>
+      {({ items }) =>
+        items.length === 0 ? (
+          <Empty>
+            Nobody is told: <code>webhooks</code> in the configuration says who hears of low credit, of budgets that are
+            spent, and of upstreams and a ledger in trouble.
+          </Empty>
+        ) : (
+          <Table
+            label="Webhooks"
+            rows={items}
+            keyOf={(_, at) => String(at)}
+            columns={[
+              { head: 'Where', kind: 'code', cell: ({ url }) => url },
+              { head: 'Told of', wide: true, cell: ({ events }) => <Events of={events} /> },
+              {
+                head: 'Below',
+                unit: 'credits',
+                kind: 'number',
+                wide: true,
+                cell: ({ below }) => (below === null ? <span class="none">–</span> : <Credits value={below} />),
+              },
+              { head: 'Last one', kind: 'fit', cell: ({ last }) => <Told last={last} /> },
+              { head: 'Wait', unit: 'told again', kind: 'number', cell: ({ pending }) => <Count value={pending} /> },
+              {
+                head: 'Told',
+                unit: 'since start',
+                kind: 'number',
+                wide: true,
+                cell: ({ told }) => <Count value={told} />,
+              },
+              {
+                head: 'Failed',
+                unit: 'since start',
+                kind: 'number',
+                wide: true,
+                cell: ({ failed, last_failure: failure }) => (
+                  <>
+                    <Count value={failed} />
+                    {failure && (
+                      <span class="small">
+                        {' '}
+                        {wordsOf(failure)} <Away iso={failure.at} />
+                      </span>
+                    )}
+                  </>
+                ),
+              },
+            ]}
+          />
+        )
+      }
+    </Shown>
+  )
+}
+
+const resultWords: Readonly<Record<string, string>> = {
+  redirected: 'redirected',
+  refused: 'refused (4xx)',
+  gone: 'gone (410)',
+  failed: 'failed (5xx)',
+  timeout: 'no answer in time',
+  unreachable: 'not reached',
+}
+
+const eventsInAll = 5
+
+function Events({ of: events }: { of: WebhookRow['events'] }) {
+  const words = events.map((event) => (event === 'key_budget_80' ? 'key budget at 80 %' : event.replaceAll('_', ' ')))
+  return <span title={words.join(', ')}>{events.length === eventsInAll ? 'everything' : words.join(', ')}</span>
+}
+
+type Telling = NonNullable<WebhookRow['last']>
+
+function wordsOf({ result }: Telling): string {
+  return resultWords[result] ?? result
+}
+
+function Told({ last }: { last: Telling | null }) {
+  if (!last) return <span class="state muted">nothing yet</span>
+  const isTold = last.result === 'ok'
+  return (
+    <span class={`state ${isTold ? 'good' : 'bad'}`}>
+      <Icon name={isTold ? 'ready' : 'trouble'} /> {isTold ? 'told' : wordsOf(last)} <Away iso={last.at} />
+    </span>
+  )
+}

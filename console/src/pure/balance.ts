@@ -1,0 +1,66 @@
+import type { AuditRecord, Listed } from '../shapes.ts'
+import { dayIn, isDay } from './calendar.ts'
+import { readCredits } from './format.ts'
+
+export type Credited = { at: string; credits: string }
+
+/** What an account was credited. @property knownFrom before that time there may be more; undefined: these are all */
+export type Credits = { credited: readonly Credited[]; knownFrom: string | undefined }
+
+type Change = Pick<AuditRecord, 'at' | 'after'>
+
+/** No time of ours is later. */
+const never = '9999-12-31T00:00:00Z'
+
+/**
+ * What the audit says of an account's credits: those that it was given, the newest first, and the one that it was made with.
+ * @param made the record of its making; none where it is older than the audit
+ */
+export function creditsOf(made: Listed<Change> | undefined, given: Listed<Change> | undefined): Credits {
+  if (!made || !given) return { credited: [], knownFrom: never }
+  const credited = given.items.map(({ at, after }) => ({ at, credits: String(after?.['amount'] ?? '0') }))
+  const [making] = made.items
+  if (given.next !== null || !making) return { credited, knownFrom: credited.at(-1)?.at ?? never }
+  const first = { at: making.at, credits: String(making.after?.['credit'] ?? '0') }
+  return { credited: [...credited, first], knownFrom: undefined }
+}
+
+/**
+ * The balance at the end of each bucket, from what it is now backwards: what was billed since is added, what was credited
+ * since is taken away.
+ * @param billed of each bucket; null where it is not known, from where on backwards nothing is told
+ * @returns the balance, and what was credited in each bucket: null where nothing was
+ */
+export function balanceOver(
+  buckets: readonly string[],
+  billed: readonly (string | null)[],
+  { credited, knownFrom }: Credits,
+  balance: string,
+  zone: string,
+): { balances: (number | null)[]; credits: (number | null)[] } {
+  const inBucket = buckets.map(() => 0n)
+  for (const { at, credits } of credited) {
+    const place = placeOf(buckets, at, zone)
+    if (place >= 0) inBucket[place]! += readCredits(credits)
+  }
+  const knownAt = knownFrom === undefined ? -1 : placeOf(buckets, knownFrom, zone)
+  const balances: (number | null)[] = []
+  let now: bigint | undefined = readCredits(balance)
+  for (let at = buckets.length - 1; at >= 0; at--) {
+    balances.unshift(now === undefined ? null : Number(now) / 1e9)
+    const spent = billed[at]
+    now =
+      now === undefined || spent === null || spent === undefined || at === knownAt
+        ? undefined
+        : now + readCredits(spent) - inBucket[at]!
+  }
+  const credits = inBucket.map((nanos, at) => (nanos === 0n ? null : (balances[at] ?? null)))
+  return { balances, credits }
+}
+
+/** The last bucket that begins at or before a time; -1 where none does. */
+function placeOf(buckets: readonly string[], at: string, zone: string): number {
+  const ms = Date.parse(at)
+  const day = dayIn(zone, ms)
+  return buckets.findLastIndex((start) => (isDay(start) ? start <= day : Date.parse(start) <= ms))
+}

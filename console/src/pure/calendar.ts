@@ -1,0 +1,81 @@
+/* Days and hours in a zone by its name, as the browser knows it. */
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/** Formats are dear to make. */
+export function formatIn(zone: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = `${zone} ${JSON.stringify(options)}`
+  const known = formats.get(key)
+  if (known) return known
+  const made = new Intl.DateTimeFormat('en-GB', { timeZone: zone, ...options })
+  formats.set(key, made)
+  return made
+}
+
+export type Parts = { year: number; month: number; day: number; hour: number; minute: number; weekday: string }
+
+export function partsIn(zone: string, ms: number): Parts {
+  const format = formatIn(zone, {
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    weekday: 'short',
+    hourCycle: 'h23',
+  })
+  const parts = Object.fromEntries(format.formatToParts(ms).map(({ type, value }) => [type, value]))
+  return {
+    year: Number(parts['year']),
+    month: Number(parts['month']),
+    day: Number(parts['day']),
+    hour: Number(parts['hour']),
+    minute: Number(parts['minute']),
+    weekday: parts['weekday'] ?? '',
+  }
+}
+
+/** `2026-11-22` */
+export function dayIn(zone: string, ms: number): string {
+  const { year, month, day } = partsIn(zone, ms)
+  return `${year}-${two(month)}-${two(day)}`
+}
+
+/** A day so many days later, or earlier. */
+export function addDays(day: string, days: number): string {
+  return new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
+}
+
+export function daysBetween(from: string, to: string): number {
+  return Math.round((Date.parse(`${to}T00:00:00Z`) - Date.parse(`${from}T00:00:00Z`)) / 86_400_000)
+}
+
+export function isDay(text: string): boolean {
+  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(`${text}T00:00:00Z`))
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** `22 Nov`, with its year where it is not this one. */
+export function tellDay(day: string, thisYear?: number): string {
+  const [year, month, date] = day.split('-').map(Number)
+  const told = `${date} ${months[month! - 1]}`
+  return thisYear === undefined || thisYear === year ? told : `${told} ${year}`
+}
+
+export function tellMonth(day: string): string {
+  const [year, month] = day.split('-').map(Number)
+  return `${months[month! - 1]} ${year}`
+}
+
+export function two(number: number): string {
+  return String(number).padStart(2, '0')
+}
+
+/** `Europe/Berlin` as people say it, with how far it is from UTC at that moment: `Europe/Berlin, UTC+1`. */
+export function tellZone(zone: string, ms: number): string {
+  if (zone === 'UTC') return 'UTC'
+  const parts = formatIn(zone, { timeZoneName: 'shortOffset' }).formatToParts(ms)
+  const offset = parts.find(({ type }) => type === 'timeZoneName')?.value.replace('GMT', 'UTC') ?? ''
+  return offset === '' ? zone : `${zone}, ${offset}`
+}

@@ -1,0 +1,39 @@
+/** How many ids have a colour of their own at once; all else is "other". */
+export const colourCount = 6
+
+/**
+ * Colours of what is shown: an id keeps the one it had, whatever is shown beside it, as long as no two of those on one plot
+ * would have the same. Where they would, the one that had it first keeps it.
+ * @param memory of this tab: what each id had last; it is written
+ * @returns of each id a number from 0 to 5
+ */
+export function assignColours(shown: readonly string[], memory: Map<string, number>): Map<string, number> {
+  const assigned = new Map<string, number>()
+  const isFree = (colour: number) => ![...assigned.values()].includes(colour)
+  for (const id of shown.slice(0, colourCount)) {
+    const had = memory.get(id)
+    if (had !== undefined && isFree(had)) assigned.set(id, had)
+  }
+  const counts = Array.from(
+    { length: colourCount },
+    (_, colour) => [...memory.values()].filter((c) => c === colour).length,
+  )
+  for (const id of shown.slice(0, colourCount)) {
+    if (assigned.has(id)) continue
+    const free = counts.map((count, colour) => ({ count, colour })).filter(({ colour }) => isFree(colour))
+    const { colour } = free.reduce((least, one) => (one.count < least.count ? one : least))
+    assigned.set(id, colour)
+    memory.set(id, colour)
+  }
+  return assigned
+}
+
+/** How a request ended, by its colour everywhere; what is rare has the grey of all others. */
+export const outcomeColours: Readonly<Record<string, string>> = {
+  ok: 's3',
+  refused: 's5',
+  upstream_error: 's2',
+  upstream_cut: 's4',
+  upstream_stall: 's6',
+  client_abort: 's1',
+}

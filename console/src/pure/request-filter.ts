@@ -1,0 +1,23 @@
+import type { RequestRow } from '../shapes.ts'
+import { readList } from './place.ts'
+
+/** Whether a request is one of those that are listed, as the gateway would say. */
+export function fits(row: RequestRow, filter: Readonly<Record<string, string | undefined>>): boolean {
+  const { account, key, model, upstream, outcome, status } = filter
+  return (
+    isNamed(account, [row.account?.id, row.account?.name]) &&
+    isNamed(key, [row.key?.id, row.key?.prefix, row.key?.label]) &&
+    isOne(model, row.model) &&
+    isOne(upstream, row.upstream) &&
+    isOne(outcome, row.outcome) &&
+    isOne(status, row.status === null ? null : String(row.status))
+  )
+}
+
+function isNamed(wanted: string | undefined, names: readonly (string | null | undefined)[]): boolean {
+  return !wanted || names.includes(wanted)
+}
+
+function isOne(wanted: string | undefined, value: string | null): boolean {
+  return !wanted || (value !== null && readList(wanted).includes(value))
+}

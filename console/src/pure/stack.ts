@@ -1,0 +1,35 @@
+export type Values = readonly (number | null)[]
+
+/**
+ * Series on top of each other: of each the height of its upper edge. A gap stays a gap where all have one; where others have
+ * a value it counts as none.
+ * @returns in the order of the series, the first at the bottom
+ */
+export function stack(series: readonly Values[]): (number | null)[][] {
+  const length = series[0]?.length ?? 0
+  const heights: (number | null)[] = Array.from({ length }, (_, at) =>
+    series.every((values) => (values[at] ?? null) === null) ? null : 0,
+  )
+  return series.map((values) =>
+    heights.map((height, at) => {
+      if (height === null) return null
+      const top = height + (values[at] ?? 0)
+      heights[at] = top
+      return top
+    }),
+  )
+}
+
+/** All of them together, at each place. */
+export function sumAt(series: readonly Values[]): (number | null)[] {
+  return series.length === 0 ? [] : stack(series).at(-1)!
+}
+
+/** @returns undefined where there is no value at all */
+export function largest(values: Values): { at: number; value: number } | undefined {
+  let found: { at: number; value: number } | undefined
+  for (const [at, value] of values.entries()) {
+    if (value !== null && value !== undefined && (found === undefined || value > found.value)) found = { at, value }
+  }
+  return found
+}

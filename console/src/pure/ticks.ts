@@ -1,0 +1,98 @@
+import { dayIn, isDay, partsIn, tellDay, tellMonth, two } from './calendar.ts'
+import type { Bucket } from './range.ts'
+
+/** Names of buckets: of hours in the viewer's zone, of days and longer in the reporting zone. */
+export type Zones = { viewer: string; reporting: string }
+
+const spans: Record<Bucket, number> = {
+  quarter: 900_000,
+  hour: 3_600_000,
+  day: 86_400_000,
+  week: 7 * 86_400_000,
+  month: 30 * 86_400_000,
+}
+
+/** Of one bucket, for people: `Sat 22 Nov, 14:00 to 15:00`. */
+export function tellBucket(start: string, bucket: Bucket, zones: Zones): string {
+  if (bucket === 'quarter' || bucket === 'hour') {
+    const ms = Date.parse(start)
+    const { weekday, hour, minute } = partsIn(zones.viewer, ms)
+    const end = partsIn(zones.viewer, ms + spans[bucket])
+    const day = tellDay(dayIn(zones.viewer, ms))
+    return `${weekday} ${day}, ${two(hour)}:${two(minute)} to ${two(end.hour)}:${two(end.minute)}`
+  }
+  const day = dayOf(start, zones.reporting)
+  if (bucket === 'month') return tellMonth(day)
+  const weekday = partsIn('UTC', Date.parse(`${day}T00:00:00Z`)).weekday
+  return bucket === 'week' ? `week of ${weekday} ${tellDay(day)}` : `${weekday} ${tellDay(day)}`
+}
+
+/**
+ * Where an axis of buckets has its words: at round hours and beginnings of days, so far apart that they fit.
+ * @returns places in `buckets`, with what stands there
+ */
+export function axisTicks(
+  buckets: readonly string[],
+  bucket: Bucket,
+  zones: Zones,
+  widthPx: number,
+  labelPx = 68,
+): { at: number; text: string }[] {
+  const most = Math.max(2, Math.floor(widthPx / labelPx))
+  const marks =
+    bucket === 'quarter' || bucket === 'hour'
+      ? hourMarks(buckets, bucket, zones.viewer)
+      : dayMarks(buckets, bucket, zones)
+  for (const step of marks.steps) {
+    const ticks = marks.all.filter(({ rank }) => rank % step === 0)
+    if (ticks.length <= most) return ticks.map(({ at, text }) => ({ at, text }))
+  }
+  // Longer than any round step: every so many.
+  const every = Math.ceil(marks.all.length / most)
+  return marks.all.filter((_, at) => at % every === 0).map(({ at, text }) => ({ at, text }))
+}
+
+type Mark = { at: number; rank: number; text: string }
+
+/** By hours since a midnight. @property rank in quarters of an hour, of whole days since the first */
+function hourMarks(buckets: readonly string[], bucket: Bucket, zone: string): { all: Mark[]; steps: number[] } {
+  let midnights = 0
+  let last = ''
+  const all = buckets.map((start, at) => {
+    const ms = Date.parse(start)
+    const { hour, minute, weekday, day } = partsIn(zone, ms)
+    const date = dayIn(zone, ms)
+    if (date !== last && last !== '') midnights++
+    last = date
+    // Half-hour zones have their midnights within an hour of ours.
+    const quarter = bucket === 'hour' ? 0 : Math.floor(minute / 15)
+    const isMidnight = hour === 0 && quarter === 0
+    const rank = isMidnight ? midnights * 96 : midnights * 96 + hour * 4 + quarter
+    return { at, rank, text: isMidnight ? `${weekday} ${day}` : `${two(hour)}:${two(minute)}` }
+  })
+  return { all, steps: [1, 2, 4, 8, 12, 24, 48, 96, 192, 288, 672] }
+}
+
+function dayMarks(buckets: readonly string[], bucket: Bucket, { reporting }: Zones): { all: Mark[]; steps: number[] } {
+  const all = buckets.map((start, at) => {
+    const day = dayOf(start, reporting)
+    return { at, rank: at, text: bucket === 'month' ? tellMonth(day) : tellDay(day) }
+  })
+  return { all, steps: [1, 2, 7, 14, 28] }
+}
+
+/** The first bucket that is not complete; `buckets.length` where all are. */
+export function firstOpen(buckets: readonly string[], completeUntil: string | null | undefined, zone: string): number {
+  if (!completeUntil) return buckets.length
+  const doneMs = Date.parse(completeUntil)
+  const doneDay = dayIn(zone, doneMs)
+  // A bucket ends where the next begins; of the last nobody knows more than that it has begun.
+  const isOver = (start: string | undefined) =>
+    start !== undefined && (isDay(start) ? start <= doneDay : Date.parse(start) <= doneMs)
+  const open = buckets.findIndex((_, at) => !isOver(buckets[at + 1]))
+  return open < 0 ? buckets.length : open
+}
+
+function dayOf(start: string, zone: string): string {
+  return isDay(start) ? start : dayIn(zone, Date.parse(start))
+}

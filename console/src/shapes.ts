@@ -1,0 +1,89 @@
+import type { z } from 'zod'
+import type { accountShape } from '../../src/operations/accounts.ts'
+import type { lineShape } from '../../src/operations/entry-lines.ts'
+import type { keyShape } from '../../src/operations/keys.ts'
+import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from '../../src/operations/live-shapes.ts'
+import type { Explanation, ModelRow, UpstreamState } from '../../src/operations/shapes.ts'
+import type { Measure, ToldUsage } from '../../src/operations/usage-shape.ts'
+import type { WebhookRow } from '../../src/operations/webhooks.ts'
+import type { Bucket } from './pure/range.ts'
+
+/* What the admin API answers. */
+
+export type Account = z.output<typeof accountShape>
+export type Entry = z.output<typeof lineShape>
+export type { Explanation, ModelRow, RequestRow, Setup, Status, UpstreamState, WebhookRow }
+export type SetupClient = ClientRow
+export type Translation = TranslationTold
+
+export type Listed<T> = { items: readonly T[]; next: string | null }
+
+export type Key = z.output<typeof keyShape>
+export type Budget = NonNullable<Key['budget']>
+
+export type IssuedKey = { key?: string; id: string; prefix: string }
+
+export type Me =
+  | {
+      kind: 'operator'
+      name: string
+      role: 'admin' | 'viewer'
+      expires: string
+      account: null
+      key: null
+      models: null
+    }
+  | {
+      kind: 'owner'
+      name: string
+      role: null
+      expires: string | null
+      account: { id: string; name: string; state: Account['state']; balance: string }
+      key: Key & { spent: string }
+      models: readonly string[]
+    }
+
+export type Session = { kind: 'operator' | 'owner'; name: string; role: 'admin' | 'viewer' | null; expires: string }
+
+export type Operator = {
+  id: string
+  name: string
+  role: 'admin' | 'viewer'
+  prefix: string
+  created: string
+  expires: string
+  revoked: string | null
+}
+
+export type AuditRecord = {
+  seq: number
+  at: string
+  actor: string
+  from: string | null
+  operation: string
+  object: string
+  before: Record<string, unknown> | null
+  after: Record<string, unknown> | null
+  digest: string
+}
+
+export type Tick = {
+  at: string
+  requests: number
+  errors: number
+  credits: string
+  input_tokens: number
+  output_tokens: number
+  streams: number
+}
+
+export type { Measure }
+export type Dimension = 'account' | 'key' | 'model' | 'wires' | 'upstream' | 'outcome'
+
+/** What is told of one series, of all others, and of all. */
+export type Figures = ToldUsage['total']
+export type Percentiles = NonNullable<Figures['first_byte_ms']>
+export type Series = ToldUsage['series'][number]
+
+/** What is drawn; one bucket over all of a range is none. */
+export type Usage = Omit<ToldUsage, 'bucket'> & { bucket: Bucket }

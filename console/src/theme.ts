@@ -1,0 +1,41 @@
+import { signal } from '@preact/signals'
+import { recall, remember } from './store.ts'
+
+/* Light, dark, or as the system has it. What is drawn by hand is drawn anew when it changes. */
+
+const themes = ['auto', 'light', 'dark'] as const
+export type Theme = (typeof themes)[number]
+
+const storedName = 'triwire.theme'
+const system = window.matchMedia('(prefers-color-scheme: dark)')
+
+export const theme = signal<Theme>(readStored())
+/** Goes up with every change of colours. */
+export const colourVersion = signal(0)
+
+export function startTheme(): void {
+  apply()
+  system.addEventListener('change', () => colourVersion.value++)
+}
+
+export function nextTheme(): void {
+  const next = themes[(themes.indexOf(theme.peek()) + 1) % themes.length]!
+  theme.value = next
+  remember(storedName, next)
+  apply()
+}
+
+function apply(): void {
+  document.documentElement.dataset['theme'] = theme.peek()
+  colourVersion.value++
+}
+
+function readStored(): Theme {
+  const stored = recall(storedName)
+  return themes.find((theme) => theme === stored) ?? 'auto'
+}
+
+/** A colour of the style as a canvas takes it: registered properties are told as the colour that they come to. */
+export function colour(token: string): string {
+  return window.getComputedStyle(document.documentElement).getPropertyValue(`--${token}`).trim()
+}

@@ -1,0 +1,91 @@
+import { readCredits, tellAway, tellCredits } from '../pure/format.ts'
+import type { Account, Budget, UpstreamState } from '../shapes.ts'
+import { Icon, type IconName } from './icons.tsx'
+import { Time } from './numbers.tsx'
+
+/* States as a sign and a word, never as a colour alone. */
+
+export function AccountState({ state }: { state: Account['state'] }) {
+  return state === 'active' ? (
+    <span class="state good">
+      <Icon name="ready" /> active
+    </span>
+  ) : (
+    <span class="state warn">
+      <Icon name="off" /> suspended
+    </span>
+  )
+}
+
+const upstreamSigns: Record<UpstreamState['state'] | 'disabled', readonly [IconName, string, string]> = {
+  ready: ['ready', 'good', 'ready'],
+  trial: ['trial', 'warn', 'on trial'],
+  cooling: ['waiting', 'warn', 'left alone'],
+  disabled: ['off', 'warn', 'disabled'],
+  no_key: ['trouble', 'bad', 'no key'],
+  off: ['off', 'muted', 'off'],
+}
+
+export function UpstreamSign({ state }: { state: UpstreamState['state'] }) {
+  const [icon, kind, word] = upstreamSigns[state] ?? ['trial', 'muted', state]
+  return (
+    <span class={`state ${kind}`}>
+      <Icon name={icon} /> {word}
+    </span>
+  )
+}
+
+/** How a request ended. */
+export function Outcome({ outcome, code }: { outcome: string | null; code?: string | null }) {
+  if (outcome === null) return <span class="none">under way</span>
+  const kind = outcome === 'ok' ? 'good' : outcome === 'refused' || outcome.startsWith('client') ? 'warn' : 'bad'
+  const icon: IconName = outcome === 'ok' ? 'ready' : kind === 'warn' ? 'off' : 'trouble'
+  return (
+    <span class={`state ${kind}`} title={code ?? undefined}>
+      <Icon name={icon} /> {outcome === 'ok' ? 'ok' : (code ?? outcome).replaceAll('_', ' ')}
+    </span>
+  )
+}
+
+const pers = { day: 'a day', week: 'a week', month: 'a month' } as const
+
+/** What a key may spend, and has: a bar, the figures, and when it begins anew. */
+export function BudgetBar({ budget }: { budget: Budget | null | undefined }) {
+  if (!budget) return <span class="none">no limit</span>
+  const all = readCredits(budget.credits)
+  const used = readCredits(budget.spent) + readCredits(budget.held)
+  const share = all > 0n ? Math.min(1, Number((used * 1_000n) / all) / 1_000) : 1
+  const kind = share >= 1 ? 'spent' : share >= 0.8 ? 'near' : ''
+  const words = `${tellCredits(used)} of ${tellCredits(all)}${budget.per ? ` ${pers[budget.per]}` : ' in all'}`
+  return (
+    <span class={`budget ${kind}`}>
+      <meter min={0} max={1} value={share} aria-label={words} />
+      <span class="words">
+        {words}
+        {budget.renews_at && (
+          <span class="small">
+            {' '}
+            · renews <time dateTime={budget.renews_at}>{tellAway(budget.renews_at, Date.now())}</time>
+          </span>
+        )}
+      </span>
+    </span>
+  )
+}
+
+export function Expires({ iso, revoked }: { iso: string | null; revoked?: string | null }) {
+  if (revoked)
+    return (
+      <span class="state muted">
+        <Icon name="off" /> revoked <Time iso={revoked} />
+      </span>
+    )
+  if (!iso) return <span class="none">never</span>
+  const isOver = Date.parse(iso) < Date.now()
+  return (
+    <span class={isOver ? 'state bad' : undefined} title={iso}>
+      {isOver ? 'expired ' : ''}
+      {tellAway(iso, Date.now())}
+    </span>
+  )
+}

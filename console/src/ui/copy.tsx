@@ -1,0 +1,71 @@
+import { useState } from 'preact/hooks'
+import { Icon } from './icons.tsx'
+import { say } from './toasts.tsx'
+
+/** Copies a text; says so where eyes and ears are. */
+export function Copy({
+  text,
+  label = 'Copy',
+  quiet = false,
+}: {
+  text: string | (() => string)
+  label?: string
+  quiet?: boolean
+}) {
+  const [isDone, setDone] = useState(false)
+  return (
+    <button
+      type="button"
+      class={quiet ? 'quiet' : ''}
+      aria-label={quiet ? label : undefined}
+      title={quiet ? label : undefined}
+      onClick={async () => {
+        await copy(typeof text === 'string' ? text : text())
+        setDone(true)
+        window.setTimeout(() => setDone(false), 1_600)
+      }}
+    >
+      <Icon name={isDone ? 'check' : 'copy'} />
+      {!quiet && <span>{isDone ? 'Copied' : label}</span>}
+    </button>
+  )
+}
+
+/** Without TLS and off loopback a browser has no clipboard for pages: then a field is selected and copied. */
+async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text)
+  } catch {
+    const field = document.createElement('textarea')
+    field.value = text
+    field.className = 'offscreen'
+    ;(document.querySelector('dialog[open]') ?? document.body).append(field)
+    field.select()
+    document.execCommand('copy')
+    field.remove()
+  }
+  say('Copied.')
+}
+
+/** Code that people take with them. */
+export function Code({ text, label }: { text: string; label: string }) {
+  return (
+    <div class="code">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached without a mouse */}
+      <section tabIndex={0} aria-label={label}>
+        <pre>{text}</pre>
+      </section>
+      <Copy text={text} label={`Copy ${label}`} quiet />
+    </div>
+  )
+}
+
+/** Gives the browser a file. */
+export function download(name: string, content: Blob | string, type = 'text/csv;charset=utf-8'): void {
+  const url = URL.createObjectURL(typeof content === 'string' ? new Blob([content], { type }) : content)
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  window.setTimeout(() => URL.revokeObjectURL(url), 10_000)
+}

@@ -1,0 +1,26 @@
+import { useState } from 'preact/hooks'
+import { send } from '../api/ask.ts'
+import { download } from './copy.tsx'
+import { say } from './toasts.tsx'
+
+/** All of a list, from its first row to its last, as comma-separated values: the gateway writes them. */
+export function CsvButton({ path, name, label }: { path: string; name: string; label?: string }) {
+  const [isBusy, setBusy] = useState(false)
+  return (
+    <button type="button" class="quiet word" aria-label={label} disabled={isBusy} onClick={() => void save()}>
+      CSV
+    </button>
+  )
+
+  async function save(): Promise<void> {
+    setBusy(true)
+    try {
+      const response = await send(path, { headers: { accept: 'text/csv' } })
+      download(name, await response.blob())
+    } catch (error) {
+      say((error as Error).message, true)
+    } finally {
+      setBusy(false)
+    }
+  }
+}

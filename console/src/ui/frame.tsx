@@ -1,0 +1,216 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { liveState } from '../api/live.ts'
+import { pageHref, place } from '../location.ts'
+import { tellZone } from '../pure/calendar.ts'
+import type { Page } from '../pure/place.ts'
+import { isOwner, me, reportingZone, signOut, status, viewerZone } from '../session.ts'
+import { nextTheme, theme } from '../theme.ts'
+import { Dialog } from './dialog.tsx'
+import { Icon, Logo } from './icons.tsx'
+import { RangePicker } from './range-picker.tsx'
+import { isHelpOpen, isSearchOpen } from './shortcuts.tsx'
+
+export const titles: Readonly<Record<Page, string>> = {
+  overview: 'Overview',
+  requests: 'Requests',
+  accounts: 'Accounts',
+  keys: 'Keys',
+  models: 'Models',
+  upstreams: 'Upstreams',
+  playground: 'Playground',
+  translate: 'Translate',
+  setup: 'Set up',
+  webhooks: 'Webhooks',
+  audit: 'Audit',
+  operators: 'Operators',
+}
+
+const groups: readonly (readonly Page[])[] = [
+  ['overview', 'requests', 'accounts', 'keys', 'models', 'upstreams'],
+  ['playground', 'translate', 'setup'],
+  ['webhooks', 'audit', 'operators'],
+]
+const ofOwners: readonly (readonly Page[])[] = [['overview', 'models', 'setup']]
+/** On a phone, beside "More". */
+const atHand: readonly Page[] = ['overview', 'requests', 'accounts', 'keys']
+
+/** Pages whose figures are of a range. */
+const ranged: readonly Page[] = ['overview', 'models', 'upstreams', 'requests']
+/** Of these only the page of one. */
+const rangedOnes: readonly Page[] = ['accounts', 'keys']
+
+/** All that is around a page. */
+export function Frame({ children }: { children: ComponentChildren }) {
+  const [isMore, setMore] = useState(false)
+  const shown = isOwner() ? ofOwners : groups
+  const first = isOwner() ? ofOwners[0]! : atHand
+  return (
+    <div class="frame">
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to the page
+      </button>
+      <nav class="rail" aria-label="Pages">
+        <a class="brand" href={pageHref('overview')}>
+          <Logo />
+          <span>triwire</span>
+        </a>
+        {shown.map((group) => (
+          <ul key={group[0]}>
+            {group.map((page) => (
+              <li key={page}>
+                <PageLink page={page} />
+              </li>
+            ))}
+          </ul>
+        ))}
+        <RailFoot />
+      </nav>
+      <div class="beside">
+        <TopBar />
+        <main id="main" tabIndex={-1}>
+          {children}
+        </main>
+      </div>
+      <nav class="bottom" aria-label="Pages at hand">
+        {first.map((page) => (
+          <PageLink key={page} page={page} />
+        ))}
+        {!isOwner() && (
+          <button type="button" aria-haspopup="dialog" onClick={() => setMore(true)}>
+            <Icon name="more" />
+            <span>More</span>
+          </button>
+        )}
+      </nav>
+      {isMore && <MorePages close={() => setMore(false)} />}
+    </div>
+  )
+}
+
+function PageLink({ page }: { page: Page }) {
+  const isHere = (place.value.page ?? '') === page
+  return (
+    <a href={pageHref(page)} aria-current={isHere ? 'page' : undefined}>
+      <Icon name={page} />
+      <span>{titles[page]}</span>
+    </a>
+  )
+}
+
+function MorePages({ close }: { close(): void }) {
+  return (
+    <Dialog title="Pages" close={close}>
+      <div class="more-pages">
+        {groups.flat().map((page) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: Enter on a link is a click
+          // biome-ignore lint/a11y/noStaticElementInteractions: around a link, whose click it hears
+          <div key={page} onClick={close}>
+            <PageLink page={page} />
+          </div>
+        ))}
+      </div>
+    </Dialog>
+  )
+}
+
+function RailFoot() {
+  const { version, ready, ledger } = status.value ?? {}
+  const state = !status.value
+    ? undefined
+    : !ledger?.writable
+      ? 'The ledger cannot be written'
+      : ready
+        ? undefined
+        : 'Not ready'
+  return (
+    <div class="rail-foot">
+      {state && (
+        <p class="bad">
+          <Icon name="trouble" /> {state}
+        </p>
+      )}
+      {version && <p class="small">triwire {version}</p>}
+    </div>
+  )
+}
+
+const liveWords = { off: '', opening: 'Connecting', live: 'Live', lost: 'Not live' } as const
+const themeWords = { auto: 'as the system', light: 'light', dark: 'dark' } as const
+const themeIcons = { auto: 'auto', light: 'sun', dark: 'moon' } as const
+
+function TopBar() {
+  const { page, id } = place.value
+  const isRanged = page && (ranged.includes(page) || (id !== undefined && rangedOnes.includes(page)))
+  const zone = reportingZone()
+  const now = Date.now()
+  const asked = me.value
+  return (
+    <header class="top">
+      <div class="title">
+        <a class="brand small-brand" href={pageHref('overview')} aria-label="triwire">
+          <Logo />
+        </a>
+        <h1>{page ? titles[page] : 'Not found'}</h1>
+        {liveState.value !== 'off' && (
+          <span class={`live ${liveState.value}`}>
+            <span class="dot" />
+            {liveWords[liveState.value]}
+          </span>
+        )}
+      </div>
+      <div class="acts">
+        {isRanged && !isOwner() && <RangePicker />}
+        <span
+          class="zones"
+          title={`Your hours are ${tellZone(viewerZone, now)}. Days begin in ${tellZone(zone, now)}.`}
+        >
+          Hours {tellZone(viewerZone, now)} · days {zone === viewerZone ? 'too' : tellZone(zone, now)}
+        </span>
+        {!isOwner() && (
+          <button
+            type="button"
+            class="search"
+            aria-label="Find"
+            onClick={() => {
+              isSearchOpen.value = true
+            }}
+          >
+            <Icon name="search" />
+            <span>Find</span>
+            <kbd>/</kbd>
+          </button>
+        )}
+        <button
+          type="button"
+          class="quiet"
+          title={`Colours: ${themeWords[theme.value]}`}
+          aria-label={`Colours: ${themeWords[theme.value]}. Change`}
+          onClick={nextTheme}
+        >
+          <Icon name={themeIcons[theme.value]} />
+        </button>
+        <button
+          type="button"
+          class="quiet keys-help"
+          title="Keys"
+          aria-label="Keys"
+          onClick={() => {
+            isHelpOpen.value = true
+          }}
+        >
+          <Icon name="help" />
+        </button>
+        <button
+          type="button"
+          class="quiet"
+          title={`Signed in as ${asked?.name}${asked?.role ? `, ${asked.role}` : ''}. Sign out`}
+          aria-label={`Sign out ${asked?.name}`}
+          onClick={() => void signOut()}
+        >
+          <Icon name="signout" />
+        </button>
+      </div>
+    </header>
+  )
+}

@@ -1,0 +1,59 @@
+import {
+  exactCredits,
+  exactTime,
+  tellAway,
+  tellCount,
+  tellCredits,
+  tellFine,
+  tellMs,
+  tellShare,
+  tellTime,
+} from '../pure/format.ts'
+import { viewerZone } from '../session.ts'
+
+/* Numbers in a page: short to read, exact to point at. */
+
+export function Credits({ value }: { value: string | bigint | null | undefined }) {
+  const exact = typeof value === 'bigint' ? exactCredits(value) : value
+  return <span title={exact ? `${exact} credits` : undefined}>{tellCredits(value)}</span>
+}
+
+/** Of one request, or entry. */
+export function Amount({ value }: { value: string | null | undefined }) {
+  return <span title={value ? `${value} credits` : undefined}>{tellFine(value)}</span>
+}
+
+export function Count({ value }: { value: number | null | undefined }) {
+  return (
+    <span title={value === null || value === undefined ? undefined : value.toLocaleString('en')}>
+      {tellCount(value)}
+    </span>
+  )
+}
+
+export function Ms({ value }: { value: number | null | undefined }) {
+  return <span title={value === null || value === undefined ? undefined : `${value} ms`}>{tellMs(value)}</span>
+}
+
+export function Share({ value }: { value: number | null | undefined }) {
+  return <span title={value === null || value === undefined ? undefined : `${value * 100} %`}>{tellShare(value)}</span>
+}
+
+export function Time({ iso }: { iso: string | null | undefined }) {
+  if (!iso) return <span class="none">–</span>
+  return (
+    <time dateTime={iso} title={exactTime(iso, viewerZone)}>
+      {tellTime(iso, Date.now(), viewerZone)}
+    </time>
+  )
+}
+
+/** `3 h ago`, with the time itself for who points at it. */
+export function Away({ iso, none = '–' }: { iso: string | null | undefined; none?: string }) {
+  if (!iso) return <span class="none">{none}</span>
+  return (
+    <time dateTime={iso} title={exactTime(iso, viewerZone)}>
+      {tellAway(iso, Date.now())}
+    </time>
+  )
+}

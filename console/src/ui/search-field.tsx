@@ -1,0 +1,32 @@
+import { useEffect, useState } from 'preact/hooks'
+import { place, setQuery } from '../location.ts'
+import { withoutSecrets } from '../pure/place.ts'
+import { Icon } from './icons.tsx'
+
+/** A field of the address that is searched by, once the fingers rest. */
+export function SearchField({ label, name }: { label: string; name: string }) {
+  const said = place.value.query[name] ?? ''
+  const [text, setText] = useState(said)
+  useEffect(() => {
+    const asked = withoutSecrets(text.trim())
+    if (asked === said) return undefined
+    const timer = window.setTimeout(() => setQuery({ [name]: asked || undefined }, 'replace'), 220)
+    return () => window.clearTimeout(timer)
+  }, [text])
+  useEffect(() => setText(said), [said])
+  return (
+    <div class="search-field">
+      <Icon name="search" />
+      <input
+        type="search"
+        aria-label={label}
+        placeholder={label}
+        value={text}
+        maxLength={100}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,109 @@
+import type { ComponentChildren } from 'preact'
+import type { Refusal } from '../api/ask.ts'
+import type { Loaded } from '../api/load.ts'
+import { tellTime } from '../pure/format.ts'
+import { viewerZone } from '../session.ts'
+import { Icon } from './icons.tsx'
+
+/** What was refused, what to tell who can help, and the act that may cure it. */
+export function Failure({ refusal, retry, lastMs }: { refusal: Refusal; retry?: () => void; lastMs?: number }) {
+  return (
+    <div class="failure" role="alert">
+      <Icon name="trouble" />
+      <div>
+        <strong>{refusal.title}</strong>
+        <p>{refusal.message}</p>
+        {refusal.requestId && (
+          <p class="small">
+            Request <code>{refusal.requestId}</code>
+          </p>
+        )}
+        {lastMs ? (
+          <p class="small">What is shown is of {tellTime(new Date(lastMs).toISOString(), Date.now(), viewerZone)}.</p>
+        ) : null}
+      </div>
+      {retry && (
+        <button type="button" onClick={retry}>
+          Retry
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** One sentence, and the next act. */
+export function Empty({ children, act }: { children: ComponentChildren; act?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p>{children}</p>
+      {act}
+    </div>
+  )
+}
+
+/** As high as what is to come. */
+export function Skeleton({ height, lines = 1 }: { height: number; lines?: number }) {
+  return (
+    <div class="skeletons" aria-hidden="true">
+      {Array.from({ length: lines }, (_, at) => (
+        <div class="skeleton" key={at} style={{ height: `${height}px` }} />
+      ))}
+    </div>
+  )
+}
+
+/** Waits, fails, or shows; what is asked for anew is dimmed meanwhile. */
+export function Shown<T>({
+  of,
+  height,
+  lines,
+  children,
+}: {
+  of: Loaded<T> & { reload(): void; isOld?: boolean }
+  height: number
+  lines?: number
+  children: (data: T) => ComponentChildren
+}) {
+  const { data, refusal, reload, atMs, isOld } = of
+  if (data === undefined)
+    return refusal ? (
+      <Failure refusal={refusal} retry={reload} />
+    ) : (
+      <div role="status" aria-label="Loading">
+        <Skeleton height={height} {...(lines === undefined ? {} : { lines })} />
+      </div>
+    )
+  return (
+    <>
+      {refusal && <Failure refusal={refusal} retry={reload} lastMs={atMs} />}
+      <div class={isOld ? 'dimmed' : undefined} aria-busy={isOld}>
+        {children(data)}
+      </div>
+    </>
+  )
+}
+
+export function Panel({
+  title,
+  unit,
+  tools,
+  children,
+  class: kind = '',
+}: {
+  title: string
+  unit?: string | undefined
+  tools?: ComponentChildren
+  children: ComponentChildren
+  class?: string
+}) {
+  return (
+    <section class={`panel ${kind}`}>
+      <header>
+        <h2>{title}</h2>
+        {unit && <span class="unit">{unit}</span>}
+        {tools && <div class="tools">{tools}</div>}
+      </header>
+      {children}
+    </section>
+  )
+}

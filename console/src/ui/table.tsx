@@ -1,0 +1,139 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { go } from '../location.ts'
+
+export type Column<Row> = {
+  head: string
+  /** Behind the head: what its numbers are of. */
+  unit?: string
+  kind?: 'number' | 'text' | 'code' | 'fit'
+  /** Left out on a phone. */
+  wide?: boolean
+  cell(row: Row, at: number): ComponentChildren
+}
+
+type Props<Row> = {
+  /** What it is, for who does not see it. */
+  label: string
+  rows: readonly Row[]
+  columns: readonly Column<Row>[]
+  keyOf(row: Row, at: number): string
+  /** Where a row leads; the link itself stands in its first cell. */
+  hrefOf?(row: Row): string
+  selected?: string | undefined
+  hasMore?: boolean
+  more?(): void
+  refusedMore?: boolean
+}
+
+/** What a table needs of a list that comes page by page. */
+export function furtherOf(list: { hasMore: boolean; more(): Promise<void>; refusal: unknown }) {
+  return { hasMore: list.hasMore, more: () => void list.more(), refusedMore: list.refusal !== undefined }
+}
+
+/** In px, and so in the style. */
+const rowHeight = 36
+/** Rows beyond what is seen. */
+const margin = 12
+/** As many are drawn at once without looking where they are. */
+const fewRows = 60
+
+/** A table of any length: only the rows that are seen, and some around them, are in the page. */
+export function Table<Row>({ label, rows, columns, keyOf, hrefOf, selected, hasMore, more, refusedMore }: Props<Row>) {
+  const body = useRef<HTMLTableSectionElement>(null)
+  const { first, last } = useSeen(body, rows.length)
+  useEffect(() => {
+    if (hasMore && !refusedMore && last >= rows.length - margin) more?.()
+  })
+  return (
+    // What scrolls must be reached without a mouse: by its links, else by itself.
+    <div class="table-frame" {...(!hrefOf && { tabIndex: 0, role: 'region', 'aria-label': label })}>
+      <table class="table" aria-label={label} aria-rowcount={hasMore ? -1 : rows.length + 1}>
+        <thead>
+          <tr>
+            {columns.map(({ head, unit, kind = 'text', wide }) => (
+              <th key={`${head} ${unit}`} scope="col" class={`${kind}${wide ? ' wide' : ''}`}>
+                {head}
+                {unit && <span class="unit"> {unit}</span>}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {first > 0 && <Spacer rows={first} columns={columns.length} />}
+          {rows.slice(first, last).map((row, offset) => {
+            const at = first + offset
+            const key = keyOf(row, at)
+            const href = hrefOf?.(row)
+            return (
+              <tr
+                key={key}
+                data-row={at}
+                aria-rowindex={at + 2}
+                class={`${href ? 'leads' : ''}${key === selected ? ' selected' : ''}`}
+                onClick={href ? (event) => follow(event, href) : undefined}
+              >
+                {columns.map(({ head, unit, kind = 'text', wide, cell }) => (
+                  <td key={`${head} ${unit}`} class={`${kind}${wide ? ' wide' : ''}`}>
+                    {cell(row, at)}
+                  </td>
+                ))}
+              </tr>
+            )
+          })}
+          {last < rows.length && <Spacer rows={rows.length - last} columns={columns.length} />}
+        </tbody>
+      </table>
+      {hasMore && (
+        <button type="button" class="more" onClick={more}>
+          Show more
+        </button>
+      )}
+    </div>
+  )
+}
+
+function Spacer({ rows, columns }: { rows: number; columns: number }) {
+  return (
+    <tr class="spacer">
+      <td colSpan={columns} style={{ height: `${rows * rowHeight}px` }} />
+    </tr>
+  )
+}
+
+/** A click anywhere in a row follows its link, but for what is a control itself, and for who selects text. */
+function follow(event: MouseEvent, href: string): void {
+  if ((event.target as Element).closest('a, button, input, label, summary')) return
+  if (window.getSelection()?.toString()) return
+  if (event.metaKey || event.ctrlKey) window.open(href, '_blank', 'noopener')
+  else go(href)
+}
+
+/** Which rows are seen, by where the table is in the window. */
+function useSeen(body: { current: HTMLTableSectionElement | null }, count: number): { first: number; last: number } {
+  const [top, setTop] = useState(0)
+  useEffect(() => {
+    let frame = 0
+    const look = () => {
+      frame = 0
+      const above = -(body.current?.getBoundingClientRect().top ?? 0)
+      // By steps, so that not every pixel is drawn anew.
+      setTop(Math.max(0, Math.floor(above / rowHeight / 4) * 4))
+    }
+    const ask = () => {
+      frame ||= window.requestAnimationFrame(look)
+    }
+    look()
+    window.addEventListener('scroll', ask, { passive: true })
+    window.addEventListener('resize', ask)
+    return () => {
+      window.cancelAnimationFrame(frame)
+      window.removeEventListener('scroll', ask)
+      window.removeEventListener('resize', ask)
+    }
+  }, [body])
+  if (count <= fewRows) return { first: 0, last: count }
+  const seen = Math.ceil(window.innerHeight / rowHeight)
+  const first = Math.max(0, Math.min(top - margin, count - seen - margin))
+  return { first, last: Math.min(count, top + seen + margin) }
+}

@@ -1,0 +1,9 @@
+import type { Page } from '../pure/place.ts'
+import type { RangeName } from '../pure/range.ts'
+
+const usual: Partial<Record<Page, RangeName>> = { accounts: '30d', upstreams: '24h', requests: '24h', keys: '30d' }
+
+/** What a page shows where its address says nothing of when. */
+export function usualRange(page: Page | undefined): RangeName {
+  return (page && usual[page]) ?? '7d'
+}

@@ -1,0 +1,29 @@
+import { barrierTrials } from './trials/barriers.ts'
+import { crowdTrials } from './trials/crowd.ts'
+import { flowTrials } from './trials/flow.ts'
+import { keyboardTrials } from './trials/keyboard.ts'
+import { loadTrials } from './trials/load.ts'
+import { markupTrials } from './trials/markup.ts'
+import { pictureTrials } from './trials/pictures.ts'
+import { pixelTrials } from './trials/pixels.ts'
+import { roleTrials } from './trials/roles.ts'
+import { stateTrials } from './trials/states.ts'
+
+export type Trial = {
+  name: string
+  /** @returns what there is to say of it. @throws where it failed. @param pictures a folder, where some are wanted */
+  run(asked: { pictures: string | undefined }): Promise<string[] | undefined | void>
+}
+
+export const trials: readonly Trial[] = [
+  ...flowTrials,
+  ...loadTrials,
+  ...stateTrials,
+  ...keyboardTrials,
+  ...roleTrials,
+  ...markupTrials,
+  ...pixelTrials,
+  ...barrierTrials,
+  ...crowdTrials,
+  ...pictureTrials,
+]

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { openPage, settle, signIn } from '../browser.ts'
+import { startRig } from '../rig.ts'
+import type { Trial } from '../trials.ts'
+
+export const keyboardTrials: readonly Trial[] = [
+  {
+    name: 'keyboard: pages, rows, search, help and plots without a mouse',
+    async run() {
+      const rig = await startRig()
+      for (const name of ['alpha', 'beta', 'gamma']) {
+        const { key } = await rig.makeAccount(name)
+        await rig.ask(key, 'reasoner')
+      }
+      const view = await openPage(rig)
+      const { page } = view
+      await signIn(view, rig, rig.admin)
+      await settle(page)
+      const press = async (...keys: string[]) => {
+        for (const key of keys) await page.keyboard.press(key)
+      }
+      await page.focus('.plot [role=slider]')
+      await press('End', 'ArrowLeft')
+      const told = await page.getAttribute('.plot [role=slider]', 'aria-valuetext')
+      assert.match(told!, /to \d\d:\d\d: .*reasoner/)
+      await press('g', 'a')
+      await page.waitForSelector('h1:text("Accounts")')
+      await settle(page)
+      await press('j', 'j', 'k', 'Enter')
+      await page.waitForSelector('h2:text("gamma")')
+      await press('/')
+      await page.waitForSelector('.palette-input')
+      await page.keyboard.type('bet')
+      await page.waitForSelector('[role=option] >> text=beta')
+      await press('Enter')
+      await page.waitForSelector('h2:text("beta")')
+      await press('?')
+      await page.waitForSelector('dialog >> text=next row')
+      await press('Escape')
+      await page.waitForSelector('dialog', { state: 'detached' })
+      await press('g', 'r')
+      await page.waitForSelector('h1:text("Requests")')
+      await settle(page)
+      await press('j', 'Enter')
+      await page.waitForSelector('.explain')
+      await settle(page)
+      await press('Escape')
+      await page.waitForSelector('.explain', { state: 'detached' })
+      // The first stop of Tab leads past the pages.
+      await page.reload()
+      await settle(page)
+      await press('Tab')
+      assert.equal(await page.evaluate('document.activeElement.className'), 'skip')
+      await view.close()
+      await rig.close()
+    },
+  },
+]

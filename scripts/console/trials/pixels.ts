@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { openPage, settle, signIn, visit } from '../browser.ts'
+import { startRig } from '../rig.ts'
+import type { Trial } from '../trials.ts'
+
+type Drawn = { title: string; ground: string; tokens: string[]; found: Record<string, number>; ink: number }
+
+/** Of each plot: the colours of its legend as the style has them, and how many pixels of the canvas are each. */
+const look = `[...document.querySelectorAll('.plot')].map((plot) => {
+  const canvas = plot.querySelector('canvas')
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+  const style = getComputedStyle(document.documentElement)
+  const rgb = (token) => style.getPropertyValue('--' + token).match(/[\\d.]+/g).slice(0, 3).map(Number).join(',')
+  const tokens = [...new Set([...plot.querySelectorAll('.swatch')].map((swatch) => swatch.classList[1]))]
+  const counts = {}
+  let ink = 0
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at + 3] < 250) continue
+    ink++
+    const name = data[at] + ',' + data[at + 1] + ',' + data[at + 2]
+    counts[name] = (counts[name] ?? 0) + 1
+  }
+  const found = Object.fromEntries(tokens.map((token) => [token, counts[rgb(token)] ?? 0]))
+  return { title: plot.querySelector('h2').textContent, ground: rgb('panel'), tokens: tokens.map((token) => token + ' ' + rgb(token)), found, ink }
+})`
+
+export const pixelTrials: readonly Trial[] = [
+  {
+    name: 'pixels: each plot is drawn in the colours of its legend, in both themes, and again when they change',
+    async run() {
+      const rig = await startRig()
+      const { id, key } = await rig.makeAccount('acme')
+      for (const model of ['reasoner', 'writer-mini', 'coder', 'nothing']) await rig.ask(key, model)
+      // What is counted beside the ledger is written each ten seconds.
+      await new Promise((resolve) => setTimeout(resolve, 11_000))
+      const view = await openPage(rig, { theme: 'light' })
+      const { page } = view
+      await signIn(view, rig, rig.admin)
+      const lines: string[] = []
+      const colours = new Map<string, Set<string>>()
+      for (const path of [
+        '?range=24h',
+        `?range=24h&by=model&only=reasoner,coder&compare=previous`,
+        `accounts/${id}?range=24h`,
+        'upstreams',
+        'requests',
+        'models/reasoner?range=24h',
+      ]) {
+        await visit(view, rig, path)
+        for (const theme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme: theme })
+          await settle(page)
+          await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+          const plots = (await page.evaluate(look)) as Drawn[]
+          assert.ok(plots.length > 0, path)
+          for (const { title, ground, tokens, found, ink } of plots) {
+            const where = `${path}, ${title}, ${theme}`
+            assert.ok(ink > 20, `${where}: it has words and lines`)
+            assert.ok(
+              Object.values(found).some((count) => count > 3) || tokens.length === 0,
+              `${where}: none of ${tokens.join('; ')} is in it`,
+            )
+            for (const token of tokens) assert.ok(!token.endsWith(ground), `${where}: ${token} is the ground`)
+            const seen = colours.get(theme) ?? new Set()
+            colours.set(theme, seen)
+            for (const token of tokens) seen.add(token)
+          }
+          lines.push(
+            `${theme} ${path}: ${plots.map(({ title, found }) => `${title} ${JSON.stringify(found)}`).join(', ')}`,
+          )
+        }
+      }
+      const both = [...colours.get('light')!].filter((token) => colours.get('dark')!.has(token))
+      assert.deepEqual(both, [], 'every colour is another one in the dark')
+      await view.close()
+      await rig.close()
+      return lines
+    },
+  },
+]

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { openPage, settle, signIn, visit } from '../browser.ts'
+import { pagesOf } from '../pages.ts'
+import { startRig } from '../rig.ts'
+import type { Trial } from '../trials.ts'
+
+/** Whatever changes something, by the words on it. */
+const acts = /^(New |Credit$|Rename|Suspend|Edit|Rotate|Revoke|Disable|Enable|Retry now|Send$)/
+
+export const roleTrials: readonly Trial[] = [
+  {
+    name: 'roles: a viewer sees every page and is offered nothing that he may not do',
+    async run() {
+      const rig = await startRig()
+      const { id, key } = await rig.makeAccount('acme')
+      await rig.ask(key, 'reasoner')
+      const [row] = await rig.books.listKeys(id)
+      const view = await openPage(rig)
+      await signIn(view, rig, rig.viewer)
+      for (const path of pagesOf({ account: id, key: row!.id })) {
+        await visit(view, rig, path)
+        assert.deepEqual(await view.page.locator('.failure').allTextContents(), [], path)
+        const offered = await view.page.locator('main button').allTextContents()
+        assert.deepEqual(
+          offered.filter((text) => acts.test(text.trim())),
+          [],
+          path,
+        )
+      }
+      await view.close()
+      await rig.close()
+    },
+  },
+  {
+    name: 'roles: the owner of a key sees balance, spend, limits, models without prices, settings, and nothing else',
+    async run() {
+      const rig = await startRig()
+      const { key } = await rig.makeAccount('acme', '25')
+      await rig.makeAccount('globex')
+      await rig.ask(key, 'reasoner')
+      const view = await openPage(rig)
+      const { page } = view
+      const asked = new Set<string>()
+      page.on('request', (request) => {
+        const { pathname } = new URL(request.url())
+        if (pathname.startsWith('/api/')) asked.add(pathname.replace(/^(\/api\/v1\/\w+).*/, '$1'))
+      })
+      await signIn(view, rig, key)
+      await page.waitForSelector('h2:text("acme")')
+      await settle(page)
+      assert.match((await page.textContent('.tiles'))!, /24\.99|25\.00/)
+      const links = await page.locator('nav.rail li a').allTextContents()
+      assert.deepEqual(links, ['Overview', 'Models', 'Set up'])
+      await page.click('nav.rail >> text=Models')
+      await page.waitForSelector('td >> text=reasoner')
+      await page.click('nav.rail >> text=Set up')
+      await settle(page)
+      await visit(view, rig, 'accounts')
+      await page.waitForSelector('text=This page is for operators.')
+      assert.ok(!(await page.content()).includes('globex'))
+      assert.deepEqual([...asked].sort(), ['/api/v1/me', '/api/v1/session', '/api/v1/setup'])
+      await view.close()
+      await rig.close()
+    },
+  },
+]

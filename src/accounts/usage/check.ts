@@ -1,0 +1,67 @@
+import { type Calendar, quarterMs } from '../calendar.ts'
+import { type SummedEntries, type SumRow, sumColumns, type UsageTable, usageTables, wordsOf } from './rollup.ts'
+
+/** Of one day: sums of the entries below their accounts' marks, by quarter, and the rows of that day. */
+export type UsageDay = {
+  /** By the quarter that it begins with, and the one behind it. */
+  from: number
+  to: number
+  entries: readonly SummedEntries[]
+  rows: Record<'usage_q' | 'usage_d' | 'usage_t', readonly SumRow[]>
+}
+
+/**
+ * Compares figures for reports with the ledger, row by row, account by account (ruling C9).
+ * @returns findings in words, one for each account that differs
+ */
+export function findDifferences({ from, entries, rows }: UsageDay, calendar: Pick<Calendar, 'dateOf'>): string[] {
+  const date = calendar.dateOf(from * quarterMs)
+  const expected = entries.map((entry) => ({
+    place: { ...wordsOf(entry), quarter: Number(entry['quarter']), day: from },
+    sums: sumColumns.map((column) => BigInt(entry[column] as bigint | string)),
+  }))
+  return (['usage_q', 'usage_d', 'usage_t'] as const).flatMap((table) =>
+    differing(table, expected, rows[table]).map((account) =>
+      account === ''
+        ? `figures for reports of ${date} are not what the entries sum to`
+        : `account ${account}: its figures for reports of ${date} (${table}) are not what its entries sum to`,
+    ),
+  )
+}
+
+/**
+ * The same of all that the keys of one account have cost since they were made.
+ * @param entries sums of those below the mark @param mark and the number of the account's last entry
+ */
+export function findKeyDifferences(
+  account: string,
+  entries: readonly SummedEntries[],
+  rows: readonly SumRow[],
+  { mark, seq }: { mark: bigint; seq: bigint },
+): string[] {
+  const findings: string[] = []
+  if (mark > seq) findings.push(`account ${account}: its figures for reports go up to entry ${mark}, and it has ${seq}`)
+  const expected = entries.map((entry) => ({
+    place: wordsOf(entry),
+    sums: sumColumns.map((column) => BigInt(entry[column] as bigint | string)),
+  }))
+  if (differing('usage_k', expected, rows).length > 0)
+    findings.push(`account ${account}: the figures of its keys are not what its entries sum to`)
+  return findings
+}
+
+/** Accounts of rows that are not alike; the empty text where the table has none. */
+function differing(table: UsageTable, expected: readonly SumRow[], rows: readonly SumRow[]): string[] {
+  const hasAccounts = (usageTables[table] as readonly string[]).includes('account')
+  const left = new Map<string, { account: string; sums: bigint[] }>()
+  const add = ({ place, sums }: SumRow, sign: bigint) => {
+    const key = usageTables[table].map((column) => place[column]).join('\n')
+    const found = left.get(key) ?? { account: hasAccounts ? `${place['account']}` : '', sums: sumColumns.map(() => 0n) }
+    left.set(key, found)
+    for (const [at, sum] of sums.entries()) found.sums[at]! += sign * sum
+  }
+  for (const row of expected) add(row, 1n)
+  for (const row of rows) add(row, -1n)
+  const accounts = [...left.values()].filter(({ sums }) => sums.some((sum) => sum !== 0n)).map(({ account }) => account)
+  return [...new Set(accounts)]
+}

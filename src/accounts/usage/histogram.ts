@@ -1,0 +1,86 @@
+/*
+ * How long things took, as counts of what fell into buckets that grow by an eighth root of two: scale 3 of exponential
+ * histograms, as OpenTelemetry and Prometheus have them. Two are merged by adding, and a percentile of what was merged is as
+ * exact as one of each: within `percentileError`, whatever the times.
+ */
+
+/** Bucket `n` has what took up to 2^(n/8) ms, and longer than the one before it. The last one ends behind four hours. */
+const bucketMax = 191
+
+/** Half a bucket's width, by the middle that is told of it, and what is rounded. */
+export const percentileError = 0.044
+
+/** How many fell into each bucket; shorter than the buckets where the last ones are empty. */
+export type Counts = number[]
+
+export function bucketOf(ms: number): number {
+  return ms > 1 ? Math.min(bucketMax, Math.ceil(8 * Math.log2(ms))) : 0
+}
+
+export function addCounts(to: Counts, from: readonly number[], sign: 1 | -1 = 1): void {
+  for (let at = to.length; at < from.length; at++) to.push(0)
+  for (const [at, count] of from.entries()) to[at]! += sign * count
+}
+
+/** @param share of all that were counted, such as 0.95 @returns ms; undefined where nothing was counted */
+export function percentileOf(counts: readonly number[], share: number): number | undefined {
+  const all = counts.reduce((sum, count) => sum + count, 0)
+  if (all <= 0) return undefined
+  const rank = Math.max(1, Math.ceil(share * all))
+  let passed = 0
+  const bucket = counts.findIndex((count) => {
+    passed += count
+    return passed >= rank
+  })
+  if (bucket <= 0) return 1
+  const [above, upTo] = [2 ** ((bucket - 1) / 8), 2 ** (bucket / 8)]
+  // As far from one end as from the other, by their size.
+  return Number(((2 * above * upTo) / (above + upTo)).toPrecision(4))
+}
+
+/** Pairs of numbers of seven bits a byte: how many buckets are skipped, and what is in the next one. */
+export function encodeCounts(counts: readonly number[]): Uint8Array {
+  const bytes: number[] = []
+  let skipped = 0
+  for (const count of counts) {
+    if (count === 0) skipped++
+    else {
+      put(bytes, skipped)
+      put(bytes, count)
+      skipped = 0
+    }
+  }
+  return Uint8Array.from(bytes)
+}
+
+/** Stands between encoded counts that are put one behind the other, in hexadecimal: none of a bucket, which is never written. */
+export const countsBreakHex = '0000'
+
+/** Adds what was encoded, one or several with breaks between. Bytes that are no such pairs add what can be made of them. */
+export function addEncoded(to: Counts, bytes: Uint8Array | null): void {
+  if (bytes === null) return
+  let [bucket, value, factor, isCount] = [0, 0, 1, false]
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!
+    value += (byte & 127) * factor
+    factor *= 128
+    if (byte >= 128) continue
+    if (!isCount) bucket += value
+    if (bucket > bucketMax) return
+    if (isCount && value === 0) bucket = 0
+    else if (isCount) {
+      for (let empty = to.length; empty <= bucket; empty++) to.push(0)
+      to[bucket]! += value
+      bucket++
+    }
+    isCount = !isCount
+    value = 0
+    factor = 1
+  }
+}
+
+function put(bytes: number[], value: number): void {
+  let left = value
+  for (; left >= 128; left = Math.floor(left / 128)) bytes.push((left % 128) | 128)
+  bytes.push(left)
+}

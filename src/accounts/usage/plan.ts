@@ -1,0 +1,252 @@
+import { isSameZone } from '../calendar.ts'
+import { addCounts, addEncoded } from './histogram.ts'
+import {
+  type Series,
+  type SumName,
+  soundOutcomes,
+  type TimeName,
+  type UsageAnswer,
+  type UsageGrouping,
+  type UsageQuestion,
+  type UsageState,
+} from './question.ts'
+import { type SummedEntries, wordsOf } from './rollup.ts'
+
+/** Tables of figures: of quarters, of days by account and key, of days. */
+export type Grain = 'q' | 'd' | 't'
+
+/** What a store is to read for an answer; all of one answer in one snapshot. */
+export type Reading =
+  | { kind: 'state' }
+  /** Sums of the entries that are in no row yet, as entries with a `quarter`, by all that tells figures apart. */
+  | { kind: 'tail'; from: number; to: number }
+  | RowReading
+
+/** Rows of a table summed by buckets and groups; where times are wanted, as they are. */
+export type RowReading = {
+  kind: 'rows'
+  table: 'usage' | 'traffic'
+  grain: Grain
+  bounds: readonly number[]
+  by: readonly UsageGrouping[]
+  only: UsageQuestion['only']
+  /** Only these groups. */
+  within?: readonly (readonly string[])[] | undefined
+  sums: readonly SumName[]
+  times: readonly TimeName[]
+}
+
+/** @property bucket from 0 on */
+export type FoundRow = {
+  bucket: number
+  of: readonly string[]
+  sums: readonly bigint[]
+  times: readonly (Uint8Array | null)[]
+}
+
+/** What is counted of requests that cost nothing. */
+const ofTraffic: readonly SumName[] = ['requests', 'errors']
+
+/**
+ * Says what is to be read, one reading after the other, and makes the answer of it: rows and the tail above the watermarks, so
+ * that figures are as exact as the ledger at any moment. What is told and `other` add up to the total.
+ */
+export function* planUsage(question: UsageQuestion): Generator<Reading, UsageAnswer, unknown> {
+  const { by, only, sums, times, sort } = question
+  const state = (yield { kind: 'state' }) as UsageState
+  const bounds = question.bounds.map((bound) => Math.max(bound, state.keptFrom))
+  const [from, to] = [bounds[0]!, bounds.at(-1)!]
+  const tail = (yield { kind: 'tail', from, to }) as readonly SummedEntries[]
+  const isNarrow = [...by, ...Object.keys(only)].some((name) => name === 'account' || name === 'key')
+  const isDays = question.daysOf !== undefined && isSameZone(question.daysOf.timeZone, state.timeZone)
+  const grain: Grain = isDays ? (isNarrow ? 'd' : 't') : 'q'
+  const asked = { bounds, only, sums, times, grain }
+  // Of keys and accounts there are many: only of those that are told figures are read bucket by bucket, and times at all.
+  const isPlain = bounds.length === 2 && times.length === 0
+  if (!isNarrow || by.length === 0 || isPlain) {
+    const all = new Groups(question)
+    all.addTail(tail)
+    yield* readInto(all, { ...asked, by })
+    return { ...all.answer(), keptFrom: state.keptFrom }
+  }
+  const ranked = new Groups({
+    ...question,
+    bounds: [from, to],
+    sums: [...new Set([sort, ...sums.filter(isOfTraffic)])],
+    times: [],
+  })
+  ranked.addTail(tail)
+  yield* readInto(ranked, { ...asked, by, bounds: [from, to], sums: ranked.sums, times: [] })
+  const first = ranked.first()
+  const wanted = new Groups(question)
+  wanted.addTail(tail, new Set(first.map(keyOf)))
+  yield* readInto(wanted, { ...asked, by, within: first })
+  const whole = new Groups({ ...question, by: [] })
+  whole.addTail(tail)
+  const hasAll = Object.keys(only).every((name) => name !== 'account' && name !== 'key')
+  yield* readInto(whole, { ...asked, by: [], grain: isDays && hasAll ? 't' : grain })
+  return { ...wanted.answerOf(whole, ranked.size), keptFrom: state.keptFrom }
+}
+
+/** Usage, and of traffic what is asked of it. */
+function* readInto(groups: Groups, asked: Omit<RowReading, 'kind' | 'table'>): Generator<Reading, void, unknown> {
+  const { sums, times, only } = asked
+  if (sums.length > 0 && (only.code === undefined || only.code.includes('')))
+    groups.add((yield { kind: 'rows', table: 'usage', ...asked, times: [] }) as FoundRow[], sums, [])
+  const counted = sums.filter(isOfTraffic)
+  if (counted.length + times.length > 0)
+    groups.add((yield { kind: 'rows', table: 'traffic', ...asked, sums: counted }) as FoundRow[], counted, times)
+}
+
+function isOfTraffic(name: SumName): boolean {
+  return ofTraffic.includes(name)
+}
+
+/** Rows of a group as they came: only of those that are told figures by bucket are made. */
+type Group = { of: readonly string[]; amount: bigint; parts: { row: FoundRow; places: Places }[] }
+
+/** Where the figures of a row belong, in the order of the question's. */
+type Places = { sums: readonly number[]; times: readonly number[] }
+
+/** Figures by group and bucket. */
+class Groups {
+  readonly sums: readonly SumName[]
+  readonly #question: UsageQuestion
+  readonly #groups = new Map<string, Group>()
+  readonly #sort: number
+  readonly #total: Series
+
+  constructor(question: UsageQuestion) {
+    this.#question = question
+    this.sums = question.sums
+    this.#sort = this.sums.indexOf(question.sort)
+    this.#total = this.#empty()
+  }
+
+  get size(): number {
+    return this.#groups.size
+  }
+
+  add(rows: readonly FoundRow[], sums: readonly SumName[], times: readonly TimeName[]): void {
+    const places: Places = {
+      sums: sums.map((name) => this.sums.indexOf(name)),
+      times: times.map((name) => this.#question.times.indexOf(name)),
+    }
+    const sorted = places.sums.indexOf(this.#sort)
+    for (const row of rows) {
+      addRow(this.#total, row, places)
+      if (this.#question.by.length === 0) continue
+      const group = this.#groupOf(row.of)
+      group.parts.push({ row, places })
+      if (sorted >= 0) group.amount += row.sums[sorted]!
+    }
+  }
+
+  /** @param within keys of the groups that are wanted; all without it */
+  addTail(rows: readonly SummedEntries[], within?: ReadonlySet<string>): void {
+    const { by, only, bounds } = this.#question
+    if (this.sums.length === 0) return
+    const found: FoundRow[] = []
+    for (const row of rows) {
+      const words: Record<UsageGrouping, string> = { ...wordsOf(row), code: '' }
+      const isMeant = Object.entries(only).every(([name, wanted]) => wanted.includes(words[name as UsageGrouping]))
+      const bucket = bucketAt(bounds, Number(row['quarter']))
+      const of = by.map((name) => words[name])
+      if (!isMeant || bucket === undefined || (within && !within.has(keyOf(of)))) continue
+      found.push({ bucket, of, sums: this.sums.map((name) => tailSum(row, name, words.outcome)), times: [] })
+    }
+    this.add(found, this.sums, [])
+  }
+
+  /** Words of those that are told: the ones with most, among equals in the order of their words. */
+  first(): (readonly string[])[] {
+    return this.#sorted()
+      .slice(0, this.#question.top)
+      .map(({ of }) => of)
+  }
+
+  answer(): Omit<UsageAnswer, 'keptFrom'> {
+    const told = this.#sorted().slice(0, this.#question.top)
+    return this.#tell(told, this.#total, this.size)
+  }
+
+  /** These are all that are told, of so many that there are. @param whole without groups */
+  answerOf(whole: Groups, size: number): Omit<UsageAnswer, 'keptFrom'> {
+    return this.#tell(this.#sorted(), whole.#total, size)
+  }
+
+  /** What is told and the others are the total. */
+  #tell(told: readonly Group[], total: Series, size: number): Omit<UsageAnswer, 'keptFrom'> {
+    const groups = told.map(({ of, parts }) => {
+      const series = this.#empty()
+      for (const { row, places } of parts) addRow(series, row, places)
+      return { of: [...of], ...series }
+    })
+    if (size === told.length) return { groups, other: undefined, total }
+    const other = this.#empty()
+    join(other, total)
+    for (const group of groups) join(other, group, -1)
+    return { groups, other: { ...other, count: size - told.length }, total }
+  }
+
+  #sorted(): Group[] {
+    const all = Array.from(this.#groups, ([key, group]) => ({ key, group }))
+    all.sort((a, b) => {
+      if (a.group.amount !== b.group.amount) return a.group.amount > b.group.amount ? -1 : 1
+      return a.key < b.key ? -1 : 1
+    })
+    return all.map(({ group }) => group)
+  }
+
+  #groupOf(of: readonly string[]): Group {
+    const key = keyOf(of)
+    const found = this.#groups.get(key)
+    if (found) return found
+    const made: Group = { of, amount: 0n, parts: [] }
+    this.#groups.set(key, made)
+    return made
+  }
+
+  #empty(): Series {
+    const { bounds, times } = this.#question
+    return {
+      sums: this.sums.map(() => new Array<bigint>(bounds.length - 1).fill(0n)),
+      times: times.map(() => Array.from({ length: bounds.length - 1 }, () => [])),
+    }
+  }
+}
+
+function addRow(to: Series, { bucket, sums, times }: FoundRow, places: Places): void {
+  for (let at = 0; at < sums.length; at++) to.sums[places.sums[at]!]![bucket]! += sums[at]!
+  for (let at = 0; at < times.length; at++) addEncoded(to.times[places.times[at]!]![bucket]!, times[at]!)
+}
+
+/** Words have no line breaks, or it would not matter: they are looked up by it and by nothing else. */
+function keyOf(of: readonly string[]): string {
+  return of.join('\n')
+}
+
+function join(to: Series, from: Series, sign: 1 | -1 = 1): void {
+  for (const [at, sums] of from.sums.entries())
+    for (const [bucket, sum] of sums.entries()) to.sums[at]![bucket]! += BigInt(sign) * sum
+  for (const [at, times] of from.times.entries())
+    for (const [bucket, counts] of times.entries()) addCounts(to.times[at]![bucket]!, counts, sign)
+}
+
+/** @param row of the tail @param name `errors`: of its requests, where its outcome says so */
+function tailSum(row: SummedEntries, name: SumName, outcome: string): bigint {
+  if (name === 'errors') return soundOutcomes.includes(outcome) ? 0n : BigInt(row['requests'] as bigint)
+  return BigInt((row[name] as bigint | string | null) ?? 0n)
+}
+
+/** The bucket that a quarter hour falls into; undefined where it is in none. */
+export function bucketAt(bounds: readonly number[], quarter: number): number | undefined {
+  let [low, high] = [0, bounds.length - 1]
+  if (quarter < bounds[low]! || quarter >= bounds[high]!) return undefined
+  while (high - low > 1) {
+    const middle = (low + high) >> 1
+    if (quarter >= bounds[middle]!) low = middle
+    else high = middle
+  }
+  return low
+}

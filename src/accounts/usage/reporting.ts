@@ -1,0 +1,35 @@
+import { type Calendar, quarterMs, type Zone } from '../calendar.ts'
+
+/** Whose days figures are kept by, and how many whole months of them before the current one. */
+export type Reporting = Zone & { keepMonths: number }
+
+export const usualReporting: Reporting = { timeZone: 'UTC', weekStarts: 'monday', keepMonths: 13 }
+
+/**
+ * Why a server does not start on a store whose days are another zone's (ruling X12), and the cure.
+ * @param shown the store, as it may be shown @param recorded its zone @param said by the configuration
+ */
+export function sayOtherZone(shown: string, recorded: string, said: string): string {
+  return `the days of ${shown} are those of ${recorded}, and reporting.time_zone says ${said}: set it to ${recorded}, or stop all servers of the store and run triwire reporting rezone ${said}`
+}
+
+/** Entries that are folded in one commit, and how long some wait for others at most, in ms. */
+export const [foldedMax, foldEveryMs] = [500, 5_000]
+
+/** The first quarter hour that is kept. */
+export function firstKept(calendar: Calendar, keepMonths: number, nowMs: number): number {
+  let { startMs } = calendar.periodOf(nowMs, 'month')
+  for (let month = 0; month < keepMonths; month++) ({ startMs } = calendar.periodOf(startMs - 1, 'month'))
+  // Of a store in which no server has said anything it is 0.
+  return Math.max(1, startMs / quarterMs)
+}
+
+/**
+ * The first quarter hour that is kept from when other days are counted on: there begins the first of them of which all quarters
+ * are kept. Of the day before it only a part would be.
+ * @param calendar of the new zone @param keptFrom by the old one
+ */
+export function firstKeptWhole(calendar: Calendar, keptFrom: number): number {
+  const { startMs, endMs } = calendar.periodOf(keptFrom * quarterMs, 'day')
+  return (startMs === keptFrom * quarterMs ? startMs : endMs) / quarterMs
+}

@@ -1,0 +1,157 @@
+import { type Calendar, quarterMs } from '../calendar.ts'
+import { addEncoded, bucketOf, type Counts, encodeCounts } from './histogram.ts'
+import type { Grain } from './plan.ts'
+import { dimensions, pairOf } from './rollup.ts'
+
+/*
+ * What the ledger does not have: requests that cost nothing, and how long all of them took. Counted in memory and written every
+ * few seconds; what was counted since then is lost with the process. Never money.
+ */
+
+/** What of a request that is over counts here. */
+export type TrafficRecord = {
+  readonly walk?: string | undefined
+  readonly status?: number | undefined
+  readonly code?: string | undefined
+  readonly outcome?: string | undefined
+  readonly settled?: string | undefined
+  readonly accountId?: string | undefined
+  readonly keyId?: string | undefined
+  readonly model?: string | undefined
+  readonly wire?: string | undefined
+  readonly modelWire?: string | undefined
+  readonly upstream?: string | undefined
+  readonly firstByteMs?: number | undefined
+  readonly endMs?: number | undefined
+}
+
+/** What was counted in one place. @property requests those without a debit */
+export type TrafficCell = {
+  place: Readonly<Record<string, string | number>>
+  requests: number
+  first_byte: Uint8Array
+  total: Uint8Array
+}
+
+/** By table the columns that tell its rows apart, in the order of its key. */
+export const trafficTables = {
+  traffic_q: ['quarter', ...dimensions, 'code'],
+  traffic_d: ['account', 'key', 'day', 'model', 'wires', 'upstream', 'outcome', 'code'],
+  traffic_t: ['day', 'model', 'wires', 'upstream', 'outcome', 'code'],
+} as const satisfies Record<`traffic_${Grain}`, readonly string[]>
+
+export type TrafficTable = keyof typeof trafficTables
+
+type Cell = { words: readonly string[]; quarter: number; requests: number; firstBytes: Counts; totals: Counts }
+
+/** More places than that between two writings are counted together: nobody has so many keys that ask in ten seconds. */
+const cellsMax = 20_000
+
+const columns = [...dimensions, 'code'] as const
+
+/** @param nowMs Unix milliseconds */
+export function createTraffic(nowMs: () => number) {
+  let cells = new Map<string, Cell>()
+  return { note, take }
+
+  /** Of an inference request; others cost nothing by their nature. */
+  function note(record: TrafficRecord): void {
+    if (record.walk !== 'infer') return
+    const { settled, outcome = 'ok', firstByteMs, endMs } = record
+    const isBilled = settled === 'posted' || settled === 'spooled' || settled === 'waiting'
+    const isAnswered = record.status === 200
+    if (isBilled && !isAnswered) return
+    const quarter = Math.floor(nowMs() / quarterMs)
+    const { accountId = '', keyId = '', model = '', wire = '', modelWire = '', upstream = '' } = record
+    const code = isBilled ? '' : (record.code ?? '')
+    const key = `${keyId}\n${model}\n${outcome}\n${wire}\n${modelWire}\n${upstream}\n${code}\n${accountId}\n${quarter}`
+    const cell =
+      cells.get(key) ?? open(key, [accountId, keyId, model, pairOf(wire, modelWire), upstream, outcome, code], quarter)
+    if (!isBilled) cell.requests++
+    if (!isAnswered) return
+    if (firstByteMs !== undefined) count(cell.firstBytes, firstByteMs)
+    if (endMs !== undefined) count(cell.totals, endMs)
+  }
+
+  function open(key: string, words: readonly string[], quarter: number): Cell {
+    const isFull = cells.size >= cellsMax
+    const [place, meant] = isFull ? [`${quarter}`, columns.map(() => '')] : [key, words]
+    const found = cells.get(place) ?? { words: meant, quarter, requests: 0, firstBytes: [], totals: [] }
+    cells.set(place, found)
+    return found
+  }
+
+  /** What was counted since the last time. */
+  function take(): TrafficCell[] {
+    const taken = cells
+    cells = new Map()
+    return Array.from(taken.values(), ({ words, quarter, requests, firstBytes, totals }) => ({
+      place: { quarter, ...Object.fromEntries(columns.map((column, at) => [column, words[at]!])) },
+      requests,
+      first_byte: encodeCounts(firstBytes),
+      total: encodeCounts(totals),
+    }))
+  }
+}
+
+function count(counts: Counts, ms: number): void {
+  const bucket = bucketOf(ms)
+  for (let at = counts.length; at <= bucket; at++) counts.push(0)
+  counts[bucket]!++
+}
+
+/** The same by the rows of each table, in the order of their keys. */
+export function spreadTraffic(
+  cells: readonly TrafficCell[],
+  calendar: Pick<Calendar, 'periodOf'>,
+): Record<TrafficTable, TrafficCell[]> {
+  const dated = cells.map((cell) => ({ ...cell, place: { ...cell.place, day: dayOf(cell, calendar) } }))
+  const tables = Object.entries(trafficTables).map(([name, columns]) => [name, joinCells(dated, columns)])
+  return Object.fromEntries(tables) as Record<TrafficTable, TrafficCell[]>
+}
+
+function dayOf({ place }: TrafficCell, calendar: Pick<Calendar, 'periodOf'>): number {
+  return calendar.periodOf(Number(place['quarter']) * quarterMs, 'day').startMs / quarterMs
+}
+
+/** One cell for each place, by these columns and in their order. */
+export function joinCells(cells: Iterable<TrafficCell>, columns: readonly string[]): TrafficCell[] {
+  const joined = new Map<
+    string,
+    { place: Record<string, string | number>; requests: number; times: [Counts, Counts] }
+  >()
+  for (const { place, requests, first_byte, total } of cells) {
+    const key = columns.map((column) => place[column]).join('\n')
+    const own = Object.fromEntries(columns.map((column) => [column, place[column]!]))
+    const found = joined.get(key) ?? { place: own, requests: 0, times: [[], []] }
+    joined.set(key, found)
+    found.requests += requests
+    addEncoded(found.times[0], first_byte)
+    addEncoded(found.times[1], total)
+  }
+  const all = Array.from(joined.values(), ({ place, requests, times }) => ({
+    ...{ place, requests },
+    ...{ first_byte: encodeCounts(times[0]), total: encodeCounts(times[1]) },
+  }))
+  return all.sort((a, b) => comparePlaces(a.place, b.place, columns))
+}
+
+export function comparePlaces(
+  a: Readonly<Record<string, string | number>>,
+  b: Readonly<Record<string, string | number>>,
+  columns: readonly string[],
+): number {
+  for (const column of columns) {
+    const [left, right] = [a[column]!, b[column]!]
+    if (left !== right) return left < right ? -1 : 1
+  }
+  return 0
+}
+
+/** What was there and what comes to it. */
+export function joinCounts(a: Uint8Array, b: Uint8Array): Uint8Array {
+  const sum: Counts = []
+  addEncoded(sum, a)
+  addEncoded(sum, b)
+  return encodeCounts(sum)
+}

@@ -1,0 +1,49 @@
+import type { Spend } from '../budget.ts'
+import type { Reading } from '../entry-row.ts'
+
+/** What keys of one line are said to have spent (ruling R15). */
+export type SpendRow = Spend & {
+  scope: string
+  /** None where there is no such key. */
+  accountId: string | undefined
+  keyIds: readonly string[]
+}
+
+/** A row once more, as it is when all entries were read, with what was posted in its window meanwhile. */
+export type SpendEnd = Spend & { scope: string; tailNanos: bigint }
+
+/** What each line of keys with a budget has spent is the sum of the entries of its window. */
+export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) {
+  const sums = new Map(rows.map((row) => [row.scope, { row, nanos: 0n, lastSeq: 0 }]))
+  const byKey = new Map(rows.flatMap((row) => row.keyIds.map((id) => [id, sums.get(row.scope)!])))
+  return { check, lastSeqOf: (scope: string) => sums.get(scope)?.lastSeq ?? 0, end }
+
+  function check({ entry, row }: Reading): void {
+    const sum = byKey.size === 0 ? undefined : byKey.get(row['key_id'] as string)
+    if (!sum) return
+    sum.lastSeq = entry.seq
+    const { fromMs, untilMs } = sum.row
+    if (entry.postedMs < fromMs || entry.postedMs >= untilMs) return
+    sum.nanos += entry.kind === 'debit' ? entry.amountNanos : -entry.amountNanos
+  }
+
+  /** @param ends all of the rows; those that have another window by now are not among them. */
+  function end(ends: Iterable<SpendEnd>): void {
+    for (const { scope, fromMs, untilMs, spentNanos, tailNanos } of ends) {
+      const sum = sums.get(scope)
+      if (!sum || sum.row.fromMs !== fromMs || sum.row.untilMs !== untilMs) continue
+      const nanos = sum.nanos + tailNanos
+      if (spentNanos !== nanos)
+        findings.push(`key ${scope}: has spent ${spentNanos} of its budget, its entries sum to ${nanos}`)
+    }
+  }
+}
+
+/** A budget that nobody counts, or counts of a budget that nobody has. */
+export function* findUncounted(budgeted: Iterable<string>, counted: ReadonlySet<string>): Iterable<string> {
+  const rest = new Set(counted)
+  for (const scope of new Set(budgeted)) {
+    if (!rest.delete(scope)) yield `key ${scope}: has a budget, and what it spends is not counted`
+  }
+  for (const scope of rest) yield `key ${scope}: what it spends is counted, and it has no budget`
+}

@@ -1,0 +1,21 @@
+/**
+ * The first words of all commands of the table of operations, in its order, with what a person is told of them. The table
+ * itself checks what is typed, and what that takes is loaded only where one of them is meant (test/cli/lazy.test.ts holds
+ * the two together).
+ */
+export const tableCommands: Readonly<Record<string, string>> = {
+  account: 'who pays: make, list, suspend and credit accounts',
+  key: 'what clients authenticate with: make, list, revoke and rotate keys',
+  ledger: 'what was paid for what: list, show, sum, check and export entries',
+  usage: 'show what was used and what it cost, as a time series',
+  models: 'list the models that clients can name',
+  status: 'tell how the server is: version, readiness, ledger, load',
+  upstreams: 'show how each upstream account is: ready, or left alone for what and how long',
+  upstream: 'an upstream of the running server: try it now, disable it, enable it again',
+  requests:
+    'list the last requests, those that failed too; older ones from the ledger, which has those that were billed',
+  explain: 'tell why a request was answered as it was: attempts, losses, usage, price, settlement',
+  webhooks: 'list the webhooks of the configuration, and what became of the last one',
+  operator: 'who may operate over HTTP: make, list and revoke tokens',
+  audit: 'list what was changed, by whom and from where, the newest first',
+}

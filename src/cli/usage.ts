@@ -1,0 +1,47 @@
+import type { ToldUsage } from '../operations/usage-shape.ts'
+import { formatTable } from './print.ts'
+
+type Told = ToldUsage['total']
+type Times = NonNullable<Told['first_byte_ms']>
+
+/** A line for each bucket of each group; those that are not told by themselves, and all together, behind them. */
+export function formatUsage(told: ToldUsage): string {
+  const { series, other, total, buckets, time_zone: zone, from, to } = told
+  const by = Object.keys(series[0]?.of ?? {})
+  const measures = Object.keys(total) as (keyof Told)[]
+  const isOne = buckets.length === 1
+  const rows: string[][] = []
+  const add = (names: readonly string[], figures: Told) => {
+    for (const [at, bucket] of buckets.entries())
+      rows.push([...(isOne ? [] : [bucket]), ...names, ...measures.map((name) => cell(figures[name]!, at))])
+  }
+  for (const one of series)
+    add(
+      by.map((name) => nameOf(one, name)),
+      one,
+    )
+  const filled = (text: string) => by.map((_, at) => (at === 0 ? text : ''))
+  if (other) add(filled(`(${other.count} others)`), other)
+  if (by.length === 0) add([], total)
+  else add(filled('total'), total)
+  const head = [
+    ...(isOne ? [] : [told.bucket]),
+    ...by,
+    ...measures.map((name) => (isTimes(total[name]!) ? `${name} p50/p95/p99` : name)),
+  ]
+  return `${from} to ${to}, days of ${zone}\n${formatTable(head, rows)}`
+}
+
+function nameOf({ of, named }: ToldUsage['series'][number], name: string): string {
+  const called = named?.[name as 'account' | 'key']
+  return called ?? of[name as 'model'] ?? '-'
+}
+
+function cell(figures: NonNullable<Told[keyof Told]>, at: number): string {
+  if (!isTimes(figures)) return `${figures[at] ?? '-'}`
+  return [figures.p50, figures.p95, figures.p99].map((list) => list[at] ?? '-').join(' / ')
+}
+
+function isTimes(figures: NonNullable<Told[keyof Told]>): figures is Times {
+  return !Array.isArray(figures)
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod'
+import { parseCredits } from '../accounts/credit.ts'
+import { noProxy, proxyMistake } from './egress.ts'
+import { storeMistake } from './store-place.ts'
+import { timeZoneMistake } from './time-zones.ts'
+import {
+  addressMistake,
+  baseUrlMistake,
+  collectorHeaders,
+  endpointMistake,
+  headerMistake,
+  keyHeaderMistake,
+  keyMistake,
+  networkMistake,
+  parseAddress,
+  parseBaseUrl,
+  parseDuration,
+  pathMistake,
+  publicUrlMistake,
+  webhookMistake,
+  webhookSecretMistake,
+} from './values.ts'
+
+/*
+ * The kinds of values that the configuration file is made of; what each of them is for stands in `schema.ts`. A message says
+ * what is right, not what was given: a value may be a key.
+ */
+
+/** Adds what a check found, if anything. @param path of the field it is about, from the checked one on */
+export function complain(context: z.RefinementCtx, mistake: string | undefined, path: PropertyKey[] = []): void {
+  if (mistake) context.addIssue({ code: 'custom', message: mistake, path })
+}
+
+export const text = (cure = 'must be text; a value that looks like a number needs quotes') => z.string({ error: cure })
+
+export const filled = (cure: string) => text().min(1, { error: cure })
+
+/** Text that a check has nothing to say against. */
+const sound = (mistakeOf: (value: string) => string | undefined, kind = text()) =>
+  kind.superRefine((value, context) => complain(context, mistakeOf(value)))
+
+export const flag = z.boolean({ error: 'must be true or false' })
+
+export const count = (least: number) =>
+  z
+    .int({ error: `must be a whole number of at least ${least}` })
+    .min(least, { error: `must be a whole number of at least ${least}` })
+
+export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
+  z.enum(words, { error: `must be one of: ${words.join(', ')}` })
+
+/** What becomes of what a request says of things outside of it. */
+export const passage = oneOf(['pass', 'refuse'])
+
+/** Longer timers would overflow the 31 bits of Node's own. */
+const durationMaxMs = 24 * 3_600_000
+
+/** Becomes milliseconds. */
+export const duration = (leastMs: number) => {
+  const error = `must be a duration of ${leastMs} ms to 24 h, such as 500ms, 30s, 5m or 1h; a bare number counts as ms`
+  return z
+    .union([z.int(), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)$/, { error })], { error })
+    .transform(parseDuration)
+    .refine((ms) => ms >= leastMs && ms <= durationMaxMs, { error })
+}
+
+export const timeZone = sound(timeZoneMistake)
+
+/** Credits; becomes nano-credits. @param error says of what, with an example */
+export const decimal = (error: string) =>
+  z
+    .union([z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, { error }), z.number().max(999_999_999, { error })], { error })
+    // A number with an exponent is a rounding waiting to happen.
+    .refine((value) => /^\d+(\.\d{1,9})?$/.test(String(value)), { error })
+    .transform((value) => parseCredits(String(value)))
+
+export const filePath = filled('must be the path of a file')
+export const folderPath = filled('must be the path of a folder')
+export const storePlace = sound(storeMistake)
+
+export const textMap = z.record(z.string(), text(), { error: 'must be a map of texts' })
+
+const headersBut = (taken?: ReadonlySet<string>) =>
+  z.record(z.string(), text()).superRefine((headers, context) => {
+    for (const [name, value] of Object.entries(headers)) complain(context, headerMistake(name, value, taken), [name])
+  })
+
+/** Headers of requests to an upstream, and to a collector. */
+export const headers = headersBut()
+export const headersToCollector = headersBut(collectorHeaders)
+
+/** The header that a key is sent in. */
+export const keyHeader = sound(keyHeaderMistake).transform((value) => value.toLowerCase())
+
+export const providerKey = sound(
+  // That it is empty is told already.
+  (value) => (value === '' ? undefined : keyMistake(value)),
+  filled('must not be empty; where the upstream asks for none, write any text'),
+)
+
+export const webhookSecret = sound(webhookSecretMistake)
+
+/** An address to listen at. */
+export const address = sound(addressMistake, text('must be host:port, such as 127.0.0.1:8080 or [::1]:8080')).transform(
+  parseAddress,
+)
+
+/** An address of a client or a proxy, or a range of them. */
+export const network = sound(networkMistake)
+
+export const baseUrl = sound(baseUrlMistake).transform((value, context) =>
+  context.issues.length > 0 ? z.NEVER : parseBaseUrl(value),
+)
+/** From a host's root. */
+export const requestPath = sound(pathMistake)
+export const proxyUrl = sound((value) => (value === noProxy ? undefined : proxyMistake(value)))
+export const publicUrl = sound(publicUrlMistake)
+export const collectorUrl = sound(endpointMistake)
+export const webhookUrl = sound(webhookMistake)

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { chargeNames, reasoningLevels } from '../catalog/profile.ts'
+import { profileNames } from '../catalog/profiles.ts'
+import { count, filled, flag, oneOf, passage } from './fields.ts'
+
+const level = oneOf(reasoningLevels)
+const fieldNames = z.array(filled('must name a request field'), { error: 'must be a list of request fields' })
+
+/** A profile as people write it: the fields of `catalog/profile.ts` that differ from the one it extends. */
+export const profileMap = z
+  .strictObject({
+    extends: oneOf(profileNames).describe("The named profile it starts from. Default: the wire's own."),
+    max_field: oneOf(['max_completion_tokens', 'max_tokens']).describe('chat: the field that caps the output.'),
+    min_output: count(1).describe('The smallest output cap the upstream takes; smaller ones are raised to it.'),
+    reasoning: z
+      .strictObject({
+        style: oneOf(['none', 'effort', 'budget', 'adaptive', 'toggle']).describe('How it takes a reasoning wish.'),
+        levels: z.array(level).describe('The levels it knows; a wish becomes the highest one not above it.'),
+        default: level.describe('What it does when nothing is asked.'),
+        can_disable: flag.describe('Whether it can be told not to reason.'),
+        field: filled('must name a request field').describe('toggle: the boolean field.'),
+      })
+      .partial()
+      .describe('Reasoning.'),
+    hidden_reasoning: oneOf(['never', 'asked', 'unless_off']).describe(
+      'When it may reason without showing all of it in its stream; a summary is not all of it.',
+    ),
+    reasoning_field: oneOf(['auto', 'reasoning_content', 'reasoning', 'details']).describe(
+      'chat: where its reasoning text is.',
+    ),
+    replay_thought: z
+      .strictObject({
+        when: oneOf(['never', 'tool_turns', 'all']).describe('Which earlier turns get their reasoning back.'),
+        required: flag.describe('Whether it refuses a tool turn that lacks its reasoning.'),
+      })
+      .partial()
+      .describe('chat: reasoning of earlier turns.'),
+    think_tags: z
+      .union([
+        z.literal(false),
+        z.strictObject({
+          open: filled('must be the opening tag'),
+          close: filled('must be the closing tag'),
+          implicit_open: flag.prefault(false).describe('The answer starts inside the tags.'),
+        }),
+      ])
+      .describe('Tags around reasoning inside the text, or `false`.'),
+    drops: fieldNames.describe('Request fields it rejects.'),
+    accepts: fieldNames.describe('Request fields beyond the plain wire that it takes.'),
+    tool_choice: z.array(oneOf(['auto', 'none', 'required', 'named'])).describe('The tool choices it knows.'),
+    tool_id_style: oneOf(['free', 're64', 'len40', 'alnum9', 'fn_index']).describe('What its tool call ids look like.'),
+    tool_name_max: count(1).describe('The longest tool name, in characters.'),
+    max_stops: count(0).describe('How many stop sequences it takes; the gateway enforces the rest.'),
+    operator_in_place: oneOf(['any', 'first_only', 'message_rule']).describe('Where it takes system turns.'),
+    developer_role: flag.describe('False: `developer` is sent as `system`.'),
+    images: flag.describe('Whether it takes images.'),
+    files: flag.describe('Whether it takes documents.'),
+    tool_images: oneOf(['native', 'follow_up']).describe('Images in a tool result: there, or in a user turn after it.'),
+    shape: oneOf(['schema', 'json', 'none']).describe('The structured output it can be held to.'),
+    prefill: z
+      .union([z.enum(['none', 'native']), z.templateLiteral(['flag:', z.string().min(1)])], {
+        error: 'must be none, native, or flag: and the name of a request field',
+      })
+      .describe('How it continues a trailing assistant turn.'),
+    null_content: oneOf(['null', 'empty']).describe('chat: the content beside tool calls where there is no text.'),
+    string_only: flag.describe('chat: text parts are joined to one string.'),
+    auto_cache: oneOf(['off', 'on_key', 'auto', 'always']).describe(
+      'messages: cache marks set by the gateway. `on_key`: for requests with a conversation key; `auto`: for those with a key, tools or an earlier answer.',
+    ),
+    auto_cache_same_wire: flag.describe('messages: the same on the same wire, where the client sets no mark itself.'),
+    usage_quirk: oneOf(['none', 'cache_hit_fields', 'excl_reasoning', 'top_level_cached', 'in_choice']).describe(
+      'Where its usage differs from its wire.',
+    ),
+    strict_fields: flag.describe('Whether it rejects fields its wire does not define.'),
+    assistant_first: flag.describe(
+      'messages: whether a conversation may begin with the assistant; else a small user turn is put before it.',
+    ),
+    one_sampling_field: flag.describe('messages: at most one of `temperature` and `top_p`.'),
+    remote_media: passage.describe('What becomes of addresses of media in same-wire requests.'),
+    stored_files: passage.describe('What becomes of ids of files and prompts that the provider stores.'),
+    charges: z
+      .array(oneOf(chargeNames))
+      .describe('What its provider charges for beside plain input and output; `check` tells where it has no price.'),
+    costly_betas: z
+      .array(filled('must name a beta'))
+      .describe('messages: betas of the client that raise the price and are dropped; `*` is any ending.'),
+    account_faults: z
+      .array(filled('must be a part of the text'))
+      .describe("Parts of a 400's text that tell of the provider account's own trouble."),
+    request_faults: z
+      .array(filled('must be a part of the text'))
+      .describe("Parts of a 5xx's text that tell of a fault of the request, which is then a 400."),
+    prefer_stream: flag.describe('Ask for a stream even where the client wants JSON.'),
+  })
+  .partial()
+
+export type ProfileMap = z.output<typeof profileMap>

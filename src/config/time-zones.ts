@@ -1,0 +1,10 @@
+import { isTimeZone } from '../accounts/calendar.ts'
+import { findNearIds } from '../catalog/near-ids.ts'
+
+/** Says what is right where there is no such time zone, and names those that may be meant. */
+export function timeZoneMistake(name: string): string | undefined {
+  if (isTimeZone(name)) return undefined
+  const near = findNearIds(name.replaceAll(' ', '_'), Intl.supportedValuesOf('timeZone'))
+  const meant = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
+  return `must be the name of a time zone, such as UTC, Europe/Berlin or Asia/Kolkata${meant}`
+}

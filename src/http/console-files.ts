@@ -1,0 +1,115 @@
+import { execFile } from 'node:child_process'
+import { existsSync, globSync, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+/** The web console as it is built: `npm run console` writes it, the package brings it. */
+export type ConsoleFiles = {
+  /** The page. @param up from where it is asked to where the console is, such as `../` */
+  page(up: string): string
+  read(name: string): Promise<Asset | undefined>
+}
+
+export type Asset = { type: string; plain: Buffer; brotli: Buffer }
+
+/** What is asked for with each page: its files as they are now, or a text for people where there are none. */
+export type OpenConsole = () => Promise<ConsoleFiles | string>
+
+/** What the build tells of itself. */
+type Manifest = { script: string; style: string; icon: string; files: readonly string[] }
+
+const types: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+
+const consoleFolder = fileURLToPath(new URL('../../console', import.meta.url))
+
+/**
+ * In a checkout what is older than its sources is built first: whoever changes a page sees it with the next reload. A package
+ * has no sources, and is never written to.
+ */
+export function openConsole(folder = consoleFolder): OpenConsole {
+  let building: Promise<string | undefined> | undefined
+  let opened: { atMs: number; files: ConsoleFiles } | undefined
+  return async () => {
+    if (isStale(folder)) {
+      building ??= build(join(folder, '..')).finally(() => {
+        building = undefined
+      })
+      const failure = await building
+      // Who may not write here has what was built before.
+      if (failure !== undefined && modifiedMs(join(folder, 'dist/manifest.json')) === undefined) return failure
+    }
+    const builtMs = modifiedMs(join(folder, 'dist/manifest.json'))
+    if (builtMs === undefined) return 'The console is not built: npm run console builds it.\n'
+    if (opened?.atMs !== builtMs) opened = { atMs: builtMs, files: await openFolder(join(folder, 'dist')) }
+    return opened.files
+  }
+}
+
+async function openFolder(folder: string): Promise<ConsoleFiles> {
+  const manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8')) as Manifest
+  const names = new Set(manifest.files)
+  const kept = new Map<string, Asset>()
+  return { page: (up) => pageOf(manifest, up), read }
+
+  async function read(name: string): Promise<Asset | undefined> {
+    if (!names.has(name)) return undefined
+    const known = kept.get(name)
+    if (known) return known
+    const [plain, brotli] = await Promise.all([readFile(join(folder, name)), readFile(join(folder, `${name}.br`))])
+    const asset = { type: types[name.split('.').at(-1)!] ?? 'application/octet-stream', plain, brotli }
+    kept.set(name, asset)
+    return asset
+  }
+}
+
+/** All paths are told from where the page was asked for, so that it is found behind any path of a proxy's. */
+function pageOf({ script, style, icon }: Manifest, up: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>triwire</title>
+<link rel="icon" type="image/svg+xml" href="${up}assets/${icon}">
+<link rel="stylesheet" href="${up}assets/${style}">
+<script type="module" src="${up}assets/${script}"></script>
+</head>
+<body>
+<div id="console"></div>
+<noscript>The console of this gateway needs JavaScript. The command line has the same: triwire --help</noscript>
+</body>
+</html>
+`
+}
+
+/** Whether a source is newer than what was built of it. */
+function isStale(folder: string): boolean {
+  if (!existsSync(join(folder, 'src'))) return false
+  const builtMs = modifiedMs(join(folder, 'dist/manifest.json'))
+  if (builtMs === undefined) return true
+  return globSync('{src,style}/**/*.*', { cwd: folder }).some((file) => (modifiedMs(join(folder, file)) ?? 0) > builtMs)
+}
+
+function modifiedMs(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs
+}
+
+const run = promisify(execFile)
+
+/** @returns what to tell people where it failed. */
+async function build(root: string): Promise<string | undefined> {
+  try {
+    await run(process.execPath, [join(root, 'scripts/console.ts')], { cwd: root, timeout: 60_000 })
+    return undefined
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: string }
+    return `The console could not be built. Try: npm run console\n\n${stderr?.trim() || message}\n`
+  }
+}

@@ -1,0 +1,23 @@
+import type { ServerResponse } from 'node:http'
+import { failureTexts, GatewayError } from '../errors.ts'
+import type { CallRecord } from '../gateway/record.ts'
+
+/** What ended a walk, as its client is told. @property bug where it is no refusal: told as internal_error, logged whole */
+export type Refused = { error: GatewayError; bug: unknown }
+
+/** Writes down what a walk has thrown. */
+export function noteRefusal(record: CallRecord, thrown: unknown): Refused {
+  const isOurs = !(thrown instanceof GatewayError)
+  const error = isOurs ? new GatewayError('internal_error', failureTexts.serviceFailed) : thrown
+  record.code = error.code
+  if (error.reason !== undefined) record.reason = error.reason
+  record.outcome ??= isOurs ? 'internal_error' : error.status === 408 ? 'client_timeout' : 'refused'
+  return { error, bug: isOurs ? thrown : undefined }
+}
+
+/** A walk that is over has ended its answer, or cut it: one that is left open is cut, and a bug of ours, which is returned. */
+export function cutLeftOpen(response: ServerResponse, { outcome }: CallRecord): Error | undefined {
+  if (response.writableEnded || response.destroyed || outcome === 'client_abort') return undefined
+  response.destroy()
+  return new Error(`an answer was left open: ${outcome ?? 'no outcome'}`)
+}

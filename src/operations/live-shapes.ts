@@ -1,0 +1,132 @@
+import { z } from 'zod'
+import { wireNames } from '../catalog/model.ts'
+import { amount, when } from './fields.ts'
+
+/* What is told of requests, of the process, and of what happens now: names, counts, times and fixed words (ruling U5). */
+
+const count = z.number().nullable()
+const name = z.string().nullable()
+
+/** One request; what is not known, or does not apply, is null. */
+export const requestRow = z.object({
+  request_id: z.string(),
+  at: when.describe('when it was over; of the ledger, when its debit was made'),
+  account: z.object({ id: name, name }).nullable(),
+  key: z
+    .object({ id: name, prefix: name, label: name })
+    .nullable()
+    .describe('null for one of the playground, and for one whose key is not known'),
+  model: name,
+  alias: name,
+  client_wire: name,
+  model_wire: name,
+  upstream: name,
+  upstream_account: name,
+  outcome: z.string(),
+  status: count,
+  code: name,
+  cause: name,
+  credits: amount.nullable(),
+  input_tokens: count,
+  cache_read_tokens: count,
+  cache_write_tokens: count,
+  output_tokens: count,
+  reasoning_tokens: count,
+  first_byte_ms: count.describe('until the first byte of its answer'),
+  total_ms: count,
+  attempts: count,
+  source: z.enum(['memory', 'ledger']).describe('`ledger`: it is too long ago for the memory of the server'),
+})
+
+export type RequestRow = z.output<typeof requestRow>
+
+export const statusShape = z.object({
+  version: z.string(),
+  node: z.string(),
+  started: when,
+  store: z.enum(['sqlite', 'postgres']),
+  ready: z.boolean().describe('as /readyz says it'),
+  streams: z.number().describe('that run now'),
+  ledger: z.object({
+    writable: z.boolean(),
+    queued: z.number().describe('debits that are in memory only'),
+    spooled: z.number(),
+    oldest_ms: z.number().describe('how long the oldest of both has waited'),
+  }),
+  loop_lag_p99_ms: z.number().describe('of the last minute or so'),
+  rss_bytes: z.number(),
+  reporting: z.object({ time_zone: z.string(), week_starts: z.string() }),
+  config_digest: z.string().describe('of what all servers of a store should have in common'),
+  heard: z
+    .array(
+      z.object({
+        model: z.string(),
+        upstream: z.string(),
+        account: name,
+        cause: z.string().describe('in the words of the log'),
+        met_by: z.string().describe('the name of that server, and its number among those of the store'),
+        until: when.nullable().describe('null: an operator has disabled it there'),
+      }),
+    )
+    .describe('upstream accounts that other servers of the store leave alone by what they have met'),
+  demo: z.boolean().describe('the built-in simulator answers'),
+})
+
+export type Status = z.output<typeof statusShape>
+
+const loss = z.object({ field: z.string(), what: z.string(), why: z.string() })
+
+const refusal = z.object({
+  status: z.number(),
+  code: z.string(),
+  param: name,
+  message: z.string(),
+  body: z.string().describe('as its client is told'),
+})
+
+/** What becomes of a request, and of an answer; or why it would be refused. */
+export const translationShape = z.object({
+  ok: z.boolean(),
+  refusal: refusal.optional().describe('where `ok` is false, and nothing else then'),
+  model: z.string().optional(),
+  from: z.enum(wireNames).optional(),
+  to: z.enum(wireNames).optional(),
+  upstream: z.string().optional(),
+  path: z.string().optional(),
+  headers: z.array(z.array(z.string())).optional().describe('all but the credential'),
+  body: z.string().optional().describe('exactly as it would be sent'),
+  fields: z.array(z.record(z.string(), z.unknown())).optional().describe('what becomes of each field'),
+  losses: z.array(loss).optional(),
+  answer: z.record(z.string(), z.unknown()).optional().describe('what its client would see of the answer'),
+})
+
+export type TranslationTold = z.output<typeof translationShape>
+
+const file = z.object({
+  path: name.describe('where it belongs; null for a source text of your own'),
+  language: z.string(),
+  text: z.string(),
+})
+
+export const clientRow = z.object({
+  client: z.string(),
+  title: z.string(),
+  wires: z.array(z.enum(wireNames)).readonly(),
+})
+
+export type ClientRow = z.output<typeof clientRow>
+
+/** What to set in an agent or SDK; the key stands as `$TRIWIRE_API_KEY` in it. */
+export const setupShape = z.object({
+  client: z.string(),
+  title: z.string(),
+  wire: z.enum(wireNames),
+  model: z.string(),
+  base_url: z.string(),
+  files: z.array(file),
+  lines: z.array(z.object({ shell: z.enum(['posix', 'fish', 'powershell']), text: z.string() })),
+  steps: z.array(z.string()).readonly().describe('what a person does in its windows'),
+  notes: z.array(z.string()),
+})
+
+export type Setup = z.output<typeof setupShape>

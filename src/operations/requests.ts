@@ -1,0 +1,235 @@
+import { z } from 'zod'
+import { StoreSilent } from '../accounts/account.ts'
+import type { Books } from '../accounts/books.ts'
+import { formatCredits } from '../accounts/credit.ts'
+import type { EntryPlace, ListedEntry } from '../accounts/entries.ts'
+import { readPlace } from './cursor.ts'
+import { toTokens } from './entry-lines.ts'
+import * as field from './fields.ts'
+import { readFilter, readSpan } from './filter.ts'
+import { filterFields, filterFlags } from './ledger.ts'
+import { type RequestRow, requestRow } from './live-shapes.ts'
+import { type Context, operation } from './operation.ts'
+import { ProblemError } from './problem.ts'
+import { atOf, compareRows, fits, isBeyond, lateMs, type RequestFilter, type RequestPlace } from './request-order.ts'
+import { explanation } from './shapes.ts'
+
+const words = (what: string) =>
+  field
+    .text('must be a text')
+    .transform((value) => value.split(',').filter((one) => one !== ''))
+    .optional()
+    .describe(`only with one of these ${what}, separated by commas`)
+
+export const requestOperations = [
+  operation({
+    id: 'request.list',
+    method: 'GET',
+    path: '/requests',
+    role: 'viewer',
+    kind: 'list',
+    input: z.strictObject({
+      account: filterFields.account,
+      key: filterFields.key,
+      model: words('models'),
+      upstream: words('upstreams'),
+      outcome: words('outcomes, such as ok or upstream_error'),
+      status: words('statuses; only memory knows them'),
+      from: field.dayOrTime
+        .optional()
+        .describe('over then or later: a day of the reporting zone such as 2026-11-21, or a time'),
+      to: field.dayOrTime.optional().describe('over before then'),
+      ...field.paging,
+    }),
+    output: requestRow,
+    problems: ['cursor_invalid', 'store_unavailable'],
+    text: 'list the last requests, those that failed too; older ones from the ledger, which has those that were billed',
+    cli: [
+      {
+        command: 'requests',
+        options: {
+          ...filterFlags.options,
+          upstream: '--upstream <names>',
+          outcome: '--outcome <outcomes>',
+          status: '--status <statuses>',
+        },
+        reads: filterFlags.reads,
+        rows: 50,
+      },
+    ],
+    asks: 'server',
+    async run(context, { limit, cursor: _, ...asked }) {
+      const filter = await toFilter(context, asked)
+      const [atMs, id] = readPlace(context.beyond, ['number', 'string']) ?? []
+      const place = id === undefined ? undefined : { atMs: atMs!, id }
+      const { rows, end } = await lastRequests(context, filter, limit, place)
+      return { items: rows, next: end && [end.atMs, end.id] }
+    },
+  }),
+  operation({
+    id: 'request.explain',
+    method: 'GET',
+    path: '/requests/{request}/explain',
+    role: 'viewer',
+    kind: 'one',
+    input: z.strictObject({
+      request: field
+        .text('must be a request id')
+        .regex(/^[\w-]{1,100}$/, { error: 'is no request id: it stands in x-request-id of the answer, such as req_…' }),
+    }),
+    output: explanation,
+    problems: ['not_found', 'store_unavailable'],
+    text: 'tell why a request was answered as it was: attempts, losses, usage, price, settlement',
+    cli: [{ command: 'explain', arguments: ['request'] }],
+    asks: 'server',
+    async run({ running }, { request }) {
+      const found = await running.explain(request)
+      if (found === 'unknown') throw new ProblemError('not_found', 'Neither memory nor ledger has such a request.')
+      if (found === 'silent') throw new ProblemError('store_unavailable', 'The ledger cannot be read now: try again.')
+      return { body: found }
+    },
+  }),
+]
+
+type Asked = {
+  account?: string | undefined
+  key?: string | undefined
+  model?: string[] | undefined
+  upstream?: string[] | undefined
+  outcome?: string[] | undefined
+  status?: string[] | undefined
+  from?: field.DayOrTime | undefined
+  to?: field.DayOrTime | undefined
+}
+
+/** Names become ids, which only the books can tell. */
+async function toFilter({ openBooks, calendar }: Context, asked: Asked): Promise<RequestFilter> {
+  const { account, key } = asked
+  const isNamed = account !== undefined || key !== undefined
+  const named = isNamed ? await readFilter({ books: await openBooks(), calendar }, { account, key }) : {}
+  return {
+    accountId: named.accountId,
+    keyIds: named.keyIds,
+    models: asked.model,
+    upstreams: asked.upstream,
+    outcomes: asked.outcome,
+    statuses: asked.status,
+    ...readSpan(calendar, asked),
+  }
+}
+
+/** So many entries are read at once, and so many times, for one page: what fits may be rare in a long ledger. */
+const [entriesAtOnce, readingsMax] = [250, 20]
+
+/**
+ * Of memory and ledger together the last ones behind a place; one that is in both is told from memory.
+ * @returns fewer than there are where the ledger was looked through for long; `end` is where to go on.
+ */
+async function lastRequests(
+  context: Context,
+  filter: RequestFilter,
+  limit: number,
+  beyond: RequestPlace | undefined,
+): Promise<{ rows: RequestRow[]; end: RequestPlace | undefined }> {
+  const recent = await context.running.listRequests(filter, limit + 1, beyond)
+  const last = recent[limit - 1]
+  // Those that nobody was known by are kept by themselves, and may be older than what was billed and is forgotten.
+  const isWhole = last !== undefined && Date.parse(last.at) > context.running.rememberedSinceMs()
+  if (context.running.isAlone && isWhole && recent.length > limit)
+    return { rows: recent.slice(0, limit), end: placeOf(last) }
+  // Those of other servers of the store are in the ledger alone.
+  const { rows: posted, edge } = await readLedger(context, filter, limit + 1, beyond).catch((error: unknown) => {
+    if (error instanceof StoreSilent && recent.length > 0) return { rows: [], edge: undefined }
+    throw error
+  })
+  const known = await context.running.findRequests(posted.map(({ request_id }) => request_id))
+  const merged = [...recent, ...posted.filter(({ request_id }) => !known.has(request_id))].sort(compareRows)
+  // Behind the edge nobody has looked.
+  const seen = edge === undefined ? merged : merged.filter((row) => !isBeyond(row, edge))
+  const rows = seen.slice(0, limit)
+  if (seen.length > limit) return { rows, end: placeOf(rows.at(-1)!) }
+  return { rows, end: edge }
+}
+
+/** @returns the last of the ledger that fit, and where it was looked no further; no `edge`: that is all. */
+async function readLedger(
+  context: Context,
+  filter: RequestFilter,
+  limit: number,
+  beyond: RequestPlace | undefined,
+): Promise<{ rows: RequestRow[]; edge: RequestPlace | undefined }> {
+  const rows: RequestRow[] = []
+  // It knows none.
+  if (filter.statuses !== undefined) return { rows, edge: undefined }
+  const books = await context.openBooks()
+  const { accountId, keyIds, models, sinceMs } = filter
+  const endMs = Math.min(filter.untilMs ?? Number.POSITIVE_INFINITY, (beyond?.atMs ?? Number.POSITIVE_INFINITY) + 1)
+  const which = {
+    accountId,
+    keyIds,
+    model: models?.length === 1 ? models[0] : undefined,
+    // It is sorted by another time, which is near.
+    sinceMs: sinceMs === undefined ? undefined : sinceMs - lateMs,
+    untilMs: Number.isFinite(endMs) ? endMs + lateMs : undefined,
+  }
+  let place: EntryPlace | undefined
+  let start = beyond?.atMs
+  for (let reading = 0; reading < readingsMax || !isFurther(place!, start); reading++) {
+    const entries: Awaited<ReturnType<Books['listEntries']>> = await books.listEntries({
+      ...which,
+      limit: entriesAtOnce,
+      beyond: place,
+    })
+    for (const entry of entries) {
+      const { bill } = entry
+      const row = bill && rowOfDebit({ ...entry, bill })
+      if (row && fits(row, filter) && (!beyond || isBeyond(row, beyond))) rows.push(row)
+    }
+    const last = entries.at(-1)
+    start ??= entries[0] && edgeOf(entries[0])
+    if (!last || entries.length < entriesAtOnce) return { rows, edge: undefined }
+    place = { postedMs: last.postedMs, accountId: last.accountId, seq: last.seq }
+    if (rows.length >= limit && Date.parse(rows.sort(compareRows)[limit - 1]!.at) > edgeOf(place)) break
+  }
+  // No id is less than this: what is at that very time is still to come.
+  return { rows, edge: { atMs: edgeOf(place!) + 1, id: '' } }
+}
+
+/** Whether a page that ends here is further than where it began, so that pages come to an end. */
+function isFurther(place: EntryPlace, startMs: number | undefined): boolean {
+  return startMs === undefined || edgeOf(place) + 1 < startMs
+}
+
+/** What is still to be read behind an entry is not over later than this. */
+function edgeOf({ postedMs }: EntryPlace): number {
+  return postedMs + lateMs
+}
+
+function placeOf({ at, request_id: id }: RequestRow): RequestPlace {
+  return { atMs: Date.parse(at), id }
+}
+
+/** Of a request that only the ledger knows. */
+function rowOfDebit(entry: ListedEntry & { bill: NonNullable<ListedEntry['bill']> }): RequestRow {
+  const { bill, keyPrefix, keyLabel } = entry
+  const { cache_write_1h_tokens: _, ...tokens } = toTokens(bill.usage)
+  const key = { id: bill.keyId ?? null, prefix: keyPrefix ?? null, label: keyLabel ?? null }
+  return {
+    request_id: bill.requestId,
+    at: field.formatTime(atOf(entry))!,
+    account: { id: entry.accountId, name: entry.accountName ?? null },
+    key: bill.keyId === undefined ? null : key,
+    model: bill.model,
+    alias: null,
+    client_wire: bill.clientWire ?? null,
+    model_wire: bill.modelWire ?? null,
+    upstream: bill.upstream ?? null,
+    upstream_account: bill.upstreamAccount ?? null,
+    outcome: bill.outcome,
+    ...{ status: null, code: null, cause: null },
+    credits: formatCredits(entry.amountNanos),
+    ...tokens,
+    ...{ first_byte_ms: null, total_ms: null, attempts: null },
+    source: 'ledger',
+  }
+}

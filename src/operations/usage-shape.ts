@@ -1,0 +1,161 @@
+import { z } from 'zod'
+import { quarterMs, type Zone } from '../accounts/calendar.ts'
+import { formatCredits } from '../accounts/credit.ts'
+import { type Counts, percentileError, percentileOf } from '../accounts/usage/histogram.ts'
+import type { Series, SumName, TimeName, UsageAnswer, UsageQuestion } from '../accounts/usage/question.ts'
+import { amount, formatTime, when } from './fields.ts'
+
+/** What each measure is made of. */
+const made = {
+  credits: { sums: ['cost'] },
+  requests: { sums: ['requests'] },
+  errors: { sums: ['errors'] },
+  input_tokens: { sums: ['input_tokens'] },
+  cache_read_tokens: { sums: ['cache_read_tokens'] },
+  cache_write_tokens: { sums: ['cache_write_tokens'] },
+  cache_write_1h_tokens: { sums: ['cache_write_1h_tokens'] },
+  output_tokens: { sums: ['output_tokens'] },
+  reasoning_tokens: { sums: ['reasoning_tokens'] },
+  cache_share: { sums: ['cache_read_tokens', 'input_tokens', 'cache_write_tokens'] },
+  first_byte_ms: { sums: ['requests'], time: 'first_byte' },
+  total_ms: { sums: ['requests'], time: 'total' },
+} as const satisfies Record<string, { sums: readonly SumName[]; time?: TimeName }>
+
+export type Measure = keyof typeof made
+
+export const measures = Object.keys(made) as Measure[]
+
+const shares = { p50: 0.5, p95: 0.95, p99: 0.99 } as const
+
+const counts = z.array(z.number().nullable())
+const times = z.object({
+  p50: counts,
+  p95: counts,
+  p99: counts,
+  error: z.number().describe('how far each may be off, as a share of it'),
+})
+
+const figures = {
+  credits: z.array(amount.nullable()).optional(),
+  requests: counts.optional(),
+  errors: counts.optional().describe('requests that failed: neither ok nor left by their client'),
+  input_tokens: counts.optional(),
+  cache_read_tokens: counts.optional(),
+  cache_write_tokens: counts.optional().describe('those that are kept for an hour among them'),
+  cache_write_1h_tokens: counts.optional(),
+  output_tokens: counts.optional().describe('those of reasoning among them'),
+  reasoning_tokens: counts.optional(),
+  cache_share: counts.optional().describe('of all input tokens those that were read from a cache'),
+  first_byte_ms: times.optional(),
+  total_ms: times.optional(),
+} satisfies Record<Measure, z.ZodType>
+
+const text = z.string().nullable()
+const grouped = { account: text, key: text, model: text, wires: text, upstream: text, outcome: text, code: text }
+
+export const usageShape = z.object({
+  time_zone: z.string(),
+  week_starts: z.string(),
+  bucket: z.string(),
+  buckets: z.array(z.string()).describe('when each begins: a day of the zone, or a time'),
+  from: when,
+  to: when,
+  complete_until: when.describe('what came later may not be counted yet'),
+  series: z.array(
+    z.object({
+      of: z.object(grouped).partial(),
+      named: z.object({ account: text, key: text }).partial().nullable(),
+      ...figures,
+    }),
+  ),
+  other: z
+    .object({ count: z.number(), ...figures })
+    .nullable()
+    .describe('groups that are not told by themselves'),
+  total: z.object(figures),
+})
+
+export type ToldUsage = z.output<typeof usageShape>
+
+/** What a store is asked for the sake of measures. */
+export function neededOf(asked: readonly Measure[]): { sums: SumName[]; times: TimeName[]; sort: SumName } {
+  const sums = [...new Set(asked.flatMap((measure): readonly SumName[] => made[measure].sums))]
+  const times = [...new Set(asked.flatMap((measure) => timeOf(measure) ?? []))]
+  return { sums, times, sort: made[asked[0]!].sums[0] }
+}
+
+function timeOf(measure: Measure): TimeName | undefined {
+  const { time } = made[measure] as { time?: TimeName }
+  return time
+}
+
+export type Telling = {
+  question: UsageQuestion
+  measures: readonly Measure[]
+  zone: Zone
+  bucket: string
+  buckets: string[]
+  completeMs: number
+  /** By ids of accounts and keys. */
+  named: ReadonlyMap<string, string>
+}
+
+export function tellUsage({ groups, other, total, keptFrom }: UsageAnswer, telling: Telling): ToldUsage {
+  const { question, zone, bucket, buckets, completeMs } = telling
+  const { by, bounds } = question
+  const tell = (series: Series) => tellFigures(series, telling, keptFrom)
+  return {
+    time_zone: zone.timeZone,
+    week_starts: zone.weekStarts,
+    ...{ bucket, buckets },
+    from: formatTime(bounds[0]! * quarterMs)!,
+    to: formatTime(bounds.at(-1)! * quarterMs)!,
+    complete_until: formatTime(completeMs)!,
+    series: groups.map((group) => {
+      const of = Object.fromEntries(by.map((name, at) => [name, group.of[at] || null] as const))
+      const people = by.flatMap((name, at) =>
+        name === 'account' || name === 'key' ? [[name, telling.named.get(group.of[at]!) ?? null]] : [],
+      )
+      return {
+        of,
+        named: people.length > 0 ? (Object.fromEntries(people) as Record<string, string | null>) : null,
+        ...tell(group),
+      }
+    }),
+    other: other ? { count: other.count, ...tell(other) } : null,
+    total: tell(total),
+  }
+}
+
+/** A bucket that is not kept has no figures: that is none, and not nothing. */
+function tellFigures({ sums, times }: Series, { question, measures }: Telling, keptFrom: number): ToldUsage['total'] {
+  const { bounds } = question
+  const isKept = (at: number) => bounds[at]! >= keptFrom
+  const sumsOf = (name: SumName) => sums[question.sums.indexOf(name)]!
+  const each = <T>(values: readonly T[], tell: (value: T, at: number) => unknown) =>
+    values.map((value, at) => (isKept(at) ? tell(value, at) : null))
+  const told: Record<string, unknown> = {}
+  for (const measure of measures) {
+    const time = timeOf(measure)
+    if (time !== undefined) told[measure] = tellTimes(times[question.times.indexOf(time)]!, isKept)
+    else if (measure === 'credits') told[measure] = each(sumsOf('cost'), (nanos) => formatCredits(nanos))
+    else if (measure === 'cache_share') {
+      const [input, writes] = [sumsOf('input_tokens'), sumsOf('cache_write_tokens')]
+      told[measure] = each(sumsOf('cache_read_tokens'), (read, at) => shareOf(read, read + input[at]! + writes[at]!))
+    } else told[measure] = each(sumsOf(made[measure].sums[0]), Number)
+  }
+  return told as ToldUsage['total']
+}
+
+function shareOf(part: bigint, whole: bigint): number | null {
+  return whole > 0n ? Math.round((Number(part) / Number(whole)) * 10_000) / 10_000 : null
+}
+
+function tellTimes(buckets: readonly Counts[], isKept: (at: number) => boolean) {
+  const tell = (share: number) =>
+    buckets.map((counts, at) => (isKept(at) ? (percentileOf(counts, share) ?? null) : null))
+  return {
+    ...Object.fromEntries(Object.entries(shares).map(([name, share]) => [name, tell(share)])),
+    error: percentileError,
+  }
+}

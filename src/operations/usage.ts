@@ -1,0 +1,258 @@
+import { z } from 'zod'
+import type { Books } from '../accounts/books.ts'
+import {
+  type Calendar,
+  createCalendar,
+  isTimeZone,
+  type PeriodName,
+  periods,
+  quarterMs,
+  type Zone,
+} from '../accounts/calendar.ts'
+import {
+  type SumName,
+  type TimeName,
+  type UsageGrouping,
+  type UsageQuestion,
+  usageGroupings,
+} from '../accounts/usage/question.ts'
+import * as field from './fields.ts'
+import { readFilter, refuseBackwards } from './filter.ts'
+import { type Context, operation } from './operation.ts'
+import { ProblemError, wrongField } from './problem.ts'
+import { formatUsageCsv } from './usage-csv.ts'
+import { type Measure, measures, neededOf, tellUsage, usageShape } from './usage-shape.ts'
+
+const bucketNames = ['auto', ...periods, 'all'] as const
+
+/** As many buckets as a plot can show, and as an answer may have. */
+const [plottedMax, bucketsMax] = [400, 2_000]
+const [groupsUsual, groupsMax] = [6, 50]
+
+/** Longer ranges are read by days. */
+const longMs = 35 * 86_400_000
+
+/** How long counters of what costs nothing may wait in the memory of a server that cannot be asked for them, in ms. */
+export const trafficLagMs = 10_000
+
+/** Several words with commas between them. */
+const words = (what: string) =>
+  field
+    .text('must be a text')
+    .transform(field.split)
+    .optional()
+    .describe(`only of ${what}; several with commas between them`)
+
+const input = z.strictObject({
+  from: field.dayOrTime
+    .optional()
+    .describe(
+      'from then on, in whole buckets: a day of the reporting zone such as 2026-11-18, or 2026-11-18T08:30:00Z',
+    ),
+  to: field.dayOrTime.optional().describe('up to then; now where it is left out'),
+  last: field.duration.optional().describe('instead of `from`: so long before the end, such as 24h or 30d; else 7d'),
+  bucket: z
+    .enum(bucketNames, { error: `must be one of ${bucketNames.join(', ')}` })
+    .default('auto')
+    .describe(`\`auto\`: the shortest of which there are ${plottedMax} at most`),
+  by: field
+    .someOf(usageGroupings, 2, `must be one or two of ${usageGroupings.join(', ')}`)
+    .optional()
+    .describe(`what figures are told apart by: one or two of ${usageGroupings.join(', ')}`),
+  measures: field
+    .someOf(measures, measures.length, `must be any of ${measures.join(', ')}`)
+    .prefault('credits,requests,errors')
+    .describe(`any of ${measures.join(', ')}`),
+  top: field
+    .count(1, groupsMax)
+    .default(groupsUsual)
+    .describe('so many groups, those with most of the first measure; the rest is `other`'),
+  tz: field
+    .text('must be a text')
+    .refine(isTimeZone, { error: 'must be the name of a time zone, such as UTC or Europe/Berlin' })
+    .optional()
+    .describe('another zone than the reporting zone'),
+  account: words('these accounts, by name or id'),
+  key: words('these keys, by id, first characters or label'),
+  model: words('these models'),
+  wires: words('these pairs of wires, such as messages-to-chat'),
+  upstream: words('these upstreams'),
+  outcome: words('these outcomes'),
+})
+
+type Input = z.output<typeof input>
+
+export const usageOperations = [
+  operation({
+    id: 'usage.show',
+    method: 'GET',
+    path: '/usage',
+    role: 'viewer',
+    kind: 'one',
+    input,
+    output: usageShape,
+    problems: ['range_too_large'],
+    text: 'show what was used and what it cost, as a time series',
+    atOnce: 4,
+    cli: [
+      {
+        command: 'usage',
+        options: {
+          by: '--by <columns>',
+          last: '--last <time>',
+          from: '--since <time>',
+          to: '--until <time>',
+          bucket: '--bucket <bucket>',
+          measures: '--measures <columns>',
+          top: '--top <count>',
+          tz: '--tz <zone>',
+          account: '--account <accounts>',
+          key: '--key <keys>',
+          model: '--model <models>',
+          wires: '--wires <pairs>',
+          upstream: '--upstream <upstreams>',
+          outcome: '--outcome <outcomes>',
+        },
+        usual: { bucket: 'all' },
+        reads: { to: field.nextDay },
+      },
+    ],
+    async *csv(context, input) {
+      yield* formatUsageCsv(await showUsage(context, input), input.by)
+    },
+    run: async (context, input) => ({ body: await showUsage(context, input) }),
+  }),
+]
+
+async function showUsage({ books, running, nowMs }: Context, input: Input): Promise<z.output<typeof usageShape>> {
+  const { timeZone, weekStarts } = await books.readUsageState()
+  const calendar = createCalendar({ timeZone: input.tz ?? timeZone, weekStarts })
+  const zone: Zone = { timeZone: calendar.timeZone, weekStarts }
+  const range = readRange(input, calendar, nowMs)
+  const bucket = chooseBucket(input.bucket, range)
+  const boundsMs = boundsOf(range, bucket, calendar)
+  const by: readonly UsageGrouping[] = input.by ?? []
+  const { sums, times, sort } = neededOf(input.measures)
+  const question: UsageQuestion = {
+    bounds: boundsMs.map((ms) => Math.floor(ms / quarterMs)),
+    daysOf: boundsMs.every((ms) => calendar.periodOf(ms, 'day').startMs === ms) ? zone : undefined,
+    ...{ by, sums, times, sort, top: input.top },
+    only: await readOnly(books, calendar, input),
+  }
+  const hasCounted = times.length > 0 || sums.some((name) => name === 'requests' || name === 'errors')
+  const isWritten = hasCounted && (await running.writeTraffic())
+  const answer = await books.readUsage(question)
+  const lagMs = hasCounted && !(isWritten && running.isAlone) ? trafficLagMs : 0
+  return tellUsage(answer, {
+    question,
+    measures: input.measures,
+    ...{ zone, bucket },
+    buckets: boundsMs.slice(0, -1).map((ms) => tellBucket(ms, bucket, calendar)),
+    completeMs: Math.min(boundsMs.at(-1)!, nowMs - lagMs),
+    named: await namesOf(
+      books,
+      by,
+      answer.groups.map(({ of }) => of),
+    ),
+  })
+}
+
+type Range = { fromMs: number; toMs: number }
+
+function readRange({ from, to, last = 7 * 86_400_000 }: Input, calendar: Calendar, nowMs: number): Range {
+  const toMs = to === undefined ? nowMs : field.momentOf(to, calendar)
+  const fromMs = from === undefined ? toMs - last : field.momentOf(from, calendar)
+  refuseBackwards(fromMs, toMs)
+  return bounded({ fromMs, toMs })
+}
+
+const lengthsMs: Record<PeriodName, number> = {
+  quarter: quarterMs,
+  hour: 3_600_000,
+  day: 86_400_000,
+  week: 7 * 86_400_000,
+  month: 30 * 86_400_000,
+}
+
+/** Behind it times have years of five digits, which nobody reads. */
+const lastMs = Date.UTC(9999, 0)
+
+/** From 1970 on. @throws ProblemError where nothing is left of it */
+function bounded({ fromMs, toMs }: Range): Range {
+  const range = { fromMs: Math.max(0, fromMs), toMs: Math.min(toMs, lastMs) }
+  if (range.fromMs < range.toMs) return range
+  throw wrongField(toMs <= 0 ? 'to' : 'from', 'There are no figures of before 1970, and none of after 9998')
+}
+
+type Bucket = PeriodName | 'all'
+
+function chooseBucket(asked: Input['bucket'], { fromMs, toMs }: Range): Bucket {
+  if (asked !== 'auto') return asked
+  return periods.find((period) => (toMs - fromMs) / lengthsMs[period] <= plottedMax) ?? 'month'
+}
+
+/** Where each bucket begins, and the last one ends. @throws ProblemError */
+function boundsOf({ fromMs, toMs }: Range, bucket: Bucket, calendar: Calendar): number[] {
+  if (bucket === 'all') {
+    const unit = toMs - fromMs > longMs ? 'day' : 'quarter'
+    return [calendar.periodOf(fromMs, unit).startMs, calendar.periodOf(toMs - 1, unit).endMs]
+  }
+  const bounds = [calendar.periodOf(fromMs, bucket).startMs]
+  while (bounds.at(-1)! < toMs) {
+    if (bounds.length > bucketsMax)
+      throw new ProblemError(
+        'range_too_large',
+        `There are more than ${bucketsMax} buckets in it: name a longer \`bucket\`, or a shorter range`,
+        {
+          mistakes: [{ pointer: '/bucket', detail: `at most ${bucketsMax} buckets` }],
+        },
+      )
+    bounds.push(calendar.periodOf(bounds.at(-1)!, bucket).endMs)
+  }
+  return bounds
+}
+
+function tellBucket(ms: number, bucket: Bucket, calendar: Calendar): string {
+  return bucket === 'day' || bucket === 'week' || bucket === 'month' ? calendar.dateOf(ms) : field.formatTime(ms)!
+}
+
+/** Names of accounts and keys as their ids. @throws ProblemError for what names nothing */
+async function readOnly(books: Books, calendar: Calendar, input: Input): Promise<UsageQuestion['only']> {
+  const only: UsageQuestion['only'] = {}
+  for (const name of ['model', 'wires', 'upstream', 'outcome'] as const) if (input[name]) only[name] = input[name]
+  if (input.account) {
+    const found = await Promise.all(input.account.map((account) => readFilter({ books, calendar }, { account })))
+    only.account = found.map(({ accountId }) => accountId!)
+  }
+  if (input.key) {
+    const found = await Promise.all(input.key.map((key) => readFilter({ books, calendar }, { key })))
+    only.key = found.flatMap(({ keyIds }) => keyIds!)
+  }
+  return only
+}
+
+/** What people call the accounts and keys of groups. */
+async function namesOf(books: Books, by: readonly UsageGrouping[], groups: readonly (readonly string[])[]) {
+  const names = new Map<string, string>()
+  for (const [at, name] of by.entries()) {
+    if (name !== 'account' && name !== 'key') continue
+    for (const id of new Set(groups.map((words) => words[at]!))) {
+      const called = name === 'account' ? await nameOfAccount(books, id) : await nameOfKey(books, id)
+      if (called !== undefined) names.set(id, called)
+    }
+  }
+  return names
+}
+
+async function nameOfAccount(books: Books, id: string): Promise<string | undefined> {
+  const found = id === '' ? undefined : await books.findAccount(id).catch(() => undefined)
+  return found?.name
+}
+
+async function nameOfKey(books: Books, id: string): Promise<string | undefined> {
+  const found = id === '' ? undefined : (await books.findKeys(id)).find((key) => key.id === id)
+  if (!found) return undefined
+  return found.label === undefined ? found.prefix : `${found.label} (${found.prefix})`
+}
+
+export type { Measure, SumName, TimeName }

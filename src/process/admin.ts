@@ -1,0 +1,98 @@
+import type { Server } from 'node:http'
+import type { ServerStore } from '../accounts/server-store.ts'
+import type { Config } from '../config/config.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { RecordListener } from '../gateway/record.ts'
+import { createAdmin, type Readiness } from '../http/admin.ts'
+import { createPlayground } from '../http/playground.ts'
+import { createAdminApi, prefixOf } from './admin-api.ts'
+import { Events } from './events.ts'
+import type { Log } from './log.ts'
+import { createOperations, listUpstreams } from './operations.ts'
+import type { Recents } from './recents.ts'
+import { countStreams, tellKnownAccounts, tellStatus } from './status.ts'
+import type { Telemetry } from './telemetry.ts'
+import type { TrafficWriter } from './traffic-writer.ts'
+import { openWebhooks, type Webhooks } from './webhooks.ts'
+import { createWorkerDoor, doorPath } from './worker-door.ts'
+
+type Parts = {
+  gateway: Gateway
+  config: Config
+  recents: Recents
+  store: ServerStore
+  telemetry: Telemetry
+  events: Events
+  traffic: Pick<TrafficWriter, 'write'>
+  log: Log
+  /** Are told of what operators try, as of every request. */
+  listeners: readonly RecordListener[]
+  reportBug: (bug: Error) => void
+  isReady: () => Readiness
+  isDraining: () => boolean
+  /** Of a process of several: of the one that has started it. */
+  parentDigest: string | undefined
+  /** How long a webhook may take, in ms. */
+  webhookMs: number | undefined
+}
+
+/** @property playing how many requests of operators are being answered */
+type Admin = { server: Server; webhooks: Webhooks; playing(): number; close(): Promise<void> }
+
+/** The admin listener of a server, with all that it answers from. */
+export function openAdmin(parts: Parts): Admin {
+  const { gateway, config, telemetry, events, reportBug, isReady, parentDigest } = parts
+  const { nowMs, clockMs } = gateway
+  const startedMs = nowMs()
+  const { recents, store } = parts
+  const webhooks = openWebhooks({
+    config,
+    gateway,
+    books: () => adminApi.books(),
+    log: parts.log,
+    waitMs: parts.webhookMs,
+  })
+  const operations = createOperations({
+    ...{ gateway, recents, store, traffic: parts.traffic, reportBug },
+    listWebhooks: webhooks.list,
+    watch: events.watch,
+    readStatus: () => tellStatus(gateway, { startedMs, isReady: isReady() === true, lagMs: telemetry.readLagMs() }),
+  })
+  const { play, playing } = createPlayground(gateway, parts.listeners, parts.isDraining)
+  const adminApi = createAdminApi({
+    ...{ config, operations, nowMs, clockMs, play, parentDigest },
+    bodyBytesMax: () => gateway.snapshots.current.config.limits.bodyBytesMax,
+    bodies: gateway.bodies,
+  })
+  const door = parentDigest && createWorkerDoor({ running: operations, play, reportBug, parentDigest })
+  const server = createAdmin({
+    ...{ isReady, api: adminApi.api, pages: adminApi.pages },
+    metrics: telemetry.watch(gateway, webhooks.families),
+    ...(door && { door: { path: doorPath, answer: door } }),
+    tls: config.adminTls,
+    prefix: prefixOf(config),
+  })
+  return {
+    server,
+    webhooks,
+    playing,
+    async close() {
+      events.close()
+      server.close()
+      server.closeAllConnections()
+      await webhooks.close()
+      await adminApi.close()
+    },
+  }
+}
+
+/** What happens in a gateway, which may not be there yet. */
+export function watchGateway(gateway: () => Gateway): Events {
+  return new Events({
+    clockMs: () => gateway().clockMs(),
+    nowMs: () => gateway().nowMs(),
+    listUpstreams: () => listUpstreams(gateway()),
+    tellAccounts: (ids) => tellKnownAccounts(gateway(), ids),
+    countStreams: () => countStreams(gateway()),
+  })
+}

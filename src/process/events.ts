@@ -1,0 +1,261 @@
+import { formatCredits } from '../accounts/credit.ts'
+import { soundOutcomes } from '../accounts/usage/question.ts'
+import type { CallRecord } from '../gateway/record.ts'
+import { randomText } from '../ids/base62.ts'
+import type { UpstreamState } from '../operations/shapes.ts'
+import { overMsOf } from './recents.ts'
+import { isTold, rowOf } from './request-rows.ts'
+
+/** What is told to whoever watches. `tick` has the sums since the one before it; `reset`: what was missed is not known. */
+export type LiveEvent = { event: EventName; data: unknown }
+
+export type EventName = 'request.finished' | 'upstream.state' | 'account.changed' | 'tick' | 'reset' | 'dropped'
+
+/** So many events are kept for who comes back. */
+const keptMax = 1_000
+/** So many wait for a reader; what comes then he is only told the count of. */
+const waitingMax = 1_000
+/** Of accounts so many are told of in a second: what an account has changes with each request. */
+const accountsMax = 100
+/** A comment, in ms: what stands between may take a silent stream for a dead one. */
+const commentMs = 15_000
+/** So long it goes on when the last reader has left: he may come back. */
+const warmMs = 60_000
+const tickMs = 1_000
+
+export type EventParts = {
+  /** Monotonic. */
+  clockMs(): number
+  /** Unix milliseconds. */
+  nowMs(): number
+  /** As they are now. */
+  listUpstreams(): readonly UpstreamState[] | Promise<readonly UpstreamState[]>
+  /** Accounts as they are told; without those that are not known here. */
+  tellAccounts(ids: ReadonlySet<string>): readonly unknown[]
+  countStreams(): number
+  /** Somebody watches, or nobody any more. */
+  onOpen?(): void
+  onStop?(): void
+}
+
+type Sums = { requests: number; errors: number; nanos: bigint; input: number; output: number }
+
+const noSums: Sums = { requests: 0, errors: 0, nanos: 0n, input: 0, output: 0 }
+
+/**
+ * What happens, for those who watch. While nobody does it costs a look at a flag for each request; while somebody does, each
+ * event is written once for all of them.
+ */
+export class Events {
+  readonly #parts: EventParts
+  readonly #readers = new Set<Reader>()
+  /** Ids of another run mean nothing here. */
+  readonly #run = randomText(6)
+  readonly #changed = new Set<string>()
+  #kept: string[] = []
+  /** How many have been told in all. */
+  #count = 0
+  #isOpen = false
+  #emptySinceMs: number | undefined
+  #tickedMs = 0
+  #commentedMs = 0
+  #sums: Sums = { ...noSums }
+  #before = new Map<string, string>()
+
+  constructor(parts: EventParts) {
+    this.#parts = parts
+  }
+
+  /** Listens to every request. */
+  readonly note = (record: CallRecord): void => {
+    if (!this.#isOpen || !isTold(record)) return
+    const { usage, costNanos, accountId, outcome = 'ok' } = record
+    this.addSums({
+      requests: 1,
+      errors: soundOutcomes.includes(outcome) ? 0 : 1,
+      nanos: costNanos ?? 0n,
+      input: usage?.inputTokens ?? 0,
+      output: usage?.outputTokens ?? 0,
+    })
+    if (accountId !== undefined && costNanos !== undefined) this.#changed.add(accountId)
+    const kept = { ...record, overMs: overMsOf(record) } as Parameters<typeof rowOf>[0]
+    this.tell({ event: 'request.finished', data: rowOf(kept) })
+  }
+
+  /** Something of an account has changed. */
+  readonly noteAccount = (id: string): void => {
+    if (this.#isOpen) this.#changed.add(id)
+  }
+
+  /** Events as texts, from now on; behind those that were told since `lastEventId`, where they are still known. */
+  readonly watch = (lastEventId: string | undefined): AsyncIterable<string> => this.#watch(lastEventId)
+
+  addSums(more: Sums): void {
+    const sums = this.#sums
+    sums.requests += more.requests
+    sums.errors += more.errors
+    sums.nanos += more.nanos
+    sums.input += more.input
+    sums.output += more.output
+  }
+
+  tell({ event, data }: LiveEvent): void {
+    if (!this.#isOpen) return
+    this.#count++
+    const text = this.#format(event, data)
+    this.#kept.push(text)
+    if (this.#kept.length >= 2 * keptMax) this.#kept = this.#kept.slice(-keptMax)
+    for (const reader of this.#readers) reader.put(text)
+  }
+
+  /** To be called some times a second. */
+  tick(): void {
+    if (!this.#isOpen) return
+    const now = this.#parts.clockMs()
+    if (this.#readers.size === 0) {
+      this.#emptySinceMs ??= now
+      if (now - this.#emptySinceMs >= warmMs) {
+        this.#stop()
+        return
+      }
+    }
+    if (now - this.#tickedMs < tickMs) return
+    this.#tickedMs = now
+    this.#tellAccounts()
+    void this.#tellUpstreams()
+    const isSilent = now - this.#commentedMs >= commentMs
+    if (isSilent) this.#commentedMs = now
+    const text = this.#formatTick()
+    for (const reader of this.#readers) reader.put(isSilent ? `: still here\n\n${text}` : text)
+  }
+
+  /** Ends all streams. */
+  close(): void {
+    for (const reader of this.#readers) reader.end()
+    this.#stop()
+  }
+
+  #formatTick(): string {
+    const { requests, errors, nanos, input, output } = this.#sums
+    this.#sums = { ...noSums }
+    return this.#format('tick', {
+      at: new Date(this.#parts.nowMs()).toISOString(),
+      requests,
+      errors,
+      credits: formatCredits(nanos),
+      input_tokens: input,
+      output_tokens: output,
+      streams: this.#parts.countStreams(),
+    })
+  }
+
+  #tellAccounts(): void {
+    if (this.#changed.size === 0) return
+    const ids = new Set([...this.#changed].slice(0, accountsMax))
+    for (const id of ids) this.#changed.delete(id)
+    for (const data of this.#parts.tellAccounts(ids)) this.tell({ event: 'account.changed', data })
+  }
+
+  async #tellUpstreams(): Promise<void> {
+    const rows = await this.#parts.listUpstreams()
+    if (!this.#isOpen) return
+    const before = this.#before
+    this.#before = new Map()
+    for (const row of rows) {
+      const key = JSON.stringify([row.model, row.upstream, row.account])
+      const state = `${row.state} ${row.cause}`
+      this.#before.set(key, state)
+      if (before.size > 0 && before.get(key) !== state) this.tell({ event: 'upstream.state', data: row })
+    }
+  }
+
+  async *#watch(lastEventId: string | undefined): AsyncIterable<string> {
+    const reader = new Reader()
+    this.#open()
+    const texts = this.#missed(lastEventId)
+    this.#readers.add(reader)
+    this.#emptySinceMs = undefined
+    try {
+      yield 'retry: 2000\n\n'
+      yield* texts
+      yield* reader
+    } finally {
+      this.#readers.delete(reader)
+    }
+  }
+
+  #missed(lastEventId: string | undefined): string[] {
+    if (lastEventId === undefined || lastEventId === '') return []
+    const [run, number] = lastEventId.split('-')
+    const left = this.#count - Number(number)
+    const isKnown = run === this.#run && left >= 0 && left <= Math.min(this.#kept.length, keptMax)
+    if (!isKnown) return [this.#format('reset', {})]
+    return left === 0 ? [] : this.#kept.slice(-left)
+  }
+
+  #open(): void {
+    if (this.#isOpen) return
+    this.#isOpen = true
+    this.#tickedMs = this.#parts.clockMs()
+    this.#commentedMs = this.#tickedMs
+    this.#parts.onOpen?.()
+    void this.#tellUpstreams()
+  }
+
+  #stop(): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.#parts.onStop?.()
+    this.#emptySinceMs = undefined
+    // What is told to nobody is counted on: who comes back later finds that he has missed something.
+    this.#count++
+    this.#kept = []
+    this.#sums = { ...noSums }
+    this.#changed.clear()
+    this.#before = new Map()
+  }
+
+  /** The id is that of the last event that is kept: a tick moves it nowhere, but who has read one knows where he was. */
+  #format(event: EventName, data: unknown): string {
+    return `id: ${this.#run}-${this.#count}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+  }
+}
+
+/** One who reads, as fast as he can. */
+class Reader implements AsyncIterable<string> {
+  #waiting: string[] = []
+  #dropped = 0
+  #isOver = false
+  #wake: (() => void) | undefined
+
+  put(text: string): void {
+    // Without a gap in the middle: once something was dropped all is, until he has caught up.
+    if (this.#dropped > 0 || this.#waiting.length >= waitingMax) this.#dropped++
+    else this.#waiting.push(text)
+    this.#wake?.()
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.#wake?.()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<string> {
+    for (;;) {
+      const texts = this.#waiting
+      this.#waiting = []
+      for (const text of texts) yield text
+      if (this.#dropped > 0 && this.#waiting.length === 0) {
+        const dropped = this.#dropped
+        this.#dropped = 0
+        yield `event: dropped\ndata: ${JSON.stringify({ count: dropped })}\n\n`
+      }
+      if (this.#isOver) return
+      if (this.#waiting.length > 0) continue
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#wake = resolve
+      await promise
+      this.#wake = undefined
+    }
+  }
+}

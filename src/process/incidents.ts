@@ -1,0 +1,55 @@
+import type { Gateway } from '../gateway/gateway.ts'
+import { randomText } from '../ids/base62.ts'
+import type { PoolRow } from '../upstream/pool.ts'
+import type { Message } from './webhook-words.ts'
+
+/**
+ * What only this process sees: that nobody is left who may be asked for a model, and that the ledger takes no debits. Each
+ * incident is told once, from its beginning to its end, by an id of the process and the incident (ruling X15).
+ */
+export function watchIncidents({ snapshots, ledger, nowMs }: Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs'>) {
+  const processId = randomText(12)
+  const open = new Set<string>()
+  let incidents = 0
+  return look
+
+  /** @returns those that have begun since the last look */
+  function look(): Message[] {
+    const begun: Message[] = []
+    const { pool, config } = snapshots.current
+    const down = findDown(pool.list(config.catalog.entries))
+    note('ledger_unwritable', '', ledger.isWritable() ? undefined : tellBacklog)
+    for (const model of [...open].filter((name) => name.startsWith('upstream_down ')).map((name) => name.slice(14)))
+      if (!down.has(model)) open.delete(`upstream_down ${model}`)
+    for (const [model, rows] of down) note('upstream_down', model, () => ({ model, upstreams: rows.map(tellRow) }))
+    return begun
+
+    function note(event: 'ledger_unwritable' | 'upstream_down', of: string, tell: (() => object) | undefined): void {
+      const name = `${event} ${of}`
+      if (tell === undefined) open.delete(name)
+      else if (!open.has(name)) {
+        open.add(name)
+        const data = tell() as Message['data']
+        begun.push({ id: `${event}:${processId}:${++incidents}`, event, atMs: nowMs(), data })
+      }
+    }
+  }
+
+  function tellBacklog(): object {
+    const { waiting, spooled, oldestMs } = ledger.backlog()
+    return { queued: waiting, spooled, oldest_ms: Math.round(oldestMs) }
+  }
+}
+
+/** Models of which no upstream account may be asked now. */
+function findDown(rows: readonly PoolRow[]): Map<string, PoolRow[]> {
+  const down = new Map<string, PoolRow[]>()
+  for (const row of rows) down.set(row.model, [...(down.get(row.model) ?? []), row])
+  for (const [model, all] of down)
+    if (all.some(({ state }) => state === 'ready' || state === 'trial')) down.delete(model)
+  return down
+}
+
+function tellRow({ upstream, account, state, cause }: PoolRow): object {
+  return { upstream, account: account ?? null, state, cause: cause ?? null }
+}

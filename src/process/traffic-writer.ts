@@ -1,0 +1,41 @@
+import type { ServerStore } from '../accounts/server-store.ts'
+import { createTraffic } from '../accounts/usage/traffic.ts'
+
+/** How often counters of what costs nothing are written, in ms: so much of them is lost with a process that is killed. */
+const everyMs = 10_000
+
+export type TrafficWriter = ReturnType<typeof createTrafficWriter>
+
+/** Counts requests, and writes what was counted now and then. */
+export function createTrafficWriter(
+  store: Pick<ServerStore, 'noteTraffic' | 'sharedTraffic'>,
+  nowMs: () => number,
+  clockMs: () => number,
+) {
+  const traffic = createTraffic(nowMs)
+  let writtenMs = clockMs()
+  let writing: Promise<boolean> = Promise.resolve(true)
+  let isBehind = false
+  store.sharedTraffic?.onWanted(() => void write())
+  return { note: traffic.note, tick, write }
+
+  function tick(): void {
+    if (clockMs() - writtenMs >= everyMs) void write()
+  }
+
+  /** @returns whether all that was counted so far can be read by now */
+  function write(): Promise<boolean> {
+    writtenMs = clockMs()
+    const cells = traffic.take()
+    // Who finds nothing waits for what somebody else is writing; what the store could not take it still has.
+    if (cells.length > 0 || isBehind)
+      writing = store
+        .noteTraffic(cells)
+        .catch(() => false)
+        .then((isWritten) => {
+          isBehind = !isWritten
+          return isWritten
+        })
+    return writing
+  }
+}

@@ -1,0 +1,36 @@
+import type { Config } from '../config/config.ts'
+import type { Running } from '../operations/operation.ts'
+import { wrongField } from '../operations/problem.ts'
+
+/** Who asks over HTTP need not know the configuration: what it adds to a path may be a credential, as a header may. */
+function withoutValues(path: string): string {
+  const [before, query] = path.split('?', 2)
+  return query === undefined ? path : `${before}?${query.replace(/=[^&]*/g, '=[configured]')}`
+}
+
+/** What is answered from the configuration alone, and loaded when somebody asks. */
+export function workbench(config: () => Config): Pick<Running, 'translate' | 'listClients' | 'setUp'> {
+  return {
+    async translate({ from, model, upstream, body, answer }) {
+      const { describeTranslation } = await import('./translation.ts')
+      const bytes = body === undefined ? undefined : Buffer.from(body)
+      const { routes } = config().catalog.models.get(model ?? '') ?? {}
+      if (upstream !== undefined && routes && !routes.some((route) => route.upstream === upstream))
+        throw wrongField('upstream', `does not serve ${model}`)
+      const told = await describeTranslation(config(), from, bytes, model, {
+        ...(upstream !== undefined && { upstream }),
+        ...(answer !== undefined && { answer: { body: Buffer.from(answer) } }),
+      })
+      const shown = 'path' in told && told.path !== undefined ? { ...told, path: withoutValues(told.path) } : told
+      return JSON.parse(JSON.stringify(shown))
+    },
+    async listClients() {
+      const { listClients } = await import('./setup.ts')
+      return listClients()
+    },
+    async setUp(client, asked) {
+      const { setUp } = await import('./setup.ts')
+      return setUp(config(), client, asked)
+    },
+  }
+}

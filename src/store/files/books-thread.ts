@@ -1,0 +1,78 @@
+import { Worker } from 'node:worker_threads'
+import { StoreSilent } from '../../accounts/account.ts'
+import { BookError } from '../../accounts/book-error.ts'
+import type { Books } from '../../accounts/books.ts'
+import type { Act } from '../../accounts/trail.ts'
+import type { Answered, Asked } from './books-messages.ts'
+
+/** What of the books may read for seconds: so that nobody who signs in or makes a key waits for a report, it has a thread. */
+export const slowMethods = ['readUsage', 'sumEntries'] as const satisfies readonly (keyof Books)[]
+
+export type BooksThread = { books(act: Act, nowMs: () => number): Books; close(): Promise<void> }
+
+/**
+ * Books in a thread of their own, which is started when it is first asked. One that dies (of a report that takes all the memory
+ * it may have) takes with it what it was asked, and nothing more: the next question starts another. Everything but `as`,
+ * `eachEntry`, `verify` and `audit` works there.
+ * @param url of the file that is the thread
+ */
+export function openBooksThread(url: URL, name: string, workerData: unknown): BooksThread {
+  const waiting = new Map<number, PromiseWithResolvers<unknown>>()
+  let last = 0
+  let isClosed = false
+  let started: { worker: Worker; ended: Promise<void> } | undefined
+  return { books, close }
+
+  function books(act: Act, nowMs: () => number): Books {
+    return new Proxy({} as Books, {
+      get(_, method) {
+        // Whoever awaits the books asks whether they are a promise.
+        if (typeof method !== 'string' || method === 'then') return undefined
+        return (...args: readonly unknown[]) => ask({ method, args, act, nowMs: nowMs() })
+      },
+    })
+  }
+
+  function ask(asked: Omit<Asked, 'id'>): Promise<unknown> {
+    if (isClosed) return Promise.reject(new StoreSilent('the books are closed'))
+    started ??= start()
+    const id = ++last
+    const answer = Promise.withResolvers<unknown>()
+    waiting.set(id, answer)
+    started.worker.postMessage({ id, ...asked } satisfies Asked)
+    return answer.promise
+  }
+
+  function start(): { worker: Worker; ended: Promise<void> } {
+    const worker = new Worker(url, { workerData, name })
+    worker.on('message', (answered: Answered) => {
+      const one = waiting.get(answered.id)!
+      waiting.delete(answered.id)
+      if ('result' in answered) one.resolve(answered.result)
+      else if ('rule' in answered) one.reject(new BookError(answered.rule, answered.subject))
+      else one.reject(new StoreSilent(answered.trouble))
+    })
+    let cause = new Error('the thread of the books has ended')
+    worker.on('error', (error) => {
+      cause = error as Error
+    })
+    const ended = new Promise<void>((resolve) =>
+      worker.on('exit', () => {
+        // There is one at a time: who waits has asked it.
+        started = undefined
+        for (const { reject } of waiting.values()) reject(new StoreSilent(cause.message, { cause }))
+        waiting.clear()
+        resolve()
+      }),
+    )
+    // Who drains need not wait for an operator.
+    worker.unref()
+    return { worker, ended }
+  }
+
+  async function close(): Promise<void> {
+    isClosed = true
+    started?.worker.postMessage('close')
+    await started?.ended
+  }
+}

@@ -1,0 +1,61 @@
+import { budgetPeriods, type Span, spanOf } from '../../accounts/budget.ts'
+import { type Calendar, createCalendar, utc, type Zone } from '../../accounts/calendar.ts'
+import { noWindow } from './post-function.ts'
+import { codeOf } from './trouble.ts'
+
+/** Moments beside now that are remembered: of accounts whose last entry was posted by a clock gone mad. */
+const strangeMax = 20
+
+/**
+ * Days, weeks and months that the database is told of, since it knows no calendar of ours: by its own clock it finds the one
+ * in which an entry was posted (post-function.ts). Those of now and the next ones, and where its clock says something else
+ * those of that moment too.
+ */
+export class SpendWindows {
+  readonly #calendar: Calendar
+  readonly #nowMs: () => number
+  #strange: number[] = []
+  #text = ''
+  #untilMs = 0
+
+  constructor(zone: Zone = utc, nowMs: () => number = Date.now) {
+    this.#calendar = createCalendar(zone)
+    this.#nowMs = nowMs
+  }
+
+  /** As JSON, for `post`. */
+  get text(): string {
+    const nowMs = this.#nowMs()
+    if (this.#text === '' || nowMs >= this.#untilMs) {
+      this.#untilMs = spanOf(this.#calendar, 'day', nowMs).untilMs
+      const rows = new Map<string, object>()
+      for (const { per, fromMs, untilMs } of this.#around(nowMs))
+        rows.set(`${per} ${fromMs}`, { per, from_ms: fromMs, until_ms: untilMs })
+      this.#text = JSON.stringify([...rows.values()])
+    }
+    return this.#text
+  }
+
+  /** What posts is asked again where the database knew none of its windows. @throws what it throws otherwise */
+  async retry<T>(work: () => Promise<T>): Promise<T> {
+    for (let tries = 0; ; tries++) {
+      try {
+        return await work()
+      } catch (error) {
+        if (codeOf(error) !== noWindow || tries === strangeMax) throw error
+        this.#strange = [...this.#strange, Number((error as { detail?: string }).detail)].slice(-strangeMax)
+        this.#text = ''
+      }
+    }
+  }
+
+  *#around(nowMs: number): Iterable<Span & { per: string }> {
+    yield { per: 'ever', ...spanOf(this.#calendar, undefined, nowMs) }
+    for (const per of budgetPeriods)
+      for (const atMs of [nowMs, ...this.#strange]) {
+        const span = spanOf(this.#calendar, per, atMs)
+        yield { per, ...span }
+        yield { per, ...spanOf(this.#calendar, per, span.untilMs) }
+      }
+  }
+}

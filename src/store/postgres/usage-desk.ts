@@ -1,0 +1,145 @@
+import { foldEveryMs, type Reporting } from '../../accounts/usage/reporting.ts'
+import type { TrafficCell } from '../../accounts/usage/traffic.ts'
+import { openDatabase } from './database.ts'
+import type { Desk, Say } from './desk.ts'
+import { createFolding } from './fold.ts'
+import { createTrafficWriting } from './traffic.ts'
+import { codeOf } from './trouble.ts'
+import { readUsageState } from './usage.ts'
+import { createUsageKeeping } from './usage-keep.ts'
+import { createWords } from './usage-words.ts'
+
+export type UsageDeskOptions = { url: string; patienceMs: number; reporting: Reporting; say: Say }
+
+/** Remaking the days of a large store takes longer than any other statement, in ms. */
+const statementMs = 60_000
+
+/** What is not kept any more is looked for so often, in ms. */
+const pruneEveryMs = 3_600_000
+
+/** Cells of traffic that wait for a database that cannot be reached. */
+const cellsMax = 20_000
+
+/** Who reads figures tells all servers so. */
+const readChannel = 'triwire_usage_read'
+
+/** However many read, others are told of it so often at most, in ms. */
+const wantEveryMs = 500
+
+/** A slice is found by an index, also where nobody has counted yet how many rows there are. */
+const byIndex = { enable_seqscan: 'off' }
+
+/** Folds the ledger into figures for reports, some seconds behind the debits and apart from them; so do all servers at once. */
+export class UsageDesk implements Desk {
+  readonly answers = { traffic: (cells: readonly TrafficCell[]) => this.#takeTraffic(cells) }
+  readonly orders = { wantTraffic: () => this.#wantTraffic() }
+  readonly channels = { [readChannel]: () => this.#options.say('trafficWanted', undefined) }
+  readonly #options: UsageDeskOptions
+  readonly #database
+  readonly #folding
+  #timer: NodeJS.Timeout | undefined
+  #cells: TrafficCell[] = []
+  #working: Promise<void> = Promise.resolve()
+  #writing: Promise<void> = Promise.resolve()
+  #wantedMs = Number.NEGATIVE_INFINITY
+  #prunedMs = Number.NEGATIVE_INFINITY
+  #isClosed = false
+
+  constructor(options: UsageDeskOptions) {
+    this.#options = options
+    const { url, patienceMs } = options
+    this.#database = openDatabase({ url, patienceMs, statementMs, max: 2, purpose: 'usage', settings: byIndex })
+    const words = createWords(this.#database)
+    this.#folding = {
+      ...createFolding(this.#database, words),
+      ...createTrafficWriting(this.#database, words),
+      ...createUsageKeeping(this.#database),
+    }
+  }
+
+  async onReached(): Promise<void> {
+    this.#schedule(foldEveryMs / 10)
+  }
+
+  onLost(): void {
+    clearTimeout(this.#timer)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#working
+    await this.#writeTraffic().catch(() => {})
+    await this.#database.close()
+  }
+
+  #schedule(ms: number): void {
+    clearTimeout(this.#timer)
+    if (!this.#isClosed) this.#timer = setTimeout(() => (this.#working = this.#work()), ms)
+  }
+
+  async #work(): Promise<void> {
+    try {
+      await this.#keep()
+      await this.#writeTraffic()
+      while (!this.#isClosed && (await this.#folding.fold())) {}
+    } catch (error) {
+      // The next try has what is left; where the database is at fault the debits tell of it.
+      if (!/^(08|57|40|55)|^E/.test(codeOf(error)) && codeOf(error) !== '')
+        this.#say(`figures for reports cannot be kept: ${(error as Error).message}`)
+    }
+    this.#schedule(foldEveryMs)
+  }
+
+  async #keep(): Promise<void> {
+    const nowMs = Date.now()
+    if (nowMs - this.#prunedMs < pruneEveryMs) return
+    // When their weeks begin the server says that was started last.
+    const isStart = this.#prunedMs === Number.NEGATIVE_INFINITY
+    const { reporting } = this.#options
+    const zone = isStart ? reporting : await readUsageState(this.#database)
+    await this.#folding.adoptReporting({ ...zone, keepMonths: reporting.keepMonths }, nowMs)
+    while (!this.#isClosed && (await this.#folding.pruneSome())) {}
+    this.#prunedMs = nowMs
+  }
+
+  #noteTraffic(cells: readonly TrafficCell[]): void {
+    if (this.#cells.length + cells.length <= cellsMax) this.#cells.push(...cells)
+  }
+
+  async #takeTraffic(cells: readonly TrafficCell[]): Promise<undefined> {
+    this.#noteTraffic(cells)
+    await this.#writeTraffic()
+  }
+
+  /** What others have comes with the next reading: this one does not wait for it. */
+  #wantTraffic(): void {
+    const nowMs = performance.now()
+    if (nowMs - this.#wantedMs < wantEveryMs) return
+    this.#wantedMs = nowMs
+    this.#database.query('SELECT pg_notify($1, $2)', [readChannel, '']).catch(() => {})
+  }
+
+  /** One after the other: who comes when there is nothing left waits for what is being written. */
+  #writeTraffic(): Promise<void> {
+    const writing = this.#writing.catch(() => {}).then(() => this.#writeCells())
+    this.#writing = writing
+    return writing
+  }
+
+  async #writeCells(): Promise<void> {
+    const cells = this.#cells
+    if (cells.length === 0) return
+    this.#cells = []
+    try {
+      await this.#folding.writeTraffic(cells)
+    } catch (error) {
+      this.#noteTraffic(cells)
+      throw error
+    }
+  }
+
+  #say(message: string): void {
+    this.#options.say('log', { level: 'error', event: 'usage_trouble', fields: { error: message } })
+  }
+}

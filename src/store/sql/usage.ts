@@ -1,0 +1,194 @@
+import { bucketAt, type FoundRow, type Grain, type RowReading } from '../../accounts/usage/plan.ts'
+import type { UsageGrouping } from '../../accounts/usage/question.ts'
+import { soundOutcomes } from '../../accounts/usage/question.ts'
+import { sumColumns } from '../../accounts/usage/rollup.ts'
+import type { Dialect, Statement, Value } from './dialect.ts'
+
+/** A word of a kind, by its number in the store; 0 is the empty one. */
+export type WordIds = ReadonlyMap<string, number>
+
+export function wordKey(kind: string, word: string): string {
+  return `${kind}\n${word}`
+}
+
+/** What a reading names, for their numbers to be looked up. */
+export function wordsOfReading({ by, only, within = [] }: RowReading): [kind: string, word: string][] {
+  const named = Object.entries(only).flatMap(([kind, words]) => words.map((word) => [kind, word] as [string, string]))
+  const ofGroups = within.flatMap((words) => words.map((word, at) => [by[at]!, word] as [string, string]))
+  return [...named, ...ofGroups, ...soundOutcomes.map((word) => ['outcome', word] as [string, string])]
+}
+
+/** How a store's SQL puts rows of several buckets into them, and puts histograms one behind the other. */
+export type Bucketing = {
+  /** The table as `u`, with what the bucket needs. */
+  from: string
+  /** Its number; undefined where rows are told by their time, and who asks finds the bucket. */
+  bucket: string | undefined
+  values: readonly Value[]
+  /** Each row that it finds is in a bucket: a second range would be the one that an index is used for. */
+  isRanged: boolean
+  /**
+   * Days of keys are read as the table has them, by account and key, and grouped in that order: for who plans without knowing how
+   * many there are. Who knows it must be told the plain range, or he takes them for few, and sorts them.
+   */
+  isInOrder: boolean
+}
+
+/** @param column of encoded counts @returns all of them as one, with `countsBreak` between them */
+export type JoinedCounts = (column: string) => string
+
+/**
+ * Rows of a table by bucket and group: `bucket`, or `time` where who asks is to find the bucket; `d0`, `d1` the words; then sums
+ * and encoded times.
+ * @param bucketing of several buckets
+ */
+export function selectRows(
+  { schema }: Dialect,
+  reading: RowReading,
+  ids: WordIds,
+  bucketing: Bucketing,
+  joined: JoinedCounts,
+): Statement {
+  const { table, grain, bounds, by, sums, times } = reading
+  const time = timeColumn(grain)
+  const isOne = bounds.length === 2
+  const place = isOne ? '0 AS bucket' : bucketing.bucket ? `${bucketing.bucket} AS bucket` : `u.${time} AS time`
+  const groups = by.map((name, at) => `${columnOf(table, name)} AS d${at}`)
+  const sound = soundOutcomes.flatMap((word) => ids.get(wordKey('outcome', word)) ?? [])
+  const failed =
+    sound.length === 0 ? 'u.requests' : `CASE WHEN u.outcome IN (${sound.join(', ')}) THEN 0 ELSE u.requests END`
+  const amounts = sums.map((name, at) => `sum(${name === 'errors' ? failed : `u.${name}`}) AS s${at}`)
+  const counts = times.map((name) => `${joined(`u.${name}`)} AS ${name}`)
+  const columns = [place, ...groups, ...amounts, ...counts].join(', ')
+  // Never by the index of days, which is for few of them.
+  const at = grain === 'd' && bucketing.isInOrder ? '+u.day' : `u.${time}`
+  const isRanged = !isOne && bucketing.isRanged
+  const range = isRanged ? '1 = 1' : `${at} >= ${bounds[0]} AND ${at} < ${bounds.at(-1)}`
+  const where = [range, ...conditions(schema, reading, ids)]
+  const from = isOne ? `${schema}.${table}_${grain} u` : bucketing.from
+  const isTimed = !isOne && bucketing.bucket === undefined
+  const grouped = groupsOf(reading, isOne ? [] : isTimed ? [`u.${time}`] : ['1'], bucketing)
+  return {
+    text: `SELECT ${columns} FROM ${from} WHERE ${where.join(' AND ')} ${grouped.length > 0 ? `GROUP BY ${grouped.join(', ')}` : ''}`,
+    values: isOne ? [] : bucketing.values,
+  }
+}
+
+/**
+ * Grouped in the order in which they stand, by account, key and day, days of keys need not be sorted: a year of them takes
+ * a third of the time. A key is of one account; the empty one is told once for each, and put together by who asks.
+ */
+function groupsOf({ table, grain, by }: RowReading, times: readonly string[], { isInOrder }: Bucketing): string[] {
+  const columns = by.map((name) => columnOf(table, name)).filter((column) => column !== '0')
+  if (!isInOrder || grain !== 'd' || !by.includes('key')) return [...times, ...columns]
+  const others = columns.filter((column) => column !== 'u.account' && column !== 'u.key')
+  return ['u.account', 'u.key', ...times, ...others]
+}
+
+export function timeColumn(grain: Grain): 'quarter' | 'day' {
+  return grain === 'q' ? 'quarter' : 'day'
+}
+
+/** What costs has no code. */
+function columnOf(table: RowReading['table'], name: UsageGrouping): string {
+  return table === 'usage' && name === 'code' ? '0' : `u.${name}`
+}
+
+function conditions(schema: string, reading: RowReading, ids: WordIds): string[] {
+  const { table, grain, by, only, within } = reading
+  const idOf = (kind: string, word: string) => (word === '' ? 0 : ids.get(wordKey(kind, word)))
+  const parts: string[] = []
+  const narrow = (name: string, found: readonly number[]) => {
+    parts.push(isIn(`u.${name}`, found))
+    if (name === 'key' && grain === 'd') parts.push(...ofTheirAccounts(schema, found))
+  }
+  for (const [name, words] of Object.entries(only))
+    if (table !== 'usage' || name !== 'code')
+      narrow(
+        name,
+        words.flatMap((word) => idOf(name, word) ?? []),
+      )
+  if (!within) return parts
+  const groups = within.flatMap((words) => {
+    const numbers = words.map((word, at) => idOf(by[at]!, word))
+    return numbers.includes(undefined) ? [] : [numbers as number[]]
+  })
+  for (const [at, name] of by.entries())
+    if (table !== 'usage' || name !== 'code') narrow(name, [...new Set(groups.map((numbers) => numbers[at]!))])
+  const each = groups.map((numbers) => numbers.map((id, at) => `${columnOf(table, by[at]!)} = ${id}`).join(' AND '))
+  if (by.length > 1 && each.length > 0) parts.push(`(${each.map((one) => `(${one})`).join(' OR ')})`)
+  return parts
+}
+
+/** Rows of days stand together by accounts. A key that nobody knows may be of any. */
+function ofTheirAccounts(schema: string, keys: readonly number[]): string[] {
+  if (keys.length === 0 || keys.includes(0)) return []
+  return [
+    `u.account IN (SELECT s.account FROM ${schema}.usage_k s WHERE ${isIn('s.key', keys)}
+      UNION SELECT a.id FROM ${schema}.usage_words w JOIN ${schema}.keys k ON k.id = w.word
+        JOIN ${schema}.usage_words a ON a.kind = 'account' AND a.word = k.account_id WHERE ${isIn('w.id', keys)})`,
+  ]
+}
+
+function isIn(column: string, ids: readonly number[]): string {
+  return ids.length === 0 ? '1 = 0' : `${column} IN (${ids.join(', ')})`
+}
+
+/** By these, and by quarter, entries are put together. */
+const tailWords = ['account_id', 'key_id', 'model', 'client_wire', 'model_wire', 'upstream', 'outcome'] as const
+
+/** Of one entry, or of many: a return takes back the request and the cost of its debit. */
+const summed: Record<(typeof sumColumns)[number], string> = {
+  ...(Object.fromEntries(
+    sumColumns.map((column) => [column, `coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.${column} END), 0)`]),
+  ) as Record<(typeof sumColumns)[number], string>),
+  requests: `sum(CASE WHEN e.kind = 'debit' THEN 1 ELSE -1 END)`,
+  cost: `sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END)`,
+}
+
+/** What `selectRows` has found. @param wordOf of a group, by its place and the number of its word */
+export function findRows(
+  { bounds, by, sums, times }: RowReading,
+  rows: readonly Readonly<Record<string, unknown>>[],
+  wordOf: (place: number, id: number) => string,
+): FoundRow[] {
+  const found: FoundRow[] = []
+  for (const row of rows) {
+    const bucket = 'time' in row ? bucketAt(bounds, Number(row['time'])) : Number(row['bucket'])
+    // Of no row there is one sum, of nothing.
+    if (bucket === undefined || row['s0'] === null) continue
+    found.push({
+      bucket,
+      of: by.map((_, at) => wordOf(at, Number(row[`d${at}`]))),
+      sums: sums.map((_, at) => BigInt(row[`s${at}`] as bigint | number | string)),
+      times: times.map((name) => row[name] as Uint8Array | null),
+    })
+  }
+  return found
+}
+
+/** What is no top-up. */
+export const isBilled = `(e.kind = 'debit' OR e.usage_source IS NOT NULL)`
+
+/** @param from of the entries, called `e` @param where which of them */
+export function selectSummed(from: string, where: string): string {
+  const words = tailWords.map((column) => `e.${column}`)
+  const sums = sumColumns.map((column) => `${summed[column]} AS ${column}`)
+  return `SELECT e.posted_ms / 900000 AS quarter, ${[...words, ...sums].join(', ')} FROM ${from}
+    WHERE ${isBilled} AND ${where} GROUP BY 1, ${words.join(', ')}`
+}
+
+/** What a key has cost in all: its row and what is above its account's mark, as one statement sees them. */
+export function selectSpent({ schema, parameter }: Dialect, accountId: string, keyId: string): Statement {
+  const [account, key] = [parameter(1), parameter(2)]
+  const idOf = (kind: string, word: string) =>
+    `(SELECT w.id FROM ${schema}.usage_words w WHERE w.kind = '${kind}' AND w.word = ${word})`
+  return {
+    text: `SELECT coalesce((SELECT k.cost FROM ${schema}.usage_k k WHERE k.account = ${idOf('account', account)}
+        AND k.key = ${idOf('key', key)}), 0)
+      + coalesce((SELECT sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END) FROM ${schema}.entries e
+        WHERE e.account_id = ${account} AND e.key_id = ${key} AND ${isBilled} AND e.seq > coalesce((
+          SELECT m.seq FROM ${schema}.usage_marks m WHERE m.account_id = ${account}), 0)), 0) AS spent`,
+    values: [accountId, keyId],
+  }
+}

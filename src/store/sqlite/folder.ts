@@ -1,0 +1,128 @@
+import { foldedMax, type Reporting } from '../../accounts/usage/reporting.ts'
+import type { TrafficCell } from '../../accounts/usage/traffic.ts'
+import { resultCode } from '../files/store-error.ts'
+import type { Connection } from './connection.ts'
+import type { Store } from './store.ts'
+import type { FromWorker } from './thread-messages.ts'
+
+export type FolderOptions = {
+  connection: Pick<Connection, 'write'>
+  reporting: Reporting
+  say: (message: Extract<FromWorker, { type: 'trouble' }>) => void
+  /** Unix milliseconds. */
+  nowMs: () => number
+  /** How long entries wait for others, in ms. */
+  everyMs: number
+}
+
+/** So much of the thread's time is left to debits while much is to be folded. */
+const idleShare = 3
+
+/** What is not kept any more is looked for so often, in ms. */
+const pruneEveryMs = 3_600_000
+
+/** Behind a failure that is no trouble of the disk nothing is tried for so long, in ms. */
+const pauseMs = 60_000
+
+/** More of them are counted together by whoever sends them; these wait for a store that can be written. */
+const cellsMax = 20_000
+
+/**
+ * Folds the ledger into figures for reports, in the ledger's thread and never in a debit's commit: some seconds behind it, or
+ * when enough has come. Whatever fails here is no trouble of the ledger's.
+ */
+export class Folder {
+  readonly #options: FolderOptions
+  #noted = 0
+  #timer: NodeJS.Timeout
+  #cells: TrafficCell[] = []
+  #prunedMs = Number.NEGATIVE_INFINITY
+  #isClosed = false
+
+  /** Where the reporting zone has become another one the days are remade before it returns, in some seconds. */
+  constructor(options: FolderOptions) {
+    this.#options = options
+    this.#try((store) => {
+      store.adoptReporting(options.reporting, options.nowMs())
+      return true
+    })
+    this.#timer = setTimeout(() => this.#work(), options.everyMs)
+  }
+
+  /** So many debits were sent to the ledger. */
+  note(count: number): void {
+    this.#noted += count
+    if (this.#noted >= foldedMax) this.#schedule(0)
+  }
+
+  /** @returns whether they are written; else they are kept until they can be */
+  noteTraffic(cells: readonly TrafficCell[]): boolean {
+    if (this.#cells.length + cells.length <= cellsMax) this.#cells.push(...cells)
+    return this.#writeTraffic()
+  }
+
+  close(): void {
+    this.#writeTraffic()
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+  }
+
+  #schedule(ms: number): void {
+    clearTimeout(this.#timer)
+    if (!this.#isClosed) this.#timer = setTimeout(() => this.#work(), ms)
+  }
+
+  /** A little, and then it is the debits' turn. */
+  #work(): void {
+    this.#noted = 0
+    const startedMs = performance.now()
+    const [isLeft, isFailed] = this.#try((store) => this.#foldIn(store))
+    const tookMs = performance.now() - startedMs
+    this.#schedule(isFailed ? pauseMs : isLeft ? Math.ceil(tookMs * idleShare) : this.#options.everyMs)
+  }
+
+  /** @returns whether there is more */
+  #foldIn(store: Store): boolean {
+    const nowMs = this.#options.nowMs()
+    if (nowMs - this.#prunedMs >= pruneEveryMs) {
+      store.adoptReporting(this.#options.reporting, nowMs)
+      if (store.pruneSome()) return true
+      this.#prunedMs = nowMs
+    }
+    return store.fold(foldedMax) === foldedMax
+  }
+
+  #writeTraffic(): boolean {
+    const cells = this.#cells
+    if (cells.length === 0) return true
+    const [isDone] = this.#try((store) => {
+      store.writeTraffic(cells)
+      return true
+    })
+    if (isDone) this.#cells = []
+    return isDone
+  }
+
+  #try(work: (store: Store) => boolean): [result: boolean, isFailed: boolean] {
+    let [result, isFailed] = [false, false]
+    this.#options.connection.write((store) => {
+      try {
+        result = store.withoutWaiting(() => work(store))
+      } catch (error) {
+        if (resultCode(error) === busyCode) return
+        // What the disk or another process is to blame for is told, and tried again, as with debits.
+        if (ofTheDisk.includes(resultCode(error))) throw error
+        isFailed = true
+        const message = `figures for reports cannot be kept: ${(error as Error).message}`
+        this.#options.say({ type: 'trouble', message, code: resultCode(error) })
+      }
+    })
+    return [result, isFailed]
+  }
+}
+
+/** Another process has the lock: the next try comes soon enough, and who asks for a key meanwhile need not wait for this one. */
+const busyCode = 5
+
+/** SQLite's result codes: locked, read-only, no memory, input and output, damage, full, cannot be opened, no database. */
+const ofTheDisk = [6, 7, 8, 10, 11, 13, 14, 26]

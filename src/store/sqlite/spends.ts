@@ -1,0 +1,141 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { SpendBase } from '../../accounts/book-rules.ts'
+import { type Budget, type BudgetPeriod, type Span, type Spend, spendMore } from '../../accounts/budget.ts'
+import type { Calendar } from '../../accounts/calendar.ts'
+import { warningLevel, warnOfBudget } from '../../accounts/warnings.ts'
+import { sumSpendSlice, walkSpend } from '../sql/spends.ts'
+import { rearm } from '../sql/warnings.ts'
+import { dialect } from './listing.ts'
+
+/** Keys that have a budget: whose it is, and how often it is new. Null: it has none. */
+type Budgeted = { scope: string; budget: Budget } | null
+
+/** What is known of budgets while nobody else writes. */
+export type KnownSpends = {
+  readonly budgets: Map<string, Budgeted>
+  readonly spends: Map<string, Counted | undefined>
+}
+
+/** @property warned the level that was warned of in this window */
+type Counted = Spend & { warned: number }
+
+export function nothingSpent(): KnownSpends {
+  return { budgets: new Map(), spends: new Map() }
+}
+
+const nanosMax = 2n ** 63n - 1n
+
+/** More than any account can hold must not keep debits out of the ledger. */
+function clamp(nanos: bigint): bigint {
+  if (nanos > nanosMax) return nanosMax
+  return nanos < -nanosMax ? -nanosMax : nanos
+}
+
+type Of = { accountId: string; scope: string }
+
+/** What keys with budgets have spent (ruling R15), in the transaction of whoever calls. */
+export function createSpends(db: DatabaseSync, calendar: Calendar) {
+  const findBudget = db.prepare(
+    'SELECT coalesce(scope, id) AS scope, budget, budget_per FROM keys WHERE id = ? AND budget IS NOT NULL',
+  )
+  const find = db.prepare('SELECT from_ms, until_ms, spent, warned FROM spends WHERE scope = ?')
+  const put = db.prepare(
+    `INSERT INTO spends (scope, from_ms, until_ms, spent, warned) VALUES (?, ?, ?, ?, ?) ON CONFLICT (scope)
+     DO UPDATE SET from_ms = excluded.from_ms, until_ms = excluded.until_ms, spent = excluded.spent, warned = excluded.warned`,
+  )
+  const remove = db.prepare('DELETE FROM spends WHERE scope = ?')
+  const lastSeq = db.prepare('SELECT seq FROM accounts WHERE id = ?')
+  return { note, write, read, sum, set, arm, clear: ({ scope }: Of) => void remove.run(scope) }
+
+  /**
+   * Of an entry that was just appended.
+   * @param warns whether anybody is to be warned of budgets
+   * @returns the scope whose spending has moved, and what is to be warned of
+   */
+  function note(known: KnownSpends, keyId: string, postedMs: number, changeNanos: bigint, warns: boolean) {
+    const budgeted = budgetOf(known, keyId)
+    if (!budgeted) return undefined
+    const { scope, budget } = budgeted
+    const before = spendOf(known, scope)
+    const spend = spendMore(before, budget.per, calendar, postedMs, changeNanos)
+    const warned = before?.fromMs === spend.fromMs ? before.warned : 0
+    const level = warns ? Math.max(warned, warningLevel(spend.spentNanos, budget.nanos)) : warned
+    known.spends.set(scope, { ...spend, warned: level })
+    return { scope, warnings: level > warned ? warnOfBudget({ scope, budget, warned, level, ...spend }) : [] }
+  }
+
+  function write(known: KnownSpends, scopes: Iterable<string>): void {
+    for (const scope of scopes) {
+      const { fromMs, untilMs, spentNanos, warned } = known.spends.get(scope)!
+      put.run(scope, fromMs, untilMs, clamp(spentNanos), warned)
+    }
+  }
+
+  /** What was spent by now by the keys among these that have a budget. */
+  function read(known: KnownSpends, keyIds: Iterable<string | undefined>): [scope: string, spend: Spend][] {
+    const found = new Map<string, Spend>()
+    for (const keyId of keyIds) {
+      const budgeted = keyId === undefined ? null : budgetOf(known, keyId)
+      const spend = budgeted && spendOf(known, budgeted.scope)
+      if (!spend) continue
+      const { warned: _, ...told } = spend
+      found.set(budgeted.scope, told)
+    }
+    return [...found]
+  }
+
+  /** @param throughSeq all entries of the account, where it is left out. */
+  function sum(of: Of & Span, afterSeq = 0): SpendBase & { throughSeq: number } {
+    const throughSeq = Number(lastSeq.get(of.accountId)?.seq ?? 0)
+    const slices = walkSpend(of, { after: afterSeq, through: throughSeq })
+    let step = slices.next()
+    while (!step.done) {
+      const { text, values } = sumSpendSlice(dialect, step.value)
+      const { spent, first } = db.prepare(text).get(...values)!
+      step = slices.next({
+        spentNanos: (spent as bigint | null) ?? 0n,
+        firstMs: first === null ? undefined : Number(first),
+      })
+    }
+    return { spentNanos: step.value, throughSeq }
+  }
+
+  function set({ accountId, scope, fromMs, untilMs, spentNanos, throughSeq }: Of & Span & SpendBase): void {
+    const tail = throughSeq === undefined ? 0n : sum({ accountId, scope, fromMs, untilMs }, throughSeq).spentNanos
+    put.run(scope, fromMs, untilMs, clamp(spentNanos + tail), 0)
+    arm(scope)
+  }
+
+  /** By another budget another part of it is spent: what is so already is nobody's news. */
+  function arm(scope: string): void {
+    const { text, values } = rearm(dialect, scope)
+    db.prepare(text).run(...values)
+  }
+
+  function budgetOf({ budgets }: KnownSpends, keyId: string): Budgeted {
+    const known = budgets.get(keyId)
+    if (known !== undefined) return known
+    const row = findBudget.get(keyId)
+    const budgeted = row
+      ? {
+          scope: row.scope as string,
+          budget: { nanos: row.budget as bigint, per: (row.budget_per as BudgetPeriod | null) ?? undefined },
+        }
+      : null
+    budgets.set(keyId, budgeted)
+    return budgeted
+  }
+
+  function spendOf({ spends }: KnownSpends, scope: string): Counted | undefined {
+    if (spends.has(scope)) return spends.get(scope)
+    const row = find.get(scope)
+    const spend = row && {
+      fromMs: Number(row.from_ms),
+      untilMs: Number(row.until_ms),
+      spentNanos: row.spent as bigint,
+      warned: Number(row.warned),
+    }
+    spends.set(scope, spend)
+    return spend
+  }
+}

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { formatModels, mayUse, modelsMax, parseModels } from '../../src/accounts/key-bounds.ts'
+
+test('R15 models are ids and beginnings of ids, as they are asked for', () => {
+  const models = parseModels(' large , small-*,large')
+  assert.deepEqual(models, ['large', 'small-*'])
+  assert.equal(formatModels(models), 'large,small-*')
+  for (const asked of ['large', 'small-', 'small-2']) assert.ok(mayUse(models, asked), asked)
+  for (const asked of ['Large', 'larger', 'small', '', 'small*']) assert.ok(!mayUse(models, asked), asked)
+  assert.ok(mayUse(undefined, 'anything'))
+  assert.ok(mayUse(['*'], 'anything'))
+})
+
+test('R15 a list of models that would say something else than it seems is refused', () => {
+  for (const text of ['', 'a,', ',a', 'a,,b', 'a*b', '**', 'a b', 'a\nb', 'x'.repeat(201)])
+    assert.throws(() => parseModels(text), RangeError, JSON.stringify(text))
+  const many = Array.from({ length: modelsMax + 1 }, (_, at) => `m${at}`)
+  assert.throws(() => parseModels(many.join()), RangeError)
+  assert.equal(parseModels(many.slice(1).join()).length, modelsMax)
+})

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import test from 'node:test'
+import { Command } from 'commander'
+import { addOperationCommands } from '../../src/cli/operations.ts'
+import { tableCommands } from '../../src/cli/table-commands.ts'
+
+test('X4 the names of the commands that are not loaded are those of the table, with what it says of them', () => {
+  const program = new Command('triwire')
+  addOperationCommands(program)
+  assert.deepEqual(
+    program.commands.map((command) => [command.name(), command.description()]),
+    Object.entries(tableCommands),
+  )
+})
+
+test('X4 --help, setup, reload and the like load none of the libraries that take time', () => {
+  const { seen, packages } = reach('src/cli/cli.ts')
+  assert.ok(seen.length > 20)
+  for (const name of ['zod', 'yaml', 'undici', 'pg']) assert.ok(!packages.has(name), name)
+})
+
+test('X4 a server loads the table of operations when somebody first asks for it', () => {
+  const { seen } = reach('src/process/main.ts')
+  const loaded = ['src/operations/table.ts', 'src/operations/fields.ts', 'src/operations/live-shapes.ts']
+  assert.ok(seen.includes('src/process/admin-api.ts'))
+  assert.deepEqual(
+    loaded.filter((file) => seen.includes(file)),
+    [],
+  )
+})
+
+/** What a file imports when it is loaded, and what that imports in turn. */
+function reach(entry: string): { seen: string[]; packages: Set<string> } {
+  const seen = new Set<string>()
+  const packages = new Set<string>()
+  visit(entry)
+  return { seen: [...seen], packages }
+
+  function visit(file: string): void {
+    if (seen.has(file)) return
+    seen.add(file)
+    const text = readFileSync(join(root, file), 'utf8')
+    for (const [, specifier] of text.matchAll(/^(?:import|export) (?!type )(?:[^'"]*? from )?'([^']+)'/gm)) {
+      if (specifier!.startsWith('.')) visit(join(dirname(file), specifier!))
+      else packages.add(specifier!)
+    }
+  }
+}
+
+const root = new URL('../..', import.meta.url).pathname

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { changeQuery, formatPlace, pages, readList, readPlace, withoutSecrets } from '../../console/src/pure/place.ts'
+import { daysOf, periodBefore, readRange, spanOfBucket } from '../../console/src/pure/range.ts'
+import { createKey } from '../../src/accounts/keys.ts'
+import { createToken } from '../../src/accounts/operators.ts'
+
+test('the address of a page is all of its state: what is said in it is read again', () => {
+  const page = fc.constantFrom(...pages)
+  const query = fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.string({ minLength: 1, unit: 'grapheme' }))
+  fc.assert(
+    fc.property(page, fc.option(fc.string({ minLength: 1 }), { nil: undefined }), query, (page, id, query) => {
+      // Dots alone are a path's own; no id of ours is made of them.
+      fc.pre(id === undefined || !/^\.{1,2}$/.test(id))
+      // The overview has nothing in it that has an id.
+      const place = { page, id: page === 'overview' ? undefined : id, query }
+      const [path = '', search = ''] = formatPlace(place).split(/\?(.*)/s)
+      const read = readPlace(path, search)
+      assert.deepEqual({ ...read, query: { ...read.query } }, { ...place, query: { ...query } })
+    }),
+  )
+})
+
+test('an address that names no page is none of ours, and one that names nothing is the overview', () => {
+  assert.equal(readPlace('', '').page, 'overview')
+  assert.equal(readPlace('nowhere', '').page, undefined)
+  assert.equal(readPlace('accounts/a/b', '').page, undefined)
+  assert.equal(readPlace('models/%E0%A4%A', '').id, '%E0%A4%A')
+  assert.deepEqual({ ...readPlace('overview', '?only=a,b&by=key&x=').query }, { only: 'a,b', by: 'key' })
+  assert.equal(
+    formatPlace({ page: 'overview', query: { only: 'a,b', from: '2026-11-22T10:00:00Z' } }),
+    '?only=a,b&from=2026-11-22T10:00:00Z',
+  )
+  assert.deepEqual(changeQuery({ a: '1', b: '2' }, { a: undefined, c: '3' }), { b: '2', c: '3' })
+  assert.deepEqual(readList('a,,b,a'), ['a', 'b'])
+})
+
+test('U5 no key and no token that is pasted into a search gets into an address', () => {
+  const [key, token] = [createKey().key, createToken().token]
+  assert.equal(withoutSecrets(key), key.slice(0, 15))
+  assert.equal(withoutSecrets(`of ${token}, or ${key}x`), `of ${token.slice(0, 13)}, or ${key.slice(0, 15)}`)
+  for (const text of ['acme', key.slice(0, 15), 'key_abcdefghijklmnop', 'sk-tri-'])
+    assert.equal(withoutSecrets(text), text)
+})
+
+test('a range of hours ends with the quarter or hour that runs, one of days with today in the reporting zone', () => {
+  const nowMs = Date.parse('2026-11-22T19:07:31Z')
+  assert.deepEqual(readRange({ range: '24h' }, nowMs, 'UTC'), {
+    ...{ name: '24h', label: 'Last 24 hours', bucket: 'quarter', endsNow: true },
+    ...{ from: '2026-11-21T19:15:00Z', to: '2026-11-22T19:15:00Z' },
+  })
+  const week = readRange({}, nowMs, 'UTC')
+  assert.deepEqual([week.from, week.to, week.bucket], ['2026-11-15T20:00:00Z', '2026-11-22T20:00:00Z', 'hour'])
+  // It is Monday already in Auckland.
+  const month = readRange({ range: '30d' }, nowMs, 'Pacific/Auckland')
+  assert.deepEqual([month.from, month.to, month.bucket], ['2026-10-25', '2026-11-24', 'day'])
+  const exact = readRange({ range: '24h' }, Date.parse('2026-11-22T19:15:00Z'), 'UTC')
+  assert.equal(exact.to, '2026-11-22T19:30:00Z')
+})
+
+test('days and times of the address are a range of their own; what is no range is the usual one', () => {
+  const nowMs = Date.parse('2026-11-22T19:07:31Z')
+  const own = readRange({ from: '2026-11-01', to: '2026-11-11' }, nowMs, 'UTC')
+  assert.deepEqual([own.bucket, own.label, own.endsNow], ['hour', '2026-11-01 to 2026-11-10', false])
+  assert.deepEqual(daysOf(own, 'UTC'), { first: '2026-11-01', last: '2026-11-10' })
+  assert.deepEqual(periodBefore(own), { from: '2026-10-22', to: '2026-11-01' })
+  const times = readRange({ from: '2026-11-22T10:00:00Z', to: '2026-11-22T11:00:00Z' }, nowMs, 'UTC')
+  assert.deepEqual([times.bucket, times.endsNow], ['quarter', false])
+  assert.deepEqual(periodBefore(times), { from: '2026-11-22T09:00:00Z', to: '2026-11-22T10:00:00Z' })
+  for (const query of [{ from: '2026-11-11', to: '2026-11-01' }, { from: 'x', to: 'y' }, { range: 'constructor' }])
+    assert.equal(readRange(query as never, nowMs, 'UTC').name, '7d')
+  assert.deepEqual(spanOfBucket(['a', 'b'], 0, 'end'), { from: 'a', to: 'b' })
+  assert.deepEqual(spanOfBucket(['a', 'b'], 1, 'end'), { from: 'b', to: 'end' })
+})

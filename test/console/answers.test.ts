@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { fits } from '../../console/src/pure/request-filter.ts'
+import { cacheShareOf, idOf, labelOf, sumOf, sumOfCredits, valuesOf } from '../../console/src/pure/usage.ts'
+import { eventReader, pieceOf, questionBody, spread, textOf } from '../../console/src/pure/wires.ts'
+import type { RequestRow, Usage } from '../../console/src/shapes.ts'
+
+const usage: Usage = {
+  time_zone: 'UTC',
+  week_starts: 'monday',
+  from: '2026-11-18T00:00:00.000Z',
+  to: '2026-11-20T00:00:00.000Z',
+  bucket: 'day',
+  buckets: ['2026-11-18', '2026-11-19'],
+  complete_until: '2026-11-19T22:14:03Z',
+  series: [
+    {
+      of: { model: 'm', outcome: 'ok' },
+      named: null,
+      credits: ['4.12', '3.9'],
+      requests: [310, null],
+      first_byte_ms: { p50: [640, null], p95: [2100, null], p99: [5200, null], error: 0.04 },
+    },
+  ],
+  other: { count: 3, credits: ['0.2', '0'], requests: [9, 0] },
+  total: { credits: ['4.32', '3.9'], requests: [319, 288], input_tokens: [60, 0], cache_read_tokens: [40, 0] },
+}
+
+test('figures are read exactly, and a gap stays one', () => {
+  const [series] = usage.series
+  assert.equal(sumOfCredits(usage.total), 8_220_000_000n)
+  assert.equal(sumOf(usage.total, 'requests'), 607)
+  assert.deepEqual(valuesOf(series!, 'requests'), [310, null])
+  assert.deepEqual(valuesOf(series!, 'first_byte_ms', 'p99'), [5200, null])
+  assert.deepEqual(valuesOf(series!, 'errors'), [])
+  assert.equal(cacheShareOf(usage.total), 0.4)
+  assert.equal(cacheShareOf({}), undefined)
+})
+
+test('a series is called as people call it', () => {
+  assert.equal(labelOf(usage.series[0]!), 'm · ok')
+  assert.equal(labelOf({ of: { account: 'acct_1' }, named: { account: 'acme' } }), 'acme')
+  assert.equal(labelOf({ of: { key: null }, named: null }), 'no key')
+  assert.equal(idOf({ of: {}, named: null }), 'all')
+})
+
+test('a request that comes in is listed where the filter of the list takes it', () => {
+  const row = {
+    account: { id: 'acct_1', name: 'acme' },
+    key: { id: 'key_1', prefix: 'sk-tri-ab', label: 'ci' },
+    ...{ model: 'm', upstream: 'u', outcome: 'refused', status: 402 },
+  } as RequestRow
+  for (const filter of [
+    {},
+    { account: 'acme' },
+    { account: 'acct_1' },
+    { key: 'ci' },
+    { model: 'x,m' },
+    { status: '402' },
+  ])
+    assert.ok(fits(row, filter), JSON.stringify(filter))
+  for (const filter of [{ account: 'acm' }, { key: 'key_2' }, { model: 'x' }, { outcome: 'ok' }, { upstream: 'v' }])
+    assert.ok(!fits(row, filter), JSON.stringify(filter))
+  assert.ok(!fits({ ...row, account: null }, { account: 'acme' }))
+})
+
+test('events of a stream are read however its bytes are cut', () => {
+  const text = 'event: a\ndata: {"x":1}\n\n: comment\n\ndata: one\ndata: two\r\n\r\ndata: [DONE]\n\n'
+  for (let at = 0; at <= text.length; at++) {
+    const read = eventReader()
+    const events = [...read(text.slice(0, at)), ...read(text.slice(at))]
+    assert.deepEqual(
+      events.map(({ name, data }) => `${name}|${data}`),
+      ['a|{"x":1}', '|one\ntwo', '|[DONE]'],
+      `cut at ${at}`,
+    )
+  }
+})
+
+test('the text of an answer is found on each wire, and what is none is nothing', () => {
+  assert.deepEqual(pieceOf('messages', { type: 'content_block_delta', delta: { type: 'text_delta', text: 'a' } }), {
+    kind: 'text',
+    text: 'a',
+  })
+  assert.deepEqual(pieceOf('messages', { delta: { thinking: 'a' } }), { kind: 'reasoning', text: 'a' })
+  assert.deepEqual(pieceOf('chat', { choices: [{ delta: { content: 'a' } }] }), { kind: 'text', text: 'a' })
+  assert.deepEqual(pieceOf('chat', { choices: [{ delta: { reasoning_content: 'a' } }] }), {
+    kind: 'reasoning',
+    text: 'a',
+  })
+  assert.deepEqual(pieceOf('responses', { type: 'response.output_text.delta', delta: 'a' }), {
+    kind: 'text',
+    text: 'a',
+  })
+  for (const wire of ['messages', 'chat', 'responses'] as const) assert.equal(pieceOf(wire, {}), undefined)
+  assert.equal(textOf('messages', { content: [{ text: 'a' }, {}, { text: 'b' }] }), 'ab')
+  assert.equal(textOf('chat', { choices: [{ message: { content: 'a' } }] }), 'a')
+  assert.equal(textOf('responses', { output: [{ content: [{ text: 'a' }] }, {}] }), 'a')
+  for (const wire of ['messages', 'chat', 'responses'] as const) {
+    assert.equal(textOf(wire, {}), '')
+    assert.equal((questionBody(wire, 'm', 'q', true) as { stream: boolean }).stream, true)
+  }
+  assert.equal(spread('{"a":1}'), '{\n  "a": 1\n}')
+  assert.equal(spread('no'), 'no')
+})

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { balanceOver, creditsOf } from '../../console/src/pure/balance.ts'
+import {
+  exactCredits,
+  readCredits,
+  tellAway,
+  tellBytes,
+  tellChange,
+  tellCount,
+  tellCredits,
+  tellFine,
+  tellMs,
+  tellShare,
+  tellSpan,
+  tellTime,
+} from '../../console/src/pure/format.ts'
+import { priceLines } from '../../console/src/pure/price.ts'
+import { formatCredits, parseCredits } from '../../src/accounts/credit.ts'
+import { priceNanos } from '../../src/catalog/model.ts'
+
+/** A space that does not break is one to read. */
+const plain = (text: string | undefined) => text?.replaceAll('\u00a0', ' ')
+
+test('credits are read and written as the gateway does, to the nano-credit', () => {
+  const nanos = fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n })
+  fc.assert(fc.property(nanos, (n) => assert.equal(exactCredits(n), formatCredits(n))))
+  fc.assert(fc.property(nanos, (n) => assert.equal(readCredits(formatCredits(n)), parseCredits(formatCredits(n)))))
+  assert.equal(readCredits(null), 0n)
+})
+
+test('numbers are short where they are read', () => {
+  const credits = [
+    ['0', '0'],
+    ['0.000000001', '<0.01'],
+    ['-0.001', '>−0.01'],
+    ['0.01', '0.01'],
+    ['4.126', '4.13'],
+    ['1204.5', '1,204.50'],
+    ['12345.67', '12,346'],
+    ['-12.5', '−12.50'],
+    ['1240000', '1.24 M'],
+    ['999999.9', '1.00 M'],
+  ] as const
+  for (const [given, told] of credits) assert.equal(plain(tellCredits(given)), told, given)
+  for (const [given, told] of [
+    ['0.00128', '0.0013'],
+    ['-0.000099', '-0.000099'],
+    ['0.0000004', '<0.000001'],
+    ['0.0099999', '0.01'],
+    ['4.126', '4.13'],
+    ['0', '0'],
+  ] as const)
+    assert.equal(tellFine(given), told)
+  assert.equal(tellCredits(null), '–')
+  for (const [given, told] of [
+    [0, '0'],
+    [312, '312'],
+    [12_480, '12,480'],
+    [100_000, '100 k'],
+    [999_700, '1.00 M'],
+    [1_240_000, '1.24 M'],
+    [45_600_000, '45.6 M'],
+    [2_100_000_000, '2.10 G'],
+  ] as const)
+    assert.equal(plain(tellCount(given)), told)
+  for (const [given, told] of [
+    [0, '0 ms'],
+    [840, '840 ms'],
+    [999.6, '1.00 s'],
+    [2_140, '2.14 s'],
+    [21_400, '21.4 s'],
+    [200_000, '3 min 20 s'],
+  ] as const)
+    assert.equal(plain(tellMs(given)), told)
+  for (const [given, told] of [
+    [0, '0 %'],
+    [0.0004, '<0.1 %'],
+    [0.043, '4.3 %'],
+    [0.62, '62 %'],
+    [1, '100 %'],
+  ] as const)
+    assert.equal(plain(tellShare(given)), told)
+  assert.equal(plain(tellSpan(187_200_000)), '2 d 4 h')
+  assert.equal(plain(tellSpan(0)), '0 s')
+  assert.equal(plain(tellBytes(3 * 1_048_576)), '3 MiB')
+})
+
+test('a change is told against what was, and of nothing nothing is said', () => {
+  assert.equal(tellChange(5, 0), undefined)
+  assert.equal(plain(tellChange(110, 100)), '+10 %')
+  assert.equal(plain(tellChange(95, 100)), '−5.0 %')
+  assert.equal(plain(tellChange(100, 100)), '±0 %')
+  assert.equal(plain(tellChange(2_000, 100)), '×20.0')
+})
+
+test('times are of the viewer’s zone: of today by the second, else with their day', () => {
+  const nowMs = Date.parse('2026-11-22T23:30:00Z')
+  assert.equal(tellTime('2026-11-22T22:00:05Z', nowMs, 'UTC'), '22:00:05')
+  assert.equal(tellTime('2026-11-22T22:00:05Z', nowMs, 'Asia/Kolkata'), '03:30:05')
+  assert.equal(tellTime('2026-11-21T22:00:05Z', nowMs, 'UTC'), '21 Nov, 22:00')
+  assert.equal(tellTime('2025-11-21T22:00:05Z', nowMs, 'UTC'), '21 Nov 2025, 22:00')
+  assert.equal(tellTime(null, nowMs, 'UTC'), '–')
+  assert.equal(plain(tellAway('2026-11-23T02:30:00Z', nowMs)), 'in 3 h')
+  assert.equal(plain(tellAway('2026-11-20T23:30:00Z', nowMs)), '2 d ago')
+})
+
+test('C1, C11: the lines of a bill add up to what is billed, but for the one rounding up', () => {
+  const count = fc.nat(2_000_000)
+  const rate = fc.bigInt(0n, 80_000_000_000n)
+  fc.assert(
+    fc.property(
+      fc.array(count, { minLength: 5, maxLength: 5 }),
+      fc.array(rate, { minLength: 10, maxLength: 10 }),
+      (c, r) => {
+        const rates = (at: number) => ({
+          inputNanos: r[at]!,
+          cacheReadNanos: r[at + 1]!,
+          cacheWriteNanos: r[at + 2]!,
+          cacheWrite1hNanos: r[at + 3]!,
+          outputNanos: r[at + 4]!,
+        })
+        const words = (at: number) => ({
+          input: formatCredits(r[at]!),
+          cache_read: formatCredits(r[at + 1]!),
+          cache_write: formatCredits(r[at + 2]!),
+          cache_write_1h: formatCredits(r[at + 3]!),
+          output: formatCredits(r[at + 4]!),
+        })
+        const [input, read, shortly, hour, output] = c as [number, number, number, number, number]
+        const usage = {
+          ...{ inputTokens: input, cacheReadTokens: read, cacheWriteTokens: shortly + hour, cacheWrite1hTokens: hour },
+          ...{ outputTokens: output, reasoningTokens: 0, estimated: false },
+        }
+        const told = {
+          ...{
+            input_tokens: input,
+            cache_read_tokens: read,
+            cache_write_tokens: shortly + hour,
+            cache_write_1h_tokens: hour,
+          },
+          ...{ output_tokens: output, reasoning_tokens: 0, calls: { web_search: 2 } },
+        }
+        const prices = { ...rates(0), steps: [{ above: 200_000, ...rates(5) }], calls: { web_search: 10_000_000n } }
+        const price = {
+          version: 'x',
+          ...words(0),
+          steps: [{ above: 200_000, ...words(5) }],
+          calls: { web_search: '0.01' },
+        }
+        const billed = priceNanos(prices as never, usage, { web_search: 2 })
+        const sum = priceLines(told as never, price as never).reduce((sum, { nanos }) => sum + nanos, 0n)
+        assert.ok(billed - sum >= 0n && billed - sum <= 6n, `${billed} and ${sum}`)
+      },
+    ),
+  )
+})
+
+test('a balance is told backwards from what it is, with its credits where they were, and not beyond what is known', () => {
+  const buckets = ['2026-11-19', '2026-11-20', '2026-11-21', '2026-11-22']
+  const all = { credited: [{ at: '2026-11-21T08:00:00Z', credits: '5' }], knownFrom: undefined }
+  const told = balanceOver(buckets, ['1', '1', '2', '0.5'], all, '10', 'UTC')
+  assert.deepEqual(told.balances, [8.5, 7.5, 10.5, 10])
+  assert.deepEqual(told.credits, [null, null, 10.5, null])
+  assert.deepEqual(
+    balanceOver(buckets, ['1', null, '2', '0.5'], { ...all, credited: [] }, '10', 'UTC').balances,
+    [null, 12.5, 10.5, 10].map((v, at) => (at === 1 ? 12.5 : v)),
+  )
+})
+
+test('a balance begins with what the account was made with, and is not told where credits may be missing', () => {
+  const buckets = ['2026-11-19', '2026-11-20', '2026-11-21', '2026-11-22']
+  const record = (at: string, after: Record<string, unknown>) => ({ at, after })
+  const given = [record('2026-11-22T08:00:00Z', { amount: '3' }), record('2026-11-21T08:00:00Z', { amount: '5' })]
+  const making = { items: [record('2026-11-20T10:00:00Z', { name: 'a', credit: '4' })], next: null }
+  const told = (made: typeof making | undefined, next: string | null, items = given) =>
+    balanceOver(buckets, ['0', '1', '2', '0.5'], creditsOf(made, { items, next }), '8.5', 'UTC')
+  // Before it was made it had nothing.
+  assert.deepEqual(told(making, null), { balances: [0, 3, 6, 8.5], credits: [null, 3, 6, 8.5] })
+  // Of more credits than are listed the older ones are not known.
+  assert.deepEqual(told(making, 'more').balances, [null, null, 6, 8.5])
+  // Nor is what an account had that is older than the audit.
+  assert.deepEqual(told({ items: [], next: null }, null).balances, [null, null, 6, 8.5])
+  assert.deepEqual(told({ items: [], next: null }, null, []).balances, [null, null, null, 8.5])
+  // Nothing is told of what has not come yet.
+  assert.deepEqual(told(undefined, null).balances, [null, null, null, 8.5])
+})

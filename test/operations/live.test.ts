@@ -1,0 +1,419 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { digestKey } from '../../src/accounts/keys.ts'
+import { priceNanos } from '../../src/catalog/model.ts'
+import { programs } from '../../src/cli/setup/programs/index.ts'
+import { runWarm } from '../cli/run.ts'
+import { testModel } from '../support/gateway.ts'
+import { createHeld } from '../support/held.ts'
+import { startRawUpstream } from '../support/raw-upstream.ts'
+import { until } from '../support/waiting.ts'
+import { problemOf, startApi } from './api.ts'
+
+const chat = '/v1/chat/completions'
+const question = (content = 'canary-live', more = {}) => ({
+  model: 'native-chat',
+  messages: [{ role: 'user', content }],
+  ...more,
+})
+
+/** All pages, one after the other. */
+async function walk(
+  ask: Awaited<ReturnType<typeof startApi>>['ask'],
+  path: string,
+  limit: number,
+  between = async () => {},
+) {
+  const items: Record<string, never>[] = []
+  let cursor: string | null = ''
+  let pages = 0
+  while (cursor !== null) {
+    const query: string = cursor === '' ? '' : `&cursor=${cursor}`
+    const { body, status, text } = await ask('GET', `${path}${path.includes('?') ? '&' : '?'}limit=${limit}${query}`)
+    assert.equal(status, 200, text)
+    items.push(...body.items!)
+    cursor = (body as unknown as { next: string | null }).next
+    assert.ok(++pages < 200, 'pages come to an end')
+    await between()
+  }
+  return items
+}
+
+test('issue 13: requests are listed, failed ones too, the last first, with filters and stable pages; older ones from the ledger', async () => {
+  const { ask, gateway, keyA } = await startApi({
+    requestsKept: 8,
+    models: [testModel('native-chat', 'chat'), testModel('down', 'chat', { upstream: 'gone' })],
+    upstream: (url) => ({
+      upstreams: {
+        sim: { base_url: url, accounts: [{ name: 'a', key: 'upstream-key-1' }] },
+        gone: { base_url: 'http://127.0.0.1:9', accounts: [{ name: 'a', key: 'upstream-key-2' }] },
+      },
+    }),
+  })
+  const made: string[] = []
+  const one = async (body: unknown, headers = {}) => {
+    gateway.advance(1_000)
+    const answer = await gateway.post(chat, body, headers)
+    await answer.text()
+    made.unshift(answer.headers.get('x-request-id')!)
+    await gateway.logOf(made[0]!)
+  }
+  const [own] = gateway.store.listKeys('tester')
+  await ask('PATCH', `/keys/${own!.id}`, { body: { label: 'laptop' }, headers: { 'if-match': '*' } })
+  const known = () => gateway.ledger.directory.findKnownKey(digestKey(keyA))
+  await until(() => known()?.label === 'laptop', 'the gateway knows the label')
+  for (let at = 0; at < 6; at++) await one(question())
+  await one(question('canary-failed', { model: 'down' }))
+  await one(question('canary-unknown', { model: 'nothing' }))
+  await one(question(), { authorization: 'Bearer wrong' })
+  await one(question('canary-stream', { stream: true }))
+  await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${keyA}` } })
+  const all = await walk(ask, '/requests', 3)
+  assert.deepEqual(
+    all.map(({ request_id }) => request_id),
+    made,
+  )
+  const labels = all.map(({ key }) => (key as { label: string } | null | undefined)?.label)
+  assert.deepEqual([...new Set(labels)], ['laptop', undefined])
+  // Of the first one memory knows nothing any more.
+  assert.deepEqual(
+    all.map(({ source }) => source),
+    [...Array(9).fill('memory'), 'ledger'],
+  )
+  assert.deepEqual(
+    all.map(({ outcome, status, credits }) => `${outcome} ${status} ${credits !== null}`),
+    [
+      'ok 200 true',
+      'refused 401 false',
+      'refused 404 false',
+      'upstream_error 502 false',
+      ...Array(5).fill('ok 200 true'),
+      'ok null true',
+    ],
+  )
+  const [streamed, wrong] = all as unknown as Record<string, unknown>[]
+  assert.deepEqual([wrong!['account'], wrong!['key'], wrong!['attempts']], [null, null, null])
+  assert.deepEqual(
+    [streamed!['account'], streamed!['client_wire'], streamed!['upstream'], streamed!['attempts']],
+    [{ id: gateway.store.findAccount('tester').id, name: 'tester' }, 'chat', 'sim', 1],
+  )
+  for (const name of ['first_byte_ms', 'total_ms', 'input_tokens', 'output_tokens'])
+    assert.equal(typeof streamed![name], 'number', name)
+  const count = async (query: string) => (await walk(ask, `/requests?${query}`, 50)).length
+  assert.deepEqual(
+    [
+      await count('account=tester'),
+      await count('account=b'),
+      await count('outcome=refused,upstream_error'),
+      await count('status=401'),
+      await count('status=200,502'),
+      await count('model=down'),
+      await count('upstream=sim&outcome=ok'),
+      await count(`key=${keyA.slice(0, 15)}`),
+      await count(`from=${all[1]!['at']}`),
+      await count(`to=${all[1]!['at']}`),
+    ],
+    [9, 0, 3, 1, 7, 1, 7, 9, 2, 8],
+  )
+  assert.equal(problemOf(await ask('GET', '/requests?account=nobody')), 'invalid_request')
+  assert.ok(!JSON.stringify(all).includes('canary-'))
+  const printed = await runWarm(['requests', '--limit', '4', '--json', ...serverOf(gateway)])
+  assert.deepEqual(
+    (printed.json as unknown as { request_id: string }[]).map(({ request_id }) => request_id),
+    made.slice(0, 4),
+    printed.stderr,
+  )
+})
+
+function serverOf({ configPath, adminUrl }: { configPath: string; adminUrl: string }): string[] {
+  return ['--config', configPath, '--admin-listen', new URL(adminUrl).host]
+}
+
+test('issue 13: what was billed and memory has forgotten is listed in its place, also among refused ones that it still knows', async () => {
+  const { ask, gateway } = await startApi({ requestsKept: 2 })
+  const made: string[] = []
+  for (const headers of [{ authorization: 'Bearer wrong' }, { authorization: 'Bearer wrong' }, {}, {}, {}]) {
+    gateway.advance(500)
+    const answer = await gateway.post(chat, question(), headers as Record<string, string>)
+    await answer.text()
+    made.unshift(answer.headers.get('x-request-id')!)
+    await gateway.logOf(made[0]!)
+  }
+  for (const limit of [1, 2, 50]) {
+    const walked = await walk(ask, '/requests', limit)
+    assert.deepEqual(
+      walked.map(({ request_id }) => request_id),
+      made,
+      `by pages of ${limit}`,
+    )
+  }
+})
+
+test('P8 whoever asks for a translation is told no value that the configuration adds to a path or a header', async () => {
+  const secret = 'configured-value-7'
+  const { ask, viewer } = await startApi({
+    upstream: (url) => ({
+      upstreams: {
+        sim: {
+          base_url: url,
+          accounts: [{ name: 'a', key: 'upstream-key-1' }],
+          query: { key: secret, 'api-version': '7' },
+          headers: { 'x-org': secret },
+        },
+      },
+    }),
+  })
+  const { body, text } = await ask('POST', '/translate', { token: viewer, body: { from: 'chat', body: question() } })
+  assert.equal(body['path'], '/v1/chat/completions?key=[configured]&api-version=[configured]')
+  assert.ok(!text.includes(secret))
+})
+
+test('issue 13: pages of requests stay what they are while others come', async () => {
+  const { ask, gateway } = await startApi({ requestsKept: 10 })
+  const one = async () => {
+    const answer = await gateway.post(chat, question())
+    await answer.text()
+    return answer.headers.get('x-request-id')!
+  }
+  const made: string[] = []
+  for (let at = 0; at < 12; at++) {
+    gateway.advance(10)
+    made.unshift(await one())
+  }
+  await until(async () => (await ask('GET', '/requests?limit=1')).body.items![0]!['request_id'] === made[0])
+  const walked = await walk(ask, '/requests', 5, async () => {
+    gateway.advance(10)
+    await one()
+  })
+  assert.deepEqual(walked.map(({ request_id }) => `${request_id}`).sort(), made.sort())
+})
+
+test('issue 13: how the server is, what is held while requests run, and how many of them stream', async () => {
+  const held = createHeld()
+  const upstream = await startRawUpstream()
+  upstream.play(held.answer)
+  const { ask, gateway } = await startApi({ upstreamUrl: upstream.url })
+  const { body: before } = await ask('GET', '/status')
+  assert.deepEqual([before['store'], before['ready'], before['streams'], before['demo']], ['sqlite', true, 0, false])
+  assert.deepEqual(before['ledger'], { writable: true, queued: 0, spooled: 0, oldest_ms: 0 })
+  const answer = await gateway.post(chat, question('canary-held', { stream: true }))
+  await answer.body!.getReader().read()
+  assert.equal((await ask('GET', '/status')).body['streams'], 1)
+  const accounts = await ask('GET', '/accounts')
+  const heldOf = Object.fromEntries(accounts.body.items!.map(({ name, held }) => [name, Number(held)]))
+  assert.ok(heldOf['tester']! > 0, accounts.text)
+  assert.equal(heldOf['b'], 0)
+  assert.equal(Number((await ask('GET', '/accounts/tester')).body['held']), heldOf['tester'])
+  held.letGo()
+  await until(async () => (await ask('GET', '/accounts/tester')).body['held'] === '0')
+  const printed = await runWarm(['status', ...serverOf(gateway)])
+  assert.match(printed.stdout, /^store +sqlite$/m, printed.stderr)
+})
+
+test('issue 13: an upstream is disabled, tried again and enabled, which the audit tells; at the command line too', async () => {
+  const { ask, gateway } = await startApi({ cools: true })
+  const post = async (model = 'native-chat') => {
+    const answer = await gateway.post(chat, { ...question(), model })
+    await answer.text()
+    return answer.status
+  }
+  const stateOf = async (model: string) =>
+    (await ask('GET', '/upstreams')).body.items!.find((row) => row['model'] === model)!['state']
+  const disabled = await ask('POST', '/upstreams/sim/disable', { body: { model: 'native-chat' } })
+  assert.deepEqual(
+    (disabled.body.items as unknown as Record<string, string>[]).map(({ model, state }) => [model, state]),
+    [['native-chat', 'disabled']],
+  )
+  assert.equal(await post(), 503)
+  assert.equal(await post('native-messages'), 200)
+  // A reload changes nothing of it, nor does a try.
+  gateway.reload({})
+  await ask('POST', '/upstreams/sim/retry', { body: {} })
+  assert.equal(await stateOf('native-chat'), 'disabled')
+  const printed = await runWarm(['upstream', 'enable', 'sim', ...serverOf(gateway)])
+  assert.match(printed.stdout, /native-chat +sim +a +\d+ +ready/, printed.stderr)
+  assert.equal(await post(), 200)
+  const { pool, config } = gateway.server.gateway.snapshots.current
+  const model = config.catalog.models.get('native-chat')!
+  const choice = pool.choose(model, { requestId: 'r', affinity: undefined, tried: [], isLast: false })!
+  const stay = pool.enter(choice, { affinity: undefined }, false)
+  stay.failed({ tell: 'account', cool: 'now' } as never, 'upstream_401', undefined)
+  assert.equal(await stateOf('native-chat'), 'cooling')
+  assert.notEqual(await post(), 200)
+  const tried = await ask('POST', '/upstreams/sim/retry', { body: { account: 'a' } })
+  assert.ok(tried.body.items!.some(({ state }) => state === ('trial' as never)))
+  assert.equal(await post(), 200)
+  assert.equal(await stateOf('native-chat'), 'ready')
+  for (const body of [{ account: 'x' }, { model: 'x' }, {}])
+    assert.equal(
+      problemOf(
+        await ask('POST', `/upstreams/${'account' in body || 'model' in body ? 'sim' : 'x'}/disable`, { body }),
+      ),
+      'not_found',
+    )
+  const audit = (await ask('GET', '/audit')).body.items as unknown as Record<string, unknown>[]
+  assert.deepEqual(
+    audit.slice(0, 4).map(({ operation, object, after }) => [operation, object, after]),
+    [
+      ['upstream.retry', 'sim', { account: 'a', model: null }],
+      ['upstream.enable', 'sim', { account: null, model: null }],
+      ['upstream.retry', 'sim', { account: null, model: null }],
+      ['upstream.disable', 'sim', { account: null, model: 'native-chat' }],
+    ],
+  )
+  assert.match(String(audit[1]!['actor']), /^cli:/)
+})
+
+test('issue 13: the playground is a request of an account without a key: its window, its credit, its wire, an audit', async () => {
+  const { ask, gateway, admin } = await startApi({ config: { limits: { requests_per_minute: 3 } } })
+  const play = (body: unknown, more = {}) =>
+    ask('POST', '/playground', { body: { account: 'b', wire: 'chat', body, ...more } })
+  const whole = await play(question())
+  assert.equal(whole.status, 200)
+  assert.equal((whole.body as unknown as { object: string }).object, 'chat.completion')
+  assert.equal(whole.headers.get('access-control-allow-origin'), null)
+  const id = whole.headers.get('x-request-id')!
+  const entry = gateway.store.findEntry(id)!
+  assert.deepEqual([entry.accountName, entry.bill!.keyId, entry.keyPrefix], ['b', undefined, undefined])
+  const explained = (await ask('GET', `/requests/${id}/explain`)).body as unknown as Record<string, unknown>
+  assert.deepEqual(
+    [explained['account'], explained['key'], (explained['settlement'] as Record<string, unknown>)['state']],
+    [{ id: entry.accountId, name: 'b' }, null, 'in the ledger'],
+  )
+  const audit = (await ask('GET', '/audit?operation=playground')).body.items as unknown as Record<string, unknown>[]
+  assert.deepEqual(
+    audit.map(({ actor, object, after }) => [actor, object, after]),
+    [['operator:ann', entry.accountId, { request: id, wire: 'chat', model: 'native-chat' }]],
+  )
+  const streamed = await fetch(`${gateway.adminUrl}/api/v1/playground`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      account: 'b',
+      wire: 'messages',
+      body: JSON.stringify({ ...question(), max_tokens: 9, stream: true }),
+    }),
+  })
+  assert.equal(streamed.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  assert.match(await streamed.text(), /^event: message_start[\s\S]*event: message_stop\n/)
+  // Errors are those of the wire.
+  const unknown = await play({ model: 'x', messages: [] })
+  assert.deepEqual(
+    [unknown.status, (unknown.body as unknown as { error: { code: string } }).error.code],
+    [404, 'model_not_found'],
+  )
+  const [last] = (await ask('GET', '/audit?operation=playground&limit=1')).body.items!
+  // U5: what a request says is kept nowhere, also where a model's name should stand.
+  assert.equal((last!['after'] as unknown as { model: null }).model, null)
+  const full = await play(question())
+  assert.deepEqual(
+    [full.status, (full.body as unknown as { error: { code: string } }).error.code],
+    [429, 'rate_limit_exceeded'],
+  )
+  gateway.advance(60_000)
+  assert.equal((await play('{"model"')).status, 400)
+  assert.equal(problemOf(await play(question(), { account: 'nobody' })), 'not_found')
+  await ask('POST', '/accounts', { body: { name: 'poor' } })
+  assert.equal((await play(question(), { account: 'poor' })).status, 402)
+  await ask('PATCH', '/accounts/b', { body: { state: 'suspended' }, headers: { 'if-match': '*' } })
+  await until(() => gateway.ledger.accounts.get(entry.accountId)?.state === 'suspended')
+  assert.equal((await play(question())).status, 401)
+  assert.deepEqual(await gateway.store.verify({ priceNanos }), [])
+  const log = await gateway.logOf(id)
+  assert.deepEqual([log['account'], log['key'], log['path']], ['b', undefined, chat])
+  assert.deepEqual(
+    (await gateway.logLines()).filter(({ event }) => event === 'bug'),
+    [],
+  )
+})
+
+test('issue 13: the playground of an account that was made a moment ago, and who leaves in the middle', async () => {
+  const held = createHeld()
+  const upstream = await startRawUpstream()
+  upstream.play(held.answer)
+  const { ask, gateway, admin } = await startApi({ upstreamUrl: upstream.url, pollMs: 60_000 })
+  await ask('POST', '/accounts', { body: { name: 'fresh', credit: '5' } })
+  const abort = new AbortController()
+  const answer = await fetch(`${gateway.adminUrl}/api/v1/playground`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ account: 'fresh', wire: 'chat', body: question('canary-left', { stream: true }) }),
+    signal: abort.signal,
+  })
+  await answer.body!.getReader().read()
+  assert.equal(gateway.server.gateway.deliveries.size, 1)
+  abort.abort()
+  const { readers, deliveries } = gateway.server.gateway
+  await until(() => readers.count > 0 || deliveries.size === 0, 'it is seen that he left')
+  held.letGo()
+  assert.equal((await gateway.logOf(answer.headers.get('x-request-id')!))['outcome'], 'client_abort')
+})
+
+test('reliability §7 issue 13: who drains waits for a request of the playground, and begins no other', async () => {
+  const held = createHeld()
+  const upstream = await startRawUpstream()
+  upstream.play(held.answer)
+  const { ask, gateway, admin } = await startApi({ upstreamUrl: upstream.url })
+  const body = { account: 'b', wire: 'chat', body: question('canary-drain', { stream: true }) }
+  const headers = { authorization: `Bearer ${admin}`, 'content-type': 'application/json' }
+  const asked = { method: 'POST', headers, body: JSON.stringify(body) }
+  const answer = await fetch(`${gateway.adminUrl}/api/v1/playground`, asked)
+  const text = answer.text()
+  await until(() => gateway.server.gateway.deliveries.size === 1)
+  const drained = gateway.server.drain(0, 60_000)
+  const refused = await ask('POST', '/playground', { body: { ...body, account: 'tester' } })
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '5'])
+  held.letGo()
+  assert.match(await text, /data: \[DONE\]\n\n$/)
+  await drained
+})
+
+test('issue 13: a translation is what the command prints, from the running configuration; nothing is sent', async () => {
+  const { ask, gateway } = await startApi()
+  const told = await ask('POST', '/translate', { body: { from: 'chat', model: 'native-messages', body: question() } })
+  const { ok, from, to, path, losses } = told.body as unknown as Record<string, unknown>
+  assert.deepEqual([ok, from, to, path], [true, 'chat', 'messages', '/v1/messages'])
+  assert.ok(Array.isArray(losses))
+  const refused = await ask('POST', '/translate', { body: { from: 'chat', body: { model: 'nothing' } } })
+  assert.deepEqual(
+    [refused.status, refused.body['ok'], (refused.body['refusal'] as unknown as { code: string }).code],
+    [200, false, 'model_not_found'],
+  )
+  const answer = 'data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+  const back = await ask('POST', '/translate', { body: { from: 'messages', model: 'native-chat', answer } })
+  assert.equal((back.body['answer'] as unknown as { status: number }).status, 200)
+  for (const body of [
+    { from: 'chat' },
+    { from: 'chat', answer: '{}' },
+    { from: 'x', body: {} },
+    { from: 'chat', model: 'native-chat', upstream: 'x', body: {} },
+  ])
+    assert.equal(problemOf(await ask('POST', '/translate', { body })), 'invalid_request')
+  assert.deepEqual(gateway.simulator.requests, [])
+})
+
+test('X14 issue 13: settings for agents are those that the command prints; an owner sees them too, without a wire of a model', async () => {
+  const { ask, keyA } = await startApi()
+  const listed = (await ask('GET', '/setup', { token: keyA })).body.items!
+  assert.deepEqual(
+    listed.map(({ client }) => client),
+    Object.keys(programs),
+  )
+  for (const { client } of listed) {
+    const { body, status } = await ask('GET', `/setup/${client}`, { token: keyA })
+    assert.equal(status, 200)
+    assert.match(JSON.stringify(body), /\$TRIWIRE_API_KEY/, client)
+    assert.equal(body['model'], 'native-messages')
+    assert.equal(body['wire'], programs[client as unknown as string]!.wires[0])
+  }
+  const { body } = await ask('GET', '/setup/claude-code?model=native-chat&url=https://llm.example/v1/')
+  assert.equal(body['base_url'], 'https://llm.example')
+  const [file] = body['files'] as unknown as { path: string; language: string; text: string }[]
+  assert.deepEqual([file!.path, file!.language], ['~/.claude/settings.json', 'json'])
+  assert.equal(JSON.parse(file!.text).env.ANTHROPIC_MODEL, 'native-chat')
+  const lines = body['lines'] as unknown as { shell: string; text: string }[]
+  assert.match(lines[0]!.text, /^export ANTHROPIC_AUTH_TOKEN='\$TRIWIRE_API_KEY'\nclaude$/)
+  assert.equal(problemOf(await ask('GET', '/setup/none')), 'not_found')
+  for (const query of ['model=none', 'wire=chat', 'url=ftp://x', 'url=https://a:b@x'])
+    assert.equal(problemOf(await ask('GET', `/setup/claude-code?${query}`)), 'invalid_request', query)
+})

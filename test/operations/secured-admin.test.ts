@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { connect } from 'node:tls'
+import { loadText } from '../../src/config/load.ts'
+import { ConfigError } from '../../src/config/problem.ts'
+import { runWarm } from '../cli/run.ts'
+import { createAuthority } from '../support/certificates.ts'
+import { testFolder } from '../support/folder.ts'
+import { raw } from '../support/raw.ts'
+import { startApi } from './api.ts'
+
+/* The admin listener over TLS (X9, operate §6). */
+
+const authority = createAuthority()
+const [first, second] = [authority.issue('admin.example'), authority.issue('admin.example')]
+const folder = testFolder('admin-pair')
+const tls = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
+const put = ({ certFile, keyFile }: typeof first) => {
+  copyFileSync(certFile, tls.cert)
+  copyFileSync(keyFile, tls.key)
+}
+put(first)
+
+test('X9 over TLS it answers under loopback names and those of its certificate, with cookies for TLS alone', async () => {
+  const { viewer, gateway } = await startApi({ config: { admin: { tls } } })
+  const url = gateway.adminUrl.replace('http:', 'https:')
+  const { port } = new URL(url)
+  const ask = async (host: string, ...lines: string[]) => {
+    const head = [`GET /api/v1/me HTTP/1.1`, `Host: ${host}`, ...lines].join('\r\n')
+    return (await raw(url, `${head}\r\n\r\n`, { answers: 1 })).answers[0]!.status
+  }
+  const bearer = `Authorization: Bearer ${viewer}`
+  for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `admin.example:${port}`])
+    assert.equal(await ask(host, bearer), 200, host)
+  for (const host of ['admin.example', `evil.example:${port}`, `evil.admin.example:${port}`, `10.0.0.1:${port}`])
+    assert.equal(await ask(host, bearer), 421, host)
+  const body = JSON.stringify({ token: viewer })
+  const head = ['POST /api/v1/session HTTP/1.1', `Host: admin.example:${port}`, 'Content-Type: application/json']
+  const signIn = await raw(url, `${[...head, `Content-Length: ${body.length}`].join('\r\n')}\r\n\r\n${body}`, {
+    answers: 1,
+  })
+  const cookie = signIn.answers[0]!.headers.get('set-cookie')!
+  assert.match(cookie, /^__Host-triwire=tri-op-\w+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+; Secure$/)
+  assert.equal(await ask(`admin.example:${port}`, `Cookie: ${cookie.split(';')[0]}`), 200)
+  // In clear there is nothing.
+  const plain = await raw(gateway.adminUrl, `GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`)
+  assert.deepEqual([plain.answers, plain.isClosed], [[], true])
+  const printed = await runWarm(['upstreams', '--config', gateway.configPath, '--admin-listen', `127.0.0.1:${port}`])
+  assert.equal(printed.code, 0, printed.stderr)
+})
+
+test('X9 U14 a reload has another certificate shown', async () => {
+  const { gateway } = await startApi({ config: { admin: { tls } } })
+  const port = Number(new URL(gateway.adminUrl).port)
+  const shown = () =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect({ port, ca: authority.ca, servername: 'admin.example' }, () => {
+        resolve(socket.getPeerCertificate().serialNumber)
+        socket.destroy()
+      })
+      socket.on('error', reject)
+    })
+  const before = await shown()
+  put(second)
+  gateway.reload({})
+  assert.notEqual(await shown(), before)
+  put(first)
+})
+
+test('X9 off loopback it wants TLS, and a start says so with the cure', () => {
+  const load = (text: string, flags = {}) => loadText(text, 'a file', flags, {})
+  const refused = (text: string, flags = {}) => {
+    try {
+      load(text, flags)
+    } catch (error) {
+      assert.ok(error instanceof ConfigError)
+      return error.message
+    }
+    return 'taken'
+  }
+  for (const address of ['0.0.0.0:8081', '10.1.2.3:8081', '[::]:8081', 'admin.example:8081'])
+    assert.match(refused(`admin_listen: "${address}"`), /admin_listen must be a loopback address .* `admin\.tls`/)
+  assert.match(refused('log: {}', { adminListen: '0.0.0.0:1' }), /^--admin-listen must be a loopback address/m)
+  const told = load(`admin_listen: 0.0.0.0:8443\nadmin: { tls: { cert: ${tls.cert}, key: ${tls.key} } }`)
+  assert.match(told.adminTls!.cert, /BEGIN CERTIFICATE/)
+  assert.match(
+    refused(`admin: { tls: { cert: ${tls.cert}, key: ${second.keyFile} } }`),
+    /admin\.tls\.key is not the key of the first certificate in `admin\.tls\.cert`/,
+  )
+  assert.match(
+    refused('admin: { tls: { cert: /nowhere, key: /nowhere } }'),
+    /admin\.tls\.cert names a file that cannot be read/,
+  )
+})
+
+test('operate §3 a public address may have a path, which a proxy leaves or takes off', async () => {
+  for (const wrong of ['http://x', 'https://a:b@x', 'https://x/?a', 'https://x/a b', 'https://x/../y', 'https://x//y'])
+    assert.throws(() => loadText(`admin: { public_url: "${wrong}" }`, 'a file', {}, {}), /must be https/, wrong)
+  const { viewer, gateway } = await startApi({ config: { admin: { public_url: 'https://example.com/tri.wire/' } } })
+  const status = async (path: string) => {
+    const head = [`GET ${path} HTTP/1.1`, 'Host: example.com', `Authorization: Bearer ${viewer}`].join('\r\n')
+    return (await raw(gateway.adminUrl, `${head}\r\n\r\n`, { answers: 1 })).answers[0]!.status
+  }
+  for (const path of ['/tri.wire/api/v1/me', '/api/v1/me', '/tri.wire/healthz', '/healthz'])
+    assert.equal(await status(path), 200, path)
+  for (const path of ['/tri.wirex/api/v1/me', '/other/api/v1/me', '/tri.wire/tri.wire/api/v1/me', '/tri.wire'])
+    assert.equal(await status(path), 404, path)
+})

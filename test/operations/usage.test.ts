@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import test from 'node:test'
+import { runWarm } from '../cli/run.ts'
+import { until } from '../support/waiting.ts'
+import { problemOf, startApi, type Told } from './api.ts'
+
+type Usage = {
+  buckets: string[]
+  complete_until: string
+  series: { of: Record<string, string>; named: Record<string, string> | null; [measure: string]: unknown }[]
+  other: Record<string, unknown> | null
+  total: Record<string, unknown>
+}
+
+const usageOf = ({ body }: Told) => body as unknown as Usage
+
+async function pay(gateway: Awaited<ReturnType<typeof startApi>>['gateway'], model: string): Promise<void> {
+  const body = { model, messages: [{ role: 'user', content: 'hi' }] }
+  await (await gateway.post('/v1/chat/completions', body)).text()
+}
+
+test('issue 13: usage tells at once what was paid and what cost nothing, and adds up to the ledger', async () => {
+  const { gateway, ask } = await startApi()
+  await pay(gateway, 'native-chat')
+  await pay(gateway, 'native-chat')
+  await pay(gateway, 'native-messages')
+  await pay(gateway, 'no-such-model')
+  const entries = gateway.store.listEntries({ limit: 10 }).filter(({ bill }) => bill)
+  const billed = entries.reduce((sum, { amountNanos }) => sum + amountNanos, 0n)
+  const day = new Date().toISOString().slice(0, 10)
+  const asked = '/usage?last=1d&bucket=day&by=model&measures=credits,requests,errors,input_tokens,first_byte_ms'
+  const paid = usageOf(await ask('GET', asked))
+  assert.equal(paid.buckets.at(-1), day)
+  assert.deepEqual(
+    paid.series.map(({ of, requests }) => [of['model'], (requests as number[]).at(-1)]),
+    [
+      ...[
+        ['native-messages', 1],
+        ['native-chat', 2],
+      ].sort((a, b) => (costOf(a[0] as string) > costOf(b[0] as string) ? -1 : 1)),
+      [null, 1],
+    ],
+  )
+  assert.equal(Math.round(Number((paid.total['credits'] as string[]).at(-1)) * 1e9), Number(billed))
+  assert.equal((paid.series.at(-1)!['credits'] as string[]).at(-1), '0')
+  assert.equal((paid.total['errors'] as number[]).at(-1), 1)
+  const { p50, error } = paid.total['first_byte_ms'] as { p50: number[]; error: number }
+  assert.ok(p50.at(-1)! > 0 && error === 0.044)
+  assert.equal((paid.total['requests'] as number[]).at(-1), 4)
+  assert.equal(Date.parse(paid.complete_until), gateway.nowMs())
+
+  function costOf(model: string): bigint {
+    return entries.filter(({ bill }) => bill!.model === model).reduce((sum, { amountNanos }) => sum + amountNanos, 0n)
+  }
+})
+
+test('issue 13: what cost nothing is written every ten seconds though nobody asks: a command finds it', async () => {
+  const { gateway } = await startApi()
+  await pay(gateway, 'no-such-model')
+  const errors = async () => {
+    const { stdout } = await runWarm(['usage', '--json', '--store', gateway.storePath])
+    return (JSON.parse(stdout) as Usage).total['errors'] as number[]
+  }
+  assert.deepEqual(await errors(), [0])
+  gateway.advance(10_000)
+  await until(async () => (await errors())[0] === 1, 'it is written')
+})
+
+test('issue 13: while the store cannot be written usage tells what is in it, and how far that goes', async () => {
+  const { gateway, ask } = await startApi()
+  const told = async () => usageOf(await ask('GET', '/usage?bucket=all&measures=errors'))
+  const lock = new DatabaseSync(gateway.storePath)
+  lock.exec('BEGIN IMMEDIATE')
+  await pay(gateway, 'no-such-model')
+  const behind = await told()
+  assert.deepEqual(behind.total['errors'], [0])
+  assert.equal(Date.parse(behind.complete_until), gateway.nowMs() - 10_000)
+  lock.exec('ROLLBACK')
+  lock.close()
+  const whole = await told()
+  assert.deepEqual(whole.total['errors'], [1])
+  assert.equal(Date.parse(whole.complete_until), gateway.nowMs())
+})
+
+test('issue 13: what is not told by itself is in `other`, and with it the series add up to the total', async () => {
+  const { gateway, ask } = await startApi()
+  for (const model of ['native-chat', 'native-messages', 'native-chat']) await pay(gateway, model)
+  const { series, other, total } = usageOf(
+    await ask('GET', '/usage?by=model&top=1&bucket=all&measures=requests,credits'),
+  )
+  assert.equal(series.length, 1)
+  assert.equal(other!['count'], 1)
+  const sum = [series[0]!, other!].reduce((all, one) => all + (one['requests'] as number[])[0]!, 0)
+  assert.deepEqual([sum, total['requests']], [3, [3]])
+})
+
+test('issue 13: accounts and keys are told by their names, and filters take names, ids and labels', async () => {
+  const { gateway, ask } = await startApi()
+  const [key] = gateway.store.listKeys('tester')
+  await ask('PATCH', `/keys/${key!.id}`, { body: { label: 'ci' }, headers: { 'if-match': '*' } })
+  await pay(gateway, 'native-chat')
+  const asked = async (query: string) => usageOf(await ask('GET', `/usage?measures=requests&bucket=all&${query}`))
+  const { series } = await asked('by=account,key')
+  assert.deepEqual(series[0]!.named, { account: 'tester', key: `ci (${key!.prefix})` })
+  for (const query of [
+    'account=tester,b',
+    `key=${key!.id}`,
+    'key=ci',
+    'model=native-chat',
+    'wires=chat-to-chat',
+    'outcome=ok',
+  ])
+    assert.deepEqual((await asked(query)).total['requests'], [1], query)
+  for (const query of ['account=b', 'model=native-messages', 'outcome=upstream_cut', 'upstream=nobody'])
+    assert.deepEqual((await asked(query)).total['requests'], [0], query)
+})
+
+test('issue 13: what usage cannot tell is refused by its field', async () => {
+  const { ask } = await startApi()
+  for (const [query, field] of [
+    ['by=model,key,account', 'by'],
+    ['by=colour', 'by'],
+    ['measures=beauty', 'measures'],
+    ['bucket=year', 'bucket'],
+    ['tz=Mars', 'tz'],
+    ['from=2026-11-20&to=2026-11-18', 'from'],
+    ['from=2026-13-20', 'from'],
+    ['top=0', 'top'],
+    ['account=nobody', 'account'],
+    ['key=nothing', 'key'],
+  ] as const) {
+    const told = await ask('GET', `/usage?${query}`)
+    assert.equal(problemOf(told), 'invalid_request', query)
+    assert.equal((told.body as unknown as { errors: { pointer: string }[] }).errors[0]!.pointer, `/${field}`, query)
+  }
+  assert.equal(problemOf(await ask('GET', '/usage?last=100d&bucket=quarter')), 'range_too_large')
+})
+
+test('issue 13: the same figures as comma-separated values, a line for each bucket of each series', async () => {
+  const { gateway, ask } = await startApi()
+  await pay(gateway, 'native-chat')
+  const { text, headers } = await ask('GET', '/usage?by=model,account&bucket=all&measures=requests,first_byte_ms', {
+    headers: { accept: 'text/csv' },
+  })
+  assert.match(headers.get('content-type')!, /^text\/csv/)
+  const [head, first, total, ...rest] = text.split('\r\n')
+  assert.equal(
+    head,
+    'series,bucket,account,model,account_name,requests,first_byte_ms_p50,first_byte_ms_p95,first_byte_ms_p99',
+  )
+  assert.match(first!, /^group,\S+Z,acct_\w+,native-chat,tester,1,/)
+  assert.match(total!, /^total,\S+Z,,,,1,/)
+  assert.deepEqual(rest, [''])
+  const none = await ask(
+    'GET',
+    '/usage?by=model,account&bucket=all&measures=requests,first_byte_ms&outcome=upstream_cut',
+    {
+      headers: { accept: 'text/csv' },
+    },
+  )
+  assert.equal(none.text.split('\r\n')[0], head)
+})
+
+test('issue 13: ranges of before all figures are refused, and those of the far end of time are told in times that can be read', async () => {
+  const { ask } = await startApi()
+  for (const query of [
+    'to=1969-12-31',
+    'to=1969-12-31&bucket=all',
+    'from=1960-01-01&to=1970-01-01',
+    'from=9999-02-01&to=9999-03-01',
+  ])
+    assert.equal(problemOf(await ask('GET', `/usage?${query}`)), 'invalid_request', query)
+  // What is answered is held against the document, which has four digits for a year.
+  for (const query of [
+    'bucket=month',
+    'bucket=week&tz=Pacific/Kiritimati',
+    'bucket=day&tz=Pacific/Pago_Pago',
+    'bucket=all',
+  ])
+    assert.equal((await ask('GET', `/usage?from=9998-12-30&to=9999-12-31&${query}`)).status, 200, query)
+  assert.equal((await ask('GET', '/usage?last=999999d&bucket=all')).status, 200)
+})
+
+test('issue 13: four questions at once are answered to an operator, and no fifth', async () => {
+  const { ask, viewer } = await startApi()
+  const told = await Promise.all(Array.from({ length: 6 }, () => ask('GET', '/usage?by=model')))
+  const late = told.filter(({ status }) => status === 429)
+  assert.equal(late.length, 2)
+  assert.equal(late[0]!.headers.get('retry-after'), '1')
+  assert.equal((await ask('GET', '/usage', { token: viewer })).status, 200)
+})
+
+test('issue 13: at the command line usage is a table, and the answer of the API with --json', async () => {
+  const { gateway } = await startApi()
+  await pay(gateway, 'native-chat')
+  const store = ['--store', gateway.storePath]
+  const table = await runWarm(['usage', '--by', 'model', '--last', '7d', ...store])
+  assert.match(
+    table.stdout,
+    /^\S+Z to \S+Z, days of UTC\nmodel +credits +requests +errors\nnative-chat +0\.\d+ +1 +0\ntotal +0\.\d+ +1 +0\n$/,
+  )
+  const { stdout } = await runWarm(['usage', '--by', 'model', '--json', ...store])
+  assert.equal(JSON.parse(stdout).series[0].of.model, 'native-chat')
+  const days = await runWarm(['usage', '--bucket', 'day', '--since', '2026-11-01', '--until', '2026-11-02', ...store])
+  assert.equal(days.stdout.split('\n').length, 5)
+})

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Gateway } from '../../src/gateway/gateway.ts'
+import { watchIncidents } from '../../src/process/incidents.ts'
+import { signWebhook } from '../../src/process/webhook-send.ts'
+import type { PoolRow } from '../../src/upstream/pool.ts'
+
+const row = (model: string, state: PoolRow['state'], account = 'a') =>
+  ({ model, upstream: 'up', account, priority: 0, state, cause: 'status_401' }) as PoolRow
+
+/** A gateway as far as incidents see it. */
+function start() {
+  const seen = { isWritable: true, rows: [row('m', 'ready'), row('n', 'ready')] }
+  const backlog = { waiting: 3, spooled: 2, oldestMs: 1_500.7 }
+  const look = watchIncidents({
+    nowMs: () => 7,
+    ledger: { isWritable: () => seen.isWritable, backlog: () => backlog } as Gateway['ledger'],
+    snapshots: {
+      current: { pool: { list: () => seen.rows }, config: { catalog: { entries: [] } } },
+    } as unknown as Gateway['snapshots'],
+  })
+  return { seen, look }
+}
+
+test('X15 a ledger that takes no debits is told once until it does again', () => {
+  const { seen, look } = start()
+  assert.deepEqual(look(), [])
+  seen.isWritable = false
+  const [told, ...more] = look()
+  assert.deepEqual([told?.event, told?.atMs, more], ['ledger_unwritable', 7, []])
+  assert.deepEqual(told?.data, { queued: 3, spooled: 2, oldest_ms: 1_501 })
+  assert.deepEqual(look(), [])
+  seen.isWritable = true
+  assert.deepEqual(look(), [])
+  seen.isWritable = false
+  const [again] = look()
+  assert.notEqual(again?.id, told?.id)
+})
+
+test('X15 a model is down where none of its upstream accounts may be asked, each model by itself', () => {
+  const { seen, look } = start()
+  seen.rows = [row('m', 'cooling'), row('m', 'off', 'b'), row('n', 'cooling'), row('n', 'trial', 'b')]
+  const [told, ...more] = look()
+  assert.deepEqual([told?.event, told?.data['model'], more], ['upstream_down', 'm', []])
+  const account = { upstream: 'up', cause: 'status_401' }
+  assert.deepEqual(told?.data['upstreams'], [
+    { ...account, account: 'a', state: 'cooling' },
+    { ...account, account: 'b', state: 'off' },
+  ])
+  seen.rows = [row('m', 'cooling'), row('n', 'no_key')]
+  assert.deepEqual(
+    look().map(({ data }) => data['model']),
+    ['n'],
+  )
+  // A model that a reload has taken away is no incident any more.
+  seen.rows = [row('n', 'no_key')]
+  look()
+  seen.rows = [row('m', 'cooling'), row('n', 'no_key')]
+  assert.deepEqual(
+    look().map(({ data }) => data['model']),
+    ['m'],
+  )
+  // Two processes see two incidents.
+  const other = start()
+  other.seen.isWritable = false
+  seen.isWritable = false
+  assert.notEqual(other.look()[0]?.id, look()[0]?.id)
+})
+
+test('X15 the signature is that of Standard Webhooks', () => {
+  // The example of their libraries (https://github.com/standard-webhooks/standard-webhooks).
+  assert.equal(
+    signWebhook(
+      'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+      'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      1614265330,
+      '{"test": 2432232314}',
+    ),
+    'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  )
+})

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { startSimulator } from '../../src/simulator/simulator.ts'
+import { openOperator } from '../store/postgres/opened.ts'
+import { atEnd } from '../support/at-end.ts'
+import { testModel } from '../support/gateway.ts'
+import { withoutPostgres } from '../support/postgres.ts'
+import { startRawUpstream, whole } from '../support/raw-upstream.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { startReplica } from '../support/replica.ts'
+import { until } from '../support/waiting.ts'
+import { clusterOfFile } from './cluster.ts'
+
+/* What whole gateways that share a database tell, beside answers (rulings X7, X9). */
+
+const skip = withoutPostgres()
+const cluster = clusterOfFile()
+
+test('X15 X7 of three gateways that share a database one tells each warning, and another where that one is gone', {
+  skip,
+}, async () => {
+  const url = cluster().createDatabase('hooks')
+  const books = await openOperator(url)
+  const { id } = await books.createAccount('payer', 10n ** 12n)
+  const { key } = await books.createKey('payer', { label: 'ci', budget: { nanos: 1n, per: 'day' } })
+  const simulator = await startSimulator()
+  atEnd(simulator.close)
+  const receiver = await startReceiver(500)
+  const models = [testModel('large', 'chat')]
+  const webhooks = [{ url: receiver.url, secret: 'a secret of webhooks', below: '1000' }]
+  const replicas = await Promise.all(
+    [1, 2, 3].map((n) => startReplica(`r${n}`, url, simulator.url, { models, webhooks })),
+  )
+  const look = () => Promise.all(replicas.map(({ server }) => server.webhooks.look()))
+  await look()
+  await fetch(`${replicas[0]!.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'large',
+      messages: [{ role: 'user', content: 'Hello!' }],
+      max_completion_tokens: 20,
+    }),
+  }).then((response) => response.text())
+  await until(async () => (await look()) && receiver.received.length === 3, 'all three warnings are told')
+  // One was refused, and is tried again: soon, for a person who waits.
+  await books.database.query('UPDATE triwire.outbox SET next_ms = 0')
+  await until(async () => (await look()) && receiver.received.length === 4, 'it is told again')
+  await look()
+  const told = receiver.received.map(({ headers, body }) => `${body.type} ${headers['webhook-id']}`)
+  assert.deepEqual([...new Set(told)].map((one) => one.split(' ')[0]).toSorted(), [
+    'credit_low',
+    'key_budget_80',
+    'key_budget_spent',
+  ])
+  assert.equal(told.filter((one) => one === told[0]).length, 2)
+  const rows = await books.database.query('SELECT count(*) AS n FROM triwire.outbox')
+  assert.equal(rows[0]!['n'], 0n)
+  const low = receiver.received.find(({ body }) => body.type === 'credit_low')!
+  assert.deepEqual(low.body.data['account'], { id, name: 'payer' })
+})
+
+test('X7 issue 13: which upstream accounts are left alone both gateways tell, and which of them has met the cause', {
+  skip,
+}, async () => {
+  const url = cluster().createDatabase('told')
+  const books = await openOperator(url)
+  await books.createAccount('payer', 10n ** 12n)
+  const { key } = await books.createKey('payer', {})
+  const { token } = await books.createOperator('ann', 'viewer', Date.now() + 3_600_000)
+  const upstream = await startRawUpstream()
+  const models = [testModel('large', 'chat')]
+  const [here, there] = await Promise.all(['here', 'there'].map((n) => startReplica(n, url, upstream.url, { models })))
+  upstream.play(whole({ error: { message: 'no' } }, 429, { 'retry-after': '200' }))
+  const refused = await fetch(`${here!.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'large', messages: [{ role: 'user', content: 'hi' }] }),
+  })
+  await refused.text()
+  assert.equal(refused.status, 429)
+  const tell = async ({ adminUrl }: { adminUrl: string }) => {
+    const response = await fetch(`${adminUrl}/api/v1/upstreams`, { headers: { authorization: `Bearer ${token}` } })
+    const { items } = (await response.json()) as { items: { state: string; cause: string; heard: boolean }[] }
+    return items.flatMap(({ state, cause, heard }) => [state, cause, heard])
+  }
+  assert.deepEqual(await tell(here!), ['cooling', 'upstream_429', false])
+  await until(async () => (await tell(there!))[0] === 'cooling', 'the other one was told')
+  assert.deepEqual(await tell(there!), ['cooling', 'upstream_429', true])
+  const status = async ({ adminUrl }: { adminUrl: string }) => {
+    const response = await fetch(`${adminUrl}/api/v1/status`, { headers: { authorization: `Bearer ${token}` } })
+    return ((await response.json()) as { heard: Record<string, string | null>[] }).heard
+  }
+  assert.deepEqual(await status(here!), [])
+  const [heard, ...others] = await status(there!)
+  const { until: untilTime, met_by: metBy, ...rest } = heard!
+  assert.deepEqual([rest, others], [{ model: 'large', upstream: 'sim', account: 'a', cause: 'upstream_429' }, []])
+  assert.match(metBy!, /^here \(\d+\)$/)
+  const leftMs = Date.parse(untilTime!) - Date.now()
+  assert.ok(leftMs > 0 && leftMs <= 200_000, untilTime!)
+})
+
+test('X9 issue 13: who reads figures at one gateway has the others write what they have counted', {
+  skip,
+}, async () => {
+  const url = cluster().createDatabase('figures')
+  const books = await openOperator(url)
+  await books.createAccount('payer', 10n ** 12n)
+  const { key } = await books.createKey('payer', {})
+  const { token } = await books.createOperator('ann', 'viewer', Date.now() + 3_600_000)
+  const simulator = await startSimulator()
+  atEnd(simulator.close)
+  const models = [testModel('large', 'chat')]
+  // For whom no time passes: they write nothing by themselves.
+  const start = (name: string) => startReplica(name, url, simulator.url, { models }, () => 0)
+  const [here, there] = await Promise.all([start('here'), start('there')])
+  const refused = await fetch(`${there.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'none', messages: [] }),
+  })
+  await refused.text()
+  assert.equal(refused.status, 404)
+  const read = async () => {
+    const response = await fetch(`${here.adminUrl}/api/v1/usage?bucket=all&measures=errors`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    return ((await response.json()) as { total: { errors: number[] } }).total.errors[0]
+  }
+  await until(async () => (await read()) === 1, 'the other one was asked')
+})

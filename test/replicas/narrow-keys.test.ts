@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import test, { before } from 'node:test'
+import { digestKey } from '../../src/accounts/keys.ts'
+import type { RunningServer } from '../../src/process/server.ts'
+import { startSimulator } from '../../src/simulator/simulator.ts'
+import { verifyOptions } from '../store/fixtures.ts'
+import { openOperator } from '../store/postgres/opened.ts'
+import { atEnd } from '../support/at-end.ts'
+import { testModel } from '../support/gateway.ts'
+import { startPostgres, withoutPostgres } from '../support/postgres.ts'
+import { startReplica } from '../support/replica.ts'
+import { until } from '../support/waiting.ts'
+
+/* Keys that are narrower than their accounts, on three gateways that share a database (rulings R15, X7). */
+
+const skip = withoutPostgres()
+let books: Awaited<ReturnType<typeof openOperator>>
+let urls: string[]
+let servers: RunningServer[]
+
+before(async () => {
+  if (skip) return
+  const postgres = await startPostgres({ settings: ['fsync = off'] })
+  const url = postgres.createDatabase('keys')
+  books = await openOperator(url)
+  await books.createAccount('payer', 10n ** 15n)
+  const simulator = await startSimulator()
+  atEnd(simulator.close)
+  const models = [testModel('large', 'chat'), testModel('small', 'chat')]
+  const limits = { requests_per_minute: 100_000 }
+  const replicas = [1, 2, 3].map((n) => startReplica(`r${n}`, url, simulator.url, { limits, models }))
+  const running = await Promise.all(replicas)
+  urls = running.map(({ url }) => url)
+  servers = running.map(({ server }) => server)
+})
+
+async function ask(url: string, key: string, model = 'large') {
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }], max_completion_tokens: 20 }),
+  })
+  const { error } = (await response.json()) as { error?: { message: string } }
+  return { status: response.status, message: error?.message, headers: response.headers }
+}
+
+async function askAtOnce(key: string, count: number): Promise<Record<number, number>> {
+  const asked = await Promise.all(Array.from({ length: count }, (_, n) => ask(urls[n % 3]!, key)))
+  const counts: Record<number, number> = {}
+  for (const { status } of asked) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+const spendOf = async (id: string) => (await books.findKeys(id))[0]!.spend!
+
+test('R15 X7 over three gateways a key makes exactly as many requests in a minute as it may', { skip }, async () => {
+  const { key } = await books.createKey('payer', { requestsPerMinute: 40 })
+  assert.deepEqual(await askAtOnce(key, 150), { 200: 40, 429: 110 })
+  const refused = await ask(urls[0]!, key)
+  assert.match(refused.message!, /This API key has made too many requests/)
+  assert.equal(refused.headers.get('x-ratelimit-limit-requests'), '40')
+})
+
+test('R15 C2 X7 over three gateways a key spends no more than its budget and the last hold', { skip }, async () => {
+  const { key: probe, id: probeId } = await books.createKey('payer', { budget: { nanos: 10n ** 12n, per: undefined } })
+  assert.equal((await ask(urls[0]!, probe)).status, 200)
+  await until(async () => (await spendOf(probeId)).spentNanos > 0n, 'it is posted')
+  const costNanos = (await spendOf(probeId)).spentNanos
+  const { key, id } = await books.createKey('payer', { budget: { nanos: 4n * costNanos, per: 'day' } })
+  const counts = await askAtOnce(key, 300)
+  const answered = BigInt(counts[200] ?? 0)
+  assert.equal((counts[200] ?? 0) + (counts[402] ?? 0), 300)
+  await until(async () => (await spendOf(id)).spentNanos === answered * costNanos, 'all are posted')
+  assert.ok(answered >= 1n && answered * costNanos <= 4n * costNanos + 40n * 15_000n, `${answered} answers`)
+  // What is left is spent one by one; then it is told as the key's, with when it renews.
+  for (let n = 0; n < 9; n++) if ((await ask(urls[n % 3]!, key)).status === 402) break
+  const { untilMs } = await spendOf(id)
+  const refused = await ask(urls[1]!, key)
+  assert.equal(refused.status, 402)
+  assert.ok(
+    refused.message!.includes(`credits a day: it renews at ${new Date(untilMs).toISOString().replace('.000', '')}`),
+  )
+  const { directory, admission } = servers[1]!.gateway
+  const bounds = directory.findKnownKey(digestKey(key))!.bounds!
+  const left = 4n * costNanos - (await spendOf(id)).spentNanos
+  assert.equal(admission.lookBudget({ ...bounds, budget: bounds.budget! }), left, 'what a metric tells')
+  assert.deepEqual(await books.verify(verifyOptions), [])
+})
+
+test('R15 X7 a changed budget, other models and a rotation are heeded by every gateway at once', { skip }, async () => {
+  const { key, id } = await books.createKey('payer', { budget: { nanos: 1n, per: 'day' }, models: ['small'] })
+  assert.equal((await ask(urls[0]!, key, 'small')).status, 200)
+  await until(async () => (await ask(urls[1]!, key, 'small')).status === 402, 'it is spent')
+  assert.equal((await ask(urls[2]!, key)).status, 402)
+  await books.updateKey(id, { budget: { nanos: 10n ** 9n, per: 'week' } })
+  for (const url of urls) await until(async () => (await ask(url, key, 'small')).status === 200, 'it may spend more')
+  for (const url of urls) assert.equal((await ask(url, key)).status, 404)
+  const next = await books.rotateKey(id, 60_000)
+  await books.updateKey(next.id, { models: ['large'], budget: { nanos: 10n ** 9n, per: 'month' } })
+  for (const url of urls)
+    for (const one of [key, next.key]) await until(async () => (await ask(url, one)).status === 200, 'both may ask')
+  assert.deepEqual(await books.verify(verifyOptions), [])
+  await books.updateKey(next.id, { budget: { nanos: 1n, per: 'month' } })
+  for (const url of urls)
+    for (const one of [key, next.key]) await until(async () => (await ask(url, one)).status === 402, 'neither may')
+})

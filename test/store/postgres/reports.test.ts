@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { StoreSilent } from '../../../src/accounts/account.ts'
+import { utc } from '../../../src/accounts/calendar.ts'
+import { readStorePlace } from '../../../src/config/store-place.ts'
+import { openServingBooks } from '../../../src/store/open-books.ts'
+import { openPostgresBooks } from '../../../src/store/postgres/books.ts'
+import { type Database, openDatabase } from '../../../src/store/postgres/database.ts'
+import { createUsageReading } from '../../../src/store/postgres/usage.ts'
+import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
+
+test('issue 13: reports of a server on PostgreSQL are put together in a thread of their own, and fail as the books do', {
+  skip: withoutPostgres(),
+}, async () => {
+  const postgres = await startPostgres({ settings: ['fsync = off'] })
+  const url = postgres.createDatabase('reports')
+  await (await openPostgresBooks(url, { shown: url })).close()
+  const { books, close } = await openServingBooks(readStorePlace(url, '/'), Date.now)
+  const question = { bounds: [0, 96], daysOf: undefined, by: [], only: {}, times: [], top: 1, sort: 'cost' } as const
+  const ask = () => books.as({ actor: 'tester' }).readUsage({ ...question, sums: ['cost'] })
+  assert.deepEqual((await ask()).total.sums, [[0n]])
+  assert.deepEqual((await books.sumEntries({}, []))[0]!.requests, 0)
+  postgres.stop('immediate')
+  await assert.rejects(ask(), StoreSilent)
+  postgres.start()
+  assert.deepEqual((await ask()).total.sums, [[0n]])
+  await close()
+})
+
+/** Tells each statement of a transaction before it is asked. */
+function listening(database: Database, tell: (text: string) => void): Database {
+  return {
+    ...database,
+    transact: (work) =>
+      database.transact((transaction) =>
+        work({
+          ...transaction,
+          query(text, ...more) {
+            tell(text)
+            return transaction.query(text, ...more)
+          },
+        }),
+      ),
+  }
+}
+
+test('issue 13: days of keys are summed as they come, whoever asks for the top of them, and no million of rows is sorted for it', {
+  skip: withoutPostgres(),
+}, async () => {
+  const postgres = await startPostgres({ settings: ['fsync = off'] })
+  const url = postgres.createDatabase('tops')
+  await (await openPostgresBooks(url, { shown: url })).close()
+  const database = openDatabase({ url, max: 2, patienceMs: 5_000, purpose: 'trial' })
+  await database.query(
+    `INSERT INTO triwire.usage_words (kind, word) SELECT 'key', 'k' || n FROM generate_series(1, 100) n`,
+  )
+  await database.query(
+    `INSERT INTO triwire.usage_d SELECT 0, k, 96 * d, m, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, k
+     FROM generate_series(1, 100) k, generate_series(1, 100) d, generate_series(1, 4) m`,
+  )
+  const sums = 'sum(requests), 0, 0, 0, 0, 0, 0, sum(cost)'
+  await database.query(`INSERT INTO triwire.usage_k SELECT account, key, ${sums} FROM triwire.usage_d GROUP BY 1, 2`)
+  await database.query(
+    `INSERT INTO triwire.usage_t SELECT day, model, 0, 0, 0, ${sums} FROM triwire.usage_d GROUP BY 1, 2`,
+  )
+  await database.query('ANALYZE triwire.usage_d')
+  const asked: string[] = []
+  const { readUsage } = createUsageReading(listening(database, (text) => asked.push(text)))
+  const question = { daysOf: utc, by: ['key'], only: {}, times: [], top: 2, sort: 'cost', sums: ['cost'] } as const
+  const bounds = [96, 96 * 51, 96 * 101]
+  const told = await readUsage({ ...question, bounds })
+  assert.deepEqual(
+    told.groups.map(({ of, sums }) => [of, sums]),
+    [
+      [['k100'], [[20_000n, 20_000n]]],
+      [['k99'], [[19_800n, 19_800n]]],
+    ],
+  )
+  assert.deepEqual(told.total.sums, [[1_010_000n, 1_010_000n]])
+  const ranking = asked.find((text) => text.includes('usage_d') && text.includes('0 AS bucket'))!
+  const plan = (await database.query(`EXPLAIN ${ranking}`)).map((row) => row['QUERY PLAN']).join('\n')
+  assert.match(plan, /HashAggregate/)
+  assert.doesNotMatch(plan, /Sort/)
+  await database.close()
+})

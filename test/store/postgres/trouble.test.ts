@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { StoreError } from '../../../src/store/files/store-error.ts'
+import type { Database, Row } from '../../../src/store/postgres/database.ts'
+import { explainDatabase } from '../../../src/store/postgres/explain.ts'
+import { migrate } from '../../../src/store/postgres/migrate.ts'
+import { isUnknown, refusalOf } from '../../../src/store/postgres/trouble.ts'
+
+/* What failures of the database are taken for. No database is asked. */
+
+test('C13 a server that ends itself over a full or broken disk may have written down what it did not answer', () => {
+  const answered = (severity: string, code: string) => isUnknown({ severity, code, message: 'as it says' })
+  for (const code of ['53100', '58030', 'XX000', '57P01', '57P02', '08006']) assert.equal(answered('PANIC', code), true)
+  for (const code of ['40P01', '55P03', '57014', '23505', '22003']) assert.equal(answered('ERROR', code), false)
+  assert.equal(isUnknown(new Error('Query read timeout')), true)
+  assert.equal(isUnknown(new Error('timeout exceeded when trying to connect')), false)
+  assert.equal(isUnknown(Object.assign(new Error('refused'), { syscall: 'connect', code: 'ECONNREFUSED' })), false)
+})
+
+/** A server that answers what it is asked about itself. */
+function serverOf(row: Row): Database {
+  const refuse = () => assert.fail('nothing is made there')
+  return { query: async () => [row], transact: refuse, close: async () => {} }
+}
+
+test('a server that is too old, keeps other texts, or stands behind a pooler is refused with what to use', async () => {
+  const right = { number: 150_018, version: '15.18', encoding: 'UTF8', heard: 'on' }
+  const refused = (row: Partial<typeof right> | { heard: null }, words: RegExp) =>
+    assert.rejects(migrate(serverOf({ ...right, ...row }), 'postgres://h/x', []), (error: Error) => {
+      assert.ok(error instanceof StoreError)
+      assert.match(error.message, words)
+      return true
+    })
+  await refused(
+    { number: 130_014, version: '13.14' },
+    /^postgres:\/\/h\/x is PostgreSQL 13.14: use version 14 or later/,
+  )
+  await refused({ encoding: 'SQL_ASCII' }, /^postgres:\/\/h\/x keeps texts in SQL_ASCII: use a database made with/)
+  // As with PgBouncer where it is told to leave out what it does not know.
+  await refused({ heard: null }, /^postgres:\/\/h\/x is a pooler's address: name PostgreSQL itself/)
+})
+
+test('what is wrong with a URL is told with its cure', () => {
+  const told = (error: object) => (explainDatabase(error, 'postgres://h/x') as Error).message
+  assert.match(
+    refusalOf({ code: '08P01', message: 'unsupported startup parameter: options' }, 'postgres://h/x')!.message,
+    /is a pooler's address/,
+  )
+  const demanded = 'no pg_hba.conf entry for host "::1", user "u", database "x", no encryption'
+  assert.match(told({ code: '28000', message: demanded }), /perhaps only with TLS: sslmode\) \(no pg_hba.conf entry/)
+  assert.match(
+    told({ code: 'ENOTFOUND', message: 'getaddrinfo ENOTFOUND h' }),
+    /cannot be reached: there is no such host/,
+  )
+  assert.match(
+    told({ code: '25006', message: 'cannot execute CREATE SCHEMA' }),
+    /it is a standby, name the server that/,
+  )
+  assert.match(told({ code: '55P03', message: 'lock timeout' }), /somebody keeps what is needed locked/)
+})

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import test, { before } from 'node:test'
+import type { KeyWishes } from '../../src/accounts/book-rules.ts'
+import { digestKey } from '../../src/accounts/keys.ts'
+import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
+import { until } from '../support/waiting.ts'
+
+/*
+ * Keys that people hand out (ruling R15), through the whole gateway: what their clients are told, and what becomes of it.
+ */
+
+let gateway: TestGateway
+
+before(async () => {
+  gateway = await startTestGateway({
+    credit: '1000',
+    models: [
+      testModel('large', 'chat', { also: ['large-latest'] }),
+      testModel('small-1', 'chat'),
+      testModel('small-2', 'messages'),
+    ],
+    config: { reporting: { time_zone: 'Asia/Kathmandu' } },
+  })
+})
+
+type Told = { status: number; code?: string; message?: string; headers: Headers; id: string }
+
+async function ask(key: string, model = 'large', path = '/v1/chat/completions'): Promise<Told> {
+  const body = { model, messages: [{ role: 'user', content: 'Hello!' }], max_tokens: 20 }
+  const response = await gateway.post(path, body, { authorization: `Bearer ${key}` })
+  const { error } = (await response.json()) as { error?: { code?: string; type?: string; message: string } }
+  const id = response.headers.get('x-request-id')!
+  return {
+    ...{ status: response.status, headers: response.headers, id },
+    ...(error && { code: error.code ?? error.type, message: error.message }),
+  } as Told
+}
+
+async function makeKey(wishes: KeyWishes) {
+  const made = gateway.store.createKey('tester', wishes)
+  await gateway.untilKnown(made.key)
+  return made
+}
+
+const row = (id: string) => gateway.store.findKeys(id)[0]!
+
+/** What of its scope the gateway knows by now. */
+const liveOf = (key: string) => gateway.ledger.directory.findKnownKey(digestKey(key))?.bounds
+
+test('R15 a key whose budget is spent gets 402, told as the key’s, with when it renews; its account has credit', async () => {
+  const { key, id, prefix } = await makeKey({ label: 'ci', budget: { nanos: 1n, per: 'day' } })
+  assert.equal((await ask(key)).status, 200)
+  const spent = row(id).spend!
+  assert.ok(spent.spentNanos > 1n)
+  // A day of Nepal.
+  assert.equal(new Date(spent.untilMs).toISOString().slice(11), '18:15:00.000Z')
+  const refused = await ask(key)
+  assert.deepEqual([refused.status, refused.code], [402, 'insufficient_credits'])
+  assert.equal(refused.headers.get('x-should-retry'), 'false')
+  const renews = new Date(spent.untilMs).toISOString().replace('.000', '')
+  assert.equal(
+    refused.message,
+    `The API key "ci" (${prefix}…) has spent its budget of 0.000000001 credits a day: it renews at ${renews}. For more ask who gave it to you.`,
+  )
+  assert.equal((await gateway.logOf(refused.id))['code'], 'insufficient_credits')
+  assert.equal((await ask(gateway.key)).status, 200)
+  // The day of the gateway is over: the budget is whole.
+  const restMs = spent.untilMs - gateway.nowMs()
+  gateway.jump(restMs)
+  assert.equal((await ask(key)).status, 200)
+  gateway.jump(-restMs)
+})
+
+test('R15 a budget that is for ever does not renew; another amount, or none, counts at once and with what is spent', async () => {
+  const { key, id } = await makeKey({ budget: { nanos: 1n, per: undefined } })
+  await ask(key)
+  const refused = await ask(key)
+  assert.match(refused.message!, /of 0\.000000001 credits: it does not renew/)
+  gateway.store.updateKey(id, { budget: { nanos: 10n ** 9n, per: undefined } })
+  await until(() => liveOf(key)?.budget?.nanos === 10n ** 9n, 'the gateway knows another budget')
+  assert.equal((await ask(key)).status, 200)
+  gateway.store.updateKey(id, { budget: { nanos: 2n, per: 'month' } })
+  await until(() => liveOf(key)?.budget?.per === 'month', 'the gateway knows another period')
+  assert.equal((await ask(key)).status, 402)
+  gateway.store.updateKey(id, { budget: null })
+  await until(() => liveOf(key) === undefined, 'the gateway knows that there is none')
+  assert.equal((await ask(key)).status, 200)
+})
+
+test('R15 a rotated key: the old and the new one have one budget and one window', async () => {
+  const { key, id } = await makeKey({ budget: { nanos: 1n, per: 'day' }, requestsPerMinute: 3 })
+  const next = gateway.store.rotateKey(id, 3_600_000)
+  await gateway.untilKnown(next.key)
+  assert.equal((await ask(next.key)).status, 200)
+  for (const one of [key, next.key]) assert.equal((await ask(one)).status, 402)
+  assert.equal(row(id).spend?.spentNanos, row(next.id).spend?.spentNanos)
+})
+
+test('R15 R13 a key has its own requests per minute: told in the headers, refused with 429, of its account none is used', async () => {
+  const { key } = await makeKey({ requestsPerMinute: 2 })
+  const before = Number((await ask(gateway.key)).headers.get('x-ratelimit-remaining-requests'))
+  const first = await ask(key)
+  assert.deepEqual(
+    ['limit', 'remaining'].map((name) => first.headers.get(`x-ratelimit-${name}-requests`)),
+    ['2', '1'],
+  )
+  await ask(key)
+  for (let n = 0; n < 5; n++) {
+    const refused = await ask(key)
+    assert.deepEqual([refused.status, refused.code], [429, 'rate_limit_exceeded'])
+    assert.match(refused.message!, /This API key has made too many requests/)
+    assert.ok(Number(refused.headers.get('retry-after')) > 0)
+  }
+  const after = Number((await ask(gateway.key)).headers.get('x-ratelimit-remaining-requests'))
+  assert.equal(before - after, 3)
+})
+
+test('R15 R17 a model that a key may not use is 404, near ids are those it may; an alias is matched as it is asked for', async () => {
+  const { key } = await makeKey({ models: ['small-*', 'large-latest'] })
+  assert.equal((await ask(key, 'small-1')).status, 200)
+  assert.equal((await ask(key, 'large-latest')).status, 200)
+  const forbidden = await ask(key, 'large')
+  assert.deepEqual([forbidden.status, forbidden.code], [404, 'model_not_found'])
+  assert.equal(
+    forbidden.message,
+    'This API key may not use the model: name another one, or ask who gave you the key. Perhaps it is large-latest.',
+  )
+  const near = await ask(key, 'smal-1')
+  assert.match(near.message!, /^No such model: .* Perhaps it is small-1/)
+  assert.doesNotMatch((await ask(key, 'larg')).message!, /Perhaps/)
+  // Spec 4.5: the list stays the catalog.
+  const list = await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+  assert.equal(((await list.json()) as { data: unknown[] }).data.length, 4)
+})
+
+test('R15 count_tokens of a model that the key may not use is 404', async () => {
+  const { key } = await makeKey({ models: ['large'] })
+  const path = '/v1/messages/count_tokens'
+  assert.equal((await ask(key, 'small-2', path)).status, 404)
+  assert.equal((await ask(gateway.key, 'small-2', path)).status, 200)
+})
+
+test('R15 R4 a key past its end is a revoked one', async () => {
+  const { key, id } = await makeKey({ expiresMs: gateway.nowMs() + 3_600_000 })
+  assert.equal((await ask(key)).status, 200)
+  gateway.jump(3_600_001)
+  assert.deepEqual((await ask(key)).status, 401)
+  gateway.jump(-3_600_001)
+  gateway.store.updateKey(id, { expiresMs: null })
+  await until(() => gateway.ledger.directory.findKnownKey(digestKey(key))?.expiresMs === undefined, 'it has no end')
+  gateway.jump(3_600_001)
+  assert.equal((await ask(key)).status, 200)
+  gateway.jump(-3_600_001)
+})
+
+test('R15 C2 300 requests, 100 at once, by a key with a budget: what is spent is within the law', async () => {
+  const { key: probe, id: probeId } = await makeKey({ budget: { nanos: 10n ** 12n, per: undefined } })
+  await ask(probe)
+  const costNanos = row(probeId).spend!.spentNanos
+  const { key, id } = await makeKey({ budget: { nanos: 5n * costNanos, per: 'day' } })
+  gateway.reload({ limits: { requests_per_minute: 100_000 } })
+  let statuses: number[] = []
+  for (let n = 0; n < 300; n += 100)
+    statuses = [
+      ...statuses,
+      ...(await Promise.all(Array.from({ length: 100 }, () => ask(key)))).map(({ status }) => status),
+    ]
+  const answered = BigInt(statuses.filter((status) => status === 200).length)
+  const { spentNanos } = row(id).spend!
+  assert.equal(spentNanos, answered * costNanos)
+  // An answer costs no more than its hold of 20 tokens of output.
+  assert.ok(answered >= 1n && spentNanos <= 5n * costNanos + 40n * 15_000n, `${answered} answers`)
+  assert.ok(statuses.every((status) => status === 200 || status === 402))
+  assert.equal(liveOf(key)!.heldNanos, 0n)
+})

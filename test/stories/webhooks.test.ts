@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import test from 'node:test'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Received, startReceiver } from '../support/receiver.ts'
+import { until } from '../support/waiting.ts'
+
+/* What operators are warned of (ruling X15), through a real gateway and to a receiver that is not always well. */
+
+const secret = 'whsec_d2ViaG9vayBzZWNyZXQgMTIzNDU2Nzg5MA=='
+const plain = 'a plain secret of hooks'
+
+async function ask(gateway: TestGateway, key = gateway.key): Promise<number> {
+  const body = { model: 'native-chat', messages: [{ role: 'user', content: 'Hello!' }], max_completion_tokens: 20 }
+  const response = await gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${key}` })
+  await response.text()
+  return response.status
+}
+
+/** The time of the gateway stands still: what the store wrote a moment ago is due when it is past that. */
+async function look(gateway: TestGateway, ms = 60_000): Promise<void> {
+  gateway.advance(ms)
+  await gateway.server.webhooks.look()
+  await gateway.server.webhooks.look()
+}
+
+/** Since the warnings of the store are watched for from the first look on. */
+async function start(webhooks: object[], more: Parameters<typeof startTestGateway>[0] = {}): Promise<TestGateway> {
+  const gateway = await startTestGateway({ ...more, config: { ...more.config, webhooks } })
+  await gateway.server.webhooks.look()
+  return gateway
+}
+
+function isSigned({ headers, text }: Received, key: Buffer): boolean {
+  const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`
+  return headers['webhook-signature'] === `v1,${createHmac('sha256', key).update(signed).digest('base64')}`
+}
+
+test('X15 credit below a line is told once to who wants it, signed after Standard Webhooks, with names and amounts', async () => {
+  const [one, other] = [await startReceiver(), await startReceiver()]
+  const gateway = await start(
+    [
+      { url: `${one.url}?token=kept-to-itself`, secret, below: '0.5' },
+      { url: other.url, secret: plain, events: ['ledger_unwritable', 'key_budget_80'] },
+    ],
+    { credit: '0.5001' },
+  )
+  while (one.received.length === 0) {
+    assert.equal(await ask(gateway), 200)
+    await look(gateway)
+  }
+  await ask(gateway)
+  await look(gateway)
+  assert.equal(one.received.length, 1)
+  const [told] = one.received
+  const account = gateway.store.listAccounts()[0]!
+  assert.equal(told!.body.type, 'credit_low')
+  assert.deepEqual(told!.body.data['account'], { id: account.id, name: 'tester' })
+  assert.equal(told!.body.data['below'], '0.5')
+  assert.match(String(told!.body.data['balance']), /^0\.49/)
+  assert.ok(isSigned(told!, Buffer.from(secret.slice(6), 'base64')))
+  assert.equal(Number(told!.headers['webhook-timestamp']), Math.floor((gateway.nowMs() - 60_000) / 1_000))
+  assert.deepEqual(other.received, [])
+})
+
+test('X15 R15 a budget is told at four fifths and when it is spent, with the label of the key and when it renews', async () => {
+  const receiver = await startReceiver()
+  const gateway = await start([{ url: receiver.url, secret: plain }])
+  const { key, id, prefix } = gateway.store.createKey('tester', { label: 'ci', budget: { nanos: 1n, per: 'month' } })
+  await gateway.untilKnown(key)
+  assert.equal(await ask(gateway, key), 200)
+  await look(gateway)
+  await until(() => receiver.received.length === 2, 'both are told')
+  assert.deepEqual(receiver.received.map(({ body }) => body.type).toSorted(), ['key_budget_80', 'key_budget_spent'])
+  const { untilMs } = gateway.store.findKeys(id)[0]!.spend!
+  for (const told of receiver.received) {
+    const { data } = told.body
+    assert.deepEqual(data['key'], { id, prefix, label: 'ci' })
+    assert.deepEqual([data['budget'], data['renews_at']], ['0.000000001/month', new Date(untilMs).toISOString()])
+    assert.ok(isSigned(told, Buffer.from(plain)))
+  }
+})
+
+test('X15 a receiver that refuses, drops or fails is told again, the same with the same id, until it says 200', async () => {
+  const receiver = await startReceiver(500, 403, 302, 'drop')
+  const hanging = await startReceiver('drop')
+  const gateway = await start(
+    [
+      { url: receiver.url, secret: plain, below: '99' },
+      { url: hanging.url, secret: plain, below: '99' },
+    ],
+    { credit: '99', webhookMs: 300 },
+  )
+  assert.equal(await ask(gateway), 200)
+  for (let tries = 1; tries <= 5; tries++) {
+    await look(gateway, 3_600_000)
+    assert.equal(receiver.received.length, tries)
+  }
+  await look(gateway, 3_600_000)
+  assert.equal(receiver.received.length, 5)
+  // Who has had it is not told again for the sake of who has not.
+  assert.equal(hanging.received.length, 2)
+  const ids = new Set(receiver.received.map(({ headers, text }) => `${headers['webhook-id']} ${text}`))
+  assert.equal(ids.size, 1)
+  const stamps = new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp']))
+  assert.equal(stamps.size, 5)
+  const lines = (await gateway.logLines()).filter(({ event }) => event === 'webhook_failed')
+  assert.deepEqual(
+    lines.filter(({ webhook }) => webhook === receiver.url).map(({ result }) => result),
+    ['failed', 'refused', 'redirected', 'unreachable'],
+  )
+  const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
+  for (const [result, count] of Object.entries({ ok: 2, failed: 1, refused: 1, redirected: 1, unreachable: 2 }))
+    assert.ok(metrics.includes(`triwire_webhook_deliveries_total{result="${result}"} ${count}\n`), result)
+})
+
+test('X15 what is tried for a day in vain is given up', async () => {
+  const receiver = await startReceiver(...Array.from({ length: 9 }, () => 503))
+  const gateway = await start([{ url: receiver.url, secret: plain, below: '99' }], { credit: '99', webhookMs: 300 })
+  await ask(gateway)
+  await look(gateway)
+  await look(gateway, 20 * 3_600_000)
+  await look(gateway, 5 * 3_600_000)
+  assert.equal(receiver.received.length, 3)
+  await look(gateway, 5 * 3_600_000)
+  assert.equal(receiver.received.length, 3)
+  assert.ok(await gateway.logWith({ event: 'webhook_given_up', result: 'failed', tries: 3 }))
+})
+
+test('X15 a receiver that hangs holds nothing up for longer than its time', async () => {
+  const receiver = await startReceiver()
+  const silent = await startReceiver('silence')
+  const gateway = await start(
+    [
+      { url: silent.url, secret: plain, below: '99' },
+      { url: receiver.url, secret: plain, below: '99' },
+    ],
+    {
+      credit: '99',
+      webhookMs: 200,
+    },
+  )
+  await ask(gateway)
+  await look(gateway)
+  assert.deepEqual([silent.received.length, receiver.received.length], [1, 1])
+  assert.ok(await gateway.logWith({ event: 'webhook_failed', result: 'timeout' }))
+})
+
+test('issue 13 X15: a receiver that hangs delays nobody else and no later event, and what it has not had is there when a server starts again', async () => {
+  const [silent, fine] = [await startReceiver('silence', 'silence', 'silence'), await startReceiver()]
+  const gateway = await start(
+    [
+      { url: silent.url, secret: plain, below: '99' },
+      { url: fine.url, secret: plain, below: '99' },
+    ],
+    // Longer than any test takes.
+    { credit: '99', webhookMs: 600_000 },
+  )
+  const begin = () => {
+    gateway.advance(60_000)
+    void gateway.server.webhooks.look()
+  }
+  assert.equal(await ask(gateway), 200)
+  begin()
+  await until(() => silent.received.length === 1 && fine.received.length === 1, 'both are asked')
+  const { key } = gateway.store.createKey('tester', { label: 'ci', budget: { nanos: 1n, per: 'month' } })
+  await gateway.untilKnown(key)
+  assert.equal(await ask(gateway, key), 200)
+  begin()
+  await until(() => fine.received.length === 3, 'who does not hang is told what came later')
+  const events = ['credit_low', 'key_budget_80', 'key_budget_spent']
+  assert.deepEqual(
+    fine.received.map(({ body }) => body.type),
+    events,
+  )
+  // One after the other, and no second try while the first is under way.
+  begin()
+  await gateway.server.webhooks.close()
+  assert.equal(silent.received.length, 1)
+  const db = new DatabaseSync(gateway.storePath)
+  const left = db.prepare('SELECT event, tries, next_ms FROM outbox ORDER BY at_ms, id').all()
+  db.close()
+  assert.deepEqual(
+    left.map(({ event, tries }) => [event, (JSON.parse(tries as string) as { over: string[] }).over.length]),
+    events.map((event) => [event, 1]),
+  )
+  for (const { next_ms: next } of left) assert.ok((next as number) <= gateway.nowMs())
+})
+
+test('X15 a model without a healthy upstream account is told once an incident, by an id of the process', async () => {
+  const [receiver, model] = [await startReceiver(), await startReceiver(...Array.from({ length: 99 }, () => 401))]
+  const gateway = await start([{ url: receiver.url, secret: plain, events: ['upstream_down'] }], {
+    // Its account is refused there.
+    upstreamUrl: model.url,
+    cools: true,
+  })
+  for (let n = 0; n < 5; n++) await ask(gateway)
+  await look(gateway, 0)
+  await look(gateway, 0)
+  const [told, ...rest] = receiver.received
+  assert.deepEqual([told?.body.type, rest.length], ['upstream_down', 0])
+  assert.equal(told!.body.data['model'], 'native-chat')
+  const [upstream] = told!.body.data['upstreams'] as Record<string, unknown>[]
+  assert.deepEqual([upstream!['upstream'], upstream!['account'], upstream!['state']], ['sim', 'a', 'cooling'])
+  // It may be tried again: that is the end of the incident, and the next failure another one.
+  await look(gateway, 3_600_000)
+  for (let n = 0; n < 5; n++) await ask(gateway)
+  await look(gateway, 0)
+  assert.equal(receiver.received.length, 2)
+  assert.notEqual(receiver.received[0]!.headers['webhook-id'], receiver.received[1]!.headers['webhook-id'])
+})
+
+test('X15 C5 a store that cannot be written is told once an incident, by the process that sees it, and again when it happens again', async () => {
+  const receiver = await startReceiver()
+  const gateway = await start([{ url: receiver.url, secret: plain, events: ['ledger_unwritable'] }], {
+    config: { timeouts: { settle_deadline: 100 } },
+  })
+  const { webhooks } = gateway.server
+  const isWritable = () => gateway.ledger.ledger.isWritable()
+  for (const incident of [1, 2]) {
+    const holder = new DatabaseSync(gateway.storePath)
+    holder.exec('BEGIN IMMEDIATE')
+    await ask(gateway)
+    await until(() => !isWritable(), 'a debit waits for too long')
+    // Whoever looks for warnings in the store waits for it: what this process has seen is told before.
+    const looking = webhooks.look()
+    await until(() => receiver.received.length === incident, 'it is told')
+    assert.equal(await ask(gateway), 500)
+    holder.exec('ROLLBACK')
+    holder.close()
+    await looking
+    await until(isWritable, 'the store can be written again')
+    await look(gateway, 0)
+  }
+  const [first, second, ...rest] = receiver.received
+  assert.equal(rest.length, 0)
+  for (const { body } of [first!, second!]) {
+    assert.equal(body.type, 'ledger_unwritable')
+    const { queued, spooled } = body.data as Record<string, number>
+    assert.ok(queued! + spooled! >= 1, JSON.stringify(body.data))
+  }
+  assert.notEqual(first!.headers['webhook-id'], second!.headers['webhook-id'])
+})
+
+test('X15 U5 operators see what became of webhooks, and neither page nor log has a secret or a query', async () => {
+  const receiver = await startReceiver(500)
+  const gateway = await start([{ url: `${receiver.url}?token=hidden-in-query`, secret, below: '99' }], { credit: '99' })
+  const list = async () => ((await (await gateway.askAdmin('/api/v1/webhooks')).json()) as { items: object[] }).items
+  const told = { url: receiver.url, below: '99' }
+  const events = ['credit_low', 'key_budget_80', 'key_budget_spent', 'upstream_down', 'ledger_unwritable']
+  assert.deepEqual(await list(), [{ ...told, events, last: null, pending: 0, told: 0, failed: 0, last_failure: null }])
+  await ask(gateway)
+  await look(gateway)
+  type Row = { last: { result: string }; pending: number; told: number; failed: number; last_failure: object }
+  const [failed] = (await list()) as Row[]
+  assert.deepEqual([failed!.last.result, failed!.pending, failed!.told, failed!.failed], ['failed', 1, 0, 1])
+  await look(gateway)
+  const [fine] = (await list()) as Row[]
+  assert.deepEqual([fine!.last.result, fine!.pending, fine!.told, fine!.failed], ['ok', 0, 1, 1])
+  assert.deepEqual(fine!.last_failure, failed!.last)
+  assert.doesNotMatch(JSON.stringify([await list(), await gateway.logLines()]), /hidden-in-query|whsec_/)
+})

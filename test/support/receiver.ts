@@ -1,0 +1,29 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { atEnd } from './at-end.ts'
+import { listen } from './listen.ts'
+
+export type Received = {
+  headers: IncomingHttpHeaders
+  text: string
+  body: { type: string; timestamp: string; data: Record<string, unknown> }
+}
+
+/** Somebody who is told webhooks, and answers each as the next of `answers` says; then with 200. Closed after the test. */
+export async function startReceiver(...answers: readonly (number | 'silence' | 'drop')[]) {
+  const received: Received[] = []
+  let at = 0
+  const server = createServer((request, response) => {
+    let text = ''
+    request.on('data', (chunk) => (text += chunk))
+    request.on('end', () => {
+      received.push({ headers: request.headers, text, body: JSON.parse(text) })
+      const answer = answers[at++] ?? 200
+      if (answer === 'silence') return
+      if (answer === 'drop') request.socket.destroy()
+      else response.writeHead(answer, { location: '/elsewhere' }).end('thanks')
+    })
+  })
+  const port = await listen(server)
+  atEnd(() => server.closeAllConnections())
+  return { url: `http://127.0.0.1:${port}/hook`, received }
+}

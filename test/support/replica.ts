@@ -1,0 +1,44 @@
+import { openSync } from 'node:fs'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import { loadText } from '../../src/config/load.ts'
+import { createLog } from '../../src/process/log.ts'
+import { type RunningServer, startServer } from '../../src/process/server.ts'
+import { openStore } from '../store/postgres/opened.ts'
+import { atEnd } from './at-end.ts'
+import { testFolder } from './folder.ts'
+
+export type ReplicaFile = { models: readonly object[] } & Readonly<Record<string, unknown>>
+
+/**
+ * One of several gateways on a database, in this process: real listeners, the simulator as upstream. Closed after the test.
+ * @param clockMs what it takes for the monotonic time
+ */
+export async function startReplica(
+  name: string,
+  store: string,
+  simulatorUrl: string,
+  { models, ...more }: ReplicaFile,
+  clockMs = () => performance.now(),
+): Promise<{ url: string; adminUrl: string; server: RunningServer }> {
+  const folder = testFolder('replica')
+  const file = {
+    listen: '127.0.0.1:0',
+    admin_listen: '127.0.0.1:0',
+    store,
+    state_dir: join(folder, 'state'),
+    seal_key: Buffer.alloc(32, 7).toString('base64'),
+    catalog: { pinned: '2026-11-01', models },
+    upstreams: { sim: { base_url: simulatorUrl, accounts: [{ name: 'a', key: 'k' }] } },
+    ...more,
+  }
+  const config = loadText(stringify(file), 'triwire.yaml', {}, {})
+  const introduction = { name, version: '0', configDigest: 'c', sealFingerprint: 's' }
+  const opened = await openStore(store, { stateDir: config.stateDir, introduction, reporting: config.reporting })
+  const descriptor = openSync(join(folder, 'log'), 'a')
+  const log = createLog({ level: 'info', isPretty: false, descriptor, nowMs: Date.now })
+  const server = await startServer({ config, store: opened, log, clockMs })
+  atEnd(() => server.drain(0, 1_000))
+  const urlOf = ({ port }: { port: number }) => `http://127.0.0.1:${port}`
+  return { url: urlOf(server.address), adminUrl: urlOf(server.adminAddress), server }
+}
