@@ -211,12 +211,15 @@ for (const wire of wireNames) {
     const play = () => {
       for (const frame of deltas) relay.push(Buffer.from(frame))
     }
-    play()
-    gc()
-    const before = process.memoryUsage().heapUsed
-    for (let round = 0; round < 20; round++) play()
-    gc()
-    const grown = process.memoryUsage().heapUsed - before
+    const growth = () => {
+      gc()
+      const before = process.memoryUsage().heapUsed
+      for (let round = 0; round < 20; round++) play()
+      gc()
+      return process.memoryUsage().heapUsed - before
+    }
+    // What the engine compiles meanwhile is no text, and comes once: the least of three is what each round keeps.
+    const grown = Math.min(growth(), growth(), growth())
     assert.ok(grown < 200_000, `${grown} bytes more for ${deltas.length * 20 * 13} characters`)
     assert.ok(relay.estimateOutput() > 100_000)
   })

@@ -5,6 +5,7 @@ import { type AnsweredRequest, startSimulator } from '../../src/simulator/simula
 import { run, runWarm } from '../cli/run.ts'
 import { atEnd } from '../support/at-end.ts'
 import { listen } from '../support/listen.ts'
+import { until } from '../support/waiting.ts'
 
 /* The simulator as people use it: counted tokens, pages of a browser, a log, a port that is taken (N-F18). */
 
@@ -72,6 +73,7 @@ test('N-F18 the simulator tells of each request what was asked and what came of 
   await (await post('/v1/responses', { model: 'sim?status=429', input: 'canary-asked' })).text()
   await (await fetch(`${url}/v1/models`)).text()
   await (await fetch(`${url}/nowhere?canary-query`)).text()
+  await until(() => lines.length === 4, 'it has told of all')
   assert.deepEqual(
     lines.map(({ ms, ...line }) => [line, ms >= 0]),
     [

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { StoreSilent } from '../../src/accounts/account.ts'
 import type { Explanation } from '../../src/operations/shapes.ts'
 import { run, runWarm } from '../cli/run.ts'
 import type { TestGateway, TestOptions } from '../support/gateway.ts'
 import { createHeld } from '../support/held.ts'
+import { holdStore } from '../support/hold-store.ts'
 import { answers, asks, frames, type Native, paths, startNative } from '../support/native.ts'
 import { type Answer, stream, whole } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
@@ -260,8 +260,7 @@ test('C3 C13 explain follows a debit that is spooled, then in the ledger, and gi
   // Its token is made before nobody can write.
   await gateway.askAdmin('/api/v1/me')
   upstream.play(whole(answers.chat))
-  const blocker = new DatabaseSync(gateway.storePath)
-  blocker.exec('BEGIN IMMEDIATE')
+  const blocker = holdStore(gateway.storePath)
   const { id } = await native.ask('chat')
   const { state, amount } = await settlementOf(native, id)
   assert.deepEqual([state, amount], ['spooled', '0.0000612'])
@@ -289,8 +288,7 @@ test('C13 explain tells a debit that nobody could take as refused', async () => 
   await gateway.askAdmin('/api/v1/me')
   upstream.play(whole(answers.chat))
   mkdirSync(`${gateway.storePath}.spool`)
-  const blocker = new DatabaseSync(gateway.storePath)
-  blocker.exec('BEGIN IMMEDIATE')
+  const blocker = holdStore(gateway.storePath)
   const { id, status } = await native.ask('chat')
   assert.equal(status, 500)
   const { state, amount, cause, outcome } = await settlementOf(native, id)

@@ -67,12 +67,13 @@ test('N-F3 a key file that changes is the key of the next request, and an accoun
   assert.deepEqual(keysSeen(upstream), ['Bearer file-key-1'])
   upstream.play(good)
   writeFileSync(file, 'file-key-2\n')
+  // Nobody asks meanwhile: however long the file takes to be read, the first to ask is answered by its key.
   await until(async () => {
     gateway.advance(1_000)
-    return (await ask(gateway)).status === 200
-  })
+    return (await gateway.logLines()).some(({ event, account }) => event === 'key_renewed' && account === 'far/a')
+  }, 'the file is read again')
+  assert.equal((await ask(gateway)).status, 200)
   assert.deepEqual(keysSeen(upstream), ['Bearer file-key-2'])
-  await gateway.logWith({ event: 'key_renewed', account: 'far/a' })
   assert.doesNotMatch(JSON.stringify(await gateway.logLines()), /file-key/)
 })
 

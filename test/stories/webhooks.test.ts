@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { holdStore } from '../support/hold-store.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/waiting.ts'
 
@@ -90,7 +91,7 @@ test('X15 a receiver that refuses, drops or fails is told again, the same with t
       { url: receiver.url, secret: plain, below: '99' },
       { url: hanging.url, secret: plain, below: '99' },
     ],
-    { credit: '99', webhookMs: 300 },
+    { credit: '99' },
   )
   assert.equal(await ask(gateway), 200)
   for (let tries = 1; tries <= 5; tries++) {
@@ -117,7 +118,7 @@ test('X15 a receiver that refuses, drops or fails is told again, the same with t
 
 test('X15 what is tried for a day in vain is given up', async () => {
   const receiver = await startReceiver(...Array.from({ length: 9 }, () => 503))
-  const gateway = await start([{ url: receiver.url, secret: plain, below: '99' }], { credit: '99', webhookMs: 300 })
+  const gateway = await start([{ url: receiver.url, secret: plain, below: '99' }], { credit: '99' })
   await ask(gateway)
   await look(gateway)
   await look(gateway, 20 * 3_600_000)
@@ -130,7 +131,7 @@ test('X15 what is tried for a day in vain is given up', async () => {
 
 test('X15 a receiver that hangs holds nothing up for longer than its time', async () => {
   const receiver = await startReceiver()
-  const silent = await startReceiver('silence')
+  const silent = await startReceiver(...Array.from({ length: 9 }, () => 'silence' as const))
   const gateway = await start(
     [
       { url: silent.url, secret: plain, below: '99' },
@@ -142,9 +143,12 @@ test('X15 a receiver that hangs holds nothing up for longer than its time', asyn
     },
   )
   await ask(gateway)
-  await look(gateway)
-  assert.deepEqual([silent.received.length, receiver.received.length], [1, 1])
-  assert.ok(await gateway.logWith({ event: 'webhook_failed', result: 'timeout' }))
+  // On a busy machine its time may be over before anybody was asked: then they are asked again.
+  await until(async () => {
+    await look(gateway, 3_600_000)
+    return silent.received.length > 0 && receiver.received.length > 0
+  }, 'both were told')
+  assert.ok(await gateway.logWith({ event: 'webhook_failed', webhook: silent.url, result: 'timeout' }))
 })
 
 test('issue 13 X15: a receiver that hangs delays nobody else and no later event, and what it has not had is there when a server starts again', async () => {
@@ -174,6 +178,8 @@ test('issue 13 X15: a receiver that hangs delays nobody else and no later event,
     fine.received.map(({ body }) => body.type),
     events,
   )
+  // Heard is not yet answered: what is cut before its answer was read would be told again.
+  await until(() => gateway.server.webhooks.list()[1]!.told === 3, 'it has taken all three')
   // One after the other, and no second try while the first is under way.
   begin()
   await gateway.server.webhooks.close()
@@ -219,8 +225,7 @@ test('X15 C5 a store that cannot be written is told once an incident, by the pro
   const { webhooks } = gateway.server
   const isWritable = () => gateway.ledger.ledger.isWritable()
   for (const incident of [1, 2]) {
-    const holder = new DatabaseSync(gateway.storePath)
-    holder.exec('BEGIN IMMEDIATE')
+    const holder = holdStore(gateway.storePath)
     await ask(gateway)
     await until(() => !isWritable(), 'a debit waits for too long')
     // Whoever looks for warnings in the store waits for it: what this process has seen is told before.

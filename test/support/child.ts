@@ -30,7 +30,8 @@ export function runTriwire(t: TestContext, args: string[], cwd: string, env: Rec
   child.stderr.on('data', (chunk: Buffer) => {
     err += chunk
   })
-  const ended = once(child, 'exit')
+  // Then all that it printed was read.
+  const ended = once(child, 'close')
   return {
     process: child,
     stdout: () => out,

@@ -17,7 +17,7 @@ import { testFolder } from './folder.ts'
 import { type Operator, openStore } from './operator.ts'
 import { pathOf } from './store-place.ts'
 import { openTap, type TappedAnswer } from './tap.ts'
-import { until } from './waiting.ts'
+import { patienceMs, until } from './waiting.ts'
 
 export type TestGateway = {
   /** Without a trailing slash, e.g. `http://127.0.0.1:41234`. */
@@ -187,7 +187,8 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   let operator: string | undefined
 
   const logLines = async () => {
-    await log.flush()
+    // All of it, however slow the disk is.
+    await log.flush(patienceMs)
     const lines = readFileSync(logPath, 'utf8').split('\n').filter(Boolean)
     return lines.map((line) => JSON.parse(line) as Record<string, unknown>)
   }

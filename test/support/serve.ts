@@ -13,6 +13,7 @@ export type Served = {
   child: ChildProcess
   stdout(): string
   stderr(): string
+  /** Resolves when it has ended and all that it printed was read. */
   exited: Promise<number | string>
   /** Waits until the log has the words. @param times so often */
   saw(words: string, times?: number): Promise<void>
@@ -44,11 +45,17 @@ export function serve(args: readonly string[], folder = newFolder(), { env, unde
   child.stderr!.on('data', (chunk) => {
     stderr += chunk
   })
-  const exited = new Promise<number | string>((done) => child.on('exit', (code, signal) => done(code ?? signal ?? '')))
+  const exited = new Promise<number | string>((done) => {
+    const over = (code: number | null, signal: string | null) => done(code ?? signal ?? '')
+    // What it printed last may come behind its exit: it is waited for, unless nobody reads it.
+    child.on('exit', (code, signal) => child.stderr!.isPaused() && over(code, signal))
+    child.on('close', over)
+  })
   const isOver = () => child.exitCode !== null || child.signalCode !== null
   const saw = async (words: string, times = 1) => {
     const isThere = () => stderr.split(words).length > times
     await until(() => isThere() || isOver(), words)
+    if (isOver()) await exited
     if (!isThere()) throw new Error(`${words} in: ${stderr}`)
   }
   const address = async (name: string) => {

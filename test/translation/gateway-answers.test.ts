@@ -3,7 +3,7 @@ import test, { after, before } from 'node:test'
 import type { WireName } from '../../src/catalog/model.ts'
 import { testModel } from '../support/gateway.ts'
 import { untilRead } from '../support/peer.ts'
-import { until } from '../support/waiting.ts'
+import { patienceMs, until } from '../support/waiting.ts'
 import type { Json } from './cases.ts'
 import { accumulate } from './clients.ts'
 import { framesOf } from './grammar.ts'
@@ -256,7 +256,7 @@ for (const { client, wire } of directions.filter((pair) => pair.wire !== 'messag
 
 for (const stream of [true, false]) {
   test(`T15 C12 at a stop of ours an upstream that has nothing to tell is let go at once, before the bill (${stream ? 'streamed' : 'JSON'})`, {
-    timeout: 10_000,
+    timeout: patienceMs,
   }, async ({ signal }) => {
     const { ledger } = gateway.server.gateway
     const debit = ledger.debit
