@@ -19,7 +19,7 @@ before(async () => {
   gateway = await startTestGateway({
     config: { limits: { requests_per_minute: 100_000, failed_auth_per_minute: 1_000 } },
   })
-  hasty = await startTestGateway({ config: { timeouts: { headers: 300, body: 600, body_gap: 250 } } })
+  hasty = await startTestGateway({ config: { timeouts: { headers: 1_000, body: 600, body_gap: 250 } } })
 })
 after(() => Promise.all([gateway.close(), patient.close(), hasty.close()]))
 
