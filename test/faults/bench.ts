@@ -7,6 +7,7 @@ import { priceNanos, type WireName } from '../../src/catalog/model.ts'
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts'
 import { startTestGateway, type TestGateway, type TestOptions, testModel } from '../support/gateway.ts'
 import { answers, asks, frames, paths, wireNames } from '../support/native.ts'
+import { isConnected } from '../support/peer.ts'
 import { assertQuiet } from '../support/quiet.ts'
 import { type RawAnswer, type RawResult, raw } from '../support/raw.ts'
 import { type Answer, head, type RawUpstream, startRawUpstream, stream, whole } from '../support/raw-upstream.ts'
@@ -264,9 +265,12 @@ function createBench(
   /** Connections that an earlier cell has left are gone, so that this one's faults are met. */
   async function begin(): Promise<void> {
     network.play()
-    network.drop()
     upstream.play()
-    await until(() => network.open === 0)
+    // The gateway has heard of it too: else it might take one of them for a good one.
+    await until(() => {
+      network.drop()
+      return network.open === 0 && !isConnected(Number(new URL(network.url).port))
+    }, 'the network is empty')
     for (const line of await accessLines()) seen.add(line['id'] as string)
   }
 

@@ -137,11 +137,14 @@ row(
 )
 
 row('F-C4', 'gone before a connection came about: nothing is billed', { own: {} }, async (bench) => {
-  const sim = { base_url: `http://127.0.0.1:${await deafPort()}`, accounts: [{ name: 'a', key: 'upstream-key-a' }] }
-  bench.gateway.reload({ upstreams: { ...bench.upstreams, sim }, timeouts: { connect: '300ms' } })
+  const { port, hangUp } = await deafPort()
+  const sim = { base_url: `http://127.0.0.1:${port}`, accounts: [{ name: 'a', key: 'upstream-key-a' }] }
+  bench.gateway.reload({ upstreams: { ...bench.upstreams, sim }, timeouts: { connect: '60s' } })
   const client = bench.client()
   await until(() => bench.gateway.server.gateway.deliveries.size === 1)
   client.reset()
+  await isReadOn(bench)
+  await hangUp()
   await bench.checkNext(gone('client_abort', 'none'))
 })
 

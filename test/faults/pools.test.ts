@@ -65,7 +65,7 @@ row(
   'a connection that hangs is given up after the connect deadline, and another upstream answers; else 502',
   { isSlow: true, own: {} },
   async (bench) => {
-    const hanging = { ...dead, base_url: `http://127.0.0.1:${await deafPort()}` }
+    const hanging = { ...dead, base_url: `http://127.0.0.1:${(await deafPort()).port}` }
     const models = wireNames.flatMap((wire) => [
       testModel(`half-${wire}`, wire, { upstream: [{ name: 'dead' }, { name: 'sim', priority: 2 }] }),
       testModel(`none-${wire}`, wire, { upstream: [{ name: 'dead' }, { name: 'dead2', priority: 2 }] }),

@@ -204,6 +204,8 @@ row(
     const program = await startProgram()
     const done = await Promise.all(Array.from({ length: 10 }, () => program.ask({ wire })))
     const streams = await Promise.all(Array.from({ length: 10 }, () => program.begin(wire)))
+    // What of the log is not written yet goes with the process.
+    for (const { id } of done) await program.lineOf(id)
     program.run.child.kill('SIGKILL')
     const cut = await Promise.all(streams.map(({ rest }) => rest))
     const start = performance.now()

@@ -12,16 +12,16 @@ import { repeat, until } from '../support/waiting.ts'
 let gateway: TestGateway
 /** Of the same, with all the time that megabytes take on a busy machine. */
 let patient: TestGateway
+/** Of the same, with deadlines that only those tests have that are about them. */
+let hasty: TestGateway
 before(async () => {
   patient = await startTestGateway({ config: { timeouts: { linger: 60_000 } } })
   gateway = await startTestGateway({
-    config: {
-      limits: { requests_per_minute: 100_000, failed_auth_per_minute: 1_000 },
-      timeouts: { headers: 300, body: 600, body_gap: 250 },
-    },
+    config: { limits: { requests_per_minute: 100_000, failed_auth_per_minute: 1_000 } },
   })
+  hasty = await startTestGateway({ config: { timeouts: { headers: 1_000, body: 600, body_gap: 250 } } })
 })
-after(() => Promise.all([gateway.close(), patient.close()]))
+after(() => Promise.all([gateway.close(), patient.close(), hasty.close()]))
 
 const chat = '/v1/chat/completions'
 const question = '{"model":"native-chat","messages":[{"role":"user","content":"canary-edge"}]}'
@@ -242,28 +242,28 @@ test('F-C31 a compressed body is refused without being inflated', async () => {
 })
 
 test('R11 F-C1 headers that do not come get 408', async () => {
-  const connection = await openRaw(gateway.url)
+  const connection = await openRaw(hasty.url)
   connection.write('POST /v1/messages HTTP/1.1\r\nhost: x\r\n')
   const result = await connection.read()
   assert.deepEqual([told(result), result.isClosed], [['408 invalid_body'], true])
   const id = result.answers[0]!.headers.get('x-request-id')!
-  assert.equal((await gateway.logOf(id))['outcome'], 'client_timeout')
+  assert.equal((await hasty.logOf(id))['outcome'], 'client_timeout')
 })
 
 test('R11 F-C2 a body that stops, or trickles past its deadline, gets 408 in the envelope of its path', async () => {
-  const before = gateway.simulator.requests.length
-  const stopping = raw(gateway.url, `${head('/v1/messages', ['content-length: 100'])}{"model":`)
-  const connection = await openRaw(gateway.url)
-  connection.write(head(chat, ['content-length: 1000000']))
+  const before = hasty.simulator.requests.length
+  const stopping = raw(hasty.url, `${head('/v1/messages', ['content-length: 100'], '1.1', hasty.key)}{"model":`)
+  const connection = await openRaw(hasty.url)
+  connection.write(head(chat, ['content-length: 1000000'], '1.1', hasty.key))
   const trickle = repeat(() => connection.write(' '))
   const stops = await stopping
   assert.deepEqual([told(stops), stops.isClosed], [['408 api_error'], true])
   const id = stops.answers[0]!.headers.get('x-request-id')!
-  assert.equal((await gateway.logOf(id))['outcome'], 'client_timeout')
+  assert.equal((await hasty.logOf(id))['outcome'], 'client_timeout')
   const result = await connection.read()
   trickle.stop()
   assert.deepEqual(told(result), ['408 invalid_body'])
-  assert.equal(gateway.simulator.requests.length, before)
+  assert.equal(hasty.simulator.requests.length, before)
 })
 
 test('reliability §3 a refused request whose body never comes does not keep its connection', async () => {

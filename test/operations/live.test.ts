@@ -363,6 +363,7 @@ test('reliability §7 issue 13: who drains waits for a request of the playground
   const drained = gateway.server.drain(0, 60_000)
   const refused = await ask('POST', '/playground', { body: { ...body, account: 'tester' } })
   assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '5'])
+  await upstream.untilHeard()
   held.letGo()
   assert.match(await text, /data: \[DONE\]\n\n$/)
   await drained

@@ -28,7 +28,7 @@ test('issue 13: usage tells at once what was paid and what cost nothing, and add
   await pay(gateway, 'no-such-model')
   const entries = gateway.store.listEntries({ limit: 10 }).filter(({ bill }) => bill)
   const billed = entries.reduce((sum, { amountNanos }) => sum + amountNanos, 0n)
-  const day = new Date().toISOString().slice(0, 10)
+  const day = new Date(gateway.nowMs()).toISOString().slice(0, 10)
   const asked = '/usage?last=1d&bucket=day&by=model&measures=credits,requests,errors,input_tokens,first_byte_ms'
   const paid = usageOf(await ask('GET', asked))
   assert.equal(paid.buckets.at(-1), day)
@@ -183,8 +183,20 @@ test('issue 13: ranges of before all figures are refused, and those of the far e
 })
 
 test('issue 13: four questions at once are answered to an operator, and no fifth', async () => {
-  const { ask, viewer } = await startApi()
-  const told = await Promise.all(Array.from({ length: 6 }, () => ask('GET', '/usage?by=model')))
+  const { gateway, ask, viewer } = await startApi()
+  await pay(gateway, 'no-such-model')
+  // None of them is answered before all have come: what was counted is still being written.
+  const written = Promise.withResolvers<boolean>()
+  gateway.ledger.noteTraffic = () => written.promise
+  let refused = 0
+  const asked = Array.from({ length: 6 }, async () => {
+    const one = await ask('GET', '/usage?by=model')
+    if (one.status === 429) refused++
+    return one
+  })
+  await until(() => refused === 2, 'two are too many')
+  written.resolve(true)
+  const told = await Promise.all(asked)
   const late = told.filter(({ status }) => status === 429)
   assert.equal(late.length, 2)
   assert.equal(late[0]!.headers.get('retry-after'), '1')

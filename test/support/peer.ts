@@ -21,6 +21,11 @@ export function untilRead(socket: Socket): Promise<void> {
   }, 'the gateway reads what the upstream wrote')
 }
 
+/** Whether the gateway has connections to this port of an upstream. */
+export function isConnected(port: number): boolean {
+  return [...ends.values()].some((end) => end.remotePort === port)
+}
+
 /** The gateway's end of a connection to an upstream that the test holds the other end of. */
 export function gatewayEnd(socket: Socket): Socket {
   const end = ends.get(socket.remotePort!)

@@ -256,7 +256,10 @@ test('what a collector does not take is dropped and counted; requests never wait
   collector.status = 200
   await ask()
   await collector.untilSpans(3)
-  assert.equal(await figure('triwire_telemetry_exported_total'), 1)
+  await until(
+    async () => (await figure('triwire_telemetry_exported_total')) === 1,
+    'its answer has come, and is counted',
+  )
   // One that is overloaded gets the same once more.
   collector.status = 503
   const asked = collector.asked
