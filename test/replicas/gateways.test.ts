@@ -42,10 +42,10 @@ test('X15 X7 of three gateways that share a database one tells each warning, and
       max_completion_tokens: 20,
     }),
   }).then((response) => response.text())
-  await until(async () => (await look()) && receiver.received.length === 3, 'all three warnings are told')
+  await until(async () => (await look()) && receiver.received.length >= 3, 'all three warnings are told')
   // One was refused, and is tried again: soon, for a person who waits.
   await books.database.query('UPDATE triwire.outbox SET next_ms = 0')
-  await until(async () => (await look()) && receiver.received.length === 4, 'it is told again')
+  await until(async () => (await look()) && receiver.received.length >= 4, 'it is told again')
   await look()
   const told = receiver.received.map(({ headers, body }) => `${body.type} ${headers['webhook-id']}`)
   assert.deepEqual([...new Set(told)].map((one) => one.split(' ')[0]).toSorted(), [

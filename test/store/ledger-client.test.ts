@@ -10,7 +10,7 @@ import { spoolPath } from '../../src/store/files/spool.ts'
 import { StoreError } from '../../src/store/files/store-error.ts'
 import type { LedgerOptions } from '../../src/store/sqlite/ledger-client.ts'
 import { openStore } from '../support/operator.ts'
-import { repeat } from '../support/waiting.ts'
+import { patienceMs, repeat } from '../support/waiting.ts'
 import {
   costNanos,
   createDebit,
@@ -147,8 +147,7 @@ test('R16 C5 a store that is held up does not say: a question for a key ends in 
   const { id } = store.createAccount('one')
   const { key } = store.createKey('one')
   const { ledger, directory, accounts } = await open(t, path, { busyMs: 400, lookMs: 20, pollMs: 3_600_000 })
-  const blocker = new DatabaseSync(path)
-  t.after(() => blocker.close())
+  const blocker = openBlocker(t, path)
   blocker.exec('BEGIN IMMEDIATE')
   const debit = ledger.debit(createDebit('req_1', accounts.get(id)!))
   // Sooner or later the thread waits for the lock and hears nothing.
@@ -180,6 +179,7 @@ test('R16 C5 a store that is lost is silent, and says so at once', async (t) => 
   const { directory, fatals } = await open(t, path, { pollMs: 3_600_000 })
   renameSync(path, `${path}.moved`)
   await assert.rejects(async () => directory.findKey(createKey().digest), StoreSilent)
+  await until(() => fatals.length > 0)
   assert.equal(fatals.length, 1)
 })
 
@@ -201,14 +201,15 @@ test('F-S1 a locked database: the debit is spooled at the deadline, no new infer
   const { id } = store.createAccount('one', 1_000_000n)
   const { ledger, accounts, balances, lines } = await open(t, path, { settleDeadlineMs: 50, busyMs: 20 })
   const [account, balance] = [accounts.get(id)!, balances.get(id)!]
-  const blocker = new DatabaseSync(path)
-  t.after(() => blocker.close())
+  const blocker = openBlocker(t, path)
   blocker.exec('BEGIN IMMEDIATE')
   assert.equal(ledger.isWritable(), true)
   assert.equal(await ledger.debit(createDebit('req_1', account)), 'spooled')
   assert.deepEqual([ledger.isWritable(), balance.owedNanos, balance.balanceNanos], [false, costNanos, 370_000n])
   const mode = statSync(spoolPath(path)).mode & 0o777
   assert.deepEqual([mode, readFileSync(spoolPath(path), 'utf8').includes('req_1')], [0o600, true])
+  // The thread says that the file is locked when it has tried, which may be behind the deadline.
+  await until(() => lines.some(({ event }) => event === 'ledger_busy'))
   assert.deepEqual(new Set(lines.map(({ event }) => event)), new Set(['ledger_busy', 'ledger_unsettled']))
   await assert.rejects(ledger.debit(createDebit('req_1', account)), /being settled already/)
 
@@ -224,8 +225,7 @@ test('F-S1 a locked database: the debit is spooled at the deadline, no new infer
 test('B7 C13 F-S1 a start that cannot commit takes nothing until a commit works', async (t) => {
   const path = createPath(t)
   openStore(path).close()
-  const blocker = new DatabaseSync(path)
-  t.after(() => blocker.close())
+  const blocker = openBlocker(t, path)
   blocker.exec('BEGIN IMMEDIATE')
   const { ledger, lines } = await open(t, path, { settleDeadlineMs: 50, busyMs: 20, isStuck: true })
   assert.equal(ledger.isWritable(), false)
@@ -242,8 +242,7 @@ async function openStuck(t: TestContext, options: Partial<LedgerOptions> = {}) {
   t.after(() => store.close())
   const { id } = store.createAccount('one', 1_000_000n)
   const opened = await open(t, path, { settleDeadlineMs: 30, busyMs: 10, lookMs: 150, ...options })
-  const blocker = new DatabaseSync(path)
-  t.after(() => blocker.close())
+  const blocker = openBlocker(t, path)
   const lock = () => {
     blocker.exec('BEGIN IMMEDIATE')
     mkdirSync(spoolPath(path))
@@ -252,12 +251,13 @@ async function openStuck(t: TestContext, options: Partial<LedgerOptions> = {}) {
   /** The thread has read what it was sent and stands before the lock: it answers nothing any more. */
   const standsBeforeLock = async () => {
     const ask = async () => opened.directory.findKey(createKey().digest)
-    await until(() =>
+    const isSilent = () =>
       ask().then(
         () => false,
         () => true,
-      ),
-    )
+      )
+    // Once it may be silent because it had no turn of the processor.
+    await until(async () => (await isSilent()) && (await isSilent()) && (await isSilent()))
   }
   const [account, balance] = [opened.accounts.get(id)!, opened.balances.get(id)!]
   return { path, store, ...opened, account, balance, lock, free, standsBeforeLock }
@@ -345,8 +345,7 @@ test('F-P1 what a crashed run left in the spool is posted once at the next start
   const first = await open(t, path, { settleDeadlineMs: 30, busyMs: 10, clockMs: () => nowMs })
   const account = first.accounts.get(id)!
   await first.ledger.debit(createDebit('req_1', account))
-  const blocker = new DatabaseSync(path)
-  t.after(() => blocker.close())
+  const blocker = openBlocker(t, path)
   blocker.exec('BEGIN IMMEDIATE')
   const spooled = [createDebit('req_2', account), createDebit('req_3', account)].map((debit) =>
     first.ledger.debit(debit),
@@ -419,8 +418,7 @@ test('F-P15 F-S1 a thread that is started anew leaves the spool alone: what is s
   const workers = noteWorkers(t)
   const { ledger, accounts } = await open(t, path, { settleDeadlineMs: 50, busyMs: 20 })
   const account = accounts.get(id)!
-  const blocker = new DatabaseSync(path)
-  t.after(() => blocker.close())
+  const blocker = openBlocker(t, path)
   blocker.exec('BEGIN IMMEDIATE')
   assert.equal(await ledger.debit(createDebit('req_1', account)), 'spooled')
   await workers[0]!.terminate()
@@ -478,8 +476,7 @@ test('F-P15 the ledger thread dies: it is restarted once and owes nothing, the s
   const workers = noteWorkers(t)
   const { ledger, accounts, balances, fatals, lines } = await open(t, path, { busyMs: 20 })
   const account = accounts.get(id)!
-  const blocker = new DatabaseSync(path)
-  t.after(() => blocker.close())
+  const blocker = openBlocker(t, path)
   blocker.exec('BEGIN IMMEDIATE')
   const debit = ledger.debit(createDebit('req_1', account))
   await workers[0]!.terminate()
@@ -494,7 +491,13 @@ test('F-P15 the ledger thread dies: it is restarted once and owes nothing, the s
   assert.equal(await ledger.debit(createDebit('req_2', account)), 'spooled')
 })
 
-/** Commits in the write-ahead log: frames that say how large the database is after them (https://www.sqlite.org/fileformat.html#walformat). */
+/** Somebody who locks the store; he waits while the ledger's thread writes something. */
+function openBlocker(t: TestContext, path: string): DatabaseSync {
+  const blocker = new DatabaseSync(path, { timeout: patienceMs })
+  t.after(() => blocker.close())
+  return blocker
+}
+
 /** The ledger's threads, as they start. */
 function noteWorkers(t: TestContext): Worker[] {
   const workers: Worker[] = []
@@ -504,6 +507,7 @@ function noteWorkers(t: TestContext): Worker[] {
   return workers
 }
 
+/** Commits in the write-ahead log: frames that say how large the database is after them (https://www.sqlite.org/fileformat.html#walformat). */
 function countCommits(path: string): number {
   const log = readFileSync(`${path}-wal`)
   const frameBytes = 24 + log.readUInt32BE(8)

@@ -22,6 +22,7 @@ import { spoolPath } from '../../src/store/files/spool.ts'
 import { StoreError } from '../../src/store/files/store-error.ts'
 import { watchFiles } from '../../src/store/sqlite/file-watch.ts'
 import { openStore } from '../support/operator.ts'
+import { patienceMs } from '../support/waiting.ts'
 import { createDebit, createPath, freeDescriptor, open, until, verifyOptions } from './fixtures.ts'
 
 /* One server for one file, and what becomes of it when its files are not its own any more (B8, B15, B23). */
@@ -243,7 +244,7 @@ test('B23 F-S6 a damaged page refuses the start with the cure, and is a finding 
 /** A run that dies with a debit in its spool. */
 async function leaveInSpool(t: TestContext, path: string, accountId: string, requestId: string): Promise<void> {
   const { ledger, accounts, close } = await open(t, path, { settleDeadlineMs: 20, busyMs: 10 })
-  const blocker = new DatabaseSync(path)
+  const blocker = new DatabaseSync(path, { timeout: patienceMs })
   blocker.exec('BEGIN IMMEDIATE')
   assert.equal(await ledger.debit(createDebit(requestId, accounts.get(accountId)!)), 'spooled')
   const left = readFileSync(spoolPath(path))

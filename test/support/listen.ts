@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { atEnd } from './at-end.ts'
@@ -12,11 +13,38 @@ export async function listen(server: Server & { closeAllConnections?(): void }):
   return (server.address() as AddressInfo).port
 }
 
-/** A port on loopback that was free a moment ago, for a server that is no part of this process. */
-export function freePort(): Promise<number> {
+/**
+ * A port on loopback that was free a moment ago, for a server that is no part of this process. One of those that the system
+ * gives nobody by itself: any of the others a test beside this one may be given before that server listens.
+ */
+export async function freePort(): Promise<number> {
+  const end = firstGiven()
+  for (;;) {
+    const port = await tryPort(end > leastPort ? randomInt(leastPort, end) : 0)
+    if (port !== undefined) return port
+  }
+}
+
+const leastPort = 10_000
+
+/** The first port that the system gives to those who name none; 0 where it does not say. */
+function firstGiven(): number {
+  try {
+    return Number.parseInt(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8'), 10)
+  } catch {
+    return 0
+  }
+}
+
+/** @returns undefined where somebody has it */
+function tryPort(wanted: number): Promise<number | undefined> {
   const server = createServer()
   return new Promise((resolve, reject) => {
-    server.once('error', reject).listen(0, '127.0.0.1', () => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(undefined)
+      else reject(error)
+    })
+    server.listen(wanted, '127.0.0.1', () => {
       const { port } = server.address() as AddressInfo
       server.close(() => resolve(port))
     })

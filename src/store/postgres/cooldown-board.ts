@@ -11,6 +11,8 @@ export class CooldownBoard {
   readonly #say: Said
   readonly #me: () => string
   readonly #told = new Map<string, Told>()
+  /** What this server has written and not seen there since: another may lift it before this one looks. */
+  readonly #written = new Map<string, Told>()
 
   /** @param me what this server is called, for people */
   constructor(database: Transaction, me: () => string, say: Said) {
@@ -23,6 +25,7 @@ export class CooldownBoard {
   async cool({ place, forMs, cause, tell, cool: kind }: Cooldown): Promise<void> {
     const values = [place, Math.ceil(forMs), cause, tell, kind, this.#me()]
     await this.#database.query(`SELECT ${cool.name}($1, $2, $3, $4, $5, $6)`, values)
+    this.#written.set(place, { untilMs: BigInt(Date.now() + Math.ceil(forMs)), cause })
   }
 
   /** @throws what the database throws: then the others know nothing of it. */
@@ -32,9 +35,12 @@ export class CooldownBoard {
 
   /** At the start, when the channel says so, and behind a connection that was lost. */
   async look(): Promise<void> {
+    // What is written while it looks may be missing in what it sees.
+    const written = [...this.#written]
     const rows = (await this.#database.query(cooling)) as Row[]
     const now = new Set(rows.map(({ place }) => place))
-    for (const [place, { untilMs, cause }] of this.#told) {
+    for (const [place, told] of written) if (this.#written.get(place) === told) this.#written.delete(place)
+    for (const [place, { untilMs, cause }] of new Map([...written, ...this.#told])) {
       if (now.has(place)) continue
       this.#told.delete(place)
       // What had its time has ended by itself.

@@ -11,7 +11,7 @@ import { postCredit, postDebits, postFunctions } from '../../../src/store/postgr
 import { openStore } from '../../../src/store/sqlite/store.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'
-import { until } from '../../support/waiting.ts'
+import { patienceMs, until } from '../../support/waiting.ts'
 import { createDebitRow, createPath, verifyOptions } from '../fixtures.ts'
 
 const skip = withoutPostgres()
@@ -23,7 +23,7 @@ before(async () => {
 })
 
 function open(url: string, max = 4): Database {
-  const database = openDatabase({ url, max, patienceMs: 10_000, purpose: 'test' })
+  const database = openDatabase({ url, max, patienceMs, purpose: 'test' })
   atEnd(() => database.close())
   return database
 }
@@ -244,7 +244,7 @@ test('R16 a change notifies in its commit, and one that changes nothing does not
   const { url, store, database } = await create()
   const books = createBooks(store, Date.now)
   const heard: string[] = []
-  const session = await openSession({ url, patienceMs: 10_000, purpose: 'test' })
+  const session = await openSession({ url, patienceMs, purpose: 'test' })
   atEnd(() => session.close())
   session.onNotified = (channel, payload) => heard.push(`${channel} ${payload}`)
   await session.query('LISTEN triwire_changes')

@@ -262,7 +262,7 @@ test('X11 several who ask a session at once make the driver say nothing into the
   process.on('warning', note)
   atEnd(() => process.off('warning', note))
   const mute = await openMute(postgres, newDatabase())
-  const session = await openSession({ url: mute.url, patienceMs: 300, purpose: 'test' })
+  const session = await openSession({ url: mute.url, patienceMs: 2_000, purpose: 'test' })
   const rows = await Promise.all(Array.from({ length: 6 }, (_, n) => session.query('SELECT $1::int AS n', [n])))
   assert.deepEqual(
     rows.flat(),

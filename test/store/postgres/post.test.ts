@@ -14,6 +14,7 @@ import {
 } from '../../../src/store/postgres/post.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'
+import { patienceMs } from '../../support/waiting.ts'
 import { costNanos, createDebitRow, prices, usage } from '../fixtures.ts'
 
 const skip = withoutPostgres()
@@ -27,9 +28,7 @@ before(async () => {
 /** A database of its own with these accounts in it, and as many pools as are asked for. */
 async function open(accountIds: readonly string[], pools = 1): Promise<[Database, ...Database[]]> {
   const url = postgres.createDatabase(`post_${++count}`)
-  const databases = Array.from({ length: pools }, () =>
-    openDatabase({ url, max: 4, patienceMs: 10_000, purpose: 'test' }),
-  )
+  const databases = Array.from({ length: pools }, () => openDatabase({ url, max: 4, patienceMs, purpose: 'test' }))
   atEnd(() => Promise.all(databases.map((database) => database.close())))
   const [database] = databases as [Database]
   await migrate(database, url, postFunctions)
@@ -220,7 +219,7 @@ test('B7 C13 giving nothing back writes to the disk, for a user without rights t
   postgres.run('CREATE ROLE plain LOGIN')
   postgres.run('CREATE DATABASE plain OWNER plain')
   const url = postgres.url.replace('tri@', 'plain@').replace(/postgres$/, 'plain')
-  const database = openDatabase({ url, max: 1, patienceMs: 10_000, purpose: 'test' })
+  const database = openDatabase({ url, max: 1, patienceMs, purpose: 'test' })
   atEnd(() => database.close())
   await migrate(database, url, postFunctions)
   const written = () =>
