@@ -1,7 +1,7 @@
 import type { Profile } from '../catalog/profile.ts'
 import type { AnswerEvent } from '../inference/answer.ts'
 import { composeFilters, type FilterOptions } from '../inference/filters/index.ts'
-import { createMeter, type Meter } from '../inference/meter.ts'
+import { Meter } from '../inference/meter.ts'
 import type { Translator } from '../wires/wire.ts'
 
 /**
@@ -23,55 +23,52 @@ export type AnswerPlan = {
 }
 
 /** One answer on its way through the hub: counted as the model told it, filtered to what the client asked for. */
-export type AnswerRun = {
-  readonly meter: Meter
-  /** The model has come to its end, or failed: nothing more is to be learned. */
-  readonly isSpent: boolean
-  /** It is more than is kept of an answer: to be given up. */
-  readonly isTooLong: boolean
-  /** Events behind the filters. Signs of life are left out: what a client hears of silence is the delivery's (ruling U4). */
-  take(events: Iterable<AnswerEvent>): AnswerEvent[]
-  /** Nobody is shown any more: what the model still says counts for its figures only. */
-  hush(): void
-  /** Of what was produced for the client, in tokens: nothing behind a stop (ruling T15). */
-  estimateOutput(): number
-}
-
-export function startRun(plan: AnswerPlan): AnswerRun {
-  const meter = createMeter()
-  const filters = composeFilters({ ...plan.filters, profile: plan.profile })
-  let isSpent = false
-  let blocks = 0
+export class AnswerRun {
+  readonly meter = new Meter()
+  readonly #filters
+  #isSpent = false
+  #blocks = 0
   /** Counted when the answer was over for its client, before the model had come to its end. */
-  let shownTokens: number | undefined
-  return {
-    meter,
-    get isSpent() {
-      return isSpent
-    },
-    get isTooLong() {
-      return blocks > blocksMax || meter.characters() > charactersMax
-    },
-    take(events) {
-      const shown: AnswerEvent[] = []
-      for (const event of events) {
-        meter.push(event)
-        if (event.type === 'block_start') blocks++
-        isSpent ||= event.type === 'finish' || event.type === 'fail'
-        // A stop sequence of ours has ended the answer: what the model still says is not part of it (ruling T15).
-        if (shownTokens !== undefined || event.type === 'alive') continue
-        for (const filtered of filters.push(event)) {
-          shown.push(filtered)
-          if (filtered.type === 'finish' && !isSpent) hush()
-        }
-      }
-      return shown
-    },
-    hush,
-    estimateOutput: () => shownTokens ?? meter.estimateTokens(),
+  #shownTokens: number | undefined
+
+  constructor(plan: AnswerPlan) {
+    this.#filters = composeFilters({ ...plan.filters, profile: plan.profile })
   }
 
-  function hush(): void {
-    shownTokens ??= meter.estimateTokens()
+  /** The model has come to its end, or failed: nothing more is to be learned. */
+  get isSpent(): boolean {
+    return this.#isSpent
+  }
+
+  /** It is more than is kept of an answer: to be given up. */
+  get isTooLong(): boolean {
+    return this.#blocks > blocksMax || this.meter.characters() > charactersMax
+  }
+
+  /** Events behind the filters. Signs of life are left out: what a client hears of silence is the delivery's (ruling U4). */
+  take(events: Iterable<AnswerEvent>): AnswerEvent[] {
+    const shown: AnswerEvent[] = []
+    for (const event of events) {
+      this.meter.push(event)
+      if (event.type === 'block_start') this.#blocks++
+      this.#isSpent ||= event.type === 'finish' || event.type === 'fail'
+      // A stop sequence of ours has ended the answer: what the model still says is not part of it (ruling T15).
+      if (this.#shownTokens !== undefined || event.type === 'alive') continue
+      for (const filtered of this.#filters.push(event)) {
+        shown.push(filtered)
+        if (filtered.type === 'finish' && !this.#isSpent) this.hush()
+      }
+    }
+    return shown
+  }
+
+  /** Nobody is shown any more: what the model still says counts for its figures only. */
+  hush(): void {
+    this.#shownTokens ??= this.meter.estimateTokens()
+  }
+
+  /** Of what was produced for the client, in tokens: nothing behind a stop (ruling T15). */
+  estimateOutput(): number {
+    return this.#shownTokens ?? this.meter.estimateTokens()
   }
 }

@@ -114,7 +114,7 @@ export class Attempts {
   }
 
   /** The answer is whole. */
-  completed(answer: { lastSealed?: string | undefined }): void {
+  completed(answer: { lastSealed?(): string | undefined }): void {
     this.succeeded()
     this.#failover.continuesAs(answer, this.#exchange.isUnsealed)
   }

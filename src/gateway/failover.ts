@@ -117,8 +117,8 @@ export class Failover {
   }
 
   /** The conversation goes on behind this answer. @param isUnsealed as above */
-  continuesAs(answer: { lastSealed?: string | undefined }, isUnsealed: boolean): void {
-    const sealed = this.#looksForSeals ? this.#nameBySeal(answer.lastSealed) : undefined
+  continuesAs(answer: { lastSealed?(): string | undefined }, isUnsealed: boolean): void {
+    const sealed = this.#looksForSeals ? this.#nameBySeal(answer.lastSealed?.()) : undefined
     if (sealed !== undefined) this.#stay?.continuesAs(sealed, isUnsealed)
   }
 

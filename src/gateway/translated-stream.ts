@@ -8,7 +8,7 @@ import type { ErrorFacts } from '../wires/answers/envelope.ts'
 import { faultOfFacts } from '../wires/answers/faults.ts'
 import type { RelayState, StreamRelay } from '../wires/answers/relay.ts'
 import type { AnswerHead, Encoder, Translator } from '../wires/wire.ts'
-import { type AnswerPlan, type AnswerRun, startRun } from './answer-run.ts'
+import { type AnswerPlan, AnswerRun } from './answer-run.ts'
 
 /**
  * A model's stream for a client of another wire: bytes, frames, events, filters, frames, text. The last event waits until
@@ -29,7 +29,7 @@ export class TranslatedStream implements StreamRelay {
 
   constructor(plan: AnswerPlan, target: Translator, head: AnswerHead) {
     this.#plan = plan
-    this.#run = startRun(plan)
+    this.#run = new AnswerRun(plan)
     this.#decoder = plan.source.createDecoder(plan.profile)
     this.#encoder = target.createEncoder(head)
   }

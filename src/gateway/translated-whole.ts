@@ -5,7 +5,7 @@ import type { Stage } from '../inference/meter.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
 import type { RelayState, StreamFold, WholeAnswer } from '../wires/answers/relay.ts'
 import type { AnswerHead, Translator } from '../wires/wire.ts'
-import { type AnswerPlan, startRun } from './answer-run.ts'
+import { type AnswerPlan, AnswerRun } from './answer-run.ts'
 
 /**
  * A translated answer for a client that wants JSON: the fold of the same events that a stream would have told, whether
@@ -27,7 +27,7 @@ export class TranslatedWhole implements StreamFold {
     this.#plan = plan
     this.#target = target
     this.#head = head
-    this.#run = startRun(plan)
+    this.#run = new AnswerRun(plan)
     this.#decoder = plan.source.createDecoder(plan.profile)
   }
 

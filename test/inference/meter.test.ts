@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
-import { createTextMeter } from '../../src/inference/meter.ts'
+import { TextMeter } from '../../src/inference/meter.ts'
 import { readSamples } from './samples.ts'
 
 const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 100) }
@@ -11,7 +11,7 @@ const mixed = readSamples()
   .join('\n')
 
 function meterOf(text: string, sizes: readonly number[]) {
-  const meter = createTextMeter()
+  const meter = new TextMeter()
   for (let at = 0, turn = 0; at < text.length; turn++) {
     const size = sizes[turn % sizes.length]!
     meter.write(text.slice(at, at + size))
@@ -51,6 +51,6 @@ test('C10 a run without end is weighed in parts: within a thousandth of the whol
 })
 
 test('C10 nothing is no token, and the shortest text is one', () => {
-  assert.equal(createTextMeter().estimateTokens(), 0)
+  assert.equal(new TextMeter().estimateTokens(), 0)
   assert.equal(meterOf('a', [1]).estimateTokens(), 1)
 })

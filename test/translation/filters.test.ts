@@ -7,7 +7,7 @@ import { composeFilters } from '../../src/inference/filters/index.ts'
 import { compileStops, StopMatcher } from '../../src/inference/filters/stop-matcher.ts'
 import { cutAtStops } from '../../src/inference/filters/stops.ts'
 import { splitThinkTags } from '../../src/inference/filters/think-tags.ts'
-import { createMeter } from '../../src/inference/meter.ts'
+import { Meter } from '../../src/inference/meter.ts'
 
 const finish: AnswerEvent = { type: 'finish', reason: 'end', report: {} }
 
@@ -192,7 +192,7 @@ test('R-ID the same call of the same request gets the same id, another one anoth
 })
 
 test('C3 the meter counts all that was produced, hidden text and arguments included', () => {
-  const meter = createMeter()
+  const meter = new Meter()
   for (const event of textEvents(['Hello', ' there'])) meter.push(event)
   assert.equal(meter.characters(), 11)
   assert.equal(meter.isComplete(), true)

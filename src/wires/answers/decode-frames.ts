@@ -19,22 +19,31 @@ export type FrameReader = {
   end(isMarked: boolean): void
 }
 
-/** What the decoders of all wires have in common. @param narrator the reader's own */
-export function decodeFrames(narrator: Narrator, reader: FrameReader): Decoder {
-  return {
-    get isEnough() {
-      return reader.isEnough
-    },
-    push(frame) {
-      if (narrator.isOver) return []
-      const object = readFrame(frame, narrator)
-      if (object === 'done') reader.end(true)
-      else if (object) reader.read(object, frame)
-      return narrator.take()
-    },
-    end() {
-      reader.end(false)
-      return narrator.take()
-    },
+/** What the decoders of all wires have in common. */
+export class FrameDecoder implements Decoder {
+  readonly #narrator: Narrator
+  readonly #reader: FrameReader
+
+  /** @param narrator the reader's own */
+  constructor(narrator: Narrator, reader: FrameReader) {
+    this.#narrator = narrator
+    this.#reader = reader
+  }
+
+  get isEnough(): boolean {
+    return this.#reader.isEnough
+  }
+
+  push(frame: SseFrame): AnswerEvent[] {
+    if (this.#narrator.isOver) return []
+    const object = readFrame(frame, this.#narrator)
+    if (object === 'done') this.#reader.end(true)
+    else if (object) this.#reader.read(object, frame)
+    return this.#narrator.take()
+  }
+
+  end(): AnswerEvent[] {
+    this.#reader.end(false)
+    return this.#narrator.take()
   }
 }

@@ -1,7 +1,7 @@
 import { decodeUtf8 } from '../../bytes/frame-cutter.ts'
 import { ownCopy } from '../../bytes/own-copy.ts'
 import { mostTokensOf } from '../../inference/estimate.ts'
-import { createTextMeter, type Spoken, splitTokens } from '../../inference/meter.ts'
+import { type Spoken, splitTokens, TextMeter } from '../../inference/meter.ts'
 
 /** Escaped text is decoded by the batch: most answers are never estimated, and none may keep its whole text. */
 const batchCharacters = 1024
@@ -16,7 +16,7 @@ const encoded = /[\\\x80-\xff]/
 export class ProducedText {
   /** Whether what comes is text of the model's reasoning. */
   isReasoning = false
-  readonly #meter = createTextMeter()
+  readonly #meter = new TextMeter()
   #raw = ''
   #characters = 0
   #reasoningCharacters = 0
@@ -82,7 +82,7 @@ export function estimateTexts(texts: readonly string[], enough = 0): number {
   for (const text of texts) characters += text.length
   const most = mostTokensOf(characters)
   if (most <= enough) return most
-  const meter = createTextMeter()
+  const meter = new TextMeter()
   for (const text of texts) meter.write(text)
   return meter.estimateTokens()
 }

@@ -60,7 +60,7 @@ export interface StreamRelay {
   /** Why it ended, where that is read anyway: of a native answer it is not. */
   readonly reason?: StopReason | undefined
   /** Of a whole answer what its provider sealed last, as a digest; as of `Sealing.lastIn`. Absent where nothing can be. */
-  readonly lastSealed?: string | undefined
+  lastSealed?(): string | undefined
   /** The end of a complete answer, terminator included, with the counters that were billed. */
   finish(usage: Usage): string
   /** A sign of life for a silent stream (ruling U4). Only between frames. */
@@ -82,7 +82,7 @@ type ReadAnswer = {
   /** As of `UsageEvidence`. */
   estimateOutput: (enough?: number) => number
   /** As of a relay. */
-  readonly lastSealed?: string | undefined
+  lastSealed?(): string | undefined
   /** The client's body, with the counters that were billed. */
   encode: (usage: Usage) => string | Uint8Array
 }

@@ -2,7 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { Answer, AnswerBlock, AnswerEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
-import { createNarrator } from '../../inference/narrator.ts'
+import { Narrator } from '../../inference/narrator.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
@@ -13,7 +13,7 @@ import { encodeUsage } from './usage.ts'
 
 /** A whole JSON answer of a model, told as the events it would have streamed: the body is its own completion. */
 export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
-  const narrator = createNarrator()
+  const narrator = new Narrator()
   const reader = new AnswerReader(narrator, profile)
   const body = parseAnswer(bodyText)
   if (!body) narrator.fail(unreadable())

@@ -1,8 +1,8 @@
 import { asObject, parseKeeping } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { createNarrator, type Narrator } from '../../inference/narrator.ts'
-import { type Decoder, decodeFrames, type FrameReader } from '../answers/decode-frames.ts'
+import { Narrator } from '../../inference/narrator.ts'
+import { type Decoder, FrameDecoder, type FrameReader } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import { decodeStopReason } from './stop-reasons.ts'
@@ -14,8 +14,8 @@ import { decodeUsage } from './usage.ts'
  * choice; until then it is read on, since the usage may follow the reason.
  */
 export function createDecoder(profile: Profile): Decoder {
-  const narrator = createNarrator()
-  return decodeFrames(narrator, new AnswerReader(narrator, profile))
+  const narrator = new Narrator()
+  return new FrameDecoder(narrator, new AnswerReader(narrator, profile))
 }
 
 type Members = Record<string, unknown>

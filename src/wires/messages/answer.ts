@@ -2,7 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { Answer, AnswerEvent, FoldedBlock } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
-import { createNarrator } from '../../inference/narrator.ts'
+import { Narrator } from '../../inference/narrator.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { faultOfError } from '../answers/faults.ts'
@@ -15,7 +15,7 @@ import { encodeUsage } from './usage.ts'
 
 /** A whole JSON answer of a model, told as the events it would have streamed. */
 export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
-  const narrator = createNarrator()
+  const narrator = new Narrator()
   const body = parseAnswer(bodyText)
   if (body && (body['type'] === 'error' || asObject(body['error']))) narrator.fail(faultOfError(body['error'] ?? body))
   else if (!body || !Array.isArray(body['content'])) narrator.fail(unreadable())

@@ -1,8 +1,8 @@
 import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { createNarrator, type Narrator } from '../../inference/narrator.ts'
-import { type Decoder, decodeFrames, type FrameReader } from '../answers/decode-frames.ts'
+import { Narrator } from '../../inference/narrator.ts'
+import { type Decoder, FrameDecoder, type FrameReader } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { stringOf } from '../answers/read-answer.ts'
 import { IncomingBlocks, keptInput } from './incoming-blocks.ts'
@@ -11,8 +11,8 @@ import { decodeStartUsage, decodeUsage } from './usage.ts'
 
 /** A model's stream. Complete is `message_stop`, or a stop reason and then a clean end. */
 export function createDecoder(profile: Profile): Decoder {
-  const narrator = createNarrator()
-  return decodeFrames(narrator, new AnswerReader(narrator, profile))
+  const narrator = new Narrator()
+  return new FrameDecoder(narrator, new AnswerReader(narrator, profile))
 }
 
 type Members = Record<string, unknown>

@@ -1,6 +1,6 @@
 import type { Profile } from '../../catalog/profile.ts'
 import type { Answer, AnswerEvent } from '../../inference/answer.ts'
-import { createNarrator } from '../../inference/narrator.ts'
+import { Narrator } from '../../inference/narrator.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
@@ -12,7 +12,7 @@ import { encodeIncomplete } from './stop-reasons.ts'
 
 /** A whole JSON answer of a model, told as the events it would have streamed. */
 export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
-  const narrator = createNarrator()
+  const narrator = new Narrator()
   const body = parseAnswer(bodyText)
   const status = stringOf(body?.['status']) ?? 'completed'
   if (!body) narrator.fail(unreadable())

@@ -1,8 +1,8 @@
 import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { createNarrator, type Narrator } from '../../inference/narrator.ts'
-import { type Decoder, decodeFrames, type FrameReader } from '../answers/decode-frames.ts'
+import { Narrator } from '../../inference/narrator.ts'
+import { type Decoder, FrameDecoder, type FrameReader } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import { type Incoming, IncomingItems, type ItemKind } from './incoming-items.ts'
@@ -15,8 +15,8 @@ import { decodeUsage } from './usage.ts'
  * told then; what contradicts the deltas ends the answer, since nobody could take back what a client has seen.
  */
 export function createDecoder(profile: Profile): Decoder {
-  const narrator = createNarrator()
-  return decodeFrames(narrator, new AnswerReader(narrator, profile))
+  const narrator = new Narrator()
+  return new FrameDecoder(narrator, new AnswerReader(narrator, profile))
 }
 
 type Members = Record<string, unknown>

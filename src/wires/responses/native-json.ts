@@ -33,9 +33,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   return {
     state: 'finished',
     report,
-    get lastSealed() {
-      return lastSealed(answer['output'])
-    },
+    lastSealed: () => lastSealed(answer['output']),
     estimateOutput: (enough) => estimateTexts(producedTexts(answer['output']), enough),
     encode: (billed) => {
       patch.set([], responseValues(head, answer))

@@ -99,7 +99,7 @@ export class ResponsesNativeStream extends NativeStream {
   }
 
   /** The last event repeats all items, unless its provider leaves them out there. */
-  get lastSealed(): string | undefined {
+  lastSealed(): string | undefined {
     return lastSealed(this.#terminal?.response['output'])
   }
 
