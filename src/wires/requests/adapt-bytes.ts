@@ -32,7 +32,7 @@ export type MemberValues = Map<string, string | undefined>
  * Fields that cost beyond the token price, or get around a cap: only these values pass unless the model's entry allows the
  * field (ruling C7). The last four are of servers beside the wires' authors.
  */
-const costFields = new Map<CostField, readonly unknown[]>([
+const costFields: ReadonlyMap<string, readonly unknown[]> = new Map<CostField, readonly unknown[]>([
   ['service_tier', ['auto', 'default', 'standard_only', 'standard']],
   ['speed', ['standard']],
   ['inference_geo', ['global', 'default']],
@@ -46,9 +46,10 @@ const costFields = new Map<CostField, readonly unknown[]>([
 export function commonValues(body: ClientBody, model: Model): MemberValues {
   const values: MemberValues = new Map()
   if (model.upstreamModel !== model.id) values.set('model', JSON.stringify(model.upstreamModel))
-  for (const [field, free] of costFields) {
-    if (body.has(field) && !model.allowedFields.has(field) && !free.includes(body.value(field)))
-      values.set(field, undefined)
+  for (const { key } of body.members) {
+    const free = costFields.get(key)
+    if (!free || values.has(key) || !body.has(key) || model.allowedFields.has(key)) continue
+    if (!free.includes(body.value(key))) values.set(key, undefined)
   }
   for (const field of model.profile.drops) if (body.has(field)) values.set(field, undefined)
   return values
