@@ -16,6 +16,7 @@ const dialect: Arrow = {
 
 const arrows: Record<string, Arrow> = {
   errors: {},
+  registers: {},
   bytes: { outside: ['node:buffer', 'node:crypto'] },
   ids: { outside: ['node:crypto'] },
   inference: { may: ['ids'], types: ['bytes'] },
@@ -29,7 +30,7 @@ const arrows: Record<string, Arrow> = {
   'wires/messages': dialect,
   'wires/chat': dialect,
   'wires/responses': { ...dialect, may: [...dialect.may!, 'errors'] },
-  accounts: { may: ['ids', 'inference'], types: ['catalog'], outside: ['node:crypto', 'node:zlib'] },
+  accounts: { may: ['ids', 'inference', 'registers'], types: ['catalog'], outside: ['node:crypto', 'node:zlib'] },
   upstream: { may: ['errors', 'config'], types: ['accounts', 'catalog', 'inference'], outside: ['node:*', 'undici'] },
   gateway: {
     may: [
@@ -42,6 +43,7 @@ const arrows: Record<string, Arrow> = {
       'catalog',
       'errors',
       'bytes',
+      'registers',
     ],
     types: ['config'],
   },

@@ -12,6 +12,8 @@
  * is owed (rulings C5, C13, faults F-S1). Nor is anything taken before a first commit has worked: the run before may have
  * ended because none did.
  */
+
+import { Register } from '../registers.ts'
 import type { Told } from './balances.ts'
 import type { Backlog, Debit, Ledger } from './ledger.ts'
 import type { DebitRow, Posted, Poster, Posting, Spool } from './poster.ts'
@@ -33,7 +35,7 @@ export type SettlementOptions = {
 
 export class Settlement implements Ledger {
   readonly #options: SettlementOptions
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #waiting = new Register<Waiting>()
   readonly #overdue = new Map<string, Waiting>()
   /** Of the overdue, those that are on the disk in the spool. */
   readonly #spooled = new Set<string>()

@@ -72,6 +72,8 @@ const moves: Record<State, readonly State[]> = {
  * It knows no client and no bill: what it hears it reads in the model's wire and tells its listener.
  */
 export class Attempt implements UpstreamListener, Ticking, Held {
+  /** As `Roster` has it. */
+  place: number | undefined
   readonly target: Target
   /** How its time was spent. */
   readonly pace: Pace

@@ -2,6 +2,7 @@ import type { Ledger, Outcome } from '../accounts/ledger.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Fault } from '../inference/answer.ts'
 import { noUsage, type Usage, type UsageReport } from '../inference/usage.ts'
+import type { Listed } from '../registers.ts'
 import { type Failure, failureOf, judge } from '../upstream/verdict.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
@@ -60,7 +61,9 @@ export type DeliveryParts = AttemptsParts & {
  * through `#over`, behind `#settle` where something is to be billed (reliability §1.1). Every way in is contained, the
  * client's and the ticker's here, the upstream's in the attempt: a bug ends this request and no other (faults F-P7).
  */
-export class Delivery implements AttemptListener, CallListener, Ticking, Recorded {
+export class Delivery implements AttemptListener, CallListener, Ticking, Recorded, Listed {
+  /** As `Roster` has it. */
+  place: number | undefined
   readonly #parts: DeliveryParts
   readonly #record: CallRecord
   #state: State = 'held'

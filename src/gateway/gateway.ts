@@ -3,6 +3,7 @@ import type { Admission } from '../accounts/admission.ts'
 import type { Ledger } from '../accounts/ledger.ts'
 import type { Throttle } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'
+import type { Listed, Roster } from '../registers.ts'
 import type { Bodies } from './bodies.ts'
 import type { Counting } from './counting.ts'
 import type { Flow } from './flow.ts'
@@ -27,9 +28,9 @@ export type Gateway = {
   /** Monotonic milliseconds; for deadlines. */
   clockMs(): number
   /** Requests between upstream and client; the ticker asks each what its deadlines say. */
-  deliveries: Set<Ticking & Ending & Recorded>
+  deliveries: Roster<Ticking & Ending & Recorded & Listed>
   /** Attempts that brought a whole answer and whose upstream has not closed; the ticker hangs up in the end. */
-  lingering: Set<Ticking & { readonly isLingering: boolean }>
+  lingering: Roster<Ticking & Listed & { readonly isLingering: boolean }>
   /** Requests that are over for their client and read on for their usage (rulings C4, C12). */
   readers: Readers
   /** What request bodies are held, and how much more there is room for (ruling R18). */

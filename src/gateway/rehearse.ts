@@ -4,6 +4,7 @@ import type { Sealer } from '../accounts/seal.ts'
 import type { Model, WireName } from '../catalog/model.ts'
 import type { Config, UpstreamAccount } from '../config/config.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
+import { Roster } from '../registers.ts'
 import type { LiveKey } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory } from '../upstream/pool-memory.ts'
@@ -119,8 +120,8 @@ async function deliver(rehearsal: Rehearsal, stage: Stage, record: CallRecord, r
     ledger: stage.ledger,
     nowMs: rehearsal.nowMs,
     clockMs: standing,
-    deliveries: new Set(),
-    lingering: new Set(),
+    deliveries: new Roster(),
+    lingering: new Roster(),
     readers: createReaders(),
     flow: createFlow(),
     reportBug(found) {

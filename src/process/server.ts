@@ -13,6 +13,7 @@ import { createTurns } from '../gateway/turns.ts'
 import { renewAdmin } from '../http/admin.ts'
 import { createRouter } from '../http/routes.ts'
 import { createEdge, type EdgeLimits, type EdgeRefusal } from '../http/server.ts'
+import { Roster } from '../registers.ts'
 import { createKeyring, type Keyring } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
@@ -123,8 +124,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     throttle: store.openThrottle({ failedAuthPerMinute: () => limits().failedAuthPerMinute, clockMs }),
     nowMs,
     clockMs,
-    deliveries: new Set(),
-    lingering: new Set(),
+    deliveries: new Roster(),
+    lingering: new Roster(),
     readers: createReaders(),
     turns: createTurns(ownTime),
     isShedding: () => load.isShedding,

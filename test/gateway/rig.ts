@@ -18,6 +18,7 @@ import type { CallRecord } from '../../src/gateway/record.ts'
 import type { Snapshot } from '../../src/gateway/snapshot.ts'
 import { translate } from '../../src/gateway/translate.ts'
 import { createTurns } from '../../src/gateway/turns.ts'
+import { Roster } from '../../src/registers.ts'
 import { fixedKey } from '../../src/upstream/keyring.ts'
 import { createPool, type Pool } from '../../src/upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../../src/upstream/pool-memory.ts'
@@ -235,8 +236,8 @@ export function startRig(options: RigOptions = {}): Rig {
       },
       isWritable: () => true,
     },
-    deliveries: new Set(),
-    lingering: new Set(),
+    deliveries: new Roster(),
+    lingering: new Roster(),
     readers: createReaders(),
     flow: createFlow(),
     turns: createTurns({ clockMs: () => 0, soon: (act) => void setImmediate(act), after: () => {} }),

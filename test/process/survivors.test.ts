@@ -15,7 +15,7 @@ import { until } from '../support/waiting.ts'
  * Left to npm test: a program gets thousands of requests.
  */
 
-const connections = 16
+const connections = 64
 const requests = 3_000
 
 /**

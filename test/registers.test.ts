@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { type Listed, Register, Roster } from '../src/registers.ts'
+
+const steps = fc.array(fc.record({ adds: fc.boolean(), which: fc.nat(7) }), { maxLength: 60 })
+
+test('decision 51 a register has what a Map would have, in the same order', () => {
+  fc.assert(
+    fc.property(steps, (steps) => {
+      const [register, map] = [new Register<number>(), new Map<string, number>()]
+      for (const [at, { adds, which }] of steps.entries()) {
+        // Some names that objects have by themselves.
+        const id = ['__proto__', 'constructor', 'toString'][which] ?? `req_${which}`
+        if (adds) {
+          register.set(id, at)
+          map.set(id, at)
+        } else assert.equal(register.delete(id), map.delete(id))
+        assert.deepEqual([...register.values()], [...map.values()])
+        assert.deepEqual([register.size, register.has(id), register.get(id)], [map.size, map.has(id), map.get(id)])
+      }
+    }),
+  )
+})
+
+test('decision 51 a roster has what a Set would have', () => {
+  fc.assert(
+    fc.property(steps, (steps) => {
+      const items: Listed[] = Array.from({ length: 8 }, () => ({ place: undefined }))
+      const [roster, set] = [new Roster<Listed>(), new Set<Listed>()]
+      for (const { adds, which } of steps) {
+        for (const one of [roster, set]) adds ? one.add(items[which]!) : one.delete(items[which]!)
+        assert.equal(roster.size, set.size)
+        assert.deepEqual(new Set(roster), set)
+      }
+    }),
+  )
+})
+
+test('decision 51 who leaves a roster while it is gone through is not visited, and nobody is twice', () => {
+  const items = Array.from({ length: 5 }, (_, number) => ({ number, place: undefined as number | undefined }))
+  const roster = new Roster<(typeof items)[number]>()
+  for (const item of items) roster.add(item)
+  const visited: number[] = []
+  for (const { number } of roster) {
+    visited.push(number)
+    roster.delete(items[number]!)
+    roster.delete(items[3]!)
+  }
+  assert.deepEqual([visited, roster.size], [[0, 1, 2, 4], 0])
+})
