@@ -99,7 +99,8 @@ function runScripts(): Result[] {
     .flatMap(({ rows, command, needs }) => {
       const lacks = missing(needs)
       if (lacks.length > 0) return rows.map((row) => absent(row, lacks))
-      const done = spawnSync(process.execPath, command, { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 28 })
+      const settings = { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 28, timeout: 600_000 } as const
+      const done = spawnSync(process.execPath, command, settings)
       console.log(`${command.join(' ')}\n${done.stdout.replace(/^/gm, '  ')}`)
       return rows.map((row) => ({ row, way: 'any', isGood: done.status === 0, why: tell(done) }))
     })

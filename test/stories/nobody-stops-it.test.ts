@@ -243,6 +243,25 @@ test('B14 SIGTERM ends while another process holds the database; nothing is lost
   assert.deepEqual(store.verify({ priceNanos }), [])
 })
 
+test('B7 F-S4 a start on a store that reads and takes no write comes up, is not ready, asks no model, and ends when it is told to', async () => {
+  if (!isLinux) return
+  const upstream = await startRawUpstream()
+  const { folder, path, key } = newStore()
+  const config = configFile(folder, model('plain'), { upstreams: { sim: upstream.url }, settle: '300ms' })
+  // Its log is there and open, so that nothing has to be made: only what is written behind its first KiB fails.
+  const store = openStore(path)
+  atEnd(() => store.close())
+  store.createKey('one')
+  const running = serve(['--config', config], folder, { under: 'ulimit -f 2' })
+  assert.equal((await fetch(`${await running.adminUrl()}/readyz`)).status, 503)
+  assert.equal((await ask(running, key)).status, 500)
+  assert.equal(upstream.requests.length, 0)
+  await running.saw('"ledger_trouble"')
+  running.child.kill('SIGTERM')
+  assert.equal(await running.exited, 0)
+  assert.deepEqual(store.verify({ priceNanos }), [])
+})
+
 test('B15 X11 a log that is removed under a running server: not ready, the running stream ends whole and paid, exit 1, nothing lost', async () => {
   const upstream = await startRawUpstream()
   const { folder, path, key } = newStore()

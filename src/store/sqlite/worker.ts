@@ -29,7 +29,8 @@ try {
 } catch (error) {
   // A clone of an error keeps its message and not its class.
   say({ type: 'refused', error: error as Error })
-  port.close()
+  // Whatever was begun by then: what is left of it must not keep the thread, for whose end the server waits.
+  process.exit()
 }
 
 function start(): void {
@@ -42,10 +43,11 @@ function start(): void {
   if (drainsSpool) store.refuseOtherZone(reporting.timeZone, path)
   const connection = new Connection({ store, reopen: () => openStore(path, options), files, say })
   const recovery = drainsSpool ? drainSpool(path, store, () => connection.makeDurable()) : undefined
-  const misfits = store.findMisfits()
-  const folder = new Folder({ connection, reporting, say, nowMs: Date.now, everyMs: foldMs ?? foldEveryMs })
   const feed = createFeed()
-  say({ type: 'ready', changes: feed.read(store)!, recovery, misfits })
+  const [changes, misfits] = [feed.read(store)!, store.findMisfits()]
+  // It is the first to write, and where that fails this store is closed.
+  const folder = new Folder({ connection, reporting, say, nowMs: Date.now, everyMs: foldMs ?? foldEveryMs })
+  say({ type: 'ready', changes, recovery, misfits })
   const queue = new Queue({ connection, say, later, refuseNarrowDisk: () => refuseNarrowDisk(dirname(path)) })
   const poll = setInterval(look, pollMs)
   port.on('message', (message: ToWorker) => {
