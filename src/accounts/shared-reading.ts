@@ -32,7 +32,7 @@ export function shareReadings({ read, clockMs, patienceMs = 1_000, apartMs = 5 }
 
   function pause(): Promise<void> | undefined {
     const restMs = beganMs + apartMs - clockMs()
-    return restMs > 0 ? new Promise((resolve) => setTimeout(resolve, restMs)) : undefined
+    return restMs > 0 ? new Promise((resolve) => setTimeout(resolve, Math.ceil(restMs))) : undefined
   }
 
   function begin(): Promise<void> {
