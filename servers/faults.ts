@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import type { WireName } from '../src/catalog/model.ts'
 import type { Ask } from './client.ts'
 import { modelIds, silences } from './gateway.ts'
-import type { ModelServer } from './llama-cpp.ts'
 import { sayings } from './model/tiny-model.ts'
+import type { ModelServer } from './model-server.ts'
 import { openTrial, type Side } from './trial.ts'
 
 /** What is done to the server, or asked of all of it at once, on one pair. */

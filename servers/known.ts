@@ -63,4 +63,5 @@ export const knownFaults: Readonly<Record<string, readonly KnownFault[]>> = {
       words: 'refuses messages of the assistant without a `type`',
     },
   ],
+  LiteLLM: [],
 }

@@ -34,14 +34,16 @@ function signOf(cell: Cell | undefined): string {
   return cell.words.length === 1 && cell.words[0]!.startsWith('stream: ') ? 'JSON' : 'no'
 }
 
-/** docs/servers.md */
-export function writePage(results: Results): string {
-  const { server, version, billed, differing } = results
+/** docs/servers.md, in which a server that was not tried keeps what stands of it. */
+export function writePage(old: string, tried: readonly Results[]): string {
+  const parts = new Map(old.split(/^(?=## )/m).map((part) => [/^## (\S+) \d/.exec(part)?.[1], part]))
+  for (const results of tried) parts.set(results.server, partOf(results))
+  const servers = Object.keys(knownFaults).map((name) => parts.get(name) ?? '')
   return `<!-- Written by npm run test:servers. -->
 # Model servers
 
-How servers that people run themselves behave behind the gateway, and how to declare them. llama.cpp is tried by
-\`npm run test:servers\`; what stands here of the others was measured with the versions named.
+How servers that people run themselves behave behind the gateway, and how to declare them. llama.cpp and LiteLLM's proxy are tried
+by \`npm run test:servers\`; what stands here of the others was measured with the versions named.
 
 ## How to declare one
 
@@ -56,30 +58,19 @@ How servers that people run themselves behave behind the gateway, and how to dec
 - Reasoning that a client switches off is switched off at the server with these profiles; without a profile the server is told
   nothing, reasons all the same, and the client pays for what it does not see.
 
-## ${server} ${version}
+## How to read the tables
 
-From Debian's unstable release, with a model that is written in \`servers/model\`: its weights are set by hand, so that its
-answers are short and known, while reasoning, tools, grammars, usage and prompt cache are the server's own. The official SDKs
-ask it, streamed and not, through a gateway that is a process of its own; \`client→model\` names the client's wire and the one
-the model is declared with. \`yes\`: both forms do what they should. \`own\`: the server does it wrong itself, see below. \`–\`:
-the wire has no such thing. In the columns of the server alone \`no\` and \`JSON\` (its stream cannot be read by the SDK) are what
-the same SDK gets without a gateway; where a column of ours says \`yes\` beside them, the gateway makes good for it.
+The official SDKs ask, streamed and not, through a gateway that is a process of its own; \`client→model\` names the client's wire
+and the one the model is declared with. \`yes\`: both forms do what they should. \`own\`: the server does it wrong itself, see below
+the table. \`–\`: the wire has no such thing. In the columns of the server alone \`no\` and \`JSON\` (its stream cannot be read by the
+SDK) are what the same SDK gets without a gateway; where a column of ours says \`yes\` beside them, the gateway makes good for it.
 
-${tableOf(results)}
-
-${billed} answers came to their end, and the ledger has what their clients were told for ${
-    differing.length === 0 ? 'all of them' : `all but ${differing.length}`
-  }, to the token.
-
-${ownFaults(results)}
-
-## What was measured of others
+${servers.join('')}## What was measured of others
 
 | Server | What it does |
 |---|---|
 | vLLM 0.32.0 | takes at most 4 stop sequences on chat and messages (400 above; the profile's \`max_stops\`); holds arguments to a tool's schema only where \`strict\` is true; takes \`reasoning_effort: none\` on chat, \`thinking: disabled\` on messages, \`reasoning.effort\` on responses; names the model in its refusals |
 | Ollama 0.17.4 | gives a number twice on messages (thinking, then a call) and on responses; ignores \`max_completion_tokens\` and every tool choice on chat; tells a cut answer as whole on responses; cuts prompts that are too long without a word |
-| LiteLLM 1.109.1 | wraps a refusal in a text with provider and address; forgets stop sequences beyond the fourth |
 
 None of them refuses fields that it does not know.
 
@@ -90,6 +81,22 @@ checks them as apt does, and unpacks them into \`.servers\` (\`TRIWIRE_SERVERS_D
 takes four minutes, and writes this page. Where the download fails it says \`SKIPPED\` and ends with 0. In a CI it is a step of
 its own, \`.ci/servers\`: Debian's unstable release moves, and no change of ours has to wait for it. A cell that is \`no\` is ours
 until somebody finds it to be the server's and adds it to \`servers/known.ts\`.
+`
+}
+
+function partOf(results: Results): string {
+  const { server, version, about, billed, differing } = results
+  const agreeing = differing.length === 0 ? 'all of them' : `all but ${differing.length}`
+  return `## ${server} ${version}
+
+${about}
+
+${tableOf(results)}
+
+${billed} answers came to their end, and the ledger has what their clients were told for ${agreeing}, to the token.
+
+${ownFaults(results)}
+
 `
 }
 
