@@ -91,7 +91,16 @@ export async function startGateway(folder: string, server: ModelServer): Promise
 function configuration(server: ModelServer, silenceMs: number): object {
   const { profile } = server
   const prices = { input: '1', cache_read: '0.1', output: '2' }
-  const model = (id: string, wire: WireName, more: object) => ({ id, wire, max_output_tokens: 2048, prices, ...more })
+  const model = (id: string, wire: WireName, more: object) => ({
+    id,
+    wire,
+    upstream: 'server',
+    upstream_model: 'tiny',
+    max_output_tokens: 2048,
+    prices,
+    profile,
+    ...more,
+  })
   return {
     listen: '127.0.0.1:0',
     admin_listen: '127.0.0.1:0',
@@ -99,9 +108,9 @@ function configuration(server: ModelServer, silenceMs: number): object {
     catalog: {
       pinned: '2026-11-01',
       models: wires.flatMap((wire) => [
-        model(modelIds.plain(wire), wire, { upstream: 'server', upstream_model: 'tiny', profile }),
-        model(modelIds.textOnly(wire), wire, { upstream: 'server', profile: { extends: profile, images: false } }),
-        model(modelIds.locked(wire), wire, { upstream: 'locked', profile }),
+        model(modelIds.plain(wire), wire, {}),
+        model(modelIds.textOnly(wire), wire, { profile: { ...profile, images: false } }),
+        model(modelIds.locked(wire), wire, { upstream: 'locked' }),
       ]),
     },
     upstreams: {

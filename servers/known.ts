@@ -63,5 +63,24 @@ export const knownFaults: Readonly<Record<string, readonly KnownFault[]>> = {
       words: 'refuses messages of the assistant without a `type`',
     },
   ],
-  LiteLLM: [],
+  LiteLLM: [
+    ...(['messages', 'chat', 'responses'] as const).map((modelWire) => ({
+      modelWire,
+      features: ['one tool must be called'],
+      isNativeOnly: true as const,
+      words: 'hands a `tool_choice` that names a tool on to llama.cpp, which ignores it',
+    })),
+    {
+      modelWire: 'messages',
+      features: ['a stop sequence'],
+      isNativeOnly: true,
+      words: 'tells a stop sequence as `end_turn`',
+    },
+    ...(['messages', 'chat'] as const).map((modelWire) => ({
+      modelWire,
+      features: ['twelve stop sequences'],
+      isNativeOnly: true as const,
+      words: 'hands on the first four stop sequences, and drops the others without a word',
+    })),
+  ],
 }

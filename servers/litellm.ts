@@ -43,7 +43,8 @@ export async function prepareLiteLlm(folder: string, behind: ModelServer): Promi
 on the chat wire (\`hosted_vllm/…\` with \`use_chat_completions_api\`), so that messages and responses are its own translations.`,
     url,
     key,
-    profile: behind.profile,
+    // The server behind it does not know a named choice.
+    profile: { extends: 'litellm', tool_choice: ['auto', 'none', 'required'] },
     behind,
     ...programOf({
       command: [join(environment, 'bin/litellm'), '--config', configPath, '--host', '127.0.0.1', '--port', `${port}`],

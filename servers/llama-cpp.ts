@@ -40,7 +40,7 @@ export async function prepareLlamaCpp(folder: string, mirror: string | undefined
 its answers are short and known, while reasoning, tools, grammars, usage and prompt cache are the server's own.`,
     url,
     key,
-    profile: 'llama-cpp',
+    profile: { extends: 'llama-cpp' },
     ...programOf({
       command,
       env: { GGML_BACKEND_PATH: unpacked.path('usr/lib/x86_64-linux-gnu/ggml/backends0/libggml-cpu-x64.so') },

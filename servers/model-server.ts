@@ -13,7 +13,7 @@ export type ModelServer = Program & {
   /** The key it asks for. */
   key: string
   /** What its models are declared with. */
-  profile: string
+  profile: { extends: string; [key: string]: unknown }
   /** The server that it hands requests to, where it has no model itself. */
   behind?: ModelServer
 }

@@ -49,12 +49,15 @@ by \`npm run test:servers\`; what stands here of the others was measured with th
 
 - \`wire: chat\`, whatever else the server speaks: its messages and responses wires are poorer than our translation to its
   chat wire. In the table nearly every \`own\` stands in the columns of the other two.
-- \`profile: vllm\`, \`llama-cpp\` or \`ollama\` ([the table](configuration.md)); \`{ extends: vllm, images: false }\` for a model of
+- \`profile: vllm\`, \`llama-cpp\`, \`litellm\` or \`ollama\` ([the table](configuration.md)); \`{ extends: vllm, images: false }\` for a model of
   text, so that an image is refused before it is sent.
 - \`max_output_tokens\` below what the server gives one request (\`--max-model-len\` of vLLM, \`-c\` ÷ \`-np\` of llama.cpp): vLLM
   refuses a larger cap, and the prompt needs room too.
 - vLLM refuses every request with tools unless it was started with \`--enable-auto-tool-choice --tool-call-parser <parser>\`, and
   tells cached tokens only with \`--enable-prompt-tokens-details\`. See \`examples/vllm.yaml\`.
+- LiteLLM in front of a server: \`{ extends: litellm, … }\` with what that server lacks, as llama.cpp does a named choice
+  (\`tool_choice: [auto, none, required]\`). With a model of which LiteLLM does not know that it reasons (\`openai/…\`) it refuses
+  every wish for reasoning, with 400, until its \`model_info\` has \`supports_reasoning: true\`; with \`hosted_vllm/…\` it hands it on.
 - Reasoning that a client switches off is switched off at the server with these profiles; without a profile the server is told
   nothing, reasons all the same, and the client pays for what it does not see.
 
@@ -76,11 +79,14 @@ None of them refuses fields that it does not know.
 
 ## How to run it
 
-\`npm run test:servers\` takes the server's packages from the mirror that the machine's own apt uses, or from \`--mirror URL\`,
-checks them as apt does, and unpacks them into \`.servers\` (\`TRIWIRE_SERVERS_DIR\`); nothing is installed. It needs Linux on x64,
-takes four minutes, and writes this page. Where the download fails it says \`SKIPPED\` and ends with 0. In a CI it is a step of
-its own, \`.ci/servers\`: Debian's unstable release moves, and no change of ours has to wait for it. A cell that is \`no\` is ours
-until somebody finds it to be the server's and adds it to \`servers/known.ts\`.
+\`npm run test:servers\` takes llama.cpp's packages from the mirror that the machine's own apt uses, or from \`--mirror URL\`,
+checks them as apt does, and unpacks them into \`.servers\` (\`TRIWIRE_SERVERS_DIR\`); LiteLLM comes from PyPI, each package as
+\`servers/litellm.txt\` pins it, into a Python environment there (770 MB). Nothing is installed on the system. It needs Linux on x64,
+for LiteLLM Python too (3.11 was tried), takes twelve minutes, and writes this page; with a name behind it
+(\`npm run test:servers -- llama.cpp\`, three minutes) it tries that server only. Where a download fails it says \`SKIPPED\`, leaves that
+server's part of the page as it is, and ends with 0. In a CI it is a step of its own, \`.ci/servers\`: Debian's unstable release
+moves, and no change of ours has to wait for it. A cell that is \`no\` is ours until somebody finds it to be the server's and adds it to
+\`servers/known.ts\`.
 `
 }
 

@@ -24,7 +24,7 @@ export async function runSuite(server: ModelServer, gateway: Gateway, tell: (cel
     }
   }
   await gateway.setSilence(silences.short)
-  for (const fault of serverFaults) {
+  for (const fault of serverFaults.filter(({ isOn }) => isOn?.(server) ?? true)) {
     for (const modelWire of wires) {
       for (const clientWire of wires) {
         const words: string[] = []
