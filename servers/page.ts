@@ -56,8 +56,8 @@ by \`npm run test:servers\`; what stands here of the others was measured with th
 - vLLM refuses every request with tools unless it was started with \`--enable-auto-tool-choice --tool-call-parser <parser>\`, and
   tells cached tokens only with \`--enable-prompt-tokens-details\`. See \`examples/vllm.yaml\`.
 - LiteLLM in front of a server: \`{ extends: litellm, … }\` with what that server lacks, as llama.cpp does a named choice
-  (\`tool_choice: [auto, none, required]\`). With a model of which LiteLLM does not know that it reasons (\`openai/…\`) it refuses
-  every wish for reasoning, with 400, until its \`model_info\` has \`supports_reasoning: true\`; with \`hosted_vllm/…\` it hands it on.
+  (\`tool_choice: [auto, none, required]\`). With \`hosted_vllm/…\` LiteLLM hands a wish for reasoning on; with \`openai/…\` it
+  refuses one on messages and responses, with 400, until the \`model_info\` of its model has \`supports_reasoning: true\`.
 - Reasoning that a client switches off is switched off at the server with these profiles; without a profile the server is told
   nothing, reasons all the same, and the client pays for what it does not see.
 
@@ -107,10 +107,10 @@ ${ownFaults(results)}
 }
 
 function ownFaults({ server, version, cells }: Results): string {
-  const rows = (knownFaults[server] ?? []).flatMap(({ modelWire, features, isNativeOnly, words }) => {
-    const seen = features.filter((feature) => isOwn(cells, feature, modelWire))
-    const met = isNativeOnly ? 'on the same wire' : 'for all clients'
-    return seen.length === 0 ? [] : [`| ${modelWire} | ${seen.join(', ')} | ${words} | ${met} |`]
+  const rows = (knownFaults[server] ?? []).flatMap(({ modelWires, features, isNativeOnly, isMended, words }) => {
+    const seen = isMended ? features : features.filter((feature) => isOwn(cells, feature, modelWires))
+    const met = isMended ? 'for nobody: we make good for it' : isNativeOnly ? 'on the same wire' : 'for all clients'
+    return seen.length === 0 ? [] : [`| ${modelWires.join(', ')} | ${seen.join('; ')} | ${words} | ${met} |`]
   })
   return [
     `What ${server} ${version} does wrong itself:`,
@@ -121,6 +121,6 @@ function ownFaults({ server, version, cells }: Results): string {
   ].join('\n')
 }
 
-function isOwn(cells: readonly Cell[], feature: string, modelWire: WireName): boolean {
-  return cells.some((cell) => cell.feature === feature && cell.modelWire === modelWire && cell.verdict === 'own')
+function isOwn(cells: readonly Cell[], feature: string, modelWires: readonly WireName[]): boolean {
+  return cells.some((cell) => cell.feature === feature && modelWires.includes(cell.modelWire) && cell.verdict === 'own')
 }

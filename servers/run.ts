@@ -37,7 +37,7 @@ if (llamaCpp) {
     await liteLlm.stop()
   }
   await llamaCpp.stop()
-  writeFileSync(page, writePage(readFileSync(page, 'utf8'), results))
+  if (results.length > 0) writeFileSync(page, writePage(readFileSync(page, 'utf8'), results))
 }
 
 /** @returns undefined where it is not to be had here. */

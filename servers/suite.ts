@@ -74,7 +74,8 @@ function cellOf(
 ): Cell {
   const isKnown = (knownFaults[name] ?? []).some(
     (known) =>
-      known.modelWire === modelWire &&
+      !known.isMended &&
+      known.modelWires.includes(modelWire) &&
       known.features.includes(feature) &&
       (!known.isNativeOnly || clientWire === modelWire),
   )
