@@ -48,7 +48,7 @@ by \`npm run test:servers\`; what stands here of the others was measured with th
 ## How to declare one
 
 - \`wire: chat\`, whatever else the server speaks: its messages and responses wires are poorer than our translation to its
-  chat wire. In the table nearly every \`own\` stands in the columns of the other two.
+  chat wire. In the tables nearly every \`own\` stands in the columns of the other two.
 - \`profile: vllm\`, \`llama-cpp\`, \`litellm\` or \`ollama\` ([the table](configuration.md)); \`{ extends: vllm, images: false }\` for a model of
   text, so that an image is refused before it is sent.
 - \`max_output_tokens\` below what the server gives one request (\`--max-model-len\` of vLLM, \`-c\` ÷ \`-np\` of llama.cpp): vLLM

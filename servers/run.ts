@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Unobtainable } from './debian.ts'
 import { startGateway } from './gateway.ts'
+import { knownFaults } from './known.ts'
 import { prepareLiteLlm } from './litellm.ts'
 import { prepareLlamaCpp } from './llama-cpp.ts'
 import type { ModelServer } from './model-server.ts'
@@ -23,6 +24,9 @@ const page = join(root, 'docs/servers.md')
 const cache = resolve(process.env['TRIWIRE_SERVERS_DIR'] ?? join(root, '.servers'))
 mkdirSync(cache, { recursive: true })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+const unknown = positionals.filter((name) => !Object.hasOwn(knownFaults, name))
+if (unknown.length > 0)
+  throw new Error(`no server is called ${unknown}; there are ${Object.keys(knownFaults).join(', ')}`)
 const isWanted = (name: string) => positionals.length === 0 || positionals.includes(name)
 
 const results: Results[] = []
