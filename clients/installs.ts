@@ -52,14 +52,17 @@ function installNpm(): void {
 }
 
 function installPython(set: string): void {
-  const environment = environmentOf(set)
-  const pins = join(folder, 'python', `${set}.txt`)
+  installPinned(join(folder, 'python', `${set}.txt`), environmentOf(set), join(cacheFolder, 'pip-cache'))
+}
+
+/** Makes a Python environment of what a file pins, all of it, unless it is there. @throws Error when that fails */
+export function installPinned(pins: string, environment: string, pipCache: string): void {
   const stamp = join(environment, 'installed.txt')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === readFileSync(pins, 'utf8')) return
   mkdirSync(dirname(environment), { recursive: true })
   execute('python3', ['-m', 'venv', '--clear', environment])
   const args = ['install', '--quiet', '--no-deps', '--disable-pip-version-check', '-r', pins]
-  execute(join(environment, 'bin/pip'), args, { PIP_CACHE_DIR: join(cacheFolder, 'pip-cache') })
+  execute(join(environment, 'bin/pip'), args, { PIP_CACHE_DIR: pipCache })
   writeFileSync(stamp, readFileSync(pins))
 }
 

@@ -2,13 +2,15 @@ import assert from 'node:assert/strict'
 import type { WireName } from '../src/catalog/model.ts'
 import type { Ask } from './client.ts'
 import { modelIds, silences } from './gateway.ts'
-import type { ModelServer } from './llama-cpp.ts'
 import { sayings } from './model/tiny-model.ts'
+import type { ModelServer } from './model-server.ts'
 import { openTrial, type Side } from './trial.ts'
 
 /** What is done to the server, or asked of all of it at once, on one pair. */
 export type ServerFault = {
   name: string
+  /** Undefined where it befalls every server. */
+  isOn?(server: ModelServer): boolean
   run(on: { server: ModelServer; side: Side; clientWire: WireName; modelWire: WireName }): Promise<void>
 }
 
@@ -34,6 +36,21 @@ async function begin(pair: Pair, what: string): Promise<{ told: Promise<void> }>
   told.catch(() => {})
   await Promise.race([hasText, told])
   return { told }
+}
+
+/** @param words of what a client is told while it is away */
+async function killed(pair: Pair, server: ModelServer, words: RegExp): Promise<void> {
+  const begun = await begin(pair, 'killed')
+  await server.stop('SIGKILL')
+  try {
+    await begun.told
+    const { status, text } = await open(pair, false, 'away').refusal(greeting)
+    assert.equal(status, 502)
+    assert.match(text, words)
+  } finally {
+    await server.start()
+  }
+  await greets(pair, 'started again')
 }
 
 export const serverFaults: readonly ServerFault[] = [
@@ -62,16 +79,12 @@ export const serverFaults: readonly ServerFault[] = [
   },
   {
     name: 'killed in a stream, away, and started again',
-    async run(pair) {
-      const begun = await begin(pair, 'killed')
-      await pair.server.stop('SIGKILL')
-      await begun.told
-      const { status, text } = await open(pair, false, 'away').refusal(greeting)
-      assert.equal(status, 502)
-      assert.match(text, /connection/)
-      await pair.server.start()
-      await greets(pair, 'started again')
-    },
+    run: (pair) => killed(pair, pair.server, /connection/),
+  },
+  {
+    name: 'what it hands requests to is killed in a stream, away, and started again',
+    isOn: ({ behind }) => behind !== undefined,
+    run: (pair) => killed(pair, pair.server.behind!, /model/),
   },
   {
     name: 'frozen',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { stringify } from 'yaml'
 import type { WireName } from '../src/catalog/model.ts'
-import type { ModelServer } from './llama-cpp.ts'
+import type { ModelServer } from './model-server.ts'
 
 const program = join(import.meta.dirname, '../bin/triwire.mjs')
 
@@ -46,11 +46,9 @@ export const modelIds = {
 /** The longest silence of a server, in ms: as long as a busy machine takes for a long prompt; and while one is frozen. */
 export const silences = { patient: 60_000, short: 10_000 }
 
-/** @param profile of the models; none is the plain one of their wire. */
-export async function startGateway(folder: string, server: ModelServer, profile: string): Promise<Gateway> {
+export async function startGateway(folder: string, server: ModelServer): Promise<Gateway> {
   const configPath = join(folder, 'triwire.yaml')
-  const configure = (ms: number) =>
-    writeFileSync(configPath, stringify(configuration(server, profile, ms)), { mode: 0o600 })
+  const configure = (ms: number) => writeFileSync(configPath, stringify(configuration(server, ms)), { mode: 0o600 })
   configure(silences.patient)
   const run = (...args: string[]) =>
     execFileSync(process.execPath, [program, '--config', configPath, '--json', ...args], {
@@ -90,9 +88,19 @@ export async function startGateway(folder: string, server: ModelServer, profile:
   }
 }
 
-function configuration(server: ModelServer, profile: string, silenceMs: number): object {
+function configuration(server: ModelServer, silenceMs: number): object {
+  const { profile } = server
   const prices = { input: '1', cache_read: '0.1', output: '2' }
-  const model = (id: string, wire: WireName, more: object) => ({ id, wire, max_output_tokens: 2048, prices, ...more })
+  const model = (id: string, wire: WireName, more: object) => ({
+    id,
+    wire,
+    upstream: 'server',
+    upstream_model: 'tiny',
+    max_output_tokens: 2048,
+    prices,
+    profile,
+    ...more,
+  })
   return {
     listen: '127.0.0.1:0',
     admin_listen: '127.0.0.1:0',
@@ -100,9 +108,9 @@ function configuration(server: ModelServer, profile: string, silenceMs: number):
     catalog: {
       pinned: '2026-11-01',
       models: wires.flatMap((wire) => [
-        model(modelIds.plain(wire), wire, { upstream: 'server', upstream_model: 'tiny', profile }),
-        model(modelIds.textOnly(wire), wire, { upstream: 'server', profile: { extends: profile, images: false } }),
-        model(modelIds.locked(wire), wire, { upstream: 'locked', profile }),
+        model(modelIds.plain(wire), wire, {}),
+        model(modelIds.textOnly(wire), wire, { profile: { ...profile, images: false } }),
+        model(modelIds.locked(wire), wire, { upstream: 'locked' }),
       ]),
     },
     upstreams: {

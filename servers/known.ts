@@ -2,65 +2,108 @@ import type { WireName } from '../src/catalog/model.ts'
 
 /** What a server does wrong itself, on one of its wires, whoever asks. */
 export type KnownFault = {
-  /** The wire that its model is declared with. */
-  modelWire: WireName
+  /** The wires that its models are declared with. */
+  modelWires: readonly WireName[]
   /** Names of features. */
   features: readonly string[]
   /** Only for clients of the same wire: a translation works around it. */
   isNativeOnly?: true
+  /** For nobody: the gateway makes good for it, and a cell that fails all the same is ours. */
+  isMended?: true
   words: string
 }
+
+const all = ['messages', 'chat', 'responses'] as const
 
 /** By server. A cell that fails without standing here is ours, and fails the run. */
 export const knownFaults: Readonly<Record<string, readonly KnownFault[]>> = {
   'llama.cpp': [
     {
-      modelWire: 'chat',
+      modelWires: ['chat'],
       features: ['one tool must be called'],
       isNativeOnly: true,
       words: 'ignores a `tool_choice` that names a tool',
     },
     {
-      modelWire: 'messages',
+      modelWires: ['messages'],
       features: ['one tool must be called'],
       isNativeOnly: true,
       words: 'reads a `tool_choice` that names a tool as `any`',
     },
     {
-      modelWire: 'messages',
+      modelWires: ['messages'],
       features: ['no tool may be called'],
       isNativeOnly: true,
       words: 'ignores `tool_choice: none`',
     },
     {
-      modelWire: 'messages',
+      modelWires: ['messages'],
       features: ['a stop sequence'],
       isNativeOnly: true,
       words: 'tells a stop sequence as `end_turn`',
     },
     {
-      modelWire: 'messages',
+      modelWires: ['messages'],
       features: ['reasoning, switched off'],
       words: 'has no way to switch reasoning off: `thinking: disabled` is ignored',
     },
-    { modelWire: 'messages', features: ['a JSON schema'], words: 'ignores `output_config`' },
-    { modelWire: 'responses', features: ['a JSON schema'], words: 'ignores `text.format`' },
+    { modelWires: ['messages'], features: ['a JSON schema'], words: 'ignores `output_config`' },
+    { modelWires: ['responses'], features: ['a JSON schema'], words: 'ignores `text.format`' },
     {
-      modelWire: 'responses',
+      modelWires: ['responses'],
       features: ['the cap'],
       words: 'tells an answer that `max_output_tokens` has cut as `completed`',
     },
     {
-      modelWire: 'responses',
+      modelWires: ['responses'],
       features: ['one tool must be called'],
       isNativeOnly: true,
       words: 'ignores a `tool_choice` that names a tool',
     },
     {
-      modelWire: 'responses',
+      modelWires: ['responses'],
       features: ['a longer conversation'],
       isNativeOnly: true,
       words: 'refuses messages of the assistant without a `type`',
+    },
+  ],
+  LiteLLM: [
+    {
+      modelWires: all,
+      features: ['one tool must be called'],
+      isNativeOnly: true,
+      words: 'hands a `tool_choice` that names a tool on to llama.cpp, which ignores it',
+    },
+    {
+      modelWires: ['messages'],
+      features: ['a stop sequence'],
+      isNativeOnly: true,
+      words: 'tells a stop sequence as `end_turn`',
+    },
+    {
+      modelWires: ['messages', 'chat'],
+      features: ['twelve stop sequences'],
+      isNativeOnly: true,
+      words: 'hands on the first four stop sequences, and drops the others without a word',
+    },
+    {
+      modelWires: ['responses'],
+      features: ['reasoning, shown', 'reasoning, then a call'],
+      isMended: true,
+      words:
+        'tells reasoning as `output_text` and without a `summary`; in a stream a summary without its part, and numbers of a few events only, by another count',
+    },
+    {
+      modelWires: all,
+      features: ['an image, refused by the server', 'an over-long prompt'],
+      isMended: true,
+      words: 'wraps a refusal in a text with its own name, its provider’s, its settings and an address',
+    },
+    {
+      modelWires: all,
+      features: ['it refuses our key'],
+      isMended: true,
+      words: 'without a database answers 400, `No connected db.`, to a key that it does not know',
     },
   ],
 }

@@ -1,25 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../test/support/listen.ts'
 import { unpackDebian } from './debian.ts'
 import { makeTinyModel } from './model/tiny-model.ts'
-
-/** A model server under our hands. */
-export type ModelServer = {
-  name: string
-  version: string
-  url: string
-  /** The key it asks for. */
-  key: string
-  /** Waits until it answers. */
-  start(): Promise<void>
-  signal(signal: NodeJS.Signals): void
-  /** Ends it, and waits for that. */
-  stop(signal?: NodeJS.Signals): Promise<void>
-}
+import { type ModelServer, programOf } from './model-server.ts'
 
 const packages = [
   'llama.cpp-tools',
@@ -45,41 +29,24 @@ export async function prepareLlamaCpp(folder: string, mirror: string | undefined
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const key = 'the-right-key'
-  const [program, ...args] = unpacked.command('usr/bin/llama-server', 'llama')
-  args.push('-m', modelPath, '--host', '127.0.0.1', '--port', `${port}`, '-c', '16384', '-np', `${slots}`)
+  const command = unpacked.command('usr/bin/llama-server', 'llama')
+  command.push('-m', modelPath, '--host', '127.0.0.1', '--port', `${port}`, '-c', '16384', '-np', `${slots}`)
   // One thread, and always the likeliest token: the same answer every time.
-  args.push('-t', '1', '--temp', '0', '--no-webui', '--jinja', '--api-key', key)
-  const env = {
-    ...process.env,
-    GGML_BACKEND_PATH: unpacked.path('usr/lib/x86_64-linux-gnu/ggml/backends0/libggml-cpu-x64.so'),
-  }
-  let child: ChildProcess | undefined
+  command.push('-t', '1', '--temp', '0', '--no-webui', '--jinja', '--api-key', key)
   return {
     name: 'llama.cpp',
     version: unpacked.versions.get('llama.cpp-tools')!.replace(/^\d+:/, ''),
+    about: `From Debian's unstable release, with a model that is written in \`servers/model\`: its weights are set by hand, so that
+its answers are short and known, while reasoning, tools, grammars, usage and prompt cache are the server's own.`,
     url,
     key,
-    async start() {
-      const log = openSync(join(folder, 'server.log'), 'a')
-      child = spawn(program!, args, { env, stdio: ['ignore', log, log] })
-      closeSync(log)
-      await untilUp(url, child)
-    },
-    signal: (signal) => void child?.kill(signal),
-    async stop(signal = 'SIGKILL') {
-      if (!child || child.exitCode !== null || child.signalCode !== null) return
-      child.kill(signal)
-      await once(child, 'exit')
-    },
+    profile: { extends: 'llama-cpp' },
+    ...programOf({
+      command,
+      env: { GGML_BACKEND_PATH: unpacked.path('usr/lib/x86_64-linux-gnu/ggml/backends0/libggml-cpu-x64.so') },
+      logPath: join(folder, 'server.log'),
+      healthUrl: `${url}/health`,
+      startMs: 30_000,
+    }),
   }
-}
-
-async function untilUp(url: string, child: ChildProcess): Promise<void> {
-  for (const startedMs = performance.now(); performance.now() - startedMs < 30_000; await pause(50)) {
-    if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}; see server.log`)
-    const answer = await fetch(`${url}/health`).catch(() => undefined)
-    await answer?.body?.cancel()
-    if (answer?.ok) return
-  }
-  throw new Error('the server does not answer')
 }

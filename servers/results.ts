@@ -17,6 +17,7 @@ export type Cell = {
 export type Results = {
   server: string
   version: string
+  about: string
   cells: Cell[]
   /** Answers whose usage was compared with the ledger, and those that differ. */
   billed: number

@@ -3,7 +3,7 @@ import { serverFaults } from './faults.ts'
 import { type Feature, features } from './features.ts'
 import { type Gateway, silences, wires } from './gateway.ts'
 import { knownFaults } from './known.ts'
-import type { ModelServer } from './llama-cpp.ts'
+import type { ModelServer } from './model-server.ts'
 import type { Cell, Results } from './results.ts'
 import { openTrial, type Side, throughGateway, tryFeature, wordsOf } from './trial.ts'
 
@@ -24,7 +24,7 @@ export async function runSuite(server: ModelServer, gateway: Gateway, tell: (cel
     }
   }
   await gateway.setSilence(silences.short)
-  for (const fault of serverFaults) {
+  for (const fault of serverFaults.filter(({ isOn }) => isOn?.(server) ?? true)) {
     for (const modelWire of wires) {
       for (const clientWire of wires) {
         const words: string[] = []
@@ -37,6 +37,7 @@ export async function runSuite(server: ModelServer, gateway: Gateway, tell: (cel
   return {
     server: server.name,
     version: server.version,
+    about: server.about,
     cells,
     billed,
     differing,
@@ -73,7 +74,8 @@ function cellOf(
 ): Cell {
   const isKnown = (knownFaults[name] ?? []).some(
     (known) =>
-      known.modelWire === modelWire &&
+      !known.isMended &&
+      known.modelWires.includes(modelWire) &&
       known.features.includes(feature) &&
       (!known.isNativeOnly || clientWire === modelWire),
   )

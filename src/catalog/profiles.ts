@@ -224,6 +224,15 @@ const modelServer: ProfileSetting = {
 /** What llama.cpp says, with status 500, of an image or a recording for a model of text. */
 const unsupportedInput = ['input is not supported']
 
+const liteLlm: ProfileSetting = {
+  // It hands on the first four, and says nothing of the others.
+  maxStops: 4,
+  // What it says, with status 400, of a key that it does not know, and of one that has spent its budget.
+  accountFaults: ['No connected db', 'Budget has been exceeded'],
+  // It hands on what the server behind it says, status and all.
+  requestFaults: unsupportedInput,
+}
+
 /** The built-in simulator takes everything its wire knows, so that every translation can be tried on it. */
 const simulated: ProfileSetting = {
   reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
@@ -420,6 +429,25 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
   // It ignores `tool_choice` altogether.
   ollama: {
     chat: { ...modelServer, toolChoice: new Set(['auto']), reasoningField: 'reasoning' },
+  },
+  // Measured with 1.109 in front of llama.cpp (docs/servers.md). What the server behind it lacks is a setting of the model.
+  litellm: {
+    chat: { ...modelServer, ...liteLlm, accepts: new Set(['top_k', 'strict']), reasoning: switchable },
+    messages: {
+      ...liteLlm,
+      reasoning: { ...switchable, style: 'budget' },
+      autoCache: 'off',
+      hiddenReasoning: 'never',
+      ...selfHosted,
+    },
+    responses: {
+      ...liteLlm,
+      maxStops: 0,
+      accepts: new Set(['verbosity', 'strict']),
+      reasoning: switchable,
+      hiddenReasoning: 'never',
+      ...selfHosted,
+    },
   },
 
   simulator: {

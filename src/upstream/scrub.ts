@@ -2,6 +2,7 @@ import { withoutDocLinks } from './doc-links.ts'
 import { readOverLong } from './over-long.ts'
 import { isKeyLike, revealing } from './revealing.ts'
 import { findWhole, replaceAt } from './whole-words.ts'
+import { unwrap } from './wrapped.ts'
 
 /** The longest text of a model's that is relayed, and so much of it is looked at, in characters (rulings U3, U11). */
 export const relayedCharactersMax = 400
@@ -42,7 +43,7 @@ export type ScrubContext = {
 export function scrub(text: string, context: ScrubContext): string {
   const { modelId, upstreamModels, code, generic } = context
   const others = upstreamModels.filter((name) => name !== modelId)
-  let named = keepCharacters(text, searchedCharactersMax)
+  let named = unwrap(keepCharacters(text, searchedCharactersMax))
   for (const name of others) named = replaceAt(named, findName(named, name), name.length, modelId)
   const plain = plainOf(withoutDocLinks(named))
   const overLong = readOverLong(plain, code)

@@ -93,6 +93,9 @@ const byKind: Record<Fault['kind'], Verdict> = {
   truncated: cut,
 }
 
+/** How servers tell with 400 that they do not know a model (LiteLLM). */
+const unknownModel = 'invalid model name passed in model='
+
 /** Judges a failed attempt. One account is asked again only after a race on its connection (U1): see `Pool.choose`. */
 export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel): Verdict {
   if (isReuseRace) return race
@@ -105,6 +108,7 @@ export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel
   const verdict = found ?? (fault.kind === 'truncated' ? cut : (byCause.get(cause) ?? byKind[fault.kind]))
   if (verdict !== caller) return verdict
   if (model.profile.accountFaults.some((part) => text.includes(part.toLowerCase()))) return barred
+  if (text.includes(unknownModel + model.upstreamModel.toLowerCase())) return misnamed
   return status === 404 && isAboutUs(text, model.upstreamModel.toLowerCase()) ? ours : caller
 }
 

@@ -193,7 +193,7 @@ test('B13 U12 self-hosted servers are not given addresses by default, providers 
       }
     }),
   )
-  assert.deepEqual(refusing.sort(), ['llama-cpp', 'ollama', 'vllm'])
+  assert.deepEqual(refusing.sort(), ['litellm', 'llama-cpp', 'ollama', 'vllm'])
   for (const wire of ['chat', 'messages', 'responses'] as const)
     assert.equal(resolveProfile(wire, 'vllm').remoteMedia, 'refuse')
 })

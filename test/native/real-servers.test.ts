@@ -5,7 +5,7 @@ import { weighUsage } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { checkAnswer } from '../schemas/check-answer.ts'
 import { chunk, named } from '../support/native.ts'
-import { llamaCpp } from '../support/recorded.ts'
+import { liteLlm, llamaCpp } from '../support/recorded.ts'
 import { accumulate } from '../translation/clients.ts'
 import { checkMessagesStream, framesOf } from '../translation/grammar.ts'
 import { modelOf } from './models.ts'
@@ -80,6 +80,50 @@ test('P2 reasoning of llama.cpp’s responses has a part, as the vendor’s SDK 
       'response.reasoning_text.delta',
       'response.output_item.added',
     ],
+  )
+})
+
+for (const [file, kinds] of [
+  ['reasoning', ['reasoning', 'message']],
+  ['reasoning-call', ['reasoning', 'function_call']],
+  ['two-calls', ['function_call', 'function_call']],
+] as const) {
+  test(`P2 LiteLLM’s responses-${file}, which numbers some events only, is counted through and read by the vendor’s SDK`, async () => {
+    const text = stream('responses', liteLlm(`responses-${file}.sse`))
+    assert.deepEqual(checkAnswer('responses', 'native', 'text/event-stream', text), [])
+    const events = eventsOf(text)
+    assert.deepEqual(
+      events.map((event) => event['sequence_number']),
+      events.map((_, index) => index),
+    )
+    const objects = events.map((event) => `${JSON.stringify(event)}\n`).join('')
+    const { output } = await ResponseStream.fromReadableStream(new Response(objects).body!).finalResponse()
+    assert.deepEqual(
+      output.map(({ type }) => type),
+      kinds,
+    )
+    assert.equal(stream('responses', liteLlm(`responses-${file}.sse`), 7), text)
+  })
+}
+
+test('P2 LiteLLM’s whole response has the summary that an item of reasoning must have', () => {
+  const answer = wires.responses.native.readAnswer(Buffer.from(liteLlm('responses-reasoning.json')), head('responses'))
+  assert.equal(answer.state, 'finished')
+  if (answer.state !== 'finished') return
+  const { usage } = weighUsage({
+    report: answer.report,
+    isComplete: true,
+    estimateInput: () => 9,
+    estimateOutput: () => 1,
+    outputTokensCap: 8192,
+    bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
+  })
+  const text = answer.encode(usage).toString()
+  assert.deepEqual(checkAnswer('responses', 'native', 'application/json', text), [])
+  const [{ summary, content }] = (JSON.parse(text) as { output: [Json] }).output
+  assert.deepEqual(
+    [summary, content],
+    [[], [{ type: 'reasoning_text', text: 'I should think first\nok', annotations: [] }]],
   )
 })
 

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { testModel } from '../support/gateway.ts'
 import { startNative, wireNames } from '../support/native.ts'
 import { whole } from '../support/raw-upstream.ts'
-import { llamaCpp } from '../support/recorded.ts'
+import { liteLlm, llamaCpp } from '../support/recorded.ts'
 
 /* What real servers refuse a request with, through the whole gateway. */
 
@@ -38,3 +38,60 @@ test('U3 llama.cpp’s refusal of an over-long prompt is told in words that agen
     assert.match(text, /"prompt is too long: 150019 tokens > 8192 maximum"/)
   }
 })
+
+const startLiteLlm = () =>
+  startNative({
+    models: wireNames.map((wire) =>
+      testModel(`native-${wire}`, wire, { profile: 'litellm', upstream_model: 'nomodel' }),
+    ),
+  })
+
+/** What it says on chat and responses; on messages its text is the same, in an envelope of the wire. */
+const inEnvelope = (file: string, wire: string): string => {
+  if (wire !== 'messages') return liteLlm(file)
+  const { message } = (JSON.parse(liteLlm(file)) as { error: { message: string } }).error
+  return JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message } })
+}
+
+const wrapped: [file: string, status: number, message: string][] = [
+  [
+    'image-500.json',
+    500,
+    'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj',
+  ],
+  [
+    'image-openai-500.json',
+    500,
+    'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj',
+  ],
+  ['too-long-400.json', 400, 'prompt is too long: 20019 tokens > 8192 maximum'],
+]
+
+for (const [file, from, message] of wrapped) {
+  test(`U8 U3 LiteLLM’s ${file} is told in the words of the server behind it, and names nobody`, async () => {
+    const { upstream, ask } = await startLiteLlm()
+    for (const wire of wireNames) {
+      upstream.play(whole(inEnvelope(file, wire), from))
+      const { status, text } = await ask(wire)
+      assert.equal(status, 400)
+      assert.equal((JSON.parse(text) as { error: { message: string } }).error.message, message)
+      assert.doesNotMatch(text, /litellm|vllm|openai|group/i)
+      assert.equal(upstream.requests.length, 1)
+    }
+  })
+}
+
+for (const [file, status, what] of [
+  ['wrong-key-400.json', 503, 'a key that it does not know, which it answers with 400,'],
+  ['unknown-model-400.json', 502, 'a model that it does not have, which it answers with 400,'],
+] as const) {
+  test(`U2 LiteLLM’s word of ${what} is no fault of the client’s`, async () => {
+    for (const wire of wireNames) {
+      const { upstream, ask } = await startLiteLlm()
+      upstream.play(whole(inEnvelope(file, wire), 400))
+      const answer = await ask(wire)
+      assert.equal(answer.status, status)
+      assert.doesNotMatch(answer.text, /connected db|invalid model|litellm/i)
+    }
+  })
+}

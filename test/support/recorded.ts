@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** What a real server sent, byte by byte. @param name of a file below `test/fixtures/servers/llama-cpp-0.7.0` */
-export function llamaCpp(name: string): string {
-  return readFileSync(new URL(`../fixtures/servers/llama-cpp-0.7.0/${name}`, import.meta.url), 'utf8')
+/** What a real server sent, byte by byte. @param name of a file in its folder of `test/fixtures/servers` */
+export const llamaCpp = (name: string) => read('llama-cpp-0.7.0', name)
+export const liteLlm = (name: string) => read('litellm-1.109.1', name)
+
+function read(server: string, name: string): string {
+  return readFileSync(new URL(`../fixtures/servers/${server}/${name}`, import.meta.url), 'utf8')
 }

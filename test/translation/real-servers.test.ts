@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
-import { llamaCpp } from '../support/recorded.ts'
+import { liteLlm, llamaCpp } from '../support/recorded.ts'
 import { accumulate } from './clients.ts'
 import { pump, pumpJson, type Told, type WireName, wires } from './pump.ts'
 import { translate } from './support/exchange.ts'
@@ -53,6 +53,22 @@ for (const [wire, file, blocks] of recorded) {
       }
     })
   }
+}
+
+for (const client of clients) {
+  test(`U7 LiteLLM’s responses, with reasoning told as a text of the answer at their end, are told once to a ${client} client`, () => {
+    for (const [file, blocks] of [
+      ['responses-reasoning', [thought, 'text The answer is 42']],
+      ['responses-reasoning-call', [thought, 'get_weather {"city": "Paris"}']],
+      ['responses-two-calls', ['get_weather {"city": "Paris"}', 'get_time {"zone": "CET"}']],
+    ] as const) {
+      const told = pump(client, 'responses', liteLlm(`${file}.sse`), { showsReasoning: true }, { cut: 'bytes' })
+      assert.deepEqual(blocksOf(told), blocks)
+      assert.deepEqual(wires[client].check(told.text), [])
+    }
+    const told = pumpJson(client, 'responses', liteLlm('responses-reasoning.json'), { showsReasoning: true })
+    assert.deepEqual(blocksOf(told), [thought, 'text The answer is 42'])
+  })
 }
 
 for (const wire of ['messages', 'responses'] as const) {
@@ -224,13 +240,15 @@ for (const [what, script, blocks] of disordered) {
 const stops = ['a', 'b', 'c', 'd', 'e', 'f']
 const tool = { type: 'object', properties: {} }
 
-test('R-STOP max_stops holds on messages upstreams too: what vLLM does not take is enforced here', () => {
-  const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], stop: stops }
-  const profile = resolveProfile('messages', 'vllm')
-  const { body: sent, encoded } = translate('chat', 'messages', body, { profile })
-  assert.deepEqual(sent.stop_sequences, stops.slice(0, 4))
-  assert.deepEqual(encoded.localStops, stops.slice(4))
-})
+for (const name of ['vllm', 'litellm']) {
+  test(`R-STOP max_stops holds on messages upstreams too: what ${name} does not take is enforced here`, () => {
+    const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], stop: stops }
+    const profile = resolveProfile('messages', name)
+    const { body: sent, encoded } = translate('chat', 'messages', body, { profile })
+    assert.deepEqual(sent.stop_sequences, stops.slice(0, 4))
+    assert.deepEqual(encoded.localStops, stops.slice(4))
+  })
+}
 
 for (const to of ['chat', 'messages'] as const) {
   test(`T9 strictness that a ${to} model does not take is a listed loss, and goes where it takes it`, () => {
@@ -256,6 +274,9 @@ const switchedOff: [name: string, wire: WireName, sent: object][] = [
   ['vllm', 'messages', { thinking: { type: 'disabled' } }],
   ['vllm', 'responses', { reasoning: { effort: 'none' } }],
   ['llama-cpp', 'chat', { reasoning_effort: 'none' }],
+  ['litellm', 'chat', { reasoning_effort: 'none' }],
+  ['litellm', 'messages', { thinking: { type: 'disabled' } }],
+  ['litellm', 'responses', { reasoning: { effort: 'none' } }],
   ['llama-cpp', 'responses', { reasoning: { effort: 'none' } }],
 ]
 

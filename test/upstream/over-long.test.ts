@@ -21,11 +21,11 @@ const wordings: [said: string, told: string, code?: string][] = [
   ],
   [
     wrapped('Your input exceeds the context window of this model. Please adjust your input and try again'),
-    "The prompt exceeds this model's context window, its maximum context length.",
+    'Your input exceeds the context window of this model. Please adjust your input and try again',
   ],
   [
     wrapped('input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length'),
-    "This model's maximum context length is 200000 tokens. The messages have 190000 tokens.",
+    'input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length',
   ],
   [
     'vLLM: The decoder prompt (length 9000) is longer than the maximum model length of 8192.',

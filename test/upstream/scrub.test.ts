@@ -198,3 +198,15 @@ test('U3 a model whose upstream calls it as the client does: that name is the cl
     assert.equal(own(text), text)
   assert.equal(own('v-9 takes no images'), 'our-sonnet takes no images')
 })
+
+test('U3 what LiteLLM puts around another server’s words is taken away, and they are judged as always', () => {
+  const wrap = (words: string) =>
+    `litellm.BadRequestError: BadRequestError: Hosted_vllmException - ${words}\n\nLiteLLM: model group 'x' failed with the error above.`
+  const said = 'temperature must be a number'
+  assert.equal(say(wrap(said)), said)
+  assert.equal(say(wrap(JSON.stringify({ error: { message: said, code: 400 } }))), said)
+  assert.equal(say(wrap(JSON.stringify({ message: said }))), said)
+  for (const words of ['{"error":{"message":"cut', '{"error":{}}', '', 'no route to vllm-0.internal']) {
+    assert.equal(say(wrap(words)), nothing.generic, words)
+  }
+})

@@ -35,15 +35,17 @@ export class MissingMembers {
    * the numbers are ours is there room for an event more.
    */
   before(name: string, patch: JsonPatch): string {
-    if (!/^response\.(?:content_part\.added|reasoning_text\.)/.test(name)) return ''
+    const isSummary = name.includes('summary')
+    const type = `response.${isSummary ? 'reasoning_summary' : 'content'}_part.added`
+    if (name !== type && !/^response\.reasoning_(?:summary_)?text\./.test(name)) return ''
     const output_index = this.#placeOf(name, patch.value)
     if (this.#begun.has(output_index)) return ''
     this.#begun.add(output_index)
-    if (!this.#lacksNumbers || name === 'response.content_part.added') return ''
-    const type = 'response.content_part.added'
+    if (!this.#lacksNumbers || name === type) return ''
     const { item_id } = patch.value
-    const part = { type: 'reasoning_text', text: '' }
-    const event = { type, sequence_number: this.#numbered++, item_id, output_index, content_index: 0, part }
+    const part = { type: isSummary ? 'summary_text' : 'reasoning_text', text: '' }
+    const place = { item_id, output_index, [isSummary ? 'summary_index' : 'content_index']: 0 }
+    const event = { type, sequence_number: this.#numbered++, ...place, part }
     return `event: ${type}\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
   }
 
@@ -54,7 +56,8 @@ export class MissingMembers {
     const add = (member: string, value: number) => {
       if (typeof event[member] !== 'number') values.set(member, `${value}`)
     }
-    if (this.#lacksNumbers) add('sequence_number', this.#numbered++)
+    // Some servers number a few of their events, by another count (LiteLLM).
+    if (this.#lacksNumbers) values.set('sequence_number', `${this.#numbered++}`)
     if (name.startsWith('response.output_item.') || event['item_id'] !== undefined || hasPart(name)) {
       add('output_index', this.#placeOf(name, event))
     }
@@ -62,6 +65,8 @@ export class MissingMembers {
     patch.set([], values)
     const part = asObject(event['part'])
     if (part?.['type'] === 'output_text' && !part['annotations']) patch.set(['part'], new Map([['annotations', '[]']]))
+    const item = asObject(event['item'])
+    if (item) fillItem(patch, ['item'], item)
   }
 
   #placeOf(name: string, event: Record<string, unknown>): number {
@@ -74,6 +79,29 @@ export class MissingMembers {
       if (id !== undefined) this.#places.set(id, this.#lastPlace)
     }
     return this.#lastPlace
+  }
+}
+
+/** The same for the items of a response that is told whole. @param path where they are */
+export function fillItems(patch: JsonPatch, path: readonly string[], output: unknown): void {
+  for (const [place, item] of placesOf(path, output)) fillItem(patch, place, item)
+}
+
+/** An item of reasoning has a summary, be it empty, and its own text is no answer: some servers tell it as one (LiteLLM). */
+function fillItem(patch: JsonPatch, path: readonly string[], item: Record<string, unknown>): void {
+  if (item['type'] !== 'reasoning') return
+  if (!Array.isArray(item['summary'])) patch.set(path, new Map([['summary', '[]']]))
+  for (const [place, part] of placesOf([...path, 'content'], item['content'])) {
+    if (part['type'] === 'output_text') patch.set(place, new Map([['type', '"reasoning_text"']]))
+  }
+}
+
+/** The objects of a list, each with its path. */
+function* placesOf(path: readonly string[], list: unknown): Iterable<[string[], Record<string, unknown>]> {
+  if (!Array.isArray(list)) return
+  for (const [index, one] of list.entries()) {
+    const object = asObject(one)
+    if (object) yield [[...path, `${index}`], object]
   }
 }
 

@@ -8,6 +8,7 @@ import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
+import { fillItems } from './missing-members.ts'
 import { producedTexts } from './produced.ts'
 import { lastSealed } from './sealing.ts'
 import { decodeUsage, encodeUsage, type ResponsesUsage } from './usage.ts'
@@ -37,6 +38,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     estimateOutput: (enough) => estimateTexts(producedTexts(answer['output']), enough),
     encode: (billed) => {
       patch.set([], responseValues(head, answer))
+      fillItems(patch, ['output'], answer['output'])
       patch.setMissing(['usage'], wantedUsage(encodeUsage(billed), usage), isBelieved(report, billed))
       return patch.result()
     },

@@ -19,7 +19,7 @@ import { estimateTexts } from '../answers/produced-text.ts'
 import { parseAnswer } from '../answers/read-answer.ts'
 import { withoutTelling } from '../answers/telling-members.ts'
 import { failedCode } from './failed-code.ts'
-import { MissingMembers } from './missing-members.ts'
+import { fillItems, MissingMembers } from './missing-members.ts'
 import { calledBy, callsOf, mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
 import { partBreak, producedTexts } from './produced.ts'
 import { lastSealed } from './sealing.ts'
@@ -63,6 +63,7 @@ export class ResponsesNativeStream extends NativeStream {
     if (this.#missing.concerns('', frame)) this.#missing.fill('', patch)
     patch.set([], withoutTelling(patch.value))
     patch.set(['response'], responseValues(this.head, response))
+    fillItems(patch, ['response', 'output'], response['output'])
     patch.setMissing(['response', 'usage'], wanted, isBelieved(this.report, usage))
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
