@@ -1,3 +1,6 @@
+/** How such a text begins (LiteLLM). */
+const opening = 'litellm.'
+
 /** Between LiteLLM's names for a failure (`litellm.BadRequestError: OpenAIException - `) and what it is about. */
 const colon = 'Exception - '
 
@@ -9,7 +12,7 @@ const addition = /\nmodel=|\n\nLiteLLM: |\. Received Model Group=/
  * names the proxy and its provider, so that nothing of it could be told. Any other text as it is.
  */
 export function unwrap(text: string): string {
-  const at = text.startsWith('litellm.') ? text.indexOf(colon) : -1
+  const at = text.startsWith(opening) ? text.indexOf(colon) : -1
   if (at === -1) return text
   const [words = ''] = text.slice(at + colon.length).split(addition, 1)
   if (!words.startsWith('{')) return words
