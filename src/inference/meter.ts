@@ -8,8 +8,11 @@ export type Stage = 'silent' | 'reasoning' | 'speaking'
 /** What has come of an answer so far, in tokens, about: the text of its reasoning, and all else. */
 export type Spoken = { reasoningTokens: number; answerTokens: number }
 
-/** Text is weighed by the batch, since keeping the whole answer would need memory. */
-const batchCharacters = 4096
+/** Text is weighed by the batch, since keeping the whole answer would need memory: each piece of what waits a node of its own. */
+const batchCharacters = 512
+
+/** Of a text without a border so much waits for one. */
+const waitingCharactersMax = 4096
 
 /** No piece of a text that people write is as long; of one that is, each part is a piece (a run of one character). */
 const pieceCharactersMax = 1024
@@ -23,16 +26,20 @@ export class TextMeter {
   #weight = 0
   /** What is not weighed yet. It begins where a piece does, so that batches weigh what the whole would. */
   #rest = ''
+  /** With so much of it a border is looked for. */
+  #enough = batchCharacters
 
   write(text: string): void {
     this.#characters += text.length
     this.#rest += text
     const rest = this.#rest
-    if (rest.length <= batchCharacters) return
+    if (rest.length <= this.#enough) return
     const border = lastBorder(rest)
-    const end = rest.length - border > pieceCharactersMax ? rest.length : border
+    const isEndless = rest.length > waitingCharactersMax && rest.length - border > pieceCharactersMax
+    const end = isEndless ? rest.length : border
     this.#weight += weighText(rest.slice(0, end))
     this.#rest = rest.slice(end)
+    this.#enough = rest.length - end + batchCharacters
   }
 
   /** UTF-16 units so far. */

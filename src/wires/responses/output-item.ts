@@ -1,3 +1,4 @@
+import { KeptText } from '../../bytes/kept-text.ts'
 import type { AnswerBlock, FoldedBlock } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import type { Sealed } from '../../inference/request.ts'
@@ -19,7 +20,7 @@ export type Item = {
 
 export function createItem(index: number, block: AnswerBlock, head: AnswerHead): Item {
   const kind = kinds[block.kind]
-  let text = ''
+  const text = new KeptText()
   let sealed: Sealed | undefined
   let hasPart = false
   const id = JSON.stringify(mintId(kind.prefix, head.requestId, index))
@@ -34,7 +35,7 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead):
       return block.kind === 'reasoning' ? added : added + startPart(write)
     },
     delta(write, piece) {
-      text += piece
+      text.add(piece)
       const begun = hasPart ? '' : startPart(write)
       return begun + write(kind.delta, `${partPlace},"delta":${JSON.stringify(piece)}${kind.logprobs}`)
     },
@@ -42,7 +43,7 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead):
       sealed = proof
     },
     stop(write, whole) {
-      const words = JSON.stringify(text)
+      const words = JSON.stringify(text.toString())
       let events = ''
       if (block.kind === 'tool_call') {
         events = write(kind.done, `${place},"name":${JSON.stringify(block.name)},"arguments":${words}`)
@@ -54,7 +55,7 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead):
       return events + write('response.output_item.done', `"output_index":${index},"item":${whole}`)
     },
     whole(cut) {
-      const folded: FoldedBlock = { block, text, cut, ...(sealed && { sealed }) }
+      const folded: FoldedBlock = { block, text: text.toString(), cut, ...(sealed && { sealed }) }
       return encodeItem(index, folded, head, cut ? 'incomplete' : 'completed')
     },
   }
