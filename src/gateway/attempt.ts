@@ -1,4 +1,5 @@
 import type { Fault } from '../inference/answer.ts'
+import type { Listed } from '../registers.ts'
 import { readRetryAfter } from '../upstream/refusal.ts'
 import type { Target } from '../upstream/target.ts'
 import type { Flight, ResponseHeaders, TransportFault, UpstreamListener, Upstreams } from '../upstream/upstreams.ts'
@@ -71,7 +72,7 @@ const moves: Record<State, readonly State[]> = {
  * One try at one upstream account: head, bytes, and then an end or a fault. Its silences are counted from its own start.
  * It knows no client and no bill: what it hears it reads in the model's wire and tells its listener.
  */
-export class Attempt implements UpstreamListener, Ticking, Held {
+export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   /** As `Roster` has it. */
   place: number | undefined
   readonly target: Target

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
-import { weighUsage } from '../../src/inference/usage.ts'
+import { type Usage, type UsageReport, weighUsage } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { checkAnswer } from '../schemas/check-answer.ts'
 import { chunk, named } from '../support/native.ts'
@@ -26,15 +26,14 @@ function stream(wire: 'messages' | 'chat' | 'responses', text: string, size = te
   for (let at = 0; at < bytes.length; at += size) told += relay.push(bytes.subarray(at, at + size))
   if (relay.state !== 'finished') told += relay.end()
   assert.equal(relay.state, 'finished')
-  const { usage } = weighUsage({
-    report: relay.report,
-    isComplete: true,
-    estimateInput: () => 9,
-    estimateOutput: () => relay.estimateOutput(),
-    outputTokensCap: 8192,
-    bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
-  })
+  const usage = usageOf(relay.report, true, () => relay.estimateOutput())
   return Buffer.from(told + relay.finish(usage), relay.encoding).toString()
+}
+
+/** What is billed of a report. */
+function usageOf(report: UsageReport, isComplete: boolean, estimateOutput = () => 1): Usage {
+  const bounds = { inputTokensMax: 2 ** 40, isOutputCapped: true }
+  return weighUsage({ report, isComplete, estimateInput: () => 9, estimateOutput, outputTokensCap: 8192, bounds }).usage
 }
 
 const eventsOf = (text: string) => framesOf(text).map(({ data }) => JSON.parse(data) as Json)
@@ -110,15 +109,7 @@ test('P2 LiteLLM’s whole response has the summary that an item of reasoning mu
   const answer = wires.responses.native.readAnswer(Buffer.from(liteLlm('responses-reasoning.json')), head('responses'))
   assert.equal(answer.state, 'finished')
   if (answer.state !== 'finished') return
-  const { usage } = weighUsage({
-    report: answer.report,
-    isComplete: true,
-    estimateInput: () => 9,
-    estimateOutput: () => 1,
-    outputTokensCap: 8192,
-    bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
-  })
-  const text = answer.encode(usage).toString()
+  const text = answer.encode(usageOf(answer.report, true)).toString()
   assert.deepEqual(checkAnswer('responses', 'native', 'application/json', text), [])
   const [{ summary, content }] = (JSON.parse(text) as { output: [Json] }).output
   assert.deepEqual(
@@ -131,15 +122,7 @@ test('P2 a responses stream whose numbers are ours goes on counting where it fai
   const relay = wires.responses.native.openStream(head('responses'))
   relay.push(Buffer.from(`${llamaCpp('responses-text.sse').split('\n\n').slice(0, 6).join('\n\n')}\n\n`))
   const facts = { status: 502, code: 'upstream_error', message: 'Gone.', param: null } as const
-  const usage = weighUsage({
-    report: {},
-    isComplete: false,
-    estimateInput: () => 9,
-    estimateOutput: () => 1,
-    outputTokensCap: 8192,
-    bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
-  }).usage
-  assert.match(relay.failure(facts, usage), /"sequence_number":6,/)
+  assert.match(relay.failure(facts, usageOf({}, false)), /"sequence_number":6,/)
 })
 
 const telling = /system_fingerprint|timings|b11669|provider|tiny\.gguf|prompt_ms|"service"/
@@ -172,15 +155,7 @@ test('P9 llama.cpp’s whole chat answer does not tell what serves the model', (
   const answer = wires.chat.native.readAnswer(Buffer.from(llamaCpp('chat-text.json')), head('chat'))
   assert.equal(answer.state, 'finished')
   if (answer.state !== 'finished') return
-  const { usage } = weighUsage({
-    report: answer.report,
-    isComplete: true,
-    estimateInput: () => 9,
-    estimateOutput: () => 1,
-    outputTokensCap: 8192,
-    bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
-  })
-  const text = answer.encode(usage).toString()
+  const text = answer.encode(usageOf(answer.report, true)).toString()
   assert.doesNotMatch(text, telling)
   assert.deepEqual(checkAnswer('chat', 'native', 'application/json', text), [])
 })
