@@ -99,7 +99,7 @@ async function live(path: string, filler: string): Promise<Row[]> {
 
 async function stopped(): Promise<Row[]> {
   const rows: Row[] = []
-  for (const path of ['/v1/chat/completions', '/v1/responses']) {
+  for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/responses']) {
     await start()
     await warmUp()
     const before = rss()
@@ -208,7 +208,7 @@ async function overdraft(): Promise<Row[]> {
 function askOf(path: string, model: string, filler: string): object {
   const text = `Go on. ${filler}`
   const asked = path === '/v1/responses' ? { input: text } : { messages: [{ role: 'user', content: text }] }
-  return { model, stream: model !== 'quick', ...asked }
+  return { model, stream: model !== 'quick', ...(path === '/v1/messages' && { max_tokens: 4_096 }), ...asked }
 }
 
 type Client = { socket: Socket; text: string; isEnded: boolean }
@@ -270,11 +270,12 @@ async function p99(count: number): Promise<number> {
   return times.sort((a, b) => a - b)[Math.floor(count * 0.99)]!
 }
 
-/** Waits until the resident memory no longer moves. */
+/** Waits until the resident memory has not moved for nine seconds. */
 async function settled(): Promise<void> {
-  for (let last = -1; Math.abs(rss() - last) > 3; ) {
-    last = rss()
+  let stillFor = 0
+  for (let last = rss(); stillFor < 3; last = rss()) {
     await pause(3_000)
+    stillFor = Math.abs(rss() - last) > 3 ? 0 : stillFor + 1
   }
 }
 

@@ -17,7 +17,7 @@ const dialect: Arrow = {
 const arrows: Record<string, Arrow> = {
   errors: {},
   registers: {},
-  bytes: { outside: ['node:buffer', 'node:crypto'] },
+  bytes: { outside: ['node:buffer', 'node:crypto', 'node:zlib'] },
   ids: { outside: ['node:crypto'] },
   inference: { may: ['ids'], types: ['bytes'] },
   catalog: { may: ['inference'] },

@@ -15,7 +15,18 @@ const delta = (content: string) => chunk({ index: 0, delta: { content }, finish_
 const finish = chunk({ index: 0, delta: {}, finish_reason: 'stop' })
 const usage = chunk({}, { choices: [], usage: { prompt_tokens: 9, completion_tokens: 60, total_tokens: 69 } })
 const end = `${finish}${usage}data: [DONE]\n\n`
-const flooded = delta('x'.repeat(50_000))
+/** Of what people write a packer makes less than half; of one letter repeated it would make nothing. */
+const vocabulary = Array.from({ length: 4_000 }, () =>
+  Math.random()
+    .toString(36)
+    .slice(2, 4 + Math.random() * 6),
+)
+const prose = () => {
+  let text = ''
+  while (text.length < 50_000) text += `${vocabulary[Math.floor(Math.random() ** 3 * vocabulary.length)]} `
+  return text.slice(0, 50_000)
+}
+const flooded = Array.from({ length: 40 }, () => delta(prose()))
 const floodPieces = 200
 
 const server = createServer((request, response) => {
@@ -57,7 +68,7 @@ function flood(response: ServerResponse): void {
   const write = () => {
     while (pieces < floodPieces) {
       pieces++
-      if (!response.write(flooded)) {
+      if (!response.write(flooded[pieces % flooded.length])) {
         response.once('drain', write)
         return
       }

@@ -61,6 +61,7 @@ export class TranslatedStream implements StreamRelay {
   compact(): void {
     this.#reader.compact()
     this.#run.meter.compact(ownCopy)
+    this.#encoder.compact()
   }
 
   push(chunk: Uint8Array): string {

@@ -19,6 +19,7 @@ import { createReloads } from './reloads.ts'
 import { type Started, sayStart, startData } from './say-start.ts'
 import type { ServeOptions } from './serve-options.ts'
 import { type RunningServer, startServer } from './server.ts'
+import { tidyWhenIdle } from './tidy.ts'
 import { ownConfig, readWorkerRole, tellParent, type WorkerRole } from './worker-role.ts'
 
 /** Signals this close together are one that came two ways. */
@@ -87,6 +88,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     void stop('uncaught', 0)
   })
   watchDescriptors(log.event, clockMs)
+  tidyWhenIdle()
   const missing = missingDescriptors(config.limits.connectionsMax)
   if (missing) log.event('info', 'descriptors_few', { ...missing, connections_max: config.limits.connectionsMax })
 

@@ -96,6 +96,8 @@ export type Sealing = {
 export type Encoder = {
   /** What a client is sent of an event, each of its frames whole; empty where that is nothing. */
   write(event: BilledEvent): string
+  /** Its client does not read: what it keeps for later is to take little memory. */
+  compact(): void
 }
 
 /** The half of a wire that translates: what a dialect must be able to do for the hub. Pure, and it never awaits. */

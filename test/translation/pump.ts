@@ -152,6 +152,7 @@ function settingOf(client: WireName, source: Translator, own: Profile, options: 
             heard.push(event)
             return encoder.write(event)
           },
+          compact: () => encoder.compact(),
         }
       },
     },

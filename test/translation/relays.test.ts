@@ -134,6 +134,33 @@ for (const client of ['messages', 'chat', 'responses'] as const) {
   })
 }
 
+test('issue 10 R18 what a stopped responses client will be told again takes less than it has characters, and is told whole', async () => {
+  const { setFlagsFromString } = await import('node:v8')
+  const { runInNewContext } = await import('node:vm')
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const words = (from: number) => Array.from({ length: 4_000 }, (_, i) => Math.imul(from + i, 2_654_435_761) >>> 20)
+  const pieces = Array.from({ length: 20 }, (_, i) => words(i * 4_000).join(' '))
+  const characters = pieces.join('').length
+  const open = (stops: boolean) => {
+    const relay = exchangeOf('responses', requestOf('responses', 'Go on.'), modelOf('chat', undefined)).openStream()
+    for (const piece of pieces) {
+      relay.push(Buffer.from(text(piece)))
+      if (stops) relay.compact()
+    }
+    return relay
+  }
+  const endOf = (relay: ReturnType<typeof open>) =>
+    relay.push(Buffer.from(reason('stop') + usage(counts(9, 9)) + done)) + relay.finish(noUsage)
+  collect()
+  const before = process.memoryUsage().heapUsed
+  const relays = Array.from({ length: 8 }, () => open(true))
+  collect()
+  const kept = (process.memoryUsage().heapUsed - before) / relays.length
+  assert.ok(kept < (2 / 3) * characters, `${kept} bytes of ${characters} characters`)
+  assert.equal(endOf(relays[0]!), endOf(open(false)))
+})
+
 function requestOf(client: 'messages' | 'chat' | 'responses', prompt: string): Buffer {
   const turns = [{ role: 'user', content: prompt }]
   const asked = client === 'responses' ? { input: turns } : { messages: turns }

@@ -57,6 +57,10 @@ class AnswerWriter implements Encoder {
     }
   }
 
+  compact(): void {
+    // No event repeats what others said.
+  }
+
   #begin(): string {
     if (this.#hasStarted) return ''
     this.#hasStarted = true

@@ -34,6 +34,10 @@ class AnswerWriter implements Encoder {
     return ended === '' ? this.#writeNext(event) : ended + this.#writeNext(event)
   }
 
+  compact(): void {
+    for (const item of this.#open.values()) item.compact()
+  }
+
   #writeNext(event: BilledEvent): string {
     switch (event.type) {
       case 'start':

@@ -12,6 +12,8 @@ export type Item = {
   start(write: Write): string
   delta(write: Write, text: string): string
   seal(sealed: Sealed): void
+  /** No delta is to come for a while. */
+  compact(): void
   /** @param whole as `whole` gave it: what is sealed in it is sealed once (ruling P7) */
   stop(write: Write, whole: string): string
   /** The item as it stands at the end, as JSON text. */
@@ -41,6 +43,9 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead):
     },
     seal(proof) {
       sealed = proof
+    },
+    compact() {
+      text.compact()
     },
     stop(write, whole) {
       const words = JSON.stringify(text.toString())
