@@ -65,7 +65,7 @@ export function prepareAnswers(): Map<string, PreparedAnswer> {
     for (const answer of answerNames) {
       const pieces = isStream(answer)
         ? streamPieces(wire, sizes[answer], eventsPerPiece[answer] ?? sizes[answer].words)
-        : [whole(wire, sizes[answer])]
+        : [whole(wire, answer)]
       const { path } = wires[wire]
       // Behind a base URL with a path comes what is behind `/v1`; releases before 0.2.0 added all of it.
       for (const asked of [path, path.replace(/^\/v1/, '')])
@@ -82,8 +82,14 @@ function wordsOf({ words }: Size): string[] {
   return Array.from({ length: words }, (_, i) => ` ${someWords[i % someWords.length]}${mark}`)
 }
 
-function whole(wire: WireName, size: Size): Buffer {
-  const body = JSON.stringify(answerBody[wire](wordsOf(size).join(''), size.tokens))
+/** A whole answer as its model sends it. */
+export function wholeBody(wire: WireName, answer: AnswerName): string {
+  const { words, tokens } = sizes[answer]
+  return JSON.stringify(answerBody[wire](wordsOf({ words, tokens }).join(''), tokens))
+}
+
+function whole(wire: WireName, answer: AnswerName): Buffer {
+  const body = wholeBody(wire, answer)
   const head = ['HTTP/1.1 200 OK', 'content-type: application/json', `content-length: ${Buffer.byteLength(body)}`]
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }

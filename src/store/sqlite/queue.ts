@@ -89,18 +89,23 @@ export class Queue {
 
   #postTo(store: Store): void {
     const given = this.#batches.flat()
-    const debits = given.filter(({ requestId }) => !this.#withdrawn.has(requestId))
+    const debits = this.#withdrawn.size === 0 ? given : given.filter((debit) => !this.#isWithdrawn(debit))
     const posted = store.postDebits(debits)
     const balances = store.readBalances(accountsOf(debits))
     const spends = store.readSpends(keysOf(debits))
     if (posted.includes('posted')) this.#proven = store
     const inOrder = posted.values()
     const batches = this.#batches.map((batch) =>
-      batch.map(({ requestId }) => (this.#withdrawn.has(requestId) ? 'withdrawn' : inOrder.next().value!)),
+      batch.map((debit) => (this.#isWithdrawn(debit) ? 'withdrawn' : inOrder.next().value!)),
     )
     this.#withdrawn.clear()
     this.#batches = []
     this.#options.say({ type: 'posted', batches, balances, spends })
+  }
+
+  /** The engine puts a string that it looks up into the table of all its names: not for an empty set. */
+  #isWithdrawn({ requestId }: DebitRow): boolean {
+    return this.#withdrawn.size > 0 && this.#withdrawn.has(requestId)
   }
 
   /** Answered once it is durable, and debits would be too: a page finds a place on a full disk that an entry does not find. */

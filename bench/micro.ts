@@ -1,0 +1,31 @@
+/** What one run of a function costs. The best of several rounds, since the machine's other work only ever adds. */
+export type Cost = { bestUs: number; middleUs: number }
+
+const roundMs = 15
+const rounds = 20
+
+/**
+ * Runs it until it is hot, then so often that a round takes some 15 ms.
+ * @param run returns something that depends on its work, or the engine leaves the work out
+ */
+export function measureCost(run: () => number): Cost {
+  let sum = 0
+  const take = (times: number) => {
+    const start = process.hrtime.bigint()
+    for (let i = 0; i < times; i++) sum += run()
+    return Number(process.hrtime.bigint() - start) / 1_000
+  }
+  let times = 1
+  for (let us = take(1); us < roundMs * 1_000; us = take(times))
+    times = Math.ceil(times * Math.max(1.2, (roundMs * 1_000) / us))
+  const costs = Array.from({ length: rounds }, () => take(times) / times).sort((a, b) => a - b)
+  if (Number.isNaN(sum)) throw new Error('what was measured gives no number')
+  return { bestUs: costs[0]!, middleUs: costs[rounds / 2]! }
+}
+
+/** One line of a table; of what has parts, such as events or bytes, the cost of each. */
+export function formatCost(name: string, { bestUs, middleUs }: Cost, parts?: { count: number; unit: string }): string {
+  const figure = (us: number) => us.toFixed(us < 10 ? 2 : 1).padStart(9)
+  const each = parts && `  ${((bestUs * 1_000) / parts.count).toFixed(parts.unit === 'byte' ? 2 : 0)} ns/${parts.unit}`
+  return `${name.padEnd(52)}${figure(bestUs)} µs${figure(middleUs)} in the middle${each ?? ''}`
+}
