@@ -90,7 +90,9 @@ function findPinnedNode() {
 
 async function runHere(entry, args) {
   hushSqlite()
-  module.enableCompileCache?.()
+  const cache = module.enableCompileCache?.().directory
+  // The ledger's thread has one where this says so, and else reads and strips its sources every time.
+  if (cache !== undefined) process.env.NODE_COMPILE_CACHE ??= cache
   process.argv = [process.argv[0], entry, ...args]
   await import(pathToFileURL(entry).href)
 }

@@ -6,19 +6,8 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
 import type { Problem } from '../config/problem.ts'
 import { version } from '../process/version.ts'
-import { addTableCommands } from './add-table.ts'
-import { addCatalogCommands } from './catalog/index.ts'
-import { addCheckCommand } from './check/check.ts'
-import { addCompletionCommand } from './completion/completion.ts'
-import { addDoctorCommand } from './doctor/doctor.ts'
+import { asksToServe } from './asked.ts'
 import { explainLoss, printError, withoutSecrets } from './print.ts'
-import { addReloadCommand } from './reload.ts'
-import { addReplicasCommand } from './replicas.ts'
-import { addReportingCommands } from './reporting.ts'
-import { addSetupCommand } from './setup/setup.ts'
-import { addSimulatorCommand } from './simulator.ts'
-import { addStoreCommands } from './store-copy.ts'
-import { addTranslateCommand } from './translate.ts'
 
 /** Errors of the options themselves are told before any of them is read. */
 const isJson = process.argv.includes('--json')
@@ -56,18 +45,10 @@ const serve = program
     process.stdout.off('error', endWithReader)
     await main.serve({ config, store, json, listen, adminListen, workers })
   })
-await addTableCommands(program, process.argv.slice(2))
-addCheckCommand(program)
-addCatalogCommands(program)
-addSetupCommand(program)
-addDoctorCommand(program)
-addReloadCommand(program)
-addStoreCommands(program)
-addReplicasCommand(program)
-addReportingCommands(program)
-addSimulatorCommand(program)
-addTranslateCommand(program)
-addCompletionCommand(program)
+if (!asksToServe(process.argv.slice(2))) {
+  const { addCommands } = await import('./commands.ts')
+  await addCommands(program, process.argv.slice(2))
+}
 
 process.stdout.on('error', endWithReader)
 

@@ -14,11 +14,11 @@ import { DemoBar } from './demo-bar.ts'
 import { missingDescriptors, watchDescriptors } from './descriptors.ts'
 import { explainStart } from './explain-start.ts'
 import { createLog, isPrettyOn, type Log } from './log.ts'
-import { openStoreOf } from './open-store.ts'
+import { prepareStoreOf } from './open-store.ts'
 import { createReloads } from './reloads.ts'
 import { type Started, sayStart, startData } from './say-start.ts'
 import type { ServeOptions } from './serve-options.ts'
-import { type RunningServer, startServer } from './server.ts'
+import type { RunningServer } from './server.ts'
 import { tidyWhenIdle } from './tidy.ts'
 import { ownConfig, readWorkerRole, tellParent, type WorkerRole } from './worker-role.ts'
 
@@ -68,7 +68,9 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     process.exitCode = 1
     void stop('ledger_lost', 0)
   }
-  const { store, demo } = await openStoreOf(config, { clockMs, onFatal, log: log.event }, role)
+  const openStore = await prepareStoreOf(config, { clockMs, onFatal, log: log.event }, role)
+  // The ledger's thread starts beside the reading of the server's many files.
+  const [{ store, demo }, { startServer }] = await Promise.all([openStore(), import('./server.ts')])
   const demoBar = new DemoBar(log)
   const { barred } = demoBar
   const simulator = config.isBuiltIn ? await startBuiltIn() : undefined

@@ -4,40 +4,50 @@ import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import type { ServerStore } from '../accounts/server-store.ts'
 import type { Config } from '../config/config.ts'
-import { type OpenStoreOptions, openServerStore } from '../store/open.ts'
+import { type OpenStoreOptions, prepareServerStore } from '../store/open.ts'
 import { createDemo, type Demo } from './demo.ts'
 import { readSealKey } from './seal-key.ts'
 import { version } from './version.ts'
 import type { WorkerRole } from './worker-role.ts'
 
+type Parts = Pick<OpenStoreOptions, 'clockMs' | 'onFatal' | 'log'>
+type Opened = { store: ServerStore; demo: Demo | undefined }
+
 /**
  * The store that a configuration names, for one server, and with the built-in catalog its demo account.
  * @throws StoreError, and what making its folder throws.
  */
-export async function openStoreOf(
-  config: Config,
-  parts: Pick<OpenStoreOptions, 'clockMs' | 'onFatal' | 'log'>,
-  role?: WorkerRole,
-): Promise<{ store: ServerStore; demo: Demo | undefined }> {
+export async function openStoreOf(config: Config, parts: Parts): Promise<Opened> {
+  const open = await prepareStoreOf(config, parts)
+  return open()
+}
+
+/**
+ * The same in two steps: a store with a thread of its own has begun to start it when `open` returns, and whoever has
+ * something else to do meanwhile does it then.
+ */
+export async function prepareStoreOf(config: Config, parts: Parts, role?: WorkerRole): Promise<() => Promise<Opened>> {
   const { store: place, stateDir, isBuiltIn, reporting } = config
   const { settleDeadlineMs } = config.timeouts
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const isFile = place.engine === 'sqlite'
   // Before a file is opened, so that the account is among those that are known from the start on.
   const demo = isBuiltIn && isFile ? await createDemo(place) : undefined
-  const store = await openServerStore({
-    store: place,
-    stateDir,
-    // What a worker left that is no more is found by the others.
-    spoolsDir: role && dirname(stateDir),
-    settleDeadlineMs,
-    reporting,
-    introduce: () => introduce(config, role),
-    ...parts,
-  })
-  // One that cannot be reached is waited for, and the demo account left to the next start.
-  if (!isBuiltIn || isFile || !store.isReady()) return { store, demo }
-  return { store, demo: await createDemo(place).catch(() => undefined) }
+  const openStore = await prepareServerStore(place)
+  return async () => {
+    const store = await openStore({
+      stateDir,
+      // What a worker left that is no more is found by the others.
+      spoolsDir: role && dirname(stateDir),
+      settleDeadlineMs,
+      reporting,
+      introduce: () => introduce(config, role),
+      ...parts,
+    })
+    // One that cannot be reached is waited for, and the demo account left to the next start.
+    if (!isBuiltIn || isFile || !store.isReady()) return { store, demo }
+    return { store, demo: await createDemo(place).catch(() => undefined) }
+  }
 }
 
 function introduce({ digest, sealKey, store }: Config, role: WorkerRole | undefined) {

@@ -2,7 +2,6 @@ import type { Introduction, ServerStore, ServingOptions } from '../accounts/serv
 import type { StorePlace } from '../config/config.ts'
 
 export type OpenStoreOptions = ServingOptions & {
-  store: StorePlace
   /** For spool and lock, where the store is no file beside which they stand. */
   stateDir: string
   /** Spools below it that no server has are posted at the start too (ruling X13). Default: `stateDir`. */
@@ -14,20 +13,18 @@ export type OpenStoreOptions = ServingOptions & {
 /**
  * A server's side of its store, whichever its engine. What an engine needs is loaded with it: who has a file needs no
  * driver of a database (ruling X6).
- * @throws StoreError where it cannot be used, or another server has it.
+ * @returns what opens it: all that it can do without waiting is done when that returns. It throws a StoreError where the
+ * store cannot be used, or another server has it.
  */
-export async function openServerStore({
-  store,
-  stateDir,
-  spoolsDir,
-  introduce,
-  ...options
-}: OpenStoreOptions): Promise<ServerStore> {
+export async function prepareServerStore(
+  store: StorePlace,
+): Promise<(options: OpenStoreOptions) => Promise<ServerStore>> {
   if (store.engine === 'sqlite') {
     const { openLedger } = await import('./sqlite/ledger-client.ts')
-    return openLedger({ path: store.path, ...options })
+    return (options) => openLedger({ path: store.path, ...options })
   }
   const { openPostgresStore } = await import('./postgres/open.ts')
   const { url, shown } = store
-  return openPostgresStore({ url: url.reveal(), shown, stateDir, spoolsDir, introduction: introduce(), ...options })
+  return ({ introduce, ...options }) =>
+    openPostgresStore({ url: url.reveal(), shown, introduction: introduce(), ...options })
 }

@@ -16,13 +16,18 @@ test('X4 the names of the commands that are not loaded are those of the table, w
 })
 
 test('X4 --help, setup, reload and the like load none of the libraries that take time', () => {
-  const { seen, packages } = reach('src/cli/cli.ts')
+  const { seen, packages } = reach('src/cli/cli.ts', 'src/cli/commands.ts')
   assert.ok(seen.length > 20)
   for (const name of ['zod', 'yaml', 'undici', 'pg']) assert.ok(!packages.has(name), name)
 })
 
+test('issue 14 the program begins without its other commands, and its server is read while the ledger starts', () => {
+  assert.ok(!reach('src/cli/cli.ts').seen.includes('src/cli/commands.ts'))
+  assert.ok(!reach('src/process/main.ts').seen.includes('src/process/server.ts'))
+})
+
 test('X4 a server loads the table of operations when somebody first asks for it', () => {
-  const { seen } = reach('src/process/main.ts')
+  const { seen } = reach('src/process/main.ts', 'src/process/server.ts')
   const loaded = ['src/operations/table.ts', 'src/operations/fields.ts', 'src/operations/live-shapes.ts']
   assert.ok(seen.includes('src/process/admin-api.ts'))
   assert.deepEqual(
@@ -31,11 +36,11 @@ test('X4 a server loads the table of operations when somebody first asks for it'
   )
 })
 
-/** What a file imports when it is loaded, and what that imports in turn. */
-function reach(entry: string): { seen: string[]; packages: Set<string> } {
+/** What files import when they are loaded, and what that imports in turn. */
+function reach(...entries: string[]): { seen: string[]; packages: Set<string> } {
   const seen = new Set<string>()
   const packages = new Set<string>()
-  visit(entry)
+  entries.forEach(visit)
   return { seen: [...seen], packages }
 
   function visit(file: string): void {
