@@ -18,6 +18,8 @@ type LogState = { salts: string; frames: number }
 /** https://www.sqlite.org/fileformat2.html#walformat */
 const headerBytes = 32
 const frameHeaderBytes = 24
+/** Some 64 KiB of pages as they are. */
+const framesAtOnce = 16
 
 /**
  * Watches that the files of a running server stay the ones it opened (faults F-S5, ruling X11). SQLite goes on writing to a
@@ -93,12 +95,18 @@ function readLog(file: number, frames: number, last: LogState | undefined): LogS
   if (header.length < headerBytes || (header.readUInt32BE(0) | 1) !== 0x377f0683) return undefined
   const frameBytes = frameHeaderBytes + header.readUInt32BE(8)
   const salts = header.toString('hex', 16, 24)
-  const saltsAt = (frame: number) => readAt(file, headerBytes + (frame - 1) * frameBytes + 8, 8).toString('hex')
   if (fstatSync(file).size < headerBytes + frames * frameBytes) return undefined
   // What was cut and written on behind the cut is long enough and has a hole, between the cut and where it was written on:
   // at its former end, or in what has come since the last look.
   const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : 1
-  for (let frame = formerEnd; frame <= frames; frame++) if (saltsAt(frame) !== salts) return undefined
+  const ownSalts = header.subarray(16, 24)
+  // Many frames with one call: of each only these bytes are wanted, but to ask costs more than to copy what is between them.
+  for (let frame = formerEnd; frame <= frames; frame += framesAtOnce) {
+    const count = Math.min(framesAtOnce, frames - frame + 1)
+    const bytes = readAt(file, headerBytes + (frame - 1) * frameBytes, count * frameBytes)
+    for (let at = 8; at < count * frameBytes; at += frameBytes)
+      if (!ownSalts.equals(bytes.subarray(at, at + 8))) return undefined
+  }
   return { salts, frames }
 }
 
@@ -112,6 +120,6 @@ function tryOpen(file: string): number | undefined {
 
 /** Less than was asked for where the file ends. */
 function readAt(file: number, position: number, length: number): Buffer {
-  const bytes = Buffer.alloc(length)
+  const bytes = Buffer.allocUnsafe(length)
   return bytes.subarray(0, readSync(file, bytes, 0, length, position))
 }
