@@ -178,14 +178,18 @@ async function killWorkers(setting: Setting, size: Size): Promise<Finding[]> {
   const kills = size === 'whole' ? 40 : 4
   for (let i = 0; i < kills; i++) {
     await pause(400)
-    const { stdout } = spawnSync('pgrep', ['-P', String(replica.child.pid)], { encoding: 'utf8' })
-    const pids = stdout.split('\n').filter(Boolean).map(Number)
+    const pids = await untilRunning(replica.child.pid!)
     process.kill(pids[i % pids.length]!, 'SIGKILL')
     await until(() => replica.readEvents('worker_exited').length === i + 1)
     await pause(1_000)
   }
   const seen = await stop()
-  const readyAgain = await get(`${replica.adminUrl}/readyz`)
+  await untilRunning(replica.child.pid!)
+  let readyAgain = await get(`${replica.adminUrl}/readyz`)
+  for (let tries = 0; readyAgain.status !== 200 && tries < 20; tries++) {
+    await pause(500)
+    readyAgain = await get(`${replica.adminUrl}/readyz`)
+  }
   const ended = new Promise<number | null>((resolve) => replica.child.once('exit', resolve))
   replica.child.kill('SIGTERM')
   return [
@@ -195,6 +199,17 @@ async function killWorkers(setting: Setting, size: Size): Promise<Finding[]> {
     finding((await ended) === 0, 'SIGTERM ends them all with 0'),
     ...(await judgeBooks(setting, [...atOnce, ...seen])),
   ]
+}
+
+/** Who is killed again and again is started anew later and later, at most every half minute: there may be none for so long. */
+async function untilRunning(parent: number): Promise<number[]> {
+  for (let tries = 0; tries < 80; tries++) {
+    const { stdout } = spawnSync('pgrep', ['-P', String(parent)], { encoding: 'utf8' })
+    const pids = stdout.split('\n').filter(Boolean).map(Number)
+    if (pids.length > 0) return pids
+    await pause(500)
+  }
+  throw new Error('no worker was started anew within 40 s')
 }
 
 /** Servers and commands say what is wrong, and nobody serves. */
