@@ -71,6 +71,7 @@ export function drawRatios(rows: readonly Row[]): string {
   const height = (bars.length + 2) * high
   const one = left + scale
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${left + wide + 70}" height="${height}" font-family="sans-serif" font-size="12">
+<title>What each row costs the gateway, as a multiple of what it costs a bare pipe</title>
 <rect width="100%" height="100%" fill="white"/>
 ${texts.join('\n')}
 <line x1="${one}" y1="${high / 2}" x2="${one}" y2="${height - high / 2}" stroke="#bb5566"/>
