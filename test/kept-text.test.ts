@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { KeptText } from '../src/bytes/kept-text.ts'
 import { characters } from './support/characters.ts'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
+import { collect } from './support/garbage.ts'
 
 test('issue 10 a kept text is what its pieces were, wherever they were cut', () => {
   fc.assert(

@@ -1,5 +1,6 @@
 import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
+import { readRss } from './rss.ts'
 
 /** A loop that answers this late, for this long, is overloaded (reliability §7). */
 const lagMaxMs = 200
@@ -65,7 +66,7 @@ const ofThisProcess: LoadSources = {
     const { used_heap_size, heap_size_limit } = getHeapStatistics()
     return used_heap_size / heap_size_limit
   },
-  readMemoryShare,
+  readMemoryShare: () => readRss() / memoryMax,
   every(ms, tick) {
     const timer = setInterval(tick, ms)
     return () => clearInterval(timer)
@@ -74,13 +75,3 @@ const ofThisProcess: LoadSources = {
 
 /** A container's limit where there is one, else what the machine has, in bytes. */
 const memoryMax = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem())
-let lastShare = 0
-
-function readMemoryShare(): number {
-  try {
-    lastShare = process.memoryUsage.rss() / memoryMax
-  } catch {
-    // Linux tells it by a file, and there may be no descriptor left for that (faults F-P11): what was known goes on.
-  }
-  return lastShare
-}

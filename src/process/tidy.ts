@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { readRss } from './rss.ts'
 
 const everyMs = 1_000
 
@@ -44,23 +45,15 @@ export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources 
 
 function ofThisProcess(): TidySources {
   let before = performance.eventLoopUtilization()
-  let rss = 0
   return {
-    readRss() {
-      try {
-        rss = process.memoryUsage.rss()
-      } catch {
-        // Linux tells it by a file, and there may be no descriptor left for that (faults F-P11): what was known goes on.
-      }
-      return rss
-    },
+    readRss,
     readBusy() {
       const now = performance.eventLoopUtilization()
       const { utilization } = performance.eventLoopUtilization(now, before)
       before = now
       return utilization
     },
-    collect: collector(),
+    collect,
     every(ms, tick) {
       const timer = setInterval(tick, ms)
       timer.unref()
@@ -69,10 +62,10 @@ function ofThisProcess(): TidySources {
   }
 }
 
-/** Node keeps the engine's function for it behind a flag, which one context is made with. */
-function collector(): () => void {
+/** Node keeps the engine's function for it behind a flag, which one context is made with, and not before it is wanted. */
+function collect(): void {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as NodeJS.GCFunction
   setFlagsFromString('--no-expose-gc')
-  return () => void gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }

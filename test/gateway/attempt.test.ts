@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { GatewayError } from '../../src/errors.ts'
+import { collect } from '../support/garbage.ts'
 import { answers, frames } from '../support/native.ts'
 import { until } from '../support/waiting.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
 
 const bytes = (text: string) => Buffer.from(text)
 const json = { 'content-type': 'application/json' }

@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { Secret } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { modelOf, routeOf } from '../native/models.ts'
+import { collect } from '../support/garbage.ts'
 import { answers, chunk, frames, wireNames } from '../support/native.ts'
 import { until } from '../support/waiting.ts'
 import { type Rig, startRig } from './rig.ts'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
 
 const bytes = (text: string) => Buffer.from(text)
 const json = { 'content-type': 'application/json' }

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type { CallRecord } from '../../src/gateway/record.ts'
 import { createRecents } from '../../src/process/recents.ts'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
+import { collect } from '../support/garbage.ts'
 
 function usedBytes(): number {
   for (let i = 0; i < 3; i++) collect()

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { createServer, request, type ServerResponse } from 'node:http'
 import test, { before } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type { WireName } from '../../src/catalog/model.ts'
+import { collect } from '../support/garbage.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { listen } from '../support/listen.ts'
 import { asks, frames, paths } from '../support/native.ts'
@@ -12,9 +11,6 @@ import { turn } from '../support/waiting.ts'
 // Every stream here is open at once, with the first words shown: what is kept then is kept as long as an answer takes.
 const streams = 20
 const bodyBytes = 1_048_576
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
 
 let live: ServerResponse[] = []
 let gateway: TestGateway

@@ -7,6 +7,7 @@ import { translate } from '../../src/gateway/translate.ts'
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
 import type { Usage } from '../../src/inference/usage.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
+import { collect } from '../support/garbage.ts'
 import { turn } from '../support/waiting.ts'
 import { modelOf } from './page.ts'
 import { openEvents, openStream, openWhole } from './pump.ts'
@@ -102,10 +103,6 @@ test('translation 4.1 a role chunk shows nothing, text that is hidden shows noth
 
 for (const client of ['messages', 'chat', 'responses'] as const) {
   test(`H-F4 a translated stream of a ${client} client does not keep its request`, async () => {
-    const { setFlagsFromString } = await import('node:v8')
-    const { runInNewContext } = await import('node:vm')
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
     // Memory beside the heap is given back a moment after what held it.
     const gc = async () => {
       for (let i = 0; i < 3; i++) {
@@ -134,11 +131,7 @@ for (const client of ['messages', 'chat', 'responses'] as const) {
   })
 }
 
-test('issue 10 R18 what a stopped responses client will be told again takes less than it has characters, and is told whole', async () => {
-  const { setFlagsFromString } = await import('node:v8')
-  const { runInNewContext } = await import('node:vm')
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
+test('issue 10 R18 what a stopped responses client will be told again takes less than it has characters, and is told whole', () => {
   const words = (from: number) => Array.from({ length: 4_000 }, (_, i) => Math.imul(from + i, 2_654_435_761) >>> 20)
   const pieces = Array.from({ length: 20 }, (_, i) => words(i * 4_000).join(' '))
   const characters = pieces.join('').length
