@@ -24,7 +24,7 @@ type Pack = { packed: string; encoding: 'latin1' | 'utf16le' }
  * it: ten times the memory of a text that is told word by word, for as long as its stream lives.
  */
 export class KeptText {
-  readonly #packs: Pack[] = []
+  #packs: Pack[] = []
   #blocks: string[] = []
   #rest = ''
   #pieces = 0
@@ -46,15 +46,22 @@ export class KeptText {
     const packed = zstdCompressSync(plain, packing)
     free(plain)
     this.#packs.push({ packed: packed.toString('latin1'), encoding })
-    this.#blocks = []
-    this.#rest = ''
-    this.#pieces = 0
+    this.#keep([])
   }
 
-  /** All that came so far. */
+  /** All that came so far. Whoever reads it at its end reads it again: it is joined and unpacked once. */
   toString(): string {
-    const texts = this.#packs.map(unpack)
-    return texts.length === 0 ? this.#unpacked() : texts.join('') + this.#unpacked()
+    const text = this.#packs.map(unpack).join('') + this.#unpacked()
+    this.#packs = []
+    this.#keep([text])
+    return text
+  }
+
+  /** In place of what is not packed. */
+  #keep(blocks: string[]): void {
+    this.#blocks = blocks
+    this.#rest = ''
+    this.#pieces = 0
   }
 
   #unpacked(): string {

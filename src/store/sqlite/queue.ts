@@ -89,7 +89,7 @@ export class Queue {
 
   #postTo(store: Store): void {
     const given = this.#batches.flat()
-    const debits = this.#withdrawn.size === 0 ? given : given.filter((debit) => !this.#isWithdrawn(debit))
+    const debits = given.filter((debit) => !this.#isWithdrawn(debit))
     const posted = store.postDebits(debits)
     const balances = store.readBalances(accountsOf(debits))
     const spends = store.readSpends(keysOf(debits))
