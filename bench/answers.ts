@@ -87,8 +87,8 @@ function wordsOf({ words }: Size): string[] {
 
 /** A whole answer as its model sends it. */
 export function wholeBody(wire: WireName, answer: AnswerName): string {
-  const { words, tokens } = sizes[answer]
-  return JSON.stringify(answerBody[wire](wordsOf({ words, tokens }).join(''), tokens))
+  const size = sizes[answer]
+  return JSON.stringify(answerBody[wire](wordsOf(size).join(''), size.tokens))
 }
 
 function whole(wire: WireName, answer: AnswerName): Buffer {

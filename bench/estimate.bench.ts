@@ -1,6 +1,7 @@
 import { estimateTextTokens } from '../src/inference/estimate.ts'
 import { estimateBytesTokens } from '../src/inference/estimate-bytes.ts'
 import { readSamples } from '../test/inference/samples.ts'
+import { formatCost, measureCost } from './micro.ts'
 
 /*
  * What the token estimates cost. `node bin/node.mjs bench/estimate.bench.ts`
@@ -29,16 +30,6 @@ for (const unit of ['a', 'aB', ' ', '-', '漢', "don't "]) {
   measure(`"${unit}" over and over`, text.length, () => estimateTextTokens(text))
 }
 
-/** The best of several rounds: the machine's other work only ever adds. */
 function measure(name: string, size: number, run: () => number) {
-  const times = Math.max(3, Math.round(3_000_000 / size))
-  let best = Number.POSITIVE_INFINITY
-  for (let round = 0; round < 12; round++) {
-    const start = process.hrtime.bigint()
-    for (let i = 0; i < times; i++) run()
-    best = Math.min(best, Number(process.hrtime.bigint() - start) / times)
-  }
-  console.log(
-    `${name.padEnd(36)} ${(best / size).toFixed(2).padStart(6)} ns each ${(best / 1_000).toFixed(1).padStart(9)} µs`,
-  )
+  console.log(formatCost(name, measureCost(run), { count: size, unit: 'character' }))
 }

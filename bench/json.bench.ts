@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { scanObject } from '../src/bytes/json.ts'
+import { formatCost, measureCost } from './micro.ts'
 import { workloads } from './workloads.ts'
 
 /*
@@ -15,15 +16,6 @@ for (const { name, body, wire, modelWire, answer, connections } of workloads) {
   measure(name, 'JSON.parse', bytes, () => Object.keys(JSON.parse(bytes.toString('utf8'))).length)
 }
 
-/** The best of several rounds: the machine's other work only ever adds. */
 function measure(name: string, what: string, bytes: Buffer, run: () => number) {
-  const times = Math.max(5, Math.round(3_000_000 / bytes.length))
-  let best = Number.POSITIVE_INFINITY
-  for (let round = 0; round < 12; round++) {
-    const start = process.hrtime.bigint()
-    for (let i = 0; i < times; i++) run()
-    best = Math.min(best, Number(process.hrtime.bigint() - start) / times)
-  }
-  const perByte = (best / bytes.length).toFixed(2)
-  console.log(`${name.padEnd(24)} ${what.padEnd(12)} ${(best / 1_000).toFixed(1).padStart(9)} µs  ${perByte} ns/byte`)
+  console.log(formatCost(`${name.padEnd(24)} ${what}`, measureCost(run), { count: bytes.length, unit: 'byte' }))
 }

@@ -26,6 +26,7 @@ export function measureCost(run: () => number): Cost {
 /** One line of a table; of what has parts, such as events or bytes, the cost of each. */
 export function formatCost(name: string, { bestUs, middleUs }: Cost, parts?: { count: number; unit: string }): string {
   const figure = (us: number) => us.toFixed(us < 10 ? 2 : 1).padStart(9)
-  const each = parts && `  ${((bestUs * 1_000) / parts.count).toFixed(parts.unit === 'byte' ? 2 : 0)} ns/${parts.unit}`
+  const eachNs = (bestUs * 1_000) / (parts?.count ?? 1)
+  const each = parts && `  ${eachNs.toFixed(eachNs < 10 ? 2 : 0)} ns/${parts.unit}`
   return `${name.padEnd(52)}${figure(bestUs)} µs${figure(middleUs)} in the middle${each ?? ''}`
 }

@@ -256,7 +256,11 @@ async function count({ url }: Replica, key: string): Promise<{ status: number; m
 }
 
 /** @returns when `/readyz` first had the status, by the clock of `performance`. */
-async function untilStatus({ adminUrl }: Replica, status: number, patienceMs: number): Promise<number | undefined> {
+export async function untilStatus(
+  { adminUrl }: Replica,
+  status: number,
+  patienceMs: number,
+): Promise<number | undefined> {
   const begun = performance.now()
   while (performance.now() - begun < patienceMs) {
     if ((await get(`${adminUrl}/readyz`)).status === status) return performance.now()
