@@ -57,6 +57,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   const metrics = openWorkerMetrics(config, listScraped, reportBug)
   const { token, digest: parentDigest } = createToken()
   let isStopping = false
+  let hasListened = false
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({ exec: launcher, args: process.argv.slice(2), silent: true })
 
@@ -93,21 +94,22 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
     worker.on('message', (message: FromWorker) => {
       if (message.kind !== 'listening') return
       place.listening = message
+      hasListened = true
       if ([...places.values()].every(({ listening }) => listening)) onAllListen()
     })
     worker.on('exit', (code, signal) => onExit(place, code, signal))
   }
 
   function onExit(place: Place, code: number, signal: string | null): void {
-    const { number, listening, sinceMs } = place
+    const { number, sinceMs } = place
     places.delete(number)
     if (isStopping) {
       if (places.size === 0) void end(Number(process.exitCode) || code || 0)
       return
     }
     log.event('error', 'worker_exited', { worker: number, ...(signal ? { signal } : { code }) })
-    // What keeps one from its first start keeps them all, and has been told.
-    if (!listening && !isServing()) {
+    // What keeps one from the first start keeps them all, and has been told. Later it may be a killer, and is tried again.
+    if (!hasListened) {
       process.exitCode = code || 1
       stop('SIGTERM')
       return
@@ -117,10 +119,6 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
     setTimeout(() => {
       if (!isStopping) fill(number, Math.min(pauseMaxMs, waitMs * 2))
     }, waitMs)
-  }
-
-  function isServing(): boolean {
-    return [...places.values()].some(({ listening }) => listening)
   }
 
   function pass(signal: NodeJS.Signals): void {

@@ -269,3 +269,26 @@ test('X7 X11: told to stop while no worker lives just then, the process that sta
   server.child.kill('SIGTERM')
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
+
+test('X7 F-P1: a worker that is killed before it listens again, while no other lives, is started once more', {
+  skip,
+}, async () => {
+  const { folder } = await prepare()
+  const server = serve(['--config', 'triwire.yaml', '--workers', '1'], folder)
+  // The port of who listens on any is another one each time; that of the process that starts them stays.
+  const ready = new URL('/readyz', await server.adminUrl())
+  const killNext = async (last: number) => {
+    let pid = last
+    await until(() => {
+      pid = Number(spawnSync('pgrep', ['-P', String(server.child.pid)], { encoding: 'utf8' }).stdout)
+      return pid !== 0 && pid !== last
+    }, 'a worker lives')
+    process.kill(pid, 'SIGKILL')
+    return pid
+  }
+  const first = await killNext(0)
+  await killNext(first)
+  await until(async () => (await fetch(ready, anew)).ok, 'a third one answers')
+  server.child.kill('SIGTERM')
+  assert.equal(await within(server.exited, 'it ends'), 0)
+})
