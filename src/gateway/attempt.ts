@@ -87,6 +87,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   readonly #clockMs: () => number
   #listener: AttemptListener | undefined
   #flight: Flight | undefined
+  /** When it had ended. */
+  #isSent = false
   #state: State = 'waiting'
   #relay: StreamRelay | undefined
   #fold: StreamFold | undefined
@@ -143,6 +145,11 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     return this.#status
   }
 
+  /** Nobody here looks at the body any more that it sent. */
+  get isSent(): boolean {
+    return this.#flight?.isSent ?? this.#isSent
+  }
+
   /** The upstream has answered with a status that is none, and is still saying why. */
   get isRefusing(): boolean {
     return this.#state === 'refusing'
@@ -157,6 +164,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   onEnd(): void {
+    this.#isSent = this.isSent
     this.#flight = undefined
     this.#contain(() => this.#takeEnd())
   }

@@ -104,7 +104,8 @@ export class Attempts {
   forget(): void {
     this.#isForgotten = true
     this.#exchangeFor = undefined
-    this.#exchange.forget()
+    // Of an attempt before this one a socket may still have it.
+    this.#exchange.forget(this.#failover.attempts === 1 && this.#newest?.isSent === true)
     this.#parts.share.release()
   }
 
@@ -117,6 +118,7 @@ export class Attempts {
   completed(answer: { lastSealed?(): string | undefined }): void {
     this.succeeded()
     this.#failover.continuesAs(answer, this.#exchange.isUnsealed)
+    this.forget()
   }
 
   /** Nothing counts any more of what the newest does; its first end is its end. @param cause what it failed of, if it did */

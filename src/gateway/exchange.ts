@@ -1,3 +1,4 @@
+import { free } from '../bytes/free.ts'
 import { splice } from '../bytes/json.ts'
 import { setMembers } from '../bytes/json-edit.ts'
 import type { Model } from '../catalog/model.ts'
@@ -116,8 +117,12 @@ export class Outgoing {
     return this.#body?.includes(`"${text}"`) ?? false
   }
 
-  /** No other attempt can follow: the request is let go, however long the answer takes. */
-  forget(): void {
+  /**
+   * No other attempt can follow: the request is let go, however long the answer takes.
+   * @param isSent nobody looks at its body any more, whose memory is given back at once (docs/decisions/0049-memory-given-back.md)
+   */
+  forget(isSent: boolean): void {
+    if (isSent && this.#body) free(this.#body)
     this.#body = undefined
   }
 }

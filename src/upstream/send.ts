@@ -124,6 +124,10 @@ function fly(route: Connections, target: Target, request: UpstreamRequest, liste
       isPaused = false
       controller?.resume()
     },
+    get isSent() {
+      // An upstream that answers before it has read everything leaves some of it in the socket.
+      return line.socket?.writableLength === 0
+    },
   }
 }
 

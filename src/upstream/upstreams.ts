@@ -46,6 +46,8 @@ export interface Flight {
   abort(): void
   pause(): void
   resume(): void
+  /** Whether the system has taken all of the request's body: nobody here looks at it any more. */
+  readonly isSent: boolean
 }
 
 /** The only way out: no connection is made but to the configured upstreams (reliability §1.6). */

@@ -23,6 +23,6 @@ test('a target that calls the model by another name gets a body of its own; all 
     '{"x":1.0,"model":"my \\"deployment\\"","n":"mod\\u0065l","model":"my \\"deployment\\"" }',
   )
   assert.equal(outgoing.bodyFor(target('up')), body)
-  outgoing.forget()
+  outgoing.forget(false)
   assert.throws(() => outgoing.bodyFor(target('up')), /was let go/)
 })

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
+import { createServer, type Socket } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import { free } from '../../src/bytes/free.ts'
 import type { BodyShare } from '../../src/gateway/bodies.ts'
+import { Outgoing } from '../../src/gateway/exchange.ts'
 import { HttpCall } from '../../src/http/http-call.ts'
 import { startTestGateway, testModel } from '../support/gateway.ts'
-import { answers, paths } from '../support/native.ts'
-import { startRawUpstream, whole } from '../support/raw-upstream.ts'
+import { listen } from '../support/listen.ts'
+import { answers, frames, paths } from '../support/native.ts'
+import { head, startRawUpstream, stream, whole, writeChunk } from '../support/raw-upstream.ts'
+import { until, within } from '../support/waiting.ts'
 
 /*
  * Memory outside of the heap is given back when its last reader is done, and not when the collector comes by (decision 49): what is
@@ -44,7 +48,7 @@ async function start(t: TestContext) {
   const at = { base_url: upstream.url, accounts: [{ name: 'a', key: 'upstream-key-1' }] }
   const gateway = await startTestGateway({ models, upstream: () => ({ upstreams: { sim: at, other: at } }) })
   t.after(() => gateway.close().finally(() => upstream.close()))
-  return { upstream, ask: (model: string) => gateway.post(paths.chat, { model, messages }) }
+  return { upstream, gateway, ask: (model: string) => gateway.post(paths.chat, { model, messages }) }
 }
 
 test('P1 what a client sent is freed when what is sent on was made of it, and is sent on whole in every way', async (t) => {
@@ -62,10 +66,14 @@ test('P1 what a client sent is freed when what is sent on was made of it, and is
     ['translated', 'messages', true],
     ['of-two', 'chat', false],
   ] as const) {
-    upstream.play(whole(answers[wire]))
+    let wasFreed: boolean | undefined
+    upstream.play((socket, request) => {
+      wasFreed = read.at(-1)!.length === 0
+      return whole(answers[wire])(socket, request)
+    })
     const response = await ask(model)
     assert.equal(response.status, 200, await response.text())
-    assert.equal(read.at(-1)!.length === 0, isFreed, model)
+    assert.equal(wasFreed, isFreed, model)
     assert.ok(upstream.requests.at(-1)!.body.includes(content), model)
   }
 })
@@ -77,4 +85,95 @@ test('U1 a large request is whole at the second upstream too, whose profile has 
   assert.equal(response.status, 200, await response.text())
   const asked = upstream.requests.map(({ body }) => body.includes(content))
   assert.deepEqual(asked, [true, true])
+})
+
+/** What goes to upstreams from here on, as it is then. */
+function watchSent(t: TestContext): Buffer[] {
+  const sent: Buffer[] = []
+  const { bodyFor } = Outgoing.prototype
+  t.mock.method(Outgoing.prototype, 'bodyFor', function (this: Outgoing, target: Parameters<typeof bodyFor>[0]) {
+    const body = bodyFor.call(this, target)
+    sent.push(body)
+    return body
+  })
+  return sent
+}
+
+test('what was sent is freed behind its answer, of several targets too; what was sent twice is left to the collector', async (t) => {
+  const { upstream, ask } = await start(t)
+  const sent = watchSent(t)
+  for (const [model, wire] of [
+    ['renamed', 'chat'],
+    ['alike', 'chat'],
+    ['translated', 'messages'],
+    ['of-two', 'chat'],
+  ] as const) {
+    upstream.play(whole(answers[wire]))
+    const response = await ask(model)
+    assert.equal(response.status, 200, await response.text())
+    assert.equal(sent.at(-1)!.length, 0, model)
+    assert.ok(upstream.requests.at(-1)!.body.includes(content), model)
+  }
+  upstream.play(whole({ error: { message: 'down' } }, 500), whole(answers.chat))
+  assert.equal((await ask('of-two')).status, 200)
+  assert.ok(sent.slice(-2).every(({ length }) => length > content.length))
+})
+
+test('of a stream what was sent is freed with its head', async (t) => {
+  const { upstream, gateway } = await start(t)
+  const sent = watchSent(t)
+  const go = Promise.withResolvers<void>()
+  upstream.play(async (socket, request) => {
+    socket.write(head(200, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' }))
+    await go.promise
+    await stream(frames.chat)(socket, request)
+  })
+  const response = gateway.post(paths.chat, { model: 'renamed', messages, stream: true })
+  await until(() => sent[0]?.length === 0, 'it is freed')
+  upstream.requests.length = 0
+  go.resolve()
+  await (await response).text()
+})
+
+test('U1 what an upstream answers before it has read it is left alone, and comes to it whole', async (t) => {
+  // More than the sockets of both sides take.
+  const long = 'canary-long '.repeat(1_500_000)
+  const shown = frames.chat.slice(0, frames.chat.findIndex((frame) => frame.includes('Hé')) + 1)
+  let got = 0
+  let isWhole = false
+  let reading: Socket | undefined
+  const server = createServer((socket) => {
+    reading = socket
+    const pieces: Buffer[] = []
+    socket.on('error', () => {})
+    let due = 0
+    socket.once('data', (piece: Buffer) => {
+      socket.pause()
+      const [, length] = /content-length: (\d+)/.exec(piece.toString('latin1'))!
+      due = piece.indexOf('\r\n\r\n') + 4 + Number(length)
+      socket.write(head(200, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' }))
+      for (const frame of shown) writeChunk(socket, frame)
+    })
+    socket.on('data', (piece: Buffer) => {
+      pieces.push(piece)
+      got += piece.length
+      if (got < due) return
+      isWhole = Buffer.concat(pieces).includes(long)
+      for (const frame of frames.chat.slice(shown.length)) writeChunk(socket, frame)
+      socket.write('0\r\n\r\n')
+    })
+  })
+  const at = { base_url: `http://127.0.0.1:${await listen(server)}`, accounts: [{ name: 'a', key: 'upstream-key-1' }] }
+  const limits = { body_bytes_max: 32 * 1_048_576 }
+  const gateway = await startTestGateway({ models, upstream: () => ({ limits, upstreams: { sim: at, other: at } }) })
+  t.after(() => gateway.close().finally(() => server.close()))
+  const sent = watchSent(t)
+  const request = { stream: true, model: 'renamed', messages: [{ role: 'user', content: long }] }
+  const response = await within(gateway.post(paths.chat, request), 'its head comes')
+  assert.equal(response.status, 200)
+  assert.ok(got < long.length / 2, `${got} bytes were read`)
+  assert.ok(sent[0]!.length > long.length)
+  reading!.resume()
+  assert.match(await response.text(), /Hé/)
+  assert.ok(isWhole)
 })
