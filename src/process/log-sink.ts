@@ -1,7 +1,7 @@
 import { write } from 'node:fs'
 
 /** Lines of so long share one write. */
-const gatherMs = 5
+const gatherMs = 25
 
 /** At most so many characters wait for a sink that does not take them; beyond it lines are dropped and counted (F-P12). */
 const waitingMax = 1_048_576
