@@ -42,6 +42,9 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   }
 }
 
+/** A reference has an id; without any id there is none, and without the word there is no reasoning. */
+const mayRefer = ['reasoning', 'id', 'item_reference'] as const
+
 /**
  * Refuses references to stored items (spec 2.7), and takes out reasoning that this provider cannot open: without
  * `encrypted_content`, or with an envelope of ours (ruling P1).
@@ -49,9 +52,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
 function checkItems(body: ClientBody, context: AdaptContext): Edit[] {
   if (!body.isArray('input')) return []
   const { bytes } = body
-  // A reference has an id; without any id there is none, and without the word there is no reasoning.
-  const hasReasoning = body.holdsString('reasoning')
-  if (!hasReasoning && bytes.indexOf('"id"') < 0 && bytes.indexOf('item_reference') < 0) return []
+  if (!mayRefer.some((word) => body.holdsString(word))) return []
   const items = elementsOf(bytes, body.member('input')!)
   const foreign = new Set<number>()
   for (const [i, range] of items.entries()) {
