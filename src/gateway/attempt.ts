@@ -147,7 +147,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
 
   /** Nobody here looks at the body any more that it sent. */
   get isSent(): boolean {
-    return this.#flight?.isSent ?? this.#isSent
+    return this.#flight?.isSent() ?? this.#isSent
   }
 
   /** The upstream has answered with a status that is none, and is still saying why. */

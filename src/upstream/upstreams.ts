@@ -47,7 +47,7 @@ export interface Flight {
   pause(): void
   resume(): void
   /** Whether the system has taken all of the request's body: nobody here looks at it any more. */
-  readonly isSent: boolean
+  isSent(): boolean
 }
 
 /** The only way out: no connection is made but to the configured upstreams (reliability §1.6). */

@@ -171,7 +171,7 @@ export function startRig(options: RigOptions = {}): Rig {
           abort: () => act({ isAborted: true }),
           pause: () => act({ isPaused: true }),
           resume: () => act({ isPaused: false }),
-          isSent: false,
+          isSent: () => false,
         }
       },
       async retire() {},
