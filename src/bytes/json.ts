@@ -57,10 +57,9 @@ export type NotedWord = (typeof notedWords)[number]
 
 const notedBytesMax = Math.max(...notedWords.map(({ length }) => length)) + 2
 /** By their lengths with both quotes. */
-const notedOfLength = Array.from({ length: notedBytesMax + 1 }, (_, length) => {
-  const words = notedWords.filter((word) => word.length + 2 === length)
-  return words.length > 0 ? words : undefined
-})
+const notedOfLength = Array.from({ length: notedBytesMax + 1 }, (_, length) =>
+  notedWords.filter((word) => word.length + 2 === length),
+)
 
 /** Why a text is not a JSON object we take. The words are ours: a parser's message would quote the input. */
 export class JsonError extends Error {}
@@ -198,9 +197,7 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits, look = loo
 
 /** @param start of the opening quote. @param end behind the closing one */
 function noteWord(bytes: Uint8Array, start: number, end: number, noted: Set<NotedWord>): void {
-  const words = notedOfLength[end - start]
-  if (words === undefined) return
-  for (const word of words) if (isKey(bytes, start + 1, end - 1, word)) noted.add(word)
+  for (const word of notedOfLength[end - start]!) if (isKey(bytes, start + 1, end - 1, word)) noted.add(word)
 }
 
 /** Whether a key is written as exactly these characters. One with escapes is not, whatever it means. */

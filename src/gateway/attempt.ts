@@ -87,7 +87,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   readonly #clockMs: () => number
   #listener: AttemptListener | undefined
   #flight: Flight | undefined
-  /** When it had ended. */
+  /** What the flight said of it at its end. */
   #isSent = false
   #state: State = 'waiting'
   #relay: StreamRelay | undefined

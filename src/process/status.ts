@@ -2,6 +2,7 @@ import { formatCredits } from '../accounts/credit.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Status } from '../operations/live-shapes.ts'
 import { readHolds } from './operations.ts'
+import { readRss } from './rss.ts'
 import { version } from './version.ts'
 
 /** How a server is. */
@@ -20,7 +21,7 @@ export function tellStatus(
     streams: countStreams(gateway),
     ledger: { writable: gateway.ledger.isWritable(), queued: waiting, spooled, oldest_ms: Math.round(oldestMs) },
     loop_lag_p99_ms: Math.round(lagMs * 10) / 10,
-    rss_bytes: process.memoryUsage.rss(),
+    rss_bytes: readRss(),
     reporting: { time_zone: config.reporting.timeZone, week_starts: config.reporting.weekStarts },
     config_digest: config.digest,
     heard: tellHeard(gateway),
