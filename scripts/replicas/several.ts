@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { freePort, isTaken } from '../../test/support/listen.ts'
+import { childrenOf } from '../../test/support/pgrep.ts'
 import { until } from '../../test/support/waiting.ts'
 import { ask, get, keepAsking, tally } from './clients.ts'
 import { untilStatus } from './database.ts'
@@ -202,8 +203,7 @@ const emptyMs = 40_000
 
 async function untilRunning(parent: number): Promise<number[]> {
   for (let waitedMs = 0; waitedMs < emptyMs; waitedMs += 500) {
-    const { stdout } = spawnSync('pgrep', ['-P', String(parent)], { encoding: 'utf8' })
-    const pids = stdout.split('\n').filter(Boolean).map(Number)
+    const pids = childrenOf(parent)
     if (pids.length > 0) return pids
     await pause(500)
   }

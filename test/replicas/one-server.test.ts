@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { beforeEach } from 'node:test'
@@ -7,6 +6,7 @@ import { startSimulator } from '../../src/simulator/simulator.ts'
 import { verifyOptions } from '../store/fixtures.ts'
 import { freeze, openOperator } from '../store/postgres/opened.ts'
 import { atEnd } from '../support/at-end.ts'
+import { childrenOf } from '../support/pgrep.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
 import { newFolder, type Served, serve } from '../support/serve.ts'
 import { until, within } from '../support/waiting.ts'
@@ -263,8 +263,7 @@ test('X7 X11: told to stop while no worker lives just then, the process that sta
   const { folder } = await prepare()
   const server = serve(['--config', 'triwire.yaml', '--workers', '1'], folder)
   await server.url()
-  const { stdout } = spawnSync('pgrep', ['-P', String(server.child.pid)], { encoding: 'utf8' })
-  process.kill(Number(stdout), 'SIGKILL')
+  process.kill(childrenOf(server.child.pid!)[0]!, 'SIGKILL')
   await server.saw('"worker_exited"')
   server.child.kill('SIGTERM')
   assert.equal(await within(server.exited, 'it ends'), 0)
@@ -277,17 +276,14 @@ test('X7 F-P1: a worker that is killed before it listens again, while no other l
   const server = serve(['--config', 'triwire.yaml', '--workers', '1'], folder)
   // The port of who listens on any is another one each time; that of the process that starts them stays.
   const ready = new URL('/readyz', await server.adminUrl())
-  const killNext = async (last: number) => {
-    let pid = last
-    await until(() => {
-      pid = Number(spawnSync('pgrep', ['-P', String(server.child.pid)], { encoding: 'utf8' }).stdout)
-      return pid !== 0 && pid !== last
-    }, 'a worker lives')
+  const killed = new Set<number>()
+  const findNext = () => childrenOf(server.child.pid!).find((pid) => !killed.has(pid))
+  while (killed.size < 2) {
+    await until(findNext, 'a worker lives')
+    const pid = findNext()!
     process.kill(pid, 'SIGKILL')
-    return pid
+    killed.add(pid)
   }
-  const first = await killNext(0)
-  await killNext(first)
   await until(async () => (await fetch(ready, anew)).ok, 'a third one answers')
   server.child.kill('SIGTERM')
   assert.equal(await within(server.exited, 'it ends'), 0)

@@ -14,6 +14,7 @@ import { dirname, join } from 'node:path'
 import { atEnd } from './at-end.ts'
 import { testFolder } from './folder.ts'
 import { freePort } from './listen.ts'
+import { childrenOf, pgrep } from './pgrep.ts'
 import { until } from './waiting.ts'
 
 /** A real PostgreSQL for a test: its own cluster in a folder of its own, on loopback, under a user without rights. */
@@ -140,7 +141,7 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
 
   function pids(): number[] {
     const main = pgrep('-f', data)
-    return [...main, ...main.flatMap((pid) => pgrep('-P', String(pid)))]
+    return [...main, ...main.flatMap(childrenOf)]
   }
 
   async function startStandby(): Promise<Standby> {
@@ -173,10 +174,6 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
   /** The last line of a setting counts. */
   function move(to: number): void {
     appendFileSync(join(standby, 'postgresql.auto.conf'), `port = ${to}\n`)
-  }
-
-  function pgrep(...args: string[]): number[] {
-    return spawnSync('pgrep', args, { encoding: 'utf8' }).stdout.split('\n').filter(Boolean).map(Number)
   }
 
   function pgCtl(cluster: string, ...args: string[]): void {
