@@ -125,7 +125,9 @@ test('X9 issue 13: who reads figures at one gateway has the others write what th
     const response = await fetch(`${here.adminUrl}/api/v1/usage?bucket=all&measures=errors`, {
       headers: { authorization: `Bearer ${token}` },
     })
-    return ((await response.json()) as { total: { errors: number[] } }).total.errors[0]
+    const body = await response.text()
+    assert.equal(response.status, 200, body)
+    return (JSON.parse(body) as { total: { errors: number[] } }).total.errors[0]
   }
   await until(async () => (await read()) === 1, 'the other one was asked')
 })
