@@ -43,23 +43,32 @@ export type JsonLook = {
   /** A key of plain ASCII: where its value is an object or an array, at any depth, the range is added to `found`. */
   key?: string | undefined
   found?: { start: number; end: number }[]
-  /** Those of `notedWords` that stand in it as a whole string, key or value, are added. */
-  words?: Set<NotedWord>
+  /** What is noted of its strings, keys and values, is added. */
+  notes?: Set<Note>
 }
 
 /**
- * Words that decide whether a body needs a closer look. A native search for one costs as much as a fifth of the scan, and twice
- * as much as all of it where most is an image; here only strings of its length are compared with it.
+ * Words that decide whether a body needs a closer look where they are a whole string. A native search for one costs as much as a
+ * fifth of the scan, and twice as much as all of it where most is an image; here only strings of its length are compared with it.
  */
 const notedWords = ['developer', 'reasoning', 'signature', 'item_reference', 'id'] as const
 
+/** The same where a string ends in them. */
+const notedEndings = ['mcp', 'shell', 'computer'] as const
+
 export type NotedWord = (typeof notedWords)[number]
+export type NotedEnding = (typeof notedEndings)[number]
+/** A word that is a whole string, or an ending of one. */
+export type Note = NotedWord | `…${NotedEnding}`
 
 const notedBytesMax = Math.max(...notedWords.map(({ length }) => length)) + 2
 /** By their lengths with both quotes. */
 const notedOfLength = Array.from({ length: notedBytesMax + 1 }, (_, length) =>
   notedWords.filter((word) => word.length + 2 === length),
 )
+/** 1 for the last bytes of endings. */
+const isLast = new Uint8Array(256)
+for (const ending of notedEndings) isLast[ending.charCodeAt(ending.length - 1)] = 1
 
 /** Why a text is not a JSON object we take. The words are ours: a parser's message would quote the input. */
 export class JsonError extends Error {}
@@ -91,7 +100,7 @@ const walkBytes = 256
  */
 export function scanObject(bytes: Uint8Array, limits = requestLimits, look = lookAtNothing): JsonMember[] {
   const { tokensMax, membersMax } = limits
-  const { inside, key: wanted = '', found, words: noted } = look
+  const { inside, key: wanted = '', found, notes } = look
   if (!isUtf8(bytes)) throw new JsonError('is not valid UTF-8')
   const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   const members: JsonMember[] = []
@@ -125,7 +134,7 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits, look = loo
         if (byte !== quote) throw invalid()
         const start = at
         at = skipString(bytes, words, at + 1)
-        if (noted !== undefined && at - start <= notedBytesMax) noteWord(bytes, start, at, noted)
+        if (notes !== undefined) noteString(bytes, start, at, notes)
         if (depth === 1) {
           if (members.length === membersMax) throw new JsonError(`has more than ${membersMax} fields in one object`)
           keyStart = start
@@ -159,7 +168,7 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits, look = loo
       if (byte === quote) {
         const start = at
         at = skipString(bytes, words, at + 1)
-        if (noted !== undefined && at - start <= notedBytesMax) noteWord(bytes, start, at, noted)
+        if (notes !== undefined) noteString(bytes, start, at, notes)
       } else at = skipScalar(bytes, at)
       if (depth === 1) members.push({ key, keyStart, start: valueStart, end: at })
       else if (depth === 2) inner?.push({ key: innerKey, keyStart: innerKeyStart, start: innerStart, end: at })
@@ -196,8 +205,15 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits, look = loo
 }
 
 /** @param start of the opening quote. @param end behind the closing one */
-function noteWord(bytes: Uint8Array, start: number, end: number, noted: Set<NotedWord>): void {
-  for (const word of notedOfLength[end - start]!) if (isKey(bytes, start + 1, end - 1, word)) noted.add(word)
+function noteString(bytes: Uint8Array, start: number, end: number, notes: Set<Note>): void {
+  if (end - start <= notedBytesMax) {
+    for (const word of notedOfLength[end - start]!) if (isKey(bytes, start + 1, end - 1, word)) notes.add(word)
+  }
+  if (isLast[bytes[end - 2]!] === 0) return
+  for (const ending of notedEndings) {
+    const from = end - 1 - ending.length
+    if (from > start && isKey(bytes, from, end - 1, ending)) notes.add(`…${ending}`)
+  }
 }
 
 /** Whether a key is written as exactly these characters. One with escapes is not, whatever it means. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { JsonError, type NotedWord, scanObject } from '../../src/bytes/json.ts'
+import { JsonError, type Note, scanObject } from '../../src/bytes/json.ts'
 
 // biome-ignore format: cases in rows
 const values = [
@@ -206,9 +206,9 @@ test('F-C35 reliability §3 more than 10,000 fields in one object are refused be
 
 test('a scan tells which noted words stand in a body as a whole string, and only those', () => {
   const noted = (text: string) => {
-    const words = new Set<NotedWord>()
-    scanObject(Buffer.from(text), undefined, { words })
-    return [...words].sort()
+    const notes = new Set<Note>()
+    scanObject(Buffer.from(text), undefined, { notes })
+    return [...notes].sort()
   }
   assert.deepEqual(noted('{"a":[{"role":"developer"},{"signature":""}],"type":"reasoning"}'), [
     'developer',
@@ -226,4 +226,20 @@ test('a scan tells which noted words stand in a body as a whole string, and only
     '"assistant"',
   ])
     assert.deepEqual(noted(`{"a":${text}}`), [], text)
+})
+
+test('C14 a scan notes an ending wherever a search of the bytes for it and a quote would find it, and nowhere else', () => {
+  const endings = ['mcp', 'shell', 'computer'] as const
+  const pieces = ['mcp', 'shell', 'computer', 'local_', 'm', 'c', 'p', 'l', '"', '\\', ' ', 'é', 'x'.repeat(300)]
+  const string = fc.array(fc.constantFrom(...pieces), { maxLength: 4 }).map((parts) => parts.join(''))
+  fc.assert(
+    fc.property(fc.dictionary(string, fc.oneof(string, fc.array(string), fc.dictionary(string, string))), (value) => {
+      const bytes = Buffer.from(JSON.stringify(value))
+      const notes = new Set<Note>()
+      scanObject(bytes, undefined, { notes })
+      const found = endings.filter((ending) => bytes.includes(`${ending}"`)).map((ending) => `…${ending}` as const)
+      assert.deepEqual([...notes].sort(), found.sort())
+    }),
+    { numRuns: 2_000 },
+  )
 })

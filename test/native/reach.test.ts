@@ -243,6 +243,8 @@ test('C14 what a request reaches beyond itself lifts the bounds on what its answ
     if (path.includes('audio_url')) continue
     assert.equal(isSelfContained(wire, fields), false, `${wire} ${path}`)
   }
+  for (const type of ['mcp', 'shell', 'local_shell', 'computer', 'computer_use_preview', 'code_interpreter'])
+    assert.equal(isSelfContained('responses', { tools: [{ type }] }), false, type)
   assert.equal(isSelfContained('responses', { context_management: [{ type: 'compaction' }] }), false)
   const hidden = String.raw`{"model":"m","messages":[{"content":[{"image\u005furl":{"url":"http:\/\/x"}}]}]}`
   assert.equal(isSelfContained('chat', hidden), false)

@@ -1,4 +1,13 @@
-import { escapedLetters, JsonError, type JsonMember, memberText, type NotedWord, scanObject } from '../../bytes/json.ts'
+import {
+  escapedLetters,
+  JsonError,
+  type JsonMember,
+  memberText,
+  type Note,
+  type NotedEnding,
+  type NotedWord,
+  scanObject,
+} from '../../bytes/json.ts'
 import { membersOf, type Range } from '../../bytes/json-edit.ts'
 import { GatewayError } from '../../errors.ts'
 
@@ -12,13 +21,13 @@ export class ClientBody {
   /** A letter, digit or sign of ASCII is written as `\\u00…` somewhere, which nobody does who has nothing to hide. */
   readonly hasEscapedLetters: boolean
   readonly #last = new Map<string, JsonMember>()
-  readonly #words = new Set<NotedWord>()
+  readonly #notes = new Set<Note>()
 
   /** @throws GatewayError 400 `invalid_body` when the bytes are not one JSON object (spec 7.3). */
   constructor(bytes: Buffer) {
     this.bytes = bytes
     const before = escapedLetters()
-    this.members = readMembers(() => scanObject(bytes, undefined, { words: this.#words }))
+    this.members = readMembers(() => scanObject(bytes, undefined, { notes: this.#notes }))
     this.hasEscapedLetters = escapedLetters() !== before
     for (const member of this.members) this.#last.set(member.key, member)
   }
@@ -40,7 +49,12 @@ export class ClientBody {
 
   /** Whether this stands anywhere in it as a whole string, key or value, written without escapes. */
   holdsString(word: NotedWord): boolean {
-    return this.#words.has(word)
+    return this.#notes.has(word)
+  }
+
+  /** Whether any string in it ends so, key or value, written without escapes there. */
+  holdsEnding(ending: NotedEnding): boolean {
+    return this.#notes.has(`…${ending}`)
   }
 
   /** First byte of the value, which tells its type; undefined when absent or null. */

@@ -1,4 +1,4 @@
-import { asObject } from '../../bytes/json.ts'
+import { asObject, type NotedEnding } from '../../bytes/json.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { ClientBody } from './client-body.ts'
 import { refusals, refuse } from './refusals.ts'
@@ -30,12 +30,18 @@ const compactingFields = ['context_management', 'compaction']
  * Whether the body is all that the model reads, and the cap bounds all that it writes (ruling C14). It looks for the words
  * of what reaches further and not for their places: who is in doubt believes the provider.
  * @param hostedWords what stands in entries of `tools` that the provider runs, and hardly anywhere else
+ * @param hostedEndings what the names of such tools end in
  */
-export function isSelfContained(body: ClientBody, hostedWords: readonly string[]): boolean {
+export function isSelfContained(
+  body: ClientBody,
+  hostedWords: readonly string[],
+  hostedEndings: readonly NotedEnding[] = [],
+): boolean {
   const { bytes } = body
   if (body.hasEscapedLetters || body.has('prompt')) return false
   for (const field of hostedFields) if (body.has(field)) return false
   for (const field of compactingFields) if (body.has(field)) return false
+  for (const ending of hostedEndings) if (body.holdsEnding(ending)) return false
   if (hostedWords.some((word) => holdsWord(bytes, word)) || holdsWord(bytes, 'file_id')) return false
   // Addresses, with their slashes escaped or not, in the fields that hold them.
   if (bytes.indexOf('//') < 0 && bytes.indexOf('/\\') < 0) return true

@@ -15,7 +15,8 @@ import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { isReference, referenceRefused } from './stateless.ts'
 
-const hostedWords = ['_search', '_interpreter', '_generation', '_preview', 'mcp"', 'shell"', 'computer"']
+const hostedWords = ['_search', '_interpreter', '_generation', '_preview']
+const hostedEndings = ['mcp', 'shell', 'computer'] as const
 
 /** A responses request for a responses model (ruling P1). @throws GatewayError 400 for a reference to a stored item. */
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
@@ -35,7 +36,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   return {
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
-    isSelfContained: isSelfContained(body, hostedWords),
+    isSelfContained: isSelfContained(body, hostedWords, hostedEndings),
     outputTokensCap,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     dropped: droppedFields(values),
