@@ -36,6 +36,7 @@ function isStrictHere(schema: Schema): boolean {
 
 /** A tool's schema with `"type": "object"` at its root; what the client wrote stays as it is (R-JSON, R-SCHEMA). */
 export function withObjectType(raw: RawJson): RawJson {
+  if (/^\{\s*"type"\s*:/.test(raw.source)) return raw
   const schema = objectOf(JSON.parse(raw.source)) ?? {}
   if (Object.hasOwn(schema, 'type')) return raw
   const rest = raw.source.slice(1).trimStart()

@@ -1,4 +1,4 @@
-import { asObject, parseKeeping } from '../../bytes/json.ts'
+import { asObject, type KeptJson, parseKeeping } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { Narrator } from '../../inference/narrator.ts'
@@ -92,12 +92,13 @@ export class AnswerReader implements FrameReader {
     const legacy = asObject(delta['function_call'])
     if (entries.length === 0 && !legacy) return
     this.#stopCurrent()
+    const argumentsAt = keptArguments(text, key)
     for (const [position, entry] of entries.entries()) {
       // In a whole message the position tells the calls apart.
       const known = key === 'message' ? { ...entry, index: position } : entry
-      this.#calls.push(known, () => keptArguments(text, key, position))
+      this.#calls.push(known, () => argumentsAt(position))
     }
-    if (legacy) this.#calls.push({ index: -1, function: legacy }, () => keptArguments(text, key, undefined))
+    if (legacy) this.#calls.push({ index: -1, function: legacy }, () => argumentsAt(undefined))
   }
 
   #write(kind: 'text' | 'reasoning' | 'refusal', text: string) {
@@ -157,12 +158,23 @@ export function partsOf(content: unknown): { text: string; reasoning: string } {
   return { text, reasoning }
 }
 
-/** The source text of arguments that came as an object (ruling T16). */
-function keptArguments(text: string, key: string, position: number | undefined): string | undefined {
-  const kept = parseKeeping(text, ['arguments'])
-  const choice = objectsOf(asObject(kept.value)?.['choices']).find((one) => (one['index'] ?? 0) === 0)
-  const message = asObject(choice?.[key])
-  const call = position === undefined ? message : objectsOf(message?.['tool_calls'])[position]
-  const fn = asObject(call?.[position === undefined ? 'function_call' : 'function'])
-  return fn && kept.raw(fn['arguments']).source
+/**
+ * The source texts of arguments that came as an object (ruling T16), of the call at a place or of the one without. The text is read
+ * once, and only if one is asked for: an answer may call a thousand times.
+ */
+function keptArguments(text: string, key: string): (position: number | undefined) => string | undefined {
+  let kept: KeptJson | undefined
+  let message: Members | undefined
+  let calls: Members[] = []
+  return (position) => {
+    if (kept === undefined) {
+      kept = parseKeeping(text, ['arguments'])
+      const choice = objectsOf(asObject(kept.value)?.['choices']).find((one) => (one['index'] ?? 0) === 0)
+      message = asObject(choice?.[key])
+      calls = objectsOf(message?.['tool_calls'])
+    }
+    const call = position === undefined ? message : calls[position]
+    const fn = asObject(call?.[position === undefined ? 'function_call' : 'function'])
+    return fn && kept.raw(fn['arguments']).source
+  }
 }

@@ -9,7 +9,7 @@ import { faultOfError } from '../answers/faults.ts'
 import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
 import { AnswerReader } from './decode-stream.ts'
-import { keptInput } from './incoming-blocks.ts'
+import { keptInputs } from './incoming-blocks.ts'
 import { encodeStopReason } from './stop-reasons.ts'
 import { encodeUsage } from './usage.ts'
 
@@ -22,8 +22,9 @@ export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] 
   else {
     const reader = new AnswerReader(narrator, profile)
     narrator.start()
+    const inputAt = keptInputs(bodyText, (root) => objectsOf(root['content']))
     for (const [index, block] of objectsOf(body['content']).entries()) {
-      reader.blocks.start(index, block, () => keptInput(bodyText, (root) => objectsOf(root['content'])[index]))
+      reader.blocks.start(index, block, () => inputAt(index))
       reader.blocks.stop(index)
     }
     reader.reason(body)

@@ -1,4 +1,4 @@
-import { asObject, parseKeeping } from '../../bytes/json.ts'
+import { asObject, type KeptJson, parseKeeping } from '../../bytes/json.ts'
 import type { AnswerBlock } from '../../inference/answer.ts'
 import type { Narrator } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
@@ -174,8 +174,21 @@ function isEmptyObject(value: unknown): boolean {
   return !object || Object.keys(object).length === 0
 }
 
-/** The source text of a block's input: parsing would lose digits (ruling T16). */
-export function keptInput(text: string, find: (root: Members) => Members | undefined): string {
-  const kept = parseKeeping(text, ['input'])
-  return kept.raw(find(kept.value as Members)?.['input']).source
+/**
+ * The source texts of the inputs of blocks: parsing would lose digits (ruling T16). The text is read once, and only if one is
+ * asked for: an answer may call a thousand times.
+ */
+export function keptInputs(
+  text: string,
+  blocksIn: (root: Members) => (Members | undefined)[],
+): (index: number) => string {
+  let kept: KeptJson | undefined
+  let blocks: (Members | undefined)[] = []
+  return (index) => {
+    if (kept === undefined) {
+      kept = parseKeeping(text, ['input'])
+      blocks = blocksIn(kept.value as Members)
+    }
+    return kept.raw(blocks[index]?.['input']).source
+  }
 }

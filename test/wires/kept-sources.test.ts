@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { holdsString, parseKeeping } from '../../src/bytes/json.ts'
+import type { WireName } from '../../src/catalog/model.ts'
+import { resolveProfile } from '../../src/catalog/profiles.ts'
+import type { AnswerEvent } from '../../src/inference/answer.ts'
+import { wires } from '../../src/wires/wires.ts'
+
+/** As it would not come out of a parse: digits beyond 2^53, and spaces. */
+const source = '{"n": 12345678901234567890, "s":"a\\"}b"}'
+const callsMax = 100
+const calls = Array.from({ length: callsMax }, (_, i) => `"id":"t${i}"`)
+
+const answers: Partial<Record<WireName, string>> = {
+  messages: `{"type":"message","content":[${calls.map((id) => `{"type":"tool_use",${id},"name":"f","input":${source}}`)}],"stop_reason":"tool_use","usage":{}}`,
+  chat: `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"tool_calls":[${calls.map((id) => `{${id},"type":"function","function":{"name":"f","arguments":${source}}}`)}]}}]}`,
+}
+
+for (const [wire, text] of Object.entries(answers) as [WireName, string][])
+  test(`T16 B25 ${wire}: a whole answer is read as often whether it makes one call or a hundred`, (t) => {
+    const parse = t.mock.method(JSON, 'parse')
+    const events = wires[wire].translator.decodeAnswer(text, resolveProfile(wire))
+    assert.ok(parse.mock.callCount() <= 2, `${parse.mock.callCount()} times`)
+    const written = events.flatMap((event) => (event.type === 'block_delta' ? [event.text] : []))
+    assert.deepEqual(written, new Array(callsMax).fill(source))
+    assert.equal(events.filter((event: AnswerEvent) => event.type === 'start').length, 1)
+  })
+
+test('T16 what is kept under a key is its source, wherever the key’s letters stand else', () => {
+  const names = ['input', 'put', '"input', 'input_schema', 'schema', 'xinput', 'in\\put', 'é'] as const
+  const name = fc.oneof(fc.constantFrom(...names), fc.string({ maxLength: 40 }))
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      name,
+      fc.integer(),
+      fc.array(tie('value'), { maxLength: 4 }),
+      fc.dictionary(name, tie('value'), { maxKeys: 4 }),
+    ),
+  }))
+  fc.assert(
+    fc.property(value, fc.boolean(), (inner, isSpaced) => {
+      const text = JSON.stringify({ a: inner }, null, isSpaced ? 1 : 0)
+      const { value, raw } = parseKeeping(text, ['input', 'schema'])
+      assert.equal(JSON.stringify(restore(value, raw)), JSON.stringify({ a: inner }))
+      assert.equal(holdsString(text, 'input_schema'), mentions(inner, 'input_schema'))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+/** What was kept, read again: nothing of it is left in the value, or this would not be the same. */
+function restore(value: unknown, raw: (value: unknown) => { source: string }, isKept = false): unknown {
+  if (isKept) return JSON.parse(raw(value).source)
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((entry) => restore(entry, raw))
+  const members = Object.entries(value).map(([key, member]) => {
+    const isContainer = typeof member === 'string' && member.startsWith('\u0000kept-')
+    assert.equal(isContainer && key !== 'input' && key !== 'schema', false)
+    assert.equal(['input', 'schema'].includes(key) && typeof member === 'object' && member !== null, false)
+    return [key, restore(member, raw, isContainer)]
+  })
+  return Object.fromEntries(members)
+}
+
+function mentions(value: unknown, word: string): boolean {
+  if (typeof value === 'string') return value === word
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([key, member]) => key === word || mentions(member, word))
+}
