@@ -66,9 +66,9 @@ const notedBytesMax = Math.max(...notedWords.map(({ length }) => length)) + 2
 const notedOfLength = Array.from({ length: notedBytesMax + 1 }, (_, length) =>
   notedWords.filter((word) => word.length + 2 === length),
 )
-/** 1 for the last bytes of endings. */
-const isLast = new Uint8Array(256)
-for (const ending of notedEndings) isLast[ending.charCodeAt(ending.length - 1)] = 1
+/** 1 for the last bytes of endings, by which nearly all strings are passed over. */
+const endsNoted = new Uint8Array(256)
+for (const ending of notedEndings) endsNoted[ending.charCodeAt(ending.length - 1)] = 1
 
 /** Why a text is not a JSON object we take. The words are ours: a parser's message would quote the input. */
 export class JsonError extends Error {}
@@ -209,7 +209,7 @@ function noteString(bytes: Uint8Array, start: number, end: number, notes: Set<No
   if (end - start <= notedBytesMax) {
     for (const word of notedOfLength[end - start]!) if (isKey(bytes, start + 1, end - 1, word)) notes.add(word)
   }
-  if (isLast[bytes[end - 2]!] === 0) return
+  if (endsNoted[bytes[end - 2]!] === 0) return
   for (const ending of notedEndings) {
     const from = end - 1 - ending.length
     if (from > start && isKey(bytes, from, end - 1, ending)) notes.add(`…${ending}`)
