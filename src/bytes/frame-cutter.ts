@@ -1,3 +1,4 @@
+import { endOfString } from './json.ts'
 import { ownCopy } from './own-copy.ts'
 
 /** One event with its line ends and the blank line that closes it, as the upstream wrote it. */
@@ -148,16 +149,6 @@ export function stringBehind(frame: RawFrame, needle: string): string {
   if (at < 0) return ''
   const quote = frame[at + needle.length] === ' ' ? at + needle.length + 1 : at + needle.length
   return frame[quote] === '"' ? frame.slice(quote + 1, endOfString(frame, quote)) : ''
-}
-
-/** Index of the closing quote of the string that opens at `start`; the length of the text where it does not end. */
-export function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let slashes = 0
-    while (text[end - 1 - slashes] === '\\') slashes++
-    if (slashes % 2 === 0) return end
-  }
-  return text.length
 }
 
 /** By a search for one character where there is no other: an event can have megabytes. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
+import { placesOf } from './search.ts'
 
 /** JSON whose source text is kept as the peer wrote it: numbers beyond 2^53 and key order survive (ruling T16). */
 export type RawJson = { source: string }
@@ -448,13 +449,17 @@ export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
 /** Ranges of the object and array values under the keys, outermost ones only, in order. */
 function findValues(text: string, keys: readonly string[]): [number, number][] {
   const starts: number[] = []
-  for (const key of keys)
-    for (const end of endsOf(text, key)) {
-      let i = skipSpaceIn(text, end)
+  for (const key of keys) {
+    const needle = `"${key}"`
+    for (const at of placesOf(text, needle)) {
+      // Its closing quote is not escaped, so it is real; an escaped opening quote means the tail of a longer key.
+      if (text[at - 1] === '\\') continue
+      let i = skipSpaceIn(text, at + needle.length)
       if (text[i] !== ':') continue
       i = skipSpaceIn(text, i + 1)
       if (text[i] === '{' || text[i] === '[') starts.push(i)
     }
+  }
   starts.sort((a, b) => a - b)
   const ranges: [number, number][] = []
   let covered = 0
@@ -464,26 +469,6 @@ function findValues(text: string, keys: readonly string[]): [number, number][] {
     ranges.push([start, covered])
   }
   return ranges
-}
-
-/** Whether a string of JSON text is written as exactly these characters, key or value. */
-export function holdsString(text: string, word: string): boolean {
-  return !endsOf(text, word).next().done
-}
-
-/**
- * Where strings of JSON text end that are written as these characters. The closing quote is not escaped, so it is real; an
- * escaped opening quote means the tail of a longer string. Native search leaps from one first character to the next, and is three
- * times as slow for more than six: what is looked for begins at an underscore where there is one, which is rare in texts.
- */
-function* endsOf(text: string, word: string): Generator<number, void> {
-  const whole = `"${word}"`
-  const from = whole.includes('_') ? whole.indexOf('_') : Math.max(0, whole.length - 6)
-  const part = whole.slice(from, from + 6)
-  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + 1)) {
-    const start = at - from
-    if (text[start - 1] !== '\\' && text.startsWith(whole, start)) yield start + whole.length
-  }
 }
 
 function skipSpaceIn(text: string, index: number): number {
@@ -509,8 +494,8 @@ function endOfContainer(text: string, start: number): number {
 /** So many characters of a string are walked; native search, which costs as much as these, finds the end of longer ones. */
 const walkedCharacters = 32
 
-/** Index of the closing quote of the string that opens at `start`. */
-function endOfString(text: string, start: number): number {
+/** Index of the closing quote of the string that opens at `start`; the length of the text where it does not end. */
+export function endOfString(text: string, start: number): number {
   let i = start + 1
   for (const walked = Math.min(i + walkedCharacters, text.length); i < walked; i++) {
     const code = text.charCodeAt(i)

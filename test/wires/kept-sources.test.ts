@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { holdsString, parseKeeping } from '../../src/bytes/json.ts'
+import { parseKeeping } from '../../src/bytes/json.ts'
+import { holdsWord } from '../../src/bytes/search.ts'
 import type { WireName } from '../../src/catalog/model.ts'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
 import type { AnswerEvent } from '../../src/inference/answer.ts'
@@ -44,7 +45,12 @@ test('T16 what is kept under a key is its source, wherever the key’s letters s
       const text = JSON.stringify({ a: inner }, null, isSpaced ? 1 : 0)
       const { value, raw } = parseKeeping(text, ['input', 'schema'])
       assert.equal(JSON.stringify(restore(value, raw)), JSON.stringify({ a: inner }))
-      assert.equal(holdsString(text, 'input_schema'), mentions(inner, 'input_schema'))
+      assert.equal(holdsWord(text, '"input_schema"'), mentions(inner, 'input_schema'))
+      const bytes = Buffer.from(text)
+      for (const word of ['"input_schema"', '_schema', 'input"', 'put', '"a":']) {
+        assert.equal(holdsWord(text, word), text.includes(word), word)
+        assert.equal(holdsWord(bytes, word), bytes.includes(word), word)
+      }
     }),
     { numRuns: 2_000 },
   )

@@ -1,5 +1,5 @@
-import { endOfString, type RawFrame, stringBehind } from '../../bytes/frame-cutter.ts'
-import { scanObject } from '../../bytes/json.ts'
+import { type RawFrame, stringBehind } from '../../bytes/frame-cutter.ts'
+import { endOfString, scanObject } from '../../bytes/json.ts'
 import { decodeString } from '../answers/produced-text.ts'
 import { objectsOf } from '../answers/read-answer.ts'
 import { tellingNames } from '../answers/telling-members.ts'

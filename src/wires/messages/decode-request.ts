@@ -1,4 +1,4 @@
-import { holdsString } from '../../bytes/json.ts'
+import { holdsWord } from '../../bytes/search.ts'
 import { levelOfBudget } from '../../inference/reasoning.ts'
 import type { InferenceRequest, OperatorTurn, OutputFormat, ReasoningWish } from '../../inference/request.ts'
 import { isFullyStrict } from '../../inference/schema.ts'
@@ -31,7 +31,7 @@ export function decodeRequest(bodyText: string, context: DecodeContext): Inferen
   applyFieldTable(fields, messagesFields, losses)
   refuseStored(fields)
   // Marks stand on blocks and tools; one look at the text finds them all.
-  if (holdsString(bodyText, 'cache_control')) losses.add('cache_control', 'dropped', 'no other wire has it')
+  if (holdsWord(bodyText, '"cache_control"')) losses.add('cache_control', 'dropped', 'no other wire has it')
   const conversation = readTurns(body, losses)
   const outputConfig = optional(readObject, fields['output_config'], 'output_config') ?? {}
   if (!isAbsent(outputConfig['task_budget'])) losses.add('output_config.task_budget', 'dropped', 'no other wire has it')

@@ -1,4 +1,5 @@
 import { asObject, type NotedEnding } from '../../bytes/json.ts'
+import { holdsWord } from '../../bytes/search.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { ClientBody } from './client-body.ts'
 import { refusals, refuse } from './refusals.ts'
@@ -46,20 +47,6 @@ export function isSelfContained(
   // Addresses, with their slashes escaped or not, in the fields that hold them.
   if (bytes.indexOf('//') < 0 && bytes.indexOf('/\\') < 0) return true
   return bytes.indexOf('_url"') < 0 && bytes.indexOf('"url"') < 0
-}
-
-/**
- * Native search leaps from one first byte to the next for up to seven bytes, and goes step by step for more. So of a word it
- * looks for the part from its underscore on, which is rare in texts and in base64, and for seven bytes of that at most.
- */
-export function holdsWord(bytes: Buffer, word: string): boolean {
-  const from = Math.max(0, word.indexOf('_'))
-  const part = word.slice(from, from + 7)
-  for (let at = bytes.indexOf(part); at >= 0; at = bytes.indexOf(part, at + 1)) {
-    const start = at - from
-    if (start >= 0 && bytes.toString('latin1', start, start + word.length) === word) return true
-  }
-  return false
 }
 
 /**

@@ -1,9 +1,9 @@
 import { type Edit, splice } from '../../bytes/json.ts'
 import { elementsOf, type Range, removeElements } from '../../bytes/json-edit.ts'
+import { holdsWord } from '../../bytes/search.ts'
 import { sha256Hex } from '../../ids/digest.ts'
 import { objectsOf } from '../answers/read-answer.ts'
 import { ClientBody } from '../requests/client-body.ts'
-import { holdsWord } from '../requests/reach.ts'
 import type { Sealing } from '../wire.ts'
 
 const member = 'encrypted_content'
