@@ -1,9 +1,10 @@
-import { asObject, type KeptJson, parseKeeping } from '../../bytes/json.ts'
+import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { Narrator } from '../../inference/narrator.ts'
 import { type Decoder, FrameDecoder, type FrameReader } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
+import { keptSources } from '../answers/kept-sources.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { ToolCalls } from './tool-calls.ts'
@@ -92,13 +93,14 @@ export class AnswerReader implements FrameReader {
     const legacy = asObject(delta['function_call'])
     if (entries.length === 0 && !legacy) return
     this.#stopCurrent()
-    const argumentsAt = keptArguments(text, key)
+    // Arguments that came as an object keep their source (ruling T16).
+    const sourceAt = keptSources(text, 'arguments', (root) => functionsIn(root, key))
     for (const [position, entry] of entries.entries()) {
       // In a whole message the position tells the calls apart.
       const known = key === 'message' ? { ...entry, index: position } : entry
-      this.#calls.push(known, () => argumentsAt(position))
+      this.#calls.push(known, () => sourceAt(position + 1))
     }
-    if (legacy) this.#calls.push({ index: -1, function: legacy }, () => argumentsAt(undefined))
+    if (legacy) this.#calls.push({ index: -1, function: legacy }, () => sourceAt(0))
   }
 
   #write(kind: 'text' | 'reasoning' | 'refusal', text: string) {
@@ -158,23 +160,10 @@ export function partsOf(content: unknown): { text: string; reasoning: string } {
   return { text, reasoning }
 }
 
-/**
- * The source texts of arguments that came as an object (ruling T16), of the call at a place or of the one without. The text is read
- * once, and only if one is asked for: an answer may call a thousand times.
- */
-function keptArguments(text: string, key: string): (position: number | undefined) => string | undefined {
-  let kept: KeptJson | undefined
-  let message: Members | undefined
-  let calls: Members[] = []
-  return (position) => {
-    if (kept === undefined) {
-      kept = parseKeeping(text, ['arguments'])
-      const choice = objectsOf(asObject(kept.value)?.['choices']).find((one) => (one['index'] ?? 0) === 0)
-      message = asObject(choice?.[key])
-      calls = objectsOf(message?.['tool_calls'])
-    }
-    const call = position === undefined ? message : calls[position]
-    const fn = asObject(call?.[position === undefined ? 'function_call' : 'function'])
-    return fn && kept.raw(fn['arguments']).source
-  }
+/** The functions that a message calls: that of the call outside of the list, and those of the list behind it. */
+function functionsIn(root: Members, key: string): (Members | undefined)[] {
+  const choice = objectsOf(root['choices']).find((one) => (one['index'] ?? 0) === 0)
+  const message = asObject(choice?.[key])
+  const listed = objectsOf(message?.['tool_calls']).map((call) => asObject(call['function']))
+  return [asObject(message?.['function_call']), ...listed]
 }

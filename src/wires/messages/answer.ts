@@ -6,10 +6,10 @@ import { Narrator } from '../../inference/narrator.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { faultOfError } from '../answers/faults.ts'
+import { keptSources } from '../answers/kept-sources.ts'
 import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
 import { AnswerReader } from './decode-stream.ts'
-import { keptInputs } from './incoming-blocks.ts'
 import { encodeStopReason } from './stop-reasons.ts'
 import { encodeUsage } from './usage.ts'
 
@@ -22,7 +22,7 @@ export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] 
   else {
     const reader = new AnswerReader(narrator, profile)
     narrator.start()
-    const inputAt = keptInputs(bodyText, (root) => objectsOf(root['content']))
+    const inputAt = keptSources(bodyText, 'input', (root) => objectsOf(root['content']))
     for (const [index, block] of objectsOf(body['content']).entries()) {
       reader.blocks.start(index, block, () => inputAt(index))
       reader.blocks.stop(index)

@@ -4,8 +4,9 @@ import type { Profile } from '../../catalog/profile.ts'
 import { Narrator } from '../../inference/narrator.ts'
 import { type Decoder, FrameDecoder, type FrameReader } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
+import { keptSources } from '../answers/kept-sources.ts'
 import { stringOf } from '../answers/read-answer.ts'
-import { IncomingBlocks, keptInputs } from './incoming-blocks.ts'
+import { IncomingBlocks } from './incoming-blocks.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { decodeStartUsage, decodeUsage } from './usage.ts'
 
@@ -38,7 +39,7 @@ export class AnswerReader implements FrameReader {
         return this.#narrator.usage(decodeStartUsage(asObject(object['message'])?.['usage'], this.#profile.usageQuirk))
       case 'content_block_start':
         return this.blocks.start(object['index'], asObject(object['content_block']) ?? {}, () =>
-          keptInputs(frame.data, (root) => [asObject(root['content_block'])])(0),
+          keptSources(frame.data, 'input', (root) => [asObject(root['content_block'])])(0),
         )
       case 'content_block_delta':
         return this.blocks.delta(object['index'], asObject(object['delta']) ?? {})

@@ -1,4 +1,4 @@
-import { asObject, type KeptJson, parseKeeping } from '../../bytes/json.ts'
+import { asObject } from '../../bytes/json.ts'
 import type { AnswerBlock } from '../../inference/answer.ts'
 import type { Narrator } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
@@ -38,7 +38,7 @@ export class IncomingBlocks {
   }
 
   /** @param input gives the exact text of a call's input, which is asked for only where there is some */
-  start(number: unknown, block: Members, input: () => string) {
+  start(number: unknown, block: Members, input: () => string | undefined) {
     if (!this.#giveUp(number)) return this.#narrator.fail(unreadable())
     const known = blockOf(block)
     if (!known) {
@@ -48,7 +48,7 @@ export class IncomingBlocks {
     const incoming = this.#open(known)
     this.#blocks.set(number, incoming)
     if (incoming.kind === 'text') this.#narrator.delta(incoming.index!, stringOf(block['text']) ?? '')
-    else if (incoming.kind === 'tool_call') incoming.initial = isEmptyObject(block['input']) ? '' : input()
+    else if (incoming.kind === 'tool_call') incoming.initial = isEmptyObject(block['input']) ? '' : (input() ?? '')
     else if (block['type'] === 'redacted_thinking') {
       const data = stringOf(block['data'])
       if (data) this.#narrator.seal(incoming.index!, { kind: 'redacted', data })
@@ -172,23 +172,4 @@ function blockOf(block: Members): AnswerBlock | undefined {
 function isEmptyObject(value: unknown): boolean {
   const object = asObject(value)
   return !object || Object.keys(object).length === 0
-}
-
-/**
- * The source texts of the inputs of blocks: parsing would lose digits (ruling T16). The text is read once, and only if one is
- * asked for: an answer may call a thousand times.
- */
-export function keptInputs(
-  text: string,
-  blocksIn: (root: Members) => (Members | undefined)[],
-): (index: number) => string {
-  let kept: KeptJson | undefined
-  let blocks: (Members | undefined)[] = []
-  return (index) => {
-    if (kept === undefined) {
-      kept = parseKeeping(text, ['input'])
-      blocks = blocksIn(kept.value as Members)
-    }
-    return kept.raw(blocks[index]?.['input']).source
-  }
 }
