@@ -28,6 +28,23 @@ for (const [wire, text] of Object.entries(answers) as [WireName, string][])
     assert.equal(events.filter((event: AnswerEvent) => event.type === 'start').length, 1)
   })
 
+test('T16 B25 chat: a chunk is read as often whether one of its choices calls or a hundred, and each call has its own source', (t) => {
+  const sourceOf = (i: number) => `{"n": ${i + 1}2345678901234567890}`
+  const choices = calls.map((id, i) => {
+    const call = `{${id},"type":"function","function":{"name":"f${i}","arguments":${sourceOf(i)}}}`
+    return `{"index":0,"delta":{"content":null${i % 3 === 1 ? '' : `,"tool_calls":[${call}]`}}}`
+  })
+  const decoder = wires.chat.translator.createDecoder(resolveProfile('chat'))
+  const parse = t.mock.method(JSON, 'parse')
+  const events = [...decoder.push({ event: undefined, data: `{"choices":[${choices}]}` })]
+  assert.ok(parse.mock.callCount() <= 2, `${parse.mock.callCount()} times`)
+  const written = events.flatMap((event) => (event.type === 'block_delta' ? [event.text] : []))
+  assert.deepEqual(
+    written,
+    calls.flatMap((_, i) => (i % 3 === 1 ? [] : [sourceOf(i)])),
+  )
+})
+
 test('T16 what is kept under a key is its source, wherever the key’s letters stand else', () => {
   const names = ['input', 'put', '"input', 'input_schema', 'schema', 'xinput', 'in\\put', 'é'] as const
   const name = fc.oneof(fc.constantFrom(...names), fc.string({ maxLength: 40 }))

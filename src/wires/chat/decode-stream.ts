@@ -30,6 +30,9 @@ export class AnswerReader implements FrameReader {
   #hasChoice = false
   #reason: string | undefined
   #stopSequence: string | undefined
+  /** Of the chunk that is read: what tells the sources of its functions, and how many of them have been passed. */
+  #sourceAt: ((place: number) => string | undefined) | undefined
+  #passed = 0
 
   constructor(narrator: Narrator, profile: Profile) {
     this.#narrator = narrator
@@ -57,14 +60,15 @@ export class AnswerReader implements FrameReader {
   /** @param text the chunk as it came, for arguments that stand in it as objects */
   choices(chunk: Members, key: 'delta' | 'message', text: string) {
     for (const choice of objectsOf(chunk['choices'])) {
-      // More than one choice is never asked for; a foreign one is not ours to show.
-      if (choice['index'] !== undefined && choice['index'] !== 0) continue
+      if (!isOurs(choice)) continue
       this.#hasChoice = true
       this.#delta(asObject(choice[key]) ?? {}, key, text)
       this.#reason = stringOf(choice['finish_reason']) ?? this.#reason
       this.#stopSequence = stringOf(choice['stop_reason']) ?? this.#stopSequence
       if (choice['usage']) this.usage(choice['usage'])
     }
+    this.#sourceAt = undefined
+    this.#passed = 0
   }
 
   usage(raw: unknown) {
@@ -94,13 +98,15 @@ export class AnswerReader implements FrameReader {
     if (entries.length === 0 && !legacy) return
     this.#stopCurrent()
     // Arguments that came as an object keep their source (ruling T16).
-    const sourceAt = keptSources(text, 'arguments', (root) => functionsIn(root, key))
+    this.#sourceAt ??= keptSources(text, 'arguments', (root) => functionsIn(root, key))
+    const [sourceAt, first] = [this.#sourceAt, this.#passed]
+    this.#passed += 1 + entries.length
     for (const [position, entry] of entries.entries()) {
       // In a whole message the position tells the calls apart.
       const known = key === 'message' ? { ...entry, index: position } : entry
-      this.#calls.push(known, () => sourceAt(position + 1))
+      this.#calls.push(known, () => sourceAt(first + 1 + position))
     }
-    if (legacy) this.#calls.push({ index: -1, function: legacy }, () => sourceAt(0))
+    if (legacy) this.#calls.push({ index: -1, function: legacy }, () => sourceAt(first))
   }
 
   #write(kind: 'text' | 'reasoning' | 'refusal', text: string) {
@@ -160,10 +166,17 @@ export function partsOf(content: unknown): { text: string; reasoning: string } {
   return { text, reasoning }
 }
 
-/** The functions that a message calls: that of the call outside of the list, and those of the list behind it. */
+/** More than one choice is never asked for; a foreign one is not ours to show. */
+function isOurs(choice: Members): boolean {
+  return choice['index'] === undefined || choice['index'] === 0
+}
+
+/** The functions that each choice calls which calls any: that of the call outside of the list, and those of the list behind it. */
 function functionsIn(root: Members, key: string): (Members | undefined)[] {
-  const choice = objectsOf(root['choices']).find((one) => (one['index'] ?? 0) === 0)
-  const message = asObject(choice?.[key])
-  const listed = objectsOf(message?.['tool_calls']).map((call) => asObject(call['function']))
-  return [asObject(message?.['function_call']), ...listed]
+  return objectsOf(root['choices']).flatMap((choice) => {
+    const message = isOurs(choice) ? asObject(choice[key]) : undefined
+    const listed = objectsOf(message?.['tool_calls']).map((call) => asObject(call['function']))
+    const legacy = asObject(message?.['function_call'])
+    return listed.length === 0 && !legacy ? [] : [legacy, ...listed]
+  })
 }
