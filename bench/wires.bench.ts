@@ -1,13 +1,7 @@
-import type { Model, WireName } from '../src/catalog/model.ts'
-import { wireNames } from '../src/catalog/model.ts'
-import { resolveProfile } from '../src/catalog/profiles.ts'
-import type { Call } from '../src/gateway/call.ts'
-import type { Asked, Exchange } from '../src/gateway/exchange.ts'
-import type { Gateway } from '../src/gateway/gateway.ts'
-import { exchangeNatively } from '../src/gateway/native.ts'
-import { translate } from '../src/gateway/translate.ts'
-import { ClientBody } from '../src/wires/requests/client-body.ts'
+import { type WireName, wireNames } from '../src/catalog/model.ts'
+import type { Exchange } from '../src/gateway/exchange.ts'
 import { streamEvents, wholeBody } from './answers.ts'
+import { openExchange } from './exchange.ts'
 import { formatCost, measureCost } from './micro.ts'
 import { workloads } from './workloads.ts'
 
@@ -17,10 +11,6 @@ import { workloads } from './workloads.ts'
  */
 
 const part = process.argv[2] ?? ''
-const gateway = {
-  nowMs: () => 1_795_000_000_000,
-  sealer: { seal: () => '', unseal: () => undefined, isOurs: () => false },
-} as unknown as Pick<Gateway, 'sealer' | 'nowMs'>
 const zero = { inputTokens: 20, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 }
 const usage = { ...zero, outputTokens: 400, reasoningTokens: 0, estimated: false }
 
@@ -29,9 +19,18 @@ for (const wire of wireNames)
     const pair = wire === modelWire ? wire : `${wire} → ${modelWire}`
     for (const { name, body } of bodiesOf(wire)) {
       const bytes = Buffer.from(JSON.stringify({ model: 'm', ...body }))
-      show(`request, ${name}, ${pair}`, () => open(bytes, wire, modelWire).inputTokensEstimate, bytes.length, 'byte')
+      show(
+        `request, ${name}, ${pair}`,
+        () => openExchange(bytes, wire, modelWire).inputTokensEstimate,
+        bytes.length,
+        'byte',
+      )
     }
-    const exchange = open(Buffer.from(JSON.stringify({ model: 'm', ...bodiesOf(wire)[0]!.body })), wire, modelWire)
+    const exchange = openExchange(
+      Buffer.from(JSON.stringify({ model: 'm', ...bodiesOf(wire)[0]!.body })),
+      wire,
+      modelWire,
+    )
     const whole = Buffer.from(wholeBody(modelWire, 'long'))
     show(`answer, 400 tokens, ${pair}`, () => readWhole(exchange, whole), whole.length, 'byte')
     for (const perPiece of [1, 8]) {
@@ -52,13 +51,6 @@ function bodiesOf(wire: WireName) {
   return ['1 KB', '60 KB'].map((name) => ({ name, body: own.find((row) => row.name.startsWith(name))!.body }))
 }
 
-function open(bytes: Buffer, wire: WireName, modelWire: WireName): Exchange {
-  const call = { requestId: 'req_1', wire, header: () => undefined } as unknown as Call
-  const model = modelOf(modelWire)
-  const asked: Asked = { gateway, call, accountId: 'acc_1', model, body: new ClientBody(bytes), scopedKey: undefined }
-  return wire === modelWire ? exchangeNatively(asked) : translate(asked)
-}
-
 function readWhole(exchange: Exchange, bytes: Buffer): number {
   const answer = exchange.readWhole(bytes)
   if (answer.state !== 'finished') throw new Error(`the answer is ${answer.state}`)
@@ -70,14 +62,4 @@ function stream(exchange: Exchange, pieces: readonly Buffer[]): number {
   let length = 0
   for (const piece of pieces) length += relay.push(piece).length
   return length + relay.finish(usage).length + relay.estimateOutput()
-}
-
-function modelOf(wire: WireName): Model {
-  return {
-    ...{ id: 'm', entryId: 'm', aliases: [], wire, routes: [], upstreamModel: 'upstream-model' },
-    ...{ contextWindow: undefined, outputTokensMax: 8192, priceVersion: 'v1', allowedFields: new Set<string>() },
-    prices: { inputNanos: 3n, cacheReadNanos: 3n, cacheWriteNanos: 3n, cacheWrite1hNanos: 3n, outputNanos: 15n },
-    profile: resolveProfile(wire),
-    ...{ hostedTools: 'pass', remoteMedia: 'pass', storedFiles: 'pass' },
-  }
 }

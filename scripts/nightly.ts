@@ -5,8 +5,9 @@ import { fileURLToPath } from 'node:url'
 // npm run test:nightly [-- inputs-per-decoder [seed]]
 //
 // What is too long for npm test: the properties with ten thousand runs each, the fuzzers with a million inputs for each
-// of the three decoders, every row of the fault matrix, the attacks for three minutes, several gateways on PostgreSQL, and a full disk. The seed is the day, so that every night tries others; a
-// fuzzer prints the input that fails, which then goes to test/translation/seeds.
+// of the three decoders, what takes longer than it is long, every row of the fault matrix, the attacks for three minutes,
+// several gateways on PostgreSQL, and a full disk. The seed is the day, so that every night tries others; a fuzzer prints the
+// input that fails, which then goes to test/translation/seeds.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const inputs = 3 * Number(process.argv[2] ?? 1_000_000)
@@ -22,6 +23,7 @@ const parts: Record<string, string[]> = {
   'clients’ requests': ['scripts/fuzz-requests.ts', String(inputs), seed],
   'clients’ bytes': ['scripts/fuzz-bodies.ts', String(inputs), seed],
   'the whole gateway': ['scripts/fuzz-gateway.ts', String(Math.ceil(inputs / 30)), seed],
+  'what grows faster than its input': ['scripts/growth.ts'],
   'every fault': ['scripts/fault-matrix.ts'],
   attacks: ['scripts/attack.ts', '--minutes', '3'],
   'figures of a million entries': ['scripts/usage.ts', 'verify', '1000000'],

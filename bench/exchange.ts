@@ -1,0 +1,34 @@
+import type { Model, WireName } from '../src/catalog/model.ts'
+import { resolveProfile } from '../src/catalog/profiles.ts'
+import type { Call } from '../src/gateway/call.ts'
+import type { Asked, Exchange } from '../src/gateway/exchange.ts'
+import type { Gateway } from '../src/gateway/gateway.ts'
+import { exchangeNatively } from '../src/gateway/native.ts'
+import { translate } from '../src/gateway/translate.ts'
+import { ClientBody } from '../src/wires/requests/client-body.ts'
+
+const gateway = {
+  nowMs: () => 1_795_000_000_000,
+  sealer: { seal: () => '', unseal: () => undefined, isOurs: () => false },
+} as unknown as Pick<Gateway, 'sealer' | 'nowMs'>
+
+/**
+ * A request on its way to a model that takes everything, as a gateway has it behind account, limits and the choice of an upstream.
+ * @param wire of the client. @throws GatewayError when the request is refused
+ */
+export function openExchange(bytes: Buffer, wire: WireName, modelWire: WireName): Exchange {
+  const call = { requestId: 'req_1', wire, header: () => undefined } as unknown as Call
+  const model = modelOf(modelWire)
+  const asked: Asked = { gateway, call, accountId: 'acc_1', model, body: new ClientBody(bytes), scopedKey: undefined }
+  return wire === modelWire ? exchangeNatively(asked) : translate(asked)
+}
+
+function modelOf(wire: WireName): Model {
+  return {
+    ...{ id: 'm', entryId: 'm', aliases: [], wire, routes: [], upstreamModel: 'upstream-model' },
+    ...{ contextWindow: undefined, outputTokensMax: 8192, priceVersion: 'v1', allowedFields: new Set<string>() },
+    prices: { inputNanos: 3n, cacheReadNanos: 3n, cacheWriteNanos: 3n, cacheWrite1hNanos: 3n, outputNanos: 15n },
+    profile: resolveProfile(wire),
+    ...{ hostedTools: 'pass', remoteMedia: 'pass', storedFiles: 'pass' },
+  }
+}

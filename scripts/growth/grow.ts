@@ -1,0 +1,124 @@
+import type { WireName } from '../../src/catalog/model.ts'
+
+/** An input that has been made larger in one place. */
+export type Grown = { where: string; text: string }
+
+type Json = Record<string, unknown>
+type Place = readonly (string | number)[]
+
+/** What long texts are made of: what has to be escaped, what begins something, and what search and estimate stumble over. */
+const fillers: Record<string, string> = {
+  words: 'fox jumps ',
+  quotes: '"',
+  backslashes: '\\',
+  controls: '\u0001',
+  emoji: '😀',
+  halves: '\ud83d',
+  spaces: ' ',
+  lines: '\n',
+  tags: '<think>',
+  brackets: '{"a":[',
+  digits: '1',
+  keys: 'sk-',
+  data: 'data:image/png;base64,',
+}
+
+/** They must differ in copies, and agree within one: who calls and who answers. */
+const identifying = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id', 'item_id', 'name'])
+
+/** Every list, object and text in it, each made larger by some bytes by itself. */
+export function* growBody(body: unknown, bytes: number): Iterable<Grown> {
+  for (const place of placesIn(body)) {
+    const value = valueAt(body, place)
+    for (const [how, larger] of growValue(value, bytes))
+      yield { where: `${place.join('.') || 'all'}, ${how}`, text: JSON.stringify(withValue(body, place, larger)) }
+  }
+}
+
+/** The same in each of its frames; and each frame, and each run of frames behind the first, as often as makes some bytes. */
+export function* growStream(wire: WireName, stream: string, bytes: number): Iterable<Grown> {
+  const frames = stream.split(/(?<=\n\n)/)
+  for (const [at, frame] of frames.entries()) {
+    const [before, behind] = [frames.slice(0, at).join(''), frames.slice(at + 1).join('')]
+    yield { where: `frame ${at}, repeated`, text: before + frame.repeat(timesOf(frame, bytes)) + behind }
+    if (at > 1) yield { where: `frames 1 to ${at}, repeated`, text: repeatRun(wire, frames, at, bytes) }
+    const event = eventOf(frame)
+    if (!event) continue
+    for (const { where, text } of growBody(event, bytes))
+      yield { where: `frame ${at}, ${where}`, text: before + frame.replace(/data:.*/, () => `data: ${text}`) + behind }
+  }
+}
+
+function* growValue(value: unknown, bytes: number): Iterable<[how: string, larger: unknown]> {
+  const times = timesOf(JSON.stringify(value), bytes)
+  if (typeof value === 'string') {
+    yield ['repeated', value.repeat(times)]
+    for (const [how, filler] of Object.entries(fillers))
+      yield [how, value + filler.repeat(timesOf(JSON.stringify(filler).slice(2), bytes))]
+  } else if (Array.isArray(value)) {
+    if (value.length > 0) yield ['repeated', Array.from({ length: times }, (_, copy) => renamed(value, copy)).flat()]
+  } else {
+    const members = Array.from({ length: timesOf('"member_12345":1,', bytes) }, (_, i) => [`member_${i}`, 1])
+    yield ['members', { ...(value as Json), ...Object.fromEntries(members) }]
+  }
+}
+
+/** The blocks, items or calls of each copy come behind those of the one before. */
+function repeatRun(wire: WireName, frames: readonly string[], until: number, bytes: number): string {
+  const run = frames.slice(1, until)
+  const span = Math.max(0, ...run.flatMap((frame) => numbersOf(wire, eventOf(frame)).map(({ is }) => is + 1)))
+  const copies = Array.from({ length: timesOf(run.join(''), bytes) }, (_, copy) =>
+    run.map((frame) => frame.replace(/data: (\{.*)/, (_, text) => `data: ${shifted(wire, text, copy, span)}`)).join(''),
+  )
+  return frames[0] + copies.join('') + frames.slice(until).join('')
+}
+
+function shifted(wire: WireName, text: string, copy: number, span: number): string {
+  const event = renamed(JSON.parse(text), copy) as Json
+  for (const { of, name, is } of numbersOf(wire, event)) of[name] = is + copy * span
+  return JSON.stringify(event)
+}
+
+/** By what numbers an event says which part of the answer it is about. */
+function numbersOf(wire: WireName, event: Json | undefined): { of: Json; name: string; is: number }[] {
+  const name = wire === 'responses' ? 'output_index' : 'index'
+  const numbered = wire === 'chat' ? callsIn(event) : [event]
+  return numbered.flatMap((of) => (typeof of?.[name] === 'number' ? [{ of, name, is: of[name] }] : []))
+}
+
+function callsIn(event: Json | undefined): Json[] {
+  const choices = event?.choices as { delta?: { tool_calls?: Json[] } }[] | undefined
+  return choices?.flatMap(({ delta }) => delta?.tool_calls ?? []) ?? []
+}
+
+function eventOf(frame: string): Json | undefined {
+  const text = /^data: (\{.*)/m.exec(frame)?.[1]
+  return text === undefined ? undefined : JSON.parse(text)
+}
+
+function* placesIn(value: unknown, place: Place = []): Iterable<Place> {
+  if (typeof value === 'string') yield place
+  if (typeof value !== 'object' || value === null) return
+  yield place
+  for (const [key, member] of Object.entries(value)) yield* placesIn(member, [...place, key])
+}
+
+function valueAt(value: unknown, place: Place): unknown {
+  return place.reduce((within, key) => (within as Json)[key], value)
+}
+
+function withValue(value: unknown, [key, ...rest]: Place, other: unknown): unknown {
+  if (key === undefined) return other
+  const changed = Array.isArray(value) ? [...value] : { ...(value as Json) }
+  return Object.assign(changed, { [key]: withValue((value as Json)[key], rest, other) })
+}
+
+function renamed(value: unknown, copy: number): unknown {
+  const name = (key: string, member: unknown) =>
+    identifying.has(key) && typeof member === 'string' ? `${member}_${copy}` : member
+  return JSON.parse(JSON.stringify(value), name)
+}
+
+function timesOf(text: string, bytes: number): number {
+  return Math.ceil(bytes / Math.max(1, text.length))
+}
