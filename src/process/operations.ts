@@ -109,7 +109,7 @@ export function createOperations(parts: Parts): AdminOperations {
   async function findRequests(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const asked = new Set(ids)
     const found = new Set<string>()
-    if (asked.size > 0) for (const { id } of recents.list()) if (asked.has(id)) found.add(id)
+    if (asked.size > 0) for (const id of recents.ids()) if (asked.has(id)) found.add(id)
     return found
   }
 

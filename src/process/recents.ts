@@ -1,44 +1,12 @@
 import type { CallRecord } from '../gateway/record.ts'
 import type { Loss } from '../inference/request.ts'
+import { type Kept, PackedRecords } from './packed-records.ts'
 
 /**
  * What is kept of a request when it is over: all that explains it, and nothing of its client's own words (ruling U5) or of
  * a size that he chooses.
  */
-export type Recent = Pick<
-  CallRecord,
-  | 'id'
-  | 'walk'
-  | 'account'
-  | 'accountId'
-  | 'keyId'
-  | 'keyPrefix'
-  | 'keyLabel'
-  | 'wire'
-  | 'model'
-  | 'alias'
-  | 'modelWire'
-  | 'upstream'
-  | 'upstreamAccount'
-  | 'attempts'
-  | 'tries'
-  | 'stopped'
-  | 'losses'
-  | 'usage'
-  | 'usageSource'
-  | 'calls'
-  | 'costNanos'
-  | 'prices'
-  | 'priceVersion'
-  | 'settled'
-  | 'status'
-  | 'code'
-  | 'cause'
-  | 'flags'
-  | 'outcome'
-  | 'firstByteMs'
-  | 'endMs'
-> & {
+export type Recent = Kept & {
   /** When it was over, in Unix milliseconds; never before the one that was over before it. */
   overMs: number
 }
@@ -59,6 +27,8 @@ export type Recents = {
   find(requestId: string): Recent | undefined
   /** All of them, the last first. */
   list(): Iterable<Recent>
+  /** Of all of them, in no order. */
+  ids(): Iterable<string>
   /** What was over later than this is all there, but for what nobody was known by; in Unix milliseconds. */
   readonly wholeSinceMs: number
   readonly count: number
@@ -74,9 +44,13 @@ export function createRecents(options: RecentsOptions = {}): Recents {
     note(record) {
       lastMs = Math.max(lastMs, overMsOf(record))
       const ring = record.accountId === undefined ? nameless : known
-      ring.add(keep(record, lastMs))
+      ring.add(record, lastMs)
     },
     list: () => merge(known.latest(), nameless.latest()),
+    *ids() {
+      yield* known.ids()
+      yield* nameless.ids()
+    },
     find: (requestId) => known.find(requestId) ?? nameless.find(requestId),
     get wholeSinceMs() {
       return known.wholeSinceMs
@@ -111,7 +85,11 @@ function* merge(first: Iterator<Recent>, second: Iterator<Recent>): Iterable<Rec
 
 /** So many requests at most, and so many bytes: what came first goes first. */
 class Ring {
-  readonly #slots: (Recent | undefined)[]
+  readonly #size: number
+  readonly #records: PackedRecords
+  readonly #overMs: Float64Array
+  /** What each is counted for. */
+  readonly #bytes: Float64Array
   readonly #bytesMax: number
   #oldest = 0
   #hasForgotten = false
@@ -119,37 +97,60 @@ class Ring {
   bytes = 0
 
   constructor(size: number, bytesMax: number) {
-    this.#slots = new Array(size).fill(undefined)
+    this.#size = size
+    this.#records = new PackedRecords(size)
+    this.#overMs = new Float64Array(size)
+    this.#bytes = new Float64Array(size)
     this.#bytesMax = bytesMax
   }
 
-  add(recent: Recent): void {
-    if (this.count === this.#slots.length) this.#forget()
-    this.#slots[(this.#oldest + this.count) % this.#slots.length] = recent
+  add(record: CallRecord, overMs: number): void {
+    if (this.count === this.#size) this.#forget()
+    const place = this.#placeOf(this.count)
+    const losses = record.losses && cutLosses(record.losses)
+    this.#records.set(place, losses === record.losses ? record : { ...record, losses: losses! })
+    this.#overMs[place] = overMs
+    this.#bytes[place] = sizeOf(record, losses)
     this.count++
-    this.bytes += sizeOf(recent)
+    this.bytes += this.#bytes[place]
     while (this.bytes > this.#bytesMax) this.#forget()
   }
 
   get wholeSinceMs(): number {
     if (!this.#hasForgotten) return Number.NEGATIVE_INFINITY
     // Of its very millisecond others may be forgotten.
-    return this.#slots[this.#oldest]?.overMs ?? Number.POSITIVE_INFINITY
+    return this.count > 0 ? this.#overMs[this.#oldest]! : Number.POSITIVE_INFINITY
   }
 
   /** Few ask, and each request would pay for an index. */
   find(requestId: string): Recent | undefined {
-    return this.#slots.find((recent) => recent?.id === requestId)
+    for (let at = 0; at < this.count; at++) {
+      const place = this.#placeOf(at)
+      if (this.#records.idAt(place) === requestId) return this.#read(place)
+    }
+    return undefined
   }
 
   *latest(): IterableIterator<Recent> {
-    for (let at = this.count - 1; at >= 0; at--) yield this.#slots[(this.#oldest + at) % this.#slots.length]!
+    for (let at = this.count - 1; at >= 0; at--) yield this.#read(this.#placeOf(at))
+  }
+
+  *ids(): Iterable<string> {
+    for (let at = 0; at < this.count; at++) yield this.#records.idAt(this.#placeOf(at))
+  }
+
+  #placeOf(at: number): number {
+    return (this.#oldest + at) % this.#size
+  }
+
+  #read(place: number): Recent {
+    return { ...this.#records.get(place), overMs: this.#overMs[place]! }
   }
 
   #forget(): void {
-    this.bytes -= sizeOf(this.#slots[this.#oldest]!)
-    this.#slots[this.#oldest] = undefined
-    this.#oldest = (this.#oldest + 1) % this.#slots.length
+    this.bytes -= this.#bytes[this.#oldest]!
+    this.#records.clear(this.#oldest)
+    this.#oldest = this.#placeOf(1)
     this.#hasForgotten = true
     this.count--
   }
@@ -158,43 +159,6 @@ class Ring {
 /** Of one request; a conversation may be as long as its client likes. */
 const lossesMax = 50
 const fieldCharactersMax = 200
-
-function keep(record: CallRecord, overMs: number): Recent {
-  return {
-    id: record.id,
-    walk: record.walk,
-    account: record.account,
-    accountId: record.accountId,
-    keyId: record.keyId,
-    keyPrefix: record.keyPrefix,
-    keyLabel: record.keyLabel,
-    wire: record.wire,
-    model: record.model,
-    alias: record.alias,
-    modelWire: record.modelWire,
-    upstream: record.upstream,
-    upstreamAccount: record.upstreamAccount,
-    attempts: record.attempts,
-    tries: record.tries,
-    stopped: record.stopped,
-    losses: record.losses && cutLosses(record.losses),
-    usage: record.usage,
-    usageSource: record.usageSource,
-    calls: record.calls,
-    costNanos: record.costNanos,
-    prices: record.prices,
-    priceVersion: record.priceVersion,
-    settled: record.settled,
-    status: record.status,
-    code: record.code,
-    cause: record.cause,
-    flags: record.flags,
-    outcome: record.outcome,
-    firstByteMs: record.firstByteMs,
-    endMs: record.endMs,
-    overMs,
-  } as Recent
-}
 
 function cutLosses(losses: readonly Loss[]): readonly Loss[] {
   const isShort = losses.length <= lossesMax && losses.every(({ field }) => field.length <= fieldCharactersMax)
@@ -207,8 +171,8 @@ function copyStart(text: string): string {
   return Buffer.from(text.slice(0, fieldCharactersMax)).toString()
 }
 
-/** In bytes, and rather too much: an entry with its counts takes some 700, an attempt and a loss 100 beside their words. */
-function sizeOf({ tries, losses = [], flags = [] }: Recent): number {
+/** In bytes, and rather too much: an entry with its counts takes some 400, an attempt and a loss 100 beside their words. */
+function sizeOf({ tries, flags = [] }: CallRecord, losses: readonly Loss[] = []): number {
   let bytes = 1_000 + 150 * (tries?.length ?? 0) + 50 * flags.length
   for (const { field, why } of losses) bytes += 150 + 2 * (field.length + why.length)
   return bytes

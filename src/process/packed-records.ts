@@ -1,0 +1,118 @@
+import type { CallRecord, Try } from '../gateway/record.ts'
+import type { Usage } from '../inference/usage.ts'
+
+/** Texts, what stands for many requests, and what is rare: kept as it is. */
+const keptNames = [
+  ...(['id', 'walk', 'account', 'accountId', 'keyId', 'keyPrefix', 'keyLabel', 'wire', 'model', 'alias'] as const),
+  ...(['modelWire', 'upstream', 'upstreamAccount', 'stopped', 'losses', 'usageSource', 'calls', 'costNanos'] as const),
+  ...(['prices', 'priceVersion', 'settled', 'code', 'cause', 'flags', 'outcome'] as const),
+] satisfies (keyof CallRecord)[]
+const timeNames = ['attempts', 'status', 'firstByteMs', 'endMs'] as const satisfies (keyof CallRecord)[]
+const usageNames = [
+  ...(['inputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'cacheWrite1hTokens'] as const),
+  ...(['outputTokens', 'reasoningTokens'] as const),
+] satisfies (keyof Usage)[]
+
+/** All that explains a request that is over. */
+export type Kept = Pick<CallRecord, (typeof keptNames)[number] | (typeof timeNames)[number] | 'usage' | 'tries'>
+
+/**
+ * So many records at most, each in its place, in a few long columns: as objects, of which one takes thirteen, they were most of what
+ * outlived its request and a third of what the collector went through (docs/decisions/0055-packed-records.md).
+ */
+export class PackedRecords {
+  readonly #kept: Record<(typeof keptNames)[number], unknown[]>
+  readonly #times: Record<(typeof timeNames)[number], Float64Array>
+  readonly #usage: Record<(typeof usageNames)[number], Float64Array>
+  readonly #isEstimated: Uint8Array
+  /** All tries; of a record with one alone, which its other fields tell the rest of, what they do not tell. */
+  readonly #tries: (Try[] | undefined)[]
+  readonly #why: (Try['why'] | undefined)[]
+  readonly #tryCause: (string | undefined)[]
+  readonly #tryTimes: Record<'startedMs' | 'endMs' | 'status', Float64Array>
+
+  /** @param size of its places, 350 bytes each: columns that grew would be copied, again and again */
+  constructor(size: number) {
+    const numbers = () => new Float64Array(size)
+    const values = () => new Array(size).fill(undefined)
+    this.#kept = columnsOf(keptNames, values)
+    ;[this.#tries, this.#why, this.#tryCause] = [values(), values(), values()]
+    this.#times = columnsOf(timeNames, numbers)
+    this.#usage = columnsOf(usageNames, numbers)
+    this.#isEstimated = new Uint8Array(size)
+    this.#tryTimes = columnsOf(['startedMs', 'endMs', 'status'], numbers)
+  }
+
+  /** Whatever had the place before. */
+  set(place: number, record: Kept): void {
+    for (const name of keptNames) this.#kept[name][place] = record[name]
+    // Each request makes lists of its own, and most of them stay empty.
+    for (const name of ['losses', 'flags'] as const) if (record[name]?.length === 0) this.#kept[name][place] = undefined
+    for (const name of timeNames) this.#times[name][place] = record[name] ?? Number.NaN
+    const { usage } = record
+    for (const name of usageNames) this.#usage[name][place] = usage ? usage[name] : Number.NaN
+    this.#isEstimated[place] = usage?.estimated ? 1 : 0
+    this.#setTries(place, record)
+  }
+
+  get(place: number): Kept {
+    const record: Record<string, unknown> = {}
+    for (const name of keptNames) record[name] = this.#kept[name][place]
+    for (const name of timeNames) record[name] = known(this.#times[name][place]!)
+    record['usage'] = this.#usageAt(place)
+    record['tries'] = this.#tries[place] ?? this.#onlyTryAt(place)
+    return record as Kept
+  }
+
+  idAt(place: number): string {
+    return this.#kept.id[place] as string
+  }
+
+  /** What it holds of the record is let go. */
+  clear(place: number): void {
+    for (const name of keptNames) this.#kept[name][place] = undefined
+    this.#tries[place] = undefined
+  }
+
+  #setTries(place: number, { tries, upstream, upstreamAccount }: Kept): void {
+    const only = tries?.length === 1 ? tries[0]! : undefined
+    const isTold = only?.endMs !== undefined && only.upstream === upstream && only.account === upstreamAccount
+    this.#tries[place] = isTold ? undefined : tries
+    this.#why[place] = isTold ? only.why : undefined
+    this.#tryCause[place] = isTold ? only.cause : undefined
+    this.#tryTimes.startedMs[place] = isTold ? only.startedMs : Number.NaN
+    this.#tryTimes.endMs[place] = isTold ? only.endMs! : Number.NaN
+    this.#tryTimes.status[place] = (isTold ? only.status : undefined) ?? Number.NaN
+  }
+
+  #onlyTryAt(place: number): Try[] | undefined {
+    const why = this.#why[place]
+    if (why === undefined) return undefined
+    const { startedMs, endMs, status } = this.#tryTimes
+    const only = {
+      upstream: this.#kept.upstream[place] as string,
+      account: this.#kept.upstreamAccount[place] as string | undefined,
+      why,
+      startedMs: startedMs[place]!,
+      endMs: endMs[place]!,
+      status: known(status[place]!),
+      cause: this.#tryCause[place],
+    }
+    return [only]
+  }
+
+  #usageAt(place: number): Usage | undefined {
+    if (Number.isNaN(this.#usage.inputTokens[place])) return undefined
+    const usage = { estimated: this.#isEstimated[place] === 1 } as Usage
+    for (const name of usageNames) usage[name] = this.#usage[name][place]!
+    return usage
+  }
+}
+
+function columnsOf<Name extends string, Column>(names: readonly Name[], make: () => Column): Record<Name, Column> {
+  return Object.fromEntries(names.map((name) => [name, make()])) as Record<Name, Column>
+}
+
+function known(number: number): number | undefined {
+  return Number.isNaN(number) ? undefined : number
+}
