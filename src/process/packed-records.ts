@@ -7,14 +7,14 @@ const keptNames = [
   ...(['modelWire', 'upstream', 'upstreamAccount', 'stopped', 'losses', 'usageSource', 'calls', 'costNanos'] as const),
   ...(['prices', 'priceVersion', 'settled', 'code', 'cause', 'flags', 'outcome'] as const),
 ] satisfies (keyof CallRecord)[]
-const timeNames = ['attempts', 'status', 'firstByteMs', 'endMs'] as const satisfies (keyof CallRecord)[]
+const numberNames = ['attempts', 'status', 'firstByteMs', 'endMs'] as const satisfies (keyof CallRecord)[]
 const usageNames = [
   ...(['inputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'cacheWrite1hTokens'] as const),
   ...(['outputTokens', 'reasoningTokens'] as const),
 ] satisfies (keyof Usage)[]
 
 /** All that explains a request that is over. */
-export type Kept = Pick<CallRecord, (typeof keptNames)[number] | (typeof timeNames)[number] | 'usage' | 'tries'>
+export type Kept = Pick<CallRecord, (typeof keptNames)[number] | (typeof numberNames)[number] | 'usage' | 'tries'>
 
 /**
  * So many records at most, each in its place, in a few long columns: as objects, of which one takes thirteen, they were most of what
@@ -22,7 +22,7 @@ export type Kept = Pick<CallRecord, (typeof keptNames)[number] | (typeof timeNam
  */
 export class PackedRecords {
   readonly #kept: Record<(typeof keptNames)[number], unknown[]>
-  readonly #times: Record<(typeof timeNames)[number], Float64Array>
+  readonly #numbers: Record<(typeof numberNames)[number], Float64Array>
   readonly #usage: Record<(typeof usageNames)[number], Float64Array>
   readonly #isEstimated: Uint8Array
   /** All tries; of a record with one alone, which its other fields tell the rest of, what they do not tell. */
@@ -37,7 +37,7 @@ export class PackedRecords {
     const values = () => new Array(size).fill(undefined)
     this.#kept = columnsOf(keptNames, values)
     ;[this.#tries, this.#why, this.#tryCause] = [values(), values(), values()]
-    this.#times = columnsOf(timeNames, numbers)
+    this.#numbers = columnsOf(numberNames, numbers)
     this.#usage = columnsOf(usageNames, numbers)
     this.#isEstimated = new Uint8Array(size)
     this.#tryTimes = columnsOf(['startedMs', 'endMs', 'status'], numbers)
@@ -48,7 +48,7 @@ export class PackedRecords {
     for (const name of keptNames) this.#kept[name][place] = record[name]
     // Each request makes lists of its own, and most of them stay empty.
     for (const name of ['losses', 'flags'] as const) if (record[name]?.length === 0) this.#kept[name][place] = undefined
-    for (const name of timeNames) this.#times[name][place] = record[name] ?? Number.NaN
+    for (const name of numberNames) this.#numbers[name][place] = record[name] ?? Number.NaN
     const { usage } = record
     for (const name of usageNames) this.#usage[name][place] = usage ? usage[name] : Number.NaN
     this.#isEstimated[place] = usage?.estimated ? 1 : 0
@@ -58,7 +58,7 @@ export class PackedRecords {
   get(place: number): Kept {
     const record: Record<string, unknown> = {}
     for (const name of keptNames) record[name] = this.#kept[name][place]
-    for (const name of timeNames) record[name] = known(this.#times[name][place]!)
+    for (const name of numberNames) record[name] = known(this.#numbers[name][place]!)
     record['usage'] = this.#usageAt(place)
     record['tries'] = this.#tries[place] ?? this.#onlyTryAt(place)
     return record as Kept
