@@ -13,7 +13,8 @@ import { GatewayError } from '../src/errors.ts'
 import type { Exchange } from '../src/gateway/exchange.ts'
 import { jsonSeeds, streamSeeds } from '../test/translation/seeds.ts'
 import { fullBodies } from '../test/translation/support/bodies.ts'
-import { type Grown, growBody, growStream } from './growth/grow.ts'
+import { smallest } from '../test/translation/support/exchange.ts'
+import { type Growth, growthsOf, growthsOfStream } from './growth/grow.ts'
 
 /** Of the part that grows; where it seems to grow too fast, sixteen times as much as well. */
 const bytes = 30_000
@@ -24,7 +25,7 @@ const noticedMs = 5
 /** A model's answer comes in, in bytes: to be read as a stream, and to be put together. */
 const pieceBytes = { stream: 500, fold: 16_384 }
 
-type Way = { name: string; grow: (bytes: number) => Iterable<Grown>; take: (text: string) => void }
+type Way = { name: string; growths: Iterable<Growth>; take: (text: string) => void }
 type Found = { name: string; kilobytes: number[]; ms: number[] }
 
 const part = process.argv[2] ?? ''
@@ -48,49 +49,37 @@ if (found.length > 0 || shapes === 0) process.exitCode = 1
 
 function* waysOf(client: WireName, model: WireName): Iterable<Way> {
   const pair = client === model ? client : `${client} → ${model}`
-  const ask = (stream: boolean) => openExchange(Buffer.from(JSON.stringify(asking(client, stream))), client, model)
+  const ask = (stream: boolean) =>
+    openExchange(Buffer.from(JSON.stringify({ ...smallest[client], stream })), client, model)
   yield {
     name: `request, ${pair}`,
-    grow: (size) => growBody(fullBodies[client], size),
+    growths: growthsOf(fullBodies[client]),
     take: (text) => takeRequest(openExchange(Buffer.from(text), client, model)),
   }
-  const asked = ask(false)
-  yield {
-    name: `refusal, ${pair}`,
-    grow: (size) => growBody(refusal, size),
-    take: (text) => asked.readRefusal(400, text),
-  }
+  const [whole, streamed] = [ask(false), ask(true)]
+  yield { name: `refusal, ${pair}`, growths: growthsOf(refusal), take: (text) => whole.readRefusal(400, text) }
   for (const [at, seed] of jsonSeeds[model].entries()) {
-    const exchange = ask(false)
-    const grow = (size: number) => growBody(JSON.parse(seed), size)
-    yield { name: `answer ${at}, ${pair}`, grow, take: (text) => takeWhole(exchange, text) }
+    const growths = growthsOf(JSON.parse(seed))
+    yield { name: `answer ${at}, ${pair}`, growths, take: (text) => takeWhole(whole, text) }
   }
   for (const [at, seed] of streamSeeds[model].entries()) {
-    const grow = (size: number) => growStream(model, seed, size)
-    const [streamed, folded] = [ask(true), ask(false)]
-    yield { name: `stream ${at}, ${pair}`, grow, take: (text) => takeStream(streamed, text) }
-    if (folded.openFold) yield { name: `fold ${at}, ${pair}`, grow, take: (text) => fold(folded, text) }
+    const growths = [...growthsOfStream(model, seed)]
+    yield { name: `stream ${at}, ${pair}`, growths, take: (text) => takeStream(streamed, text) }
+    if (whole.openFold) yield { name: `fold ${at}, ${pair}`, growths, take: (text) => fold(whole, text) }
   }
 }
 
-function asking(wire: WireName, stream: boolean): object {
-  const turns = [{ role: 'user', content: 'Hi' }]
-  return { model: 'm', stream, ...(wire === 'responses' ? { input: turns } : { messages: turns, max_tokens: 1_000 }) }
-}
-
-function tryAll({ name, grow, take }: Way): void {
+function tryAll({ name, growths, take }: Way): void {
   if (!name.includes(part)) return
-  const larger = grow(4 * bytes)[Symbol.iterator]()
-  const largest = grow(16 * bytes)[Symbol.iterator]()
-  // A shape has its place in the order, whatever its size.
-  for (const small of grow(bytes)) {
+  for (const { where, grow } of growths) {
     shapes++
-    const [large, most] = [larger.next().value as Grown, largest.next().value as Grown]
-    if (!isTooSlow(take, small.text, large.text, 1)) continue
-    if (!isTooSlow(take, small.text, large.text, 4) || !isTooSlow(take, large.text, most.text, 3)) continue
-    const texts = [small, large, most].map(({ text }) => text)
+    const [small, large] = [grow(bytes), grow(4 * bytes)]
+    if (!isTooSlow(take, small, large, 1) || !isTooSlow(take, small, large, 4)) continue
+    const most = grow(16 * bytes)
+    if (!isTooSlow(take, large, most, 3)) continue
+    const texts = [small, large, most]
     const kilobytes = texts.map((text) => Math.round(text.length / 1_000))
-    found.push({ name: `${name}: ${small.where}`, kilobytes, ms: texts.map((text) => measureMs(take, text, 2)) })
+    found.push({ name: `${name}: ${where}`, kilobytes, ms: texts.map((text) => measureMs(take, text, 2)) })
   }
 }
 

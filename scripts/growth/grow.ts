@@ -1,7 +1,7 @@
 import type { WireName } from '../../src/catalog/model.ts'
 
-/** An input that has been made larger in one place. */
-export type Grown = { where: string; text: string }
+/** An input that can be made larger in one place, by so many bytes. */
+export type Growth = { where: string; grow: (bytes: number) => string }
 
 type Json = Record<string, unknown>
 type Place = readonly (string | number)[]
@@ -26,40 +26,51 @@ const fillers: Record<string, string> = {
 /** They must differ in copies, and agree within one: who calls and who answers. */
 const identifying = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id', 'item_id', 'name'])
 
-/** Every list, object and text in it, each made larger by some bytes by itself. */
-export function* growBody(body: unknown, bytes: number): Iterable<Grown> {
-  for (const place of placesIn(body)) {
-    const value = valueAt(body, place)
-    for (const [how, larger] of growValue(value, bytes))
-      yield { where: `${place.join('.') || 'all'}, ${how}`, text: JSON.stringify(withValue(body, place, larger)) }
-  }
+/** Every list, object and text in it, each by itself. */
+export function* growthsOf(body: unknown): Iterable<Growth> {
+  for (const [place, value] of placesIn(body))
+    for (const [how, enlarge] of waysToEnlarge(value))
+      yield {
+        where: `${place.join('.') || 'all'}, ${how}`,
+        grow: (bytes) => JSON.stringify(withValue(body, place, enlarge(bytes))),
+      }
 }
 
-/** The same in each of its frames; and each frame, and each run of frames behind the first, as often as makes some bytes. */
-export function* growStream(wire: WireName, stream: string, bytes: number): Iterable<Grown> {
+/** The same in each of its frames; and each frame, and each run of frames behind the first, repeated. */
+export function* growthsOfStream(wire: WireName, stream: string): Iterable<Growth> {
   const frames = stream.split(/(?<=\n\n)/)
   for (const [at, frame] of frames.entries()) {
     const [before, behind] = [frames.slice(0, at).join(''), frames.slice(at + 1).join('')]
-    yield { where: `frame ${at}, repeated`, text: before + frame.repeat(timesOf(frame, bytes)) + behind }
-    if (at > 1) yield { where: `frames 1 to ${at}, repeated`, text: repeatRun(wire, frames, at, bytes) }
+    yield {
+      where: `frame ${at}, repeated`,
+      grow: (bytes) => before + frame.repeat(timesOf(frame.length, bytes)) + behind,
+    }
+    if (at > 1) yield { where: `frames 1 to ${at}, repeated`, grow: (bytes) => repeatRun(wire, frames, at, bytes) }
     const event = eventOf(frame)
     if (!event) continue
-    for (const { where, text } of growBody(event, bytes))
-      yield { where: `frame ${at}, ${where}`, text: before + frame.replace(/data:.*/, () => `data: ${text}`) + behind }
+    for (const { where, grow } of growthsOf(event))
+      yield {
+        where: `frame ${at}, ${where}`,
+        grow: (bytes) => before + frame.replace(/data:.*/, () => `data: ${grow(bytes)}`) + behind,
+      }
   }
 }
 
-function* growValue(value: unknown, bytes: number): Iterable<[how: string, larger: unknown]> {
-  const times = timesOf(JSON.stringify(value), bytes)
+function* waysToEnlarge(value: unknown): Iterable<[how: string, enlarge: (bytes: number) => unknown]> {
+  const length = JSON.stringify(value).length
   if (typeof value === 'string') {
-    yield ['repeated', value.repeat(times)]
-    for (const [how, filler] of Object.entries(fillers))
-      yield [how, value + filler.repeat(timesOf(JSON.stringify(filler).slice(2), bytes))]
+    yield ['repeated', (bytes) => value.repeat(timesOf(length, bytes))]
+    for (const [how, filler] of Object.entries(fillers)) {
+      const written = JSON.stringify(filler).length - '""'.length
+      yield [how, (bytes) => value + filler.repeat(timesOf(written, bytes))]
+    }
   } else if (Array.isArray(value)) {
-    if (value.length > 0) yield ['repeated', Array.from({ length: times }, (_, copy) => renamed(value, copy)).flat()]
+    const copies = (times: number) => Array.from({ length: times }, (_, copy) => renamed(value, copy)).flat()
+    if (value.length > 0) yield ['repeated', (bytes) => copies(timesOf(length, bytes))]
   } else {
-    const members = Array.from({ length: timesOf('"member_12345":1,', bytes) }, (_, i) => [`member_${i}`, 1])
-    yield ['members', { ...(value as Json), ...Object.fromEntries(members) }]
+    const members = (count: number) => Array.from({ length: count }, (_, i) => [`member_${i}`, 1])
+    const written = '"member_12345":1,'.length
+    yield ['members', (bytes) => ({ ...(value as Json), ...Object.fromEntries(members(timesOf(written, bytes))) })]
   }
 }
 
@@ -67,7 +78,7 @@ function* growValue(value: unknown, bytes: number): Iterable<[how: string, large
 function repeatRun(wire: WireName, frames: readonly string[], until: number, bytes: number): string {
   const run = frames.slice(1, until)
   const span = Math.max(0, ...run.flatMap((frame) => numbersOf(wire, eventOf(frame)).map(({ is }) => is + 1)))
-  const copies = Array.from({ length: timesOf(run.join(''), bytes) }, (_, copy) =>
+  const copies = Array.from({ length: timesOf(run.join('').length, bytes) }, (_, copy) =>
     run.map((frame) => frame.replace(/data: (\{.*)/, (_, text) => `data: ${shifted(wire, text, copy, span)}`)).join(''),
   )
   return frames[0] + copies.join('') + frames.slice(until).join('')
@@ -96,15 +107,11 @@ function eventOf(frame: string): Json | undefined {
   return text === undefined ? undefined : JSON.parse(text)
 }
 
-function* placesIn(value: unknown, place: Place = []): Iterable<Place> {
-  if (typeof value === 'string') yield place
+function* placesIn(value: unknown, place: Place = []): Iterable<[Place, unknown]> {
+  if (typeof value === 'string') yield [place, value]
   if (typeof value !== 'object' || value === null) return
-  yield place
+  yield [place, value]
   for (const [key, member] of Object.entries(value)) yield* placesIn(member, [...place, key])
-}
-
-function valueAt(value: unknown, place: Place): unknown {
-  return place.reduce((within, key) => (within as Json)[key], value)
 }
 
 function withValue(value: unknown, [key, ...rest]: Place, other: unknown): unknown {
@@ -119,6 +126,6 @@ function renamed(value: unknown, copy: number): unknown {
   return JSON.parse(JSON.stringify(value), name)
 }
 
-function timesOf(text: string, bytes: number): number {
-  return Math.ceil(bytes / Math.max(1, text.length))
+function timesOf(length: number, bytes: number): number {
+  return Math.ceil(bytes / length)
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import type { Try } from '../../src/gateway/record.ts'
 import { type Kept, PackedRecords } from '../../src/process/packed-records.ts'
 
 const name = fc.constantFrom('a', 'b', 'sim')
@@ -62,37 +63,22 @@ function told(record: Kept): Kept {
   )
 }
 
+/** Told by the record's other fields, where those name the same upstream and account. */
+function tryOf(more: Partial<Try>): Try {
+  return { upstream: 'a', account: 'b', why: 'only', startedMs: 1, endMs: 2, status: 200, cause: undefined, ...more }
+}
+
 test('decision 55 a try that is not over is told how it ended later', () => {
   const packed = new PackedRecords(1)
-  const open = {
-    upstream: 'a',
-    account: 'b',
-    why: 'only' as const,
-    startedMs: 1,
-    endMs: undefined as number | undefined,
-  }
-  packed.set(0, {
-    id: 'r',
-    upstream: 'a',
-    upstreamAccount: 'b',
-    tries: [{ ...open, status: undefined, cause: undefined }],
-  })
-  packed.get(0).tries![0]!.endMs = 7
+  const open = tryOf({ endMs: undefined })
+  packed.set(0, { id: 'r', upstream: 'a', upstreamAccount: 'b', tries: [open] })
+  open.endMs = 7
   assert.equal(packed.get(0).tries![0]!.endMs, 7)
 })
 
 test('decision 55 nothing of a record that is let go is kept', () => {
   const packed = new PackedRecords(2)
-  const entry = {
-    upstream: 'a',
-    account: 'b',
-    why: 'only' as const,
-    startedMs: 1,
-    endMs: 2,
-    status: 200,
-    cause: undefined,
-  }
-  packed.set(0, { id: 'r', upstream: 'a', upstreamAccount: 'c', tries: [entry], losses: [], flags: ['late'] })
+  packed.set(0, { id: 'r', upstream: 'a', upstreamAccount: 'c', tries: [tryOf({})], losses: [], flags: ['late'] })
   packed.clear(0)
   const left = Object.entries(packed.get(0)).filter(([, value]) => typeof value === 'object' && value !== null)
   assert.deepEqual(left, [])
