@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { scanObject } from '../src/bytes/json.ts'
+import { scanObject } from '../src/bytes/scan.ts'
 import { formatCost, measureCost } from './micro.ts'
 import { workloads } from './workloads.ts'
 

@@ -1,4 +1,5 @@
-import { type Edit, type JsonLimits, type JsonMember, scanObject } from './json.ts'
+import type { Edit } from './json.ts'
+import { type JsonLimits, type JsonMember, scanObject } from './scan.ts'
 
 /** A range of bytes in a larger text. */
 export type Range = { start: number; end: number }

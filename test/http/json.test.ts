@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { JsonError, type Note, scanObject } from '../../src/bytes/json.ts'
+import { JsonError, type Note, scanObject } from '../../src/bytes/scan.ts'
 
 // biome-ignore format: cases in rows
 const values = [
@@ -217,15 +217,96 @@ test('a scan tells which noted words stand in a body as a whole string, and only
   ])
   assert.deepEqual(noted('{"signature":1}'), ['signature'])
   assert.deepEqual(noted('{"a":{"b":["x","developer"]}}'), ['developer'])
-  for (const text of [
-    '"developers"',
-    '"a developer"',
-    '"Developer"',
-    '"\\u0064eveloper"',
-    '"say \\"developer\\""',
-    '"assistant"',
-  ])
+  for (const text of ['"developers"', '"a developer"', '"Developer"', '"say \\"developer\\""', '"assistant"'])
     assert.deepEqual(noted(`{"a":${text}}`), [], text)
+  assert.deepEqual(noted('{"a":"\\u0064eveloper"}'), ['escaped letter'])
+})
+
+test('C14 a scan notes letters, digits and signs of ASCII that are escaped, but for those that writers of pages escape', () => {
+  for (let code = 0; code < 0x200; code++) {
+    for (const hex of [code.toString(16), code.toString(16).toUpperCase()]) {
+      const notes = new Set<Note>()
+      scanObject(Buffer.from(`{"a":["\\u${hex.padStart(4, '0')}"]}`), undefined, { notes })
+      const isTelling = code >= 0x20 && code < 0x7f && !'"&\'<>'.includes(String.fromCharCode(code))
+      assert.deepEqual([...notes], isTelling ? ['escaped letter'] : [], hex)
+    }
+  }
+})
+
+test('B25 F-C33 what an earlier text has left behind a shorter one is not seen', () => {
+  const text = '{"a":[1,-2.5e3,true,false,null,"b\\n\\u00e9"],"c":{"d":"0123456789abcdef0123456789abcdef"},"e":12}'
+  for (let length = 0; length <= text.length; length++) {
+    scanObject(bytesOf(text))
+    assert.equal(isTaken(bytesOf(text.slice(0, length))), length === text.length, text.slice(0, length))
+  }
+})
+
+test('a scan lists the members of the object that it looks into, and the values of the wanted key that are not in one', () => {
+  const json = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      fc.constantFrom(0, true, null, 'x', '\\"}]', ''),
+      fc.array(tie('value'), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom('in', 'want', 'a"', '\u0069n', 'é'), tie('value'), {
+        maxKeys: 4,
+        noNullPrototype: true,
+      }),
+    ),
+  })).value
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.constantFrom('in', 'want', 'b'), json, { noNullPrototype: true }),
+      fc.constantFrom(0, 1),
+      (object, space) => {
+        const text = JSON.stringify(object, undefined, space)
+        const bytes = bytesOf(text)
+        const found: { start: number; end: number }[] = []
+        const members = scanObject(bytes, undefined, { inside: 'in', key: 'want', found })
+        assert.deepEqual(
+          found.map(({ start, end }) => JSON.parse(bytes.toString('utf8', start, end))),
+          wantedIn(object),
+        )
+        for (const { key, start, end, members: inner } of members) {
+          const value = (object as Record<string, unknown>)[key]
+          assert.deepEqual(JSON.parse(bytes.toString('utf8', start, end)), value)
+          const isLooked = key === 'in' && typeof value === 'object' && value !== null && !Array.isArray(value)
+          assert.deepEqual(
+            inner?.map((member) => [member.key, JSON.parse(bytes.toString('utf8', member.start, member.end))]),
+            isLooked ? Object.entries(value) : undefined,
+          )
+        }
+      },
+    ),
+    { numRuns: 2_000 },
+  )
+
+  /** Objects and arrays under the wanted key, outermost ones only, in order. */
+  function wantedIn(value: unknown): unknown[] {
+    if (typeof value !== 'object' || value === null) return []
+    return Object.entries(value).flatMap(([key, inner]) =>
+      !Array.isArray(value) && key === 'want' && typeof inner === 'object' && inner !== null
+        ? [inner]
+        : wantedIn(inner),
+    )
+  }
+})
+
+test('a scan looks into an object whose key is written with an escape', () => {
+  const inside = (text: string) =>
+    scanObject(bytesOf(text), undefined, { inside: 'in' }).map(({ members }) => members?.length)
+  assert.deepEqual(inside('{"\\u0069n":{"a":1,"b":[{"c":2}]},"\\u0069m":{"a":1},"in":{}}'), [2, undefined, 0])
+})
+
+test('a text of many megabytes is scanned, and a small one behind it', () => {
+  const long = bytesOf(`{"a":"${'\\n'.repeat(3_000_000)}","b":{}}`)
+  assert.deepEqual(
+    scanObject(long).map(({ key, end }) => [key, end]),
+    [
+      ['a', 6_000_007],
+      ['b', 6_000_014],
+    ],
+  )
+  assert.deepEqual(scanObject(bytesOf('{"a":1}')), [{ key: 'a', keyStart: 1, start: 5, end: 6 }])
 })
 
 test('C14 a scan notes an ending wherever a search of the bytes for it and a quote would find it, and nowhere else', () => {

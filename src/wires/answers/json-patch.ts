@@ -1,5 +1,6 @@
-import { asObject, type Edit, type JsonMember, scanObject, splice } from '../../bytes/json.ts'
+import { asObject, type Edit, splice } from '../../bytes/json.ts'
 import { elementsOf, membersOf, type Range, setMembers } from '../../bytes/json-edit.ts'
+import { type JsonMember, scanObject } from '../../bytes/scan.ts'
 import { readCount } from '../../inference/usage.ts'
 
 /**

@@ -1,5 +1,6 @@
 import { type RawFrame, stringBehind } from '../../bytes/frame-cutter.ts'
-import { endOfString, scanObject } from '../../bytes/json.ts'
+import { endOfString } from '../../bytes/json.ts'
+import { scanObject } from '../../bytes/scan.ts'
 import { decodeString } from '../answers/produced-text.ts'
 import { objectsOf } from '../answers/read-answer.ts'
 import { tellingNames } from '../answers/telling-members.ts'

@@ -1,14 +1,13 @@
+import { memberText } from '../../bytes/json.ts'
+import { membersOf, type Range } from '../../bytes/json-edit.ts'
 import {
-  escapedLetters,
   JsonError,
   type JsonMember,
-  memberText,
   type Note,
   type NotedEnding,
   type NotedWord,
   scanObject,
-} from '../../bytes/json.ts'
-import { membersOf, type Range } from '../../bytes/json-edit.ts'
+} from '../../bytes/scan.ts'
 import { GatewayError } from '../../errors.ts'
 
 /**
@@ -18,17 +17,13 @@ import { GatewayError } from '../../errors.ts'
 export class ClientBody {
   readonly bytes: Buffer
   readonly members: readonly JsonMember[]
-  /** A letter, digit or sign of ASCII is written as `\\u00…` somewhere, which nobody does who has nothing to hide. */
-  readonly hasEscapedLetters: boolean
   readonly #last = new Map<string, JsonMember>()
   readonly #notes = new Set<Note>()
 
   /** @throws GatewayError 400 `invalid_body` when the bytes are not one JSON object (spec 7.3). */
   constructor(bytes: Buffer) {
     this.bytes = bytes
-    const before = escapedLetters()
     this.members = readMembers(() => scanObject(bytes, undefined, { notes: this.#notes }))
-    this.hasEscapedLetters = escapedLetters() !== before
     for (const member of this.members) this.#last.set(member.key, member)
   }
 
@@ -45,6 +40,11 @@ export class ClientBody {
 
   has(key: string): boolean {
     return this.member(key) !== undefined
+  }
+
+  /** A letter, digit or sign of ASCII is written as `\\u00…` somewhere, which nobody does who has nothing to hide. */
+  get hasEscapedLetters(): boolean {
+    return this.#notes.has('escaped letter')
   }
 
   /** Whether this stands anywhere in it as a whole string, key or value, written without escapes. */

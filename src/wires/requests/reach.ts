@@ -1,4 +1,5 @@
-import { asObject, type NotedEnding } from '../../bytes/json.ts'
+import { asObject } from '../../bytes/json.ts'
+import type { NotedEnding } from '../../bytes/scan.ts'
 import { holdsWord } from '../../bytes/search.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { ClientBody } from './client-body.ts'

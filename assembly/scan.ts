@@ -1,0 +1,325 @@
+/*
+ * Checks a JSON text to the letter of RFC 8259, sixteen bytes at a time, and notes where the members of its outermost object
+ * lie. AssemblyScript, which becomes src/bytes/scan-code.ts by `npm run generate`; src/bytes/scan.ts puts the text into
+ * the memory, calls it and reads what it has noted (docs/decisions/0056-a-scan-in-webassembly.md).
+ */
+
+/** What `scan` returns of a text that is refused; else it is how many records there are. */
+export const invalid: i32 = -1
+export const noObject: i32 = -2
+export const tooDeep: i32 = -3
+export const tooManyTokens: i32 = -4
+export const tooManyMembers: i32 = -5
+
+/** Deepest nesting; by depth, the kinds of the containers around the place that the scan has come to. */
+export const depthMax: i32 = 128
+const containersAt: usize = 0x000
+
+/** Keys that the caller asks for, written there by it. */
+export const wantedAt: usize = 0x100
+export const insideAt: usize = 0x180
+/** What strings are compared with: whole words, and endings. Each is a slot of its length and its bytes, a length of 0 ends them. */
+export const wordsAt: usize = 0x200
+export const endingsAt: usize = 0x300
+export const slotBytes: usize = 16
+/** 1 for the last bytes of endings, by which nearly all strings are passed over. */
+const lastBytesAt: usize = 0x400
+/** Where the text begins. Behind it there are a zero, which stops whatever runs, and the records. */
+export const textAt: usize = 0x500
+
+/** A record is five numbers: its kind, where its key begins and ends with its quotes, where its value begins and ends. */
+export const member: i32 = 0
+/** A member of the object that is looked into; those of one stand before its own record. */
+export const innerMember: i32 = 1
+/** A member whose own members stand before it. */
+export const memberWithInner: i32 = 2
+/** A value of the wanted key. */
+export const found: i32 = 3
+const recordBytes: usize = 20
+
+const space: u8 = 0x20
+const quote: u8 = 0x22
+const backslash: u8 = 0x5c
+const openObject: u8 = 0x7b
+const closeObject: u8 = 0x7d
+const openArray: u8 = 0x5b
+const closeArray: u8 = 0x5d
+
+/** Bits of the lengths that words have. */
+let wordLengths: u32 = 0
+let records: usize = 0
+let recordsEnd: usize = 0
+let noted: u32 = 0
+
+/** Where the first record is. */
+export function recordsAt(): usize {
+  return records
+}
+
+/** What was noted of strings: from bit 0 the words that some are, from bit 8 the endings that some have, bit 16 as below. */
+export function notes(): u32 {
+  return noted
+}
+
+/** Of a letter, digit or sign that is written as an escape. */
+const escapedLetter: u32 = 1 << 16
+
+/** Behind the last word and ending that was written. */
+export function prepare(): void {
+  for (let slot = wordsAt; load<u8>(slot) !== 0; slot += slotBytes) wordLengths |= 1 << load<u8>(slot)
+  for (let slot = endingsAt; load<u8>(slot) !== 0; slot += slotBytes)
+    store<u8>(lastBytesAt + load<u8>(slot + load<u8>(slot)), 1)
+}
+
+// What is known of the member of the outermost object that the scan is in, and of that of the object that is looked into.
+let key: usize = 0
+let keyEnd: usize = 0
+let value: usize = 0
+let isInside: bool = false
+let innerKey: usize = 0
+let innerKeyEnd: usize = 0
+let innerValue: usize = 0
+
+/**
+ * @param length of the text, in bytes of UTF-8
+ * @param wantedLength of the wanted key, 0 for none; objects and arrays under it are noted, but not those in such a one
+ * @param insideLength of the outermost key whose object is looked into, -1 for none; one with an escape may be that one
+ * @param notesStrings whether strings are compared with words and endings
+ */
+export function scan(
+  length: usize,
+  tokensMax: i32,
+  membersMax: i32,
+  wantedLength: usize,
+  insideLength: isize,
+  notesStrings: bool,
+): i32 {
+  const end = textAt + length
+  records = (end + 4) & ~3
+  recordsEnd = records
+  noted = 0
+  isInside = false
+  let depth: i32 = 1
+  let tokens: i32 = 0
+  let members: i32 = 0
+  // Where the value of a wanted key begins, and the depth to which the scan comes back behind it; 0: it is in none.
+  let foundStart: usize = 0
+  let foundDepth: i32 = 0
+
+  let at = skipSpace(textAt)
+  if (load<u8>(at) !== openObject) return noObject
+  store<u8>(containersAt + 1, openObject)
+  at = skipSpace(at + 1)
+  let isFirst = true
+
+  // One turn of the loop is one member or element of the innermost container, and every end that follows it.
+  while (depth > 0) {
+    const isObject = load<u8>(containersAt + depth) === openObject
+    let byte = load<u8>(at)
+    if (!(isFirst && byte === (isObject ? closeObject : closeArray))) {
+      let isWanted = false
+      if (isObject) {
+        if (byte !== quote) return invalid
+        const start = at
+        at = skipString(at + 1)
+        if (at === 0) return invalid
+        if (notesStrings) noteString(start, at)
+        if (depth === 1) {
+          if (members++ === membersMax) return tooManyMembers
+          key = start
+          keyEnd = at
+        } else if (depth === 2) {
+          innerKey = start
+          innerKeyEnd = at
+        }
+        if (wantedLength > 0 && foundDepth === 0) isWanted = isText(start + 1, at - 1, wantedAt, wantedLength)
+        at = skipSpace(at)
+        if (load<u8>(at) !== 0x3a) return invalid
+        tokens++
+        at = skipSpace(at + 1)
+        byte = load<u8>(at)
+        if (depth === 1) value = at
+        else if (depth === 2) innerValue = at
+      }
+      if (byte === openObject || byte === openArray) {
+        if (isWanted) {
+          foundStart = at
+          foundDepth = depth
+        }
+        if (depth === 1) isInside = byte === openObject && insideLength >= 0 && mayBeInside(insideLength)
+        if (++depth > depthMax) return tooDeep
+        if (++tokens > tokensMax) return tooManyTokens
+        store<u8>(containersAt + depth, byte)
+        isFirst = true
+        at = skipSpace(at + 1)
+        continue
+      }
+      if (byte === quote) {
+        const start = at
+        at = skipString(at + 1)
+        if (notesStrings && at !== 0) noteString(start, at)
+      } else at = skipScalar(at)
+      if (at === 0) return invalid
+      if (depth === 1) record(member, key, keyEnd, value, at)
+      else if (depth === 2 && isInside) record(innerMember, innerKey, innerKeyEnd, innerValue, at)
+      at = skipSpace(at)
+    }
+    // Behind a value, or at the end of an empty container: a comma, or the end of one or more containers.
+    while (true) {
+      if (++tokens > tokensMax) return tooManyTokens
+      const next = load<u8>(at)
+      if (next === 0x2c) {
+        isFirst = false
+        at = skipSpace(at + 1)
+        break
+      }
+      if (next !== (load<u8>(containersAt + depth) === openObject ? closeObject : closeArray)) return invalid
+      depth--
+      at++
+      if (depth === foundDepth && depth > 0) {
+        record(found, 0, 0, foundStart, at)
+        foundDepth = 0
+      }
+      if (depth === 0) break
+      endContainer(depth, at)
+      at = skipSpace(at)
+    }
+  }
+  if (skipSpace(at) !== end) return invalid
+  return i32((recordsEnd - records) / recordBytes)
+}
+
+/** Behind a container that was the value of a member which is noted. */
+function endContainer(depth: i32, at: usize): void {
+  if (depth === 1) record(isInside ? memberWithInner : member, key, keyEnd, value, at)
+  else if (depth === 2 && isInside) record(innerMember, innerKey, innerKeyEnd, innerValue, at)
+}
+
+/** Places are told from the beginning of the text. */
+function record(kind: i32, keyStart: usize, keyStop: usize, start: usize, stop: usize): void {
+  if (recordsEnd + recordBytes > usize(memory.size()) << 16) memory.grow(1)
+  store<i32>(recordsEnd, kind)
+  store<i32>(recordsEnd + 4, i32(keyStart - textAt))
+  store<i32>(recordsEnd + 8, i32(keyStop - textAt))
+  store<i32>(recordsEnd + 12, i32(start - textAt))
+  store<i32>(recordsEnd + 16, i32(stop - textAt))
+  recordsEnd += recordBytes
+}
+
+function mayBeInside(insideLength: isize): bool {
+  if (isText(key + 1, keyEnd - 1, insideAt, usize(insideLength))) return true
+  for (let i = key; i < keyEnd; i++) if (load<u8>(i) === backslash) return true
+  return false
+}
+
+/** Whether these characters are written there. */
+function isText(start: usize, stop: usize, word: usize, length: usize): bool {
+  if (stop - start !== length) return false
+  for (let i: usize = 0; i < length; i++) if (load<u8>(start + i) !== load<u8>(word + i)) return false
+  return true
+}
+
+/** @param start of the opening quote. @param stop behind the closing one */
+function noteString(start: usize, stop: usize): void {
+  const length = stop - start - 2
+  if (length < 32 && (wordLengths & (1 << u32(length))) !== 0) {
+    for (let slot = wordsAt, bit: u32 = 1; load<u8>(slot) !== 0; slot += slotBytes, bit <<= 1)
+      if (isText(start + 1, stop - 1, slot + 1, load<u8>(slot))) noted |= bit
+  }
+  if (load<u8>(lastBytesAt + load<u8>(stop - 2)) === 0) return
+  for (let slot = endingsAt, bit: u32 = 1 << 8; load<u8>(slot) !== 0; slot += slotBytes, bit <<= 1) {
+    const size: usize = load<u8>(slot)
+    if (length >= size && isText(stop - 1 - size, stop - 1, slot + 1, size)) noted |= bit
+  }
+}
+
+function skipSpace(from: usize): usize {
+  let at = from
+  while (true) {
+    const byte = load<u8>(at)
+    // Hardly ever is there any.
+    if (byte > space || (byte !== space && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) return at
+    at++
+  }
+}
+
+/** From behind the opening quote to behind the closing one; 0 where it is no string. */
+function skipString(from: usize): usize {
+  const quotes = i8x16.splat(i8(quote))
+  const backslashes = i8x16.splat(i8(backslash))
+  const spaces = i8x16.splat(i8(space))
+  let block = from
+  while (true) {
+    const bytes = v128.load(block)
+    const ends = v128.or(i8x16.eq(bytes, quotes), i8x16.eq(bytes, backslashes))
+    let special = i8x16.bitmask(v128.or(ends, i8x16.lt_u(bytes, spaces)))
+    let size: usize = 16
+    // Escapes of two bytes are passed within the block: to load it anew behind each would wait for the last load.
+    while (special !== 0) {
+      const place = ctz(special)
+      const at = block + usize(place)
+      const byte = load<u8>(at)
+      if (byte === quote) return at + 1
+      if (byte !== backslash) return 0
+      const escaped = load<u8>(at + 1)
+      if (isShortEscape(escaped)) {
+        special &= ~(3 << place)
+        if (place === 15) size = 17
+      } else if (escaped === 0x75 && isUnicodeEscape(at)) {
+        size = usize(place) + 6
+        special = 0
+      } else return 0
+    }
+    block += size
+  }
+}
+
+/** Of `"\/bfnrt`. */
+function isShortEscape(byte: u8): bool {
+  const isLetter = byte === 0x6e || byte === 0x74 || byte === 0x72 || byte === 0x62 || byte === 0x66
+  return byte === quote || byte === backslash || isLetter || byte === 0x2f
+}
+
+/** Notes what is written as `\u0020` to `\u007f`, but for the signs that writers of JSON for pages escape: " & ' < > and DEL. */
+function isUnicodeEscape(at: usize): bool {
+  let code: i32 = 0
+  for (let i = at + 2; i < at + 6; i++) {
+    const digit = hexValue(load<u8>(i))
+    if (digit < 0) return false
+    code = (code << 4) | digit
+  }
+  if (code < 0x20 || code > 0x7e) return true
+  if (code !== 0x22 && code !== 0x26 && code !== 0x27 && code !== 0x3c && code !== 0x3e) noted |= escapedLetter
+  return true
+}
+
+function hexValue(byte: u8): i32 {
+  if (byte >= 0x30 && byte <= 0x39) return i32(byte) - 0x30
+  const letter = byte | 0x20
+  return letter >= 0x61 && letter <= 0x66 ? i32(letter) - 0x57 : -1
+}
+
+/** Behind a number, `true`, `false` or `null`; 0 where there is none. */
+function skipScalar(from: usize): usize {
+  const word = load<u32>(from)
+  if (word === 0x65757274 || word === 0x6c6c756e) return from + 4
+  if (word === 0x736c6166) return load<u8>(from + 4) === 0x65 ? from + 5 : 0
+  let at = from
+  if (load<u8>(at) === 0x2d) at++
+  if (load<u8>(at) === 0x30) at++
+  else at = skipDigits(at)
+  if (at !== 0 && load<u8>(at) === 0x2e) at = skipDigits(at + 1)
+  if (at !== 0 && (load<u8>(at) | 0x20) === 0x65) {
+    at++
+    if (load<u8>(at) === 0x2b || load<u8>(at) === 0x2d) at++
+    at = skipDigits(at)
+  }
+  return at
+}
+
+/** 0 where there is none. */
+function skipDigits(from: usize): usize {
+  let at = from
+  while (load<u8>(at) - 0x30 <= 9) at++
+  return at === from ? 0 : at
+}

@@ -1,0 +1,230 @@
+import { isUtf8 } from 'node:buffer'
+import { scanCode } from './scan-code.ts'
+
+/*
+ * A JSON body as bytes: checked to the letter of RFC 8259 in one pass that builds nothing but a list of the top-level
+ * members, so that the few fields a gateway edits can be spliced in place and all else stays as it came (ruling P1). The
+ * pass is assembly/scan.ts, in WebAssembly (docs/decisions/0056-a-scan-in-webassembly.md); what it costs: bench/json.bench.ts.
+ */
+
+/**
+ * Nesting and size that a body may have; more is refused within the scan (reliability §3). So many tokens are what 100 ms of
+ * the loop allow: a body of nothing but tiny turns or calls takes some 80 ms to be checked and translated (B25).
+ */
+const jsonDepthMax = 128
+const jsonTokensMax = 150_000
+/** Top-level fields; each is kept track of, and no request has a hundred. */
+const jsonMembersMax = 10_000
+
+/** What a text may have beyond its depth. */
+export type JsonLimits = { tokensMax: number; membersMax: number }
+
+const requestLimits: JsonLimits = { tokensMax: jsonTokensMax, membersMax: jsonMembersMax }
+
+/** One member of the outermost object. Offsets are bytes; the value's text is `bytes.subarray(start, end)`. */
+export type JsonMember = {
+  /** Decoded: `"mod\u0065l"` is `model`. */
+  key: string
+  /** Where the member begins: the opening quote of its key. */
+  keyStart: number
+  start: number
+  end: number
+  /** Those of its value, where the scan was told to look into it and it is an object. */
+  members?: JsonMember[]
+}
+
+/** What a scan notes beside the outermost members, so that one is enough. */
+export type JsonLook = {
+  /** The key of the outermost object whose own members are listed too. */
+  inside?: string | undefined
+  /** A key of plain ASCII: where its value is an object or an array, at any depth, the range is added to `found`. */
+  key?: string | undefined
+  found?: { start: number; end: number }[]
+  /** What is noted of its strings, keys and values, is added. */
+  notes?: Set<Note>
+}
+
+/**
+ * Words that decide whether a body needs a closer look where they are a whole string. A native search for one costs as much as a
+ * fifth of the scan, and twice as much as all of it where most is an image; here only strings of its length are compared with it.
+ */
+const notedWords = ['developer', 'reasoning', 'signature', 'item_reference', 'id'] as const
+
+/** The same where a string ends in them. */
+const notedEndings = ['mcp', 'shell', 'computer'] as const
+
+export type NotedWord = (typeof notedWords)[number]
+export type NotedEnding = (typeof notedEndings)[number]
+/**
+ * A word that is a whole string, or an ending of one; or a letter, digit or sign of ASCII that is written as an escape
+ * of six characters, but for those which writers of JSON for pages escape.
+ */
+export type Note = NotedWord | `…${NotedEnding}` | 'escaped letter'
+
+const notedOfBits: readonly (readonly [bit: number, note: Note])[] = [
+  ...notedWords.map((word, i) => [1 << i, word] as const),
+  ...notedEndings.map((ending, i) => [1 << (8 + i), `…${ending}` as const] as const),
+  [1 << 16, 'escaped letter'],
+]
+
+/** Why a text is not a JSON object we take. The words are ours: a parser's message would quote the input. */
+export class JsonError extends Error {}
+
+/** Behind the text: what a load of sixteen bytes may reach into, and a few records. More of those make the memory grow. */
+const slackBytes = 4_096
+const pageBytes = 65_536
+/** Memory only grows; one that has grown beyond this for a large text is let go behind it. */
+const keptBytesMax = 4 * 1024 * 1024
+
+const lookAtNothing: JsonLook = {}
+let code: object | undefined
+let scanner: Scanner | undefined
+
+/**
+ * The members of the outermost object, in order, duplicates included.
+ * @throws JsonError when the text is not exactly one JSON object in UTF-8 within the limits.
+ */
+export function scanObject(bytes: Uint8Array, limits = requestLimits, look = lookAtNothing): JsonMember[] {
+  if (!isUtf8(bytes)) throw new JsonError('is not valid UTF-8')
+  scanner ??= new Scanner()
+  const members = scanner.scan(bytes, limits, look)
+  if (scanner.bytes > keptBytesMax) scanner = undefined
+  return members
+}
+
+/** What is used of the engine's WebAssembly, whose types come with those of browsers. */
+declare const WebAssembly: {
+  Module: new (code: Uint8Array) => object
+  Instance: new (module: object) => { exports: object }
+}
+
+type Constant = { readonly value: number }
+
+/** What assembly/scan.ts exports. */
+type Exports = {
+  [Name in
+    | ('invalid' | 'noObject' | 'tooDeep' | 'tooManyTokens' | 'tooManyMembers')
+    | ('innerMember' | 'memberWithInner' | 'found')
+    | ('wantedAt' | 'insideAt' | 'wordsAt' | 'endingsAt' | 'slotBytes' | 'textAt')]: Constant
+} & {
+  memory: { readonly buffer: ArrayBuffer; grow: (pages: number) => number }
+  prepare: () => void
+  scan: (
+    length: number,
+    tokensMax: number,
+    membersMax: number,
+    wantedLength: number,
+    insideLength: number,
+    notesStrings: boolean,
+  ) => number
+  recordsAt: () => number
+  notes: () => number
+}
+
+/** One memory with the code that works in it. It serves one text behind the other. */
+class Scanner {
+  readonly #exports: Exports
+  readonly #textAt: number
+  readonly #kinds: { [Kind in 'innerMember' | 'memberWithInner' | 'found']: number }
+  #memory: Buffer
+
+  constructor() {
+    code ??= new WebAssembly.Module(Buffer.from(scanCode, 'base64'))
+    this.#exports = new WebAssembly.Instance(code).exports as Exports
+    const { memory, prepare, textAt, wordsAt, endingsAt, innerMember, memberWithInner, found } = this.#exports
+    this.#memory = Buffer.from(memory.buffer)
+    this.#textAt = textAt.value
+    this.#kinds = { innerMember: innerMember.value, memberWithInner: memberWithInner.value, found: found.value }
+    this.#writeSlots(wordsAt.value, notedWords)
+    this.#writeSlots(endingsAt.value, notedEndings)
+    prepare()
+  }
+
+  get bytes(): number {
+    return this.#memory.length
+  }
+
+  scan(bytes: Uint8Array, { tokensMax, membersMax }: JsonLimits, look: JsonLook): JsonMember[] {
+    const { inside, key = '', found, notes } = look
+    const { memory, scan, wantedAt, insideAt } = this.#exports
+    const end = this.#textAt + bytes.length
+    if (end + slackBytes > this.#memory.length) {
+      memory.grow(Math.ceil((end + slackBytes - this.#memory.length) / pageBytes))
+      this.#memory = Buffer.from(memory.buffer)
+    }
+    this.#memory.set(bytes, this.#textAt)
+    // Whatever runs is stopped by it, so that nothing has to ask where the end is.
+    this.#memory[end] = 0
+    const wantedLength = found === undefined ? 0 : this.#memory.write(key, wantedAt.value, 'latin1')
+    const insideLength = inside === undefined ? -1 : this.#memory.write(inside, insideAt.value, 'utf8')
+    const count = scan(
+      bytes.length,
+      Math.min(tokensMax, countMax),
+      Math.min(membersMax, countMax),
+      wantedLength,
+      insideLength,
+      notes !== undefined,
+    )
+    if (count < 0) throw this.#explain(count, membersMax)
+    if (memory.buffer !== this.#memory.buffer) this.#memory = Buffer.from(memory.buffer)
+    if (notes !== undefined) this.#readNotes(notes)
+    return this.#readRecords(count, inside, found)
+  }
+
+  #readNotes(notes: Set<Note>): void {
+    const bits = this.#exports.notes()
+    if (bits !== 0) for (const [bit, note] of notedOfBits) if ((bits & bit) !== 0) notes.add(note)
+  }
+
+  #readRecords(count: number, inside: string | undefined, found: JsonLook['found']): JsonMember[] {
+    const { innerMember, memberWithInner, found: foundKind } = this.#kinds
+    const records = new Int32Array(this.#memory.buffer, this.#exports.recordsAt(), count * 5)
+    const members: JsonMember[] = []
+    let inner: JsonMember[] = []
+    for (let i = 0; i < records.length; i += 5) {
+      const kind = records[i]!
+      const start = records[i + 3]!
+      const end = records[i + 4]!
+      if (kind === foundKind) {
+        found?.push({ start, end })
+        continue
+      }
+      const keyStart = records[i + 1]!
+      const member: JsonMember = { key: this.#readKey(keyStart + 1, records[i + 2]! - 1), keyStart, start, end }
+      if (kind === innerMember) {
+        inner.push(member)
+        continue
+      }
+      members.push(member)
+      if (kind !== memberWithInner) continue
+      if (member.key === inside) member.members = inner
+      inner = []
+    }
+    return members
+  }
+
+  #readKey(start: number, end: number): string {
+    const text = this.#memory.toString('utf8', this.#textAt + start, this.#textAt + end)
+    return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+  }
+
+  #explain(result: number, membersMax: number): JsonError {
+    const { noObject, tooDeep, tooManyTokens, tooManyMembers } = this.#exports
+    if (result === noObject.value) return new JsonError('is not a JSON object')
+    if (result === tooDeep.value) return new JsonError(`is nested deeper than ${jsonDepthMax} levels`)
+    if (result === tooManyTokens.value) return new JsonError(`has more than ${jsonTokensMax} JSON tokens`)
+    if (result === tooManyMembers.value) return new JsonError(`has more than ${membersMax} fields in one object`)
+    return new JsonError('is not valid JSON')
+  }
+
+  #writeSlots(at: number, words: readonly string[]): void {
+    for (const [i, word] of words.entries()) {
+      const slot = at + i * this.#exports.slotBytes.value
+      this.#memory[slot] = word.length
+      this.#memory.write(word, slot + 1, 'latin1')
+    }
+  }
+}
+
+/** The most that a number of the scan can be. */
+const countMax = 0x7fff_ffff
