@@ -8,15 +8,14 @@ import { scanCode } from './scan-code.ts'
  */
 
 /**
- * Nesting and size that a body may have; more is refused within the scan (reliability §3). So many tokens are what 100 ms of
+ * The size that a body may have; more is refused within the scan (reliability §3). So many tokens are what 100 ms of
  * the loop allow: a body of nothing but tiny turns or calls takes some 80 ms to be checked and translated (B25).
  */
-const jsonDepthMax = 128
 const jsonTokensMax = 150_000
 /** Top-level fields; each is kept track of, and no request has a hundred. */
 const jsonMembersMax = 10_000
 
-/** What a text may have beyond its depth. */
+/** What a text may have, its nesting apart: that is 128 levels at most. */
 export type JsonLimits = { tokensMax: number; membersMax: number }
 
 const requestLimits: JsonLimits = { tokensMax: jsonTokensMax, membersMax: jsonMembersMax }
@@ -35,7 +34,7 @@ export type JsonMember = {
 
 /** What a scan notes beside the outermost members, so that one is enough. */
 export type JsonLook = {
-  /** The key of the outermost object whose own members are listed too. */
+  /** The key of the outermost object whose own members are listed too. This and the next have at most 127 bytes. */
   inside?: string | undefined
   /** A key of plain ASCII: where its value is an object or an array, at any depth, the range is added to `found`. */
   key?: string | undefined
@@ -76,6 +75,11 @@ const pageBytes = 65_536
 /** Memory only grows; one that has grown beyond this for a large text is let go behind it. */
 const keptBytesMax = 4 * 1024 * 1024
 
+/** The most that a number of the scan can be. */
+const countMax = 0x7fff_ffff
+/** Of a record: its kind, where its key begins and ends with its quotes, where its value begins and ends. */
+const recordNumbers = 5
+
 const lookAtNothing: JsonLook = {}
 let code: object | undefined
 let scanner: Scanner | undefined
@@ -103,7 +107,7 @@ type Constant = { readonly value: number }
 /** What assembly/scan.ts exports. */
 type Exports = {
   [Name in
-    | ('invalid' | 'noObject' | 'tooDeep' | 'tooManyTokens' | 'tooManyMembers')
+    | ('noObject' | 'tooDeep' | 'depthMax' | 'tooManyTokens' | 'tooManyMembers')
     | ('innerMember' | 'memberWithInner' | 'found')
     | ('wantedAt' | 'insideAt' | 'wordsAt' | 'endingsAt' | 'slotBytes' | 'textAt')]: Constant
 } & {
@@ -178,10 +182,10 @@ class Scanner {
 
   #readRecords(count: number, inside: string | undefined, found: JsonLook['found']): JsonMember[] {
     const { innerMember, memberWithInner, found: foundKind } = this.#kinds
-    const records = new Int32Array(this.#memory.buffer, this.#exports.recordsAt(), count * 5)
+    const records = new Int32Array(this.#memory.buffer, this.#exports.recordsAt(), count * recordNumbers)
     const members: JsonMember[] = []
     let inner: JsonMember[] = []
-    for (let i = 0; i < records.length; i += 5) {
+    for (let i = 0; i < records.length; i += recordNumbers) {
       const kind = records[i]!
       const start = records[i + 3]!
       const end = records[i + 4]!
@@ -209,9 +213,9 @@ class Scanner {
   }
 
   #explain(result: number, membersMax: number): JsonError {
-    const { noObject, tooDeep, tooManyTokens, tooManyMembers } = this.#exports
+    const { noObject, tooDeep, depthMax, tooManyTokens, tooManyMembers } = this.#exports
     if (result === noObject.value) return new JsonError('is not a JSON object')
-    if (result === tooDeep.value) return new JsonError(`is nested deeper than ${jsonDepthMax} levels`)
+    if (result === tooDeep.value) return new JsonError(`is nested deeper than ${depthMax.value} levels`)
     if (result === tooManyTokens.value) return new JsonError(`has more than ${jsonTokensMax} JSON tokens`)
     if (result === tooManyMembers.value) return new JsonError(`has more than ${membersMax} fields in one object`)
     return new JsonError('is not valid JSON')
@@ -225,6 +229,3 @@ class Scanner {
     }
   }
 }
-
-/** The most that a number of the scan can be. */
-const countMax = 0x7fff_ffff
