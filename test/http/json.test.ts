@@ -297,6 +297,14 @@ test('a scan looks into an object whose key is written with an escape', () => {
   assert.deepEqual(inside('{"\\u0069n":{"a":1,"b":[{"c":2}]},"\\u0069m":{"a":1},"in":{}}'), [2, undefined, 0])
 })
 
+test('an answer has more members than the memory of its text holds', () => {
+  const count = 300_000
+  const text = bytesOf(`{${Array.from({ length: count }, () => '"":0').join()}}`)
+  const members = scanObject(text, { tokensMax: Number.POSITIVE_INFINITY, membersMax: Number.POSITIVE_INFINITY })
+  assert.equal(members.length, count)
+  assert.deepEqual(members.at(-1), { key: '', keyStart: text.length - 5, start: text.length - 2, end: text.length - 1 })
+})
+
 test('a text of many megabytes is scanned, and a small one behind it', () => {
   const long = bytesOf(`{"a":"${'\\n'.repeat(3_000_000)}","b":{}}`)
   assert.deepEqual(
