@@ -91,9 +91,11 @@ let scanner: Scanner | undefined
 export function scanObject(bytes: Uint8Array, limits = requestLimits, look = lookAtNothing): JsonMember[] {
   if (!isUtf8(bytes)) throw new JsonError('is not valid UTF-8')
   scanner ??= new Scanner()
-  const members = scanner.scan(bytes, limits, look)
-  if (scanner.bytes > keptBytesMax) scanner = undefined
-  return members
+  try {
+    return scanner.scan(bytes, limits, look)
+  } finally {
+    if (scanner.bytes > keptBytesMax) scanner = undefined
+  }
 }
 
 /** What is used of the engine's WebAssembly, whose types come with those of browsers. */
