@@ -1,4 +1,5 @@
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import { putGenerated } from './support/generated.ts'
 
 // Writes docs/conformance.md: which test pins which rule, read off the titles of the tests. `--check` only says whether
 // it is up to date.
@@ -28,13 +29,7 @@ const caseLiteral = new RegExp(`^(?:${caseId}) .`)
 const ruleId = /(?<!-)\b(?:TP|TS|[NRCPTUXQAI])\d{1,3}\b|\b[BE]\d{1,2}\b|\bF-[CUSP]\d{1,2}\b|\bR-[A-Z]{2,}\b/g
 const specIds = /\bspec ((?:\d+(?:\.\d+)*(?:, | and )?)+)/g
 
-const file = new URL('../docs/conformance.md', import.meta.url)
-const text = write(collect())
-if (!process.argv.includes('--check')) writeFileSync(file, text)
-else if (readOld() !== text) {
-  console.error('docs/conformance.md is out of date: run npm run generate')
-  process.exitCode = 1
-}
+putGenerated('docs/conformance.md', () => write(collect()))
 
 /** Rule to the tests that name it, each as file and title. */
 function collect(): Map<string, Set<string>> {
@@ -101,12 +96,4 @@ function builtRulings(): string[] {
     .filter((entry) => !/\*Not\s+built\s+yet\.\*/.test(entry))
     .map((entry) => /\w+/.exec(entry)![0])
     .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
-}
-
-function readOld(): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return undefined
-  }
 }

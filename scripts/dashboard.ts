@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { putGenerated } from './support/generated.ts'
 
 // Writes ops/grafana/triwire.json from the table of its panels. `--check` only says whether it is up to date.
 
@@ -277,13 +277,7 @@ const rows: readonly Row[] = [
   },
 ]
 
-const file = new URL('../ops/grafana/triwire.json', import.meta.url)
-const text = `${JSON.stringify(dashboard(), null, 2)}\n`
-if (!process.argv.includes('--check')) writeFileSync(file, text)
-else if (readFileSync(file, 'utf8') !== text) {
-  console.error('ops/grafana/triwire.json is out of date: run npm run generate')
-  process.exitCode = 1
-}
+putGenerated('ops/grafana/triwire.json', () => `${JSON.stringify(dashboard(), null, 2)}\n`)
 
 function dashboard() {
   return {

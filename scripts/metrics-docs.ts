@@ -1,6 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { type FamilyFacts, families, labelSources, processFamilies } from '../src/telemetry/families.ts'
 import { genAi, genAiMetrics, http, own, resource } from '../src/telemetry/otlp/conventions.ts'
+import { putGenerated } from './support/generated.ts'
 
 // Writes the tables of docs/metrics.md from the tables of the code. `--check` only says whether they are up to date.
 
@@ -28,16 +28,12 @@ const tables: Readonly<Record<string, () => string>> = {
   },
 }
 
-const file = new URL('../docs/metrics.md', import.meta.url)
-const old = readFileSync(file, 'utf8')
-const now = old.replace(/(<!-- (\w+) -->\n)[\s\S]*?(?=<!-- \/\2 -->)/g, (_, mark: string, name: string) => {
-  return `${mark}${tables[name]!()}\n`
-})
-if (!process.argv.includes('--check')) writeFileSync(file, now)
-else if (now !== old) {
-  console.error('docs/metrics.md is out of date: run npm run generate')
-  process.exitCode = 1
-}
+putGenerated('docs/metrics.md', (old) =>
+  old.replace(
+    /(<!-- (\w+) -->\n)[\s\S]*?(?=<!-- \/\2 -->)/g,
+    (_, mark: string, name: string) => `${mark}${tables[name]!()}\n`,
+  ),
+)
 
 function familyTable(all: readonly FamilyFacts[]): string {
   const rows = all.map(({ name, type, labels, help }) => {

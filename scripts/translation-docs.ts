@@ -2,11 +2,10 @@
  * Writes docs/translation/<client>-to-<model>.md, one page per pair of wires, from the field tables:
  * node bin/node.mjs scripts/translation-docs.ts [--check]
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { type WireName, wireNames } from '../src/catalog/model.ts'
 import type { Verdict } from '../src/wires/requests/field-table.ts'
 import { wires } from '../src/wires/wires.ts'
+import { putGenerated } from './support/generated.ts'
 
 const headings: [Verdict, string][] = [
   ['carried', 'Carried as it is'],
@@ -45,22 +44,5 @@ function page(from: WireName, to: WireName): string {
   return lines.join('\n')
 }
 
-if (process.argv[1] === import.meta.filename) {
-  const folder = join(import.meta.dirname, '../docs/translation')
-  if (process.argv.includes('--check')) {
-    const stale = [...translationPages()].filter(([name, text]) => readPage(join(folder, name)) !== text)
-    for (const [name] of stale) console.error(`docs/translation/${name} is not what scripts/translation-docs.ts writes`)
-    process.exitCode = stale.length > 0 ? 1 : 0
-  } else {
-    mkdirSync(folder, { recursive: true })
-    for (const [name, text] of translationPages()) writeFileSync(join(folder, name), text)
-  }
-}
-
-function readPage(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
-}
+if (process.argv[1] === import.meta.filename)
+  for (const [name, text] of translationPages()) putGenerated(`docs/translation/${name}`, () => text)
