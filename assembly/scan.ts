@@ -11,14 +11,14 @@ export const tooDeep: i32 = -3
 export const tooManyTokens: i32 = -4
 export const tooManyMembers: i32 = -5
 
-/** Deepest nesting; by depth, the kinds of the containers around the place that the scan has come to. */
+/** Deepest nesting; by depth, the bytes that end the containers around the place that the scan has come to. */
 export const depthMax: i32 = 128
 const containersAt: usize = 0x000
 
 /** Keys that the caller asks for, written there by it. */
 export const wantedAt: usize = 0x100
 export const insideAt: usize = 0x180
-/** What strings are compared with: whole words, and endings. Each is a slot of its length and its bytes, a length of 0 ends them. */
+/** What strings are compared with: words that are whole, and endings, eight of each at most. A slot has a length and its bytes; 0 ends them. */
 export const wordsAt: usize = 0x200
 export const endingsAt: usize = 0x300
 export const slotBytes: usize = 16
@@ -35,7 +35,13 @@ export const innerMember: i32 = 1
 export const memberWithInner: i32 = 2
 /** A value of the wanted key. */
 export const found: i32 = 3
-const recordBytes: usize = 20
+export const recordNumbers: usize = 5
+const recordBytes: usize = 4 * recordNumbers
+
+/** Bits of what is noted of strings: from 0 on the words that some are, from here on the endings that some have. */
+export const endingsBit: u32 = 8
+/** A letter, digit or sign is written as an escape. */
+export const escapedLetterBit: u32 = 16
 
 const space: u8 = 0x20
 const quote: u8 = 0x22
@@ -56,13 +62,10 @@ export function recordsAt(): usize {
   return records
 }
 
-/** What was noted of strings: from bit 0 the words that some are, from bit 8 the endings that some have, bit 16 as below. */
+/** What was noted of strings, as bits. */
 export function notes(): u32 {
   return noted
 }
-
-/** Of a letter, digit or sign that is written as an escape. */
-const escapedLetter: u32 = 1 << 16
 
 /** Behind the last word and ending that was written. */
 export function prepare(): void {
@@ -108,22 +111,21 @@ export function scan(
 
   let at = skipSpace(textAt)
   if (load<u8>(at) !== openObject) return noObject
-  store<u8>(containersAt + 1, openObject)
+  store<u8>(containersAt + 1, closeObject)
   at = skipSpace(at + 1)
   let isFirst = true
 
   // One turn of the loop is one member or element of the innermost container, and every end that follows it.
   while (depth > 0) {
-    const isObject = load<u8>(containersAt + depth) === openObject
+    const close = load<u8>(containersAt + depth)
     let byte = load<u8>(at)
-    if (!(isFirst && byte === (isObject ? closeObject : closeArray))) {
+    if (!(isFirst && byte === close)) {
       let isWanted = false
-      if (isObject) {
+      if (close === closeObject) {
         if (byte !== quote) return invalid
         const start = at
-        at = skipString(at + 1)
+        at = takeString(start, notesStrings)
         if (at === 0) return invalid
-        if (notesStrings) noteString(start, at)
         if (depth === 1) {
           if (members++ === membersMax) return tooManyMembers
           key = start
@@ -149,19 +151,14 @@ export function scan(
         if (depth === 1) isInside = byte === openObject && insideLength >= 0 && mayBeInside(insideLength)
         if (++depth > depthMax) return tooDeep
         if (++tokens > tokensMax) return tooManyTokens
-        store<u8>(containersAt + depth, byte)
+        store<u8>(containersAt + depth, byte === openObject ? closeObject : closeArray)
         isFirst = true
         at = skipSpace(at + 1)
         continue
       }
-      if (byte === quote) {
-        const start = at
-        at = skipString(at + 1)
-        if (notesStrings && at !== 0) noteString(start, at)
-      } else at = skipScalar(at)
+      at = byte === quote ? takeString(at, notesStrings) : skipScalar(at)
       if (at === 0) return invalid
-      if (depth === 1) record(member, key, keyEnd, value, at)
-      else if (depth === 2 && isInside) record(innerMember, innerKey, innerKeyEnd, innerValue, at)
+      endValue(depth, at)
       at = skipSpace(at)
     }
     // Behind a value, or at the end of an empty container: a comma, or the end of one or more containers.
@@ -173,7 +170,7 @@ export function scan(
         at = skipSpace(at + 1)
         break
       }
-      if (next !== (load<u8>(containersAt + depth) === openObject ? closeObject : closeArray)) return invalid
+      if (next !== load<u8>(containersAt + depth)) return invalid
       depth--
       at++
       if (depth === foundDepth && depth > 0) {
@@ -181,7 +178,7 @@ export function scan(
         foundDepth = 0
       }
       if (depth === 0) break
-      endContainer(depth, at)
+      endValue(depth, at)
       at = skipSpace(at)
     }
   }
@@ -189,10 +186,12 @@ export function scan(
   return i32((recordsEnd - records) / recordBytes)
 }
 
-/** Behind a container that was the value of a member which is noted. */
-function endContainer(depth: i32, at: usize): void {
-  if (depth === 1) record(isInside ? memberWithInner : member, key, keyEnd, value, at)
-  else if (depth === 2 && isInside) record(innerMember, innerKey, innerKeyEnd, innerValue, at)
+/** Behind a value, at the depth of the container that it stands in. */
+function endValue(depth: i32, at: usize): void {
+  if (depth === 1) {
+    record(isInside ? memberWithInner : member, key, keyEnd, value, at)
+    isInside = false
+  } else if (depth === 2 && isInside) record(innerMember, innerKey, innerKeyEnd, innerValue, at)
 }
 
 /** Places are told from the beginning of the text. */
@@ -219,6 +218,13 @@ function isText(start: usize, stop: usize, word: usize, length: usize): bool {
   return true
 }
 
+/** From the opening quote to behind the closing one; 0 where it is no string. */
+function takeString(start: usize, notesStrings: bool): usize {
+  const stop = skipString(start + 1)
+  if (notesStrings && stop !== 0) noteString(start, stop)
+  return stop
+}
+
 /** @param start of the opening quote. @param stop behind the closing one */
 function noteString(start: usize, stop: usize): void {
   const length = stop - start - 2
@@ -227,7 +233,7 @@ function noteString(start: usize, stop: usize): void {
       if (isText(start + 1, stop - 1, slot + 1, load<u8>(slot))) noted |= bit
   }
   if (load<u8>(lastBytesAt + load<u8>(stop - 2)) === 0) return
-  for (let slot = endingsAt, bit: u32 = 1 << 8; load<u8>(slot) !== 0; slot += slotBytes, bit <<= 1) {
+  for (let slot = endingsAt, bit: u32 = 1 << endingsBit; load<u8>(slot) !== 0; slot += slotBytes, bit <<= 1) {
     const size: usize = load<u8>(slot)
     if (length >= size && isText(stop - 1 - size, stop - 1, slot + 1, size)) noted |= bit
   }
@@ -289,7 +295,7 @@ function isUnicodeEscape(at: usize): bool {
     code = (code << 4) | digit
   }
   if (code < 0x20 || code > 0x7e) return true
-  if (code !== 0x22 && code !== 0x26 && code !== 0x27 && code !== 0x3c && code !== 0x3e) noted |= escapedLetter
+  if (code !== 0x22 && code !== 0x26 && code !== 0x27 && code !== 0x3c && code !== 0x3e) noted |= 1 << escapedLetterBit
   return true
 }
 

@@ -60,12 +60,6 @@ export type NotedEnding = (typeof notedEndings)[number]
  */
 export type Note = NotedWord | `…${NotedEnding}` | 'escaped letter'
 
-const notedOfBits: readonly (readonly [bit: number, note: Note])[] = [
-  ...notedWords.map((word, i) => [1 << i, word] as const),
-  ...notedEndings.map((ending, i) => [1 << (8 + i), `…${ending}` as const] as const),
-  [1 << 16, 'escaped letter'],
-]
-
 /** Why a text is not a JSON object we take. The words are ours: a parser's message would quote the input. */
 export class JsonError extends Error {}
 
@@ -77,8 +71,6 @@ const keptBytesMax = 4 * 1024 * 1024
 
 /** The most that a number of the scan can be. */
 const countMax = 0x7fff_ffff
-/** Of a record: its kind, where its key begins and ends with its quotes, where its value begins and ends. */
-const recordNumbers = 5
 
 const lookAtNothing: JsonLook = {}
 let code: object | undefined
@@ -110,7 +102,8 @@ type Constant = { readonly value: number }
 type Exports = {
   [Name in
     | ('noObject' | 'tooDeep' | 'depthMax' | 'tooManyTokens' | 'tooManyMembers')
-    | ('innerMember' | 'memberWithInner' | 'found')
+    | ('innerMember' | 'memberWithInner' | 'found' | 'recordNumbers')
+    | ('endingsBit' | 'escapedLetterBit')
     | ('wantedAt' | 'insideAt' | 'wordsAt' | 'endingsAt' | 'slotBytes' | 'textAt')]: Constant
 } & {
   memory: { readonly buffer: ArrayBuffer; grow: (pages: number) => number }
@@ -131,16 +124,28 @@ type Exports = {
 class Scanner {
   readonly #exports: Exports
   readonly #textAt: number
-  readonly #kinds: { [Kind in 'innerMember' | 'memberWithInner' | 'found']: number }
+  readonly #records: { [Name in 'innerMember' | 'memberWithInner' | 'found' | 'recordNumbers']: number }
+  readonly #noteOfBits: ReadonlyMap<number, Note>
   #memory: Buffer
 
   constructor() {
     code ??= new WebAssembly.Module(Buffer.from(scanCode, 'base64'))
     this.#exports = new WebAssembly.Instance(code).exports as Exports
-    const { memory, prepare, textAt, wordsAt, endingsAt, innerMember, memberWithInner, found } = this.#exports
+    const { memory, prepare, textAt, wordsAt, endingsAt, endingsBit, escapedLetterBit } = this.#exports
+    const { innerMember, memberWithInner, found, recordNumbers } = this.#exports
     this.#memory = Buffer.from(memory.buffer)
     this.#textAt = textAt.value
-    this.#kinds = { innerMember: innerMember.value, memberWithInner: memberWithInner.value, found: found.value }
+    this.#records = {
+      innerMember: innerMember.value,
+      memberWithInner: memberWithInner.value,
+      found: found.value,
+      recordNumbers: recordNumbers.value,
+    }
+    this.#noteOfBits = new Map<number, Note>([
+      ...notedWords.map((word, i) => [i, word] as const),
+      ...notedEndings.map((ending, i) => [endingsBit.value + i, `…${ending}`] as const),
+      [escapedLetterBit.value, 'escaped letter'],
+    ])
     this.#writeSlots(wordsAt.value, notedWords)
     this.#writeSlots(endingsAt.value, notedEndings)
     prepare()
@@ -179,11 +184,11 @@ class Scanner {
 
   #readNotes(notes: Set<Note>): void {
     const bits = this.#exports.notes()
-    if (bits !== 0) for (const [bit, note] of notedOfBits) if ((bits & bit) !== 0) notes.add(note)
+    if (bits !== 0) for (const [bit, note] of this.#noteOfBits) if ((bits & (1 << bit)) !== 0) notes.add(note)
   }
 
   #readRecords(count: number, inside: string | undefined, found: JsonLook['found']): JsonMember[] {
-    const { innerMember, memberWithInner, found: foundKind } = this.#kinds
+    const { innerMember, memberWithInner, found: foundKind, recordNumbers } = this.#records
     const records = new Int32Array(this.#memory.buffer, this.#exports.recordsAt(), count * recordNumbers)
     const members: JsonMember[] = []
     let inner: JsonMember[] = []

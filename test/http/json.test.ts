@@ -291,10 +291,11 @@ test('a scan lists the members of the object that it looks into, and the values 
   }
 })
 
-test('a scan looks into an object whose key is written with an escape', () => {
+test('a scan looks into an object whose key is written with an escape, and not into another value of that key', () => {
   const inside = (text: string) =>
     scanObject(bytesOf(text), undefined, { inside: 'in' }).map(({ members }) => members?.length)
   assert.deepEqual(inside('{"\\u0069n":{"a":1,"b":[{"c":2}]},"\\u0069m":{"a":1},"in":{}}'), [2, undefined, 0])
+  assert.deepEqual(inside('{"in":{"a":1},"in":2,"in":[{"a":1}]}'), [1, undefined, undefined])
 })
 
 test('an answer has more members than the memory of its text holds', () => {
