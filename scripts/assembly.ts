@@ -4,22 +4,31 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { putGenerated } from './support/generated.ts'
 
-// Compiles assembly/scan.ts to WebAssembly and writes it where the program reads it: src/bytes/scan-code.ts.
-// `--check` only says whether that is up to date.
+// Compiles what is in assembly/ to WebAssembly and writes it where the program reads it. `--check` only says whether that is up to date.
+
+const modules = { scan: 'src/bytes/scan-code.ts', estimate: 'src/inference/estimate-code.ts' }
 
 const root = join(import.meta.dirname, '..')
 // SIMD is in every Node since 16.4. `stub`: nothing is allocated, so there is no collector in it.
 const flags = ['-O3', '--converge', '--enable', 'simd', '--runtime', 'stub', '--noAssert', '--initialMemory', '2']
 
-const about = '/** assembly/scan.ts as WebAssembly, in base 64: made by `npm run generate`. */'
-putGenerated('src/bytes/scan-code.ts', () => `${about}\nexport const scanCode =\n  '${compile().toString('base64')}'\n`)
+for (const [name, target] of Object.entries(modules)) putGenerated(target, () => write(name))
 
-function compile(): Buffer {
+function write(name: string): string {
+  const about = `/** assembly/${name}.ts as WebAssembly, in base 64: made by \`npm run generate\`. */`
+  return `${about}\nexport const ${name}Code =\n  '${compile(name).toString('base64')}'\n`
+}
+
+function compile(name: string): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'triwire-'))
-  const file = join(folder, 'scan.wasm')
+  const file = join(folder, `${name}.wasm`)
   try {
     const compiler = join(root, 'node_modules/assemblyscript/bin/asc.js')
-    execFileSync(process.execPath, [compiler, 'assembly/scan.ts', '--outFile', file, ...flags], { cwd: root })
+    execFileSync(process.execPath, [compiler, `assembly/${name}.ts`, '--outFile', file, ...flags], {
+      cwd: root,
+      // What the compiler says of success is about itself; of a failure it stands in the error.
+      stdio: 'pipe',
+    })
     return readFileSync(file)
   } finally {
     rmSync(folder, { recursive: true })

@@ -20,7 +20,7 @@ const parts: Record<string, string[]> = {
     'node_modules/typescript/bin/tsc',
     ...['-p', 'console', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/triwire/console.tsbuildinfo'],
   ],
-  'compiled scan': ['scripts/assembly.ts', '--check'],
+  'compiled assembly': ['scripts/assembly.ts', '--check'],
   'generated files': ['scripts/config-generated.ts', '--check'],
   'pages of translation': ['scripts/translation-docs.ts', '--check'],
   metrics: ['scripts/metrics-docs.ts', '--check'],

@@ -19,7 +19,7 @@ const arrows: Record<string, Arrow> = {
   registers: {},
   bytes: { outside: ['node:buffer', 'node:crypto', 'node:zlib'] },
   ids: { outside: ['node:crypto'] },
-  inference: { may: ['ids'], types: ['bytes'] },
+  inference: { may: ['ids', 'bytes'] },
   catalog: { may: ['inference'] },
   wires: {
     may: ['wires/messages', 'wires/chat', 'wires/responses'],

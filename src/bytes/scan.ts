@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { type Constant, type Memory, readAssembly } from './assembly.ts'
 import { scanCode } from './scan-code.ts'
 
 /*
@@ -73,7 +74,6 @@ const keptBytesMax = 4 * 1024 * 1024
 const countMax = 0x7fff_ffff
 
 const lookAtNothing: JsonLook = {}
-let code: object | undefined
 let scanner: Scanner | undefined
 
 /**
@@ -90,14 +90,6 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits, look = loo
   }
 }
 
-/** What is used of the engine's WebAssembly, whose types come with those of browsers. */
-declare const WebAssembly: {
-  Module: new (code: Uint8Array) => object
-  Instance: new (module: object) => { exports: object }
-}
-
-type Constant = { readonly value: number }
-
 /** What assembly/scan.ts exports. */
 type Exports = {
   [Name in
@@ -106,7 +98,7 @@ type Exports = {
     | ('endingsBit' | 'escapedLetterBit')
     | ('wantedAt' | 'insideAt' | 'wordsAt' | 'endingsAt' | 'slotBytes' | 'textAt')]: Constant
 } & {
-  memory: { readonly buffer: ArrayBuffer; grow: (pages: number) => number }
+  memory: Memory
   prepare: () => void
   scan: (
     length: number,
@@ -120,6 +112,8 @@ type Exports = {
   notes: () => number
 }
 
+const startScan = readAssembly<Exports>(scanCode)
+
 /** One memory with the code that works in it. It serves one text behind the other. */
 class Scanner {
   readonly #exports: Exports
@@ -129,8 +123,7 @@ class Scanner {
   #memory: Buffer
 
   constructor() {
-    code ??= new WebAssembly.Module(Buffer.from(scanCode, 'base64'))
-    this.#exports = new WebAssembly.Instance(code).exports as Exports
+    this.#exports = startScan()
     const { memory, prepare, textAt, wordsAt, endingsAt, endingsBit, escapedLetterBit } = this.#exports
     const { innerMember, memberWithInner, found, recordNumbers } = this.#exports
     this.#memory = Buffer.from(memory.buffer)
