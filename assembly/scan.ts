@@ -15,17 +15,20 @@ export const tooManyMembers: i32 = -5
 export const depthMax: i32 = 128
 const containersAt: usize = 0x000
 
-/** Keys that the caller asks for, written there by it. */
-export const wantedAt: usize = 0x100
-export const insideAt: usize = 0x180
-/** What strings are compared with: words that are whole, and endings, eight of each at most. A slot has a length and its bytes; 0 ends them. */
-export const wordsAt: usize = 0x200
-export const endingsAt: usize = 0x300
+/** The key that the caller asks for, written there by it. */
+export const insideAt: usize = 0x100
+/**
+ * What strings are compared with: words that are whole, their endings, and the keys that the caller wants the values of, eight of each at
+ * most. A slot has a length and its bytes; 0 ends them.
+ */
+export const wordsAt: usize = 0x180
+export const endingsAt: usize = 0x280
+export const wantedAt: usize = 0x380
 export const slotBytes: usize = 16
 /** 1 for the last bytes of endings, by which nearly all strings are passed over. */
-const lastBytesAt: usize = 0x400
+const lastBytesAt: usize = 0x480
 /** Where the text begins. Behind it there are a zero, which stops whatever runs, and the records. */
-export const textAt: usize = 0x500
+export const textAt: usize = 0x580
 
 /** A record is five numbers: its kind, where its key begins and ends with its quotes, where its value begins and ends. */
 export const member: i32 = 0
@@ -33,7 +36,7 @@ export const member: i32 = 0
 export const innerMember: i32 = 1
 /** A member whose own members stand before it. */
 export const memberWithInner: i32 = 2
-/** A value of the wanted key. */
+/** A value of a wanted key. */
 export const found: i32 = 3
 export const recordNumbers: usize = 5
 const recordBytes: usize = 4 * recordNumbers
@@ -69,7 +72,7 @@ export function notes(): u32 {
 
 /** Behind the last word and ending that was written. */
 export function prepare(): void {
-  for (let slot = wordsAt; load<u8>(slot) !== 0; slot += slotBytes) wordLengths |= 1 << load<u8>(slot)
+  wordLengths = lengthsOf(wordsAt)
   for (let slot = endingsAt; load<u8>(slot) !== 0; slot += slotBytes)
     store<u8>(lastBytesAt + load<u8>(slot + load<u8>(slot)), 1)
 }
@@ -85,7 +88,7 @@ let innerValue: usize = 0
 
 /**
  * @param length of the text, in bytes of UTF-8
- * @param wantedLength of the wanted key, 0 for none; objects and arrays under it are noted, but not those in such a one
+ * @param hasWanted whether objects and arrays under wanted keys are noted, but for those in such a one
  * @param insideLength of the outermost key whose object is looked into, -1 for none; one with an escape may be that one
  * @param notesStrings whether strings are compared with words and endings
  */
@@ -93,7 +96,7 @@ export function scan(
   length: usize,
   tokensMax: i32,
   membersMax: i32,
-  wantedLength: usize,
+  hasWanted: bool,
   insideLength: isize,
   notesStrings: bool,
 ): i32 {
@@ -102,6 +105,7 @@ export function scan(
   recordsEnd = records
   noted = 0
   isInside = false
+  const wantedLengths = hasWanted ? lengthsOf(wantedAt) : 0
   let depth: i32 = 1
   let tokens: i32 = 0
   let members: i32 = 0
@@ -134,7 +138,7 @@ export function scan(
           innerKey = start
           innerKeyEnd = at
         }
-        if (wantedLength > 0 && foundDepth === 0) isWanted = isText(start + 1, at - 1, wantedAt, wantedLength)
+        if (foundDepth === 0 && hasBit(wantedLengths, at - start - 2)) isWanted = isSlot(start, at, wantedAt)
         at = skipSpace(at)
         if (load<u8>(at) !== 0x3a) return invalid
         tokens++
@@ -218,6 +222,24 @@ function isText(start: usize, stop: usize, word: usize, length: usize): bool {
   return true
 }
 
+/** Bits of the lengths of what is in these slots. */
+function lengthsOf(slots: usize): u32 {
+  let lengths: u32 = 0
+  for (let slot = slots; load<u8>(slot) !== 0; slot += slotBytes) lengths |= 1 << load<u8>(slot)
+  return lengths
+}
+
+function hasBit(bits: u32, place: usize): bool {
+  return place < 32 && (bits & (1 << u32(place))) !== 0
+}
+
+/** Whether a string is what one of these slots has. @param stop behind its closing quote */
+function isSlot(start: usize, stop: usize, slots: usize): bool {
+  for (let slot = slots; load<u8>(slot) !== 0; slot += slotBytes)
+    if (isText(start + 1, stop - 1, slot + 1, load<u8>(slot))) return true
+  return false
+}
+
 /** From the opening quote to behind the closing one; 0 where it is no string. */
 function takeString(start: usize, notesStrings: bool): usize {
   const stop = skipString(start + 1)
@@ -228,7 +250,7 @@ function takeString(start: usize, notesStrings: bool): usize {
 /** @param start of the opening quote. @param stop behind the closing one */
 function noteString(start: usize, stop: usize): void {
   const length = stop - start - 2
-  if (length < 32 && (wordLengths & (1 << u32(length))) !== 0) {
+  if (hasBit(wordLengths, length)) {
     for (let slot = wordsAt, bit: u32 = 1; load<u8>(slot) !== 0; slot += slotBytes, bit <<= 1)
       if (isText(start + 1, stop - 1, slot + 1, load<u8>(slot))) noted |= bit
   }

@@ -6,6 +6,7 @@ import type { Gateway } from '../src/gateway/gateway.ts'
 import { exchangeNatively } from '../src/gateway/native.ts'
 import { translate } from '../src/gateway/translate.ts'
 import { ClientBody } from '../src/wires/requests/client-body.ts'
+import { wires } from '../src/wires/wires.ts'
 
 const gateway = {
   nowMs: () => 1_795_000_000_000,
@@ -19,7 +20,8 @@ const gateway = {
 export function openExchange(bytes: Buffer, wire: WireName, modelWire: WireName): Exchange {
   const call = { requestId: 'req_1', wire, header: () => undefined } as unknown as Call
   const model = modelOf(modelWire)
-  const asked: Asked = { gateway, call, accountId: 'acc_1', model, body: new ClientBody(bytes), scopedKey: undefined }
+  const body = new ClientBody(bytes, wires[wire].translator.keptKeys)
+  const asked: Asked = { gateway, call, accountId: 'acc_1', model, body, scopedKey: undefined }
   return wire === modelWire ? exchangeNatively(asked) : translate(asked)
 }
 

@@ -49,7 +49,7 @@ export function walkBody(wire: WireName, bytes: Buffer): 'sent' | 'refused' {
   let outcome: 'sent' | 'refused' = 'refused'
   for (const to of wireNames) {
     try {
-      const body = new ClientBody(bytes)
+      const body = new ClientBody(bytes, wires[wire].translator.keptKeys)
       readModelId(body)
       const cacheKey = readConversationKey(wires[wire], body, () => undefined)
       checkFields(wires[wire], body)
@@ -59,7 +59,7 @@ export function walkBody(wire: WireName, bytes: Buffer): 'sent' | 'refused' {
               .adaptRequest(body, models[to], { scopedKey: cacheKey, isOurSeal: () => false })
               .body.toString()
           : wires[to].translator.encodeRequest(
-              wires[wire].translator.decodeRequest(body.text(), { cacheKey, unseal: () => undefined }),
+              wires[wire].translator.decodeRequest(body, { cacheKey, unseal: () => undefined }),
               models[to],
             ).body
       JSON.parse(sent)

@@ -1,8 +1,5 @@
-import type { Edit } from './json.ts'
+import type { Edit, Range } from './json.ts'
 import { type JsonLimits, type JsonMember, scanObject } from './scan.ts'
-
-/** A range of bytes in a larger text. */
-export type Range = { start: number; end: number }
 
 /**
  * The members of an object that is a value inside a larger, already checked text; offsets are those of the whole.

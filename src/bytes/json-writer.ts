@@ -1,10 +1,24 @@
+import { randomBytes } from 'node:crypto'
 import type { RawJson } from './json.ts'
+import { placesOf } from './search.ts'
+
+/** Drawn anew by every process, so that no object of a client's can pass for one. */
+const mark = `_verbatim-${randomBytes(9).toString('base64url')}`
+
+/** What JSON.stringify makes of a `Verbatim`. Within a string its quotes would be escaped. */
+const standIn = `{"${mark}":0}`
 
 /** JSON text that is written as it stands (ruling T16). */
 export class Verbatim {
-  readonly source: string
+  readonly #source: string
   constructor(source: string) {
-    this.source = source
+    this.#source = source
+    // Its only member: of a private one JSON.stringify knows nothing.
+    const members = this as unknown as Record<string, number>
+    members[mark] = 0
+  }
+  get source(): string {
+    return this.#source
   }
 }
 
@@ -13,27 +27,29 @@ export function verbatim(raw: RawJson): Verbatim {
 }
 
 /**
- * JSON of a body that an encoder has built, keys in the order they were set, members that are undefined left out. It
- * descends only where something stands verbatim, a few levels; all else is written natively, which is three times as fast.
+ * JSON of a body that an encoder has built, keys in the order they were set, members that are undefined left out. All is written
+ * natively at once, with stand-ins for what stands verbatim: to descend to that takes a call for each member on the way.
  */
 export function writeJson(value: unknown): string {
-  if (value instanceof Verbatim) return value.source
-  if (!holdsVerbatim(value)) return JSON.stringify(value) ?? 'null'
-  let text = ''
-  if (Array.isArray(value)) {
-    for (const entry of value) text += `${text && ','}${writeJson(entry)}`
-    return `[${text}]`
+  const text = JSON.stringify(value) ?? 'null'
+  const sources: string[] = []
+  gatherSources(value, sources)
+  if (sources.length === 0) return text
+  const pieces: string[] = []
+  let at = 0
+  let next = 0
+  for (const place of placesOf(text, standIn)) {
+    pieces.push(text.slice(at, place), sources[next++]!)
+    at = place + standIn.length
   }
-  for (const [key, member] of Object.entries(value as object)) {
-    if (member !== undefined) text += `${text && ','}${JSON.stringify(key)}:${writeJson(member)}`
-  }
-  return `{${text}}`
+  pieces.push(text.slice(at))
+  return pieces.join('')
 }
 
-function holdsVerbatim(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if (value instanceof Verbatim) return true
-  if (Array.isArray(value)) return value.some(holdsVerbatim)
-  for (const key in value) if (holdsVerbatim((value as Record<string, unknown>)[key])) return true
-  return false
+/** In the order in which JSON.stringify comes to them. */
+function gatherSources(value: unknown, sources: string[]): void {
+  if (typeof value !== 'object' || value === null) return
+  if (value instanceof Verbatim) sources.push(value.source)
+  else if (Array.isArray(value)) for (const entry of value) gatherSources(entry, sources)
+  else for (const key in value) gatherSources((value as Record<string, unknown>)[key], sources)
 }

@@ -12,6 +12,9 @@ const closeObject = 0x7d
 const openArray = 0x5b
 const closeArray = 0x5d
 
+/** A part of a larger text, in its units, or of bytes. */
+export type Range = { start: number; end: number }
+
 /** Replaces a byte range by text. An insertion has `start === end`. */
 export type Edit = { start: number; end: number; text: string }
 
@@ -47,33 +50,51 @@ const keptMark = `\u0000kept-${randomBytes(9).toString('base64url')}:`
 /**
  * Parses JSON and keeps, for every member with one of the keys whose value is an object or an array, the exact
  * source text (numbers beyond 2^53, key order; ruling T16): in `value` such a member holds a token that `raw` turns
- * into its source. A scan and one native parse; a reviver with source access would cost ten times as much.
+ * into its source. One native parse; a reviver with source access would cost ten times as much.
  * @param text has been found to be JSON as a whole: nobody looks into what is kept
  */
 export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
-  const sources: string[] = []
+  const ranges = findValues(text, keys)
   let rest = ''
   let at = 0
-  for (const [start, end] of findValues(text, keys)) {
-    rest += `${text.slice(at, start)}${JSON.stringify(keptMark + sources.length)}`
-    sources.push(text.slice(start, end))
+  for (const [place, { start, end }] of ranges.entries()) {
+    rest += `${text.slice(at, start)}${tokenOf(place)}`
     at = end
   }
-  const value: unknown = JSON.parse(at === 0 ? text : rest + text.slice(at))
+  return keep(at === 0 ? text : rest + text.slice(at), ranges, (start, end) => text.slice(start, end))
+}
+
+/**
+ * The same for bytes in which these values have been found.
+ * @param ranges in order, and none in another
+ */
+export function parseKept(bytes: Buffer, ranges: readonly Range[]): KeptJson {
+  const rest = splice(
+    bytes,
+    ranges.map(({ start, end }, place) => ({ start, end, text: tokenOf(place) })),
+  )
+  return keep(rest.toString('utf8'), ranges, (start, end) => bytes.toString('utf8', start, end))
+}
+
+function keep(rest: string, ranges: readonly Range[], sourceOf: (start: number, end: number) => string): KeptJson {
   return {
-    value,
+    value: JSON.parse(rest),
     raw: (kept) => {
       if (typeof kept === 'string' && kept.startsWith(keptMark)) {
-        const source = sources[Number(kept.slice(keptMark.length))]
-        if (source !== undefined) return { source }
+        const range = ranges[Number(kept.slice(keptMark.length))]
+        if (range !== undefined) return { source: sourceOf(range.start, range.end) }
       }
       return { source: JSON.stringify(kept) ?? 'null' }
     },
   }
 }
 
+function tokenOf(place: number): string {
+  return JSON.stringify(keptMark + place)
+}
+
 /** Ranges of the object and array values under the keys, outermost ones only, in order. */
-function findValues(text: string, keys: readonly string[]): [number, number][] {
+function findValues(text: string, keys: readonly string[]): Range[] {
   const starts: number[] = []
   for (const key of keys) {
     const needle = `"${key}"`
@@ -87,12 +108,12 @@ function findValues(text: string, keys: readonly string[]): [number, number][] {
     }
   }
   starts.sort((a, b) => a - b)
-  const ranges: [number, number][] = []
+  const ranges: Range[] = []
   let covered = 0
   for (const start of starts) {
     if (start < covered) continue
     covered = endOfContainer(text, start)
-    ranges.push([start, covered])
+    ranges.push({ start, end: covered })
   }
   return ranges
 }

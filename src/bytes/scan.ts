@@ -35,10 +35,13 @@ export type JsonMember = {
 
 /** What a scan notes beside the outermost members, so that one is enough. */
 export type JsonLook = {
-  /** The key of the outermost object whose own members are listed too. This and the next have at most 127 bytes. */
+  /** The key of the outermost object whose own members are listed too, of at most 127 bytes. */
   inside?: string | undefined
-  /** A key of plain ASCII: where its value is an object or an array, at any depth, the range is added to `found`. */
-  key?: string | undefined
+  /**
+   * At most seven keys of plain ASCII, of at most 15 letters: where the value of one is an object or an array, at any depth but in another
+   * such value, its range is added to `found`.
+   */
+  keys?: readonly string[]
   found?: { start: number; end: number }[]
   /** What is noted of its strings, keys and values, is added. */
   notes?: Set<Note>
@@ -48,7 +51,7 @@ export type JsonLook = {
  * Words that decide whether a body needs a closer look where they are a whole string. A native search for one costs as much as a
  * fifth of the scan, and twice as much as all of it where most is an image; here only strings of its length are compared with it.
  */
-const notedWords = ['developer', 'reasoning', 'signature', 'item_reference', 'id'] as const
+const notedWords = ['developer', 'reasoning', 'signature', 'item_reference', 'id', 'cache_control'] as const
 
 /** The same where a string ends in them. */
 const notedEndings = ['mcp', 'shell', 'computer'] as const
@@ -74,6 +77,7 @@ const keptBytesMax = 4 * 1024 * 1024
 const countMax = 0x7fff_ffff
 
 const lookAtNothing: JsonLook = {}
+const noKeys: readonly string[] = []
 let scanner: Scanner | undefined
 
 /**
@@ -104,7 +108,7 @@ type Exports = {
     length: number,
     tokensMax: number,
     membersMax: number,
-    wantedLength: number,
+    hasWanted: boolean,
     insideLength: number,
     notesStrings: boolean,
   ) => number
@@ -121,6 +125,7 @@ class Scanner {
   readonly #records: { [Name in 'innerMember' | 'memberWithInner' | 'found' | 'recordNumbers']: number }
   readonly #noteOfBits: ReadonlyMap<number, Note>
   #memory: Buffer
+  #wanted = noKeys
 
   constructor() {
     this.#exports = startScan()
@@ -149,8 +154,8 @@ class Scanner {
   }
 
   scan(bytes: Uint8Array, { tokensMax, membersMax }: JsonLimits, look: JsonLook): JsonMember[] {
-    const { inside, key = '', found, notes } = look
-    const { memory, scan, wantedAt, insideAt } = this.#exports
+    const { inside, keys = noKeys, found, notes } = look
+    const { memory, scan, insideAt } = this.#exports
     const end = this.#textAt + bytes.length
     if (end + slackBytes > this.#memory.length) {
       memory.grow(Math.ceil((end + slackBytes - this.#memory.length) / pageBytes))
@@ -159,13 +164,13 @@ class Scanner {
     this.#memory.set(bytes, this.#textAt)
     // Whatever runs is stopped by it, so that nothing has to ask where the end is.
     this.#memory[end] = 0
-    const wantedLength = found === undefined ? 0 : this.#memory.write(key, wantedAt.value, 'latin1')
+    this.#want(keys)
     const insideLength = inside === undefined ? -1 : this.#memory.write(inside, insideAt.value, 'utf8')
     const count = scan(
       bytes.length,
       Math.min(tokensMax, countMax),
       Math.min(membersMax, countMax),
-      wantedLength,
+      keys.length > 0,
       insideLength,
       notes !== undefined,
     )
@@ -173,6 +178,13 @@ class Scanner {
     if (memory.buffer !== this.#memory.buffer) this.#memory = Buffer.from(memory.buffer)
     if (notes !== undefined) this.#readNotes(notes)
     return this.#readRecords(count, inside, found)
+  }
+
+  /** They are the same ones again and again. */
+  #want(keys: readonly string[]): void {
+    if (keys === this.#wanted || keys.length === 0) return
+    this.#writeSlots(this.#exports.wantedAt.value, keys)
+    this.#wanted = keys
   }
 
   #readNotes(notes: Set<Note>): void {
@@ -227,5 +239,6 @@ class Scanner {
       this.#memory[slot] = word.length
       this.#memory.write(word, slot + 1, 'latin1')
     }
+    this.#memory[at + words.length * this.#exports.slotBytes.value] = 0
   }
 }

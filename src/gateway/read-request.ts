@@ -37,9 +37,9 @@ export type ReadRequest = {
  */
 export function readRequest(reading: Reading, bytes: Buffer): ReadRequest {
   const { gateway, config, call, record, accountId, bounds } = reading
-  const body = new ClientBody(bytes)
-  const model = findModel(config, body, record, bounds)
   const wire = wires[call.wire]
+  const body = new ClientBody(bytes, wire.translator.keptKeys)
+  const model = findModel(config, body, record, bounds)
   const conversationKey = readConversationKey(wire, body, (name) => call.header(name))
   checkFields(wire, body)
   const scopedKey = conversationKey === undefined ? undefined : gateway.scopeKey(accountId, conversationKey)

@@ -21,7 +21,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   const client = theirs.translator
   const { translator: source, credential, signsReasoning } = wires[model.wire]
   const { sealer } = gateway
-  const request = client.decodeRequest(body.text(), {
+  const request = client.decodeRequest(body, {
     cacheKey: scopedKey,
     unseal: openLast(body.bytes, (envelope) => sealer.unseal(envelope, accountId, model.entryId)),
   })

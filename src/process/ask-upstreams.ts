@@ -6,6 +6,7 @@ import { createPoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
 import type { Target } from '../upstream/target.ts'
 import type { ResponseHeaders, UpstreamRequest, Upstreams } from '../upstream/upstreams.ts'
+import { ClientBody } from '../wires/requests/client-body.ts'
 import { wires } from '../wires/wires.ts'
 import { type Came, judgeAnswer, type Trouble } from './upstream-trouble.ts'
 import { within } from './within.ts'
@@ -152,7 +153,8 @@ function send(upstreams: Upstreams, target: Target, request: UpstreamRequest, ti
 function requestFor(target: Target): UpstreamRequest {
   const { translator, credential, versionHeaders } = wires[target.model.wire]
   const context = { cacheKey: undefined, unseal: () => undefined }
-  const asked = wires.messages.translator.decodeRequest(JSON.stringify(question), context)
+  const body = new ClientBody(Buffer.from(JSON.stringify(question)))
+  const asked = wires.messages.translator.decodeRequest(body, context)
   const { messagesHeaders } = target.upstream
   return {
     body: Buffer.from(translator.encodeRequest(asked, target.model).body),

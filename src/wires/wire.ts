@@ -102,11 +102,13 @@ export type Encoder = {
 
 /** The half of a wire that translates: what a dialect must be able to do for the hub. Pure, and it never awaits. */
 export type Translator = {
+  /** Keys of a request whose objects and arrays are carried as they were written (ruling T16). */
+  keptKeys: readonly string[]
   /**
-   * @param bodyText of a request that `checkFields` has passed
+   * @param body of a request that `checkFields` has passed
    * @throws GatewayError 400 with the top-level field as `param`, for what cannot be read or carried.
    */
-  decodeRequest(bodyText: string, context: DecodeContext): InferenceRequest
+  decodeRequest(body: ClientBody, context: DecodeContext): InferenceRequest
   /** @throws GatewayError 400 naming the client's field, for what this wire or model cannot express. */
   encodeRequest(request: InferenceRequest, model: Model): EncodedRequest
   /** A whole JSON answer of a model, told as the events it would have streamed (laws I1–I10). Never throws. */

@@ -241,7 +241,10 @@ test('B25 F-C33 what an earlier text has left behind a shorter one is not seen',
   }
 })
 
-test('a scan lists the members of the object that it looks into, and the values of the wanted key that are not in one', () => {
+/** Asked in turn: what was wanted before is not wanted any more. */
+const wantedKeys = [['want'], ['want', 'b', 'in'], [], ['b']] as const
+
+test('a scan lists the members of the object that it looks into, and the values of wanted keys that are not in one', () => {
   const json = fc.letrec((tie) => ({
     value: fc.oneof(
       { depthSize: 'small', withCrossShrink: true },
@@ -257,14 +260,15 @@ test('a scan lists the members of the object that it looks into, and the values 
     fc.property(
       fc.dictionary(fc.constantFrom('in', 'want', 'b'), json, { noNullPrototype: true }),
       fc.constantFrom(0, 1),
-      (object, space) => {
+      fc.constantFrom(...wantedKeys),
+      (object, space, keys) => {
         const text = JSON.stringify(object, undefined, space)
         const bytes = bytesOf(text)
         const found: { start: number; end: number }[] = []
-        const members = scanObject(bytes, undefined, { inside: 'in', key: 'want', found })
+        const members = scanObject(bytes, undefined, { inside: 'in', keys, found })
         assert.deepEqual(
           found.map(({ start, end }) => JSON.parse(bytes.toString('utf8', start, end))),
-          wantedIn(object),
+          wantedIn(object, keys),
         )
         for (const { key, start, end, members: inner } of members) {
           const value = (object as Record<string, unknown>)[key]
@@ -280,13 +284,13 @@ test('a scan lists the members of the object that it looks into, and the values 
     { numRuns: 2_000 },
   )
 
-  /** Objects and arrays under the wanted key, outermost ones only, in order. */
-  function wantedIn(value: unknown): unknown[] {
+  /** Objects and arrays under the wanted keys, outermost ones only, in order. */
+  function wantedIn(value: unknown, keys: readonly string[]): unknown[] {
     if (typeof value !== 'object' || value === null) return []
     return Object.entries(value).flatMap(([key, inner]) =>
-      !Array.isArray(value) && key === 'want' && typeof inner === 'object' && inner !== null
+      !Array.isArray(value) && keys.includes(key) && typeof inner === 'object' && inner !== null
         ? [inner]
-        : wantedIn(inner),
+        : wantedIn(inner, keys),
     )
   }
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
+import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { wires as spoken } from '../../src/wires/wires.ts'
 import type { Json } from './cases.ts'
 import { modelOf } from './page.ts'
@@ -101,7 +102,7 @@ for (const client of names) {
     test(`A122 ${client} to ${upstream}: calls go out, results come back, the second request pairs their ids`, () => {
       const told = pump(client, upstream, twoCalls[upstream])
       const body = { model: 'catalog/model', ...nextTurns[client](JSON.parse(told.json!)) }
-      const request = spoken[client].translator.decodeRequest(JSON.stringify(body), {
+      const request = spoken[client].translator.decodeRequest(new ClientBody(Buffer.from(JSON.stringify(body))), {
         cacheKey: undefined,
         unseal: () => undefined,
       })

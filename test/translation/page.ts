@@ -1,5 +1,6 @@
 import type { Model } from '../../src/catalog/model.ts'
 import { type ProfileSetting, resolveProfile } from '../../src/catalog/profiles.ts'
+import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { wires as spoken } from '../../src/wires/wires.ts'
 import { type Options, pump, pumpJson, type Told, type WireName, wires } from './pump.ts'
 
@@ -20,7 +21,8 @@ export function rewritePage(
   const answers = blockOf(page, 'Upstream answers')!
   const setting = blockOf(page, 'Profile of the model')
   const model = modelOf(upstream, setting ? JSON.parse(setting.text) : undefined)
-  const request = spoken[client].translator.decodeRequest(asks.text, { cacheKey: undefined, unseal: () => undefined })
+  const body = new ClientBody(Buffer.from(asks.text))
+  const request = spoken[client].translator.decodeRequest(body, { cacheKey: undefined, unseal: () => undefined })
   const encoded = spoken[upstream].translator.encodeRequest(request, model)
   const told = tell(client, upstream, answers, {
     profile: model.profile,

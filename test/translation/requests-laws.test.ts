@@ -333,6 +333,38 @@ test('T16 a body is written as JSON.stringify writes it, kept sources as they st
   equal(writeJson({ a: [new Verbatim('{ "x" : 1.0 }')], b: undefined, c: null }), '{"a":[{ "x" : 1.0 }],"c":null}')
 })
 
+test('T16 sources that are kept stand where they stood, whatever is around them and in them', () => {
+  // `"1"` comes before `a` wherever it is set; the last is as a stand-in looks within a string.
+  const key = fc.constantFrom('b', 'a', '1', '__proto__', '')
+  const source = fc.constantFrom('{ "x" : 1.0 }', '[]', '{"_verbatim-":0}', '"\\u00e9"')
+  const string = fc.oneof(
+    fc.string(),
+    fc.constantFrom('_verbatim-', '{"_verbatim-":0}', JSON.stringify(new Verbatim(''))),
+  )
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      source.map((text) => new Verbatim(text)),
+      string,
+      fc.constantFrom(undefined, null, 0, true),
+      fc.array(tie('value'), { maxLength: 4 }),
+      fc.array(fc.tuple(key, tie('value')), { maxLength: 4 }).map((members) => Object.fromEntries(members)),
+    ),
+  }))
+  fc.assert(
+    fc.property(value, (value) => equal(writeJson({ a: value }), written({ a: value }))),
+    { numRuns: 2_000 },
+  )
+})
+
+function written(value: unknown): string {
+  if (value instanceof Verbatim) return value.source
+  if (Array.isArray(value)) return `[${value.map(written).join()}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${written(member)}`).join()}}`
+}
+
 function callOf(callId: string): ToolCallPart {
   return { type: 'tool_call', callId, name: 'f', argumentsText: '{}' }
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { parseKeeping } from '../../src/bytes/json.ts'
+import { parseKeeping, parseKept } from '../../src/bytes/json.ts'
 import { holdsWord } from '../../src/bytes/search.ts'
 import type { WireName } from '../../src/catalog/model.ts'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
 import type { AnswerEvent } from '../../src/inference/answer.ts'
+import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { wires } from '../../src/wires/wires.ts'
 
 /** As it would not come out of a parse: digits beyond 2^53, and spaces. */
@@ -45,6 +46,8 @@ test('T16 B25 chat: a chunk is read as often whether one of its choices calls or
   )
 })
 
+const keys = ['input', 'schema']
+
 test('T16 what is kept under a key is its source, wherever the key’s letters stand else', () => {
   const names = ['input', 'put', '"input', 'input_schema', 'schema', 'xinput', 'in\\put', 'é'] as const
   const name = fc.oneof(fc.constantFrom(...names), fc.string({ maxLength: 40 }))
@@ -60,10 +63,16 @@ test('T16 what is kept under a key is its source, wherever the key’s letters s
   fc.assert(
     fc.property(value, fc.boolean(), (inner, isSpaced) => {
       const text = JSON.stringify({ a: inner }, null, isSpaced ? 1 : 0)
-      const { value, raw } = parseKeeping(text, ['input', 'schema'])
+      const { value, raw } = parseKeeping(text, keys)
       assert.equal(JSON.stringify(restore(value, raw)), JSON.stringify({ a: inner }))
-      assert.equal(holdsWord(text, '"input_schema"'), mentions(inner, 'input_schema'))
       const bytes = Buffer.from(text)
+      // Announced before, or others, or none: the same.
+      for (const announced of [keys, ['input'], []]) {
+        const kept = parseKept(bytes, new ClientBody(bytes, announced).rangesUnder(keys))
+        assert.deepEqual(kept.value, value)
+        assert.deepEqual(sourcesIn(kept.value, kept.raw), sourcesIn(value, raw))
+      }
+      assert.equal(holdsWord(text, '"input_schema"'), mentions(inner, 'input_schema'))
       for (const word of ['"input_schema"', '_schema', 'input"', 'put', '"a":']) {
         assert.equal(holdsWord(text, word), text.includes(word), word)
         assert.equal(holdsWord(bytes, word), bytes.includes(word), word)
@@ -72,6 +81,13 @@ test('T16 what is kept under a key is its source, wherever the key’s letters s
     { numRuns: 2_000 },
   )
 })
+
+/** Every string in it as it was written, whether it was kept or not. */
+function sourcesIn(value: unknown, raw: (value: unknown) => { source: string }): string[] {
+  if (typeof value === 'string') return [raw(value).source]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.values(value).flatMap((member) => sourcesIn(member, raw))
+}
 
 /** What was kept, read again: nothing of it is left in the value, or this would not be the same. */
 function restore(value: unknown, raw: (value: unknown) => { source: string }, isKept = false): unknown {

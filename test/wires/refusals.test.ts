@@ -18,7 +18,7 @@ function refusal(from: WireName, to: WireName, body: Json): Told | undefined {
     if (from === to) wires[to].native.adaptRequest(checked, { ...modelOf(to), hostedTools: 'refuse' }, context)
     else {
       const { decodeRequest } = wires[from].translator
-      encode(to, decodeRequest(checked.text(), { cacheKey: undefined, unseal: () => undefined }))
+      encode(to, decodeRequest(checked, { cacheKey: undefined, unseal: () => undefined }))
     }
     return undefined
   } catch (error) {

@@ -1,5 +1,5 @@
-import { asObject, type Edit, splice } from '../../bytes/json.ts'
-import { elementsOf, membersOf, type Range, setMembers } from '../../bytes/json-edit.ts'
+import { asObject, type Edit, type Range, splice } from '../../bytes/json.ts'
+import { elementsOf, membersOf, setMembers } from '../../bytes/json-edit.ts'
 import { type JsonMember, scanObject } from '../../bytes/scan.ts'
 import { readCount } from '../../inference/usage.ts'
 
@@ -7,7 +7,7 @@ import { readCount } from '../../inference/usage.ts'
  * The member that makes an answer large, a list of some dozen tokens of JSON for each token of text, and that nobody here
  * looks into. It keeps its bytes like all else.
  */
-const unread = 'logprobs'
+const unread = ['logprobs']
 
 /** A JSON text whose members can be replaced in place; all else keeps its bytes. */
 export class JsonPatch {
@@ -26,7 +26,7 @@ export class JsonPatch {
   constructor(bytes: Buffer, inside?: string) {
     this.bytes = bytes
     const found: Range[] = []
-    this.#members = scanObject(bytes, noLimits, { inside, key: unread, found })
+    this.#members = scanObject(bytes, noLimits, { inside, keys: unread, found })
     const unreads = found.map(({ start, end }) => ({ start, end, text: 'null' }))
     const read = unreads.length === 0 ? bytes : splice(bytes, unreads)
     this.value = JSON.parse(read.toString('utf8')) as Record<string, unknown>

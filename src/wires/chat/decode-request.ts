@@ -1,4 +1,5 @@
 import type { InferenceRequest } from '../../inference/request.ts'
+import type { ClientBody } from '../requests/client-body.ts'
 import { readFormat, readTool, readToolChoice } from '../requests/decode-tools.ts'
 import { applyFieldTable, createLosses } from '../requests/losses.ts'
 import {
@@ -21,9 +22,12 @@ import type { DecodeContext } from '../wire.ts'
 import { readTurns } from './decode-turns.ts'
 import { chatFields } from './fields.ts'
 
+/** Schemas and what calls were made with. */
+export const keptKeys = ['parameters', 'schema', 'arguments']
+
 /** A client's chat request as the hub says it (translation 2.4, 2.5). */
-export function decodeRequest(bodyText: string, context: DecodeContext): InferenceRequest {
-  const body = parseBody(bodyText, ['parameters', 'schema', 'arguments'])
+export function decodeRequest(asked: ClientBody, context: DecodeContext): InferenceRequest {
+  const body = parseBody(asked, keptKeys)
   const { fields } = body
   const losses = createLosses()
   applyFieldTable(fields, chatFields, losses)

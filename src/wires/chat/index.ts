@@ -2,7 +2,7 @@ import { wirePlaces } from '../../catalog/model.ts'
 import { plainEnvelope } from '../answers/envelope.ts'
 import type { Wire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
-import { decodeRequest } from './decode-request.ts'
+import { decodeRequest, keptKeys } from './decode-request.ts'
 import { createDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { createEncoder } from './encode-stream.ts'
@@ -36,5 +36,5 @@ export const chat: Wire = {
   signsReasoning: false,
   envelope: plainEnvelope,
   native: { adaptRequest, openStream: (head) => new ChatNativeStream(head), readAnswer },
-  translator: { decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
+  translator: { keptKeys, decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
 }

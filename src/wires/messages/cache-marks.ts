@@ -1,6 +1,5 @@
-import { type Edit, memberText } from '../../bytes/json.ts'
-import { elementsOf, type Range, setMembers } from '../../bytes/json-edit.ts'
-import { holdsWord } from '../../bytes/search.ts'
+import { type Edit, memberText, type Range } from '../../bytes/json.ts'
+import { elementsOf, setMembers } from '../../bytes/json-edit.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest } from '../../inference/request.ts'
 import type { MemberValues } from '../requests/adapt-bytes.ts'
@@ -50,7 +49,7 @@ export function markForCache(
  * (ruling T5): text that is a string becomes a block, which means the same on this wire.
  */
 export function markClientBody(body: ClientBody, profile: Profile, hasKey: boolean, values: MemberValues): Edit[] {
-  if (!profile.autoCacheSameWire || holdsWord(body.bytes, '"cache_control"')) return []
+  if (!profile.autoCacheSameWire || body.holdsString('cache_control')) return []
   const messages = listAt(body, 'messages')
   const tools = values.has('tools') ? [] : listAt(body, 'tools')
   const goesOn = tools.length > 0 || messages.some((message) => roleOf(body, message) === 'assistant')

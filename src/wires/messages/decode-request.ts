@@ -1,7 +1,7 @@
-import { holdsWord } from '../../bytes/search.ts'
 import { levelOfBudget } from '../../inference/reasoning.ts'
 import type { InferenceRequest, OperatorTurn, OutputFormat, ReasoningWish } from '../../inference/request.ts'
 import { isFullyStrict } from '../../inference/schema.ts'
+import type { ClientBody } from '../requests/client-body.ts'
 import { applyFieldTable, createLosses, type Losses } from '../requests/losses.ts'
 import {
   type Body,
@@ -23,15 +23,18 @@ import { readToolChoice, readTools } from './decode-tools.ts'
 import { readSystemText, readTurns } from './decode-turns.ts'
 import { messagesFields } from './fields.ts'
 
+/** Schemas and what calls were made with. */
+export const keptKeys = ['input', 'input_schema', 'schema']
+
 /** A client's messages request as the hub says it (translation 2.2, 2.3). */
-export function decodeRequest(bodyText: string, context: DecodeContext): InferenceRequest {
-  const body = parseBody(bodyText, ['input', 'input_schema', 'schema'])
+export function decodeRequest(asked: ClientBody, context: DecodeContext): InferenceRequest {
+  const body = parseBody(asked, keptKeys)
   const { fields } = body
   const losses = createLosses()
   applyFieldTable(fields, messagesFields, losses)
   refuseStored(fields)
-  // Marks stand on blocks and tools; one look at the text finds them all.
-  if (holdsWord(bodyText, '"cache_control"')) losses.add('cache_control', 'dropped', 'no other wire has it')
+  // Marks stand on blocks and tools.
+  if (asked.holdsString('cache_control')) losses.add('cache_control', 'dropped', 'no other wire has it')
   const conversation = readTurns(body, losses)
   const outputConfig = optional(readObject, fields['output_config'], 'output_config') ?? {}
   if (!isAbsent(outputConfig['task_budget'])) losses.add('output_config.task_budget', 'dropped', 'no other wire has it')

@@ -2,7 +2,7 @@ import { wirePlaces } from '../../catalog/model.ts'
 import type { Wire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { countTokens } from './count-tokens.ts'
-import { decodeRequest } from './decode-request.ts'
+import { decodeRequest, keptKeys } from './decode-request.ts'
 import { createDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { createEncoder } from './encode-stream.ts'
@@ -41,5 +41,5 @@ export const messages: Wire = {
   envelope,
   counter: { path: '/v1/messages/count_tokens', countTokens },
   native: { adaptRequest, openStream: (head) => new MessagesNativeStream(head), readAnswer },
-  translator: { decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
+  translator: { keptKeys, decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
 }

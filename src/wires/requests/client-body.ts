@@ -1,5 +1,5 @@
-import { memberText } from '../../bytes/json.ts'
-import { membersOf, type Range } from '../../bytes/json-edit.ts'
+import { memberText, type Range } from '../../bytes/json.ts'
+import { membersOf } from '../../bytes/json-edit.ts'
 import {
   JsonError,
   type JsonMember,
@@ -19,11 +19,18 @@ export class ClientBody {
   readonly members: readonly JsonMember[]
   readonly #last = new Map<string, JsonMember>()
   readonly #notes = new Set<Note>()
+  readonly #keys: readonly string[]
+  readonly #found: Range[] = []
 
-  /** @throws GatewayError 400 `invalid_body` when the bytes are not one JSON object (spec 7.3). */
-  constructor(bytes: Buffer) {
+  /**
+   * @param keys of whom `rangesUnder` will be asked; the scan finds them by the way
+   * @throws GatewayError 400 `invalid_body` when the bytes are not one JSON object (spec 7.3).
+   */
+  constructor(bytes: Buffer, keys: readonly string[] = []) {
     this.bytes = bytes
-    this.members = readMembers(() => scanObject(bytes, undefined, { notes: this.#notes }))
+    this.#keys = keys
+    const look = { notes: this.#notes, keys, found: this.#found }
+    this.members = readMembers(() => scanObject(bytes, undefined, look))
     for (const member of this.members) this.#last.set(member.key, member)
   }
 
@@ -104,6 +111,14 @@ export class ClientBody {
    */
   membersAt(range: Range): JsonMember[] {
     return readMembers(() => membersOf(this.bytes, range))
+  }
+
+  /** Objects and arrays that are values of these keys, at any depth, but for those in such a one; in order. */
+  rangesUnder(keys: readonly string[]): readonly Range[] {
+    if (keys === this.#keys) return this.#found
+    const found: Range[] = []
+    scanObject(this.bytes, undefined, { keys, found })
+    return found
   }
 
   text(): string {

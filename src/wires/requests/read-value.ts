@@ -1,6 +1,7 @@
 import type { RawJson } from '../../bytes/json.ts'
-import { asObject, parseKeeping } from '../../bytes/json.ts'
+import { asObject, parseKept } from '../../bytes/json.ts'
 import { isReasoningLevel, type ReasoningLevel } from '../../inference/reasoning.ts'
+import type { ClientBody } from './client-body.ts'
 import { wrongType } from './refusals.ts'
 
 /*
@@ -13,9 +14,9 @@ export type Json = Record<string, unknown>
 /** A client's body: its members, and the exact source of those that are kept as text (ruling T16). */
 export type Body = { fields: Json; raw: (value: unknown) => RawJson }
 
-/** @param bodyText one JSON object, as `ClientBody` has seen to */
-export function parseBody(bodyText: string, keptKeys: readonly string[]): Body {
-  const { value, raw } = parseKeeping(bodyText, keptKeys)
+/** @param keptKeys where the value is an object or an array, its source is kept */
+export function parseBody(body: ClientBody, keptKeys: readonly string[]): Body {
+  const { value, raw } = parseKept(body.bytes, body.rangesUnder(keptKeys))
   return { fields: value as Json, raw }
 }
 

@@ -1,4 +1,5 @@
 import type { InferenceRequest, OperatorTurn, ReasoningWish } from '../../inference/request.ts'
+import type { ClientBody } from '../requests/client-body.ts'
 import { readFormat, readToolChoice } from '../requests/decode-tools.ts'
 import { applyFieldTable, createLosses } from '../requests/losses.ts'
 import {
@@ -19,9 +20,12 @@ import { readTools } from './decode-tools.ts'
 import { readTurns } from './decode-turns.ts'
 import { responsesFields } from './fields.ts'
 
+/** Schemas and what calls were made with. */
+export const keptKeys = ['parameters', 'schema', 'arguments']
+
 /** A client's responses request as the hub says it (translation 2.6, 2.7). */
-export function decodeRequest(bodyText: string, context: DecodeContext): InferenceRequest {
-  const body = parseBody(bodyText, ['parameters', 'schema', 'arguments'])
+export function decodeRequest(asked: ClientBody, context: DecodeContext): InferenceRequest {
+  const body = parseBody(asked, keptKeys)
   const { fields } = body
   const losses = createLosses()
   applyFieldTable(fields, responsesFields, losses)

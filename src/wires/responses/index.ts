@@ -2,7 +2,7 @@ import { wirePlaces } from '../../catalog/model.ts'
 import { plainEnvelope } from '../answers/envelope.ts'
 import type { Wire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
-import { decodeRequest } from './decode-request.ts'
+import { decodeRequest, keptKeys } from './decode-request.ts'
 import { createDecoder } from './decode-stream.ts'
 import { echo } from './echo.ts'
 import { encodeRequest } from './encode-request.ts'
@@ -42,5 +42,5 @@ export const responses: Wire = {
   signsReasoning: false,
   envelope: plainEnvelope,
   native: { adaptRequest, sealing, openStream: (head) => new ResponsesNativeStream(head), readAnswer },
-  translator: { decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
+  translator: { keptKeys, decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
 }

@@ -1,5 +1,5 @@
-import type { Edit } from '../../bytes/json.ts'
-import { elementsOf, type Range, removeElements } from '../../bytes/json-edit.ts'
+import type { Edit, Range } from '../../bytes/json.ts'
+import { elementsOf, removeElements } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
 import {
   type AdaptContext,

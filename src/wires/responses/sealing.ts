@@ -1,5 +1,5 @@
-import { type Edit, splice } from '../../bytes/json.ts'
-import { elementsOf, type Range, removeElements } from '../../bytes/json-edit.ts'
+import { type Edit, type Range, splice } from '../../bytes/json.ts'
+import { elementsOf, removeElements } from '../../bytes/json-edit.ts'
 import { holdsWord } from '../../bytes/search.ts'
 import { sha256Hex } from '../../ids/digest.ts'
 import { objectsOf } from '../answers/read-answer.ts'

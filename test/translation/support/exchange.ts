@@ -80,12 +80,13 @@ export function modelOf(wire: WireName, setting: Setting = {}): Model {
 export function decode(from: WireName, body: unknown, setting: Setting = {}): InferenceRequest {
   const checked = checkBody(from, body)
   const { cacheKey, unseal = () => undefined } = setting
-  return wires[from].translator.decodeRequest(checked.text(), { cacheKey, unseal })
+  return wires[from].translator.decodeRequest(checked, { cacheKey, unseal })
 }
 
 /** What is checked whatever the model's wire. */
 export function checkBody(from: WireName, body: unknown): ClientBody {
-  const checked = new ClientBody(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
+  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+  const checked = new ClientBody(bytes, wires[from].translator.keptKeys)
   readModelId(checked)
   readConversationKey(wires[from], checked, () => undefined)
   checkFields(wires[from], checked)
