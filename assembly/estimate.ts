@@ -19,6 +19,13 @@ const perHighByte: usize = 0x1c
 export const textAt: usize = 0x40
 export const blockBytes: usize = 128
 
+const quote: u8 = 0x22
+const backslash: u8 = 0x5c
+const letterN: u8 = 0x6e
+const letterR: u8 = 0x72
+const letterU: u8 = 0x75
+const slash: u8 = 0x2f
+
 let weightSum: i32 = 0
 let weighed: i32 = 0
 let isRun: bool = false
@@ -102,7 +109,7 @@ function weighHalf(start: usize, size: i32): void {
     const tabOrLine = v128.or(isAmong(bytes, 0x09, 2), i8x16.eq(bytes, i8x16.splat(0x0d)))
     blank |= maskOf(v128.or(tabOrLine, i8x16.eq(bytes, i8x16.splat(0x20)))) << i
     high |= maskOf(bytes) << i
-    slashes |= maskOf(i8x16.eq(bytes, i8x16.splat(0x5c))) << i
+    slashes |= maskOf(i8x16.eq(bytes, i8x16.splat(i8(backslash)))) << i
   }
   const all: u64 = size === 64 ? ~0 : lowest(size)
   // Those that count as what they are: not the ones that an escape is made of.
@@ -113,16 +120,17 @@ function weighHalf(start: usize, size: i32): void {
   while (slashes !== 0) {
     const place = i32(ctz(slashes))
     const letter = load<u8>(start + place + 1)
-    const isMark = letter === 0x22 || letter === 0x5c
-    const length = letter === 0x75 ? 6 : 2
-    if (letter !== 0x2f && letter !== 0x6e && letter !== 0x72) isProse = true
+    const isMark = letter === quote || letter === backslash
+    const length = letter === letterU ? 6 : 2
+    // Some clients escape the slashes of base64, some break it into lines.
+    if (letter !== slash && letter !== letterN && letter !== letterR) isProse = true
     const taken: u64 = lowest(length) << place
     plain &= ~taken
     slashes &= ~taken
     if (isMark) {
       weightSum += load<i32>(perByte)
       escapedMarks |= taken
-    } else if (letter === 0x75) weightSum += load<i32>(perUnicodeEscape)
+    } else if (letter === letterU) weightSum += load<i32>(perUnicodeEscape)
     else {
       weightSum += load<i32>(place === escapeEnd ? perFurtherEscape : perEscape)
       escapeEnd = place + 2
@@ -154,7 +162,7 @@ function weighHalf(start: usize, size: i32): void {
 function hasForeignMark(start: usize, marks: u64): bool {
   for (let left = marks; left !== 0; left &= left - 1) {
     const byte = load<u8>(start + usize(ctz(left)))
-    if (byte !== 0x2b && byte !== 0x2f && byte !== 0x3d && byte !== 0x2d && byte !== 0x5f) return true
+    if (byte !== 0x2b && byte !== slash && byte !== 0x3d && byte !== 0x2d && byte !== 0x5f) return true
   }
   return false
 }

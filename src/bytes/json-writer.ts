@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { RawJson } from './json.ts'
+import { type RawJson, spliceText } from './json.ts'
 import { placesOf } from './search.ts'
 
 /** Drawn anew by every process, so that no object of a client's can pass for one. */
@@ -32,18 +32,12 @@ export function verbatim(raw: RawJson): Verbatim {
  */
 export function writeJson(value: unknown): string {
   const text = JSON.stringify(value) ?? 'null'
+  const places = [...placesOf(text, standIn)]
+  if (places.length === 0) return text
   const sources: string[] = []
   gatherSources(value, sources)
-  if (sources.length === 0) return text
-  const pieces: string[] = []
-  let at = 0
-  let next = 0
-  for (const place of placesOf(text, standIn)) {
-    pieces.push(text.slice(at, place), sources[next++]!)
-    at = place + standIn.length
-  }
-  pieces.push(text.slice(at))
-  return pieces.join('')
+  const edits = places.map((start, i) => ({ start, end: start + standIn.length, text: sources[i]! }))
+  return spliceText(text, edits)
 }
 
 /** In the order in which JSON.stringify comes to them. */

@@ -15,7 +15,7 @@ const closeArray = 0x5d
 /** A part of a larger text, in its units, or of bytes. */
 export type Range = { start: number; end: number }
 
-/** Replaces a byte range by text. An insertion has `start === end`. */
+/** Replaces a range by text. An insertion has `start === end`. */
 export type Edit = { start: number; end: number; text: string }
 
 /** The bytes with all edits made. The edits may come in any order; they must not overlap. */
@@ -30,6 +30,18 @@ export function splice(bytes: Uint8Array, edits: Edit[]): Buffer {
   }
   pieces.push(whole.subarray(at))
   return Buffer.concat(pieces)
+}
+
+/** The same for a text; here the edits come in order. */
+export function spliceText(text: string, edits: readonly Edit[]): string {
+  const pieces: string[] = []
+  let at = 0
+  for (const { start, end, text: written } of edits) {
+    pieces.push(text.slice(at, start), written)
+    at = end
+  }
+  pieces.push(text.slice(at))
+  return pieces.join('')
 }
 
 /** The source text of a member's value. */
@@ -55,13 +67,7 @@ const keptMark = `\u0000kept-${randomBytes(9).toString('base64url')}:`
  */
 export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
   const ranges = findValues(text, keys)
-  let rest = ''
-  let at = 0
-  for (const [place, { start, end }] of ranges.entries()) {
-    rest += `${text.slice(at, start)}${tokenOf(place)}`
-    at = end
-  }
-  return keep(at === 0 ? text : rest + text.slice(at), ranges, (start, end) => text.slice(start, end))
+  return keep(spliceText(text, tokensFor(ranges)), ranges, (start, end) => text.slice(start, end))
 }
 
 /**
@@ -69,10 +75,7 @@ export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
  * @param ranges in order, and none in another
  */
 export function parseKept(bytes: Buffer, ranges: readonly Range[]): KeptJson {
-  const rest = splice(
-    bytes,
-    ranges.map(({ start, end }, place) => ({ start, end, text: tokenOf(place) })),
-  )
+  const rest = splice(bytes, tokensFor(ranges))
   return keep(rest.toString('utf8'), ranges, (start, end) => bytes.toString('utf8', start, end))
 }
 
@@ -89,8 +92,8 @@ function keep(rest: string, ranges: readonly Range[], sourceOf: (start: number, 
   }
 }
 
-function tokenOf(place: number): string {
-  return JSON.stringify(keptMark + place)
+function tokensFor(ranges: readonly Range[]): Edit[] {
+  return ranges.map(({ start, end }, place) => ({ start, end, text: JSON.stringify(keptMark + place) }))
 }
 
 /** Ranges of the object and array values under the keys, outermost ones only, in order. */

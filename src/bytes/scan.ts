@@ -38,7 +38,7 @@ export type JsonLook = {
   /** The key of the outermost object whose own members are listed too, of at most 127 bytes. */
   inside?: string | undefined
   /**
-   * At most seven keys of plain ASCII, of at most 15 letters: where the value of one is an object or an array, at any depth but in another
+   * At most eight keys of plain ASCII, of at most 15 letters: where the value of one is an object or an array, at any depth but in another
    * such value, its range is added to `found`.
    */
   keys?: readonly string[]

@@ -53,6 +53,7 @@ const start = readAssembly<Exports>(estimateCode)
 /** So much of a body is in the memory at a time. */
 const windowBytes = 65_536
 
+/** The code that weighs, with a memory for a piece of a body. It serves one body behind the other. */
 class Scales {
   readonly #exports = start()
   readonly #memory = Buffer.from(this.#exports.memory.buffer)
