@@ -177,14 +177,16 @@ function create() {
   const waiting: (() => void)[] = []
   let tries = 0
   let scene: Scene = {}
+  const readBalances = (accountIds: Set<string>) => {
+    calls.push(`balances ${[...accountIds]}`)
+    return [...accountIds].map((id) => [id, 1n])
+  }
   const createStore = () =>
     ({
       isBooked: (requestId: string) => scene.inLedger?.includes(requestId) ?? false,
       findEntry: (requestId: string) => ({ accountId: `acct_${requestId}` }),
-      readBalances(accountIds: Set<string>) {
-        calls.push(`balances ${[...accountIds]}`)
-        return [...accountIds].map((id) => [id, 1n])
-      },
+      balancesBehind: (accountIds: Set<string>) => readBalances(accountIds),
+      readBalances,
       readSpends: () => [],
       postDebits(debits: DebitRow[]) {
         calls.push(`post ${debits.map(({ requestId }) => requestId)}`)

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import fc from 'fast-check'
 import { createBooks } from '../../src/accounts/books.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
-import { createPath } from './fixtures.ts'
+import { createDebitRow, createPath } from './fixtures.ts'
 
 test('what another connection changed is read once, whole accounts at a time', async (t) => {
   const path = createPath(t)
@@ -27,6 +28,40 @@ test('what another connection changed is read once, whole accounts at a time', a
     [id],
   )
   assert.deepEqual(server.readChanges(changes.revision).accounts, [])
+})
+
+test('C15 balances behind a post are those of the store, whatever others have booked in between', async (t) => {
+  const path = createPath(t)
+  const [server, other] = [openStore(path), openStore(path)]
+  t.after(() => server.close())
+  t.after(() => other.close())
+  const [own, operator] = [createBooks(server, Date.now), createBooks(other, Date.now)]
+  const nobody = 'acct_nobody'
+  const ids = [nobody]
+  for (const name of ['one', 'two', 'three']) ids.push((await operator.createAccount(name)).id)
+  let number = 0
+  const acts: Record<string, (id: string) => unknown> = {
+    'the server posts': (id) => server.postDebits([createDebitRow(`req_${number}`, id)]),
+    'the server posts once more': (id) => server.postDebits([createDebitRow('req_1', id)]),
+    'the server gives back': () => server.giveBack(['req_1']),
+    'another posts': (id) => other.postDebits([createDebitRow(`req_${number}`, id)]),
+    'the operator tops up': (id) => operator.credit(id, 7n, `r${number}`),
+    'the server’s operator tops up': (id) => own.credit(id, 5n, `r${number}`),
+  }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.constantFrom(...Object.keys(acts)), fc.constantFrom(...ids)), { maxLength: 12 }),
+      async (steps) => {
+        for (const [act, id] of [...steps, ['the server posts', ids[1]!] as const]) {
+          number++
+          if (id === nobody && !act.includes('posts')) continue
+          await acts[act]!(id)
+          if (act.startsWith('the server posts')) assert.deepEqual(server.balancesBehind(ids), server.readBalances(ids))
+        }
+      },
+    ),
+    { numRuns: 100 },
+  )
 })
 
 test('when a key was last used is noted, and never goes back', async (t) => {

@@ -39,10 +39,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   const spends = createSpends(db, calendar)
   const warnings = createWarnings(db, nowMs)
   const insertEntry = db.prepare(insertEntrySql)
-  const insertPrices = db.prepare(
-    `INSERT INTO prices (version, input, cache_read, cache_write, cache_write_1h, output, terms)
-     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
-  )
+  const notePrices = createPrices(db)
   const readHead = db.prepare('SELECT moment_ms FROM head')
   const readTail = db.prepare(
     `SELECT a.seq, a.balance, e.posted_ms, e.digest FROM accounts a
@@ -56,7 +53,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
    */
   let last: { known: Known; version: unknown } | undefined
   const sumSpend = (of: SpendOf) => spends.sum(of)
-  return { inTransaction, inBatch, append, notePrices, readSpends, writeSpend, sumSpend, warnings }
+  return { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, writeSpend, sumSpend, warnings }
 
   /** One transaction of its own, durable when it returns. */
   function inTransaction<T>(work: (batch: Batch) => T): T {
@@ -134,6 +131,14 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return tail
   }
 
+  /**
+   * What the account had behind the last commit of this connection, where that is known without a read. What others have
+   * committed since is not in it.
+   */
+  function lastBalance(accountId: string): bigint | undefined {
+    return last?.known.tails.get(accountId)?.balanceNanos
+  }
+
   /** What keys with budgets among these have spent, as this connection last committed or reads it. */
   function readSpends(keyIds: Iterable<string | undefined>): NonNullable<Posted['spends']> {
     return spends.read(last?.known ?? nothingSpent(), keyIds)
@@ -144,6 +149,14 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     last = undefined
     write(spends)
   }
+}
+
+function createPrices(db: DatabaseSync) {
+  const insertPrices = db.prepare(
+    `INSERT INTO prices (version, input, cache_read, cache_write, cache_write_1h, output, terms)
+     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
+  )
+  return notePrices
 
   /** What a price version stands for, once for each. */
   function notePrices({ versions }: Batch, { priceVersion, prices }: DebitRow): void {

@@ -91,7 +91,7 @@ export class Queue {
     const given = this.#batches.flat()
     const debits = given.filter((debit) => !this.#isWithdrawn(debit))
     const posted = store.postDebits(debits)
-    const balances = store.readBalances(accountsOf(debits))
+    const balances = store.balancesBehind(accountsOf(debits))
     const spends = store.readSpends(keysOf(debits))
     if (posted.includes('posted')) this.#proven = store
     const inOrder = posted.values()
