@@ -43,8 +43,9 @@ export class Narrator {
 
   /** @returns the number of the block */
   open(block: AnswerBlock): number {
-    this.start()
     const index = this.#count++
+    if (this.#isOver) return index
+    this.start()
     const isCall = block.kind === 'tool_call'
     if (isCall) this.#hasCalls = true
     this.#open.set(index, { isCall, isEmpty: true })

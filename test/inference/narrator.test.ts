@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { Narrator } from '../../src/inference/narrator.ts'
+import { truncatedFault } from '../../src/wires/answers/faults.ts'
+
+test('I1 behind the end nothing is told, whatever a decoder still reads', () => {
+  const acts: Record<string, (narrator: Narrator) => unknown> = {
+    start: (narrator) => narrator.start(),
+    'open a text': (narrator) => narrator.open({ kind: 'text' }),
+    'open a call and go on': (narrator) => {
+      const block = narrator.open({ kind: 'tool_call', callId: 'call_1', name: 'f' })
+      narrator.delta(block, '{"a":')
+      narrator.seal(block, { wire: 'messages', proof: 'x' } as never)
+      narrator.stop(block)
+    },
+    'go on with what was open': (narrator) => narrator.delta(0, 'more'),
+    'stop what was open': (narrator) => narrator.stop(0),
+    usage: (narrator) => narrator.usage({ outputTokens: 7 }),
+    alive: (narrator) => narrator.alive(true),
+    finish: (narrator) => narrator.finish('end'),
+    fail: (narrator) => narrator.fail(truncatedFault()),
+  }
+  const ends = fc.constantFrom('finish', 'fail')
+  fc.assert(
+    fc.property(ends, fc.array(fc.constantFrom(...Object.keys(acts)), { maxLength: 6 }), (end, later) => {
+      const narrator = new Narrator()
+      narrator.delta(narrator.open({ kind: 'text' }), 'word')
+      acts[end]!(narrator)
+      const types = narrator.take().map(({ type }) => type)
+      assert.deepEqual(types, ['start', 'block_start', 'block_delta', 'block_stop', end])
+      for (const act of later) acts[act]!(narrator)
+      assert.deepEqual(narrator.take(), [])
+    }),
+  )
+})
