@@ -42,6 +42,7 @@ const values = [
   5,
   -1,
   1.5,
+  1e17,
   '',
   'x',
   true,
@@ -49,6 +50,9 @@ const values = [
   [5],
   [{}],
   [{ type: 'function', name: 'f' }],
+  // Taken for a function.
+  [{ name: 'f' }],
+  [{ type: null, name: 'f', parameters: {} }],
   {},
   { x: 5 },
   { type: 5 },

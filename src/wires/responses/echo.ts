@@ -35,7 +35,7 @@ function echoOf(echo: Sent): Record<string, unknown> {
   return {
     background: false,
     instructions: echo['instructions'] ?? null,
-    max_output_tokens: echo['max_output_tokens'] ?? null,
+    max_output_tokens: integerOf(echo['max_output_tokens'], null),
     max_tool_calls: integerOf(echo['max_tool_calls'], null),
     metadata: wordsOnly(asObject(echo['metadata'])),
     parallel_tool_calls: typeof echo['parallel_tool_calls'] === 'boolean' ? echo['parallel_tool_calls'] : true,
@@ -61,11 +61,15 @@ function echoOf(echo: Sent): Record<string, unknown> {
   }
 }
 
-/** Strictly typed clients want all four members of a function, null where the client said nothing. */
+/**
+ * Strictly typed clients want its type, and all four members of a function, null where the client said nothing. One without a type
+ * was taken for a function.
+ */
 function echoTool(tool: Record<string, unknown>): Record<string, unknown> {
-  if (tool['type'] !== 'function') return tool
+  const type = tool['type'] ?? 'function'
+  if (type !== 'function') return tool
   const { description = null, parameters = null, strict = null } = tool
-  return { ...tool, description, parameters, strict }
+  return { ...tool, type, description, parameters, strict }
 }
 
 /** Labels are words; clients are typed so. */
@@ -77,6 +81,7 @@ function numberOf(value: unknown, otherwise: number): number {
   return typeof value === 'number' ? value : otherwise
 }
 
+/** One beyond 2^53 caps nothing, and is no integer to strictly typed clients. */
 function integerOf(value: unknown, otherwise: number | null): number | null {
-  return Number.isInteger(value) ? (value as number) : otherwise
+  return Number.isSafeInteger(value) ? (value as number) : otherwise
 }
