@@ -38,58 +38,55 @@ export class Narrator {
   start(): void {
     if (this.#hasStarted) return
     this.#hasStarted = true
-    this.#events.push({ type: 'start' })
+    this.#tell({ type: 'start' })
   }
 
   /** @returns the number of the block */
   open(block: AnswerBlock): number {
-    const index = this.#count++
-    if (this.#isOver) return index
     this.start()
+    const index = this.#count++
     const isCall = block.kind === 'tool_call'
     if (isCall) this.#hasCalls = true
     this.#open.set(index, { isCall, isEmpty: true })
-    this.#events.push({ type: 'block_start', index, block })
+    this.#tell({ type: 'block_start', index, block })
     return index
   }
 
   delta(index: number, text: string): void {
     if (this.#isOver || text === '') return
     this.#open.get(index)!.isEmpty = false
-    this.#events.push({ type: 'block_delta', index, text })
+    this.#tell({ type: 'block_delta', index, text })
   }
 
   seal(index: number, sealed: Sealed): void {
-    if (!this.#isOver) this.#events.push({ type: 'block_seal', index, sealed })
+    this.#tell({ type: 'block_seal', index, sealed })
   }
 
   stop(index: number, cut = false): void {
     const block = this.#open.get(index)
-    if (this.#isOver || !block) return
-    if (block.isCall && block.isEmpty && !cut) this.#events.push({ type: 'block_delta', index, text: '{}' })
+    if (!block) return
+    if (block.isCall && block.isEmpty && !cut) this.#tell({ type: 'block_delta', index, text: '{}' })
     this.#open.delete(index)
-    this.#events.push({ type: 'block_stop', index, cut })
+    this.#tell({ type: 'block_stop', index, cut })
   }
 
   usage(report: UsageReport): void {
-    if (this.#isOver || Object.keys(report).length === 0) return
+    if (Object.keys(report).length === 0) return
     const merged = mergeUsage(this.#report, report)
     if (merged === this.#report) return
     this.#report = merged
     this.start()
-    this.#events.push({ type: 'usage', report: merged })
+    this.#tell({ type: 'usage', report: merged })
   }
 
   /** @param reasons a reasoning item begins, or ends */
   alive(reasons?: boolean): void {
-    if (this.#isOver) return
     this.start()
-    this.#events.push(reasons === undefined ? { type: 'alive' } : { type: 'alive', reasons })
+    this.#tell(reasons === undefined ? { type: 'alive' } : { type: 'alive', reasons })
   }
 
   /** The upstream's word that it is complete. A cap, a full window or a refusal cuts what is still open. */
   finish(reason: StopReason, stopSequence?: string): void {
-    if (this.#isOver) return
     this.start()
     for (const index of [...this.#open.keys()]) this.stop(index, cutting.has(reason))
     const isOrdinary = reason === 'end' || reason === 'calls'
@@ -99,15 +96,19 @@ export class Narrator {
       report: this.#report,
     }
     if (stopSequence !== undefined) end.stopSequence = stopSequence
-    this.#events.push(end)
+    this.#tell(end)
     this.#isOver = true
   }
 
   fail(fault: Fault): void {
-    if (this.#isOver) return
     this.start()
     for (const index of [...this.#open.keys()]) this.stop(index, true)
-    this.#events.push({ type: 'fail', fault })
+    this.#tell({ type: 'fail', fault })
     this.#isOver = true
+  }
+
+  /** Everything is told here, and behind the end nothing. */
+  #tell(event: AnswerEvent): void {
+    if (!this.#isOver) this.#events.push(event)
   }
 }

@@ -11,7 +11,7 @@ test('I1 behind the end nothing is told, whatever a decoder still reads', () => 
     'open a call and go on': (narrator) => {
       const block = narrator.open({ kind: 'tool_call', callId: 'call_1', name: 'f' })
       narrator.delta(block, '{"a":')
-      narrator.seal(block, { wire: 'messages', proof: 'x' } as never)
+      narrator.seal(block, { kind: 'signature', data: 'x' })
       narrator.stop(block)
     },
     'go on with what was open': (narrator) => narrator.delta(0, 'more'),
