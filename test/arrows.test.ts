@@ -48,8 +48,9 @@ const arrows: Record<string, Arrow> = {
     types: ['config'],
   },
   operations: { may: ['accounts', 'catalog', 'ids'], outside: ['zod'] },
+  http1: {},
   http: {
-    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids', 'operations', 'bytes'],
+    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids', 'operations', 'bytes', 'http1'],
     types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
   },

@@ -36,7 +36,8 @@ async function walk(
   using entered = entering instanceof Promise ? await entering : entering
   using share = gateway.bodies.enter(account.id)
   try {
-    const bytes = await call.readBody(share)
+    const reading = call.readBody(share)
+    const bytes = reading instanceof Promise ? await reading : reading
     const turn = gateway.turns.take(account.id, bytes.length)
     if (turn !== undefined) await turn
     const { config } = snapshot

@@ -1,8 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GatewayError } from '../errors.ts'
 import { plainEnvelope } from '../wires/answers/envelope.ts'
 import type { Wire } from '../wires/wire.ts'
-import { errorHeaders } from './headers.ts'
+import { errorLines } from './headers.ts'
+import type { BodyReader, HttpExchange } from './http-exchange.ts'
 import { Leftovers } from './leftovers.ts'
 import { wireAt } from './paths.ts'
 
@@ -25,23 +25,19 @@ type ErrorAnswer = {
   /** The connection is not used again. */
   closes: boolean
   lingerMs: number
-  /** Puts in what else the headers tell. */
-  more?: (headers: Record<string, string>) => void
+  /** What else the headers tell, in lines. */
+  more?: string
 }
 
 /** Answers with an error, whatever of the request is still on its way. */
 export function sendError(
-  response: ServerResponse,
-  { error, path, requestId, closes, lingerMs, more }: ErrorAnswer,
+  exchange: HttpExchange,
+  { error, path, requestId, closes, lingerMs, more = '' }: ErrorAnswer,
 ): void {
   const wire = wireOfError(error, path)
-  const body = errorBody(error, requestId, wire)
-  const headers = errorHeaders(requestId, wire, error)
-  more?.(headers)
-  headers['content-length'] = String(Buffer.byteLength(body))
-  if (closes || !isReadable(response.req)) headers['connection'] = 'close'
-  response.writeHead(error.status, headers)
-  endUnread(response, lingerMs, body)
+  if (closes || !isReadable(exchange)) exchange.keepsAlive = false
+  const lines = errorLines(requestId, wire, error) + more
+  answerUnread(exchange, error.status, lines, lingerMs, errorBody(error, requestId, wire))
 }
 
 /** Of a request that is not wanted: so much is waited for to keep its connection. */
@@ -49,64 +45,80 @@ const keptBytesMax = 1_048_576
 const lingerBytesMax = 33_554_432
 /** Of the process: what is shared is its event loop. */
 const leftovers = new Leftovers()
-/** Answers that are said, and whose end waits for the rest of their requests. */
-const lingering = new WeakSet<ServerResponse>()
-
-/** Its client has been answered: its connection is only kept so that what that client still sends is no fault of the network. */
-export function isLingering(response: ServerResponse): boolean {
-  return lingering.has(response)
-}
 
 /**
- * Ends an answer whose request nobody reads: what is still to come is thrown away, up to 32 MiB and for a while, so that
+ * Answers a request whose body nobody reads: what is still to come is thrown away, up to 32 MiB and for a while, so that
  * a client that writes all of its request first gets to read the answer, where a reset would read as a fault of the network;
  * a connection that is not at its next request by then is closed (F-C29).
  */
-export function endUnread(response: ServerResponse, lingerMs: number, body?: string): void {
-  const { req } = response
-  if (req.complete) {
-    response.end(body)
-    req.resume()
-    return
+export function answerUnread(
+  exchange: HttpExchange,
+  status: number,
+  lines: string,
+  lingerMs: number,
+  body?: string,
+): void {
+  if (exchange.isComplete) exchange.answer(status, lines, body)
+  else {
+    // The answer goes out now. Only its end, and with it the connection's, waits for the rest of the request.
+    exchange.answerOpen(status, lines, body ?? '')
+    new Rest(exchange, lingerMs)
   }
-  // The answer goes out now. Only its end, and with it the connection's, waits for the rest of the request.
-  if (body) response.write(body)
-  else response.flushHeaders()
-  let bytes = 0
-  lingering.add(response)
-  const timer = setTimeout(giveUp, lingerMs)
-  req.on('data', count)
-  req.on('end', done)
-  req.on('error', giveUp)
-  response.on('close', stop)
-  leftovers.start(req)
+}
 
-  function count(chunk: Buffer): void {
-    bytes += chunk.length
-    if (bytes > lingerBytesMax) giveUp()
-    else leftovers.note(req, chunk.length)
+/** What is still to come of a request that was answered. */
+class Rest implements BodyReader {
+  readonly #exchange: HttpExchange
+  readonly #timer: NodeJS.Timeout
+  #bytes = 0
+
+  constructor(exchange: HttpExchange, lingerMs: number) {
+    this.#exchange = exchange
+    this.#timer = setTimeout(() => this.#giveUp(), lingerMs)
+    exchange.isLingering = true
+    exchange.read(this)
+    if (exchange.isLingering) leftovers.start(exchange)
   }
-  function done(): void {
-    stop()
-    response.end()
+
+  take(piece: Buffer): void {
+    this.#bytes += piece.length
+    if (this.#bytes > lingerBytesMax) this.#giveUp()
+    else leftovers.note(this.#exchange, piece.length)
   }
-  function stop(): void {
-    clearTimeout(timer)
-    lingering.delete(response)
-    req.off('data', count)
-    leftovers.stop(req)
+
+  whole(): void {
+    this.#stop()
+    this.#exchange.end('')
   }
-  function giveUp(): void {
-    done()
-    // Our side is closed; what they send after that is answered with a reset.
-    req.socket.destroySoon()
+
+  broken(): void {
+    this.#giveUp()
+  }
+
+  gone(): void {
+    this.#stop()
+  }
+
+  /** Our side is closed; what they send after that is answered with a reset. */
+  #giveUp(): void {
+    this.#stop()
+    this.#exchange.letGo(this)
+    this.#exchange.keepsAlive = false
+    this.#exchange.end('')
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer)
+    this.#exchange.isLingering = false
+    leftovers.stop(this.#exchange)
   }
 }
 
 /** Whether the rest of the request is worth waiting for to keep the connection. */
-function isReadable({ complete, headers }: IncomingMessage): boolean {
-  if (complete) return true
+function isReadable(exchange: HttpExchange): boolean {
   // A client that waits for 100 may leave its body out once it has our answer: what comes next has two meanings.
-  if (headers.expect !== undefined || headers['transfer-encoding'] !== undefined) return false
-  return Number(headers['content-length'] ?? 0) <= keptBytesMax
+  if (exchange.header('expect') !== undefined) return false
+  if (exchange.isComplete) return true
+  const { declaredBytes } = exchange
+  return declaredBytes !== undefined && declaredBytes <= keptBytesMax
 }

@@ -13,51 +13,38 @@ const exposed = [
   'x-triwire-balance',
 ].join(', ')
 
+/*
+ * Headers are lines, each with its end. Values are ours: ids, numbers and fixed words; or parts of the request's own head, which
+ * was checked (`http1/fields.ts`), so that none can hold a line end.
+ */
+
 /** How the account stands when the head is sent (ruling R13). No cost and no price: they are in no header (spec 1.8). */
-export function addStanding(
-  headers: Record<string, string>,
-  { balance, window }: ToldStanding,
-  tellsBalance: boolean,
-): void {
-  if (window) {
-    headers['x-ratelimit-limit-requests'] = `${window.limit}`
-    headers['x-ratelimit-remaining-requests'] = `${window.left}`
-    headers['x-ratelimit-reset-requests'] = `${window.resetSeconds}`
-  }
-  if (tellsBalance) headers['x-triwire-balance'] = balance
+export function standingLines({ balance, window }: ToldStanding, tellsBalance: boolean): string {
+  const ofWindow = window
+    ? `x-ratelimit-limit-requests: ${window.limit}\r\nx-ratelimit-remaining-requests: ${window.left}\r\nx-ratelimit-reset-requests: ${window.resetSeconds}\r\n`
+    : ''
+  return tellsBalance ? `${ofWindow}x-triwire-balance: ${balance}\r\n` : ofWindow
 }
 
+const onEvery = `access-control-allow-origin: *\r\naccess-control-expose-headers: ${exposed}\r\n`
+
 /** On every answer (rulings R5, R8). @param wire whose endpoint it is, if any's */
-export function commonHeaders(requestId: string, wire: Wire | undefined): Record<string, string> {
-  const headers: Record<string, string> = {
-    'x-request-id': requestId,
-    'access-control-allow-origin': '*',
-    'access-control-expose-headers': exposed,
-  }
-  if (wire?.requestIdHeader) headers[wire.requestIdHeader] = requestId
-  return headers
+export function commonLines(requestId: string, wire: Wire | undefined): string {
+  const name = wire?.requestIdHeader
+  const own = `x-request-id: ${requestId}\r\n${onEvery}`
+  return name === undefined ? own : `${own}${name}: ${requestId}\r\n`
 }
 
 /** What goes with an error besides its body (ruling R6). */
-export function errorHeaders(requestId: string, wire: Wire | undefined, error: GatewayError): Record<string, string> {
-  const headers = commonHeaders(requestId, wire)
-  headers['content-type'] = 'application/json'
-  headers['cache-control'] = 'no-store'
-  headers['x-should-retry'] = error.shouldRetry ? 'true' : 'false'
-  if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds)
-  return headers
+export function errorLines(requestId: string, wire: Wire | undefined, error: GatewayError): string {
+  const { shouldRetry, retryAfterSeconds } = error
+  const retry = retryAfterSeconds === undefined ? '' : `retry-after: ${retryAfterSeconds}\r\n`
+  return `${commonLines(requestId, wire)}content-type: application/json\r\ncache-control: no-store\r\nx-should-retry: ${shouldRetry}\r\n${retry}`
 }
 
 /** The answer to a preflight: whatever it asks for, since `*` does not cover `authorization` (ruling R8). */
-export function preflightHeaders(
-  requestId: string,
-  asked: string | undefined,
-  method: string | undefined,
-): Record<string, string> {
-  return {
-    ...commonHeaders(requestId, undefined),
-    'access-control-allow-methods': method ?? 'GET, POST, OPTIONS',
-    'access-control-allow-headers': asked ?? 'authorization, content-type, x-api-key',
-    'access-control-max-age': '86400',
-  }
+export function preflightLines(requestId: string, asked: string | undefined, method: string | undefined): string {
+  const methods = `access-control-allow-methods: ${method ?? 'GET, POST, OPTIONS'}\r\n`
+  const headers = `access-control-allow-headers: ${asked ?? 'authorization, content-type, x-api-key'}\r\n`
+  return `${commonLines(requestId, undefined)}${methods}${headers}access-control-max-age: 86400\r\n`
 }

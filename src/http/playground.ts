@@ -44,7 +44,7 @@ export function createPlayground(
         playing--
       })
     }
-    begin().then(() => finish(cutLeftOpen(response, record)), refuse)
+    begin().then(() => finish(cutLeftOpen(call, record)), refuse)
 
     async function begin(): Promise<void> {
       if (isDraining()) throw new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { reason: 'busy' })
@@ -151,6 +151,10 @@ class PlayedCall implements Call {
 
   destroy(): void {
     this.#response.destroy()
+  }
+
+  get isOver(): boolean {
+    return this.#response.writableEnded || this.#response.destroyed
   }
 
   #headers(contentType: string): Record<string, string> {

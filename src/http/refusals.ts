@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { failureTexts, GatewayError } from '../errors.ts'
 import type { CallRecord } from '../gateway/record.ts'
 
@@ -15,9 +14,12 @@ export function noteRefusal(record: CallRecord, thrown: unknown): Refused {
   return { error, bug: isOurs ? thrown : undefined }
 }
 
+/** @property isOver it was ended, or its connection is closed */
+type LeftOpen = { readonly isOver: boolean; destroy(): void }
+
 /** A walk that is over has ended its answer, or cut it: one that is left open is cut, and a bug of ours, which is returned. */
-export function cutLeftOpen(response: ServerResponse, { outcome }: CallRecord): Error | undefined {
-  if (response.writableEnded || response.destroyed || outcome === 'client_abort') return undefined
-  response.destroy()
+export function cutLeftOpen(answer: LeftOpen, { outcome }: CallRecord): Error | undefined {
+  if (answer.isOver || outcome === 'client_abort') return undefined
+  answer.destroy()
   return new Error(`an answer was left open: ${outcome ?? 'no outcome'}`)
 }

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { tooLarge } from '../gateway/bodies.ts'
@@ -8,15 +7,16 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { infer } from '../gateway/infer.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { standingOf } from '../gateway/standing.ts'
-import { endUnread, sendError } from './answer.ts'
+import { answerUnread, sendError } from './answer.ts'
 import { isDeclaredTooLarge, NoRoom } from './body.ts'
-import { addStanding, commonHeaders, preflightHeaders } from './headers.ts'
-import { type AddStanding, type CallLimits, HttpCall } from './http-call.ts'
+import { commonLines, preflightLines, standingLines } from './headers.ts'
+import { type CallLimits, HttpCall, type TellStanding } from './http-call.ts'
+import type { HttpExchange } from './http-exchange.ts'
 import { baseUrlCure, findRoute, pathOf, type Route, servedText, wireAt } from './paths.ts'
 import { createPeerReader } from './peer.ts'
 import { cutLeftOpen, noteRefusal } from './refusals.ts'
 
-export type Router = (request: IncomingMessage, response: ServerResponse, requestId: string) => void
+export type Router = (exchange: HttpExchange, requestId: string) => void
 
 /** Method and path to walk, and the one place where what a walk throws becomes an answer (spec 7). */
 export function createRouter(gateway: Gateway, listeners: readonly RecordListener[]): Router {
@@ -24,19 +24,19 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
   let limits: CallLimits
   let readPeer: ReturnType<typeof createPeerReader>
 
-  const tellStanding: AddStanding = (headers, { accountId, bounds }) => {
+  const tellStanding: TellStanding = ({ accountId, bounds }) => {
     const standing = accountId === undefined ? undefined : standingOf(gateway, accountId, bounds)
-    if (standing) addStanding(headers, standing, config!.headers.balance)
+    return standing ? standingLines(standing, config!.headers.balance) : ''
   }
 
-  return (request, response, requestId) => {
+  return (exchange, requestId) => {
     if (config !== gateway.snapshots.current.config) {
       config = gateway.snapshots.current.config
       limits = { ...config.limits, ...config.timeouts }
       readPeer = createPeerReader(config.trustedProxies)
     }
-    const path = pathOf(request.url)
-    const method = request.method ?? ''
+    const { method } = exchange
+    const path = pathOf(exchange.target)
     const beganMs = gateway.clockMs()
     const sinceMs = () => gateway.clockMs() - beganMs
     const record: CallRecord = {
@@ -45,29 +45,26 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       beganMs,
       method,
       path,
-      ip: readPeer(request.socket.remoteAddress ?? '', request.headers['x-forwarded-for'] as string | undefined),
+      ip: readPeer(exchange.socket.remoteAddress ?? '', exchange.header('x-forwarded-for')),
     }
-    const trace = gateway.tracing?.begin(request.headers['traceparent'])
+    const trace = gateway.tracing?.begin(exchange.header('traceparent'))
     if (trace !== undefined) record.trace = trace
     let isInference = false
-    // A client that resets its connection is no error of ours; the walk learns of it by `close`.
-    response.on('error', () => {})
-    if (isDeclaredTooLarge(request, limits.bodyBytesMax)) {
+    if (isDeclaredTooLarge(exchange, limits.bodyBytesMax)) {
       refuse(tooLarge(limits.bodyBytesMax))
       return
     }
     if (method === 'OPTIONS') {
-      const asked = request.headers['access-control-request-headers']
-      const headers = preflightHeaders(requestId, asked, request.headers['access-control-request-method'])
+      const asked = exchange.header('access-control-request-headers')
+      const lines = preflightLines(requestId, asked, exchange.header('access-control-request-method'))
       record.status = 204
-      response.writeHead(204, headers)
-      endUnread(response, limits.lingerMs)
+      answerUnread(exchange, 204, lines, limits.lingerMs)
       finish()
       return
     }
     const route = findRoute(method, path)
     if (!route) {
-      refuse(unknownUrl(request, method, path))
+      refuse(unknownUrl(exchange, path))
       return
     }
     record.walk = route.walk
@@ -75,13 +72,13 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       listModels()
       return
     }
-    walk(route).then(() => finish(cutLeftOpen(response, record)), refuse)
+    walk(route).then(() => finish(cutLeftOpen(exchange, record)), refuse)
 
     function walk(route: Exclude<Route, { walk: 'list_models' }>): Promise<void> {
       record.wire = route.wire
       isInference = route.walk === 'infer'
       const standing = isInference ? tellStanding : tellNothing
-      const call = new HttpCall({ request, response, wire: route.wire, record, limits, addStanding: standing, sinceMs })
+      const call = new HttpCall({ exchange, wire: route.wire, record, limits, tellStanding: standing, sinceMs })
       return isInference ? infer(gateway, call, record) : countTokens(gateway, call, record)
     }
 
@@ -89,12 +86,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       record.status = 200
       record.firstByteMs = sinceMs()
       const body = gateway.snapshots.current.config.catalog.listBody
-      response.writeHead(200, {
-        ...commonHeaders(requestId, undefined),
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-      })
-      endUnread(response, limits.lingerMs, method === 'HEAD' ? undefined : body)
+      const lines = `${commonLines(requestId, undefined)}content-type: application/json\r\n`
+      answerUnread(exchange, 200, lines, limits.lingerMs, body)
       finish()
     }
 
@@ -105,8 +98,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
         return
       }
       const { error, bug } = noteRefusal(record, thrown)
-      if (response.headersSent || response.destroyed) {
-        response.destroy()
+      if (exchange.isBegun || exchange.socket.destroyed) {
+        exchange.destroy()
       } else {
         record.status = error.status
         record.firstByteMs = sinceMs()
@@ -114,8 +107,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
         const closes = error.status === 408 || error.status === 413 || error instanceof NoRoom
         // Of a key that is not taken nothing is told but that.
         const isKnown = isInference && error.status !== 401
-        const more = isKnown ? (headers: Record<string, string>) => tellStanding(headers, record) : tellNothing
-        sendError(response, { error, path, requestId, closes, lingerMs: limits.lingerMs, more })
+        const more = isKnown ? tellStanding(record) : ''
+        sendError(exchange, { error, path, requestId, closes, lingerMs: limits.lingerMs, more })
       }
       finish(bug)
     }
@@ -127,14 +120,16 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
   }
 }
 
-function tellNothing(): void {}
+function tellNothing(): string {
+  return ''
+}
 
 /**
  * Every path and method that is not served (spec 4.6). A WebSocket probe of a wire that agents
  * probe has a status of its own and the same body: a common agent then turns to HTTP at once (ruling R3).
  */
-function unknownUrl(request: IncomingMessage, method: string, path: string): GatewayError {
-  const isProbe = method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket'
+function unknownUrl(exchange: HttpExchange, path: string): GatewayError {
+  const isProbe = exchange.method === 'GET' && exchange.header('upgrade')?.toLowerCase() === 'websocket'
   const status = isProbe ? wireAt(path)?.probeStatus : undefined
   const cure = baseUrlCure(path)
   const text = `Nothing is served at this path and method: ${cure ?? `use ${servedText}`}.`

@@ -1,14 +1,15 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
-import type { Socket } from 'node:net'
+import { STATUS_CODES } from 'node:http'
+import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:tls'
 import type { TlsPair } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../errors.ts'
 import { newRequestId } from '../ids/request-id.ts'
 import { errorBody, sendError, wireOfError } from './answer.ts'
-import { watchConnections } from './connections.ts'
-import { findFramingFault, refusal } from './framing.ts'
-import { errorHeaders } from './headers.ts'
-import { causeOf, type ParserError, parserRefusal, requestLine } from './parser-refusal.ts'
+import { Connection, type ConnectionHost } from './connection.ts'
+import { type Guest, Guests } from './connections.ts'
+import { refusal, tooLate } from './framing.ts'
+import { errorLines } from './headers.ts'
+import type { HttpExchange } from './http-exchange.ts'
 import { pathOf } from './paths.ts'
 
 /** Limits of the edge (reliability §3). Times in ms, sizes in bytes. */
@@ -33,9 +34,12 @@ export type Edge = {
   readonly running: number
   /** Connections from now on are shown this certificate, where it speaks TLS at all. */
   renew(pair: TlsPair): void
+  /** Closes those connections that nothing is under way on. A listener that takes no more of them does so by itself. */
+  closeIdle(): void
+  closeAll(): void
 }
 
-export type RequestHandler = (request: IncomingMessage, response: ServerResponse, requestId: string) => void
+export type RequestHandler = (exchange: HttpExchange, requestId: string) => void
 
 /** A request that was refused before it could be routed; for the log. */
 export type EdgeRefusal = {
@@ -57,136 +61,149 @@ export type EdgeParts = {
   isDraining: () => boolean
 }
 
+/** How long an idle connection is kept longer than is announced: a request may be on its way (faults F-C48). */
+const graceSeconds = 1
+
 /**
- * The listener. Every answer that Node would give bare comes from us instead, with a body, a request id and the
- * envelope, and then the connection closes (ruling R11, reliability §2).
+ * The listener. It speaks HTTP/1.1 itself (docs/decisions/0058-own-http.md): whatever it refuses is told with a body, a request id and
+ * the envelope, and then the connection closes (ruling R11, reliability §2).
  */
 export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeParts): Edge {
-  const server = createHttpServer(limits, tls)
-  const connections = watchConnections(server, limits.connectionsMax, tls !== undefined)
-  server.on('request', receive)
-  // Node would say 100 before any check; the body's reader says it once key and size are known to be good.
-  server.on('checkContinue', receive)
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    const fault = refusal('The header expect is not understood: send 100-continue, or leave it out.', 417)
-    refuse(request, response, admit(request, response), fault)
-  })
-  server.on('connect', (request: IncomingMessage, socket: Socket) => {
-    const error = new GatewayError('unknown_url', 'CONNECT is not served here.')
-    // The server has let go of this socket, and of its errors with it.
-    socket.on('error', () => socket.destroy())
-    refuseRaw(socket, { error, method: request.method ?? '', path: pathOf(request.url), cause: 'bad_http' })
-  })
-  server.on('clientError', (error: ParserError, socket: Socket) => {
-    // A handshake that fails is nobody's request, and there is nothing that could be said in clear.
-    if (!connections.isOpen(socket)) socket.destroy()
-    else if (connections.takesMore(socket)) takeParserError(error, socket)
-  })
+  const guests = new Guests(limits.connectionsMax)
+  const open = new Set<Connection>()
+  let running = 0
+  let second = 0
+  const host: ConnectionHost = {
+    headerBytesMax: limits.headerBytesMax,
+    headersMax: limits.headersMax,
+    keepAliveSeconds: Math.floor(limits.keepAliveMs / 1_000),
+    get second() {
+      return second
+    },
+    admit(connection, exchange) {
+      running++
+      guests.noteRequest(connection)
+      if (isDraining()) exchange.keepsAlive = false
+      receive(exchange)
+    },
+    release(connection) {
+      running--
+      guests.noteAnswer(connection)
+    },
+    refuse,
+  }
+  const server = tls ? createSecure(tls) : createServer({ ...socketOptions }, (socket) => welcome(socket))
+  const sweeps = setInterval(sweep, 1_000).unref()
+  server.on('close', () => clearInterval(sweeps))
   return {
     server,
     get running() {
-      return connections.running
+      return running
     },
     renew(pair) {
       if (tls) (server as SecureServer).setSecureContext(secureOptions(pair))
     },
+    closeIdle: () => guests.closeIdle(),
+    closeAll: () => guests.closeAll(),
   }
 
-  function receive(request: IncomingMessage, response: ServerResponse): void {
-    const requestId = admit(request, response)
-    const fault = findFramingFault(request, limits.headersMax)
-    if (fault) refuse(request, response, requestId, fault)
-    else handle(request, response, requestId)
-  }
-
-  function admit(request: IncomingMessage, response: ServerResponse): string {
-    connections.admit(request, response)
-    if (isDraining()) response.shouldKeepAlive = false
-    return newRequestId()
-  }
-
-  function refuse(request: IncomingMessage, response: ServerResponse, requestId: string, error: GatewayError): void {
-    const path = pathOf(request.url)
-    const ip = request.socket.remoteAddress ?? ''
-    onRefusal({ requestId, error, method: request.method ?? '', path, ip, cause: 'bad_http' })
-    sendError(response, { error, path, requestId, closes: true, lingerMs: limits.lingerMs })
-  }
-
-  function takeParserError(error: ParserError, socket: Socket): void {
-    const response = connections.newestOf(socket)
-    const isOpen = response !== undefined && !response.writableFinished && !response.destroyed
-    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-    else if (!isOpen) {
-      const [method, path] = requestLine(error.rawPacket)
-      refuseRaw(socket, { error: parserRefusal(error.code), method, path, cause: causeOf(error.code) })
-    } else if (!response.req.complete) {
-      // The fault is in a body that somebody reads, and who answers; a body that just ends is a client that left.
-      const isFault = error.code !== 'HPE_INVALID_EOF_STATE' && response.req.listenerCount('error') > 0
-      if (isFault) response.req.emit('error', parserRefusal(error.code))
-      else socket.destroy()
-    } else {
-      // The request before is answered; what came behind it is not.
-      connections.refuseMore(socket)
-      if (!response.headersSent) response.shouldKeepAlive = false
-      response.once('finish', () => socket.destroySoon())
-    }
-  }
-
-  /** Answers on a socket whose request the parser could not or would not finish. */
-  function refuseRaw(socket: Socket, refused: Omit<EdgeRefusal, 'requestId' | 'ip'>): void {
-    connections.refuseMore(socket)
-    // Behind an answer that is under way there is no place for another.
-    if ((socket as Socket & { _httpMessage?: unknown })._httpMessage) {
+  function welcome(socket: Socket, before?: Guest): void {
+    const connection = new Connection(socket, host)
+    if (before) guests.replace(before, connection)
+    else if (!guests.enter(connection)) {
       socket.destroy()
       return
     }
+    open.add(connection)
+    socket.once('close', () => {
+      open.delete(connection)
+      guests.leave(connection)
+    })
+  }
+
+  /** Requests come on the secured socket, and not on the one that it is in: once there is one it stands for both. */
+  function createSecure(pair: TlsPair): SecureServer {
+    /** Those that are in their handshake, by their other ends. */
+    const greeting = new Map<string, Guest>()
+    const own = { ...secureOptions(pair), handshakeTimeout: limits.headersMs, ALPNProtocols: ['http/1.1'] }
+    const secured = createSecureServer({ ...socketOptions, ...own })
+    secured.on('connection', (socket: Socket) => {
+      const guest = { isIdle: true, isAnswered: false, destroy: () => void socket.destroy() }
+      if (!guests.enter(guest)) {
+        socket.destroy()
+        return
+      }
+      const end = endOf(socket)
+      greeting.set(end, guest)
+      socket.once('close', () => {
+        guests.leave(guest)
+        if (greeting.get(end) === guest) greeting.delete(end)
+      })
+    })
+    secured.on('secureConnection', (socket) => {
+      const end = endOf(socket)
+      const guest = greeting.get(end)
+      greeting.delete(end)
+      if (guest && socket.destroyed) guests.leave(guest)
+      else if (!socket.destroyed) welcome(socket, guest)
+    })
+    // A handshake that fails is nobody's request, and there is nothing that could be said in clear.
+    secured.on('tlsClientError', (_, socket) => socket.destroy())
+    return secured
+  }
+
+  function receive(exchange: HttpExchange): void {
     const requestId = newRequestId()
-    onRefusal({ ...refused, requestId, ip: socket.remoteAddress ?? '' })
-    socket.end(rawAnswer(refused.error, refused.path, requestId))
-    // Our side is finished; theirs gets a moment to read before what it still sends is answered with a reset.
-    setTimeout(() => socket.destroy(), 1_000).unref()
+    if (!exchange.awaitsContinue || exchange.header('expect')?.toLowerCase() === '100-continue') {
+      handle(exchange, requestId)
+      return
+    }
+    const error = refusal('The header expect is not understood: send 100-continue, or leave it out.', 417)
+    const path = pathOf(exchange.target)
+    const ip = exchange.socket.remoteAddress ?? ''
+    onRefusal({ requestId, error, method: exchange.method, path, ip, cause: 'bad_http' })
+    sendError(exchange, { error, path, requestId, closes: true, lingerMs: limits.lingerMs })
+  }
+
+  /** Answers what is no request that anybody could be given. */
+  function refuse(
+    connection: Connection,
+    { error, method, target }: { error: GatewayError; method: string; target: string },
+  ): void {
+    const requestId = newRequestId()
+    const path = target === '' ? '' : pathOf(target)
+    const cause = error.status === 408 ? 'client_timeout' : 'bad_http'
+    onRefusal({ requestId, error, method, path, ip: connection.socket.remoteAddress ?? '', cause })
+    connection.sayLast(rawAnswer(error, path, requestId))
+  }
+
+  function sweep(): void {
+    second++
+    for (const connection of open) {
+      const { waited } = connection
+      if (waited === undefined) continue
+      if (waited.for === 'request') {
+        if (waited.seconds > host.keepAliveSeconds + graceSeconds) connection.destroy()
+      } else if (waited.seconds > Math.ceil(limits.headersMs / 1_000)) connection.refuse(tooLate())
+    }
   }
 }
+
+const socketOptions = { noDelay: true, highWaterMark: waitingBytesMax }
 
 /** Older versions are broken; nothing that speaks a wire is that old. */
 export function secureOptions({ cert, key }: TlsPair) {
   return { cert, key: key.reveal(), minVersion: 'TLSv1.2' as const }
 }
 
-function createHttpServer(limits: EdgeLimits, tls: TlsPair | undefined): Server {
-  const options = {
-    maxHeaderSize: limits.headerBytesMax,
-    headersTimeout: limits.headersMs,
-    // The body has deadlines of its own where it is read.
-    requestTimeout: 0,
-    keepAliveTimeout: limits.keepAliveMs,
-    connectionsCheckingInterval: 1_000,
-    requireHostHeader: false,
-    noDelay: true,
-    highWaterMark: waitingBytesMax,
-    // An upgrade is not served: the request is an ordinary one that happens to carry a header (faults F-C26).
-    shouldUpgradeCallback: () => false,
-  }
-  const server = tls
-    ? createSecureServer({ ...options, ...secureOptions(tls), handshakeTimeout: limits.headersMs })
-    : createServer(options)
-  // More than are taken, so that too many are seen and refused by us.
-  server.maxHeadersCount = 2 * limits.headersMax
-  return server
+function endOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
 }
 
-/** A whole HTTP answer as text, for a socket that no response object stands for. */
+/** A whole HTTP answer as text, for a connection on which no request stands for it. */
 function rawAnswer(error: GatewayError, path: string, requestId: string): string {
   const wire = wireOfError(error, path)
   const body = errorBody(error, requestId, wire)
-  let head = `HTTP/1.1 ${error.status} ${reasons.get(error.status) ?? 'Error'}\r\nconnection: close\r\n`
-  for (const [name, value] of Object.entries(errorHeaders(requestId, wire, error))) head += `${name}: ${value}\r\n`
-  return `${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  const lines = `connection: close\r\n${errorLines(requestId, wire, error)}content-length: ${Buffer.byteLength(body)}\r\n`
+  return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines}\r\n${body}`
 }
-
-const reasons = new Map([
-  [400, 'Bad Request'],
-  [404, 'Not Found'],
-  [408, 'Request Timeout'],
-  [431, 'Request Header Fields Too Large'],
-])

@@ -33,7 +33,7 @@ export async function drainEdge(
   await waitUntil(isHurried, delayMs)
   onClosing()
   edge.server.close()
-  edge.server.closeIdleConnections()
+  edge.closeIdle()
   let reported = clockMs()
   await waitUntil(() => {
     if (clockMs() - reported >= 5_000) {
@@ -49,7 +49,7 @@ export async function drainEdge(
     for (const delivery of [...gateway.deliveries]) delivery.shutDown()
     return gateway.deliveries.size === 0 && live() === 0
   }, cutMs)
-  edge.server.closeAllConnections()
+  edge.closeAll()
 
   async function waitUntil(isSo: () => boolean, forMs: number): Promise<void> {
     for (const end = clockMs() + forMs; !isSo() && clockMs() < end; ) await sleep(lookMs)

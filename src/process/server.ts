@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { Server } from 'node:net'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
 import type { Address, Config } from '../config/config.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import test from 'node:test'
+import type { HttpExchange } from '../../src/http/http-exchange.ts'
 import { atEnd } from '../support/at-end.ts'
 import { chunk, paths, startNative } from '../support/native.ts'
 import { gatewayEnd } from '../support/peer.ts'
@@ -27,11 +27,11 @@ for (const client of ['chat', 'messages'] as const) {
       socket.on('drain', go)
       go()
     })
-    let response!: ServerResponse
+    let exchange!: HttpExchange
     const listen = (message: unknown) => {
-      response = (message as { response: ServerResponse }).response
+      exchange = message as HttpExchange
     }
-    subscribe('http.server.request.start', listen)
+    subscribe('triwire:http:exchange', listen)
     const body = JSON.stringify({
       model: 'native-chat',
       stream: true,
@@ -50,8 +50,8 @@ for (const client of ['chat', 'messages'] as const) {
       gateway.advance(0)
       return upstream.bytesWritten
     })
-    unsubscribe('http.server.request.start', listen)
-    const [waiting, ahead] = [response.writableLength, gatewayEnd(model).readableLength]
+    unsubscribe('triwire:http:exchange', listen)
+    const [waiting, ahead] = [exchange.socket.writableLength, gatewayEnd(model).readableLength]
     assert.ok(waiting <= 16_384 + 4_096, `${waiting} bytes wait for the client`)
     assert.ok(ahead <= 3 * 16_384, `${ahead} bytes are read ahead`)
     stopped.destroy()

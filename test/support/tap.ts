@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { WireName } from '../../src/catalog/model.ts'
+import type { HttpExchange } from '../../src/http/http-exchange.ts'
 import { type Asked, checkAnswer, modelNamed } from '../schemas/check-answer.ts'
 
 /** What a server on this port says is listened to, whoever it says it to: an SDK, an agent, a raw socket. */
@@ -18,7 +18,7 @@ export type Tap = {
 
 export type TappedAnswer = { id: string; asked: Asked; status: number; contentType: string; body: string }
 
-const started = 'http.server.request.start'
+const started = 'triwire:http:exchange'
 
 /**
  * Checks every JSON body and every stream event that leaves the gateway against the schemas of its wire.
@@ -46,73 +46,78 @@ export function openTap(port: number, wireOf: (model: string) => WireName | unde
   }
 
   function listen(message: unknown) {
-    const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
-    if (request.socket.localPort !== port) return
+    const exchange = message as HttpExchange
+    if (exchange.socket.localPort !== port) return
     begun++
     unended++
-    response.once('close', () => unended--)
-    const said = keepSaid(response)
+    const said = keepSaid(exchange)
     const look = () => {
       if (!open.delete(look)) return
-      const { id, contentType } = said
+      const { id, contentType, status } = said
       const body = Buffer.concat(said.pieces).toString()
-      if (keepsAnswers) answers.push({ id, asked: askedFor(request), status: response.statusCode, contentType, body })
-      violations.push(...violationsOf(request, response, contentType, body, wireOf))
+      if (keepsAnswers) answers.push({ id, asked: askedFor(exchange), status, contentType, body })
+      violations.push(...violationsOf(exchange, said, body, wireOf))
     }
     open.add(look)
-    response.on('close', look)
+    hear(exchange, 'over', () => {
+      unended--
+      look()
+    })
   }
 }
 
-type Said = { id: string; contentType: string; pieces: Buffer[] }
+type Said = { id: string; contentType: string; status: number; pieces: Buffer[] }
 
-/** Everything that is written to a response, from now on. */
-function keepSaid(response: ServerResponse): Said {
-  const said: Said = { id: '', contentType: '', pieces: [] }
-  // Headers that are given with the head are kept nowhere else.
-  tapMethod(response, 'writeHead', (_status, headers) => {
-    const told = headers as Record<string, unknown> | undefined
-    said.contentType = `${told?.['content-type'] ?? ''}`
-    said.id = `${told?.['x-request-id'] ?? ''}`
-  })
-  for (const name of ['write', 'end'] as const) {
-    tapMethod(response, name, (piece, encoding) => {
-      if (typeof piece === 'string') said.pieces.push(Buffer.from(piece, encodingOf(encoding)))
-      else if (piece instanceof Uint8Array) said.pieces.push(Buffer.from(piece))
-    })
+/** Everything that is written to a client, from now on. */
+function keepSaid(exchange: HttpExchange): Said {
+  const said: Said = { id: '', contentType: '', status: 0, pieces: [] }
+  const keep = (piece: string | Uint8Array, encoding: BufferEncoding = 'utf8') =>
+    said.pieces.push(typeof piece === 'string' ? Buffer.from(piece, encoding) : Buffer.from(piece))
+  const keepHead = (status: number, lines: string) => {
+    const header = (name: string) => new RegExp(`^${name}: (.*)\\r$`, 'm').exec(lines)?.[1] ?? ''
+    Object.assign(said, { status, id: header('x-request-id'), contentType: header('content-type') })
   }
+  for (const name of ['answer', 'answerOpen'] as const)
+    hear(exchange, name, (status, lines, body = '') => {
+      keepHead(status, lines)
+      if (exchange.method !== 'HEAD') keep(body)
+    })
+  hear(exchange, 'begin', keepHead)
+  for (const name of ['write', 'end'] as const) hear(exchange, name, keep)
   return said
 }
 
-function tapMethod(response: ServerResponse, name: 'writeHead' | 'write' | 'end', hear: (...args: unknown[]) => void) {
-  const original = response[name].bind(response) as (...args: unknown[]) => never
-  response[name] = (...args: unknown[]) => {
-    hear(...args)
+type Heard = 'answer' | 'answerOpen' | 'begin' | 'write' | 'end' | 'over'
+
+/** Hears what one of its methods is called with, before it is. */
+function hear<N extends Heard>(
+  exchange: HttpExchange,
+  name: N,
+  listen: (...args: Parameters<HttpExchange[N]>) => void,
+) {
+  const original = exchange[name].bind(exchange) as (...args: Parameters<HttpExchange[N]>) => unknown
+  const heard = (...args: Parameters<HttpExchange[N]>) => {
+    listen(...args)
     return original(...args)
   }
-}
-
-function encodingOf(value: unknown): BufferEncoding {
-  return typeof value === 'string' ? (value as BufferEncoding) : 'utf8'
+  exchange[name] = heard as HttpExchange[N]
 }
 
 function violationsOf(
-  request: IncomingMessage,
-  response: ServerResponse,
-  contentType: string,
+  exchange: HttpExchange,
+  { contentType, status }: Said,
   body: string,
   wireOf: (model: string) => WireName | undefined,
 ): string[] {
   const isStream = contentType.startsWith('text/event-stream')
   // A body that was broken off is none; of a stream the whole events are looked at.
-  if (body === '' || (!isStream && !response.writableEnded)) return []
-  const { statusCode } = response
-  const asked = askedFor(request)
-  const model = statusCode < 400 ? modelNamed(contentType, body) : undefined
+  if (body === '' || (!isStream && !exchange.isEnded)) return []
+  const asked = askedFor(exchange)
+  const model = status < 400 ? modelNamed(contentType, body) : undefined
   const wire = model === undefined ? undefined : wireOf(model)
-  const violations = checkAnswer(asked, wire === asked ? 'native' : 'translated', contentType, body, statusCode)
+  const violations = checkAnswer(asked, wire === asked ? 'native' : 'translated', contentType, body, status)
   if (model !== undefined && wire === undefined) violations.push(`a model that is not in the catalog: ${model}`)
-  return violations.map((text) => `${request.method} ${request.url} ${statusCode} ${text}`)
+  return violations.map((text) => `${exchange.method} ${exchange.target} ${status} ${text}`)
 }
 
 const paths: Record<string, Asked> = {
@@ -122,8 +127,8 @@ const paths: Record<string, Asked> = {
 }
 
 /** A wrong method and an unknown path are told as on chat (spec 4.6, ruling R3). */
-function askedFor({ method, url = '' }: IncomingMessage): Asked {
-  const path = url.split('?')[0]!
+function askedFor({ method, target }: HttpExchange): Asked {
+  const path = target.split('?')[0]!
   if (path === '/v1/models' && method !== 'POST') return 'models'
   return (method === 'POST' && paths[path]) || 'chat'
 }

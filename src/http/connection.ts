@@ -1,0 +1,253 @@
+import { METHODS } from 'node:http'
+import type { Socket } from 'node:net'
+import { GatewayError } from '../errors.ts'
+import { mayBecomeHead, type RequestHead, readRequestHead } from '../http1/request-head.ts'
+import { judgeFraming, notHttp, refusal } from './framing.ts'
+import { type ExchangeHost, HttpExchange } from './http-exchange.ts'
+
+/** What all connections of a listener have in common. */
+export interface ConnectionHost {
+  readonly headerBytesMax: number
+  readonly headersMax: number
+  readonly keepAliveSeconds: number
+  /** Grows by one each second. */
+  readonly second: number
+  /** A request has come, with its head. */
+  admit(connection: Connection, exchange: HttpExchange): void
+  /** The newest exchange of a connection is over, or its connection is closed. */
+  release(connection: Connection): void
+  /** What came is no request, or none that is taken. @param method as far as it is known, like the path */
+  refuse(connection: Connection, refused: { error: GatewayError; method: string; target: string }): void
+}
+
+const methods = new Set(METHODS)
+/** Of requests that were sent before the one before them was answered, in bytes: behind that the connection waits. */
+const aheadBytesMax = 16_384
+const headEnd = Buffer.from('\r\n\r\n')
+const carriageReturn = 0x0d
+const lineFeed = 0x0a
+/** How long a client may read the last that it is told, before what it still sends is answered with a reset. */
+const lastWordsMs = 1_000
+
+/**
+ * A client's connection: reads a request, has it answered, and only then reads the next one. Bytes that came ahead of it wait.
+ * (RFC 9112 9.3.2 lets a server do so, and what stands behind an answer that closes is never looked at.)
+ */
+export class Connection implements ExchangeHost {
+  readonly socket: Socket
+  /** The one under way: until the system has taken all of its answer. */
+  exchange: HttpExchange | undefined
+  /** What has come and is not read yet. */
+  #ahead: Buffer | undefined
+  #isAheadJudged = false
+  /** Of them, so many were looked at and are no end of a head. */
+  #lookedAt = 0
+  /** Nothing is read any more. */
+  #isClosing = false
+  /** Since when nothing is under way, or a head is awaited, in seconds of the host. */
+  #since: number
+  #isHeadBegun = true
+  readonly #host: ConnectionHost
+
+  constructor(socket: Socket, host: ConnectionHost) {
+    this.socket = socket
+    this.#host = host
+    this.#since = host.second
+    socket.on('data', (bytes: Buffer) => this.#take(bytes))
+    socket.on('drain', () => this.exchange?.listener?.clientReady())
+    socket.on('end', () => this.#takeEnd())
+    // Whoever resets a connection is gone; the close that follows tells it.
+    socket.on('error', () => socket.destroy())
+    socket.on('timeout', () => socket.destroy())
+    socket.on('close', () => this.#takeClose())
+  }
+
+  get keepAliveSeconds(): number {
+    return this.#host.keepAliveSeconds
+  }
+
+  /** Nothing of an answer is under way; a request may be on its way in. */
+  get isIdle(): boolean {
+    return this.exchange === undefined && this.socket.writableLength === 0
+  }
+
+  /** All that is left to do on it is to throw away what still comes. */
+  get isAnswered(): boolean {
+    return this.exchange?.isLingering === true && this.socket.writableLength === 0
+  }
+
+  destroy(): void {
+    this.socket.destroy()
+  }
+
+  /** How long nothing was under way, or a head was on its way, in seconds. */
+  get waited(): { for: 'request' | 'head'; seconds: number } | undefined {
+    if (this.exchange || this.#isClosing) return undefined
+    return { for: this.#isHeadBegun ? 'head' : 'request', seconds: this.#host.second - this.#since }
+  }
+
+  /** Says a last word, and reads nothing any more. */
+  sayLast(text: string): void {
+    this.#isClosing = true
+    this.#ahead = undefined
+    this.socket.end(text)
+    setTimeout(() => this.socket.destroy(), lastWordsMs).unref()
+  }
+
+  answered(exchange: HttpExchange): void {
+    // A connection that was closed meanwhile has let go of it.
+    if (this.exchange !== exchange) return
+    this.exchange = undefined
+    exchange.over(false)
+    this.#since = this.#host.second
+    this.#isHeadBegun = false
+    this.#host.release(this)
+    if (this.socket.timeout) this.socket.setTimeout(0)
+    if (!exchange.keepsAlive || !exchange.isComplete) {
+      this.#isClosing = true
+      this.socket.destroySoon()
+      return
+    }
+    const ahead = this.#ahead
+    if (ahead === undefined) return
+    this.#ahead = undefined
+    this.#isAheadJudged = false
+    this.socket.resume()
+    this.#read(ahead)
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#isClosing) return
+    const ahead = this.#ahead
+    if (ahead === undefined) {
+      this.#read(bytes)
+      return
+    }
+    this.#ahead = undefined
+    this.#read(Buffer.concat([ahead, bytes]))
+  }
+
+  #read(bytes: Buffer): void {
+    let at = 0
+    while (at < bytes.length && !this.#isClosing) {
+      const { exchange } = this
+      if (exchange === undefined) {
+        const next = this.#readHead(bytes, at)
+        if (next < 0) return
+        at = next
+      } else if (exchange.isComplete) {
+        this.#keep(bytes, at)
+        return
+      } else at = exchange.feed(bytes, at)
+    }
+  }
+
+  /** @returns where the body begins; -1 where there is no whole head, or none that is taken */
+  #readHead(bytes: Buffer, from: number): number {
+    const start = skipEmptyLines(bytes, from)
+    if (start === bytes.length) return start
+    if (!this.#isHeadBegun) {
+      this.#isHeadBegun = true
+      this.#since = this.#host.second
+    }
+    const end = bytes.indexOf(headEnd, Math.max(start, start + this.#lookedAt - headEnd.length))
+    if (end < 0 || end - start > this.#host.headerBytesMax) {
+      this.#awaitHead(bytes, start)
+      return -1
+    }
+    this.#lookedAt = 0
+    const text = bytes.toString('latin1', start, end + 2)
+    const head = readRequestHead(text)
+    if (head === undefined || !methods.has(head.method)) {
+      this.#refuse(notHttp(), text)
+      return -1
+    }
+    return this.#begin(head, bytes, end + headEnd.length)
+  }
+
+  #awaitHead(bytes: Buffer, start: number): void {
+    const { headerBytesMax } = this.#host
+    if (bytes.length - start > headerBytesMax) {
+      const text = bytes.toString('latin1', start, start + headerBytesMax)
+      this.#refuse(refusal('The request headers are too large: at most 16 KiB are taken.', 431), text)
+    } else if (!mayBecomeHead(bytes.toString('latin1', start), this.#lookedAt)) {
+      const text = bytes.toString('latin1', start)
+      this.#refuse(notHttp(), text)
+    } else {
+      this.#lookedAt = bytes.length - start
+      this.#ahead = start === 0 ? bytes : bytes.subarray(start)
+    }
+  }
+
+  #begin(head: RequestHead, bytes: Buffer, bodyAt: number): number {
+    const isTunnel = head.method === 'CONNECT'
+    const framing = isTunnel ? noTunnel() : judgeFraming(head, this.#host.headersMax)
+    if (framing instanceof GatewayError) {
+      this.#host.refuse(this, { error: framing, method: head.method, target: head.target })
+      return -1
+    }
+    const exchange = new HttpExchange(this, head, framing)
+    this.exchange = exchange
+    // Most bodies come with their heads: whoever reads this one need not wait for it.
+    const at = exchange.isComplete ? bodyAt : exchange.feed(bytes, bodyAt)
+    this.#host.admit(this, exchange)
+    return at
+  }
+
+  /** What has come of a head is not waited for any longer. */
+  refuse(error: GatewayError): void {
+    this.#refuse(error, this.#ahead?.toString('latin1', 0, this.#host.headerBytesMax) ?? '')
+  }
+
+  #refuse(error: GatewayError, text: string): void {
+    const [method = '', target = ''] = /^([A-Z]+) (\S+) HTTP\/1\.[01]\r\n/.exec(text)?.slice(1) ?? []
+    this.#host.refuse(this, { error, method, target })
+  }
+
+  /** A client that sends the next request before it has the answer to this one. */
+  #keep(bytes: Buffer, at: number): void {
+    this.#ahead = at === 0 ? bytes : bytes.subarray(at)
+    if (this.#ahead.length > aheadBytesMax) this.socket.pause()
+    if (this.#isAheadJudged) return
+    this.#isAheadJudged = true
+    // What is no request gets no answer behind this one, which is told whole and then closes.
+    if (!this.#mayBeRequest(this.#ahead)) {
+      this.exchange!.keepsAlive = false
+      this.#isClosing = true
+    }
+  }
+
+  #mayBeRequest(bytes: Buffer): boolean {
+    const start = skipEmptyLines(bytes, 0)
+    const end = bytes.indexOf(headEnd, start)
+    if (end < 0) return mayBecomeHead(bytes.toString('latin1', start, start + this.#host.headerBytesMax), 0)
+    const head = readRequestHead(bytes.toString('latin1', start, end + 2))
+    return head !== undefined && methods.has(head.method)
+  }
+
+  /** It sends nothing more. Who has no whole answer by then counts as gone (faults F-C7). */
+  #takeEnd(): void {
+    if (this.exchange && !this.exchange.isEnded) this.socket.destroy()
+  }
+
+  #takeClose(): void {
+    this.#isClosing = true
+    this.#ahead = undefined
+    const { exchange } = this
+    if (!exchange) return
+    this.exchange = undefined
+    exchange.over(true)
+    this.#host.release(this)
+  }
+}
+
+/** Empty lines before a request are none of it (RFC 9112 2.2). @returns where it begins */
+function skipEmptyLines(bytes: Buffer, from: number): number {
+  let start = from
+  while (bytes[start] === carriageReturn && bytes[start + 1] === lineFeed) start += 2
+  return start
+}
+
+function noTunnel(): GatewayError {
+  return new GatewayError('unknown_url', 'CONNECT is not served here.')
+}

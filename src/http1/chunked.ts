@@ -1,0 +1,113 @@
+import { readFields } from './fields.ts'
+
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+const semicolon = 0x3b
+
+/** All extensions of a body together, and its trailer: nobody here reads them. In octets. */
+const ignoredMax = 16_384
+/** Digits of a size: what they say stays an integer. */
+const digitsMax = 13
+
+type Place = 'size' | 'extension' | 'size_end' | 'data' | 'data_end' | 'data_feed' | 'trailer' | 'over' | 'broken'
+
+/**
+ * Reads a body in chunks (RFC 9112 7.1), wherever the network cuts it. Nothing is mended, since two readers who mend differently
+ * see two different bodies: a size is hexadecimal digits alone, each line ends with both characters. Extensions and trailers are
+ * read over.
+ */
+export class ChunkedReader {
+  /** Of the bytes that were read last: where their data begins and ends. */
+  dataStart = 0
+  dataEnd = 0
+  #place: Place = 'size'
+  /** Of the size as far as it is read, then of the chunk what is to come. */
+  #left = 0
+  #digits = 0
+  #ignored = 0
+  #trailer = ''
+
+  get isOver(): boolean {
+    return this.#place === 'over'
+  }
+
+  get isBroken(): boolean {
+    return this.#place === 'broken'
+  }
+
+  /** Reads on up to the end of some data, of the body, or of the bytes. @returns where it stopped */
+  read(bytes: Uint8Array, from: number): number {
+    this.dataStart = this.dataEnd = from
+    let at = from
+    while (at < bytes.length) {
+      if (this.#place === 'data') {
+        this.dataStart = at
+        this.dataEnd = Math.min(bytes.length, at + this.#left)
+        this.#left -= this.dataEnd - at
+        if (this.#left === 0) this.#place = 'data_end'
+        return this.dataEnd
+      }
+      if (this.#place === 'trailer') return this.#readTrailer(bytes, at)
+      if (this.#place === 'over' || this.#place === 'broken') return at
+      this.#place = this.#next(bytes[at++]!)
+    }
+    return at
+  }
+
+  /** Where it is behind an octet of what frames the data. */
+  #next(octet: number): Place {
+    switch (this.#place) {
+      case 'size': {
+        const digit = digitOf(octet)
+        if (digit >= 0) {
+          this.#left = this.#left * 16 + digit
+          return ++this.#digits > digitsMax ? 'broken' : 'size'
+        }
+        if (this.#digits === 0) return 'broken'
+        if (octet === semicolon) return 'extension'
+        return octet === carriageReturn ? 'size_end' : 'broken'
+      }
+      case 'extension':
+        if (octet === carriageReturn) return 'size_end'
+        return !isVisible(octet) || ++this.#ignored > ignoredMax ? 'broken' : 'extension'
+      case 'size_end':
+        this.#digits = 0
+        if (octet !== lineFeed) return 'broken'
+        return this.#left === 0 ? 'trailer' : 'data'
+      case 'data_end':
+        return octet === carriageReturn ? 'data_feed' : 'broken'
+      default:
+        return octet === lineFeed ? 'size' : 'broken'
+    }
+  }
+
+  #readTrailer(bytes: Uint8Array, from: number): number {
+    const before = this.#trailer.length
+    const { buffer, byteOffset, length } = bytes
+    this.#trailer += Buffer.from(buffer, byteOffset, length).toString(
+      'latin1',
+      from,
+      Math.min(length, from + ignoredMax + 1),
+    )
+    const isNone = this.#trailer.startsWith('\r\n')
+    const end = isNone ? 0 : this.#trailer.indexOf('\r\n\r\n', Math.max(0, before - 3)) + 2
+    if (!isNone && end === 1) {
+      if (this.#trailer.length > ignoredMax) this.#place = 'broken'
+      return length
+    }
+    const isRead = isNone || readFields(this.#trailer.slice(0, end), 0) !== undefined
+    this.#place = isRead ? 'over' : 'broken'
+    return from + end + 2 - before
+  }
+}
+
+function digitOf(octet: number): number {
+  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30
+  const letter = octet | 0x20
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
+}
+
+/** Or a blank. */
+function isVisible(octet: number): boolean {
+  return (octet >= 0x20 && octet < 0x7f) || octet === 0x09
+}

@@ -1,0 +1,136 @@
+const tab = 0x09
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+const space = 0x20
+const colon = 0x3a
+
+/** Which octets a name may have (RFC 9110 5.6.2). */
+const isToken = tableOf((octet) => /[!#$%&'*+\-.^_`|~0-9A-Za-z]/.test(String.fromCharCode(octet)))
+/** Which a value may have: blanks, what is visible, and what is above ASCII (RFC 9110 5.5). */
+const isInValue = tableOf((octet) => octet === tab || (octet >= space && octet !== 0x7f))
+
+function tableOf(isIn: (octet: number) => boolean): Uint8Array {
+  return Uint8Array.from({ length: 256 }, (_, octet) => (isIn(octet) ? 1 : 0))
+}
+
+/**
+ * The fields of a head or a trailer. They lie in the text that they came in, and are looked for there: of the dozen that a client
+ * sends most are never asked for.
+ */
+export class Fields {
+  readonly #text: string
+  /** Of each: where its name begins and ends, and its value. */
+  readonly #places: readonly number[]
+
+  constructor(text: string, places: readonly number[]) {
+    this.#text = text
+    this.#places = places
+  }
+
+  get count(): number {
+    return this.#places.length / 4
+  }
+
+  /** @param name in lower case. @returns its values, joined by a comma and a blank where it came more than once */
+  get(name: string): string | undefined {
+    let found: string | undefined
+    for (let i = this.#find(name, 0); i >= 0; i = this.#find(name, i + 4))
+      found = found === undefined ? this.#valueAt(i) : `${found}, ${this.#valueAt(i)}`
+    return found
+  }
+
+  /** @param name in lower case. @returns the first of its values */
+  first(name: string): string | undefined {
+    const i = this.#find(name, 0)
+    return i < 0 ? undefined : this.#valueAt(i)
+  }
+
+  /** Each value of a field. @param name in lower case */
+  all(name: string): string[] {
+    const found: string[] = []
+    for (let i = this.#find(name, 0); i >= 0; i = this.#find(name, i + 4)) found.push(this.#valueAt(i))
+    return found
+  }
+
+  /** How often a field came. @param name in lower case */
+  countOf(name: string): number {
+    let count = 0
+    for (let i = this.#find(name, 0); i >= 0; i = this.#find(name, i + 4)) count++
+    return count
+  }
+
+  /** In octets. */
+  get longestValue(): number {
+    const places = this.#places
+    let longest = 0
+    for (let i = 2; i < places.length; i += 4) longest = Math.max(longest, places[i + 1]! - places[i]!)
+    return longest
+  }
+
+  /** Names in lower case, each with its value. */
+  *entries(): Generator<[name: string, value: string]> {
+    const places = this.#places
+    for (let i = 0; i < places.length; i += 4)
+      yield [this.#text.slice(places[i], places[i + 1]).toLowerCase(), this.#valueAt(i)]
+  }
+
+  #valueAt(i: number): string {
+    return this.#text.slice(this.#places[i + 2], this.#places[i + 3])
+  }
+
+  #find(name: string, from: number): number {
+    const [text, places, { length }] = [this.#text, this.#places, name]
+    for (let i = from; i < places.length; i += 4) {
+      const start = places[i]!
+      if (places[i + 1]! - start === length && isNamed(text, start, name)) return i
+    }
+    return -1
+  }
+}
+
+/** A letter of either case is the same: those of a token differ by one bit from their lower case. */
+function isNamed(text: string, start: number, name: string): boolean {
+  for (let i = 0; i < name.length; i++) {
+    const [code, wanted] = [text.charCodeAt(start + i), name.charCodeAt(i)]
+    if (code !== wanted && !(code >= 0x41 && code <= 0x5a && (code | 0x20) === wanted)) return false
+  }
+  return true
+}
+
+/**
+ * Reads fields, of which nothing is mended: no blank before a colon, no folded line, no line end but both of its characters
+ * (RFC 9112 5.1, 5.2, 2.2). @param text Latin-1, the whole of it from there on: each line with its end, and no empty one
+ * @returns undefined where it is none
+ */
+export function readFields(text: string, from: number): Fields | undefined {
+  const places: number[] = []
+  for (let at = from; at < text.length; at += 2) {
+    const nameStart = at
+    while (isToken[text.charCodeAt(at)] === 1) at++
+    if (at === nameStart || text.charCodeAt(at) !== colon) return undefined
+    const nameEnd = at++
+    while (isBlank(text.charCodeAt(at))) at++
+    const valueStart = at
+    while (isInValue[text.charCodeAt(at)] === 1) at++
+    if (text.charCodeAt(at) !== carriageReturn || text.charCodeAt(at + 1) !== lineFeed) return undefined
+    let valueEnd = at
+    while (valueEnd > valueStart && isBlank(text.charCodeAt(valueEnd - 1))) valueEnd--
+    places.push(nameStart, nameEnd, valueStart, valueEnd)
+  }
+  return new Fields(text, places)
+}
+
+function isBlank(octet: number): boolean {
+  return octet === space || octet === tab
+}
+
+/** Of a list that another reader has made, in which name and value alternate. */
+export function fieldsOf(list: readonly string[]): Fields {
+  const places: number[] = []
+  let text = ''
+  for (const part of list) {
+    places.push(text.length, text.length + part.length)
+    text += part
+  }
+  return new Fields(text, places)
+}

@@ -1,0 +1,26 @@
+import type { Fields } from './fields.ts'
+
+/** How a body's end is known: by its length in octets, by its chunks, or not at all. */
+export type Framing = number | 'chunked' | undefined
+
+/** Why two readers could see two ends of it. */
+export type FramingFault = 'length' | 'encoding' | 'both' | 'old'
+
+/** So many digits are an integer that a number holds. */
+const length = /^\d{1,15}$/
+
+/**
+ * How the body behind a head is framed (RFC 9112 6.3). Nothing is guessed: one plain length, or `chunked` alone and only of
+ * HTTP/1.1, and never both.
+ */
+export function framingOf(fields: Fields, minor: number): Framing | { fault: FramingFault } {
+  const encoding = fields.get('transfer-encoding')
+  const declared = fields.get('content-length')
+  if (encoding !== undefined) {
+    if (minor === 0) return { fault: 'old' }
+    if (encoding.toLowerCase() !== 'chunked') return { fault: 'encoding' }
+    return declared === undefined ? 'chunked' : { fault: 'both' }
+  }
+  if (declared === undefined) return undefined
+  return length.test(declared) ? Number(declared) : { fault: 'length' }
+}

@@ -1,0 +1,50 @@
+import { type Fields, readFields } from './fields.ts'
+
+/** What a client asked for, before its body. */
+export type RequestHead = {
+  method: string
+  /** As it came: a path, a whole URL, or `*`. */
+  target: string
+  /** Of HTTP/1. */
+  minor: number
+  fields: Fields
+}
+
+/** The longest method that is registered has 17 letters. */
+const methodMax = 20
+/** A path, a whole URL, `*`, or what CONNECT asks for: none has a blank or a control character in it. */
+const line = /^([A-Z-]{1,20}) ([/*A-Za-z0-9[][!-~]*) HTTP\/1\.([01])\r\n/
+
+/**
+ * Reads a head (RFC 9112 3). @param text Latin-1, up to the end of its last field, with that line's end
+ * @returns undefined where it is none
+ */
+export function readRequestHead(text: string): RequestHead | undefined {
+  const match = line.exec(text)
+  if (match === null) return undefined
+  const [whole, method, target, minor] = match as unknown as [string, string, string, string]
+  if (!isTarget(method, target)) return undefined
+  const fields = readFields(text, whole.length)
+  return fields && { method, target, minor: minor === '1' ? 1 : 0, fields }
+}
+
+/** A path, or what only some methods have (RFC 9112 3.2). */
+function isTarget(method: string, target: string): boolean {
+  if (target.startsWith('/')) return true
+  if (method === 'CONNECT') return /:\d+$/.test(target)
+  return target === '*' ? method === 'OPTIONS' : /^[A-Za-z]+:\/\/./.test(target)
+}
+
+/**
+ * Whether bytes that are no whole head yet can still become one: what speaks something else is told at once, and not when its time
+ * is over. @param text Latin-1, of the head's beginning. @param from before this it was looked at
+ */
+export function mayBecomeHead(text: string, from: number): boolean {
+  const fault = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r[^\n]|(?<!\r)\n/g
+  fault.lastIndex = Math.max(0, from - 1)
+  if (fault.test(text)) return false
+  // Half of an empty line, which may stand before it.
+  if (text === '\r') return true
+  const method = /^[A-Z-]*/.exec(text)![0].length
+  return method <= methodMax && (method === text.length || (method > 0 && text[method] === ' '))
+}
