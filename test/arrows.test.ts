@@ -31,7 +31,11 @@ const arrows: Record<string, Arrow> = {
   'wires/chat': dialect,
   'wires/responses': { ...dialect, may: [...dialect.may!, 'errors'] },
   accounts: { may: ['ids', 'inference', 'registers'], types: ['catalog'], outside: ['node:crypto', 'node:zlib'] },
-  upstream: { may: ['errors', 'config'], types: ['accounts', 'catalog', 'inference'], outside: ['node:*', 'undici'] },
+  upstream: {
+    may: ['errors', 'config', 'http1'],
+    types: ['accounts', 'catalog', 'inference'],
+    outside: ['node:*', 'undici'],
+  },
   gateway: {
     may: [
       'accounts',

@@ -233,11 +233,11 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#lastEventMs = this.#headMs
     this.#status = status
     if (status < 200 || status > 299) {
-      this.#retryAfterSeconds = readRetryAfter(headers['retry-after'] as string | undefined, this.#nowMs())
+      this.#retryAfterSeconds = readRetryAfter(headers.get('retry-after'), this.#nowMs())
       this.#move('refusing')
       return
     }
-    const encoding = headers['content-encoding']
+    const encoding = headers.get('content-encoding')
     const isStream = contentType === 'text/event-stream'
     const exchange = this.#exchange!
     const isReadable = status === 200 && (encoding === undefined || encoding === 'identity')

@@ -168,7 +168,7 @@ function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
       this.sent ??= { upstream: asked.name, path, headers: headersOf(target, request), body: request.body }
       if (answer === undefined) listener.onError({ cause: 'upstream_connect', isReuseRace: false })
       else {
-        listener.onHead(answer.status, answer.contentType, {})
+        listener.onHead(answer.status, answer.contentType, new Map())
         if (answer.body.length > 0) listener.onData(answer.body)
         listener.onEnd()
       }

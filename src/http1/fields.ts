@@ -120,6 +120,16 @@ export function readFields(text: string, from: number): Fields | undefined {
   return new Fields(text, places)
 }
 
+/**
+ * Whether text can stand in a head: no control character but a tab, and line ends of both characters alone. What cannot is told at
+ * once, and not when its time is over. @param text Latin-1. @param from before this it was looked at
+ */
+export function canStandInHead(text: string, from: number): boolean {
+  const fault = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r[^\n]|(?<!\r)\n/g
+  fault.lastIndex = Math.max(0, from - 1)
+  return !fault.test(text)
+}
+
 function isBlank(octet: number): boolean {
   return octet === space || octet === tab
 }

@@ -1,4 +1,4 @@
-import { type Fields, readFields } from './fields.ts'
+import { canStandInHead, type Fields, readFields } from './fields.ts'
 
 /** What a client asked for, before its body. */
 export type RequestHead = {
@@ -36,13 +36,10 @@ function isTarget(method: string, target: string): boolean {
 }
 
 /**
- * Whether bytes that are no whole head yet can still become one: what speaks something else is told at once, and not when its time
- * is over. @param text Latin-1, of the head's beginning. @param from before this it was looked at
+ * Whether bytes that are no whole head yet can still become one. @param text Latin-1, of the head's beginning. @param from before this it was looked at
  */
 export function mayBecomeHead(text: string, from: number): boolean {
-  const fault = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r[^\n]|(?<!\r)\n/g
-  fault.lastIndex = Math.max(0, from - 1)
-  if (fault.test(text)) return false
+  if (!canStandInHead(text, from)) return false
   // Half of an empty line, which may stand before it.
   if (text === '\r') return true
   const method = /^[A-Z-]*/.exec(text)![0].length

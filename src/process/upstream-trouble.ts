@@ -46,7 +46,7 @@ export function judgeAnswer(came: Came, target: Target): Verdict {
   const { upstream, model, path } = target
   if (status >= 200 && status < 300) return judgeSuccess(came, target)
   if (status >= 300 && status < 400) {
-    const to = hostOf(headers['location'], upstream.baseUrl)
+    const to = hostOf(headers.get('location'), upstream.baseUrl)
     return bad(
       'redirect',
       `redirects${to ? ` to ${to}` : ''} (status ${status}), which is not followed: name the right address as base_url`,
@@ -179,6 +179,6 @@ function quote(text: string, { key }: Target): string {
   return cut ? `, in its words "${cut}"` : ''
 }
 
-function hostOf(location: string | string[] | undefined, base: string): string | undefined {
-  return typeof location === 'string' ? URL.parse(location, base)?.origin : undefined
+function hostOf(location: string | undefined, base: string): string | undefined {
+  return location === undefined ? undefined : URL.parse(location, base)?.origin
 }

@@ -38,7 +38,10 @@ export interface UpstreamListener {
   onError(fault: TransportFault): void
 }
 
-export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
+/** By lower-case names; repeated ones joined by a comma. */
+export type ResponseHeaders = { get(name: string): string | undefined }
+
+export type ConnectionLimits = { connectMs: number; headerBytesMax: number }
 
 /** A request under way. */
 export interface Flight {
@@ -48,6 +51,13 @@ export interface Flight {
   resume(): void
   /** Whether the system has taken all of the request's body: nobody here looks at it any more. */
   isSent(): boolean
+}
+
+/** The way to one upstream, and its connections. */
+export interface Route {
+  send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
+  retire(): Promise<void>
+  close(): Promise<void>
 }
 
 /** The only way out: no connection is made but to the configured upstreams (reliability §1.6). */

@@ -44,7 +44,7 @@ row('F-P7', 'a bug in one request: that one is an error or a cut, all others go 
   await bench.check(await bench.ask(), failed('internal_error'))
   let goWrong = () => {}
   upstreams.send = (_target, _request, listener) => {
-    listener.onHead(200, 'text/event-stream', {})
+    listener.onHead(200, 'text/event-stream', new Map())
     listener.onData(Buffer.from(bench.shown.join('')))
     goWrong = () => listener.onData(undefined as never)
     return { abort() {}, pause() {}, resume() {}, isSent: () => false }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { testModel } from '../support/gateway.ts'
 import { wireNames } from '../support/native.ts'
+import { isConnected } from '../support/peer.ts'
 import type { Answer } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
 import { type Bench, canary, head, openRows, stream, type Told, type Way, whole } from './bench.ts'
@@ -88,13 +89,19 @@ row(
   async (bench) => {
     for (const end of ['resetAndDestroy', 'end'] as const) {
       const asked: string[] = []
-      bench.upstream.play((socket, request) => {
+      bench.upstream.play(async (socket, request) => {
         asked.push(accountOf(request))
-        if (asked.length === 1) return void socket[end]()
-        return bench.good.stream(socket, request)
+        if (asked.length === 1) {
+          socket[end]()
+          return
+        }
+        // The next one finds no connection that is kept: there it would be asked once more (U1).
+        await bench.good.stream(socket, request)
+        socket.destroySoon()
       })
       await bench.check(await bench.ask({ to: 'trio', stream: true, more: {} }), ok(2))
       assert.equal(new Set(asked).size, 2)
+      await until(() => !isConnected(Number(new URL(bench.upstream.url).port)), 'its end is known')
     }
   },
 )

@@ -7,8 +7,8 @@ import { until } from '../support/waiting.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
 
 const bytes = (text: string) => Buffer.from(text)
-const json = { 'content-type': 'application/json' }
-const sse = { 'content-type': 'text/event-stream' }
+const json = new Map([['content-type', 'application/json']])
+const sse = new Map([['content-type', 'text/event-stream']])
 
 /** What the request came to: the code its client is told, and the cause in the log. */
 function endOf({ end, record }: Rig): [code: string | undefined, cause: string | undefined] {
@@ -55,7 +55,11 @@ test('P2 an answer is read as it is only where nothing is packed around it', asy
   ] as const) {
     const rig = startRig()
     const { listener } = rig.sent[0]!
-    listener.onHead(200, 'application/json', { ...json, ...(encoding !== '' && { 'content-encoding': encoding }) })
+    listener.onHead(
+      200,
+      'application/json',
+      new Map([...json, ...(encoding === '' ? [] : [['content-encoding', encoding] as const])]),
+    )
     listener.onData(bytes(JSON.stringify(answers.chat)))
     listener.onEnd()
     await rig.turn()

@@ -81,7 +81,7 @@ test('R18 B6 counting makes way for those who pay: 2 MiB of bodies a second, a l
   for (let i = 0; i < 9; i++) assert.ok(counting.mayCount(5 * mib))
 })
 
-const sse = { 'content-type': 'text/event-stream' }
+const sse = new Map([['content-type', 'text/event-stream']])
 const text = 'canary '.repeat(150_000)
 const delta = (choice: object) => chunk({ choices: [{ index: 0, delta: choice, finish_reason: null }] })
 const call = (index: number) =>

@@ -8,8 +8,8 @@ import { answers, chunk, frames } from '../support/native.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
 
 const bytes = (text: string) => Buffer.from(text)
-const json = { 'content-type': 'application/json' }
-const sse = { 'content-type': 'text/event-stream' }
+const json = new Map([['content-type', 'application/json']])
+const sse = new Map([['content-type', 'text/event-stream']])
 const error = chunk({ error: { message: 'no', type: 'server_error' } })
 
 /** A stream of which so many frames have come. */

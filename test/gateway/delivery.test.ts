@@ -9,8 +9,8 @@ import { until } from '../support/waiting.ts'
 import { type Rig, startRig } from './rig.ts'
 
 const bytes = (text: string) => Buffer.from(text)
-const json = { 'content-type': 'application/json' }
-const sse = { 'content-type': 'text/event-stream' }
+const json = new Map([['content-type', 'application/json']])
+const sse = new Map([['content-type', 'text/event-stream']])
 
 function answerWhole({ sent }: Rig, answer: object = answers.chat): void {
   const { listener } = sent.at(-1)!
@@ -505,7 +505,7 @@ test('H-F4 a request is let go when an answer begins, and kept while another att
 
 test('U1 F-U16 a refusal whose body stalls is told by its status, and so is how long to wait', async () => {
   const rig = startRig()
-  rig.sent[0]!.listener.onHead(429, 'application/json', { ...json, 'retry-after': '7' })
+  rig.sent[0]!.listener.onHead(429, 'application/json', new Map([...json, ['retry-after', '7']]))
   rig.advance(120_000)
   await rig.turn()
   assert.deepEqual([codeOf(rig), rig.record.cause], ['rate_limit_exceeded', 'upstream_429'])

@@ -9,8 +9,8 @@ import { modelOf, routeOf } from '../native/models.ts'
 import { answers, chunk, frames } from '../support/native.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
 
-const json = { 'content-type': 'application/json' }
-const sse = { 'content-type': 'text/event-stream' }
+const json = new Map([['content-type', 'application/json']])
+const sse = new Map([['content-type', 'text/event-stream']])
 
 function accountsOf(...names: string[]) {
   return names.map((name) => ({ name, key: new Secret(`key-of-${name}`), isEnabled: true }))
@@ -30,7 +30,7 @@ function withBackup(options: RigOptions = {}): RigOptions {
 
 function refuse(rig: Rig, status: number, headers: Record<string, string> = {}, body = '{}'): void {
   const { listener } = rig.sent.at(-1)!
-  listener.onHead(status, 'application/json', { ...json, ...headers })
+  listener.onHead(status, 'application/json', new Map([...json, ...Object.entries(headers)]))
   listener.onData(Buffer.from(body))
   listener.onEnd()
 }
@@ -381,7 +381,7 @@ const unreadableForms: [name: string, stream: boolean, body: string][] = [
 
 function answerUnreadable(rig: Rig, stream: boolean, body: string): void {
   const { listener } = rig.sent.at(-1)!
-  listener.onHead(200, stream ? 'text/event-stream' : 'application/json', {})
+  listener.onHead(200, stream ? 'text/event-stream' : 'application/json', new Map())
   listener.onData(Buffer.from(body))
   if (!stream) listener.onEnd()
 }
@@ -409,7 +409,7 @@ test('U13 a request of one account without anything sealed is let go when its an
   ] as const) {
     const rig = startRig(ofResponses({ accounts: accountsOf('a'), stream: true, ask: { input } }))
     const { listener, target } = rig.sent[0]!
-    listener.onHead(200, 'text/event-stream', {})
+    listener.onHead(200, 'text/event-stream', new Map())
     if (isKept) assert.ok(rig.exchange.bodyFor(target))
     else assert.throws(() => rig.exchange.bodyFor(target), /was let go/)
     // With the first that is shown it goes in any case.

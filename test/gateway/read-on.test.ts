@@ -12,7 +12,7 @@ import { type Rig, type RigOptions, startRig } from './rig.ts'
  * billed where the figures never came.
  */
 
-const sse = { 'content-type': 'text/event-stream' }
+const sse = new Map([['content-type', 'text/event-stream']])
 
 /** A cached token costs a tenth. */
 const cachePriced = { prices: { ...modelOf('chat').prices, inputNanos: 3_000n, cacheReadNanos: 300n } }

@@ -52,8 +52,8 @@ for (const client of ['chat', 'messages'] as const) {
     })
     unsubscribe('triwire:http:exchange', listen)
     const [waiting, ahead] = [exchange.socket.writableLength, gatewayEnd(model).readableLength]
-    assert.ok(waiting <= 16_384 + 4_096, `${waiting} bytes wait for the client`)
-    assert.ok(ahead <= 3 * 16_384, `${ahead} bytes are read ahead`)
+    assert.ok(waiting <= 2 * 16_384 + 4_096, `${waiting} bytes wait for the client`)
+    assert.ok(ahead <= 16_384, `${ahead} bytes are read ahead`)
     stopped.destroy()
     model.destroy()
     await close()

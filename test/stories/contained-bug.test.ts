@@ -42,7 +42,7 @@ test('F-P7 a bug in one request is a 500 for that request, logged, and the next 
 test('F-P7 a bug in a started stream cuts that stream and bills its evidence', async () => {
   let goWrong = () => {}
   const mend = breakUpstreams((listener) => {
-    listener.onHead(200, 'text/event-stream', {})
+    listener.onHead(200, 'text/event-stream', new Map())
     const choices = [{ index: 0, delta: { role: 'assistant', content: 'Hi' }, finish_reason: null }]
     const head = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'up-chat' }
     const chunk = `data: ${JSON.stringify({ ...head, choices })}\n\n`

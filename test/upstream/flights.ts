@@ -1,9 +1,9 @@
 import { Secret, type Upstream } from '../../src/config/config.ts'
-import type { ConnectionLimits } from '../../src/upstream/connections.ts'
 import { fixedKey } from '../../src/upstream/keyring.ts'
 import { createUpstreams } from '../../src/upstream/send.ts'
 import type { Target } from '../../src/upstream/target.ts'
 import type {
+  ConnectionLimits,
   Flight,
   ResponseHeaders,
   TransportFault,

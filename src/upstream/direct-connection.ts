@@ -1,0 +1,308 @@
+import type { Socket } from 'node:net'
+import { ChunkedReader } from '../http1/chunked.ts'
+import { canStandInHead, type Fields } from '../http1/fields.ts'
+import { framingOf } from '../http1/framing.ts'
+import { type ResponseHead, readResponseHead } from '../http1/response-head.ts'
+import type { Carrier, DirectFlight } from './direct-flight.ts'
+import { mediaTypeOf } from './media-type.ts'
+import { judgeTransport } from './transport-fault.ts'
+
+/** The way that a connection belongs to. */
+export interface ConnectionHost {
+  readonly headerBytesMax: number
+  /** It is free for another request. */
+  giveBack(connection: DirectConnection): void
+  /** It is closed. */
+  forget(connection: DirectConnection): void
+}
+
+const headEnd = Buffer.from('\r\n\r\n')
+/** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
+const informationalMax = 10
+/** How long an idle connection is kept, where its server says nothing of it; and at most. In ms. */
+const keptMs = 30_000
+const keptMsMax = 600_000
+/** So much earlier than its server: a request must not meet its end. */
+const marginMs = 2_000
+/** Up to here copying a body behind its head is cheaper than writing two pieces, in bytes. */
+const onePieceBytesMax = 16_384
+
+/** How the end of a body is known: what is to come of its length, its chunks, or the end of the connection. */
+type Body = { left: number } | ChunkedReader | 'until_close'
+
+/**
+ * A connection to an upstream, with one request at a time. What is not exactly an answer of HTTP/1.1 ends it (RFC 9112), and so does
+ * whatever comes that nobody asked for: behind either, two readers could see two different answers.
+ */
+export class DirectConnection implements Carrier {
+  readonly #socket: Socket
+  readonly #host: ConnectionHost
+  #flight: DirectFlight | undefined
+  /** Undefined while a head is awaited. */
+  #body: Body | undefined
+  /** The body is whole, which a paused flight is not told. */
+  #isWhole = false
+  /** What has come and is not read yet: a part of a head, or what a paused flight is not told. */
+  #ahead: Buffer | undefined
+  #informational = 0
+  /** It has brought an answer before, and something of this one. */
+  #hasServed = false
+  #isHeard = false
+  #keepsAlive = true
+  #keptMs = keptMs
+  #idleSinceMs = 0
+
+  constructor(socket: Socket, host: ConnectionHost) {
+    this.#socket = socket
+    this.#host = host
+    let failure: Error | undefined
+    socket.on('error', (error) => {
+      failure = error
+    })
+    socket.on('end', () => this.#takeEnd())
+    socket.on('close', () => {
+      host.forget(this)
+      this.#fail(failure ?? reset())
+    })
+  }
+
+  /** The system has taken all of what was sent. */
+  get isSent(): boolean {
+    return this.#socket.writableLength === 0
+  }
+
+  /** Idle, and not so long that its server may be closing it. */
+  get isUsable(): boolean {
+    return !this.#socket.destroyed && performance.now() - this.#idleSinceMs < this.#keptMs
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  /** A head is told all the same. */
+  pause(): void {
+    if (this.#body !== undefined) this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#contain(() => {
+      const ahead = this.#body === undefined ? undefined : this.#ahead
+      if (ahead) {
+        this.#ahead = undefined
+        this.#read(ahead, false)
+      }
+      if (this.#isWhole && this.#flight?.isPaused === false) this.#finish(false)
+    })
+    if (this.#flight?.isPaused !== true) this.#socket.resume()
+  }
+
+  /** Sends a request. Its body is not kept. */
+  fly(flight: DirectFlight, head: string, body: Buffer): void {
+    this.#flight = flight
+    flight.connection = this
+    this.#isHeard = false
+    this.#informational = 0
+    const { length } = body
+    if (length <= onePieceBytesMax) this.#socket.write(head + body.toString('latin1', 0, length), 'latin1')
+    else {
+      this.#socket.cork()
+      this.#socket.write(head, 'latin1')
+      this.#socket.write(body)
+      this.#socket.uncork()
+    }
+  }
+
+  /** @param isShared the bytes are others' when this returns: what is kept of them is copied */
+  take(bytes: Buffer, isShared: boolean): void {
+    if (this.#flight === undefined) {
+      this.destroy()
+      return
+    }
+    if (this.#isWhole) {
+      this.#keepsAlive = false
+      return
+    }
+    this.#isHeard = true
+    const ahead = this.#ahead
+    this.#ahead = undefined
+    this.#contain(() => {
+      if (ahead) this.#read(Buffer.concat([ahead, bytes]), false)
+      else this.#read(bytes, isShared)
+    })
+  }
+
+  /** A bug of whoever listens ends this connection and no other. */
+  #contain(work: () => void): void {
+    try {
+      work()
+    } catch {
+      this.destroy()
+    }
+  }
+
+  #read(bytes: Buffer, isShared: boolean): void {
+    let at = 0
+    while (at < bytes.length) {
+      const flight = this.#flight
+      if (flight === undefined || flight.isOver) {
+        // Something stands behind the answer, or nobody wants it.
+        this.destroy()
+        return
+      }
+      if (this.#body !== undefined && flight.isPaused) {
+        this.#ahead = keep(bytes, at, isShared)
+        return
+      }
+      at =
+        this.#body === undefined
+          ? this.#readHead(flight, bytes, at, isShared)
+          : this.#readBody(flight, bytes, at, isShared)
+      if (this.#isWhole && at < bytes.length) {
+        // What nobody asked for makes it useless, and the answer before it no less whole.
+        this.#keepsAlive = false
+        at = bytes.length
+      }
+      if (this.#isWhole && !flight.isPaused) this.#finish(true)
+    }
+  }
+
+  /** @returns where the body begins; the length of the bytes where there is no whole head, or none that is one */
+  #readHead(flight: DirectFlight, bytes: Buffer, from: number, isShared: boolean): number {
+    const end = bytes.indexOf(headEnd, from)
+    const isTooLong = (end < 0 ? bytes.length : end) - from > this.#host.headerBytesMax
+    if (isTooLong || !startsAsHttp(bytes, from)) this.#break('the head of the answer is none')
+    else if (end < 0) this.#awaitHead(bytes, from, isShared)
+    if (isTooLong || end < 0 || this.#flight === undefined) return bytes.length
+    const head = readResponseHead(bytes.toString('latin1', from, end + 2))
+    if (head === undefined) this.#break('the head of the answer is none')
+    else if (head.status >= 200) this.#begin(flight, head)
+    // Nobody asked for another protocol.
+    else if (head.status === 101 || ++this.#informational > informationalMax)
+      this.#break('too many informational answers')
+    return end + headEnd.length
+  }
+
+  #awaitHead(bytes: Buffer, from: number, isShared: boolean): void {
+    if (canStandInHead(bytes.toString('latin1', from), 0)) this.#ahead = keep(bytes, from, isShared)
+    else this.#break('the head of the answer is none')
+  }
+
+  #begin(flight: DirectFlight, { status, minor, fields }: ResponseHead): void {
+    const framing = framingOf(fields, minor)
+    if (typeof framing === 'object') {
+      this.#break('the end of the answer has two meanings')
+      return
+    }
+    const isEmpty = status === 204 || status === 304
+    if (framing === 'chunked' && !isEmpty) this.#body = new ChunkedReader()
+    else this.#body = framing === undefined && !isEmpty ? 'until_close' : { left: isEmpty ? 0 : Number(framing) }
+    this.#keepsAlive = this.#body !== 'until_close' && staysOpen(fields, minor)
+    this.#keptMs = keptMsOf(fields.get('keep-alive'))
+    this.#isWhole = typeof this.#body === 'object' && 'left' in this.#body && this.#body.left === 0
+    flight.listener!.onHead(status, mediaTypeOf(fields.first('content-type')), fields)
+    if (flight.isPaused) this.#socket.pause()
+  }
+
+  #readBody(flight: DirectFlight, bytes: Buffer, from: number, isShared: boolean): number {
+    const body = this.#body!
+    if (body instanceof ChunkedReader) return this.#readChunks(flight, body, bytes, from, isShared)
+    let end = bytes.length
+    if (body !== 'until_close') {
+      end = Math.min(end, from + body.left)
+      body.left -= end - from
+      this.#isWhole = body.left === 0
+    }
+    const piece = bytes.subarray(from, end)
+    flight.listener!.onData(isShared ? joined([piece]) : piece)
+    return end
+  }
+
+  /** What came at once is told at once, however many chunks it is. */
+  #readChunks(flight: DirectFlight, chunks: ChunkedReader, bytes: Buffer, from: number, isShared: boolean): number {
+    let at = from
+    const parts: Buffer[] = []
+    while (at < bytes.length && !chunks.isOver && !chunks.isBroken) {
+      at = chunks.read(bytes, at)
+      if (chunks.dataEnd > chunks.dataStart) parts.push(bytes.subarray(chunks.dataStart, chunks.dataEnd))
+    }
+    this.#isWhole = chunks.isOver
+    if (parts.length > 0) flight.listener!.onData(parts.length === 1 && !isShared ? parts[0]! : joined(parts))
+    if (!chunks.isBroken) return at
+    if (!flight.isOver) this.#break('a chunk of the answer is none')
+    return bytes.length
+  }
+
+  /** The answer is whole and told, but for its end. */
+  #finish(isReading: boolean): void {
+    const flight = this.#flight!
+    this.#flight = undefined
+    this.#body = undefined
+    this.#isWhole = false
+    this.#hasServed = true
+    const isReusable = this.#keepsAlive && !flight.isOver
+    this.#idleSinceMs = performance.now()
+    if (!isReusable) this.destroy()
+    else {
+      this.#host.giveBack(this)
+      if (!isReading) this.#socket.resume()
+    }
+    flight.end()
+  }
+
+  /** Its server says nothing more. */
+  #takeEnd(): void {
+    if (this.#body !== 'until_close' || this.#flight === undefined) return
+    this.#isWhole = true
+    this.#contain(() => {
+      if (!this.#flight!.isPaused) this.#finish(true)
+    })
+  }
+
+  #break(why: string): void {
+    this.#fail(new Error(why))
+    this.destroy()
+  }
+
+  #fail(error: Error): void {
+    const flight = this.#flight
+    if (flight === undefined) return
+    this.#flight = undefined
+    flight.fail(judgeTransport(error, this.#hasServed && !this.#isHeard))
+  }
+}
+
+/** So many of its first octets are those of any answer. */
+const start = Buffer.from('HTTP/1.')
+
+function startsAsHttp(bytes: Buffer, from: number): boolean {
+  const length = Math.min(start.length, bytes.length - from)
+  return bytes.compare(start, 0, length, from, from + length) === 0
+}
+
+function staysOpen(fields: Fields, minor: number): boolean {
+  const connection = fields.get('connection')?.toLowerCase()
+  return minor > 0 ? connection === undefined || !/(^|,)\s*close\s*(,|$)/.test(connection) : connection === 'keep-alive'
+}
+
+function keptMsOf(keepAlive: string | undefined): number {
+  const seconds = keepAlive === undefined ? undefined : /timeout=(\d{1,9})/i.exec(keepAlive)?.[1]
+  return seconds === undefined ? keptMs : Math.min(keptMsMax, Number(seconds) * 1_000 - marginMs)
+}
+
+function keep(bytes: Buffer, from: number, isShared: boolean): Buffer {
+  const rest = bytes.subarray(from)
+  return isShared ? joined([rest]) : rest
+}
+
+/** In memory of their own: in what many share, one that is kept would keep all. */
+function joined(parts: readonly Buffer[]): Buffer {
+  const copy = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) at += part.copy(copy, at)
+  return copy
+}
+
+function reset(): Error {
+  return Object.assign(new Error('the upstream has closed the connection'), { code: 'ECONNRESET' })
+}

@@ -1,0 +1,59 @@
+import type { Flight, TransportFault, UpstreamListener } from './upstreams.ts'
+
+/** What a flight asks of its connection. */
+export interface Carrier {
+  readonly isSent: boolean
+  pause(): void
+  resume(): void
+  destroy(): void
+}
+
+/** A request on its way, before its connection stands and on it. */
+export class DirectFlight implements Flight {
+  isPaused = false
+  /** Undefined before it stands. */
+  connection: Carrier | undefined
+  /** Who is told, until it is over or given up. */
+  listener: UpstreamListener | undefined
+
+  constructor(listener: UpstreamListener) {
+    this.listener = listener
+  }
+
+  get isOver(): boolean {
+    return this.listener === undefined
+  }
+
+  abort(): void {
+    if (this.isOver) return
+    this.listener = undefined
+    this.connection?.destroy()
+  }
+
+  pause(): void {
+    this.isPaused = true
+    if (!this.isOver) this.connection?.pause()
+  }
+
+  resume(): void {
+    this.isPaused = false
+    if (!this.isOver) this.connection?.resume()
+  }
+
+  isSent(): boolean {
+    return this.connection?.isSent === true
+  }
+
+  /** Nothing more comes of it, and its listener hears so. */
+  fail(fault: TransportFault): void {
+    const { listener } = this
+    this.listener = undefined
+    listener?.onError(fault)
+  }
+
+  end(): void {
+    const { listener } = this
+    this.listener = undefined
+    listener?.onEnd()
+  }
+}

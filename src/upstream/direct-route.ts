@@ -1,0 +1,210 @@
+import { channel } from 'node:diagnostics_channel'
+import { buildConnector } from 'undici'
+import type { Upstream } from '../config/config.ts'
+import { type ConnectionHost, DirectConnection } from './direct-connection.ts'
+import { DirectFlight } from './direct-flight.ts'
+import { headersOf } from './request-headers.ts'
+import type { Target } from './target.ts'
+import { judgeTransport } from './transport-fault.ts'
+import type { ConnectionLimits, Flight, Route, UpstreamListener, UpstreamRequest } from './upstreams.ts'
+
+/**
+ * The most that is read of a connection at once, and read ahead of an answer that is held back, in bytes. Node reads 64 KiB
+ * by default, into memory that whoever waits for a stopped reader keeps (docs/decisions/0052-stopped-readers.md).
+ */
+const pieceBytesMax = 16_384
+/** All connections without TLS read into it: what came is copied before the next one is read. */
+const incoming = Buffer.allocUnsafeSlow(pieceBytesMax)
+/** How often idle connections are looked through. */
+const sweepMs = 1_000
+/** Each connection that stands, for whoever watches in a test. */
+const connected = channel('triwire:upstream:connected')
+
+/** The way to an upstream that no proxy stands before: its connections, of which each has one request at a time. */
+export class DirectRoute implements Route, ConnectionHost {
+  readonly headerBytesMax: number
+  readonly #url: URL
+  readonly #connectMs: number
+  /** Where it speaks TLS; sessions are kept there. */
+  readonly #connectSecurely: buildConnector.connector | undefined
+  readonly #open = new Set<DirectConnection>()
+  /** The one that was used last is last: those that are not needed grow old. */
+  #idle: DirectConnection[] = []
+  #connecting = 0
+  #sweeps: NodeJS.Timeout | undefined
+  /** Requests that leave at the end of this turn. */
+  #leaving = 0
+  #isRetired = false
+  #isClosed = false
+  readonly #ended = Promise.withResolvers<void>()
+
+  /** Opens nothing yet. */
+  constructor({ baseUrl, ca }: Upstream, { connectMs, headerBytesMax }: ConnectionLimits) {
+    this.#url = new URL(baseUrl)
+    this.headerBytesMax = headerBytesMax
+    this.#connectMs = connectMs
+    // Only HTTP/1.1 is offered.
+    const tls = { timeout: connectMs, allowH2: false, ...(ca !== undefined && { ca }) }
+    this.#connectSecurely = this.#url.protocol === 'https:' ? buildConnector(tls) : undefined
+  }
+
+  send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight {
+    const lines = linesOf(headersOf(target, request))
+    const flight = new DirectFlight(listener)
+    if (lines === undefined) {
+      const error = new Error('a header has a character that none may have')
+      process.nextTick(() => flight.fail(judgeTransport(error, false)))
+      return flight
+    }
+    const head = `POST ${target.path} HTTP/1.1\r\nhost: ${this.#url.host}\r\nconnection: keep-alive\r\n${lines}\r\n`
+    this.#leaving++
+    leaveLater({ route: this, flight, head, body: request.body })
+    return flight
+  }
+
+  /** Its turn has come. */
+  leave({ flight, head, body }: Departure): void {
+    this.#leaving--
+    if (flight.isOver) this.#settle()
+    else if (this.#isClosed) flight.fail(judgeTransport(cut(), false))
+    else {
+      const idle = this.#takeIdle()
+      if (idle) idle.fly(flight, head, body)
+      else this.#dial(flight, head, body)
+    }
+  }
+
+  async retire(): Promise<void> {
+    this.#isRetired = true
+    for (const idle of this.#idle) idle.destroy()
+    this.#idle = []
+    this.#settle()
+    await this.#ended.promise
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const retired = this.retire()
+    for (const connection of this.#open) connection.destroy()
+    await retired
+  }
+
+  giveBack(connection: DirectConnection): void {
+    if (this.#isRetired) {
+      connection.destroy()
+      return
+    }
+    this.#idle.push(connection)
+    this.#sweeps ??= setInterval(() => this.#sweep(), sweepMs).unref()
+  }
+
+  forget(connection: DirectConnection): void {
+    this.#open.delete(connection)
+    const at = this.#idle.indexOf(connection)
+    if (at >= 0) this.#idle.splice(at, 1)
+    this.#settle()
+  }
+
+  #takeIdle(): DirectConnection | undefined {
+    for (;;) {
+      const idle = this.#idle.pop()
+      if (idle === undefined || idle.isUsable) return idle
+      idle.destroy()
+    }
+  }
+
+  #dial(flight: DirectFlight, head: string, body: Buffer): void {
+    this.#connecting++
+    this.#connect((error, connection) => {
+      this.#connecting--
+      if (connection === undefined) flight.fail(judgeTransport(error!, false))
+      // Given up, or the way with it, before it stood.
+      else if (flight.isOver || this.#isClosed) {
+        flight.fail(judgeTransport(cut(), false))
+        connection.destroy()
+      } else connection.fly(flight, head, body)
+      this.#settle()
+    })
+  }
+
+  #connect(callback: (error: Error | null, connection?: DirectConnection) => void): void {
+    const { protocol, hostname, host, port } = this.#url
+    // An address of IPv6 stands in brackets in a URL, and nowhere else.
+    const place = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), host, port }
+    const intake = new Intake()
+    const inPieces = { timeout: this.#connectMs, ...intake.options }
+    const connect = this.#connectSecurely ?? buildConnector(inPieces as buildConnector.BuildOptions)
+    connect(place as buildConnector.Options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
+      if (!socket) {
+        callback(error!)
+        return
+      }
+      if (connected.hasSubscribers) connected.publish({ socket })
+      const connection = new DirectConnection(socket, this)
+      intake.connection = connection
+      if (this.#connectSecurely) socket.on('data', (bytes: Buffer) => connection.take(bytes, false))
+      this.#open.add(connection)
+      callback(null, connection)
+    })
+  }
+
+  #sweep(): void {
+    for (const idle of [...this.#idle]) if (!idle.isUsable) idle.destroy()
+    if (this.#idle.length > 0) return
+    clearInterval(this.#sweeps)
+    this.#sweeps = undefined
+  }
+
+  #settle(): void {
+    if (!this.#isRetired || this.#open.size > 0 || this.#connecting > 0 || this.#leaving > 0) return
+    clearInterval(this.#sweeps)
+    this.#ended.resolve()
+  }
+}
+
+type Departure = { route: DirectRoute; flight: DirectFlight; head: string; body: Buffer }
+
+let departures: Departure[] = []
+
+/**
+ * What is sent in one turn of the event loop leaves behind its other work, in one go: each write wakes whoever reads, and one by
+ * one, with what a request takes between them, that is a third of what it costs to send them.
+ */
+function leaveLater(departure: Departure): void {
+  if (departures.push(departure) === 1) setImmediate(leaveAll)
+}
+
+function leaveAll(): void {
+  const leaving = departures
+  departures = []
+  for (const departure of leaving) departure.route.leave(departure)
+}
+
+function cut(): Error {
+  return new Error('its connections were closed')
+}
+
+/** How a connection without TLS is read. It outlives the request that the connection is opened for, and knows nothing of it. */
+class Intake {
+  /** Before it stands nothing is read. */
+  connection: DirectConnection | undefined
+
+  get options() {
+    const callback = (bytes: number) => {
+      this.connection!.take(incoming.subarray(0, bytes), true)
+      return true
+    }
+    return { highWaterMark: pieceBytesMax, onread: { buffer: incoming, callback } }
+  }
+}
+
+/** No value may have a line end, and none that becomes one when it is written in Latin-1. @returns undefined where one has */
+function linesOf(headers: readonly string[]): string | undefined {
+  let lines = ''
+  for (let i = 0; i < headers.length; i += 2) {
+    const value = headers[i + 1]!
+    if (!/^[\t -~\x80-\xff]*$/.test(value)) return undefined
+    lines += `${headers[i]}: ${value}\r\n`
+  }
+  return lines
+}

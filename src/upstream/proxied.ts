@@ -1,0 +1,197 @@
+import { subscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { type buildConnector, Pool as ConnectionPool, type Dispatcher, ProxyAgent } from 'undici'
+import type { Upstream } from '../config/config.ts'
+import { isProxysAnswer } from '../config/egress.ts'
+import { takeContinue } from './interim.ts'
+import { mediaTypeOf } from './media-type.ts'
+import { OnceBody, onceBytesMin } from './once-body.ts'
+import { headersOf } from './request-headers.ts'
+import type { Target } from './target.ts'
+import { judgeTransport } from './transport-fault.ts'
+import type { ConnectionLimits, Flight, Route, TransportFault, UpstreamListener, UpstreamRequest } from './upstreams.ts'
+
+/** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
+const informationalMax = 10
+
+type Proxied = {
+  dispatcher: Dispatcher
+  origin: string
+  /** It is asked in absolute form, without a tunnel: its own answers come where the upstream's do. */
+  isForwarded: boolean
+}
+
+/** The way to an upstream through a proxy, by undici: tunnels, absolute forms and their TLS are its. */
+export function openProxied(
+  upstream: Upstream,
+  proxy: NonNullable<Upstream['proxy']>,
+  limits: ConnectionLimits,
+): Route {
+  const proxied = openConnections(upstream, proxy, limits)
+  return {
+    send: (target, request, listener) => fly(proxied, target, request, listener),
+    retire: () => proxied.dispatcher.close(),
+    close: () => proxied.dispatcher.destroy(),
+  }
+}
+
+/** Opens nothing yet. Redirects are not followed, and only HTTP/1.1 is spoken. */
+function openConnections(
+  upstream: Upstream,
+  proxy: NonNullable<Upstream['proxy']>,
+  { connectMs, headerBytesMax }: ConnectionLimits,
+): Proxied {
+  const { origin } = new URL(upstream.baseUrl)
+  const options: ConnectionPool.Options = {
+    connections: null,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: 30_000,
+    maxHeaderSize: headerBytesMax,
+    allowH2: false,
+  }
+  const tls = { allowH2: false, ...(upstream.ca !== undefined && { ca: upstream.ca }) }
+  const dispatcher = new ProxyAgent({
+    uri: proxy.url.reveal(),
+    // Plain HTTP is asked for in absolute form: many proxies make no tunnel to another port than that of TLS.
+    proxyTunnel: false,
+    requestTls: tls,
+    proxyTls: tls,
+    connectTimeout: connectMs,
+    factory: (place, { connect }: { connect?: buildConnector.connector }) =>
+      new ConnectionPool(place, { ...options, connect: watched(connect!) }),
+    // One that takes the connection and then says nothing is none.
+    clientFactory: (place, { connect }: { connect?: buildConnector.connector }) =>
+      new ConnectionPool(place, { ...options, connect: connect!, headersTimeout: connectMs }),
+  })
+  return { dispatcher, origin, isForwarded: origin.startsWith('http:') }
+}
+
+/** What is to be told of each connection that a head is awaited on it. */
+const awaits = new WeakMap<Socket, () => void>()
+
+/** A request goes out on this connection. */
+function awaitHead(socket: Socket): void {
+  awaits.get(socket)?.()
+}
+
+function watched(connect: buildConnector.connector): buildConnector.connector {
+  return (options, callback) =>
+    connect(options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
+      if (!socket) return callback(error!, null)
+      awaits.set(socket, takeContinue(socket))
+      callback(null, socket)
+    })
+}
+
+/** The connection a request is sent on, and how much had been read from it by then. */
+type Line = { socket: Socket | undefined; bytesRead: number }
+
+/**
+ * undici tells which socket a request goes out on only here, in the same turn as `onRequestStart`. It is what a reset is
+ * judged by: whether the connection had served before, and whether a byte of this answer had come (ruling U1).
+ */
+let starting: Line | undefined
+subscribe('undici:client:sendHeaders', (message) => {
+  if (starting === undefined) return
+  const { socket } = message as { socket: Socket }
+  starting.socket = socket
+  starting.bytesRead = socket.bytesRead
+  awaitHead(socket)
+  starting = undefined
+})
+
+function fly(route: Proxied, target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight {
+  let controller: Dispatcher.DispatchController | undefined
+  let isOver = false
+  let isPaused = false
+  let informational = 0
+  const line: Line = { socket: undefined, bytesRead: 0 }
+  const { body } = request
+
+  route.dispatcher.dispatch(
+    {
+      origin: route.origin,
+      path: target.path,
+      method: 'POST',
+      headers: headersOf(target, request),
+      // Its types leave iterables out; its documentation and its code take them.
+      body: body.length < onceBytesMin ? body : (new OnceBody(body) as unknown as Readable),
+    },
+    {
+      onRequestStart(started) {
+        controller = started
+        starting = line
+        if (isOver) controller.abort(new Error('aborted'))
+      },
+      onResponseStart(answering, status, responseHeaders) {
+        if (isOver) return
+        if (status < 200) {
+          // It comes back as the error of this answer.
+          if (++informational > informationalMax) answering.abort(new Error('too many informational answers'))
+          return
+        }
+        if (route.isForwarded && isProxysAnswer(status, (name) => responseHeaders[name])) {
+          isOver = true
+          answering.abort(new Error('the proxy refuses'))
+          listener.onError({ cause: 'upstream_proxy', isReuseRace: false })
+          return
+        }
+        // Pieces of the first bytes that came, which they would keep as long as the answer lasts.
+        answering.rawHeaders = null
+        const type = responseHeaders['content-type']
+        const contentType = mediaTypeOf(Array.isArray(type) ? type[0] : type)
+        listener.onHead(status, contentType, { get: (name) => joined(responseHeaders[name]) })
+        if (isPaused) answering.pause()
+      },
+      onResponseData(_, chunk) {
+        if (!isOver) listener.onData(chunk)
+      },
+      onResponseEnd() {
+        if (isOver) return
+        isOver = true
+        listener.onEnd()
+      },
+      onResponseError(_, error) {
+        if (isOver) return
+        isOver = true
+        listener.onError(judgeError(error, line))
+      },
+    },
+  )
+  return {
+    abort() {
+      isOver = true
+      controller?.abort(new Error('aborted'))
+    },
+    pause() {
+      isPaused = true
+      controller?.pause()
+    },
+    resume() {
+      isPaused = false
+      controller?.resume()
+    },
+    // No accessor: the engine would make each flight a shape of its own, 1 KB of the old heap a request.
+    isSent() {
+      // An upstream that answers before it has read everything leaves some of it in the socket.
+      return line.socket?.writableLength === 0
+    },
+  }
+}
+
+function judgeError(error: Error, { socket, bytesRead }: Line): TransportFault {
+  const fault = judgeTransport(error, bytesRead > 0 && socket?.bytesRead === bytesRead)
+  const { code } = error as NodeJS.ErrnoException
+  // What never had a connection, or was refused by its name (407): the proxy's doing, unless the upstream's certificate is bad.
+  const isProxys = fault.cause !== 'upstream_tls' && fault.cause !== 'no_descriptors'
+  return isProxys && (socket === undefined || code === 'UND_ERR_INVALID_ARG')
+    ? { cause: 'upstream_proxy', isReuseRace: false }
+    : fault
+}
+
+function joined(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value
+}

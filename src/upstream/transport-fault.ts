@@ -1,0 +1,38 @@
+import type { TransportFault } from './upstreams.ts'
+
+/** What is missing, and not about TLS, is `upstream_protocol`. Codes are the system's, Node's, and undici's. */
+const causeOfCode = new Map<string, TransportFault['cause']>([
+  ['ECONNREFUSED', 'upstream_connect'],
+  ['EHOSTUNREACH', 'upstream_connect'],
+  ['ENETUNREACH', 'upstream_connect'],
+  ['EADDRNOTAVAIL', 'upstream_connect'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'upstream_connect'],
+  ['ETIMEDOUT', 'upstream_connect'],
+  ['ENOTFOUND', 'upstream_dns'],
+  ['EAI_AGAIN', 'upstream_dns'],
+  ['ECONNRESET', 'upstream_reset'],
+  ['EPIPE', 'upstream_reset'],
+  ['UND_ERR_SOCKET', 'upstream_reset'],
+  ['EMFILE', 'no_descriptors'],
+  ['ENFILE', 'no_descriptors'],
+])
+
+/** @param isUnheard the connection had brought an earlier answer, and nothing of this one (ruling U1) */
+export function judgeTransport(error: Error, isUnheard: boolean): TransportFault {
+  const { code = '' } = error as NodeJS.ErrnoException
+  const cause = causeOfCode.get(code) ?? (isTls(code, error) ? 'upstream_tls' : 'upstream_protocol')
+  return {
+    cause,
+    isReuseRace: cause === 'upstream_reset' && isUnheard,
+    ...(cause === 'upstream_tls' && { reason: code }),
+  }
+}
+
+function isTls(code: string, error: Error): boolean {
+  return (
+    code.startsWith('ERR_TLS') ||
+    code.startsWith('ERR_SSL') ||
+    code.includes('CERT') ||
+    /certificate/i.test(error.message)
+  )
+}
