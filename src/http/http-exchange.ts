@@ -257,6 +257,7 @@ export class HttpExchange {
 
   /** @returns false where the client falls behind: its listener hears when it has caught up */
   write(text: string, encoding: BufferEncoding): boolean {
+    corkForTurn(this.socket)
     return this.socket.write(this.#takeHead() + this.#frame(text, encoding), encoding)
   }
 
@@ -318,4 +319,20 @@ function wantsToStay(connection: string | undefined, minor: number): boolean {
   const options = connection.toLowerCase().split(',')
   const says = (option: string) => options.some((one) => one.trim() === option)
   return minor > 0 ? !says('close') : says('keep-alive') && !says('close')
+}
+
+let corked: Socket[] = []
+
+/**
+ * What is written to clients in one turn of the event loop goes out behind its other work, in one go: each write wakes whoever reads.
+ */
+function corkForTurn(socket: Socket): void {
+  socket.cork()
+  if (corked.push(socket) === 1) setImmediate(uncorkAll)
+}
+
+function uncorkAll(): void {
+  const sockets = corked
+  corked = []
+  for (const socket of sockets) socket.uncork()
 }
