@@ -44,6 +44,7 @@ export class DirectConnection implements Carrier {
   #isWhole = false
   /** What has come and is not read yet: a part of a head, or what a paused flight is not told. */
   #ahead: Buffer | undefined
+  #isReading = false
   #informational = 0
   /** It has brought an answer before, and something of this one. */
   #hasServed = false
@@ -86,6 +87,12 @@ export class DirectConnection implements Carrier {
   }
 
   resume(): void {
+    // Who is told something goes on in the midst of it: the reading goes on by itself.
+    if (!this.#isReading) this.#goOn()
+    if (this.#flight?.isPaused !== true) this.#socket.resume()
+  }
+
+  #goOn(): void {
     this.#contain(() => {
       const ahead = this.#body === undefined ? undefined : this.#ahead
       if (ahead) {
@@ -94,7 +101,6 @@ export class DirectConnection implements Carrier {
       }
       if (this.#isWhole && this.#flight?.isPaused === false) this.#finish(false)
     })
-    if (this.#flight?.isPaused !== true) this.#socket.resume()
   }
 
   /** Sends a request. Its body is not kept. */
@@ -134,11 +140,13 @@ export class DirectConnection implements Carrier {
 
   /** A bug of whoever listens ends this connection and no other. */
   #contain(work: () => void): void {
+    this.#isReading = true
     try {
       work()
     } catch {
       this.destroy()
     }
+    this.#isReading = false
   }
 
   #read(bytes: Buffer, isShared: boolean): void {
