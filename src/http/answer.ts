@@ -43,6 +43,8 @@ export function sendError(
 /** Of a request that is not wanted: so much is waited for to keep its connection. */
 const keptBytesMax = 1_048_576
 const lingerBytesMax = 33_554_432
+/** How long a client may take for what it is told and did not pay for, in ms (faults F-C9). */
+const stallMs = 60_000
 /** Of the process: what is shared is its event loop. */
 const leftovers = new Leftovers()
 
@@ -58,8 +60,11 @@ export function answerUnread(
   lingerMs: number,
   body?: string,
 ): void {
-  if (exchange.isComplete) exchange.answer(status, lines, body)
-  else {
+  if (exchange.isComplete) {
+    exchange.answer(status, lines, body)
+    exchange.watchStall(stallMs)
+  } else {
+    if (exchange.header('expect') !== undefined) exchange.keepsAlive = false
     // The answer goes out now. Only its end, and with it the connection's, waits for the rest of the request.
     exchange.answerOpen(status, lines, body ?? '')
     new Rest(exchange, lingerMs)
@@ -88,7 +93,7 @@ class Rest implements BodyReader {
 
   whole(): void {
     this.#stop()
-    this.#exchange.end('')
+    this.#end()
   }
 
   broken(): void {
@@ -104,7 +109,12 @@ class Rest implements BodyReader {
     this.#stop()
     this.#exchange.letGo(this)
     this.#exchange.keepsAlive = false
+    this.#end()
+  }
+
+  #end(): void {
     this.#exchange.end('')
+    this.#exchange.watchStall(stallMs)
   }
 
   #stop(): void {

@@ -95,24 +95,25 @@ export class Connection implements ExchangeHost {
   }
 
   answered(exchange: HttpExchange): void {
-    // A connection that was closed meanwhile has let go of it.
-    if (this.exchange !== exchange) return
+    // Told of a connection that is closed, or is being closed, it is no answer that anybody has taken.
+    if (this.exchange !== exchange || this.socket.destroyed) return
     this.exchange = undefined
     exchange.over(false)
     this.#since = this.#host.second
     this.#isHeadBegun = false
     this.#host.release(this)
     if (this.socket.timeout) this.socket.setTimeout(0)
-    if (!exchange.keepsAlive || !exchange.isComplete) {
+    if (!exchange.keepsAlive || !exchange.isComplete || this.socket.writableEnded) {
       this.#isClosing = true
       this.socket.destroySoon()
       return
     }
+    // Whoever held its body back had no reason to let it on any more.
+    if (this.socket.isPaused()) this.socket.resume()
     const ahead = this.#ahead
     if (ahead === undefined) return
     this.#ahead = undefined
     this.#isAheadJudged = false
-    this.socket.resume()
     this.#read(ahead)
   }
 

@@ -168,16 +168,13 @@ export class HttpExchange {
   }
 
   #feedChunks(chunks: ChunkedReader, bytes: Buffer, from: number): number {
-    let at = from
-    while (at < bytes.length && !chunks.isOver) {
-      at = chunks.read(bytes, at)
-      if (chunks.isBroken) {
-        this.#isBroken = true
-        this.keepsAlive = false
-        this.#takeReader()?.broken()
-        return bytes.length
-      }
-      if (chunks.dataEnd > chunks.dataStart) this.#hand(bytes, chunks.dataStart, chunks.dataEnd)
+    const { at, data } = chunks.readAll(bytes, from)
+    if (data) this.#hand(data, 0, data.length)
+    if (chunks.isBroken) {
+      this.#isBroken = true
+      this.keepsAlive = false
+      this.#takeReader()?.broken()
+      return bytes.length
     }
     if (chunks.isOver) {
       this.isComplete = true

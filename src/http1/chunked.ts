@@ -54,6 +54,27 @@ export class ChunkedReader {
     return at
   }
 
+  /**
+   * Reads all bytes, or as many as belong to the body. What came at once is one piece, however many chunks it is: an object for each
+   * would let a body of one octet a chunk take a hundred times its size.
+   * @param isShared the bytes are others' afterwards: their data is copied
+   * @returns where it stopped, and the data; undefined where there is none
+   */
+  readAll(bytes: Buffer, from: number, isShared = false): { at: number; data: Buffer | undefined } {
+    let [at, end] = [from, 0]
+    let data: Buffer | undefined
+    while (at < bytes.length && !this.isOver && !this.isBroken) {
+      at = this.read(bytes, at)
+      const [start, length] = [this.dataStart, this.dataEnd - this.dataStart]
+      if (length === 0) continue
+      if (data === undefined && at === bytes.length && !isShared)
+        return { at, data: bytes.subarray(start, start + length) }
+      data ??= Buffer.allocUnsafeSlow(bytes.length - start)
+      end += bytes.copy(data, end, start, start + length)
+    }
+    return { at, data: data?.subarray(0, end) }
+  }
+
   /** Where it is behind an octet of what frames the data. */
   #next(octet: number): Place {
     switch (this.#place) {

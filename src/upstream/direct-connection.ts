@@ -228,14 +228,9 @@ export class DirectConnection implements Carrier {
 
   /** What came at once is told at once, however many chunks it is. */
   #readChunks(flight: DirectFlight, chunks: ChunkedReader, bytes: Buffer, from: number, isShared: boolean): number {
-    let at = from
-    const parts: Buffer[] = []
-    while (at < bytes.length && !chunks.isOver && !chunks.isBroken) {
-      at = chunks.read(bytes, at)
-      if (chunks.dataEnd > chunks.dataStart) parts.push(bytes.subarray(chunks.dataStart, chunks.dataEnd))
-    }
+    const { at, data } = chunks.readAll(bytes, from, isShared)
     this.#isWhole = chunks.isOver
-    if (parts.length > 0) flight.listener!.onData(parts.length === 1 && !isShared ? parts[0]! : joined(parts))
+    if (data) flight.listener!.onData(data)
     if (!chunks.isBroken) return at
     if (!flight.isOver) this.#break('a chunk of the answer is none')
     return bytes.length
@@ -248,7 +243,8 @@ export class DirectConnection implements Carrier {
     this.#body = undefined
     this.#isWhole = false
     this.#hasServed = true
-    const isReusable = this.#keepsAlive && !flight.isOver
+    // Behind what is not sent yet the next request would wait for whoever does not read.
+    const isReusable = this.#keepsAlive && this.isSent && !flight.isOver
     this.#idleSinceMs = performance.now()
     if (!isReusable) this.destroy()
     else {
