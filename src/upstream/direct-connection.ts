@@ -45,6 +45,10 @@ export class DirectConnection implements Carrier {
   /** What has come and is not read yet: a part of a head, or what a paused flight is not told. */
   #ahead: Buffer | undefined
   #isReading = false
+  /** The connection is, and its flight is held back. */
+  #isClosed = false
+  /** Of a part of a head, so many octets were looked at and are no end of it. */
+  #lookedAt = 0
   #informational = 0
   /** It has brought an answer before, and something of this one. */
   #hasServed = false
@@ -63,7 +67,7 @@ export class DirectConnection implements Carrier {
     socket.on('end', () => this.#takeEnd())
     socket.on('close', () => {
       host.forget(this)
-      this.#fail(failure ?? reset())
+      this.#takeClose(failure)
     })
   }
 
@@ -100,6 +104,7 @@ export class DirectConnection implements Carrier {
         this.#read(ahead, false)
       }
       if (this.#isWhole && this.#flight?.isPaused === false) this.#finish(false)
+      else if (this.#isClosed && this.#flight?.isPaused === false) this.#fail(reset())
     })
   }
 
@@ -177,11 +182,12 @@ export class DirectConnection implements Carrier {
 
   /** @returns where the body begins; the length of the bytes where there is no whole head, or none that is one */
   #readHead(flight: DirectFlight, bytes: Buffer, from: number, isShared: boolean): number {
-    const end = bytes.indexOf(headEnd, from)
+    const end = bytes.indexOf(headEnd, Math.max(from, from + this.#lookedAt - headEnd.length))
     const isTooLong = (end < 0 ? bytes.length : end) - from > this.#host.headerBytesMax
     if (isTooLong || !startsAsHttp(bytes, from)) this.#break('the head of the answer is none')
     else if (end < 0) this.#awaitHead(bytes, from, isShared)
     if (isTooLong || end < 0 || this.#flight === undefined) return bytes.length
+    this.#lookedAt = 0
     const head = readResponseHead(bytes.toString('latin1', from, end + 2))
     if (head === undefined) this.#break('the head of the answer is none')
     else if (head.status >= 200) this.#begin(flight, head)
@@ -192,8 +198,12 @@ export class DirectConnection implements Carrier {
   }
 
   #awaitHead(bytes: Buffer, from: number, isShared: boolean): void {
-    if (canStandInHead(bytes.toString('latin1', from), 0)) this.#ahead = keep(bytes, from, isShared)
-    else this.#break('the head of the answer is none')
+    // With the two octets before: a line end may be cut.
+    const seen = Math.max(0, this.#lookedAt - 2)
+    if (canStandInHead(bytes.toString('latin1', from + seen), Math.min(2, seen))) {
+      this.#ahead = keep(bytes, from, isShared)
+      this.#lookedAt = bytes.length - from
+    } else this.#break('the head of the answer is none')
   }
 
   #begin(flight: DirectFlight, { status, minor, fields }: ResponseHead): void {
@@ -256,11 +266,28 @@ export class DirectConnection implements Carrier {
 
   /** Its server says nothing more. */
   #takeEnd(): void {
-    if (this.#body !== 'until_close' || this.#flight === undefined) return
-    this.#isWhole = true
-    this.#contain(() => {
-      if (!this.#flight!.isPaused) this.#finish(true)
-    })
+    this.#keepsAlive = false
+    if (this.#flight !== undefined && this.#body === 'until_close') {
+      this.#isWhole = true
+      this.#contain(() => {
+        if (!this.#flight!.isPaused) this.#finish(true)
+      })
+    } else if (!this.#isHeldBack) {
+      // At once, and not when the rest of what was sent is taken too: nothing more is told of this one, and none goes out on it.
+      this.#fail(reset())
+      this.destroy()
+    }
+  }
+
+  /** An answer that its flight is not told yet is told when it goes on. */
+  #takeClose(failure: Error | undefined): void {
+    this.#keepsAlive = false
+    if (!this.#isHeldBack || failure !== undefined) this.#fail(failure ?? reset())
+    else this.#isClosed = true
+  }
+
+  get #isHeldBack(): boolean {
+    return this.#flight?.isPaused === true && this.#body !== undefined && (this.#isWhole || this.#ahead !== undefined)
   }
 
   #break(why: string): void {

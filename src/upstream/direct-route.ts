@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
 import { buildConnector } from 'undici'
 import type { Upstream } from '../config/config.ts'
 import { type ConnectionHost, DirectConnection } from './direct-connection.ts'
@@ -30,7 +31,8 @@ export class DirectRoute implements Route, ConnectionHost {
   readonly #open = new Set<DirectConnection>()
   /** The one that was used last is last: those that are not needed grow old. */
   #idle: DirectConnection[] = []
-  #connecting = 0
+  /** Connections on their way. */
+  readonly #dialing = new Set<Socket>()
   #sweeps: NodeJS.Timeout | undefined
   /** Requests that leave at the end of this turn. */
   #leaving = 0
@@ -86,6 +88,8 @@ export class DirectRoute implements Route, ConnectionHost {
     this.#isClosed = true
     const retired = this.retire()
     for (const connection of this.#open) connection.destroy()
+    // Whoever waits for it hears of that.
+    for (const socket of this.#dialing) socket.destroy(cut())
     await retired
   }
 
@@ -114,9 +118,8 @@ export class DirectRoute implements Route, ConnectionHost {
   }
 
   #dial(flight: DirectFlight, head: string, body: Buffer): void {
-    this.#connecting++
-    this.#connect((error, connection) => {
-      this.#connecting--
+    const dial = this.#connect((error, connection) => {
+      this.#dialing.delete(dial)
       if (connection === undefined) flight.fail(judgeTransport(error!, false))
       // Given up, or the way with it, before it stood.
       else if (flight.isOver || this.#isClosed) {
@@ -125,16 +128,19 @@ export class DirectRoute implements Route, ConnectionHost {
       } else connection.fly(flight, head, body)
       this.#settle()
     })
+    this.#dialing.add(dial)
   }
 
-  #connect(callback: (error: Error | null, connection?: DirectConnection) => void): void {
+  /** Calls back in a later turn. @returns the socket */
+  #connect(callback: (error: Error | null, connection?: DirectConnection) => void): Socket {
     const { protocol, hostname, host, port } = this.#url
     // An address of IPv6 stands in brackets in a URL, and nowhere else.
     const place = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), host, port }
     const intake = new Intake()
     const inPieces = { timeout: this.#connectMs, ...intake.options }
     const connect = this.#connectSecurely ?? buildConnector(inPieces as buildConnector.BuildOptions)
-    connect(place as buildConnector.Options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
+    // Its types leave out that it returns the socket.
+    return connect(place as buildConnector.Options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
       if (!socket) {
         callback(error!)
         return
@@ -145,7 +151,7 @@ export class DirectRoute implements Route, ConnectionHost {
       if (this.#connectSecurely) socket.on('data', (bytes: Buffer) => connection.take(bytes, false))
       this.#open.add(connection)
       callback(null, connection)
-    })
+    }) as unknown as Socket
   }
 
   #sweep(): void {
@@ -156,7 +162,7 @@ export class DirectRoute implements Route, ConnectionHost {
   }
 
   #settle(): void {
-    if (!this.#isRetired || this.#open.size > 0 || this.#connecting > 0 || this.#leaving > 0) return
+    if (!this.#isRetired || this.#open.size > 0 || this.#dialing.size > 0 || this.#leaving > 0) return
     clearInterval(this.#sweeps)
     this.#ended.resolve()
   }
@@ -177,7 +183,13 @@ function leaveLater(departure: Departure): void {
 function leaveAll(): void {
   const leaving = departures
   departures = []
-  for (const departure of leaving) departure.route.leave(departure)
+  for (const departure of leaving)
+    try {
+      departure.route.leave(departure)
+    } catch (error) {
+      // A connection that could not even be begun is one request's fault, and no other's.
+      departure.flight.fail(judgeTransport(error as Error, false))
+    }
 }
 
 function cut(): Error {

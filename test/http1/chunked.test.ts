@@ -56,6 +56,20 @@ test('a body in chunks is its data, wherever it is cut, and what stands behind i
   )
 })
 
+test('B25 what comes at once is one piece, however many chunks it is, and where it is shared it is copied', () => {
+  fc.assert(
+    fc.property(bodies, fc.nat(30), fc.boolean(), ({ data, text }, before, isShared) => {
+      const bytes = Buffer.from(`${'x'.repeat(before)}${text}GET`, 'latin1')
+      const { at, data: piece } = new ChunkedReader().readAll(bytes, before, isShared)
+      assert.equal(at, before + text.length)
+      if (isShared) bytes.fill(0)
+      assert.equal(piece?.toString('latin1') ?? '', data)
+    }),
+  )
+  const { data } = new ChunkedReader().readAll(Buffer.from('1\r\na\r\n'.repeat(10_000)), 0)
+  assert.equal(data!.length, 10_000)
+})
+
 const octets = fc.constantFrom(...'\r\n\t ;0159afAFgG-+_x\x00\x7f\xff', '\r\n', '0\r\n\r\n', '0x')
 
 test('F-C13 a body in chunks that is taken is read by Node as the same one, whatever was done to it', () => {

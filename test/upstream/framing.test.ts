@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
-import type { Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import test from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import fc from 'fast-check'
+import { deafPort } from '../faults/deaf.ts'
 import { readByNode } from '../http1/node-parser.ts'
 import { atEnd } from '../support/at-end.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { listen } from '../support/listen.ts'
 import { gatewayEnd } from '../support/peer.ts'
 import { type RawUpstream, startRawUpstream, whole } from '../support/raw-upstream.ts'
-import { until } from '../support/waiting.ts'
+import { turn, until } from '../support/waiting.ts'
 import { openWay, type Way } from './flights.ts'
 
 /* The client's own HTTP/1.1, before upstreams that are broken or hostile: an answer has one meaning, or it is none. */
@@ -176,6 +177,80 @@ test('decision 59 what comes on a connection that nobody has asked on is no answ
   const heard = way.send()
   await heard.untilOver()
   assert.deepEqual([heard.text, upstream.connections], ['{}', 2])
+})
+
+test('U1 decision 59 an upstream that answers before it has read is not asked on that connection again', async () => {
+  let connections = 0
+  const server = createServer((socket) => {
+    connections++
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      if (connections === 1) socket.pause()
+      socket.write(`${head}content-length: 2\r\n\r\nab`)
+    })
+  })
+  atEnd(() => server.close())
+  const way = openWay(`http://127.0.0.1:${await listen(server)}`)
+  const early = way.send({ body: Buffer.alloc(30_000_000) })
+  await early.untilOver()
+  const next = way.send()
+  await next.untilOver()
+  assert.deepEqual([early.text, early.ends, next.text, connections], ['ab', 1, 'ab', 2])
+})
+
+test('F-U6 decision 59 an upstream that ends an idle connection is asked on another one, without an attempt', async () => {
+  const { upstream, way } = await open()
+  let kept!: Socket
+  upstream.play((socket, request) => {
+    kept = socket
+    return whole('{}')(socket, request)
+  })
+  await way.send().untilOver()
+  const end = gatewayEnd(kept)
+  // As soon as its end is known.
+  const asked = new Promise<ReturnType<Way['send']>>((resolve) => end.once('end', () => resolve(way.send())))
+  kept.end()
+  const heard = await asked
+  await heard.untilOver()
+  assert.deepEqual([heard.text, heard.faults, upstream.connections], ['{}', [], 2])
+})
+
+for (const [name, ending] of Object.entries({
+  'the end of its connection': '\r\n',
+  'a length': 'content-length: 2\r\n\r\n',
+}))
+  test(`F-C9 X9 decision 59 an answer with ${name} that is held back is whole, though its upstream has closed, over TLS too`, async () => {
+    const authority = createAuthority()
+    const answer = (socket: Socket) => {
+      socket.on('error', () => {})
+      socket.once('data', () => socket.end(`${head}${ending}ab`))
+    }
+    const plain = createServer(answer)
+    const secured = createTlsServer(authority.issue('localhost'), answer)
+    for (const [scheme, server] of [
+      ['http', plain],
+      ['https', secured],
+    ] as const) {
+      atEnd(() => server.close())
+      const way = openWay(`${scheme}://localhost:${await listen(server)}`, { ca: authority.ca })
+      const heard = way.send()
+      heard.flight.pause()
+      await until(() => heard.heads === 1)
+      // Others are answered meanwhile.
+      for (let i = 0; i < 5; i++) await way.send().untilOver()
+      assert.deepEqual([heard.text, heard.ends, heard.faults], ['', 0, []], scheme)
+      heard.flight.resume()
+      await heard.untilOver()
+      assert.deepEqual([heard.text, heard.ends, heard.faults], ['ab', 1, []], scheme)
+    }
+  })
+
+test('decision 59 connections that are closed while one is on its way do not wait for it', async () => {
+  const way = openWay(`http://127.0.0.1:${(await deafPort()).port}`, {}, { connectMs: 60_000 })
+  const heard = way.send()
+  await turn()
+  await way.upstreams.close()
+  assert.equal(heard.faults.length, 1)
 })
 
 test('F-U28 F-U30 decision 59 heads are as long as is configured, whatever they come in', async () => {
