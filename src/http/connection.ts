@@ -147,6 +147,10 @@ export class Connection implements ExchangeHost {
   #readHead(bytes: Buffer, from: number): number {
     const start = skipEmptyLines(bytes, from)
     if (start === bytes.length) return start
+    if (isHalfLine(bytes, start)) {
+      this.#ahead = bytes.subarray(start)
+      return -1
+    }
     if (!this.#isHeadBegun) {
       this.#isHeadBegun = true
       this.#since = this.#host.second
@@ -247,6 +251,11 @@ function skipEmptyLines(bytes: Buffer, from: number): number {
   let start = from
   while (bytes[start] === carriageReturn && bytes[start + 1] === lineFeed) start += 2
   return start
+}
+
+/** What may be an empty line: no head has begun. */
+function isHalfLine(bytes: Buffer, start: number): boolean {
+  return start === bytes.length - 1 && bytes[start] === carriageReturn
 }
 
 function noTunnel(): GatewayError {

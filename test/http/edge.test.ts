@@ -282,6 +282,20 @@ test('R11 spec 7.1 F-C1 headers that do not come get 408 in the envelope of thei
   assert.equal((await hasty.logOf(id))['outcome'], 'client_timeout')
 })
 
+test('R11 F-C1 half an empty line behind an answer is no head that must come in time', async () => {
+  const { socket, write, read } = await openRaw(hasty.url)
+  const list = 'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n'
+  write(list)
+  await read({ answers: 1 })
+  write('\r')
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  write('\n')
+  await new Promise((resolve) => setTimeout(resolve, 2_500))
+  write(list)
+  assert.deepEqual(told(await read({ answers: 2 })), [200, 200])
+  socket.destroy()
+})
+
 test('R11 F-C2 a body that stops, or trickles past its deadline, gets 408 in the envelope of its path', async () => {
   const before = hasty.simulator.requests.length
   const stopping = raw(hasty.url, `${head('/v1/messages', ['content-length: 100'], '1.1', hasty.key)}{"model":`)
