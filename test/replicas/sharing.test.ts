@@ -125,6 +125,25 @@ test('X9 X7: what is lifted before the server that met it has looked is lifted t
   assert.deepEqual(told.slice(1), ['cooled disabled', 'lifted disabled'])
 })
 
+test('X9 X7: what is lifted and cooled anew between two looks is both to a server that looks then', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'again')
+  const told: string[] = []
+  const board = new CooldownBoard(store.operator, () => 'one', {
+    cooled: ({ cause }) => void told.push(`cooled ${cause}`),
+    lifted: ({ cause }) => void told.push(`lifted ${cause}`),
+  })
+  const other = new CooldownBoard(store.operator, () => 'other', { cooled: () => {}, lifted: () => {} })
+  const cooldown = { place: 'p', tell: 'account', cool: 'now' } as const
+  await other.cool({ ...cooldown, forMs: 10 ** 12, cause: 'disabled' })
+  await board.look()
+  await other.lift('p')
+  await other.cool({ ...cooldown, forMs: 300_000, cause: 'upstream_401' })
+  for (let n = 0; n < 2; n++) await board.look()
+  assert.deepEqual(told, ['cooled disabled', 'lifted disabled', 'cooled upstream_401'])
+})
+
 test('R4: what is counted is a call of the database, sorted, however the addresses come', { skip }, async () => {
   const store = await openShared(cluster(), 'counted')
   const told = await readFailures(store.operator, [

@@ -47,7 +47,10 @@ export class CooldownBoard {
       if (untilMs > Date.now() + aheadMs) this.#say.lifted({ place, cause })
     }
     for (const { place, until_ms, for_ms, cause, tell, cool, met_by } of rows) {
-      if (until_ms <= (this.#told.get(place)?.untilMs ?? 0n)) continue
+      const told = this.#told.get(place)
+      if (told?.untilMs === until_ms) continue
+      // It never ends earlier but by being lifted: since the last look that has happened, and then it was cooled anew.
+      if (told && until_ms < told.untilMs) this.#say.lifted({ place, cause: told.cause })
       this.#told.set(place, { untilMs: until_ms, cause })
       const by = met_by === this.#me() ? undefined : (met_by ?? undefined)
       this.#say.cooled({ place, forMs: Number(for_ms), cause, tell, cool, by })
