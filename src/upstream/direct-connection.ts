@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { ChunkedReader } from '../http1/chunked.ts'
 import { canStandInHead, type Fields } from '../http1/fields.ts'
 import { framingOf } from '../http1/framing.ts'
+import { ownBytes } from '../http1/own-bytes.ts'
 import { type ResponseHead, readResponseHead } from '../http1/response-head.ts'
 import type { Carrier, DirectFlight } from './direct-flight.ts'
 import { mediaTypeOf } from './media-type.ts'
@@ -14,6 +15,8 @@ export interface ConnectionHost {
   giveBack(connection: DirectConnection): void
   /** It is closed. */
   forget(connection: DirectConnection): void
+  /** One was dead that had looked alive: those that are idle for longer are not to be used any more. */
+  dropIdle(): void
 }
 
 const headEnd = Buffer.from('\r\n\r\n')
@@ -45,14 +48,17 @@ export class DirectConnection implements Carrier {
   /** What has come and is not read yet: a part of a head, or what a paused flight is not told. */
   #ahead: Buffer | undefined
   #isReading = false
-  /** The connection is, and its flight is held back. */
-  #isClosed = false
+  /** By what the connection has closed, while its flight is held back. */
+  #closedBy: Error | undefined
   /** Of a part of a head, so many octets were looked at and are no end of it. */
   #lookedAt = 0
   #informational = 0
   /** It has brought an answer before, and something of this one. */
   #hasServed = false
   #isHeard = false
+  #sentMs = 0
+  /** Everything that had come was read a moment ago. */
+  #isReadUp = true
   #keepsAlive = true
   #keptMs = keptMs
   #idleSinceMs = 0
@@ -97,14 +103,15 @@ export class DirectConnection implements Carrier {
   }
 
   #goOn(): void {
+    this.#isReadUp = false
     this.#contain(() => {
       const ahead = this.#body === undefined ? undefined : this.#ahead
       if (ahead) {
         this.#ahead = undefined
         this.#read(ahead, false)
       }
-      if (this.#isWhole && this.#flight?.isPaused === false) this.#finish(false)
-      else if (this.#isClosed && this.#flight?.isPaused === false) this.#fail(reset())
+      if (this.#isWhole && this.#flight?.isPaused === false) this.#finish()
+      else if (this.#closedBy && this.#flight?.isPaused === false) this.#fail(this.#closedBy)
     })
   }
 
@@ -113,6 +120,7 @@ export class DirectConnection implements Carrier {
     this.#flight = flight
     flight.connection = this
     this.#isHeard = false
+    this.#sentMs = performance.now()
     this.#informational = 0
     const { length } = body
     if (length <= onePieceBytesMax) this.#socket.write(head + body.toString('latin1', 0, length), 'latin1')
@@ -135,6 +143,7 @@ export class DirectConnection implements Carrier {
       return
     }
     this.#isHeard = true
+    this.#isReadUp = true
     const ahead = this.#ahead
     this.#ahead = undefined
     this.#contain(() => {
@@ -176,7 +185,7 @@ export class DirectConnection implements Carrier {
         this.#keepsAlive = false
         at = bytes.length
       }
-      if (this.#isWhole && !flight.isPaused) this.#finish(true)
+      if (this.#isWhole && !flight.isPaused) this.#finish()
     }
   }
 
@@ -232,7 +241,7 @@ export class DirectConnection implements Carrier {
       this.#isWhole = body.left === 0
     }
     const piece = bytes.subarray(from, end)
-    flight.listener!.onData(isShared ? joined([piece]) : piece)
+    flight.listener!.onData(isShared ? ownBytes(piece) : piece)
     return end
   }
 
@@ -247,7 +256,7 @@ export class DirectConnection implements Carrier {
   }
 
   /** The answer is whole and told, but for its end. */
-  #finish(isReading: boolean): void {
+  #finish(): void {
     const flight = this.#flight!
     this.#flight = undefined
     this.#body = undefined
@@ -257,11 +266,21 @@ export class DirectConnection implements Carrier {
     const isReusable = this.#keepsAlive && this.isSent && !flight.isOver
     this.#idleSinceMs = performance.now()
     if (!isReusable) this.destroy()
-    else {
-      this.#host.giveBack(this)
-      if (!isReading) this.#socket.resume()
-    }
+    else if (this.#isReadUp) this.#host.giveBack(this)
+    else this.#readUp()
     flight.end()
+  }
+
+  /**
+   * Behind an answer that was held back there may be what nobody has read yet: the end of the connection, or what would be taken for
+   * the next answer. Now that its reading goes on, whatever is there comes before the second immediate, and ends it.
+   */
+  #readUp(): void {
+    setImmediate(() =>
+      setImmediate(() => {
+        if (!this.#socket.destroyed) this.#host.giveBack(this)
+      }),
+    )
   }
 
   /** Its server says nothing more. */
@@ -270,7 +289,7 @@ export class DirectConnection implements Carrier {
     if (this.#flight !== undefined && this.#body === 'until_close') {
       this.#isWhole = true
       this.#contain(() => {
-        if (!this.#flight!.isPaused) this.#finish(true)
+        if (!this.#flight!.isPaused) this.#finish()
       })
     } else if (!this.#isHeldBack) {
       // At once, and not when the rest of what was sent is taken too: nothing more is told of this one, and none goes out on it.
@@ -282,8 +301,8 @@ export class DirectConnection implements Carrier {
   /** An answer that its flight is not told yet is told when it goes on. */
   #takeClose(failure: Error | undefined): void {
     this.#keepsAlive = false
-    if (!this.#isHeldBack || failure !== undefined) this.#fail(failure ?? reset())
-    else this.#isClosed = true
+    if (this.#isHeldBack) this.#closedBy = failure ?? reset()
+    else this.#fail(failure ?? reset())
   }
 
   get #isHeldBack(): boolean {
@@ -299,7 +318,9 @@ export class DirectConnection implements Carrier {
     const flight = this.#flight
     if (flight === undefined) return
     this.#flight = undefined
-    flight.fail(judgeTransport(error, this.#hasServed && !this.#isHeard))
+    const fault = judgeTransport(error, this.#hasServed && !this.#isHeard ? this.#sentMs : undefined)
+    if (fault.isReuseRace) this.#host.dropIdle()
+    flight.fail(fault)
   }
 }
 
@@ -323,15 +344,7 @@ function keptMsOf(keepAlive: string | undefined): number {
 
 function keep(bytes: Buffer, from: number, isShared: boolean): Buffer {
   const rest = bytes.subarray(from)
-  return isShared ? joined([rest]) : rest
-}
-
-/** In memory of their own: in what many share, one that is kept would keep all. */
-function joined(parts: readonly Buffer[]): Buffer {
-  const copy = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const part of parts) at += part.copy(copy, at)
-  return copy
+  return isShared ? ownBytes(rest) : rest
 }
 
 function reset(): Error {

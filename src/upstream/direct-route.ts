@@ -55,7 +55,7 @@ export class DirectRoute implements Route, ConnectionHost {
     const flight = new DirectFlight(listener)
     if (lines === undefined) {
       const error = new Error('a header has a character that none may have')
-      process.nextTick(() => flight.fail(judgeTransport(error, false)))
+      process.nextTick(() => flight.fail(judgeTransport(error)))
       return flight
     }
     const head = `POST ${target.path} HTTP/1.1\r\nhost: ${this.#url.host}\r\nconnection: keep-alive\r\n${lines}\r\n`
@@ -64,22 +64,23 @@ export class DirectRoute implements Route, ConnectionHost {
     return flight
   }
 
-  /** Its turn has come. */
+  /** Its turn has come. A connection that could not even be begun is one request's fault, and no other's. */
   leave({ flight, head, body }: Departure): void {
     this.#leaving--
-    if (flight.isOver) this.#settle()
-    else if (this.#isClosed) flight.fail(judgeTransport(cut(), false))
-    else {
-      const idle = this.#takeIdle()
+    try {
+      if (this.#isClosed) throw cut()
+      const idle = flight.isOver ? undefined : this.#takeIdle()
       if (idle) idle.fly(flight, head, body)
-      else this.#dial(flight, head, body)
+      else if (!flight.isOver) this.#dial(flight, head, body)
+    } catch (error) {
+      flight.fail(judgeTransport(error as Error))
     }
+    this.#settle()
   }
 
   async retire(): Promise<void> {
     this.#isRetired = true
-    for (const idle of this.#idle) idle.destroy()
-    this.#idle = []
+    this.dropIdle()
     this.#settle()
     await this.#ended.promise
   }
@@ -109,6 +110,12 @@ export class DirectRoute implements Route, ConnectionHost {
     this.#settle()
   }
 
+  dropIdle(): void {
+    const dropped = this.#idle
+    this.#idle = []
+    for (const idle of dropped) idle.destroy()
+  }
+
   #takeIdle(): DirectConnection | undefined {
     for (;;) {
       const idle = this.#idle.pop()
@@ -120,15 +127,17 @@ export class DirectRoute implements Route, ConnectionHost {
   #dial(flight: DirectFlight, head: string, body: Buffer): void {
     const dial = this.#connect((error, connection) => {
       this.#dialing.delete(dial)
-      if (connection === undefined) flight.fail(judgeTransport(error!, false))
+      if (connection === undefined) flight.fail(judgeTransport(error!))
       // Given up, or the way with it, before it stood.
       else if (flight.isOver || this.#isClosed) {
-        flight.fail(judgeTransport(cut(), false))
+        flight.fail(judgeTransport(cut()))
         connection.destroy()
       } else connection.fly(flight, head, body)
       this.#settle()
     })
     this.#dialing.add(dial)
+    // Whoever gives up gives up the body with it, and does not wait until the connection stands or its time is over.
+    flight.connection = { isSent: false, pause() {}, resume() {}, destroy: () => void dial.destroy(cut()) }
   }
 
   /** Calls back in a later turn. @returns the socket */
@@ -183,13 +192,7 @@ function leaveLater(departure: Departure): void {
 function leaveAll(): void {
   const leaving = departures
   departures = []
-  for (const departure of leaving)
-    try {
-      departure.route.leave(departure)
-    } catch (error) {
-      // A connection that could not even be begun is one request's fault, and no other's.
-      departure.flight.fail(judgeTransport(error as Error, false))
-    }
+  for (const departure of leaving) departure.route.leave(departure)
 }
 
 function cut(): Error {

@@ -86,8 +86,8 @@ function watched(connect: buildConnector.connector): buildConnector.connector {
     })
 }
 
-/** The connection a request is sent on, and how much had been read from it by then. */
-type Line = { socket: Socket | undefined; bytesRead: number }
+/** The connection a request is sent on, when that was, and how much had been read from it by then. */
+type Line = { socket: Socket | undefined; bytesRead: number; sentMs: number }
 
 /**
  * undici tells which socket a request goes out on only here, in the same turn as `onRequestStart`. It is what a reset is
@@ -99,6 +99,7 @@ subscribe('undici:client:sendHeaders', (message) => {
   const { socket } = message as { socket: Socket }
   starting.socket = socket
   starting.bytesRead = socket.bytesRead
+  starting.sentMs = performance.now()
   awaitHead(socket)
   starting = undefined
 })
@@ -108,7 +109,7 @@ function fly(route: Proxied, target: Target, request: UpstreamRequest, listener:
   let isOver = false
   let isPaused = false
   let informational = 0
-  const line: Line = { socket: undefined, bytesRead: 0 }
+  const line: Line = { socket: undefined, bytesRead: 0, sentMs: 0 }
   const { body } = request
 
   route.dispatcher.dispatch(
@@ -182,8 +183,8 @@ function fly(route: Proxied, target: Target, request: UpstreamRequest, listener:
   }
 }
 
-function judgeError(error: Error, { socket, bytesRead }: Line): TransportFault {
-  const fault = judgeTransport(error, bytesRead > 0 && socket?.bytesRead === bytesRead)
+function judgeError(error: Error, { socket, bytesRead, sentMs }: Line): TransportFault {
+  const fault = judgeTransport(error, bytesRead > 0 && socket?.bytesRead === bytesRead ? sentMs : undefined)
   const { code } = error as NodeJS.ErrnoException
   // What never had a connection, or was refused by its name (407): the proxy's doing, unless the upstream's certificate is bad.
   const isProxys = fault.cause !== 'upstream_tls' && fault.cause !== 'no_descriptors'

@@ -17,13 +17,23 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
   ['ENFILE', 'no_descriptors'],
 ])
 
-/** @param isUnheard the connection had brought an earlier answer, and nothing of this one (ruling U1) */
-export function judgeTransport(error: Error, isUnheard: boolean): TransportFault {
+/**
+ * An upstream that closes a connection while a request is on its way shows that at once, in ms. One that does so later has begun to
+ * work on it, and whoever asked it again could pay twice (faults F-U5, F-U7).
+ */
+const raceMs = 2_000
+
+/**
+ * @param unheardSinceMs by `performance.now()`, when the request went out on a connection that had brought an earlier answer and
+ *   nothing of this one (ruling U1); undefined on any other
+ */
+export function judgeTransport(error: Error, unheardSinceMs?: number): TransportFault {
   const { code = '' } = error as NodeJS.ErrnoException
   const cause = causeOfCode.get(code) ?? (isTls(code, error) ? 'upstream_tls' : 'upstream_protocol')
   return {
     cause,
-    isReuseRace: cause === 'upstream_reset' && isUnheard,
+    isReuseRace:
+      cause === 'upstream_reset' && unheardSinceMs !== undefined && performance.now() - unheardSinceMs < raceMs,
     ...(cause === 'upstream_tls' && { reason: code }),
   }
 }

@@ -23,7 +23,7 @@ export type TransportFault = {
     | 'upstream_oversize'
     /** This process has none left for a connection (faults F-P11): nothing is wrong with the account. */
     | 'no_descriptors'
-  /** A reused connection was reset before any byte came: nothing was processed, once more is safe (ruling U1). */
+  /** A reused connection was reset before any byte came, and at once: nothing was processed, once more is safe (ruling U1). */
   isReuseRace: boolean
   /** What TLS stumbled over, by the code that Node or OpenSSL gives it; with `upstream_tls` only. */
   reason?: string
