@@ -5,6 +5,9 @@ import { ClientGone } from '../gateway/call.ts'
 import { notHttp, refusal } from './framing.ts'
 import type { BodyReader, HttpExchange } from './http-exchange.ts'
 
+/** So many pieces become one: each has an object of its own, which of a body that comes octet by octet takes a hundred times as much. */
+const piecesMax = 1_024
+
 export type BodyLimits = { bodyBytesMax: number; bodyMs: number; bodyGapMs: number }
 
 /** The declared length is over the limit: refused before anything else, on any path (spec 8, ruling R1). */
@@ -46,7 +49,10 @@ class WholeBody implements BodyReader {
   readonly #share: BodyShare
   readonly #resolve: (body: Buffer) => void
   readonly #reject: (error: Error) => void
-  readonly #pieces: Buffer[] = []
+  readonly #joined: Buffer[] = []
+  #joinedBytes = 0
+  /** Those behind them. */
+  #pieces: Buffer[] = []
   readonly #deadline: NodeJS.Timeout
   readonly #gap: NodeJS.Timeout
   #bytes = 0
@@ -76,13 +82,18 @@ class WholeBody implements BodyReader {
       this.#fail(error as GatewayError)
       return
     }
-    this.#pieces.push(piece)
+    if (this.#pieces.push(piece) === piecesMax) {
+      this.#joined.push(join(this.#pieces, this.#bytes - this.#joinedBytes))
+      this.#joinedBytes = this.#bytes
+      this.#pieces = []
+    }
     this.#gap.refresh()
   }
 
   whole(): void {
     this.#stop()
-    this.#resolve(this.#pieces.length === 1 ? this.#pieces[0]! : join(this.#pieces, this.#bytes))
+    const all = [...this.#joined, ...this.#pieces]
+    this.#resolve(all.length === 1 ? all[0]! : join(all, this.#bytes))
   }
 
   broken(): void {

@@ -1,6 +1,7 @@
 import { METHODS } from 'node:http'
 import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
+import { ownIfLittle } from '../http1/own-bytes.ts'
 import { mayBecomeHead, type RequestHead, readRequestHead } from '../http1/request-head.ts'
 import { judgeFraming, notHttp, refusal } from './framing.ts'
 import { type ExchangeHost, HttpExchange } from './http-exchange.ts'
@@ -10,6 +11,7 @@ export interface ConnectionHost {
   readonly headerBytesMax: number
   readonly headersMax: number
   readonly keepAliveSeconds: number
+  readonly isDraining: boolean
   /** Grows by one each second. */
   readonly second: number
   /** A request has come, with its head. */
@@ -28,6 +30,8 @@ const carriageReturn = 0x0d
 const lineFeed = 0x0a
 /** How long a client may read the last that it is told, before what it still sends is answered with a reset. */
 const lastWordsMs = 1_000
+/** Who has sent so many requests ahead that are answered at once lets others have their turn. */
+const inARowMax = 16
 
 /**
  * A client's connection: reads a request, has it answered, and only then reads the next one. Bytes that came ahead of it wait.
@@ -47,6 +51,9 @@ export class Connection implements ExchangeHost {
   /** Since when nothing is under way, or a head is awaited, in seconds of the host. */
   #since: number
   #isHeadBegun = true
+  /** Requests that were answered, of those that were sent ahead. */
+  #inARow = 0
+  #leaving: NodeJS.Timeout | undefined
   readonly #host: ConnectionHost
 
   constructor(socket: Socket, host: ConnectionHost) {
@@ -64,6 +71,10 @@ export class Connection implements ExchangeHost {
 
   get keepAliveSeconds(): number {
     return this.#host.keepAliveSeconds
+  }
+
+  get isDraining(): boolean {
+    return this.#host.isDraining
   }
 
   /** Nothing of an answer is under way; a request may be on its way in. */
@@ -88,10 +99,17 @@ export class Connection implements ExchangeHost {
 
   /** Says a last word, and reads nothing any more. */
   sayLast(text: string): void {
+    this.socket.write(text)
+    this.#leave()
+  }
+
+  /** What still comes is thrown away: a connection that is closed over it is reset, and what was said last is lost (RFC 9112 9.6). */
+  #leave(): void {
     this.#isClosing = true
     this.#ahead = undefined
-    this.socket.end(text)
-    setTimeout(() => this.socket.destroy(), lastWordsMs).unref()
+    this.socket.end()
+    this.socket.resume()
+    this.#leaving ??= setTimeout(() => this.socket.destroy(), lastWordsMs).unref()
   }
 
   answered(exchange: HttpExchange): void {
@@ -103,17 +121,28 @@ export class Connection implements ExchangeHost {
     this.#isHeadBegun = false
     this.#host.release(this)
     if (this.socket.timeout) this.socket.setTimeout(0)
-    if (!exchange.keepsAlive || !exchange.isComplete || this.socket.writableEnded) {
+    if (!exchange.isComplete) {
+      // Of what is still to come of it, enough was thrown away.
       this.#isClosing = true
       this.socket.destroySoon()
       return
     }
+    if (!exchange.keepsAlive || this.socket.writableEnded) {
+      this.#leave()
+      return
+    }
     // Whoever held its body back had no reason to let it on any more.
     if (this.socket.isPaused()) this.socket.resume()
-    const ahead = this.#ahead
-    if (ahead === undefined) return
-    this.#ahead = undefined
     this.#isAheadJudged = false
+    if (this.#ahead === undefined) this.#inARow = 0
+    else if (++this.#inARow % inARowMax === 0) setImmediate(() => this.#readAhead())
+    else this.#readAhead()
+  }
+
+  #readAhead(): void {
+    const ahead = this.#ahead
+    if (ahead === undefined || this.exchange || this.#isClosing) return
+    this.#ahead = undefined
     this.#read(ahead)
   }
 
@@ -148,7 +177,7 @@ export class Connection implements ExchangeHost {
     const start = skipEmptyLines(bytes, from)
     if (start === bytes.length) return start
     if (isHalfLine(bytes, start)) {
-      this.#ahead = bytes.subarray(start)
+      this.#ahead = ownIfLittle(bytes.subarray(start))
       return -1
     }
     if (!this.#isHeadBegun) {
@@ -180,7 +209,7 @@ export class Connection implements ExchangeHost {
       this.#refuse(notHttp(), text)
     } else {
       this.#lookedAt = bytes.length - start
-      this.#ahead = start === 0 ? bytes : bytes.subarray(start)
+      this.#ahead = ownIfLittle(bytes.subarray(start))
     }
   }
 
@@ -211,7 +240,7 @@ export class Connection implements ExchangeHost {
 
   /** A client that sends the next request before it has the answer to this one. */
   #keep(bytes: Buffer, at: number): void {
-    this.#ahead = at === 0 ? bytes : bytes.subarray(at)
+    this.#ahead = ownIfLittle(bytes.subarray(at))
     if (this.#ahead.length > aheadBytesMax) this.socket.pause()
     if (this.#isAheadJudged) return
     this.#isAheadJudged = true
@@ -238,6 +267,7 @@ export class Connection implements ExchangeHost {
   #takeClose(): void {
     this.#isClosing = true
     this.#ahead = undefined
+    clearTimeout(this.#leaving)
     const { exchange } = this
     if (!exchange) return
     this.exchange = undefined

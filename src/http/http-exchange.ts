@@ -30,6 +30,8 @@ export interface ExchangeHost {
   readonly socket: Socket
   /** What an answer says of how long the connection is kept, in whole seconds. */
   readonly keepAliveSeconds: number
+  /** Each answer that begins now closes its connection. */
+  readonly isDraining: boolean
   /** The system has taken the whole answer. */
   answered(exchange: HttpExchange): void
 }
@@ -285,13 +287,17 @@ export class HttpExchange {
   #finish(last: string | Uint8Array, encoding?: BufferEncoding): void {
     this.isEnded = true
     const { socket } = this
-    const taken = () => this.#host.answered(this)
+    // One that cannot be written tells so before it closes its connection.
+    const taken = (error?: Error | null) => {
+      if (!error) this.#host.answered(this)
+    }
     if (typeof last === 'string') socket.write(last, encoding, taken)
     else socket.write(last, taken)
   }
 
   #headOf(status: number, lines: string): string {
-    const { keepAliveSeconds } = this.#host
+    const { keepAliveSeconds, isDraining } = this.#host
+    if (isDraining) this.keepsAlive = false
     const connection = this.keepsAlive ? `keep-alive\r\nkeep-alive: timeout=${keepAliveSeconds}` : 'close'
     return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}date: ${httpDate()}\r\nconnection: ${connection}\r\n\r\n`
   }

@@ -1,4 +1,5 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
+import { ownCopy } from '../bytes/own-copy.ts'
 
 /**
  * Who is asking: the peer's address, unless the peer is a configured proxy; then the nearest address in
@@ -21,7 +22,8 @@ export function createPeerReader(
       const candidate = plain(hop.trim())
       // Beyond something unreadable nothing can be believed.
       if (isIP(candidate) === 0) return address
-      if (!isTrusted(candidate)) return candidate
+      // Whatever remembers the address would keep the whole head with it.
+      if (!isTrusted(candidate)) return ownCopy(candidate)
     }
     return address
   }

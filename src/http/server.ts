@@ -34,7 +34,7 @@ export type Edge = {
   readonly running: number
   /** Connections from now on are shown this certificate, where it speaks TLS at all. */
   renew(pair: TlsPair): void
-  /** Closes those connections that nothing is under way on. A listener that takes no more of them does so by itself. */
+  /** Closes those connections that nothing is under way on. */
   closeIdle(): void
   closeAll(): void
 }
@@ -77,13 +77,15 @@ export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeP
     headerBytesMax: limits.headerBytesMax,
     headersMax: limits.headersMax,
     keepAliveSeconds: Math.floor(limits.keepAliveMs / 1_000),
+    get isDraining() {
+      return isDraining()
+    },
     get second() {
       return second
     },
     admit(connection, exchange) {
       running++
       guests.noteRequest(connection)
-      if (isDraining()) exchange.keepsAlive = false
       receive(exchange)
     },
     release(connection) {
@@ -174,7 +176,7 @@ export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeP
     const path = target === '' ? '' : pathOf(target)
     const cause = error.status === 408 ? 'client_timeout' : 'bad_http'
     onRefusal({ requestId, error, method, path, ip: connection.socket.remoteAddress ?? '', cause })
-    connection.sayLast(rawAnswer(error, path, requestId))
+    connection.sayLast(rawAnswer({ error, method, path, requestId }))
   }
 
   function sweep(): void {
@@ -201,9 +203,19 @@ function endOf({ remoteAddress, remotePort }: Socket): string {
 }
 
 /** A whole HTTP answer as text, for a connection on which no request stands for it. */
-function rawAnswer(error: GatewayError, path: string, requestId: string): string {
+function rawAnswer({
+  error,
+  method,
+  path,
+  requestId,
+}: {
+  error: GatewayError
+  method: string
+  path: string
+  requestId: string
+}): string {
   const wire = wireOfError(error, path)
   const body = errorBody(error, requestId, wire)
   const lines = `connection: close\r\n${errorLines(requestId, wire, error)}content-length: ${Buffer.byteLength(body)}\r\n`
-  return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines}\r\n${body}`
+  return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines}\r\n${method === 'HEAD' ? '' : body}`
 }

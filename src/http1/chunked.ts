@@ -1,4 +1,5 @@
 import { readFields } from './fields.ts'
+import { ownIfLittle } from './own-bytes.ts'
 
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
@@ -72,7 +73,7 @@ export class ChunkedReader {
       data ??= Buffer.allocUnsafeSlow(bytes.length - start)
       end += bytes.copy(data, end, start, start + length)
     }
-    return { at, data: data?.subarray(0, end) }
+    return { at, data: data && ownIfLittle(data.subarray(0, end)) }
   }
 
   /** Where it is behind an octet of what frames the data. */

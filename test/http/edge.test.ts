@@ -328,6 +328,17 @@ test('reliability §3 a refused request whose body never comes does not keep its
   )
 })
 
+test('R11 RFC 9110 9.3.2 a HEAD that is refused is told so without a body, whose length it hears', async () => {
+  const client = connect(Number(new URL(gateway.url).port), '127.0.0.1')
+  client.write('HEAD /v1/models HTTP/1.1\r\n\r\n')
+  let text = ''
+  client.on('data', (bytes: Buffer) => {
+    text += bytes
+  })
+  await once(client, 'end')
+  assert.match(text, /^HTTP\/1\.1 400 .*\r\ncontent-length: [1-9]\d*\r\n\r\n$/s)
+})
+
 test('F-C3 a client that leaves in the middle of its body is logged as gone, and no model is asked', async () => {
   const before = patient.simulator.requests.length
   const { socket, write } = await openRaw(patient.url)

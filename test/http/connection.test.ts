@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import test from 'node:test'
+import { Bodies } from '../../src/gateway/bodies.ts'
+import { readBody } from '../../src/http/body.ts'
+import { Connection, type ConnectionHost } from '../../src/http/connection.ts'
+import type { HttpExchange } from '../../src/http/http-exchange.ts'
+import { atEnd } from '../support/at-end.ts'
+import { collect } from '../support/garbage.ts'
+import { listen } from '../support/listen.ts'
+import { turn, until, within } from '../support/waiting.ts'
+
+/* One client's connection, before a house that answers as the test says. */
+
+const asked = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
+
+type Exchanges = { admitted: HttpExchange[]; isDraining: boolean; host: ConnectionHost }
+
+function openHouse(onAdmit: (exchange: HttpExchange) => void = () => {}): Exchanges {
+  const house: Exchanges = {
+    admitted: [],
+    isDraining: false,
+    host: {
+      ...{ headerBytesMax: 16_384, headersMax: 100, keepAliveSeconds: 60, second: 0 },
+      get isDraining() {
+        return house.isDraining
+      },
+      admit(_, exchange) {
+        house.admitted.push(exchange)
+        onAdmit(exchange)
+      },
+      release() {},
+      refuse: () => assert.fail('a request is refused'),
+    },
+  }
+  return house
+}
+
+/** Both ends of connections to a house. */
+async function connectTo({ host }: Exchanges): Promise<() => Promise<{ client: Socket; server: Socket }>> {
+  const listener = createServer({ noDelay: true, highWaterMark: 16_384 })
+  const port = await listen(listener)
+  return async () => {
+    const client = connect(port, '127.0.0.1')
+    const [server] = (await once(listener, 'connection')) as [Socket]
+    new Connection(server, host)
+    client.on('error', () => {})
+    atEnd(() => void client.destroy())
+    return { client, server }
+  }
+}
+
+test('C3 decision 58 what stands behind an answer that could not be written is not begun', async () => {
+  const house = openHouse((exchange) => exchange.answer(200, '', '{}'))
+  const socket = new Duplex({ read() {}, write: (_, __, done) => done(new Error('EPIPE')) })
+  new Connection(socket as unknown as Socket, house.host)
+  socket.push(asked + asked)
+  await until(() => socket.closed)
+  assert.equal(house.admitted.length, 1)
+})
+
+test('R18 decision 58 what is kept of a read is not all of it', async () => {
+  const openOne = await connectTo(openHouse())
+  const before = arrayBufferBytes()
+  const pairs: Awaited<ReturnType<typeof openOne>>[] = []
+  while (pairs.length < 50) pairs.push(await openOne())
+  const sent = Buffer.from(`${'\r\n'.repeat(8_000)}G`)
+  for (const { client } of pairs) client.write(sent)
+  await until(() => pairs.every(({ server }) => server.bytesRead === sent.length))
+  await turn()
+  const kept = (arrayBufferBytes() - before) / pairs.length
+  assert.ok(kept < 4_000, `${kept} bytes are kept for one`)
+})
+
+function arrayBufferBytes(): number {
+  collect()
+  return process.memoryUsage().arrayBuffers
+}
+
+test('decision 58 RFC 9112 9.6 the last answer is read whole by a client who has sent more than was read', async () => {
+  const house = openHouse()
+  const { client } = await (await connectTo(house))()
+  client.write(asked + asked + 'x'.repeat(4 * 1_048_576))
+  await until(() => house.admitted[0]?.socket.isPaused())
+  house.isDraining = true
+  const body = Buffer.alloc(1_048_576, 'y')
+  house.admitted[0]!.answer(200, '', body)
+  const read: Buffer[] = []
+  // The rest of what it sends is taken, so that nothing of its own stands in the way of the answer.
+  client.on('data', (bytes: Buffer) => read.push(bytes))
+  await within(once(client, 'end'), 'all of it is told')
+  const text = Buffer.concat(read).toString('latin1')
+  assert.ok(text.endsWith('\r\n\r\n'.concat(body.toString('latin1'))), `${text.length} bytes came`)
+  assert.equal(house.admitted.length, 1)
+})
+
+test('reliability §7 an answer that begins while the house closes says that its connection does, whenever it was asked', async () => {
+  const house = openHouse()
+  const { client } = await (await connectTo(house))()
+  client.write(asked)
+  await until(() => house.admitted.length === 1)
+  house.isDraining = true
+  house.admitted[0]!.answer(200, '', '{}')
+  const [bytes] = (await once(client, 'data')) as [Buffer]
+  assert.match(bytes.toString(), /\r\nconnection: close\r\n/)
+  await within(once(client, 'close'), 'its connection is closed')
+})
+
+test('reliability §4 who sends many requests at once that are answered at once lets others have their turn', async () => {
+  const atOnce: number[] = []
+  let inThisTurn = 0
+  const house = openHouse((exchange) => {
+    if (inThisTurn++ === 0)
+      setImmediate(() => {
+        atOnce.push(inThisTurn)
+        inThisTurn = 0
+      })
+    exchange.answer(200, '', '{}')
+  })
+  const { client } = await (await connectTo(house))()
+  client.resume().write(asked.repeat(500))
+  await until(() => house.admitted.length === 500)
+  assert.ok(Math.max(...atOnce) <= 17, `${Math.max(...atOnce)} in one turn`)
+})
+
+test('R18 a body that comes octet by octet takes no more than its bytes, and is whole', async () => {
+  const house = openHouse()
+  const socket = new Duplex({ read() {}, write: (_, __, done) => done() })
+  new Connection(socket as unknown as Socket, house.host)
+  const count = 60_000
+  socket.push(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${count}\r\n\r\n`)
+  await until(() => house.admitted.length === 1)
+  const [exchange] = house.admitted
+  const limits = { bodyBytesMax: count, bodyMs: 60_000, bodyGapMs: 60_000 }
+  const body = readBody(exchange!, limits, new Bodies(10 * count).enter('a'))
+  collect()
+  const before = process.memoryUsage().heapUsed
+  const feed = (from: number, to: number) => {
+    for (let i = from; i < to; i++) exchange!.feed(Buffer.from([i % 251]), 0)
+  }
+  feed(0, count - 1)
+  collect()
+  const kept = process.memoryUsage().heapUsed - before
+  assert.ok(kept < 10 * count, `${kept} bytes are kept`)
+  feed(count - 1, count)
+  assert.deepEqual(await body, Buffer.from(Array.from({ length: count }, (_, i) => i % 251)))
+})
