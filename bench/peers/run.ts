@@ -76,6 +76,12 @@ async function run(): Promise<void> {
   if (options.write) write(told)
 }
 
+/** @throws where the pipes have no figure for a row: then it is the run that failed, and no peer. */
 function write(told: Run): void {
+  const failed = told.rows.filter(({ name }) =>
+    told.servers.some(({ isPipe, cells }) => isPipe && typeof cells[name] !== 'object'),
+  )
+  if (failed.length > 0)
+    throw new Error(`the page is left as it was: ${failed.map(({ name }) => name).join('; ')} failed`)
   writeFileSync(page, putIntoPage(readFileSync(page, 'utf8'), formatRun(told)))
 }
