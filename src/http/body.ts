@@ -50,7 +50,6 @@ class WholeBody implements BodyReader {
   readonly #resolve: (body: Buffer) => void
   readonly #reject: (error: Error) => void
   readonly #joined: Buffer[] = []
-  #joinedBytes = 0
   /** Those behind them. */
   #pieces: Buffer[] = []
   readonly #deadline: NodeJS.Timeout
@@ -83,8 +82,7 @@ class WholeBody implements BodyReader {
       return
     }
     if (this.#pieces.push(piece) === piecesMax) {
-      this.#joined.push(join(this.#pieces, this.#bytes - this.#joinedBytes))
-      this.#joinedBytes = this.#bytes
+      this.#joined.push(join(this.#pieces))
       this.#pieces = []
     }
     this.#gap.refresh()
@@ -93,7 +91,7 @@ class WholeBody implements BodyReader {
   whole(): void {
     this.#stop()
     const all = [...this.#joined, ...this.#pieces]
-    this.#resolve(all.length === 1 ? all[0]! : join(all, this.#bytes))
+    this.#resolve(all.length === 1 ? all[0]! : join(all))
   }
 
   broken(): void {
@@ -118,8 +116,8 @@ class WholeBody implements BodyReader {
 }
 
 /** Of the pieces nothing is left. */
-function join(chunks: readonly Buffer[], bytes: number): Buffer {
-  const whole = Buffer.concat(chunks, bytes)
+function join(chunks: readonly Buffer[]): Buffer {
+  const whole = Buffer.concat(chunks)
   for (const chunk of chunks) free(chunk)
   return whole
 }

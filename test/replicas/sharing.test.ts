@@ -105,14 +105,20 @@ test('U1 X7: a cooldown is heard by the others, once, and the longest wait wins'
   assert.deepEqual([heard[0]![1]!.cause, heard[0]!.length], ['longer', 2])
 })
 
-test('X9 X7: what is lifted before the server that met it has looked is lifted there too, once', { skip }, async () => {
-  const store = await openShared(cluster(), 'lifted')
+/** Of one server, with what it was told, and of another. */
+function openTwoBoards(database: Transaction) {
   const told: string[] = []
-  const board = new CooldownBoard(store.operator, () => 'one', {
+  const board = new CooldownBoard(database, () => 'one', {
     cooled: ({ cause }) => void told.push(`cooled ${cause}`),
     lifted: ({ cause }) => void told.push(`lifted ${cause}`),
   })
-  const other = new CooldownBoard(store.operator, () => 'other', { cooled: () => {}, lifted: () => {} })
+  const other = new CooldownBoard(database, () => 'other', { cooled: () => {}, lifted: () => {} })
+  return { told, board, other }
+}
+
+test('X9 X7: what is lifted before the server that met it has looked is lifted there too, once', { skip }, async () => {
+  const store = await openShared(cluster(), 'lifted')
+  const { told, board, other } = openTwoBoards(store.operator)
   const cooldown = { place: 'p', forMs: 600_000, cause: 'disabled', tell: 'account', cool: 'now' } as const
   await board.cool(cooldown)
   await other.lift('p')
@@ -129,12 +135,7 @@ test('X9 X7: what is lifted and cooled anew between two looks is both to a serve
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'again')
-  const told: string[] = []
-  const board = new CooldownBoard(store.operator, () => 'one', {
-    cooled: ({ cause }) => void told.push(`cooled ${cause}`),
-    lifted: ({ cause }) => void told.push(`lifted ${cause}`),
-  })
-  const other = new CooldownBoard(store.operator, () => 'other', { cooled: () => {}, lifted: () => {} })
+  const { told, board, other } = openTwoBoards(store.operator)
   const cooldown = { place: 'p', tell: 'account', cool: 'now' } as const
   await other.cool({ ...cooldown, forMs: 10 ** 12, cause: 'disabled' })
   await board.look()
