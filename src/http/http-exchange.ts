@@ -79,6 +79,7 @@ export class HttpExchange {
   #head = ''
   /** The stream is told in chunks. */
   #isChunked = false
+  #stallWatch: NodeJS.Timeout | undefined
 
   constructor(host: ExchangeHost, { method, target, minor, fields }: RequestHead, framing: Framing) {
     this.#host = host
@@ -266,7 +267,15 @@ export class HttpExchange {
 
   /** What the client has not taken by then is not kept: it is cut (faults F-C9). */
   watchStall(stallMs: number): void {
-    if (this.socket.writableLength > 0) this.socket.setTimeout(stallMs)
+    const { socket } = this
+    if (socket.writableLength === 0) return
+    // This sees what is taken of one write, but begins anew with each read: who sends meanwhile has so long once.
+    socket.setTimeout(stallMs)
+    let { bytesRead } = socket
+    this.#stallWatch = setInterval(() => {
+      if (socket.bytesRead > bytesRead) socket.destroy()
+      bytesRead = socket.bytesRead
+    }, stallMs)
   }
 
   /** Closes the connection, whatever was said on it. */
@@ -278,6 +287,7 @@ export class HttpExchange {
   over(isGone: boolean): void {
     const { listener } = this
     this.listener = undefined
+    clearInterval(this.#stallWatch)
     if (!isGone) return
     this.isClosed = true
     this.#takeReader()?.gone()

@@ -456,21 +456,24 @@ test('F-C49 what makes room is read once more before: a request that lay unread 
   await small.close()
 })
 
-test('F-C9 a JSON answer that its client does not take is not kept for ever', async () => {
-  const models = [testModel('large', 'chat', { upstream_model: 'script:large' })]
-  const other = await startTestGateway({ models, config: { timeouts: { write_stall: 200 } } })
-  other.simulator.script('large', { reply: 'canary-large '.repeat(600_000) })
-  const body = question.replace('native-chat', 'large')
-  const { socket, write, read } = await openRaw(other.url)
-  socket.pause()
-  write(head(chat, [`content-length: ${body.length}`], '1.1', other.key) + body)
-  await other.logWith({ outcome: 'ok' })
-  await until(() => other.unended() === 0, 'the gateway gives up')
-  socket.resume()
-  const { answers, isClosed } = await read()
-  assert.deepEqual([answers[0]!.status, answers[0]!.isWhole, isClosed], [200, false, true])
-  await other.close()
-})
+for (const isChatty of [false, true])
+  test(`F-C9 a JSON answer that its client does not take is not kept for ever${isChatty ? ', though it goes on sending' : ''}`, async () => {
+    const models = [testModel('large', 'chat', { upstream_model: 'script:large' })]
+    const other = await startTestGateway({ models, config: { timeouts: { write_stall: 200 } } })
+    other.simulator.script('large', { reply: 'canary-large '.repeat(600_000) })
+    const body = question.replace('native-chat', 'large')
+    const { socket, write, read } = await openRaw(other.url)
+    socket.pause()
+    write(head(chat, [`content-length: ${body.length}`], '1.1', other.key) + body)
+    await other.logWith({ outcome: 'ok' })
+    const sending = isChatty ? repeat(() => socket.writable && write('a')) : undefined
+    await until(() => other.unended() === 0, 'the gateway gives up')
+    sending?.stop()
+    socket.resume()
+    const { answers, isClosed } = await read()
+    assert.deepEqual([answers[0]!.status, answers[0]!.isWhole, isClosed], [200, false, true])
+    await other.close()
+  })
 
 test('N3 the version and beta headers of the messages wire are taken in both spellings, ours first, and the version is always sent', async () => {
   const body = { model: 'native-messages', max_tokens: 9, messages: [{ role: 'user', content: 'canary-version' }] }
