@@ -150,6 +150,11 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     return this.#flight?.isSent() ?? this.#isSent
   }
 
+  /** The upstream may know of it, and may want to be paid for it. */
+  get hasLeft(): boolean {
+    return this.#state !== 'waiting' || this.#flight?.hasLeft() === true
+  }
+
   /** The upstream has answered with a status that is none, and is still saying why. */
   get isRefusing(): boolean {
     return this.#state === 'refusing'

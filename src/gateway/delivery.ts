@@ -416,9 +416,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
 
   /** Bills what an answer without an end has cost so far, to a client that is not there to be told. */
   #settleCut(outcome: Outcome): void {
-    const attempt = this.#attempt
-    attempt?.abandon()
-    if (attempt === undefined) {
+    const hasLeft = this.#attempt?.hasLeft === true
+    this.#attempt?.abandon()
+    // No connection ever stood (faults F-C4).
+    if (!hasLeft) {
       this.#over()
       return
     }

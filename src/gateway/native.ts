@@ -50,7 +50,7 @@ class NativeExchange extends Outgoing implements Exchange {
     this.mayHideReasoning = adapted.mayHideReasoning
     this.losses = adapted.dropped.map((field) => ({ field, what: 'dropped', why: 'not taken by the model' }))
     this.inputTokensEstimate = estimateBytesTokens(body.bytes)
-    this.bounds = adapted.isSelfContained ? boundsOf(adapted.body.length, this.inputTokensEstimate) : unbounded
+    this.bounds = adapted.isSelfContained ? boundsOf(adapted.body, this.inputTokensEstimate) : unbounded
     this.#native = native
     this.#head = { requestId: call.requestId, model, createdSeconds: Math.floor(gateway.nowMs() / 1000) }
   }

@@ -218,4 +218,4 @@ function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
   }
 }
 
-const flight: Flight = { abort() {}, pause() {}, resume() {}, isSent: () => false }
+const flight: Flight = { abort() {}, pause() {}, resume() {}, isSent: () => false, hasLeft: () => true }

@@ -51,7 +51,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
     stream: request.stream,
     outputTokensCap: encoded.outputTokensCap,
     mayHideReasoning: encoded.mayHideReasoning,
-    bounds: boundsOf(bytes.length, inputTokensEstimate),
+    bounds: boundsOf(bytes, inputTokensEstimate),
     losses: encoded.losses,
     inputTokensEstimate,
     openStream: () => new TranslatedStream(plan, client, head),

@@ -1,3 +1,5 @@
+import { holdsMedia } from './estimate-media.ts'
+
 /** Token counts of one answer. The four counters are disjoint: no token is counted twice (ruling N2). */
 export type Usage = {
   /** Read fresh: neither from cache nor into cache. */
@@ -109,15 +111,21 @@ export type UsageEvidence = {
 }
 
 export type UsageBounds = {
-  /** More input than this was not in the request; infinite where the model was led to read more than that. */
+  /** More input than this was not in the request; infinite where nobody can say what was. */
   inputTokensMax: number
   /** Whether the cap bounds the output: not where the provider's own tools or a compaction write too. */
   isOutputCapped: boolean
 }
 
-/** The bounds of a request that holds all of its input (ruling C14). */
-export function boundsOf(bodyBytes: number, inputTokensEstimate: number): UsageBounds {
-  return { inputTokensMax: Math.max(bodyBytes, 4 * inputTokensEstimate, 4_000), isOutputCapped: true }
+/**
+ * The bounds of a request that reaches for nothing beyond its body, as it is sent to the model (ruling C14). How many tokens an image
+ * or a document in it is only the model knows.
+ */
+export function boundsOf(body: Buffer, inputTokensEstimate: number): UsageBounds {
+  const inputTokensMax = holdsMedia(body)
+    ? Number.POSITIVE_INFINITY
+    : Math.max(body.length, 4 * inputTokensEstimate, 4_000)
+  return { inputTokensMax, isOutputCapped: true }
 }
 
 /** Answers of up to this many shown tokens may be reported as anything: estimates of short texts say little (C14). */

@@ -77,6 +77,9 @@ export class DirectConnection implements Carrier {
     })
   }
 
+  /** There is none of it before it stands. */
+  readonly isOpen = true
+
   /** The system has taken all of what was sent. */
   get isSent(): boolean {
     return this.#socket.writableLength === 0

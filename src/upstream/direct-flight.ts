@@ -2,6 +2,8 @@ import type { Flight, TransportFault, UpstreamListener } from './upstreams.ts'
 
 /** What a flight asks of its connection. */
 export interface Carrier {
+  /** Whether it stands, or stood. */
+  readonly isOpen: boolean
   readonly isSent: boolean
   pause(): void
   resume(): void
@@ -42,6 +44,10 @@ export class DirectFlight implements Flight {
 
   isSent(): boolean {
     return this.connection?.isSent === true
+  }
+
+  hasLeft(): boolean {
+    return this.connection?.isOpen === true
   }
 
   /** Nothing more comes of it, and its listener hears so. */

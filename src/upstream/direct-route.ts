@@ -137,7 +137,13 @@ export class DirectRoute implements Route, ConnectionHost {
     })
     this.#dialing.add(dial)
     // Whoever gives up gives up the body with it, and does not wait until the connection stands or its time is over.
-    flight.connection = { isSent: false, pause() {}, resume() {}, destroy: () => void dial.destroy(cut()) }
+    flight.connection = {
+      isOpen: false,
+      isSent: false,
+      pause() {},
+      resume() {},
+      destroy: () => void dial.destroy(cut()),
+    }
   }
 
   /** Calls back in a later turn. @returns the socket */

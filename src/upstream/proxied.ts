@@ -180,6 +180,9 @@ function fly(route: Proxied, target: Target, request: UpstreamRequest, listener:
       // An upstream that answers before it has read everything leaves some of it in the socket.
       return line.socket?.writableLength === 0
     },
+    hasLeft() {
+      return line.socket !== undefined
+    },
   }
 }
 

@@ -11,6 +11,8 @@ import { type Rig, startRig } from './rig.ts'
 const bytes = (text: string) => Buffer.from(text)
 const json = new Map([['content-type', 'application/json']])
 const sse = new Map([['content-type', 'text/event-stream']])
+const pdf = Buffer.from('%PDF-1.4\n').toString('base64')
+const said = (content: object[]) => ({ role: 'user', content })
 
 function answerWhole({ sent }: Rig, answer: object = answers.chat): void {
   const { listener } = sent.at(-1)!
@@ -37,6 +39,32 @@ function assertOver(rig: Rig): void {
   assert.equal(rig.gateway.deliveries.size, 0)
   assert.equal(rig.gateway.readers.count, 0)
 }
+
+/** A request with a document in it, as each wire has one. */
+const documents = {
+  messages: {
+    messages: [said([{ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: pdf } }])],
+  },
+  chat: {
+    messages: [said([{ type: 'file', file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${pdf}` } }])],
+  },
+  responses: {
+    input: [said([{ type: 'input_file', filename: 'a.pdf', file_data: `data:application/pdf;base64,${pdf}` }])],
+  },
+}
+
+const pairs = wireNames.flatMap((client) => wireNames.map((wire) => ({ client, wire })))
+// A chat model's documents are its own wire's matter.
+for (const { client, wire } of pairs.filter((pair) => pair.wire !== 'chat' || pair.client === 'chat'))
+  test(`C3 C14 what a document of a few bytes comes to only the model knows: ${client} to ${wire}`, async () => {
+    const rig = startRig({ client, wire, ask: documents[client] })
+    const usage = { ...(answers[wire]['usage'] as object), input_tokens: 184_000, prompt_tokens: 184_000 }
+    answerWhole(rig, { ...answers[wire], usage })
+    await rig.turn()
+    const { usage: billed, usageSource } = rig.debits[0]!
+    const all = billed.inputTokens + billed.cacheReadTokens + billed.cacheWriteTokens
+    assert.deepEqual([all, usageSource], [wire === 'messages' ? 184_004 : 184_000, 'final'])
+  })
 
 test('C3 the end of an answer, whole or streamed, waits until the debit is durable', async () => {
   for (const stream of [false, true]) {

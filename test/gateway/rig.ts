@@ -172,6 +172,7 @@ export function startRig(options: RigOptions = {}): Rig {
           pause: () => act({ isPaused: true }),
           resume: () => act({ isPaused: false }),
           isSent: () => false,
+          hasLeft: () => true,
         }
       },
       async retire() {},

@@ -10,7 +10,7 @@ function weigh(report: UsageReport, more: Partial<UsageEvidence> = {}) {
     estimateInput: () => 2_000,
     estimateOutput: () => 1_000,
     outputTokensCap: 8_192,
-    bounds: boundsOf(10_000, 2_000),
+    bounds: boundsOf(Buffer.alloc(10_000), 2_000),
     ...more,
   })
 }
@@ -18,9 +18,22 @@ function weigh(report: UsageReport, more: Partial<UsageEvidence> = {}) {
 const far = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
 
 test('B18 C14 a body can hold as many tokens as bytes, four times the estimate, or 4,000', () => {
-  assert.equal(boundsOf(10_000, 2_000).inputTokensMax, 10_000)
-  assert.equal(boundsOf(10_000, 3_000).inputTokensMax, 12_000)
-  assert.equal(boundsOf(100, 30).inputTokensMax, 4_000)
+  assert.equal(boundsOf(Buffer.alloc(10_000), 2_000).inputTokensMax, 10_000)
+  assert.equal(boundsOf(Buffer.alloc(10_000), 3_000).inputTokensMax, 12_000)
+  assert.equal(boundsOf(Buffer.alloc(100), 30).inputTokensMax, 4_000)
+})
+
+test('C14 what an image or a document in the body counts only the model knows', () => {
+  const media = [
+    '{"image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}',
+    '{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="}}',
+    '{"source":{"data":"JVBERi0=","type": "base64"}}',
+    '{"type":"input_file","file_data":"JVBERi0="}',
+  ]
+  for (const body of media) assert.equal(boundsOf(Buffer.from(body), 30).inputTokensMax, Number.POSITIVE_INFINITY, body)
+  const texts = ['{"text":"btoa gives base64, atob takes it"}', JSON.stringify({ text: '{"encoding":"base64"}' })]
+  for (const body of texts) assert.equal(boundsOf(Buffer.from(body), 30).inputTokensMax, 4_000, body)
+  assert.ok(boundsOf(Buffer.from(media[0]!), 30).isOutputCapped)
 })
 
 test('B18 C14 an input that the body cannot hold is the estimate, whatever counter it stands in', () => {
