@@ -219,6 +219,16 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     if (this.#fold) this.#finish(this.#fold.whole())
   }
 
+  /** No more is waited for. @returns whether its answer is whole by its own evidence (ruling T19), as its listener has heard then */
+  endByEvidence(): boolean {
+    const text = this.#relay?.breakOff() ?? ''
+    this.#fold?.breakOff()
+    if (this.#relay?.state === 'finished') this.#tell(this.#relay, text)
+    else if (this.#fold?.state === 'finished') this.#finish(this.#fold.whole())
+    else return false
+    return true
+  }
+
   /** Nothing of it is wanted any more: the connection is closed and the listener hears nothing. */
   abandon(): void {
     const flight = this.#flight
@@ -358,13 +368,9 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     else if (isSilent || isStuck) this.#breakOff('upstream_stall')
   }
 
-  /** Nothing more comes of an answer that was begun: it is whole by its own evidence, or it is cut (ruling T19). */
+  /** Nothing more comes of an answer that was begun: it is whole by its own evidence, or it is cut. */
   #breakOff(cause: string): void {
-    const text = this.#relay?.breakOff() ?? ''
-    this.#fold?.breakOff()
-    if (this.#relay?.state === 'finished') this.#tell(this.#relay, text)
-    else if (this.#fold?.state === 'finished') this.#finish(this.#fold.whole())
-    else this.#fail({ kind: 'truncated', text: '' }, cause)
+    if (!this.endByEvidence()) this.#fail({ kind: 'truncated', text: '' }, cause)
   }
 
   #tell(relay: StreamRelay, text: string): void {

@@ -368,6 +368,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
 
   /** No answer is waited for any longer: its time is up, or the process is going. */
   #giveUp(cause: 'upstream_stall' | 'shutdown'): void {
+    if (this.#attempt?.endByEvidence()) return
     const failure = { fault: broken, cause }
     this.#refuse({ failure, verdict: judge(failure, this.#parts.model), target: this.#attempt?.target })
   }
@@ -423,8 +424,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
       this.#over()
       return
     }
-    const evidence = this.#relay ? this.#evidenceOfCut(this.#relay) : nothingYet
-    this.#settle({ ...evidence, isComplete: false, outcome, isWaived: false }, toNobody)
+    const relay = this.#relay
+    const isComplete = relay !== undefined && hasFinalFigures(relay)
+    const evidence = isComplete ? evidenceOf(relay) : relay ? this.#evidenceOfCut(relay) : nothingYet
+    this.#settle({ ...evidence, isComplete, outcome, isWaived: false }, toNobody)
   }
 
   #settleComplete(answer: StreamRelay | Exclude<WholeAnswer, { state: 'failed' }>, lastWords: LastWords): void {
@@ -510,6 +513,13 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     if (!moves[this.#state].includes(to)) throw new Error(`a delivery cannot go from ${this.#state} to ${to}`)
     this.#state = to
   }
+}
+
+/** All of a stream has come but its last word (ruling T19), and with it what the model reports of the whole. */
+function hasFinalFigures(relay: StreamRelay): boolean {
+  relay.breakOff()
+  const { outputTokens, isOutputPartial } = relay.report
+  return relay.state === 'finished' && outputTokens !== undefined && !isOutputPartial
 }
 
 /** Makes the end that a client is shown, with the counters that are billed; what it returns shows it. */

@@ -67,6 +67,32 @@ test('B9, C12: who leaves a stream whose cached share is not told yet is billed 
   }
 })
 
+/** A stream of which all has come but its last word, with figures that are far from an estimate. */
+const allButTheEnd = [
+  chunk({ choices: [{ index: 0, delta: { role: 'assistant', content: 'x1! '.repeat(30) }, finish_reason: null }] }),
+  chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }),
+  chunk({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 60, total_tokens: 69 } }),
+]
+
+test('C3 C12 T19 the figures of a whole answer count, also where its client leaves, time is up or the process goes before its last word', async () => {
+  for (const client of wireNames)
+    for (const how of ['leave', 'total', 'shutDown'] as const) {
+      const rig = startRig({ wire: 'chat', client, stream: true })
+      begin(rig)
+      tell(rig, ...allButTheEnd)
+      if (how === 'leave') rig.client.leave()
+      else if (how === 'total') rig.advance(3_700_000)
+      else for (const delivery of rig.gateway.deliveries) delivery.shutDown()
+      await rig.turn()
+      const { usage, usageSource, outcome } = rig.debits[0]!
+      const expected = how === 'leave' ? 'client_abort' : 'ok'
+      assert.deepEqual([usage.outputTokens, usageSource, outcome], [60, 'final', expected], `${client} ${how}`)
+      assert.equal(rig.client.isEnded, how !== 'leave')
+      assert.doesNotMatch(rig.client.text, /"error":\{|response\.failed/)
+      assertOver(rig)
+    }
+})
+
 test('C12: a stream that has told what was cached, or where that costs the same, is cancelled at once', async () => {
   const told = { choices: [{ index: 0, delta: { content: 'x' }, finish_reason: null }], usage: answers.chat['usage'] }
   const cases: [RigOptions, string[]][] = [
