@@ -35,6 +35,8 @@ export type AttemptParts = {
   upstreams: Upstreams
   target: Target
   exchange: Exchange
+  /** As of a request (faults F-U6). */
+  isFresh: boolean
   /** What the upstream is told of the trace. */
   traceparent?: string | undefined
   timeouts: AttemptTimeouts
@@ -80,6 +82,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   readonly pace: Pace
   readonly #upstreams: Upstreams
   #exchange: Exchange | undefined
+  readonly #isFresh: boolean
   readonly #traceparent: string | undefined
   readonly #timeouts: AttemptTimeouts
   readonly #flow: Flow
@@ -112,6 +115,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.target = parts.target
     this.#upstreams = parts.upstreams
     this.#exchange = parts.exchange
+    this.#isFresh = parts.isFresh
     this.#traceparent = parts.traceparent
     this.#timeouts = parts.timeouts
     this.#flow = parts.flow
@@ -131,7 +135,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     const { credential } = exchange
     const headers = exchange.headersFor(this.target)
     if (this.#traceparent !== undefined) headers.push(['traceparent', this.#traceparent])
-    const flight = this.#upstreams.send(this.target, { credential, headers, body: exchange.bodyFor(this.target) }, this)
+    const request = { credential, headers, body: exchange.bodyFor(this.target), isFresh: this.#isFresh }
+    const flight = this.#upstreams.send(this.target, request, this)
     if (this.#state !== 'over') this.#flight = flight
   }
 
@@ -255,7 +260,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     const encoding = headers.get('content-encoding')
     const isStream = contentType === 'text/event-stream'
     const exchange = this.#exchange!
-    const isReadable = status === 200 && (encoding === undefined || encoding === 'identity')
+    const isReadable = status === 200 && (encoding === undefined || encoding.toLowerCase() === 'identity')
     if (!isReadable || (isStream && !exchange.stream && !exchange.openFold)) {
       this.#fail(broken, 'upstream_protocol')
       return

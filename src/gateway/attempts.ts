@@ -143,7 +143,7 @@ export class Attempts {
     if (fault.code === 'invalid_encrypted_content' && failover.mayAgain && this.#unseal(this.#exchange)) {
       return this.#try(failover.again())
     }
-    if (elsewhere === 'any') return failover.mayAgain && this.#try(failover.again())
+    if (elsewhere === 'any') return failover.mayAgain && this.#try(failover.again(), true)
     // An answer that has come as far as its head may have let the request go.
     return elsewhere === 'another' && !this.#isForgotten && this.#tryElsewhere()
   }
@@ -167,7 +167,7 @@ export class Attempts {
   }
 
   /** Sends the request to a target. @returns true. @throws GatewayError where that one does not take it */
-  #try(choice: Choice): true {
+  #try(choice: Choice, isFresh = false): true {
     const { gateway, snapshot } = this.#parts
     const { target } = choice
     const exchange = this.#adapt(choice)
@@ -176,7 +176,7 @@ export class Attempts {
     const traceparent = this.#note(choice)
     const { upstreams, config } = snapshot
     const { nowMs, clockMs, flow } = gateway
-    const parts = { upstreams, target, exchange, traceparent, timeouts: config.timeouts, flow, nowMs, clockMs }
+    const parts = { upstreams, target, exchange, isFresh, traceparent, timeouts: config.timeouts, flow, nowMs, clockMs }
     this.#newest = new Attempt(parts, this.#listener)
     this.#newest.start()
     return true

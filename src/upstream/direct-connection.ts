@@ -22,6 +22,8 @@ export interface ConnectionHost {
 const headEnd = Buffer.from('\r\n\r\n')
 /** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
 const informationalMax = 10
+/** Of the fields of a head (faults F-U30); providers send some forty. */
+const headersMax = 500
 /** How long an idle connection is kept, where its server says nothing of it; and at most. In ms. */
 const keptMs = 30_000
 const keptMsMax = 600_000
@@ -201,7 +203,7 @@ export class DirectConnection implements Carrier {
     if (isTooLong || end < 0 || this.#flight === undefined) return bytes.length
     this.#lookedAt = 0
     const head = readResponseHead(bytes.toString('latin1', from, end + 2))
-    if (head === undefined) this.#break('the head of the answer is none')
+    if (head === undefined || head.fields.count > headersMax) this.#break('the head of the answer is none')
     else if (head.status >= 200) this.#begin(flight, head)
     // Nobody asked for another protocol.
     else if (head.status === 101 || ++this.#informational > informationalMax)
@@ -322,7 +324,8 @@ export class DirectConnection implements Carrier {
     if (flight === undefined) return
     this.#flight = undefined
     const fault = judgeTransport(error, this.#hasServed && !this.#isHeard ? this.#sentMs : undefined)
-    if (fault.isReuseRace) this.#host.dropIdle()
+    // Who gave up has closed it himself.
+    if (fault.isReuseRace && !flight.isOver) this.#host.dropIdle()
     flight.fail(fault)
   }
 }

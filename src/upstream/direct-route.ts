@@ -4,10 +4,11 @@ import { buildConnector } from 'undici'
 import type { Upstream } from '../config/config.ts'
 import { type ConnectionHost, DirectConnection } from './direct-connection.ts'
 import { DirectFlight } from './direct-flight.ts'
+import { lookupOnce } from './lookup.ts'
 import { headersOf } from './request-headers.ts'
 import type { Target } from './target.ts'
-import { judgeTransport } from './transport-fault.ts'
-import type { ConnectionLimits, Flight, Route, UpstreamListener, UpstreamRequest } from './upstreams.ts'
+import { judgeDial, judgeTransport } from './transport-fault.ts'
+import type { ConnectionLimits, Flight, Route, TransportFault, UpstreamListener, UpstreamRequest } from './upstreams.ts'
 
 /**
  * The most that is read of a connection at once, and read ahead of an answer that is held back, in bytes. Node reads 64 KiB
@@ -16,6 +17,8 @@ import type { ConnectionLimits, Flight, Route, UpstreamListener, UpstreamRequest
 const pieceBytesMax = 16_384
 /** All connections without TLS read into it: what came is copied before the next one is read. */
 const incoming = Buffer.allocUnsafeSlow(pieceBytesMax)
+/** Of every connection. Its deadline is kept here: that of the connector comes up to half a second late (faults F-U2). */
+const dialing = { timeout: 0, lookup: lookupOnce }
 /** How often idle connections are looked through. */
 const sweepMs = 1_000
 /** Each connection that stands, for whoever watches in a test. */
@@ -46,7 +49,7 @@ export class DirectRoute implements Route, ConnectionHost {
     this.headerBytesMax = headerBytesMax
     this.#connectMs = connectMs
     // Only HTTP/1.1 is offered.
-    const tls = { timeout: connectMs, allowH2: false, ...(ca !== undefined && { ca }) }
+    const tls = { ...dialing, allowH2: false, ...(ca !== undefined && { ca }) }
     this.#connectSecurely = this.#url.protocol === 'https:' ? buildConnector(tls) : undefined
   }
 
@@ -60,16 +63,16 @@ export class DirectRoute implements Route, ConnectionHost {
     }
     const head = `POST ${target.path} HTTP/1.1\r\nhost: ${this.#url.host}\r\nconnection: keep-alive\r\n${lines}\r\n`
     this.#leaving++
-    leaveLater({ route: this, flight, head, body: request.body })
+    leaveLater({ route: this, flight, head, body: request.body, isFresh: request.isFresh === true })
     return flight
   }
 
   /** Its turn has come. A connection that could not even be begun is one request's fault, and no other's. */
-  leave({ flight, head, body }: Departure): void {
+  leave({ flight, head, body, isFresh }: Departure): void {
     this.#leaving--
     try {
       if (this.#isClosed) throw cut()
-      const idle = flight.isOver ? undefined : this.#takeIdle()
+      const idle = flight.isOver || isFresh ? undefined : this.#takeIdle()
       if (idle) idle.fly(flight, head, body)
       else if (!flight.isOver) this.#dial(flight, head, body)
     } catch (error) {
@@ -125,9 +128,11 @@ export class DirectRoute implements Route, ConnectionHost {
   }
 
   #dial(flight: DirectFlight, head: string, body: Buffer): void {
+    const late = setTimeout(() => dial.destroy(tooLate()), this.#connectMs)
     const dial = this.#connect((error, connection) => {
+      clearTimeout(late)
       this.#dialing.delete(dial)
-      if (connection === undefined) flight.fail(judgeTransport(error!))
+      if (connection === undefined) flight.fail(this.#judge(error!))
       // Given up, or the way with it, before it stood.
       else if (flight.isOver || this.#isClosed) {
         flight.fail(judgeTransport(cut()))
@@ -146,13 +151,18 @@ export class DirectRoute implements Route, ConnectionHost {
     }
   }
 
+  /** Of a connection that did not come about. */
+  #judge(error: Error): TransportFault {
+    return this.#isClosed ? judgeTransport(error) : judgeDial(error, this.#connectSecurely !== undefined)
+  }
+
   /** Calls back in a later turn. @returns the socket */
   #connect(callback: (error: Error | null, connection?: DirectConnection) => void): Socket {
     const { protocol, hostname, host, port } = this.#url
     // An address of IPv6 stands in brackets in a URL, and nowhere else.
     const place = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), host, port }
     const intake = new Intake()
-    const inPieces = { timeout: this.#connectMs, ...intake.options }
+    const inPieces = { ...dialing, ...intake.options }
     const connect = this.#connectSecurely ?? buildConnector(inPieces as buildConnector.BuildOptions)
     // Its types leave out that it returns the socket.
     return connect(place as buildConnector.Options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
@@ -183,7 +193,7 @@ export class DirectRoute implements Route, ConnectionHost {
   }
 }
 
-type Departure = { route: DirectRoute; flight: DirectFlight; head: string; body: Buffer }
+type Departure = { route: DirectRoute; flight: DirectFlight; head: string; body: Buffer; isFresh: boolean }
 
 let departures: Departure[] = []
 
@@ -199,6 +209,10 @@ function leaveAll(): void {
   const leaving = departures
   departures = []
   for (const departure of leaving) departure.route.leave(departure)
+}
+
+function tooLate(): Error {
+  return Object.assign(new Error('it took too long to connect'), { code: 'ETIMEDOUT' })
 }
 
 function cut(): Error {

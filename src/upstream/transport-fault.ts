@@ -38,6 +38,16 @@ export function judgeTransport(error: Error, unheardSinceMs?: number): Transport
   }
 }
 
+/** Why a connection did not come about: where the code does not say so, what was being done does (ruling U1). */
+export function judgeDial(error: Error, isSecured: boolean): TransportFault {
+  const fault = judgeTransport(error)
+  if (fault.cause !== 'upstream_protocol') return fault
+  const { syscall, code = '' } = error as NodeJS.ErrnoException
+  if (syscall === 'getaddrinfo') return { ...fault, cause: 'upstream_dns' }
+  if (syscall === 'connect' || !isSecured) return { ...fault, cause: 'upstream_connect' }
+  return { ...fault, cause: 'upstream_tls', reason: code }
+}
+
 function isTls(code: string, error: Error): boolean {
   return (
     code.startsWith('ERR_TLS') ||

@@ -7,6 +7,8 @@ export type UpstreamRequest = {
   /** How the model's wire is told who pays. */
   credential: CredentialScheme
   body: Buffer
+  /** On a connection of its own: on none that has served before, which may be as dead as the one before it (faults F-U6). */
+  isFresh?: boolean
 }
 
 /** What happened on the wire, before anybody judges it. */

@@ -145,6 +145,7 @@ test('C3 C5 a debit that nobody can take: an answer nobody has seen is a 500, a 
 test('U1 F-U6 a race on a reused connection is asked once more of the same account, a third time never', async () => {
   const rig = startRig()
   rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
+  assert.deepEqual([rig.sent[0]!.isFresh, rig.sent[1]!.isFresh], [false, true], 'on a fresh connection')
   assert.equal(rig.sent.length, 2)
   assert.equal(rig.record.attempts, 2)
   rig.sent[1]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })

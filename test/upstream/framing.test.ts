@@ -54,6 +54,7 @@ const broken: Record<string, string> = {
   'another version': `${head.replace('1.1', '2.0')}content-length: 2\r\n\r\nab`,
   'a status of two digits': `${head.replace('200', '20')}content-length: 2\r\n\r\nab`,
   'a status of four digits': `${head.replace('200', '2000')}content-length: 2\r\n\r\nab`,
+  'a thousand fields': `${head}${'x: y\r\n'.repeat(1_000)}content-length: 2\r\n\r\nab`,
   'another protocol': 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n',
   'no HTTP': 'SSH-2.0-x\r\n',
   'HTTP in small letters': head.toLowerCase(),

@@ -59,6 +59,29 @@ test('F-U6 behind a race a fresh connection is asked: those that are idle for lo
   assert.deepEqual([isRace(heard), again.text, upstream.connections], [[true], '{}', 4])
 })
 
+test('F-U6 what wants a fresh connection takes none that has served', async () => {
+  const { upstream, way } = await open()
+  upstream.play(whole('{}'))
+  await way.send().untilOver()
+  await way.send().untilOver()
+  assert.equal(upstream.connections, 1)
+  await way.send({ isFresh: true }).untilOver()
+  assert.equal(upstream.connections, 2)
+})
+
+test('F-U6 who gives a request up on a kept connection closes that one and no other', async () => {
+  const { upstream, way } = await open()
+  upstream.play(whole('{}'))
+  await Promise.all(Array.from({ length: 3 }, () => way.send().untilOver()))
+  upstream.play(() => {}, whole('{}'))
+  const given = way.send()
+  await until(() => upstream.requests.length === 1)
+  given.flight.abort()
+  await until(() => upstream.closed === 1)
+  await Promise.all([way.send().untilOver(), way.send().untilOver()])
+  assert.deepEqual([upstream.connections, upstream.closed], [3, 1])
+})
+
 /** Of an answer that is held back all has come. */
 async function holdBack({ upstream, way }: Awaited<ReturnType<typeof open>>): Promise<[heard: Heard, socket: Socket]> {
   let socket!: Socket

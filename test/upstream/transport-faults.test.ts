@@ -4,11 +4,13 @@ import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import test from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
+import { judgeDial } from '../../src/upstream/transport-fault.ts'
 import type { TransportFault } from '../../src/upstream/upstreams.ts'
+import { deafPort } from '../faults/deaf.ts'
 import { listen } from '../support/listen.ts'
 import { gatewayEnd } from '../support/peer.ts'
 import { type Answer, startRawUpstream, stream, whole } from '../support/raw-upstream.ts'
-import { until } from '../support/waiting.ts'
+import { turn, until } from '../support/waiting.ts'
 import { openWay } from './flights.ts'
 
 /** The gateway's end of the connection fails as the operating system or TLS lets it fail. */
@@ -78,6 +80,35 @@ for (const [cause, faults] of Object.entries(causes)) {
     })
   }
 }
+
+for (const [code, syscall, isSecured, fault] of [
+  ['EACCES', 'connect', true, { cause: 'upstream_connect' }],
+  ['EINVAL', 'connect', false, { cause: 'upstream_connect' }],
+  ['EAI_FAIL', 'getaddrinfo', true, { cause: 'upstream_dns' }],
+  ['PATH_LENGTH_EXCEEDED', undefined, true, { cause: 'upstream_tls', reason: 'PATH_LENGTH_EXCEEDED' }],
+  [undefined, undefined, false, { cause: 'upstream_connect' }],
+  ['EMFILE', 'connect', true, { cause: 'no_descriptors' }],
+] as const)
+  test(`U1 F-U1 F-U3 F-U4 a connection that does not come about for ${code} in ${syscall} is ${fault.cause}`, () => {
+    assert.deepEqual(judgeDial(Object.assign(new Error('no'), { code, syscall }), isSecured), {
+      ...fault,
+      isReuseRace: false,
+    })
+  })
+
+test('F-U2 connecting is given up at its deadline', async ({ mock }) => {
+  const { port } = await deafPort()
+  mock.timers.enable({ apis: ['setTimeout'] })
+  const heard = openWay(`http://127.0.0.1:${port}`).send()
+  await turn()
+  mock.timers.tick(4_999)
+  await turn()
+  assert.deepEqual(heard.faults, [])
+  mock.timers.tick(1)
+  mock.timers.reset()
+  await heard.untilOver()
+  assert.deepEqual(heard.faults, [{ cause: 'upstream_connect', isReuseRace: false }])
+})
 
 test('F-U1 a port where nobody listens is upstream_connect', async () => {
   // One that the system never gives: of those that it does, any may be somebody's a moment later.

@@ -1,0 +1,26 @@
+import { type LookupAddress, lookup } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+
+type Told = Parameters<LookupFunction>[2]
+
+const underWay = new Map<string, Told[]>()
+
+/**
+ * Looks a name up as the system does, each name once at a time. Node has threads for two lookups, which nobody can call off: of one
+ * upstream whose name servers are silent the second request would hold up those of all other upstreams (faults F-U3).
+ */
+export const lookupOnce: LookupFunction = (hostname, options, tell) => {
+  const { family, hints, all } = options
+  const key = `${hostname} ${family} ${hints} ${all}`
+  const waiting = underWay.get(key)
+  if (waiting) {
+    waiting.push(tell)
+    return
+  }
+  const told = [tell]
+  underWay.set(key, told)
+  lookup(hostname, options, (error, address: string | LookupAddress[], family?: number) => {
+    underWay.delete(key)
+    for (const one of told) one(error, address, family)
+  })
+}

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import dns, { type LookupAddress } from 'node:dns'
+import { syncBuiltinESMExports } from 'node:module'
+import type { LookupFunction } from 'node:net'
+import test from 'node:test'
+import { lookupOnce } from '../../src/upstream/lookup.ts'
+
+const address: LookupAddress[] = [{ address: '192.0.2.1', family: 4 }]
+
+test('F-U3 a name is looked up once at a time, and whoever waits for it hears', ({ mock }) => {
+  const asked: Parameters<LookupFunction>[] = []
+  mock.method(dns, 'lookup', (...args: Parameters<LookupFunction>) => void asked.push(args))
+  syncBuiltinESMExports()
+  const told: unknown[] = []
+  const ask = (name: string, all = true) => lookupOnce(name, { all }, (_error, found) => told.push([name, found]))
+  try {
+    for (const name of ['dead.example', 'dead.example', 'fine.example']) ask(name)
+    ask('dead.example', false)
+    assert.deepEqual(
+      asked.map(([name, { all }]) => [name, all]),
+      [
+        ['dead.example', true],
+        ['fine.example', true],
+        ['dead.example', false],
+      ],
+    )
+    asked[0]![2](null, address)
+    assert.deepEqual(told, [
+      ['dead.example', address],
+      ['dead.example', address],
+    ])
+    ask('dead.example')
+    assert.equal(asked.length, 4, 'asked anew')
+  } finally {
+    mock.restoreAll()
+    syncBuiltinESMExports()
+  }
+})
