@@ -56,7 +56,14 @@ const digit = 3
 const blank = 4
 const newline = 5
 const firstScript = 6
+/** From this on they are scripts of signs, with which one draws. */
+const typographic = firstScript + Object.keys(scripts).indexOf('typographic')
 const end = 255
+
+/** A mark or a sign more often than this in a row is a rule or a frame: vocabularies have entries of up to 80 of them. */
+const spelledTimes = lengthSlots - 1
+/** Of what is longer so many characters count as one. */
+const longRunShare = 16
 
 const space = 0x20
 
@@ -148,14 +155,22 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
         lead = !isTab ? 0 : kind === mark ? 2 : 1
       }
     } else if (kind === mark) {
-      const first = text.charCodeAt(i)
+      let last = text.charCodeAt(i)
       let isRepeated = true
+      // How many times the mark that it is at has come in a row, and what all have come beyond the spelled times.
+      let times = 1
+      let more = 0
       kind = ++i < length ? classOf[text.charCodeAt(i)]! : end
       while (kind === mark) {
-        if (text.charCodeAt(i) !== first) isRepeated = false
+        const code = text.charCodeAt(i)
+        if (code !== last) {
+          isRepeated = false
+          last = code
+          times = 1
+        } else if (++times > spelledTimes) more++
         kind = ++i < length ? classOf[text.charCodeAt(i)]! : end
       }
-      const size = i - start
+      const size = spelledOf(i - start, more)
       if (size === 1 && lead !== 0 && (kind === lower || kind === upper)) {
         lead = 1
         continue
@@ -179,13 +194,27 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
       lead = 2
     } else {
       const script = kind
-      while (kind === script) kind = ++i < length ? classOf[text.charCodeAt(i)]! : end
+      let last = -1
+      let times = 0
+      let more = 0
+      while (kind === script) {
+        const code = text.charCodeAt(i)
+        if (code !== last) times = 0
+        last = code
+        if (++times > spelledTimes && script >= typographic) more++
+        kind = ++i < length ? classOf[text.charCodeAt(i)]! : end
+      }
       const row = (script - firstScript) * 2
-      sum += perScript[row]! + perScript[row + 1]! * (i - start)
+      sum += perScript[row]! + perScript[row + 1]! * spelledOf(i - start, more)
       lead = 2
     }
   }
   return sum
+}
+
+/** How many characters count of a run in which so many are more of the same in a row than are spelled. */
+function spelledOf(size: number, more: number): number {
+  return size - more + Math.ceil(more / longRunShare)
 }
 
 function pieceWeight(pieces: WeightTable, kind: number, length: number): number {

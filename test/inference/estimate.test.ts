@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { estimateTextTokens, mostTokensOf } from '../../src/inference/estimate.ts'
 import { estimateBytesTokens } from '../../src/inference/estimate-bytes.ts'
 import { characters } from '../support/characters.ts'
@@ -43,6 +44,21 @@ test('spec 4.2 the rule is deterministic: these texts count what they counted be
   assert.equal(estimateTextTokens('Hello, world!'), 4)
   assert.equal(estimateTextTokens('The quick brown fox jumps over the lazy dog.'), 10)
   assert.equal(estimateTextTokens('1234567890'), 4)
+})
+
+test('C14 rules, frames and banners are not estimated at four times what a tokenizer makes of them', () => {
+  const line = (mark: string) => `${mark.repeat(78)}\n`
+  const texts = {
+    ...Object.fromEntries(['-', '=', '*', '#', '_', '.', '/', '─'].map((mark) => [mark, line(mark).repeat(40)])),
+    'a rule': '-'.repeat(1_500),
+    'a banner': `/${'*'.repeat(78)}/\n`.repeat(40),
+    'a table': `|${'-'.repeat(60)}|${'-'.repeat(60)}|\n`.repeat(40),
+    'a frame': `┌${'─'.repeat(76)}┐\n${`│${' '.repeat(76)}│\n`.repeat(3)}└${'─'.repeat(76)}┘\n`.repeat(6),
+  }
+  for (const [name, text] of Object.entries(texts)) {
+    const [estimate, tokens] = [estimateTextTokens(text), countTokens(text)]
+    assert.ok(estimate < 4 * tokens && tokens < 4 * estimate, `${name}: ${estimate} for ${tokens}`)
+  }
 })
 
 const anyText = fc.oneof(
