@@ -1,7 +1,8 @@
 import { priceNanos } from '../src/catalog/model.ts'
 import { newRequestId } from '../src/ids/request-id.ts'
 
-const prices = {
+/** Nano-credits a million tokens. */
+export const prices = {
   inputNanos: 3_000_000_000n,
   cacheReadNanos: 300_000_000n,
   cacheWriteNanos: 3_750_000_000n,

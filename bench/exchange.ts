@@ -7,6 +7,7 @@ import { exchangeNatively } from '../src/gateway/native.ts'
 import { translate } from '../src/gateway/translate.ts'
 import { ClientBody } from '../src/wires/requests/client-body.ts'
 import { wires } from '../src/wires/wires.ts'
+import { prices } from './bill.ts'
 
 const gateway = {
   nowMs: () => 1_795_000_000_000,
@@ -29,7 +30,7 @@ function modelOf(wire: WireName): Model {
   return {
     ...{ id: 'm', entryId: 'm', aliases: [], wire, routes: [], upstreamModel: 'upstream-model' },
     ...{ contextWindow: undefined, outputTokensMax: 8192, priceVersion: 'v1', allowedFields: new Set<string>() },
-    prices: { inputNanos: 3n, cacheReadNanos: 3n, cacheWriteNanos: 3n, cacheWrite1hNanos: 3n, outputNanos: 15n },
+    prices,
     profile: resolveProfile(wire),
     ...{ hostedTools: 'pass', remoteMedia: 'pass', storedFiles: 'pass' },
   }

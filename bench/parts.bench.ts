@@ -7,6 +7,7 @@ import { priceNanos } from '../src/catalog/model.ts'
 import { newRequestId } from '../src/ids/request-id.ts'
 import { scrub } from '../src/upstream/scrub.ts'
 import { streamEvents } from './answers.ts'
+import { prices } from './bill.ts'
 import { formatCost, measureCost } from './micro.ts'
 
 /*
@@ -24,13 +25,6 @@ const key = createKey().key
 show('check and digest of an API key', () => readKey(key).kind.length)
 show('a request id', () => newRequestId().length)
 
-const prices = {
-  inputNanos: 3_000n,
-  cacheReadNanos: 300n,
-  cacheWriteNanos: 3_750n,
-  cacheWrite1hNanos: 6_000n,
-  outputNanos: 15_000n,
-}
 const usage = {
   inputTokens: 60_000,
   cacheReadTokens: 55_000,

@@ -49,7 +49,6 @@ export type Bench = {
 export type BenchOptions = {
   /** Another checkout, or a commit of this one, whose gateway is measured too. */
   compare?: string | undefined
-  nodeArguments?: readonly string[]
   /** A URL of PostgreSQL: this checkout's gateway is measured on it too. */
   database?: string
 }
@@ -57,7 +56,7 @@ export type BenchOptions = {
 const here = import.meta.dirname
 
 /** Starts the upstream, and in front of it every server; each of those alone on the first core where that can be had. */
-export async function startBench({ compare, nodeArguments = [], database }: BenchOptions = {}): Promise<Bench> {
+export async function startBench({ compare, database }: BenchOptions = {}): Promise<Bench> {
   const folder = mkdtempSync(join(tmpdir(), 'triwire-bench-'))
   const children: ChildProcess[] = []
   const notes: string[] = []
@@ -100,7 +99,7 @@ export async function startBench({ compare, nodeArguments = [], database }: Benc
     const key = createAccount(program, store)
     const config = writeConfig(join(folder, name), store, origin)
     const startedMs = performance.now()
-    const command = [...pin, process.execPath, ...nodeArguments, program, 'serve', '--config', config]
+    const command = [...pin, process.execPath, program, 'serve', '--config', config]
     const running = await start(command, /listens on http:\/\/127\.0\.0\.1:(\d+)/)
     const tookMs = performance.now() - startedMs
     notes.push(`${name}: it listened ${Math.round(tookMs)} ms after it was started.`)

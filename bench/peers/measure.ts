@@ -158,7 +158,9 @@ function tellOurs(server: TestedServer): ServerTold {
   return {
     name: server.name === 'bare' ? 'bare pipe' : server.name,
     what: 'of this checkout (Node)',
-    has: 'a key, its window, a hold and a durable debit for each request in SQLite, metrics, its log in a file',
+    has: isGateway(server)
+      ? 'a key, its window, a hold and a durable debit for each request in SQLite, metrics, its log in a file'
+      : '',
     isPipe: !isGateway(server),
     idleMb: readTree(server.pid).rssMb,
     ...(server.startedMs && { startedMs: server.startedMs }),

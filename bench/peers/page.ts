@@ -13,8 +13,9 @@ export type Run = {
 
 export type ServerTold = {
   name: string
-  /** Which version, and what it does beside passing on. */
+  /** Which version, of what, from where. */
   what: string
+  /** What it does beside passing on; of a pipe nothing. */
   has: string
   isPipe: boolean
   startedMs?: number

@@ -272,7 +272,7 @@ const timeouts = z.strictObject({
   linger: duration(1)
     .prefault('5s')
     .describe('Reading on, up to 32 MiB, what a client still sends behind its refusal, so that it gets to see it.'),
-  keep_alive: duration(1).prefault('65s').describe('An idle connection of a client.'),
+  keep_alive: duration(1).prefault('65s').describe('An idle connection of a client, in whole seconds.'),
   write_stall: duration(1).prefault('60s').describe('A client that stops reading.'),
   connect: duration(1).prefault('5s').describe('Connecting to an upstream.'),
   first_byte_stream: duration(1).prefault('300s').describe("An upstream's first byte of a stream."),

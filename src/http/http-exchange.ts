@@ -1,11 +1,11 @@
 import { channel } from 'node:diagnostics_channel'
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ChunkedReader } from '../http1/chunked.ts'
 import type { Fields } from '../http1/fields.ts'
 import type { Framing } from '../http1/framing.ts'
+import { staysOpen } from '../http1/persistence.ts'
 import type { RequestHead } from '../http1/request-head.ts'
-import { httpDate } from './http-date.ts'
+import { answerHead } from './answer-head.ts'
 
 /** Who takes a request's body. Exactly one of the last three is told, and nothing behind it. */
 export interface BodyReader {
@@ -90,7 +90,7 @@ export class HttpExchange {
     this.#chunks = framing === 'chunked' ? new ChunkedReader() : undefined
     this.#left = typeof framing === 'number' ? framing : 0
     this.isComplete = this.#chunks === undefined && this.#left === 0
-    this.keepsAlive = wantsToStay(fields.get('connection'), minor)
+    this.keepsAlive = staysOpen(fields.get('connection'), minor)
     if (begun.hasSubscribers) begun.publish(this)
   }
 
@@ -171,7 +171,7 @@ export class HttpExchange {
   }
 
   #feedChunks(chunks: ChunkedReader, bytes: Buffer, from: number): number {
-    const { at, data } = chunks.readAll(bytes, from)
+    const { at, data } = chunks.read(bytes, from)
     if (data) this.#hand(data, 0, data.length)
     if (chunks.isBroken) {
       this.#isBroken = true
@@ -237,7 +237,7 @@ export class HttpExchange {
     }
   }
 
-  /** The same, of which only the end is still to come: the client can read it, and `end('')` lets go of it. */
+  /** A whole answer to a request that is still coming in: all of it can be read now, and it is not over before `end('')`. */
   answerOpen(status: number, lines: string, body: string): void {
     this.isBegun = true
     const length = status === 204 ? '' : `content-length: ${Buffer.byteLength(body)}\r\n`
@@ -255,7 +255,10 @@ export class HttpExchange {
     this.#head = this.#headOf(status, this.#isChunked ? `${lines}transfer-encoding: chunked\r\n` : lines)
   }
 
-  /** @returns false where the client falls behind: its listener hears when it has caught up */
+  /**
+   * @param text in Latin-1 none of whose characters is above U+00FF
+   * @returns false where the client falls behind: its listener hears when it has caught up
+   */
   write(text: string, encoding: BufferEncoding): boolean {
     corkForTurn(this.socket)
     return this.socket.write(this.#takeHead() + this.#frame(text, encoding), encoding)
@@ -269,7 +272,7 @@ export class HttpExchange {
   watchStall(stallMs: number): void {
     const { socket } = this
     if (socket.writableLength === 0) return
-    // This sees what is taken of one write, but begins anew with each read: who sends meanwhile has so long once.
+    // Node begins this anew with each read, as with what is taken of the write: whoever also sends has so long once.
     socket.setTimeout(stallMs)
     let { bytesRead } = socket
     this.#stallWatch = setInterval(() => {
@@ -309,7 +312,7 @@ export class HttpExchange {
     const { keepAliveSeconds, isDraining } = this.#host
     if (isDraining) this.keepsAlive = false
     const connection = this.keepsAlive ? `keep-alive\r\nkeep-alive: timeout=${keepAliveSeconds}` : 'close'
-    return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}date: ${httpDate()}\r\nconnection: ${connection}\r\n\r\n`
+    return answerHead(status, lines, connection)
   }
 
   #takeHead(): string {
@@ -324,14 +327,6 @@ export class HttpExchange {
     const bytes = encoding === 'latin1' ? text.length : Buffer.byteLength(text)
     return `${bytes.toString(16)}\r\n${text}\r\n`
   }
-}
-
-/** RFC 9112 9.3: a newer client stays unless it says otherwise, an older one leaves. */
-function wantsToStay(connection: string | undefined, minor: number): boolean {
-  if (connection === undefined) return minor > 0
-  const options = connection.toLowerCase().split(',')
-  const says = (option: string) => options.some((one) => one.trim() === option)
-  return minor > 0 ? !says('close') : says('keep-alive') && !says('close')
 }
 
 let corked: Socket[] = []

@@ -1,10 +1,10 @@
-import { STATUS_CODES } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:tls'
 import type { TlsPair } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
 import { newRequestId } from '../ids/request-id.ts'
 import { errorBody, sendError, wireOfError } from './answer.ts'
+import { answerHead } from './answer-head.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
 import { type Guest, Guests } from './connections.ts'
 import { refusal, tooLate } from './framing.ts'
@@ -12,7 +12,7 @@ import { errorLines } from './headers.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { pathOf } from './paths.ts'
 
-/** Limits of the edge (reliability §3). Times in ms, sizes in bytes. */
+/** Limits of the edge (reliability §3). Times in ms, of which the first two are kept in whole seconds; sizes in bytes. */
 export type EdgeLimits = {
   headersMs: number
   keepAliveMs: number
@@ -216,6 +216,6 @@ function rawAnswer({
 }): string {
   const wire = wireOfError(error, path)
   const body = errorBody(error, requestId, wire)
-  const lines = `connection: close\r\n${errorLines(requestId, wire, error)}content-length: ${Buffer.byteLength(body)}\r\n`
-  return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines}\r\n${method === 'HEAD' ? '' : body}`
+  const lines = `${errorLines(requestId, wire, error)}content-length: ${Buffer.byteLength(body)}\r\n`
+  return answerHead(error.status, lines, 'close') + (method === 'HEAD' ? '' : body)
 }

@@ -5,10 +5,12 @@ const lineFeed = 0x0a
 const carriageReturn = 0x0d
 const semicolon = 0x3b
 
-/** All extensions of a body together, and its trailer: nobody here reads them. In octets. */
+/** Of all extensions of a body, and again of its trailer, in octets: nobody here reads them. */
 const ignoredMax = 16_384
-/** Digits of a size: what they say stays an integer. */
-const digitsMax = 13
+/** The largest size of a chunk: it stays an integer. */
+const sizeMax = 2 ** 52
+/** Digits of a size, with the zeros before them. */
+const digitsMax = 64
 
 type Place = 'size' | 'extension' | 'size_end' | 'data' | 'data_end' | 'data_feed' | 'trailer' | 'over' | 'broken'
 
@@ -19,8 +21,8 @@ type Place = 'size' | 'extension' | 'size_end' | 'data' | 'data_end' | 'data_fee
  */
 export class ChunkedReader {
   /** Of the bytes that were read last: where their data begins and ends. */
-  dataStart = 0
-  dataEnd = 0
+  #dataStart = 0
+  #dataEnd = 0
   #place: Place = 'size'
   /** Of the size as far as it is read, then of the chunk what is to come. */
   #left = 0
@@ -37,16 +39,16 @@ export class ChunkedReader {
   }
 
   /** Reads on up to the end of some data, of the body, or of the bytes. @returns where it stopped */
-  read(bytes: Uint8Array, from: number): number {
-    this.dataStart = this.dataEnd = from
+  #readOn(bytes: Uint8Array, from: number): number {
+    this.#dataStart = this.#dataEnd = from
     let at = from
     while (at < bytes.length) {
       if (this.#place === 'data') {
-        this.dataStart = at
-        this.dataEnd = Math.min(bytes.length, at + this.#left)
-        this.#left -= this.dataEnd - at
+        this.#dataStart = at
+        this.#dataEnd = Math.min(bytes.length, at + this.#left)
+        this.#left -= this.#dataEnd - at
         if (this.#left === 0) this.#place = 'data_end'
-        return this.dataEnd
+        return this.#dataEnd
       }
       if (this.#place === 'trailer') return this.#readTrailer(bytes, at)
       if (this.#place === 'over' || this.#place === 'broken') return at
@@ -61,12 +63,12 @@ export class ChunkedReader {
    * @param isShared the bytes are others' afterwards: their data is copied
    * @returns where it stopped, and the data; undefined where there is none
    */
-  readAll(bytes: Buffer, from: number, isShared = false): { at: number; data: Buffer | undefined } {
+  read(bytes: Buffer, from: number, isShared = false): { at: number; data: Buffer | undefined } {
     let [at, end] = [from, 0]
     let data: Buffer | undefined
     while (at < bytes.length && !this.isOver && !this.isBroken) {
-      at = this.read(bytes, at)
-      const [start, length] = [this.dataStart, this.dataEnd - this.dataStart]
+      at = this.#readOn(bytes, at)
+      const [start, length] = [this.#dataStart, this.#dataEnd - this.#dataStart]
       if (length === 0) continue
       if (data === undefined && at === bytes.length && !isShared)
         return { at, data: bytes.subarray(start, start + length) }
@@ -83,7 +85,7 @@ export class ChunkedReader {
         const digit = digitOf(octet)
         if (digit >= 0) {
           this.#left = this.#left * 16 + digit
-          return ++this.#digits > digitsMax ? 'broken' : 'size'
+          return ++this.#digits > digitsMax || this.#left > sizeMax ? 'broken' : 'size'
         }
         if (this.#digits === 0) return 'broken'
         if (octet === semicolon) return 'extension'

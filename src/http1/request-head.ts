@@ -13,7 +13,7 @@ export type RequestHead = {
 /** The longest method that is registered has 17 letters. */
 const methodMax = 20
 /** A path, a whole URL, `*`, or what CONNECT asks for: none has a blank or a control character in it. */
-const line = /^([A-Z-]{1,20}) ([/*A-Za-z0-9[][!-~]*) HTTP\/1\.([01])\r\n/
+const line = new RegExp(`^([A-Z-]{1,${methodMax}}) ([/*A-Za-z0-9[][!-~]*) HTTP/1\\.([01])\\r\\n`)
 
 /**
  * Reads a head (RFC 9112 3). @param text Latin-1, up to the end of its last field, with that line's end

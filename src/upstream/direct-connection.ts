@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
 import { ChunkedReader } from '../http1/chunked.ts'
-import { canStandInHead, type Fields } from '../http1/fields.ts'
+import { canStandInHead } from '../http1/fields.ts'
 import { framingOf } from '../http1/framing.ts'
 import { ownBytes } from '../http1/own-bytes.ts'
+import { staysOpen } from '../http1/persistence.ts'
 import { type ResponseHead, readResponseHead } from '../http1/response-head.ts'
 import type { Carrier, DirectFlight } from './direct-flight.ts'
 import { mediaTypeOf } from './media-type.ts'
@@ -59,7 +60,7 @@ export class DirectConnection implements Carrier {
   #hasServed = false
   #isHeard = false
   #sentMs = 0
-  /** Everything that had come was read a moment ago. */
+  /** False behind an answer that was held back: the socket may have what nobody has read. */
   #isReadUp = true
   #keepsAlive = true
   #keptMs = keptMs
@@ -198,16 +199,20 @@ export class DirectConnection implements Carrier {
   #readHead(flight: DirectFlight, bytes: Buffer, from: number, isShared: boolean): number {
     const end = bytes.indexOf(headEnd, Math.max(from, from + this.#lookedAt - headEnd.length))
     const isTooLong = (end < 0 ? bytes.length : end) - from > this.#host.headerBytesMax
-    if (isTooLong || !startsAsHttp(bytes, from)) this.#break('the head of the answer is none')
-    else if (end < 0) this.#awaitHead(bytes, from, isShared)
-    if (isTooLong || end < 0 || this.#flight === undefined) return bytes.length
+    if (isTooLong || !startsAsHttp(bytes, from)) {
+      this.#break()
+      return bytes.length
+    }
+    if (end < 0) {
+      this.#awaitHead(bytes, from, isShared)
+      return bytes.length
+    }
     this.#lookedAt = 0
     const head = readResponseHead(bytes.toString('latin1', from, end + 2))
-    if (head === undefined || head.fields.count > headersMax) this.#break('the head of the answer is none')
+    if (head === undefined || head.fields.count > headersMax) this.#break()
     else if (head.status >= 200) this.#begin(flight, head)
     // Nobody asked for another protocol.
-    else if (head.status === 101 || ++this.#informational > informationalMax)
-      this.#break('too many informational answers')
+    else if (head.status === 101 || ++this.#informational > informationalMax) this.#break()
     return end + headEnd.length
   }
 
@@ -217,19 +222,19 @@ export class DirectConnection implements Carrier {
     if (canStandInHead(bytes.toString('latin1', from + seen), Math.min(2, seen))) {
       this.#ahead = keep(bytes, from, isShared)
       this.#lookedAt = bytes.length - from
-    } else this.#break('the head of the answer is none')
+    } else this.#break()
   }
 
   #begin(flight: DirectFlight, { status, minor, fields }: ResponseHead): void {
     const framing = framingOf(fields, minor)
     if (typeof framing === 'object') {
-      this.#break('the end of the answer has two meanings')
+      this.#break()
       return
     }
     const isEmpty = status === 204 || status === 304
     if (framing === 'chunked' && !isEmpty) this.#body = new ChunkedReader()
     else this.#body = framing === undefined && !isEmpty ? 'until_close' : { left: isEmpty ? 0 : Number(framing) }
-    this.#keepsAlive = this.#body !== 'until_close' && staysOpen(fields, minor)
+    this.#keepsAlive = this.#body !== 'until_close' && staysOpen(fields.get('connection'), minor)
     this.#keptMs = keptMsOf(fields.get('keep-alive'))
     this.#isWhole = typeof this.#body === 'object' && 'left' in this.#body && this.#body.left === 0
     flight.listener!.onHead(status, mediaTypeOf(fields.first('content-type')), fields)
@@ -252,11 +257,11 @@ export class DirectConnection implements Carrier {
 
   /** What came at once is told at once, however many chunks it is. */
   #readChunks(flight: DirectFlight, chunks: ChunkedReader, bytes: Buffer, from: number, isShared: boolean): number {
-    const { at, data } = chunks.readAll(bytes, from, isShared)
+    const { at, data } = chunks.read(bytes, from, isShared)
     this.#isWhole = chunks.isOver
     if (data) flight.listener!.onData(data)
     if (!chunks.isBroken) return at
-    if (!flight.isOver) this.#break('a chunk of the answer is none')
+    if (!flight.isOver) this.#break()
     return bytes.length
   }
 
@@ -314,8 +319,9 @@ export class DirectConnection implements Carrier {
     return this.#flight?.isPaused === true && this.#body !== undefined && (this.#isWhole || this.#ahead !== undefined)
   }
 
-  #break(why: string): void {
-    this.#fail(new Error(why))
+  /** What came is no answer. */
+  #break(): void {
+    this.#fail(new Error('no answer'))
     this.destroy()
   }
 
@@ -336,11 +342,6 @@ const start = Buffer.from('HTTP/1.')
 function startsAsHttp(bytes: Buffer, from: number): boolean {
   const length = Math.min(start.length, bytes.length - from)
   return bytes.compare(start, 0, length, from, from + length) === 0
-}
-
-function staysOpen(fields: Fields, minor: number): boolean {
-  const connection = fields.get('connection')?.toLowerCase()
-  return minor > 0 ? connection === undefined || !/(^|,)\s*close\s*(,|$)/.test(connection) : connection === 'keep-alive'
 }
 
 function keptMsOf(keepAlive: string | undefined): number {

@@ -2,7 +2,7 @@
 export const onceBytesMin = 65_536
 
 /**
- * The body of a request that is let go as soon as it has been handed to the socket. The HTTP client keeps what it is given
+ * The body of a request that is let go as soon as it has been handed to the socket. undici, behind a proxy, keeps what it is given
  * until the answer is over: given the bytes themselves, a hundred streams of 1 MB requests would keep 100 MB.
  */
 export class OnceBody implements Iterable<Buffer> {

@@ -59,6 +59,7 @@ export interface Flight {
 
 /** The way to one upstream, and its connections. */
 export interface Route {
+  /** As of `Upstreams`. */
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
   retire(): Promise<void>
   close(): Promise<void>
@@ -70,6 +71,6 @@ export interface Upstreams {
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
   /** Lets what is under way end, and then closes its connections: nothing more will be sent. Resolves when all are closed. */
   retire(): Promise<void>
-  /** Cuts what is under way. */
+  /** Cuts what is under way, as each listener hears. */
   close(): Promise<void>
 }

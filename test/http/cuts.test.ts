@@ -97,4 +97,8 @@ test('RFC 9110 6.6.1 an answer tells when it was made', async () => {
   const response = await fetch(`${gateway.url}/v1/models`)
   const madeMs = Date.parse(response.headers.get('date') ?? '')
   assert.ok(Math.abs(madeMs - Date.now()) < 60_000, `${response.headers.get('date')}`)
+  const { write, read } = await openRaw(gateway.url)
+  write('no HTTP\r\n\r\n')
+  const [refused] = (await read()).answers
+  assert.equal(Date.parse(refused!.headers.get('date')!) >= madeMs, true, 'and one to what is no request')
 })

@@ -57,10 +57,8 @@ test('F-C13–F-C21 a request that is taken is read by Node as the same one, wit
       Buffer.from(`${text}\r\n${framing === 'chunked' ? '1\r\na\r\n0\r\n\r\n' : 'abc'}`, 'latin1'),
     )
     const { method, target, minor, fields } = other.head!
-    assert.deepEqual(
-      [head.method, head.target, head.minor],
-      [METHODS[method] ?? method, target, minor].map((one, i) => (i === 0 ? head.method : one)),
-    )
+    // Of the newest methods its list knows no names.
+    assert.deepEqual([head.method, head.target, head.minor], [method ?? head.method, target, minor])
     assert.deepEqual([...head.fields.entries()], fields)
     const wanted = framing === 'chunked' ? 'a' : 'abc'.slice(0, framing ?? 0)
     assert.deepEqual(

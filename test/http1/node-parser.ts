@@ -1,10 +1,10 @@
 // @ts-expect-error It is no public module, and has no types: here it is the other reader of the same bytes.
-import { HTTPParser } from 'node:_http_common'
+import { HTTPParser, methods } from 'node:_http_common'
 
 /** What Node's parser makes of bytes. */
 export type ReadByNode = {
   /** Undefined where it has seen no whole head. */
-  head: { method: number; target: string; minor: number; status: number; fields: [string, string][] } | undefined
+  head: { method: string; target: string; minor: number; status: number; fields: [string, string][] } | undefined
   body: string
   isWhole: boolean
   /** It stopped. */
@@ -24,7 +24,7 @@ export function readByNode(kind: 'request' | 'response', bytes: Buffer): ReadByN
     const flat = list ?? early.splice(0)
     const fields: [string, string][] = []
     for (let i = 0; i < flat.length; i += 2) fields.push([flat[i]!.toLowerCase(), flat[i + 1]!])
-    read.head ??= { method, target, minor, status, fields }
+    read.head ??= { method: methods[method], target, minor, status, fields }
     return 0
   }
   parser[HTTPParser.kOnBody | 0] = (piece: Buffer) => {

@@ -82,6 +82,22 @@ test('F-U6 who gives a request up on a kept connection closes that one and no ot
   assert.deepEqual([upstream.connections, upstream.closed], [3, 1])
 })
 
+test('decision 59 what was told of an answer stays as it is when the next piece is read', async () => {
+  const { upstream, way } = await open()
+  const rest = Promise.withResolvers<void>()
+  upstream.play(async (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 102\r\n\r\nab')
+    await rest.promise
+    socket.write('c'.repeat(100))
+  })
+  const pieces: Buffer[] = []
+  const heard = way.send({}, { onData: (piece) => void pieces.push(piece) })
+  await until(() => pieces.length === 1)
+  rest.resolve()
+  await heard.untilOver()
+  assert.equal(Buffer.concat(pieces).toString(), `ab${'c'.repeat(100)}`)
+})
+
 /** Of an answer that is held back all has come. */
 async function holdBack({ upstream, way }: Awaited<ReturnType<typeof open>>): Promise<[heard: Heard, socket: Socket]> {
   let socket!: Socket

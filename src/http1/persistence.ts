@@ -1,0 +1,12 @@
+/**
+ * Whether a connection takes another message behind this one, as its head says (RFC 9112 9.3): a newer side stays unless it says
+ * otherwise, an older one leaves.
+ * @param connection that header: options, divided by commas, in any case
+ * @param minor of the version: HTTP/1.0 or HTTP/1.1
+ */
+export function staysOpen(connection: string | undefined, minor: number): boolean {
+  if (connection === undefined) return minor > 0
+  const options = connection.toLowerCase().split(',')
+  const says = (option: string) => options.some((one) => one.trim() === option)
+  return !says('close') && (minor > 0 || says('keep-alive'))
+}
