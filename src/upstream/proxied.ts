@@ -10,7 +10,7 @@ import { OnceBody, onceBytesMin } from './once-body.ts'
 import { headersOf } from './request-headers.ts'
 import type { Target } from './target.ts'
 import { judgeTransport } from './transport-fault.ts'
-import type { ConnectionLimits, Flight, Route, TransportFault, UpstreamListener, UpstreamRequest } from './upstreams.ts'
+import type { ConnectionLimits, Flight, TransportFault, UpstreamListener, UpstreamRequest, Way } from './upstreams.ts'
 
 /** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
 const informationalMax = 10
@@ -23,11 +23,7 @@ type Proxied = {
 }
 
 /** The way to an upstream through a proxy, by undici: tunnels, absolute forms and their TLS are its. */
-export function openProxied(
-  upstream: Upstream,
-  proxy: NonNullable<Upstream['proxy']>,
-  limits: ConnectionLimits,
-): Route {
+export function openProxied(upstream: Upstream, proxy: NonNullable<Upstream['proxy']>, limits: ConnectionLimits): Way {
   const proxied = openConnections(upstream, proxy, limits)
   return {
     send: (target, request, listener) => fly(proxied, target, request, listener),
@@ -104,7 +100,7 @@ subscribe('undici:client:sendHeaders', (message) => {
   starting = undefined
 })
 
-function fly(route: Proxied, target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight {
+function fly(way: Proxied, target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight {
   let controller: Dispatcher.DispatchController | undefined
   let isOver = false
   let isPaused = false
@@ -112,9 +108,9 @@ function fly(route: Proxied, target: Target, request: UpstreamRequest, listener:
   const line: Line = { socket: undefined, bytesRead: 0, sentMs: 0 }
   const { body } = request
 
-  route.dispatcher.dispatch(
+  way.dispatcher.dispatch(
     {
-      origin: route.origin,
+      origin: way.origin,
       path: target.path,
       method: 'POST',
       headers: headersOf(target, request),
@@ -134,7 +130,7 @@ function fly(route: Proxied, target: Target, request: UpstreamRequest, listener:
           if (++informational > informationalMax) answering.abort(new Error('too many informational answers'))
           return
         }
-        if (route.isForwarded && isProxysAnswer(status, (name) => responseHeaders[name])) {
+        if (way.isForwarded && isProxysAnswer(status, (name) => responseHeaders[name])) {
           isOver = true
           answering.abort(new Error('the proxy refuses'))
           listener.onError({ cause: 'upstream_proxy', isReuseRace: false })

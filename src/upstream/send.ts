@@ -1,7 +1,7 @@
 import type { Upstream } from '../config/config.ts'
-import { DirectRoute } from './direct-route.ts'
+import { DirectWay } from './direct-way.ts'
 import { openProxied } from './proxied.ts'
-import type { ConnectionLimits, Route, Upstreams } from './upstreams.ts'
+import type { ConnectionLimits, Upstreams, Way } from './upstreams.ts'
 
 /**
  * The connections of one configuration, none of them opened yet: by HTTP/1.1 of our own (docs/decisions/0059-own-client.md), and through a
@@ -9,20 +9,20 @@ import type { ConnectionLimits, Route, Upstreams } from './upstreams.ts'
  */
 export function createUpstreams(config: ReadonlyMap<string, Upstream>, limits: ConnectionLimits): Upstreams {
   const open = (upstream: Upstream) =>
-    upstream.proxy === undefined ? new DirectRoute(upstream, limits) : openProxied(upstream, upstream.proxy, limits)
-  const routes = new Map<string, Route>([...config].map(([name, upstream]) => [name, open(upstream)]))
+    upstream.proxy === undefined ? new DirectWay(upstream, limits) : openProxied(upstream, upstream.proxy, limits)
+  const ways = new Map<string, Way>([...config].map(([name, upstream]) => [name, open(upstream)]))
   return {
     send(target, request, listener) {
-      const route = routes.get(target.upstream.name)
-      if (route === undefined) throw new Error(`${target.upstream.name} is no upstream of this configuration`)
-      return route.send(target, request, listener)
+      const way = ways.get(target.upstream.name)
+      if (way === undefined) throw new Error(`${target.upstream.name} is no upstream of this configuration`)
+      return way.send(target, request, listener)
     },
     async retire() {
       // What is cut while it retires is closed too.
-      await Promise.allSettled([...routes.values()].map((route) => route.retire()))
+      await Promise.allSettled([...ways.values()].map((way) => way.retire()))
     },
     async close() {
-      await Promise.all([...routes.values()].map((route) => route.close()))
+      await Promise.all([...ways.values()].map((way) => way.close()))
     },
   }
 }

@@ -58,7 +58,7 @@ export interface Flight {
 }
 
 /** The way to one upstream, and its connections. */
-export interface Route {
+export interface Way {
   /** As of `Upstreams`. */
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
   retire(): Promise<void>

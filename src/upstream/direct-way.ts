@@ -8,7 +8,7 @@ import { lookupOnce } from './lookup.ts'
 import { headersOf } from './request-headers.ts'
 import type { Target } from './target.ts'
 import { judgeDial, judgeTransport } from './transport-fault.ts'
-import type { ConnectionLimits, Flight, Route, TransportFault, UpstreamListener, UpstreamRequest } from './upstreams.ts'
+import type { ConnectionLimits, Flight, TransportFault, UpstreamListener, UpstreamRequest, Way } from './upstreams.ts'
 
 /**
  * The most that is read of a connection at once, and read ahead of an answer that is held back, in bytes. Node reads 64 KiB
@@ -25,7 +25,7 @@ const sweepMs = 1_000
 const connected = channel('triwire:upstream:connected')
 
 /** The way to an upstream that no proxy stands before: its connections, of which each has one request at a time. */
-export class DirectRoute implements Route, ConnectionHost {
+export class DirectWay implements Way, ConnectionHost {
   readonly headerBytesMax: number
   readonly #url: URL
   readonly #connectMs: number
@@ -63,7 +63,7 @@ export class DirectRoute implements Route, ConnectionHost {
     }
     const head = `POST ${target.path} HTTP/1.1\r\nhost: ${this.#url.host}\r\nconnection: keep-alive\r\n${lines}\r\n`
     this.#leaving++
-    leaveLater({ route: this, flight, head, body: request.body, isFresh: request.isFresh === true })
+    leaveLater({ way: this, flight, head, body: request.body, isFresh: request.isFresh === true })
     return flight
   }
 
@@ -193,7 +193,7 @@ export class DirectRoute implements Route, ConnectionHost {
   }
 }
 
-type Departure = { route: DirectRoute; flight: DirectFlight; head: string; body: Buffer; isFresh: boolean }
+type Departure = { way: DirectWay; flight: DirectFlight; head: string; body: Buffer; isFresh: boolean }
 
 let departures: Departure[] = []
 
@@ -208,7 +208,7 @@ function leaveLater(departure: Departure): void {
 function leaveAll(): void {
   const leaving = departures
   departures = []
-  for (const departure of leaving) departure.route.leave(departure)
+  for (const departure of leaving) departure.way.leave(departure)
 }
 
 function tooLate(): Error {
