@@ -2,7 +2,8 @@ import type { GatewayError } from '../errors.ts'
 import { plainEnvelope } from '../wires/answers/envelope.ts'
 import type { Wire } from '../wires/wire.ts'
 import { errorLines } from './headers.ts'
-import type { BodyReader, HttpExchange } from './http-exchange.ts'
+import type { HttpExchange } from './http-exchange.ts'
+import type { BodyReader } from './incoming-body.ts'
 import { Leftovers } from './leftovers.ts'
 import { wireAt } from './paths.ts'
 
@@ -60,7 +61,7 @@ export function answerUnread(
   lingerMs: number,
   body?: string,
 ): void {
-  if (exchange.isComplete) {
+  if (exchange.body.isComplete) {
     exchange.answer(status, lines, body)
     exchange.watchStall(stallMs)
   } else {
@@ -81,14 +82,14 @@ class Rest implements BodyReader {
     this.#exchange = exchange
     this.#timer = setTimeout(() => this.#giveUp(), lingerMs)
     exchange.isLingering = true
-    exchange.read(this)
-    if (exchange.isLingering) leftovers.start(exchange)
+    exchange.body.read(this)
+    if (exchange.isLingering) leftovers.start(exchange.body)
   }
 
   take(piece: Buffer): void {
     this.#bytes += piece.length
     if (this.#bytes > lingerBytesMax) this.#giveUp()
-    else leftovers.note(this.#exchange, piece.length)
+    else leftovers.note(this.#exchange.body, piece.length)
   }
 
   whole(): void {
@@ -107,7 +108,7 @@ class Rest implements BodyReader {
   /** Our side is closed; what they send after that is answered with a reset. */
   #giveUp(): void {
     this.#stop()
-    this.#exchange.letGo(this)
+    this.#exchange.body.letGo(this)
     this.#exchange.keepsAlive = false
     this.#end()
   }
@@ -120,7 +121,7 @@ class Rest implements BodyReader {
   #stop(): void {
     clearTimeout(this.#timer)
     this.#exchange.isLingering = false
-    leftovers.stop(this.#exchange)
+    leftovers.stop(this.#exchange.body)
   }
 }
 
@@ -128,7 +129,7 @@ class Rest implements BodyReader {
 function isReadable(exchange: HttpExchange): boolean {
   // A client that waits for 100 may leave its body out once it has our answer: what comes next has two meanings.
   if (exchange.header('expect') !== undefined) return false
-  if (exchange.isComplete) return true
+  if (exchange.body.isComplete) return true
   const { declaredBytes } = exchange
   return declaredBytes !== undefined && declaredBytes <= keptBytesMax
 }

@@ -3,7 +3,8 @@ import { failureTexts, GatewayError } from '../errors.ts'
 import { type BodyShare, tooLarge } from '../gateway/bodies.ts'
 import { ClientGone } from '../gateway/call.ts'
 import { notHttp, refusal } from './framing.ts'
-import type { BodyReader, HttpExchange } from './http-exchange.ts'
+import type { HttpExchange } from './http-exchange.ts'
+import type { BodyReader } from './incoming-body.ts'
 
 /** So many pieces become one: each has an object of its own, which of a body that comes octet by octet takes a hundred times as much. */
 const piecesMax = 1_024
@@ -28,12 +29,12 @@ export function readBody(exchange: HttpExchange, limits: BodyLimits, share: Body
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     throw new GatewayError('invalid_body', 'A compressed body is not taken: send it without content-encoding.')
   if (exchange.awaitsContinue) exchange.continue()
-  const whole = exchange.takeWhole()
+  const whole = exchange.body.takeWhole()
   if (whole) {
     count(whole.length, whole.length, limits, share)
     return whole
   }
-  return new Promise((resolve, reject) => exchange.read(new WholeBody(exchange, limits, share, resolve, reject)))
+  return new Promise((resolve, reject) => exchange.body.read(new WholeBody(exchange, limits, share, resolve, reject)))
 }
 
 /** @throws GatewayError where a body of so many bytes, of which some are new, is too large, or there is no room for them */
@@ -104,8 +105,8 @@ class WholeBody implements BodyReader {
 
   #fail(error: Error): void {
     this.#stop()
-    this.#exchange.letGo(this)
-    this.#exchange.pause()
+    this.#exchange.body.letGo(this)
+    this.#exchange.body.pause()
     this.#reject(error)
   }
 

@@ -116,12 +116,12 @@ export class Connection implements ExchangeHost {
     // Told of a connection that is closed, or is being closed, it is no answer that anybody has taken.
     if (this.exchange !== exchange || this.socket.destroyed) return
     this.exchange = undefined
-    exchange.over(false)
+    exchange.taken()
     this.#since = this.#host.second
     this.#isHeadBegun = false
     this.#host.release(this)
     if (this.socket.timeout) this.socket.setTimeout(0)
-    if (!exchange.isComplete) {
+    if (!exchange.body.isComplete) {
       // Of what is still to come of it, enough was thrown away.
       this.#isClosing = true
       this.socket.destroySoon()
@@ -165,10 +165,10 @@ export class Connection implements ExchangeHost {
         const next = this.#readHead(bytes, at)
         if (next < 0) return
         at = next
-      } else if (exchange.isComplete) {
+      } else if (exchange.body.isComplete) {
         this.#keep(bytes, at)
         return
-      } else at = exchange.feed(bytes, at)
+      } else at = exchange.body.feed(bytes, at)
     }
   }
 
@@ -223,7 +223,7 @@ export class Connection implements ExchangeHost {
     const exchange = new HttpExchange(this, head, framing)
     this.exchange = exchange
     // Most bodies come with their heads: whoever reads this one need not wait for it.
-    const at = exchange.isComplete ? bodyAt : exchange.feed(bytes, bodyAt)
+    const at = exchange.body.isComplete ? bodyAt : exchange.body.feed(bytes, bodyAt)
     this.#host.admit(this, exchange)
     return at
   }
@@ -271,7 +271,7 @@ export class Connection implements ExchangeHost {
     const { exchange } = this
     if (!exchange) return
     this.exchange = undefined
-    exchange.over(true)
+    exchange.gone()
     this.#host.release(this)
   }
 }

@@ -1,21 +1,11 @@
 import { channel } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
-import { ChunkedReader } from '../http1/chunked.ts'
 import type { Fields } from '../http1/fields.ts'
 import type { Framing } from '../http1/framing.ts'
 import { staysOpen } from '../http1/persistence.ts'
 import type { RequestHead } from '../http1/request-head.ts'
 import { answerHead } from './answer-head.ts'
-
-/** Who takes a request's body. Exactly one of the last three is told, and nothing behind it. */
-export interface BodyReader {
-  take(piece: Buffer): void
-  whole(): void
-  /** It is framed wrongly. */
-  broken(): void
-  /** The client has left before it was whole. */
-  gone(): void
-}
+import { IncomingBody } from './incoming-body.ts'
 
 /** Who hears of the client while it is answered. */
 export interface AnswerListener {
@@ -41,12 +31,9 @@ const begun = channel('triwire:http:exchange')
 
 /** Up to here copying a body behind its head is cheaper than writing two pieces, in bytes. */
 const onePieceBytesMax = 16_384
-/** Of a body that nobody reads yet, in bytes: behind that its connection waits. */
-const earlyBytesMax = 65_536
-
 /**
  * A request and its answer on one connection, in the sense of RFC 9110 (what passes between two wires is another `Exchange`, the
- * gateway's). The request's body is handed on as it comes; the answer is one `answer`, or `begin`, any number of `write`s and `end`.
+ * gateway's). The answer is one `answer`, or `begin`, any number of `write`s and `end`.
  * Headers are given as lines: their values are ours, or were checked as parts of the request's head.
  */
 export class HttpExchange {
@@ -54,8 +41,7 @@ export class HttpExchange {
   readonly target: string
   readonly fields: Fields
   readonly minor: number
-  /** Its whole body has come. */
-  isComplete: boolean
+  readonly body: IncomingBody
   /** The connection takes another request behind this one. */
   keepsAlive: boolean
   /** The head of the answer has been given. */
@@ -68,13 +54,6 @@ export class HttpExchange {
   isLingering = false
   listener: AnswerListener | undefined
   readonly #host: ExchangeHost
-  /** Of the body's length, or of its chunk, what is to come. */
-  #left: number
-  readonly #chunks: ChunkedReader | undefined
-  #isBroken = false
-  #reader: BodyReader | undefined
-  #early: Buffer[] | undefined
-  #earlyBytes = 0
   /** The head of a stream, which goes out with its first piece. */
   #head = ''
   /** The stream is told in chunks. */
@@ -87,9 +66,7 @@ export class HttpExchange {
     this.target = target
     this.minor = minor
     this.fields = fields
-    this.#chunks = framing === 'chunked' ? new ChunkedReader() : undefined
-    this.#left = typeof framing === 'number' ? framing : 0
-    this.isComplete = this.#chunks === undefined && this.#left === 0
+    this.body = new IncomingBody(host.socket, framing)
     this.keepsAlive = staysOpen(fields.get('connection'), minor)
     if (begun.hasSubscribers) begun.publish(this)
   }
@@ -121,102 +98,6 @@ export class HttpExchange {
 
   continue(): void {
     this.socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
-  }
-
-  /** The body, from its beginning or, where another reader had some of it, from there. */
-  read(reader: BodyReader): void {
-    this.#reader = reader
-    const early = this.#early
-    this.#early = undefined
-    if (early && this.socket.isPaused()) this.socket.resume()
-    for (const piece of early ?? []) {
-      reader.take(piece)
-      // It lets go where that was too much.
-      if (this.#reader !== reader) return
-    }
-    this.#tellEnd(reader)
-  }
-
-  /** Nobody takes the body any more. */
-  letGo(reader: BodyReader): void {
-    if (this.#reader === reader) this.#reader = undefined
-  }
-
-  /** The whole body, where it came with the head: nobody has to wait for it. */
-  takeWhole(): Buffer | undefined {
-    const early = this.#early
-    if (!this.isComplete || (early !== undefined && early.length !== 1)) return undefined
-    this.#early = undefined
-    return early ? early[0] : Buffer.alloc(0)
-  }
-
-  pause(): void {
-    this.socket.pause()
-  }
-
-  resume(): void {
-    this.socket.resume()
-  }
-
-  /** Bytes of its connection, from there on. @returns where its body ended, or the length of them */
-  feed(bytes: Buffer, from: number): number {
-    if (this.#isBroken) return bytes.length
-    if (this.#chunks) return this.#feedChunks(this.#chunks, bytes, from)
-    const end = Math.min(bytes.length, from + this.#left)
-    this.#left -= end - from
-    if (this.#left === 0) this.isComplete = true
-    this.#hand(bytes, from, end)
-    if (this.isComplete) this.#tellWhole()
-    return end
-  }
-
-  #feedChunks(chunks: ChunkedReader, bytes: Buffer, from: number): number {
-    const { at, data } = chunks.read(bytes, from)
-    if (data) this.#hand(data, 0, data.length)
-    if (chunks.isBroken) {
-      this.#isBroken = true
-      this.keepsAlive = false
-      this.#takeReader()?.broken()
-      return bytes.length
-    }
-    if (chunks.isOver) {
-      this.isComplete = true
-      this.#tellWhole()
-    }
-    return at
-  }
-
-  #hand(bytes: Buffer, from: number, end: number): void {
-    if (end === from) return
-    const piece = from === 0 && end === bytes.length ? bytes : bytes.subarray(from, end)
-    if (this.#reader) this.#reader.take(piece)
-    else this.#keep(piece)
-  }
-
-  #keep(piece: Buffer): void {
-    if (this.#early) this.#early.push(piece)
-    else this.#early = [piece]
-    this.#earlyBytes += piece.length
-    if (this.#earlyBytes > earlyBytesMax && !this.isComplete) this.socket.pause()
-  }
-
-  #tellWhole(): void {
-    this.#takeReader()?.whole()
-  }
-
-  /** What happened before there was a reader. */
-  #tellEnd(reader: BodyReader): void {
-    if (this.#isBroken) reader.broken()
-    else if (this.isComplete) reader.whole()
-    else if (this.isClosed) reader.gone()
-    else return
-    this.letGo(reader)
-  }
-
-  #takeReader(): BodyReader | undefined {
-    const reader = this.#reader
-    this.#reader = undefined
-    return reader
   }
 
   /** A whole answer. @param lines headers of it, each with its end; `content-length` and those of the connection are put in */
@@ -286,15 +167,23 @@ export class HttpExchange {
     this.socket.destroy()
   }
 
-  /** Nothing more happens to it: the client has taken its whole answer, or it has gone. */
-  over(isGone: boolean): void {
+  /** The client has taken its whole answer. */
+  taken(): void {
+    this.#forget()
+  }
+
+  /** Its connection is closed, and the client had not. */
+  gone(): void {
     const { listener } = this
+    this.#forget()
+    this.isClosed = true
+    this.body.gone()
+    listener?.clientGone()
+  }
+
+  #forget(): void {
     this.listener = undefined
     clearInterval(this.#stallWatch)
-    if (!isGone) return
-    this.isClosed = true
-    this.#takeReader()?.gone()
-    listener?.clientGone()
   }
 
   #finish(last: string | Uint8Array, encoding?: BufferEncoding): void {
@@ -310,7 +199,7 @@ export class HttpExchange {
 
   #headOf(status: number, lines: string): string {
     const { keepAliveSeconds, isDraining } = this.#host
-    if (isDraining) this.keepsAlive = false
+    if (isDraining || this.body.isBroken) this.keepsAlive = false
     const connection = this.keepsAlive ? `keep-alive\r\nkeep-alive: timeout=${keepAliveSeconds}` : 'close'
     return answerHead(status, lines, connection)
   }

@@ -59,10 +59,11 @@ export function openTap(port: number, wireOf: (model: string) => WireName | unde
       violations.push(...violationsOf(exchange, said, body, wireOf))
     }
     open.add(look)
-    hear(exchange, 'over', () => {
-      unended--
-      look()
-    })
+    for (const name of ['taken', 'gone'] as const)
+      hear(exchange, name, () => {
+        unended--
+        look()
+      })
   }
 }
 
@@ -87,7 +88,7 @@ function keepSaid(exchange: HttpExchange): Said {
   return said
 }
 
-type Heard = 'answer' | 'answerOpen' | 'begin' | 'write' | 'end' | 'over'
+type Heard = 'answer' | 'answerOpen' | 'begin' | 'write' | 'end' | 'taken' | 'gone'
 
 /** Hears what one of its methods is called with, before it is. */
 function hear<N extends Heard>(
