@@ -40,6 +40,8 @@ export type MeasureOptions = {
 
 /** Another slice of warm requests cost about as much as the one before: the compiler is quiet. */
 const settledShare = 0.04
+/** So much of a measurement goes before it, where many take turns. */
+const wokenShare = 0.3
 /** Of fewer times the last hundredth tells nothing. */
 const timesMin = 100
 /** More of the machine than this for others makes times doubtful; CPU figures bear more. */
@@ -59,7 +61,10 @@ export async function measure(
   await inTurns(async (server) => void amounts.set(server.name, await heat(taking, server, limits)))
   for (let round = 0; round < rounds; round++)
     await inTurns(async (server) => {
-      samples.get(server.name)!.push(await take(taking, server, amounts.get(server.name)!.requests))
+      const { requests } = amounts.get(server.name)!
+      // Beside many others it has slept for a minute since its last turn.
+      if (limits) await take(taking, server, Math.ceil(requests * wokenShare))
+      samples.get(server.name)!.push(await take(taking, server, requests))
     })
   const figures = new Map<Name, Figures>()
   await inTurns(async (server) => {
