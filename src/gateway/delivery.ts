@@ -425,6 +425,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
       return
     }
     const relay = this.#relay
+    // All of it may have come but its last word (ruling T19).
+    relay?.breakOff()
     const isComplete = relay !== undefined && hasFinalFigures(relay)
     const evidence = isComplete ? evidenceOf(relay) : relay ? this.#evidenceOfCut(relay) : nothingYet
     this.#settle({ ...evidence, isComplete, outcome, isWaived: false }, toNobody)
@@ -515,11 +517,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 }
 
-/** All of a stream has come but its last word (ruling T19), and with it what the model reports of the whole. */
-function hasFinalFigures(relay: StreamRelay): boolean {
-  relay.breakOff()
-  const { outputTokens, isOutputPartial } = relay.report
-  return relay.state === 'finished' && outputTokens !== undefined && !isOutputPartial
+/** Whether a stream is whole, and its model has reported of the whole. */
+function hasFinalFigures({ state, report }: StreamRelay): boolean {
+  return state === 'finished' && report.outputTokens !== undefined && !report.isOutputPartial
 }
 
 /** Makes the end that a client is shown, with the counters that are billed; what it returns shows it. */

@@ -24,7 +24,7 @@ export function isDeclaredTooLarge({ declaredBytes }: HttpExchange, bodyBytesMax
  */
 export function readBody(exchange: HttpExchange, limits: BodyLimits, share: BodyShare): Buffer | Promise<Buffer> {
   // Nothing more will come of it.
-  if (exchange.isClosed) throw new ClientGone()
+  if (exchange.body.isGone) throw new ClientGone()
   const encoding = exchange.header('content-encoding')
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     throw new GatewayError('invalid_body', 'A compressed body is not taken: send it without content-encoding.')

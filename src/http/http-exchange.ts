@@ -31,6 +31,7 @@ const begun = channel('triwire:http:exchange')
 
 /** Up to here copying a body behind its head is cheaper than writing two pieces, in bytes. */
 const onePieceBytesMax = 16_384
+
 /**
  * A request and its answer on one connection, in the sense of RFC 9110 (what passes between two wires is another `Exchange`, the
  * gateway's). The answer is one `answer`, or `begin`, any number of `write`s and `end`.
@@ -48,8 +49,6 @@ export class HttpExchange {
   isBegun = false
   /** All of the answer has been given. */
   isEnded = false
-  /** Its connection is closed. */
-  isClosed = false
   /** Nobody waits for anything but the rest of a request that was refused. */
   isLingering = false
   listener: AnswerListener | undefined
@@ -176,7 +175,6 @@ export class HttpExchange {
   gone(): void {
     const { listener } = this
     this.#forget()
-    this.isClosed = true
     this.body.gone()
     listener?.clientGone()
   }

@@ -21,11 +21,12 @@ export class IncomingBody {
   isComplete: boolean
   /** It is framed wrongly: nobody can say where it ends. */
   isBroken = false
+  /** Its connection is closed. */
+  isGone = false
   readonly #socket: Socket
   readonly #chunks: ChunkedReader | undefined
   /** Of its length, what is to come. */
   #left: number
-  #isGone = false
   #reader: BodyReader | undefined
   #early: Buffer[] | undefined
   #earlyBytes = 0
@@ -85,9 +86,9 @@ export class IncomingBody {
     return end
   }
 
-  /** The client has left before it was whole. */
+  /** The client has left, before it was whole or behind that. */
   gone(): void {
-    this.#isGone = true
+    this.isGone = true
     this.#takeReader()?.gone()
   }
 
@@ -128,7 +129,7 @@ export class IncomingBody {
   #tellEnd(reader: BodyReader): void {
     if (this.isBroken) reader.broken()
     else if (this.isComplete) reader.whole()
-    else if (this.#isGone) reader.gone()
+    else if (this.isGone) reader.gone()
     else return
     this.letGo(reader)
   }

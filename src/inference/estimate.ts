@@ -155,22 +155,14 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
         lead = !isTab ? 0 : kind === mark ? 2 : 1
       }
     } else if (kind === mark) {
-      let last = text.charCodeAt(i)
+      const first = text.charCodeAt(i)
       let isRepeated = true
-      // How many times the mark that it is at has come in a row, and what all have come beyond the spelled times.
-      let times = 1
-      let more = 0
       kind = ++i < length ? classOf[text.charCodeAt(i)]! : end
       while (kind === mark) {
-        const code = text.charCodeAt(i)
-        if (code !== last) {
-          isRepeated = false
-          last = code
-          times = 1
-        } else if (++times > spelledTimes) more++
+        if (text.charCodeAt(i) !== first) isRepeated = false
         kind = ++i < length ? classOf[text.charCodeAt(i)]! : end
       }
-      const size = spelledOf(i - start, more)
+      const size = spelledOf(text, start, i)
       if (size === 1 && lead !== 0 && (kind === lower || kind === upper)) {
         lead = 1
         continue
@@ -194,26 +186,24 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
       lead = 2
     } else {
       const script = kind
-      let last = -1
-      let times = 0
-      let more = 0
-      while (kind === script) {
-        const code = text.charCodeAt(i)
-        if (code !== last) times = 0
-        last = code
-        if (++times > spelledTimes && script >= typographic) more++
-        kind = ++i < length ? classOf[text.charCodeAt(i)]! : end
-      }
+      while (kind === script) kind = ++i < length ? classOf[text.charCodeAt(i)]! : end
       const row = (script - firstScript) * 2
-      sum += perScript[row]! + perScript[row + 1]! * spelledOf(i - start, more)
+      sum += perScript[row]! + perScript[row + 1]! * (script < typographic ? i - start : spelledOf(text, start, i))
       lead = 2
     }
   }
   return sum
 }
 
-/** How many characters count of a run in which so many are more of the same in a row than are spelled. */
-function spelledOf(size: number, more: number): number {
+/** How many characters count of a run of marks or signs, in which one may stand more often in a row than it is spelled. */
+function spelledOf(text: string, start: number, end: number): number {
+  const size = end - start
+  let more = 0
+  if (size > spelledTimes)
+    for (let i = start + 1, times = 1; i < end; i++) {
+      times = text.charCodeAt(i) === text.charCodeAt(i - 1) ? times + 1 : 1
+      if (times > spelledTimes) more++
+    }
   return size - more + Math.ceil(more / longRunShare)
 }
 

@@ -41,6 +41,8 @@ type Body = { left: number } | ChunkedReader | 'until_close'
  * whatever comes that nobody asked for: behind either, two readers could see two different answers.
  */
 export class DirectConnection implements Carrier {
+  /** There is none of it before it stands. */
+  readonly isOpen = true
   readonly #socket: Socket
   readonly #host: ConnectionHost
   #flight: DirectFlight | undefined
@@ -79,9 +81,6 @@ export class DirectConnection implements Carrier {
       this.#takeClose(failure)
     })
   }
-
-  /** There is none of it before it stands. */
-  readonly isOpen = true
 
   /** The system has taken all of what was sent. */
   get isSent(): boolean {

@@ -336,7 +336,7 @@ test('R11 RFC 9110 9.3.2 a HEAD that is refused is told so without a body, whose
     text += bytes
   })
   await once(client, 'end')
-  assert.match(text, /^HTTP\/1\.1 400 .*\r\ncontent-length: [1-9]\d*\r\n(?:[a-z-]+: [^\r]*\r\n)*\r\n$/s)
+  assert.match(text, /^HTTP\/1\.1 400 .*\r\ncontent-length: [1-9]\d*\r\ndate: [^\r]+\r\nconnection: close\r\n\r\n$/s)
 })
 
 test('F-C3 a client that leaves in the middle of its body is logged as gone, and no model is asked', async () => {
