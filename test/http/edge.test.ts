@@ -471,7 +471,9 @@ for (const isChatty of [false, true])
     sending?.stop()
     socket.resume()
     const { answers, isClosed } = await read()
-    assert.deepEqual([answers[0]!.status, answers[0]!.isWhole, isClosed], [200, false, true])
+    // What is sent to a closed connection resets it, which may take away what was received and not read yet.
+    const cut = answers.map(({ status, isWhole }) => [status, isWhole])
+    assert.deepEqual([cut, isClosed], [isChatty && cut.length === 0 ? [] : [[200, false]], true])
     await other.close()
   })
 

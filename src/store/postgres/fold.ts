@@ -80,7 +80,7 @@ export function createFolding(database: Database, words: Words) {
     const types = [...columns.map((column) => `${column} integer`), ...sumColumns.map((column) => `${column} bigint`)]
     const all = [...columns, ...sumColumns].join(', ')
     const more = sumColumns.map((column) => `${column} = t.${column} + excluded.${column}`)
-    const places = await words.placesOf(rows, columns)
+    const places = await words.placesOf({ query }, rows, columns)
     const json = rows.map(({ sums }, at) => ({
       ...places[at],
       ...Object.fromEntries(sumColumns.map((column, n) => [column, `${sums[n]}`])),

@@ -26,7 +26,7 @@ export function createTrafficWriting(database: Database, words: Words) {
   async function addTraffic({ query }: Transaction, name: TrafficTable, rows: readonly TrafficCell[]): Promise<void> {
     if (rows.length === 0) return
     const columns = trafficTables[name]
-    const places = await words.placesOf(rows, columns)
+    const places = await words.placesOf({ query }, rows, columns)
     const typed = `(SELECT r.*, row_number() OVER () AS at FROM json_to_recordset($1) AS r(${columns.map((column) => `${column} integer`).join(', ')})) r`
     const list = columns.join(', ')
     const asked = [JSON.stringify(places)]

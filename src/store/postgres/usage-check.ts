@@ -82,7 +82,10 @@ export async function* findUsageDifferences(database: Database): AsyncIterable<s
     const columns = usageTables[table]
     const isTime = (column: string) => column === 'quarter' || column === 'day'
     const named = columns.filter((column) => !isTime(column))
-    const known = await words.readWords(rows.flatMap((row) => named.map((column) => row[column] as number)))
+    const known = await words.readWords(
+      transaction,
+      rows.flatMap((row) => named.map((column) => row[column] as number)),
+    )
     return rows.map((row) => ({
       place: Object.fromEntries(
         columns.map((column) => [

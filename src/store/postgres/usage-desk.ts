@@ -26,6 +26,9 @@ const readChannel = 'triwire_usage_read'
 /** However many read, others are told of it so often at most, in ms. */
 const wantEveryMs = 500
 
+/** Connections: for what is folded, for counters that somebody waits for, and for the words that are new to either. */
+const lanes = 3
+
 /** A slice is found by an index, also where nobody has counted yet how many rows there are. */
 const byIndex = { enable_seqscan: 'off' }
 
@@ -48,7 +51,7 @@ export class UsageDesk implements Desk {
   constructor(options: UsageDeskOptions) {
     this.#options = options
     const { url, patienceMs } = options
-    this.#database = openDatabase({ url, patienceMs, statementMs, max: 2, purpose: 'usage', settings: byIndex })
+    this.#database = openDatabase({ url, patienceMs, statementMs, max: lanes, purpose: 'usage', settings: byIndex })
     const words = createWords(this.#database)
     this.#folding = {
       ...createFolding(this.#database, words),

@@ -1,20 +1,27 @@
 import type { SumRow } from '../../accounts/usage/rollup.ts'
 import { wordKey } from '../sql/usage.ts'
-import type { Database } from './database.ts'
+import type { Transaction } from './database.ts'
 
 /** Words that are remembered at once; each takes some 100 bytes. */
 const wordsMax = 200_000
 
 export type Words = ReturnType<typeof createWords>
 
-/** Words by their numbers, which are never others. */
-export function createWords({ query }: Pick<Database, 'query'>) {
+/**
+ * Words by their numbers, which are never others. Who is inside a transaction has them read on its connection: with another
+ * one of the same pool all could wait for one that none of them gives back.
+ * @param lane commits new words, and has a connection free whatever transactions are under way
+ */
+export function createWords(lane: Transaction) {
   const ids = new Map<string, number>()
   const words = new Map<number, string>()
   return { findIds, placesOf, readWords }
 
   /** Those that there are. */
-  async function findIds(asked: readonly (readonly [kind: string, word: string])[]): Promise<Map<string, number>> {
+  async function findIds(
+    { query }: Transaction,
+    asked: readonly (readonly [kind: string, word: string])[],
+  ): Promise<Map<string, number>> {
     const unknown = asked.filter(([kind, word]) => word !== '' && !ids.has(wordKey(kind, word)))
     if (unknown.length > 0) {
       const rows = await query(
@@ -34,20 +41,24 @@ export function createWords({ query }: Pick<Database, 'query'>) {
   }
 
   /** All of them, in a commit of their own: whoever adds rows waits for nobody's words. */
-  async function ensure(asked: readonly (readonly [kind: string, word: string])[]): Promise<Map<string, number>> {
-    const there = await findIds(asked)
+  async function ensure(
+    transaction: Transaction,
+    asked: readonly (readonly [kind: string, word: string])[],
+  ): Promise<Map<string, number>> {
+    const there = await findIds(transaction, asked)
     const missing = asked.filter(([kind, word]) => word !== '' && !there.has(wordKey(kind, word)))
     if (missing.length === 0) return there
-    await query(
+    await lane.query(
       `INSERT INTO triwire.usage_words (kind, word) SELECT DISTINCT kind, word FROM unnest($1::text[], $2::text[]) AS new (kind, word)
        ORDER BY kind, word ON CONFLICT DO NOTHING`,
       [missing.map(([kind]) => kind), missing.map(([, word]) => word)],
     )
-    return findIds(asked)
+    return findIds(transaction, asked)
   }
 
   /** With words as their numbers. */
   async function placesOf(
+    transaction: Transaction,
     rows: readonly Pick<SumRow, 'place'>[],
     columns: readonly string[],
   ): Promise<Record<string, number>[]> {
@@ -55,7 +66,7 @@ export function createWords({ query }: Pick<Database, 'query'>) {
     const named = rows.flatMap(({ place }) =>
       columns.flatMap((column) => (isWord(place[column]) ? [[column, place[column]] as const] : [])),
     )
-    const ids = await ensure([...new Map(named.map((one) => [wordKey(...one), one])).values()])
+    const ids = await ensure(transaction, [...new Map(named.map((one) => [wordKey(...one), one])).values()])
     const numberOf = (column: string, value: string | number) =>
       isWord(value) ? (ids.get(wordKey(column, value)) ?? 0) : value
     return rows.map(({ place }) =>
@@ -63,7 +74,7 @@ export function createWords({ query }: Pick<Database, 'query'>) {
     )
   }
 
-  async function readWords(asked: Iterable<number>): Promise<ReadonlyMap<number, string>> {
+  async function readWords({ query }: Transaction, asked: Iterable<number>): Promise<ReadonlyMap<number, string>> {
     const unknown = [...new Set(asked)].filter((id) => id !== 0 && !words.has(id))
     if (words.size > wordsMax) words.clear()
     words.set(0, '')

@@ -56,10 +56,13 @@ export function createUsageReading(database: Database) {
       isRanged: false,
       isInOrder: false,
     }
-    const ids = await words.findIds(wordsOfReading(reading))
+    const ids = await words.findIds({ query }, wordsOfReading(reading))
     const { text, values } = selectRows(dialect, reading, ids, bucketing, joined)
     const rows = await query(text, values)
-    const known = await words.readWords(rows.flatMap((row) => by.map((_, at) => row[`d${at}`] as number)))
+    const known = await words.readWords(
+      { query },
+      rows.flatMap((row) => by.map((_, at) => row[`d${at}`] as number)),
+    )
     return findRows(reading, rows, (_, id) => known.get(id)!)
   }
 

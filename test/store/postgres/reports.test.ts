@@ -7,6 +7,7 @@ import { openServingBooks } from '../../../src/store/open-books.ts'
 import { openPostgresBooks } from '../../../src/store/postgres/books.ts'
 import { type Database, openDatabase } from '../../../src/store/postgres/database.ts'
 import { createUsageReading } from '../../../src/store/postgres/usage.ts'
+import { atEnd } from '../../support/at-end.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 
 test('issue 13: reports of a server on PostgreSQL are put together in a thread of their own, and fail as the books do', {
@@ -82,4 +83,23 @@ test('issue 13: days of keys are summed as they come, whoever asks for the top o
   assert.match(plan, /HashAggregate/)
   assert.doesNotMatch(plan, /Sort/)
   await database.close()
+})
+
+test('issue 13: more reports at once than there are connections wait for one another, and not for a connection that none gives back', {
+  skip: withoutPostgres(),
+}, async () => {
+  const postgres = await startPostgres({ settings: ['fsync = off'] })
+  const url = postgres.createDatabase('crowded')
+  await (await openPostgresBooks(url, { shown: url })).close()
+  const database = openDatabase({ url, max: 2, patienceMs: 5_000, purpose: 'trial' })
+  atEnd(() => database.close())
+  await database.query(`INSERT INTO triwire.usage_words (kind, word) VALUES ('key', 'k')`)
+  await database.query(
+    `INSERT INTO triwire.usage_d SELECT 0, id, 96, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 7 FROM triwire.usage_words`,
+  )
+  const { readUsage } = createUsageReading(database)
+  const question = { daysOf: utc, by: ['key'], only: {}, times: [], top: 2, sort: 'cost', sums: ['cost'] } as const
+  const asked = Array.from({ length: 5 }, () => readUsage({ ...question, bounds: [96, 96 * 2] }))
+  const told = await Promise.all(asked)
+  for (const { groups } of told) assert.deepEqual(groups[0]?.of, ['k'])
 })

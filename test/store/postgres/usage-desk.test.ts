@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { usualReporting } from '../../../src/accounts/usage/reporting.ts'
+import { createTraffic } from '../../../src/accounts/usage/traffic.ts'
+import { newRequestId } from '../../../src/ids/request-id.ts'
+import { openDatabase } from '../../../src/store/postgres/database.ts'
+import { postDebits } from '../../../src/store/postgres/post.ts'
+import { UsageDesk } from '../../../src/store/postgres/usage-desk.ts'
+import { atEnd } from '../../support/at-end.ts'
+import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
+import { patienceMs, until } from '../../support/waiting.ts'
+import { createDebitRow } from '../fixtures.ts'
+import { openOperator } from './opened.ts'
+
+test('issue 13: what is folded and counters that somebody waits for are written at once, also where both have words that are new', {
+  skip: withoutPostgres(),
+}, async () => {
+  const postgres = await startPostgres({ settings: ['fsync = off'] })
+  const url = postgres.createDatabase('desk')
+  const books = await openOperator(url)
+  const desk = new UsageDesk({ url, patienceMs, reporting: usualReporting, say: () => {} })
+  atEnd(() => desk.close())
+  const other = openDatabase({ url, max: 1, patienceMs, purpose: 'trial' })
+  atEnd(() => other.close())
+  const folded = async (name: string) => {
+    const { id } = await books.createAccount(name, 10n ** 9n)
+    await postDebits(books.database, [createDebitRow(newRequestId(), id)])
+    const mark = async () =>
+      (await books.database.query('SELECT seq FROM triwire.usage_marks WHERE account_id = $1', [id]))[0]?.['seq']
+    return () => until(async () => (await mark()) === 2n, `${name} is folded`)
+  }
+  const first = await folded('first')
+  await desk.onReached()
+  await first()
+  const traffic = createTraffic(Date.now)
+  traffic.note({ walk: 'infer', status: 404, code: 'model_not_found', accountId: 'new', wire: 'chat' })
+  // Both are inside their transactions before either comes to its words.
+  const { writing, second } = await other.transact(async ({ query }) => {
+    await query('SELECT FROM triwire.usage_state FOR UPDATE')
+    const second = await folded('second')
+    const waiting = async () => {
+      const sessions = await books.database.query(
+        `SELECT FROM pg_stat_activity WHERE application_name = 'triwire usage' AND wait_event_type = 'Lock'`,
+      )
+      return sessions.length
+    }
+    await desk.onReached()
+    await until(async () => (await waiting()) === 1, 'it is folded')
+    const writing = desk.answers.traffic(traffic.take())
+    await until(async () => (await waiting()) === 2, 'counters are written')
+    return { writing, second }
+  })
+  await Promise.all([writing, second()])
+  const [row] = await books.database.query('SELECT requests FROM triwire.traffic_t')
+  assert.equal(row!['requests'], 1n)
+})
