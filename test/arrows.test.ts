@@ -17,6 +17,7 @@ const dialect: Arrow = {
 const arrows: Record<string, Arrow> = {
   errors: {},
   registers: {},
+  'node-http': {},
   bytes: { outside: ['node:buffer', 'node:crypto', 'node:zlib'] },
   ids: { outside: ['node:crypto'] },
   inference: { may: ['ids', 'bytes'] },
@@ -54,7 +55,7 @@ const arrows: Record<string, Arrow> = {
   operations: { may: ['accounts', 'catalog', 'ids'], outside: ['zod'] },
   http1: {},
   http: {
-    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids', 'operations', 'bytes', 'http1'],
+    may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids', 'operations', 'bytes', 'http1', 'node-http'],
     types: ['catalog', 'config', 'accounts'],
     outside: ['node:*'],
   },
@@ -76,7 +77,7 @@ const arrows: Record<string, Arrow> = {
     may: ['catalog', 'bytes', 'accounts', 'simulator'],
     outside: ['yaml', 'zod', 'node:*'],
   },
-  simulator: { may: ['bytes'], outside: ['node:*', 'yaml', 'zod'] },
+  simulator: { may: ['bytes', 'node-http'], outside: ['node:*', 'yaml', 'zod'] },
   cli: {
     may: [
       'process',

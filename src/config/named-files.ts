@@ -1,7 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { createSecureContext } from 'node:tls'
 import type { Path } from './document.ts'
 import type { ConfigFile } from './schema.ts'
 import { keyMistake } from './values.ts'
@@ -60,7 +59,7 @@ export function readNamedFiles(file: ConfigFile, folder: string, report: Report)
       return
     }
     try {
-      createSecureContext({ cert, key })
+      process.getBuiltinModule('node:tls').createSecureContext({ cert, key })
     } catch (error) {
       report([...path, 'cert'], `is not taken for TLS (${(error as NodeJS.ErrnoException).code})`)
     }

@@ -1,8 +1,9 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server as SecureServer } from 'node:https'
 import type { TlsPair } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
 import { newRequestId } from '../ids/request-id.ts'
+import { createServer } from '../node-http.ts'
 import type { Running } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { send, tellProblem } from './api-answer.ts'
@@ -63,7 +64,7 @@ const headersMax = 100
 export function createAdmin({ isReady, api, metrics, pages, door, tls, prefix = '', times }: AdminParts): Server {
   const options = { ...limits, ...times }
   const server = tls
-    ? createSecureServer({ ...options, ...secureOptions(tls) }, receive)
+    ? process.getBuiltinModule('node:https').createServer({ ...options, ...secureOptions(tls) }, receive)
     : createServer(options, receive)
   // More than are taken, so that too many are seen.
   server.maxHeadersCount = 2 * headersMax

@@ -1,8 +1,8 @@
-import { METHODS } from 'node:http'
 import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
 import { ownIfLittle } from '../http1/own-bytes.ts'
 import { mayBecomeHead, type RequestHead, readRequestHead } from '../http1/request-head.ts'
+import { METHODS } from '../node-http.ts'
 import { judgeFraming, notHttp, refusal } from './framing.ts'
 import { type ExchangeHost, HttpExchange } from './http-exchange.ts'
 

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net'
-import { createServer as createSecureServer, type Server as SecureServer } from 'node:tls'
+import type { Server as SecureServer } from 'node:tls'
 import type { TlsPair } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
 import { newRequestId } from '../ids/request-id.ts'
@@ -128,7 +128,7 @@ export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeP
     /** Those that are in their handshake, by their other ends. */
     const greeting = new Map<string, Guest>()
     const own = { ...secureOptions(pair), handshakeTimeout: limits.headersMs, ALPNProtocols: ['http/1.1'] }
-    const secured = createSecureServer({ ...socketOptions, ...own })
+    const secured = process.getBuiltinModule('node:tls').createServer({ ...socketOptions, ...own })
     secured.on('connection', (socket: Socket) => {
       const guest = { isIdle: true, isAnswered: false, destroy: () => void socket.destroy() }
       if (!guests.enter(guest)) {

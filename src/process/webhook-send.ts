@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { Agent, request } from 'undici'
+import { loadUndici } from '../upstream/undici.ts'
 
 /*
  * One telling of a webhook (ruling X15), signed after Standard Webhooks (https://www.standardwebhooks.com): whoever has the
@@ -23,6 +23,7 @@ export function signWebhook(secret: string, id: string, atSeconds: number, body:
 
 /** Where nothing is followed and nothing kept: a redirect is no answer, and what is answered is thrown away. */
 export function createSender(waitMs = patienceMs) {
+  const { Agent, request } = loadUndici()
   const dispatcher = new Agent({ connect: { timeout: waitMs }, headersTimeout: waitMs, bodyTimeout: waitMs })
   return { send, close: () => dispatcher.destroy() }
 

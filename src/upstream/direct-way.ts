@@ -1,10 +1,9 @@
 import { channel } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
-import { buildConnector } from 'undici'
 import type { Upstream } from '../config/config.ts'
+import { createDial, type Dial } from './dial.ts'
 import { type ConnectionHost, DirectConnection } from './direct-connection.ts'
 import { DirectFlight } from './direct-flight.ts'
-import { lookupOnce } from './lookup.ts'
 import { headersOf } from './request-headers.ts'
 import type { Target } from './target.ts'
 import { judgeDial, judgeTransport } from './transport-fault.ts'
@@ -17,8 +16,6 @@ import type { ConnectionLimits, Flight, TransportFault, UpstreamListener, Upstre
 const pieceBytesMax = 16_384
 /** All connections without TLS read into it: what came is copied before the next one is read. */
 const incoming = Buffer.allocUnsafeSlow(pieceBytesMax)
-/** Of every connection. Its deadline is kept here: that of the connector comes up to half a second late (faults F-U2). */
-const dialing = { timeout: 0, lookup: lookupOnce }
 /** How often idle connections are looked through. */
 const sweepMs = 1_000
 /** Each connection that stands, for whoever watches in a test. */
@@ -29,8 +26,8 @@ export class DirectWay implements Way, ConnectionHost {
   readonly headerBytesMax: number
   readonly #url: URL
   readonly #connectMs: number
-  /** Where it speaks TLS; sessions are kept there. */
-  readonly #connectSecurely: buildConnector.connector | undefined
+  readonly #isSecure: boolean
+  readonly #openSocket: Dial
   readonly #open = new Set<DirectConnection>()
   /** The one that was used last is last: those that are not needed grow old. */
   #idle: DirectConnection[] = []
@@ -48,9 +45,8 @@ export class DirectWay implements Way, ConnectionHost {
     this.#url = new URL(baseUrl)
     this.headerBytesMax = headerBytesMax
     this.#connectMs = connectMs
-    // Only HTTP/1.1 is offered.
-    const tls = { ...dialing, allowH2: false, ...(ca !== undefined && { ca }) }
-    this.#connectSecurely = this.#url.protocol === 'https:' ? buildConnector(tls) : undefined
+    this.#isSecure = this.#url.protocol === 'https:'
+    this.#openSocket = createDial(this.#url, ca)
   }
 
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight {
@@ -153,30 +149,25 @@ export class DirectWay implements Way, ConnectionHost {
 
   /** Of a connection that did not come about. */
   #judge(error: Error): TransportFault {
-    return this.#isClosed ? judgeTransport(error) : judgeDial(error, this.#connectSecurely !== undefined)
+    return this.#isClosed ? judgeTransport(error) : judgeDial(error, this.#isSecure)
   }
 
   /** Calls back in a later turn. @returns the socket */
-  #connect(callback: (error: Error | null, connection?: DirectConnection) => void): Socket {
-    const { protocol, hostname, host, port } = this.#url
-    // An address of IPv6 stands in brackets in a URL, and nowhere else.
-    const place = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), host, port }
+  #connect(callback: (error: Error | undefined, connection?: DirectConnection) => void): Socket {
     const intake = new Intake()
-    const inPieces = { ...dialing, ...intake.options }
-    const connect = this.#connectSecurely ?? buildConnector(inPieces as buildConnector.BuildOptions)
-    // Its types leave out that it returns the socket.
-    return connect(place as buildConnector.Options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
-      if (!socket) {
-        callback(error!)
+    const socket = this.#openSocket(intake.options, (error) => {
+      if (error) {
+        callback(error)
         return
       }
       if (connected.hasSubscribers) connected.publish({ socket })
       const connection = new DirectConnection(socket, this)
       intake.connection = connection
-      if (this.#connectSecurely) socket.on('data', (bytes: Buffer) => connection.take(bytes, false))
+      if (this.#isSecure) socket.on('data', (bytes: Buffer) => connection.take(bytes, false))
       this.#open.add(connection)
-      callback(null, connection)
-    }) as unknown as Socket
+      callback(undefined, connection)
+    })
+    return socket
   }
 
   #sweep(): void {

@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { type buildConnector, Pool as ConnectionPool, type Dispatcher, ProxyAgent } from 'undici'
+import type { buildConnector, Pool as ConnectionPool, Dispatcher } from 'undici'
 import type { Upstream } from '../config/config.ts'
 import { isProxysAnswer } from '../config/egress.ts'
 import { takeContinue } from './interim.ts'
@@ -10,6 +10,7 @@ import { OnceBody, onceBytesMin } from './once-body.ts'
 import { headersOf } from './request-headers.ts'
 import type { Target } from './target.ts'
 import { judgeTransport } from './transport-fault.ts'
+import { loadUndici } from './undici.ts'
 import type { ConnectionLimits, Flight, TransportFault, UpstreamListener, UpstreamRequest, Way } from './upstreams.ts'
 
 /** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
@@ -38,6 +39,7 @@ function openConnections(
   proxy: NonNullable<Upstream['proxy']>,
   { connectMs, headerBytesMax }: ConnectionLimits,
 ): Proxied {
+  const { Pool, ProxyAgent } = loadUndici()
   const { origin } = new URL(upstream.baseUrl)
   const options: ConnectionPool.Options = {
     connections: null,
@@ -57,10 +59,10 @@ function openConnections(
     proxyTls: tls,
     connectTimeout: connectMs,
     factory: (place, { connect }: { connect?: buildConnector.connector }) =>
-      new ConnectionPool(place, { ...options, connect: watched(connect!) }),
+      new Pool(place, { ...options, connect: watched(connect!) }),
     // One that takes the connection and then says nothing is none.
     clientFactory: (place, { connect }: { connect?: buildConnector.connector }) =>
-      new ConnectionPool(place, { ...options, connect: connect!, headersTimeout: connectMs }),
+      new Pool(place, { ...options, connect: connect!, headersTimeout: connectMs }),
   })
   return { dispatcher, origin, isForwarded: origin.startsWith('http:') }
 }

@@ -26,6 +26,12 @@ test('issue 14 the program begins without its other commands, and its server is 
   assert.ok(!reach('src/process/main.ts').seen.includes('src/process/server.ts'))
 })
 
+test('issue 14 a server begins without Node’s fetch, TLS and the client for proxies, and so does the simulator', () => {
+  const { seen, packages } = reach('src/process/main.ts', 'src/process/server.ts', 'src/simulator/simulator.ts')
+  assert.ok(seen.includes('src/node-http.ts') && packages.has('node:net'))
+  for (const name of ['node:http', 'node:https', 'node:tls', 'undici']) assert.ok(!packages.has(name), name)
+})
+
 test('X4 a server loads the table of operations when somebody first asks for it', () => {
   const { seen } = reach('src/process/main.ts', 'src/process/server.ts')
   const loaded = ['src/operations/table.ts', 'src/operations/fields.ts', 'src/operations/live-shapes.ts']
