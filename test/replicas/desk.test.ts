@@ -250,6 +250,34 @@ test('R15 X7: a key with a budget: account first, then what the key has spent an
   assert.equal((await other.ask(account, 1n, { key: budgeted })).verdict, 'no_credit')
 })
 
+test('C2 R15 X7: what is asked about while idle accounts are forgotten is held, and its places stay taken', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'forgotten')
+  let meanwhile = () => {}
+  const replica = await startReplica(store.shared, {
+    wrap: ({ query }) => ({
+      query(text, values, name) {
+        const answer = query(text, values, name)
+        if (/admit/.test(text)) meanwhile()
+        return answer
+      },
+    }),
+  })
+  const account = await store.createAccount(100n)
+  await replica.take(await store.createAccount(rich), 1)
+  meanwhile = () => replica.desk.forgetIdle()
+  const [first, second, third] = [
+    await replica.ask(account, 60n, { key }),
+    await replica.ask(account, 60n, { key }),
+    await replica.ask(account, 60n, { key }),
+  ]
+  assert.deepEqual([first.verdict, second.verdict, third.verdict], ['admitted', 'admitted', 'all_held'])
+  assert.equal(third.figures?.key?.window?.taken, 2)
+  replica.release(account, 60n)
+  await until(async () => (await heldOf(store, account)) === 60n)
+})
+
 test('X7: what is much is told in several calls; what the database has beside it goes with the last', {
   skip,
 }, async () => {

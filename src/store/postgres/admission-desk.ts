@@ -208,7 +208,7 @@ export class AdmissionDesk {
     const call = callOf(this.#identity.id, this.#options.leaseMs, ++this.#turn, batch)
     const asked = batch.map(({ asks }) => asks)
     // Who comes meanwhile asks in the next call.
-    for (const account of batch) account.asks = []
+    for (const account of batch) Object.assign(account, { asks: [], isAsked: true })
     this.#underWay++
     try {
       const text = callText(functions.admit, call.values.length)
@@ -225,6 +225,7 @@ export class AdmissionDesk {
       }
       return error ?? new Error('no answer')
     } finally {
+      for (const account of batch) account.isAsked = false
       if (--this.#underWay === 0) this.#quiet?.()
     }
   }

@@ -163,28 +163,42 @@ export function openDatabase(options: DatabaseOptions): Database {
 
   async function transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     const client = await pool.connect()
-    let isBroken = true
+    // The pool's own listener hears of idle ones only, and without one a loss would end the process. Who asks on it is told.
+    client.on('error', ignore)
+    let [isBroken, isSilent] = [true, false]
+    const query: Transaction['query'] = async (text, values = [], name) => {
+      try {
+        return (await client.query(statementOf(text, values, name))).rows
+      } catch (error) {
+        isSilent = isUnknown(error)
+        throw error
+      }
+    }
     try {
-      await client.query('BEGIN')
-      const result = await work({
-        query: async (text, values = [], name) => (await client.query(statementOf(text, values, name))).rows,
-      })
-      await client.query('COMMIT')
+      await query('BEGIN')
+      const result = await work({ query })
+      await query('COMMIT')
       isBroken = false
       return result
     } catch (error) {
-      await client.query('ROLLBACK').then(
-        () => {
-          isBroken = false
-        },
-        () => {},
-      )
+      // Who does not answer is not asked again: that would take as long once more.
+      if (!isSilent) {
+        await client.query('ROLLBACK').then(
+          () => {
+            isBroken = false
+          },
+          () => {},
+        )
+      }
       throw error
     } finally {
+      client.off('error', ignore)
       client.release(isBroken)
     }
   }
 }
+
+function ignore(): void {}
 
 /** The library's types do not tell of it. */
 function pidOf(client: pg.ClientBase): number {

@@ -25,6 +25,8 @@ export type AccountShares = {
   /** As the database last told it. */
   balanceNanos: bigint
   asks: OpenAsk[]
+  /** Its figures are in a call that is not answered yet. */
+  isAsked: boolean
 }
 
 /** The figures of one replica, in memory: the truth, of which the database has a copy. */
@@ -40,7 +42,7 @@ export class ShareBook {
     const known = this.#accounts.get(accountId)
     if (known) return known
     const lane = accountId.charCodeAt(accountId.length - 1) % this.#lanes
-    const made = { own: emptyShare(accountId), keys: new Map(), lane, balanceNanos: 0n, asks: [] }
+    const made = { own: emptyShare(accountId), keys: new Map(), lane, balanceNanos: 0n, asks: [], isAsked: false }
     this.#accounts.set(accountId, made)
     return made
   }
@@ -55,6 +57,8 @@ export class ShareBook {
   /** Accounts of which nothing is held and whose windows are over have nothing to remember. @param nowMs the database's. */
   forgetIdle(nowMs: number): void {
     for (const [id, account] of this.#accounts) {
+      // The answer comes to these figures, and what it grants is held by them.
+      if (account.isAsked) continue
       for (const key of account.keys.values()) if (isOver(key, nowMs)) account.keys.delete(key.scope)
       const isIdle = account.asks.length === 0 && account.keys.size === 0 && isOver(account.own, nowMs)
       if (isIdle) this.#accounts.delete(id)

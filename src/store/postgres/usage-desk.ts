@@ -78,7 +78,7 @@ export class UsageDesk implements Desk {
 
   #schedule(ms: number): void {
     clearTimeout(this.#timer)
-    if (!this.#isClosed) this.#timer = setTimeout(() => (this.#working = this.#work()), ms)
+    if (!this.#isClosed) this.#timer = setTimeout(() => (this.#working = this.#working.then(() => this.#work())), ms)
   }
 
   async #work(): Promise<void> {

@@ -7,7 +7,13 @@ import { createKey, digestKey } from '../../../src/accounts/keys.ts'
 import { readStorePlace } from '../../../src/config/store-place.ts'
 import { newRequestId } from '../../../src/ids/request-id.ts'
 import { openSource } from '../../../src/store/copy/open-end.ts'
-import { type Database, openDatabase, openSession, type Row } from '../../../src/store/postgres/database.ts'
+import {
+  type Database,
+  openDatabase,
+  openSession,
+  type Row,
+  type Transaction,
+} from '../../../src/store/postgres/database.ts'
 import type { Say } from '../../../src/store/postgres/desk.ts'
 import { DirectoryDesk } from '../../../src/store/postgres/directory-desk.ts'
 import { makePartitions, migrate } from '../../../src/store/postgres/migrate.ts'
@@ -274,4 +280,29 @@ test('X11 several who ask a session at once make the driver say nothing into the
   const asked = ['SELECT 1', 'SELECT 2'].map((text) => session.query(text))
   await Promise.all(asked.map((each) => assert.rejects(each)))
   await until(() => session.isEnded)
+})
+
+test('F-S1 a connection that is lost in a transaction, asked something or not, fails that and ends nothing', {
+  skip,
+}, async () => {
+  const url = newDatabase()
+  const [one, other] = ['cut', 'cutter'].map((purpose) => openDatabase({ url, max: 1, patienceMs: 20_000, purpose }))
+  atEnd(() => Promise.all([one!.close(), other!.close()]))
+  const cut = (pid: unknown) => other!.query('SELECT pg_terminate_backend($1)', [pid])
+  const pidOf = async ({ query }: Transaction) => (await query('SELECT pg_backend_pid() AS pid'))[0]!['pid']
+  const asking = one!.transact(async (transaction) => {
+    const pid = await pidOf(transaction)
+    const asked = transaction.query('SELECT pg_sleep(100)')
+    await Promise.all([asked, cut(pid)])
+  })
+  await assert.rejects(asking)
+  const silent = one!.transact(async (transaction) => {
+    const pid = await pidOf(transaction)
+    await cut(pid)
+    await until(async () => (await other!.query('SELECT FROM pg_stat_activity WHERE pid = $1', [pid])).length === 0)
+    await turn()
+    await transaction.query('SELECT 1')
+  })
+  await assert.rejects(silent)
+  assert.notEqual(await one!.transact(pidOf), undefined)
 })
