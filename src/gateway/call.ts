@@ -29,6 +29,8 @@ export interface Call {
   /** A piece of the stream; `latin1` text is bytes as they came. False: wait for `clientReady` before more is asked for. */
   write(text: string, encoding: BufferEncoding): boolean
   end(text: string, encoding: BufferEncoding): void
+  /** Where a `write` was false: whether the client has taken anything since then, or since this was last asked. */
+  isTaking(): boolean
   /** Closes the connection without ending the answer. */
   destroy(): void
   /** Who hears of the client while its answer is under way. One object, and let go at the end: see docs/decisions/0012. */

@@ -229,6 +229,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const { snapshot, call } = this.#parts
     const { timeouts } = snapshot.config
     const readingOn = this.#readingOn
+    // Who takes a large piece slowly is not ready for the next one for long.
+    if (this.#stalledMs !== undefined && call.isTaking()) this.#stalledMs = nowMs
     if (readingOn) {
       if (readingOn.isOver(nowMs)) this.#endReading()
       else if (readingOn.isAwaited) this.#breakSilence(nowMs)

@@ -200,6 +200,7 @@ function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
       isEnded = true
       pieces.push(Buffer.from(text, encoding))
     },
+    isTaking: () => true,
     destroy() {},
   }
   const ledger: Pick<Ledger, 'debit' | 'isWritable'> & { debited: Debit | undefined } = {

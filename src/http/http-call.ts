@@ -93,6 +93,10 @@ export class HttpCall implements Call, AnswerListener {
     this.#exchange.watchStall(this.#limits.writeStallMs)
   }
 
+  isTaking(): boolean {
+    return this.#exchange.isTaking()
+  }
+
   destroy(): void {
     this.#exchange.destroy()
   }

@@ -5,6 +5,7 @@ import type { Framing } from '../http1/framing.ts'
 import { staysOpen } from '../http1/persistence.ts'
 import type { RequestHead } from '../http1/request-head.ts'
 import { answerHead } from './answer-head.ts'
+import { Backlog } from './backlog.ts'
 import { IncomingBody } from './incoming-body.ts'
 
 /** Who hears of the client while it is answered. */
@@ -58,6 +59,8 @@ export class HttpExchange {
   /** The stream is told in chunks. */
   #isChunked = false
   #stallWatch: NodeJS.Timeout | undefined
+  /** Of a client that has fallen behind. */
+  #backlog: Backlog | undefined
 
   constructor(host: ExchangeHost, { method, target, minor, fields }: RequestHead, framing: Framing) {
     this.#host = host
@@ -141,7 +144,14 @@ export class HttpExchange {
    */
   write(text: string, encoding: BufferEncoding): boolean {
     corkForTurn(this.socket)
-    return this.socket.write(this.#takeHead() + this.#frame(text, encoding), encoding)
+    const isTaken = this.socket.write(this.#takeHead() + this.#frame(text, encoding), encoding)
+    if (!isTaken) this.#backlog = new Backlog(this.socket)
+    return isTaken
+  }
+
+  /** Where a `write` was false: whether the client has taken anything since the last one, or since this was last asked. */
+  isTaking(): boolean {
+    return this.#backlog?.hasShrunk() === true
   }
 
   end(text: string, encoding: BufferEncoding = 'latin1'): void {
@@ -152,12 +162,10 @@ export class HttpExchange {
   watchStall(stallMs: number): void {
     const { socket } = this
     if (socket.writableLength === 0) return
-    // Node begins this anew with each read, as with what is taken of the write: whoever also sends has so long once.
-    socket.setTimeout(stallMs)
-    let { bytesRead } = socket
+    const backlog = new Backlog(socket)
+    // A socket's own timer would begin anew with each byte that is read.
     this.#stallWatch = setInterval(() => {
-      if (socket.bytesRead > bytesRead) socket.destroy()
-      bytesRead = socket.bytesRead
+      if (!backlog.hasShrunk()) socket.destroy()
     }, stallMs)
   }
 

@@ -9,6 +9,7 @@ import type { Play } from '../operations/operation.ts'
 import { wires } from '../wires/wires.ts'
 import { errorBody } from './answer.ts'
 import { guardHeaders } from './api-guard.ts'
+import { Backlog } from './backlog.ts'
 import { NoRoom } from './body.ts'
 import { cutLeftOpen, noteRefusal } from './refusals.ts'
 
@@ -90,6 +91,7 @@ class PlayedCall implements Call {
   readonly #bytesMax: () => number
   readonly #held: BodyShare | undefined
   #hasBegun = false
+  #backlog: Backlog | undefined
 
   constructor(
     response: ServerResponse,
@@ -140,13 +142,20 @@ class PlayedCall implements Call {
 
   write(text: string, encoding: BufferEncoding): boolean {
     this.#begin(200)
-    return this.#response.write(text, encoding)
+    const isTaken = this.#response.write(text, encoding)
+    const { socket } = this.#response
+    if (!isTaken && socket) this.#backlog = new Backlog(socket)
+    return isTaken
   }
 
   end(text: string, encoding: BufferEncoding): void {
     this.#begin(200)
     if (text === '') this.#response.end()
     else this.#response.end(text, encoding)
+  }
+
+  isTaking(): boolean {
+    return this.#backlog?.hasShrunk() === true
   }
 
   destroy(): void {

@@ -105,6 +105,21 @@ test('F-C9 a stall counts from the first piece that is not taken; behind it noth
   assertOver(rig)
 })
 
+test('F-C9 who takes a large piece slowly is no client that stalls; the deadline counts from the last that was taken', async () => {
+  const rig = streaming(1)
+  Object.assign(rig.client, { isReading: false, isTaking: true })
+  say(rig, frames.chat[1]!)
+  for (let times = 0; times < 5; times++) rig.advance(50_000)
+  assert.equal(rig.end, undefined)
+  rig.client.isTaking = false
+  rig.advance(59_999)
+  assert.equal(rig.client.isDestroyed, false)
+  rig.advance(1)
+  await rig.turn()
+  assert.deepEqual([rig.client.isDestroyed, rig.record.outcome], [true, 'client_stall'])
+  assertOver(rig)
+})
+
 test('F-C9 a client that keeps pace holds nothing back; one that has caught up may fall behind again', () => {
   const rig = streaming(2)
   assert.equal(rig.sent[0]!.isPaused, false)

@@ -82,6 +82,8 @@ export type Rig = {
     isDestroyed: boolean
     /** False: it does not take what is written. */
     isReading: boolean
+    /** It takes what was written, and is not ready for more. */
+    isTaking: boolean
     /** What the end of an answer throws. */
     bug: Error | undefined
     leave(): void
@@ -186,6 +188,7 @@ export function startRig(options: RigOptions = {}): Rig {
     isEnded: false,
     isDestroyed: false,
     isReading: true,
+    isTaking: false,
     bug: undefined,
     leave() {
       call.isGone = true
@@ -224,6 +227,7 @@ export function startRig(options: RigOptions = {}): Rig {
       person.text += Buffer.from(text, encoding).toString()
       person.isEnded = true
     },
+    isTaking: () => person.isTaking,
     destroy() {
       person.isDestroyed = true
     },
