@@ -187,7 +187,7 @@ function openFileToFill(folder: string): Proven {
 async function openDatabaseToFill(url: string): Promise<Proven> {
   const opened = await openPostgresBooks(url, { shown: url })
   const database = openDatabase({ url, max: 4, patienceMs: 600_000, purpose: 'trial' })
-  await createUsageKeeping(database).adoptReporting(berlin, Date.now())
+  await createUsageKeeping(database).adoptReporting(berlin)
   const { fold } = createFolding(database, createWords(database))
   const windows = new SpendWindows(utc)
   return {

@@ -29,7 +29,8 @@ export type TestStore = Books & {
   /** Folds so many entries at most into figures for reports. @returns whether there may be more */
   fold(entriesMax: number): Promise<boolean>
   writeTraffic(cells: readonly TrafficCell[]): Promise<void>
-  adoptReporting(reporting: Reporting, nowMs: number): Promise<void>
+  /** At the time of the store. */
+  adoptReporting(reporting: Reporting): Promise<void>
   pruneSome(): Promise<boolean>
   /** Turns the clock of the store, which stands still, to this time. */
   turn(ms: number): Promise<void>
@@ -94,7 +95,7 @@ export function openFile(
     giveBack: async (requestIds) => store.giveBack(requestIds),
     fold: async (entriesMax) => store.fold(entriesMax) > 0,
     writeTraffic: async (cells) => store.writeTraffic(cells),
-    adoptReporting: async (reporting, nowMs) => store.adoptReporting(reporting, nowMs),
+    adoptReporting: async (reporting) => store.adoptReporting(reporting, nowMs()),
     pruneSome: async () => store.pruneSome(),
     async turn(ms) {
       clock.atMs = ms
@@ -182,8 +183,8 @@ async function readChanges({ query }: Database, after: bigint): ReturnType<TestS
   return { revision, accountIds: rows.filter((row) => (row.revision as bigint) > after).map(({ id }) => id as string) }
 }
 
-/** Whoever asks for the time there finds this function before the server's own. */
-function stopClock(postgres: Postgres, name: string, atMs: number): void {
+/** Whoever asks for the time there finds this function before the server's own, in sessions that begin from now on. */
+export function stopClock(postgres: Postgres, name: string, atMs: number): void {
   postgres.run(
     `CREATE SCHEMA turned;
      CREATE TABLE turned.clock AS SELECT ${atMs}::bigint AS ms;

@@ -130,7 +130,7 @@ onEachStore((engine) => {
 
   test('C9: a day has its own length in the reporting zone, and another zone remakes the days', async () => {
     const store = await engine.open({ atMs: Date.parse('2026-10-24T22:30:00Z') })
-    await store.adoptReporting(berlin, startMs)
+    await store.adoptReporting(berlin)
     const { id } = await store.createAccount('a', 1_000_000_000_000n)
     // In the first and the last hour of a day of 25 hours, and in the first of the next.
     for (const [name, time] of [
@@ -165,7 +165,7 @@ onEachStore((engine) => {
     await store.postDebits([{ ...createDebitRow('late', id), keyId: 'key_a' }])
     await store.turn(Date.parse('2027-01-05T12:00:00Z'))
     await store.postDebits([{ ...createDebitRow('new', id), keyId: 'key_a' }])
-    await store.adoptReporting({ ...usualReporting, keepMonths: 1 }, Date.parse('2027-01-05T12:00:00Z'))
+    await store.adoptReporting({ ...usualReporting, keepMonths: 1 })
     while (await store.fold(500)) {}
     const told = async () => {
       const { total, keptFrom } = await store.readUsage(byDays(usualReporting, '2026-10-01', '2027-02-01'))
@@ -214,7 +214,7 @@ onEachStore((engine) => {
 
   test('issue 13: percentiles are of all requests of a bucket, of those that are told, of the others, and of all', async () => {
     const store = await engine.open({ atMs: startMs })
-    await store.adoptReporting(berlin, startMs)
+    await store.adoptReporting(berlin)
     // By key how long its answers took: merged and not averaged, they are as of one.
     const { id } = await store.createAccount('a')
     const keys = [await store.createKey(id), await store.createKey(id), await store.createKey(id)].map((key) => key.id)
@@ -289,7 +289,7 @@ onEachStore((engine) => {
         fc.array(asking, { minLength: 2, maxLength: 5 }),
         async (pieces, askings) => {
           const store = await engine.open({ atMs: startMs })
-          await store.adoptReporting(berlin, startMs)
+          await store.adoptReporting(berlin)
           const owners: Owner[] = []
           for (const name of ['a', 'b', 'c']) {
             const { id } = await store.createAccount(name)
@@ -305,7 +305,7 @@ onEachStore((engine) => {
 
   async function openWith(posts: readonly (readonly [Post, number])[]) {
     const store = await engine.open({ atMs: startMs })
-    await store.adoptReporting(berlin, startMs)
+    await store.adoptReporting(berlin)
     const accounts = []
     for (const name of ['a', 'b', 'c']) accounts.push(await store.createAccount(name, 1_000_000_000_000n))
     let nowMs = startMs

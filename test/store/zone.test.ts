@@ -26,15 +26,15 @@ onEachStore((engine) => {
   test('X12: the zone that the first server says is recorded, and no later one changes it', async () => {
     const store = await engine.open({ atMs })
     assert.deepEqual(await store.readUsageState(), { timeZone: 'UTC', weekStarts: 'monday', keptFrom: 0 })
-    await store.adoptReporting(berlin, atMs)
+    await store.adoptReporting(berlin)
     const { keptFrom } = await store.readUsageState()
-    await store.adoptReporting({ ...usualReporting, weekStarts: 'sunday' }, atMs)
+    await store.adoptReporting({ ...usualReporting, weekStarts: 'sunday' })
     assert.deepEqual(await store.readUsageState(), { timeZone: 'Europe/Berlin', weekStarts: 'sunday', keptFrom })
   })
 
   test('X12: rezone records another zone and makes the days anew in one commit, and the audit tells it once', async () => {
     const store = await engine.open({ atMs })
-    await store.adoptReporting(usualReporting, atMs)
+    await store.adoptReporting(usualReporting)
     const { id } = await store.createAccount('a', 1_000_000_000_000n)
     await store.postDebits([createDebitRow('one', id)])
     while (await store.fold(500)) {}
@@ -63,7 +63,7 @@ onEachStore((engine) => {
 
   test('issue 13 X12: names of one zone are one zone, in the file of a server and in the store', async () => {
     const store = await engine.open({ atMs })
-    await store.adoptReporting({ ...usualReporting, timeZone: 'utc' }, atMs)
+    await store.adoptReporting({ ...usualReporting, timeZone: 'utc' })
     assert.equal((await store.readUsageState()).timeZone, 'UTC')
     const operator = store.as({ actor: 'cli:ann@here' })
     assert.deepEqual(await operator.rezone('Utc'), { before: 'UTC', after: 'UTC' })
@@ -91,7 +91,7 @@ onEachStore((engine) => {
           await store.turn(Date.parse(`${day}T${hour}:00:00Z`))
           await store.postDebits([createDebitRow(`${n} ${hour}`, id)])
         }
-      await store.adoptReporting({ ...usualReporting, keepMonths: 1 }, Date.parse('2027-01-05T20:00:00Z'))
+      await store.adoptReporting({ ...usualReporting, keepMonths: 1 })
       while (await store.fold(500)) {}
       while (await store.pruneSome()) {}
       assert.deepEqual(await store.verify(verifyOptions), [])

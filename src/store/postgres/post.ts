@@ -11,6 +11,7 @@ import {
   type UnplacedRow,
 } from '../../accounts/entry-row.ts'
 import type { DebitRow, GivenBack, Posted, Posting } from '../../accounts/poster.ts'
+import { readNowMs } from './clock.ts'
 import type { Database, Row, Transaction } from './database.ts'
 import { entryIdOf, newEntryId } from './entry-id.ts'
 import { locks } from './migrate.ts'
@@ -227,7 +228,7 @@ function newDebit(debit: DebitRow): NewEntry | undefined {
 /** Of the debits that were not given back yet, each with the first reference that is free (ruling C8). */
 async function newReturns({ query }: Transaction, debits: readonly Row[]): Promise<NewEntry[]> {
   const entries: NewEntry[] = []
-  const [clock] = await query('SELECT triwire.now_ms() AS now')
+  const nowMs = await readNowMs({ query })
   let open = debits
   for (let number = 1; open.length > 0; number++) {
     const references = open.map((debit) => returnReference(debit.request_id as string, number))
@@ -242,7 +243,7 @@ async function newReturns({ query }: Transaction, debits: readonly Row[]): Promi
       if (entry?.returned) continue
       if (entry) blocked.push(debit)
       else {
-        const row = returnRow(debit, references[at]!, Number(clock!.now))
+        const row = returnRow(debit, references[at]!, nowMs)
         entries.push({ id: newEntryId(), accountId: debit.account_id as string, row })
       }
     }

@@ -95,13 +95,13 @@ export class UsageDesk implements Desk {
   }
 
   async #keep(): Promise<void> {
-    const nowMs = Date.now()
+    const nowMs = performance.now()
     if (nowMs - this.#prunedMs < pruneEveryMs) return
     // When their weeks begin the server says that was started last.
     const isStart = this.#prunedMs === Number.NEGATIVE_INFINITY
     const { reporting } = this.#options
     const zone = isStart ? reporting : await readUsageState(this.#database)
-    await this.#folding.adoptReporting({ ...zone, keepMonths: reporting.keepMonths }, nowMs)
+    await this.#folding.adoptReporting({ ...zone, keepMonths: reporting.keepMonths })
     while (!this.#isClosed && (await this.#folding.pruneSome())) {}
     this.#prunedMs = nowMs
   }

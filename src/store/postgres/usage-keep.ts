@@ -4,6 +4,7 @@ import { firstKept, firstKeptWhole, type Reporting, sayOtherZone } from '../../a
 import { sumColumns, usageTables } from '../../accounts/usage/rollup.ts'
 import { joinCells, type TrafficCell, type TrafficTable, trafficTables } from '../../accounts/usage/traffic.ts'
 import { StoreError } from '../files/store-error.ts'
+import { readNowMs } from './clock.ts'
 import type { Database, Transaction } from './database.ts'
 import { readUsageState } from './usage.ts'
 
@@ -13,13 +14,13 @@ export function createUsageKeeping(database: Database) {
 
   /**
    * Records this zone where no server has recorded one, and keeps figures for as long as `keepMonths` says. A zone that is
-   * recorded stays (ruling X12).
+   * recorded stays (ruling X12). A server whose own clock is ahead would throw away what all others keep.
    */
-  async function adoptReporting({ timeZone, weekStarts, keepMonths }: Reporting, nowMs: number): Promise<void> {
+  async function adoptReporting({ timeZone, weekStarts, keepMonths }: Reporting): Promise<void> {
     await database.transact(async (transaction) => {
       const { calendar: before, keptFrom } = await lockState(transaction, 'UPDATE')
       const zone = { timeZone: isRecorded({ keptFrom }) ? before.timeZone : spellZone(timeZone), weekStarts }
-      const kept = firstKept(createCalendar(zone), keepMonths, nowMs)
+      const kept = firstKept(createCalendar(zone), keepMonths, await readNowMs(transaction))
       if (isRecorded({ keptFrom }) && before.weekStarts === weekStarts && keptFrom >= kept) return
       // What was thrown away does not come back.
       await transaction.query(
@@ -67,7 +68,7 @@ export async function rezone(transaction: Transaction, timeZone: string): Promis
  */
 export async function settleZone(database: Database, reporting: Reporting, shown: string): Promise<void> {
   const isNew = !isRecorded(await readUsageState(database))
-  if (isNew) await createUsageKeeping(database).adoptReporting(reporting, Date.now())
+  if (isNew) await createUsageKeeping(database).adoptReporting(reporting)
   await refuseOtherZone(database, reporting.timeZone, shown)
 }
 

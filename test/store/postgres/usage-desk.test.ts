@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { quarterMs } from '../../../src/accounts/calendar.ts'
 import { usualReporting } from '../../../src/accounts/usage/reporting.ts'
 import { createTraffic } from '../../../src/accounts/usage/traffic.ts'
 import { newRequestId } from '../../../src/ids/request-id.ts'
-import { openDatabase } from '../../../src/store/postgres/database.ts'
+import { openPostgresBooks } from '../../../src/store/postgres/books.ts'
+import { type Database, openDatabase } from '../../../src/store/postgres/database.ts'
 import { postDebits } from '../../../src/store/postgres/post.ts'
 import { UsageDesk } from '../../../src/store/postgres/usage-desk.ts'
+import { settleZone } from '../../../src/store/postgres/usage-keep.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { patienceMs, until } from '../../support/waiting.ts'
+import { stopClock } from '../engines.ts'
 import { createDebitRow } from '../fixtures.ts'
 import { openOperator } from './opened.ts'
 
@@ -53,4 +57,41 @@ test('issue 13: what is folded and counters that somebody waits for are written 
   await Promise.all([writing, second()])
   const [row] = await books.database.query('SELECT requests FROM triwire.traffic_t')
   assert.equal(row!['requests'], 1n)
+})
+
+test('X7 X12 C9 how long figures are kept is by the clock of the database, though that of a server is years ahead', {
+  skip: withoutPostgres(),
+}, async () => {
+  const postgres = await startPostgres({ settings: ['fsync = off'] })
+  const open = async (name: string) => {
+    const url = postgres.createDatabase(name)
+    await (await openPostgresBooks(url, { shown: url })).close()
+    stopClock(postgres, name, Date.parse('2023-11-15T12:00:00Z'))
+    return { url, ...(await openOperator(url)) }
+  }
+  const told = async ({ query }: Database) => {
+    const [row] = await query(
+      'SELECT kept_from, (SELECT count(*) FROM triwire.usage_q) AS figures FROM triwire.usage_state',
+    )
+    return [new Date((row!['kept_from'] as number) * quarterMs).toISOString(), row!['figures']]
+  }
+  const starting = await open('starting')
+  await settleZone(starting.database, usualReporting, starting.url)
+  const { url, database, createAccount } = await open('folding')
+  const { id } = await createAccount('one', 10n ** 9n)
+  await postDebits(database, [createDebitRow(newRequestId(), id)])
+  const desk = new UsageDesk({ url, patienceMs, reporting: usualReporting, say: () => {} })
+  atEnd(() => desk.close())
+  await desk.onReached()
+  await until(
+    async () => (await database.query('SELECT FROM triwire.usage_marks WHERE seq = 2')).length === 1,
+    'folded',
+  )
+  assert.deepEqual(
+    [await told(starting.database), await told(database)],
+    [
+      ['2022-10-01T00:00:00.000Z', 0n],
+      ['2022-10-01T00:00:00.000Z', 1n],
+    ],
+  )
 })
