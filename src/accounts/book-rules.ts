@@ -43,6 +43,8 @@ export type Facts = {
   made: Made | undefined
   /** `servers`: those that use the store now, by their names; of a file they are kept out by its lock. */
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
+  /** The time of the store, by which debits fall into windows: of whoever asks it may be another. */
+  nowMs: number
 }
 
 /** What came of a creation that may be asked for again. @property result as JSON, without secrets */
@@ -200,7 +202,7 @@ export function createKey(idOrName: string, wishes: KeyWishes, { nowMs, calendar
       const writes = [write]
       const { budget } = bounds
       if (budget) {
-        const span = spanOf(calendar, budget.per, nowMs)
+        const span = spanOf(calendar, budget.per, facts.nowMs)
         writes.push({ kind: 'set_spend', accountId, scope: issued.id, ...span, spentNanos: 0n, throughSeq: undefined })
       }
       const shown = { account: accountId, prefix: issued.prefix, label: label ?? null }
@@ -225,13 +227,14 @@ export function revokeKey(idOrPrefix: string, nowMs: number): Change<KeyRow> {
 
 /**
  * Bounds are those of all keys of its line; label and end are its own.
+ * @param calendar by whose days it is changed.
  * @param seen the version that the asker has seen, where he has seen one, and what is known of the window that another
  *   budget begins with.
  */
 export function updateKey(
   idOrPrefix: string,
   wishes: KeyWishes,
-  { nowMs, calendar }: Moment,
+  calendar: Calendar,
   { version, base }: { version?: string | undefined; base?: (Span & SpendBase) | undefined } = {},
 ): Change<KeyRow> {
   return {
@@ -258,7 +261,7 @@ export function updateKey(
       const { budget } = result.bounds
       if (!budget && key.bounds.budget) writes.push({ kind: 'clear_spend', accountId, scope })
       if (budget && beginsAnew(key, budget)) {
-        const span = spanOf(calendar, budget.per, nowMs)
+        const span = spanOf(calendar, budget.per, facts.nowMs)
         const isKnown = base?.fromMs === span.fromMs && base.untilMs === span.untilMs
         const { spentNanos, throughSeq } = isKnown ? base : { spentNanos: 0n, throughSeq: 0 }
         writes.push({ kind: 'set_spend', accountId, scope, ...span, spentNanos, throughSeq })

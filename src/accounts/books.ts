@@ -7,7 +7,6 @@ import {
   createKey,
   credit,
   type KeyWishes,
-  type Moment,
   revokeKey,
   rotateKey,
   type SpendBase,
@@ -162,6 +161,8 @@ export interface BookStore {
    * writes what it says. @throws what `decide` throws, with nothing written.
    */
   change<T>(change: Change<T>): Eventual<T>
+  /** Its time, see `Facts`. */
+  readNowMs(): Eventual<number>
   findAccount(idOrName: string): Eventual<AccountRow | undefined>
   listAccounts(): Eventual<AccountRow[]>
   pageAccounts(page: AccountPage): Eventual<AccountRow[]>
@@ -204,7 +205,6 @@ export function createBooks(
   act: Act = nobody,
   calendar: Calendar = createCalendar(utc),
 ): Books {
-  const moment = (): Moment => ({ nowMs: nowMs(), calendar })
   const change = async <T>(one: Change<T>): Promise<T> => store.change(onBehalf(act, one, nowMs()))
   return {
     as: (other) => createBooks(store, nowMs, other, calendar),
@@ -216,12 +216,12 @@ export function createBooks(
     setAccountState: (account, state) => change(updateAccount(account, { state })),
     renameAccount: (account, name) => change(updateAccount(account, { name })),
     credit: (account, amountNanos, reference) => change(credit(account, amountNanos, reference)),
-    createKey: (account, wishes = {}) => change(createKey(account, wishes, moment())),
+    createKey: (account, wishes = {}) => change(createKey(account, wishes, { nowMs: nowMs(), calendar })),
     listKeys: async (account) => store.listKeys(account === undefined ? undefined : (await findAccount(account)).id),
     pageKeys: async (page) => store.pageKeys(page),
     updateKey: async (key, changes) => {
-      const [at, { version }] = [moment(), act]
-      return change(updateKey(key, changes, at, { version, base: await sumBefore(key, changes, at) }))
+      const { version } = act
+      return change(updateKey(key, changes, calendar, { version, base: await sumBefore(key, changes) }))
     },
     findKeys: async (name) => store.findKeys(name),
     revokeKey: (key) => change(revokeKey(key, nowMs())),
@@ -256,12 +256,12 @@ export function createBooks(
   }
 
   /** Before anything is locked: of a budget for ever it is all that the key has ever spent. */
-  async function sumBefore(name: string, { budget }: KeyWishes, { nowMs, calendar }: Moment) {
+  async function sumBefore(name: string, { budget }: KeyWishes) {
     if (!budget) return undefined
     const asked = nameOfKey(name)
     const keys = (await store.findKeys(asked)).filter(({ id, prefix }) => id === asked || prefix === asked)
     if (keys.length !== 1 || !beginsAnew(keys[0]!, budget)) return undefined
-    const span = spanOf(calendar, budget.per, nowMs)
+    const span = spanOf(calendar, budget.per, await store.readNowMs())
     const { accountId, scope } = keys[0]!
     return { ...span, ...(await store.sumSpend({ accountId, scope, ...span })) }
   }

@@ -10,6 +10,7 @@ import {
   type Facts,
   revokeKey,
   rotateKey,
+  updateKey,
 } from '../../src/accounts/book-rules.ts'
 import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { unbounded } from '../../src/accounts/key-bounds.ts'
@@ -45,6 +46,7 @@ function decide<T>(change: Change<T>, facts: Partial<Facts> = {}) {
     operators: [],
     made: undefined,
     reporting: undefined,
+    nowMs: 9,
   }
   return change.decide({ ...none, ...facts })
 }
@@ -130,6 +132,17 @@ test('C9 a label has 1 to 100 characters, no blanks around and no key in it, and
   const { result } = decide(createKey('one', {}, at), { account })
   for (const label of [result.key, result.prefix, `mine: ${result.key}`])
     assert.equal(refusalOf(label), 'label_secret acct_1')
+})
+
+test('R15 a budget begins with the day that it is by the store, whatever time it is for who gives it', () => {
+  const budget = { nanos: 5n, per: 'day' } as const
+  const [dayMs, untilMs] = [86_400_000, 3 * 86_400_000]
+  for (const change of [createKey('one', { budget }, at), updateKey('key_1', { budget }, at.calendar)] as const) {
+    const { writes } = decide<unknown>(change, { account, keys: [key], nowMs: untilMs - 1 })
+    const write = writes.at(-1)
+    assert.ok(write?.kind === 'set_spend')
+    assert.deepEqual([write.fromMs, write.untilMs], [untilMs - dayMs, untilMs])
+  }
 })
 
 test('C9 a rotated key hands its label on', () => {

@@ -39,7 +39,7 @@ export function openStore(path: string, options: Parameters<typeof open>[1] = {}
     setAccountState: (idOrName, state) => change(setAccountState(idOrName, state)),
     credit: (idOrName, amountNanos, reference) => change(credit(idOrName, amountNanos, reference)),
     createKey: (idOrName, wishes = {}) => change(createKey(idOrName, wishes, { nowMs: nowMs(), calendar })),
-    updateKey: (idOrPrefix, wishes) => change(updateKey(idOrPrefix, wishes, { nowMs: nowMs(), calendar })),
+    updateKey: (idOrPrefix, wishes) => change(updateKey(idOrPrefix, wishes, calendar)),
     listKeys: (idOrName) => store.listKeys(idOrName === undefined ? undefined : store.findAccount(idOrName)!.id),
     revokeKey: (idOrPrefix) => change(revokeKey(idOrPrefix, nowMs())),
     rotateKey: (idOrPrefix, graceMs) => change(rotateKey(idOrPrefix, graceMs, nowMs())),

@@ -4,6 +4,7 @@ import { accountOf, type Change, type Facts, type Question, type Write } from '.
 import type { BookStore } from '../../accounts/books.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
 import { heldByReplicas, keysWithSpends } from '../sql/spends.ts'
+import { readNowMs } from './clock.ts'
 import { type Database, openDatabase, type Transaction } from './database.ts'
 import { explainDatabase } from './explain.ts'
 import { createListing } from './listing.ts'
@@ -78,6 +79,7 @@ export async function openPostgresBooks(
 export function createPostgresBooks(database: Database, sizes = sliceSizes, reports: Database = database): BookStore {
   return {
     change: (change) => makeChange(database, change),
+    readNowMs: () => readNowMs(database),
     ...createReaders(database),
     ...createOperators(database),
     ...createListing(database, sizes),
@@ -142,10 +144,10 @@ async function makeChange<T>(database: Database, change: Change<T>): Promise<T> 
  */
 async function changeIn<T>(transaction: Transaction, { about, decide }: Change<T>): Promise<T> {
   await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.operators])
-  const { writes, result } = decide(await findFacts(transaction, about))
+  const facts = await findFacts(transaction, about)
+  const { writes, result } = decide(facts)
   if (writes.length === 0) return result
-  const [clock] = await transaction.query('SELECT triwire.now_ms() AS now')
-  for (const write of writes) await make(transaction, write, Number(clock!.now))
+  for (const write of writes) await make(transaction, write, facts.nowMs)
   const accountIds = writes.map(accountOf).filter((id) => id !== undefined)
   if (accountIds.length === 0) return result
   const rows = await transaction.query(
@@ -169,6 +171,7 @@ async function findFacts({ query }: Transaction, about: Question): Promise<Facts
     operators: operator === undefined ? [] : await findOperators(operator),
     made: once === undefined ? undefined : await findMade(once),
     reporting: reporting && (await findReporting({ query })),
+    nowMs: await readNowMs({ query }),
   }
 }
 

@@ -36,6 +36,7 @@ export function createAccounts(
   db: DatabaseSync,
   entries: Pick<Entries, 'findCredit' | 'postCredit' | 'writeSpend'>,
   operators: Operators,
+  nowMs: () => number,
 ): Accounts {
   const { findFacts, ...readers } = createReaders(db, entries, operators)
   const write = createWriter(db, entries, operators)
@@ -46,7 +47,7 @@ export function createAccounts(
     change({ about, decide }) {
       return transact(db, () => {
         refuseMoved(db)
-        const { writes, result } = decide(findFacts(about))
+        const { writes, result } = decide({ ...findFacts(about), nowMs: nowMs() })
         for (const one of writes) write(one)
         return result
       })
@@ -78,7 +79,7 @@ function createReaders(db: DatabaseSync, { findCredit }: Pick<Entries, 'findCred
     listAccounts: () => all.all().map(readAccountRow),
     listKeys: (accountId?: string) => keysOf.all(accountId ?? null).map(readKeyRow),
     findKeys: (name: string) => keysByAnyName.all(name).map(readKeyRow),
-    findFacts({ account, accountName, key, reference, operator, once, reporting }: Question): Facts {
+    findFacts({ account, accountName, key, reference, operator, once, reporting }: Question): Omit<Facts, 'nowMs'> {
       return {
         account: account === undefined ? undefined : findAccount(account),
         accountNamed: accountName === undefined ? undefined : readFirst(byName.all(accountName)),

@@ -22,6 +22,8 @@ export type Store = Accounts &
   ReturnType<typeof createFolding> &
   ReturnType<typeof createUsageKeeping> &
   Omit<Operators, 'write' | 'findOperators' | 'findMade'> & {
+    /** The time of the machine. */
+    readNowMs(): number
     /** Findings in words; none when the books are right. */
     verify(options: VerifyOptions): string[]
     /** The same, and where nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
@@ -60,7 +62,8 @@ export function openStore(
   // Where SQLite is too old to know the word it does a passive checkpoint, which is harmless and tells the same.
   const lookAtLog = db.prepare('PRAGMA wal_checkpoint(NOOP)')
   return {
-    ...createAccounts(db, { findCredit, postCredit, writeSpend }, operators),
+    ...createAccounts(db, { findCredit, postCredit, writeSpend }, operators, nowMs),
+    readNowMs: nowMs,
     ...readOperators,
     ...entries,
     ...createListing(db),

@@ -4,6 +4,7 @@ import test, { before } from 'node:test'
 import { type BookStore, createBooks } from '../../../src/accounts/books.ts'
 import { parseHead } from '../../../src/accounts/chain.ts'
 import type { DebitRow } from '../../../src/accounts/poster.ts'
+import { newRequestId } from '../../../src/ids/request-id.ts'
 import { createPostgresBooks, openPostgresBooks } from '../../../src/store/postgres/books.ts'
 import { type Database, openDatabase, openSession } from '../../../src/store/postgres/database.ts'
 import { makePartitions, migrate } from '../../../src/store/postgres/migrate.ts'
@@ -12,7 +13,8 @@ import { openStore } from '../../../src/store/sqlite/store.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { patienceMs, until } from '../../support/waiting.ts'
-import { createDebitRow, createPath, verifyOptions } from '../fixtures.ts'
+import { stopClock } from '../engines.ts'
+import { costNanos, createDebitRow, createPath, verifyOptions } from '../fixtures.ts'
 
 const skip = withoutPostgres()
 let postgres: Postgres
@@ -59,6 +61,36 @@ test('R15 what a replica holds that is heard of no more is told as held by nobod
       [id, replica, nanos],
     )
   assert.equal(await held(), 2n)
+})
+
+test('R15 X7 a budget is of the days of the database, though the clock of who gives it is a day ahead or behind', {
+  skip,
+}, async () => {
+  const { url, name } = await create()
+  stopClock(postgres, name, Date.parse('2026-11-22T12:00:00Z'))
+  const database = open(url)
+  const store = createPostgresBooks(database)
+  const day = { fromMs: Date.parse('2026-11-22T00:00:00Z'), untilMs: Date.parse('2026-11-23T00:00:00Z') }
+  const budget = { nanos: 10n ** 9n, per: 'day' } as const
+  for (const nowMs of [day.untilMs, day.fromMs - 1]) {
+    const books = createBooks(store, () => nowMs)
+    const { id } = await books.createAccount(`${nowMs}`, 10n ** 12n)
+    const keys = [(await books.createKey(id, { budget })).id, (await books.createKey(id)).id]
+    const post = () =>
+      postDebits(
+        database,
+        keys.map((keyId) => ({ ...createDebitRow(newRequestId(), id), keyId })),
+      )
+    const spends = () => Promise.all(keys.map(async (key) => (await books.findKeys(key))[0]!.spend))
+    await post()
+    await books.updateKey(keys[1]!, { budget })
+    const once = { ...day, spentNanos: costNanos }
+    assert.deepEqual(await spends(), [once, once])
+    await post()
+    const twice = { ...day, spentNanos: 2n * costNanos }
+    assert.deepEqual(await spends(), [twice, twice])
+  }
+  assert.deepEqual(await createBooks(store, () => 1).verify(verifyOptions), [])
 })
 
 test('C15 whatever is read by slices is what SQLite reads at once, in the same order', { skip }, async (t) => {
