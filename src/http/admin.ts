@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Server as SecureServer } from 'node:https'
+import type { Socket } from 'node:net'
 import type { TlsPair } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
 import { newRequestId } from '../ids/request-id.ts'
@@ -53,6 +54,9 @@ const limits = {
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16_384,
+  /** One that does not come to speak TLS, or of which nothing comes and nothing is taken, makes room for others. */
+  handshakeTimeout: 10_000,
+  stallMs: 120_000,
 }
 
 const headersMax = 100
@@ -69,9 +73,26 @@ export function createAdmin({ isReady, api, metrics, pages, door, tls, prefix = 
   // More than are taken, so that too many are seen.
   server.maxHeadersCount = 2 * headersMax
   server.maxConnections = 500
+  server.timeout = options.stallMs
+  server.on('drop', () => server.closeIdleConnections())
+  const followed = new WeakMap<Socket, Set<ServerResponse>>()
   return server
 
+  /** Before Node 26 an answer that waits behind another one hears nothing of the end of its connection. */
+  function follow({ socket }: IncomingMessage, response: ServerResponse): void {
+    const answers = followed.get(socket) ?? new Set()
+    if (!followed.has(socket)) {
+      followed.set(socket, answers)
+      socket.once('close', () => {
+        for (const answer of answers) answer.destroy().emit('close')
+      })
+    }
+    answers.add(response)
+    response.once('close', () => answers.delete(response))
+  }
+
   function receive(request: IncomingMessage, response: ServerResponse): void {
+    follow(request, response)
     const fault = findFramingFault(request, headersMax)
     if (fault) {
       refuse(request, response, fault)

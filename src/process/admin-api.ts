@@ -50,6 +50,7 @@ export function createAdminApi(parts: Parts) {
     publicUrl: config.adminUrl === undefined ? undefined : new URL(config.adminUrl),
     names: namesOf(config),
   }
+  let readPeer = createPeerReader(config.trustedProxies)
   const minute = { windowMs: 60_000, clockMs, tableMax: 10_000 }
   const open = async () => (await import('../http/api.ts')).createApi(apiParts)
   const apiParts: ApiParts = {
@@ -60,7 +61,7 @@ export function createAdminApi(parts: Parts) {
     rates: createWindows({ limit: questionsMax, ...minute }),
     ownerRates: createWindows({ limit: ownersMax, ...minute }),
     nowMs,
-    peerOf: createPeerReader(config.trustedProxies),
+    peerOf: (peer, forwarded) => readPeer(peer, forwarded),
     version,
     calendar: createCalendar(config.reporting),
     site,
@@ -71,12 +72,18 @@ export function createAdminApi(parts: Parts) {
   }
   let opening: Promise<ReturnType<typeof createApi>> | undefined
   const pages = createConsole({ site, reportBug: operations.reportBug })
-  return { api, pages, books, close }
+  return { api, pages, books, adopt, close }
 
   /** The table of operations is loaded when somebody first asks: a start, and a server that nobody asks, do without it. */
   function api(request: IncomingMessage, response: ServerResponse): void {
     opening ??= open()
     void opening.then((handle) => handle(request, response))
+  }
+
+  /** A reload has made this configuration the one in force: its certificate has other names, perhaps. */
+  function adopt(next: Config): void {
+    site.names = namesOf(next)
+    readPeer = createPeerReader(next.trustedProxies)
   }
 
   async function books(): Promise<Books> {

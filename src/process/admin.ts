@@ -3,7 +3,7 @@ import type { ServerStore } from '../accounts/server-store.ts'
 import type { Config } from '../config/config.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { RecordListener } from '../gateway/record.ts'
-import { createAdmin, type Readiness } from '../http/admin.ts'
+import { createAdmin, type Readiness, renewAdmin } from '../http/admin.ts'
 import { createPlayground } from '../http/playground.ts'
 import { createAdminApi, prefixOf } from './admin-api.ts'
 import { Events } from './events.ts'
@@ -37,7 +37,14 @@ type Parts = {
 }
 
 /** @property playing how many requests of operators are being answered */
-type Admin = { server: Server; webhooks: Webhooks; playing(): number; close(): Promise<void> }
+type Admin = {
+  server: Server
+  webhooks: Webhooks
+  playing(): number
+  /** From now on it shows the certificate of this configuration, and answers by it. */
+  adopt(next: Config): void
+  close(): Promise<void>
+}
 
 /** The admin listener of a server, with all that it answers from. */
 export function openAdmin(parts: Parts): Admin {
@@ -76,6 +83,10 @@ export function openAdmin(parts: Parts): Admin {
     server,
     webhooks,
     playing,
+    adopt(next) {
+      if (next.adminTls) renewAdmin(server, next.adminTls)
+      adminApi.adopt(next)
+    },
     async close() {
       events.close()
       server.close()

@@ -10,7 +10,6 @@ import { createReaders } from '../gateway/readers.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
 import { createTurns } from '../gateway/turns.ts'
-import { renewAdmin } from '../http/admin.ts'
 import { createRouter } from '../http/routes.ts'
 import { createEdge, type EdgeLimits, type EdgeRefusal } from '../http/server.ts'
 import { Roster } from '../registers.ts'
@@ -178,7 +177,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     snapshots.replace(openSnapshot(next, memory, keyring))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
-    if (next.adminTls) renewAdmin(admin.server, next.adminTls)
+    admin.adopt(next)
   }
 
   function hurry(): void {

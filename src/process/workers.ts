@@ -66,7 +66,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   takeSignals(pass)
   await allListen
   const admin = openWorkersAdmin({ config: () => config, origins: adminOrigins, metrics, token, reportBug })
-  const adminAddress = await listen(admin, config.adminListen)
+  const adminAddress = await listen(admin.server, config.adminListen)
   const [first] = [...places.values()].map(({ listening }) => listening!)
   const started = {
     base: `${config.tls ? 'https' : 'http'}://${formatAddress(first!.address)}`,
@@ -130,7 +130,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   /** Of what this process itself answers from; what is wrong with it the workers tell. */
   function readAgain(): Config {
     config = reloadConfig(config, options)
-    if (config.adminTls) renewAdmin(admin, config.adminTls)
+    admin.adopt(config)
     return config
   }
 
@@ -167,15 +167,18 @@ type AdminParts = {
   reportBug: (bug: Error) => void
 }
 
+/** @property adopt from now on it shows the certificate of this configuration, and answers by it */
+type WorkersAdmin = { server: Server; adopt(next: Config): void }
+
 /** The one admin listener, which answers for all of them. */
-function openWorkersAdmin({ config, origins, metrics, token, reportBug }: AdminParts): Server {
+function openWorkersAdmin({ config, origins, metrics, token, reportBug }: AdminParts): WorkersAdmin {
   const operations = askWorkers(origins, reportBug, {
     token,
     listModels: () => listModels(config().catalog.entries),
     own: workbench(config),
   })
   const { play } = operations
-  const { api, pages } = createAdminApi({
+  const { api, pages, adopt } = createAdminApi({
     ...{ config: config(), operations, nowMs: Date.now, clockMs: () => performance.now(), play },
     bodyBytesMax: () => config().limits.bodyBytesMax,
     // Of operators alone: clients' bodies never come here.
@@ -183,10 +186,17 @@ function openWorkersAdmin({ config, origins, metrics, token, reportBug }: AdminP
   })
   setInterval(operations.tick, tickMs).unref()
   const { isReady } = operations
-  return createAdmin({
+  const server = createAdmin({
     ...{ isReady, api, pages, metrics: metrics.answer },
     ...{ tls: config().adminTls, prefix: prefixOf(config()) },
   })
+  return {
+    server,
+    adopt(next) {
+      if (next.adminTls) renewAdmin(server, next.adminTls)
+      adopt(next)
+    },
+  }
 }
 
 function refuseSoleStore(engine: 'sqlite' | 'postgres', isBuiltIn: boolean): void {

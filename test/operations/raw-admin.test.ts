@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import test from 'node:test'
+import { Secret } from '../../src/config/config.ts'
 import { createAdmin } from '../../src/http/admin.ts'
+import { createAuthority } from '../support/certificates.ts'
 import { listen } from '../support/listen.ts'
 import { openRaw, type RawConnection, raw } from '../support/raw.ts'
 import { until } from '../support/waiting.ts'
@@ -205,6 +208,27 @@ test('operate §6 who sends his request slowly is hung up on, and keeps nobody w
     assert.ok(isClosed)
     assert.ok(answers.every(({ status }) => status === 408 || status === 200))
   }
+})
+
+test('operate §6 who does not take his answer is hung up on, and so is who does not come to speak TLS', async () => {
+  const pieces = function* () {
+    for (;;) yield 'canary '.repeat(10_000)
+  }
+  let left = 0
+  const handler = (_: unknown, response: ServerResponse) => {
+    response.on('close', () => left++)
+    Readable.from(pieces()).pipe(response)
+  }
+  const parts = { isReady: () => true, api: handler, metrics: handler, pages: handler }
+  const plain = createAdmin({ ...parts, times: { stallMs: 100 } })
+  const { socket, write } = await openRaw(`http://127.0.0.1:${await listen(plain)}`)
+  socket.pause()
+  write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until(() => left === 1, 'it is closed')
+  const { cert, key } = createAuthority().issue('admin.example')
+  const secured = createAdmin({ ...parts, tls: { cert, key: new Secret(key) }, times: { handshakeTimeout: 100 } })
+  const silent = await openRaw(`http://127.0.0.1:${await listen(secured)}`)
+  assert.equal((await silent.read()).isClosed, true)
 })
 
 test('issue 13 R18: large bodies of operators are under the bound of all bodies, and what they hold is given back by every end', async () => {

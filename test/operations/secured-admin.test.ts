@@ -69,6 +69,21 @@ test('X9 U14 a reload has another certificate shown', async () => {
   put(first)
 })
 
+test('X9 U14 behind a reload it answers under the names of the certificate that it shows', async () => {
+  const { viewer, gateway } = await startApi({ config: { admin: { tls } } })
+  const url = gateway.adminUrl.replace('http:', 'https:')
+  const ask = async (name: string) => {
+    const host = `${name}:${new URL(url).port}`
+    const head = ['GET /api/v1/me HTTP/1.1', `Host: ${host}`, `Authorization: Bearer ${viewer}`].join('\r\n')
+    return (await raw(url, `${head}\r\n\r\n`, { answers: 1 })).answers[0]!.status
+  }
+  assert.deepEqual([await ask('admin.example'), await ask('other.example')], [200, 421])
+  put(authority.issue('other.example'))
+  gateway.reload({})
+  assert.deepEqual([await ask('admin.example'), await ask('other.example')], [421, 200])
+  put(first)
+})
+
 test('X9 off loopback it wants TLS, and a start says so with the cure', () => {
   const load = (text: string, flags = {}) => loadText(text, 'a file', flags, {})
   const refused = (text: string, flags = {}) => {
