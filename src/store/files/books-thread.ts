@@ -10,6 +10,9 @@ export const slowMethods = ['readUsage', 'sumEntries'] as const satisfies readon
 
 export type BooksThread = { books(act: Act, nowMs: () => number): Books; close(): Promise<void> }
 
+/** What was asked and takes longer than that does not keep the server from ending, in ms. */
+const closeMs = 1_000
+
 /**
  * Books in a thread of their own, which is started when it is first asked. One that dies (of a report that takes all the memory
  * it may have) takes with it what it was asked, and nothing more: the next question starts another. Everything but `as`,
@@ -72,7 +75,11 @@ export function openBooksThread(url: URL, name: string, workerData: unknown): Bo
 
   async function close(): Promise<void> {
     isClosed = true
-    started?.worker.postMessage('close')
-    await started?.ended
+    if (!started) return
+    const { worker, ended } = started
+    worker.postMessage('close')
+    const late = setTimeout(() => void worker.terminate(), closeMs)
+    await ended
+    clearTimeout(late)
   }
 }

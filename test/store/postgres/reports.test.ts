@@ -9,6 +9,7 @@ import { type Database, openDatabase } from '../../../src/store/postgres/databas
 import { createUsageReading } from '../../../src/store/postgres/usage.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
+import { until } from '../../support/waiting.ts'
 
 test('issue 13: reports of a server on PostgreSQL are put together in a thread of their own, and fail as the books do', {
   skip: withoutPostgres(),
@@ -26,6 +27,30 @@ test('issue 13: reports of a server on PostgreSQL are put together in a thread o
   postgres.start()
   assert.deepEqual((await ask()).total.sums, [[0n]])
   await close()
+})
+
+test('F-P2 issue 13: a report that waits for the database does not keep its server from ending', {
+  skip: withoutPostgres(),
+}, async () => {
+  const postgres = await startPostgres({ settings: ['fsync = off'] })
+  const url = postgres.createDatabase('stuck')
+  await (await openPostgresBooks(url, { shown: url })).close()
+  const holder = openDatabase({ url, max: 2, patienceMs: 30_000, purpose: 'trial' })
+  atEnd(() => holder.close())
+  const { books, close } = await openServingBooks(readStorePlace(url, '/'), Date.now)
+  await holder.transact(async ({ query }) => {
+    await query('LOCK TABLE triwire.usage_state IN ACCESS EXCLUSIVE MODE')
+    const asked = books.as({ actor: 'tester' }).readUsage({
+      ...{ bounds: [0, 96], daysOf: undefined, by: [], only: {}, times: [], top: 1, sort: 'cost', sums: ['cost'] },
+    })
+    const refused = assert.rejects(asked, StoreSilent)
+    const session = `SELECT FROM pg_stat_activity WHERE application_name = 'triwire reports' AND wait_event_type = 'Lock'`
+    await until(async () => (await holder.query(session)).length === 1, 'it waits')
+    await close()
+    await refused
+    // The server has not given it up.
+    assert.equal((await holder.query(session)).length, 1)
+  })
 })
 
 /** Tells each statement of a transaction before it is asked. */
