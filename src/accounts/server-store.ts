@@ -89,6 +89,8 @@ export type SharedCooldowns = {
   onCooled(hear: (cooldown: Cooldown) => void): void
   /** Ends one before its time, for all: an operator wants it so. */
   lift(place: string): void
+  /** What an operator wants of one, for all and for good. What the store cannot take now it is told later. */
+  steer(steering: 'disable' | 'enable', place: string): void
   /** Hears which were ended, and what they were for. */
   onLifted(hear: (lifted: Pick<Cooldown, 'place' | 'cause'>) => void): void
 }
@@ -105,7 +107,7 @@ export type Cooldown = {
   /** Of the account's service of a model (src/upstream/pool-memory.ts). */
   place: string
   forMs: number
-  /** In the words of the log. */
+  /** In the words of the log; `disabled` where it is an operator's wish. */
   cause: string
   /** What it tells clients, and whether it may cool all of a pool, as of `Verdict` (src/upstream/verdict.ts). */
   tell: 'capacity' | 'account' | 'broken' | 'rejected'

@@ -28,8 +28,8 @@ export type PoolMemory = {
 /** @property by a server, for people @property waitMs undefined of what an operator has disabled there */
 export type Heard = { by: string; cause: string; waitMs: number | undefined }
 
-/** How the servers of a store tell each other what an operator has disabled: as what is left alone for a hundred years. */
-const [disabled, disabledMs] = ['disabled', 100 * 365 * 86_400_000]
+/** Of what an operator has disabled, as the servers of a store tell each other. */
+const disabled = 'disabled'
 
 /** @param clockMs monotonic; random of [0, 1) */
 export function createPoolMemory(clockMs: () => number, random: () => number = Math.random): PoolMemory {
@@ -72,8 +72,8 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
       // To try what nobody wants to be asked is no way to enable it.
       if (steering === 'retry' && healths.get(place)?.state === 'disabled') return
       lift(place, steering)
-      if (steering !== 'disable') shared?.lift(place)
-      else shared?.cool({ place, forMs: disabledMs, cause: disabled, tell: 'account', cool: 'now' })
+      if (steering === 'retry') shared?.lift(place)
+      else shared?.steer(steering, place)
     },
     share(cooldowns) {
       shared = cooldowns

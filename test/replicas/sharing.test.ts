@@ -5,6 +5,7 @@ import type { Cooldown } from '../../src/accounts/server-store.ts'
 import { CooldownBoard } from '../../src/store/postgres/cooldown-board.ts'
 import type { Transaction } from '../../src/store/postgres/database.ts'
 import { countFailures, readFailures } from '../../src/store/postgres/shared-limits.ts'
+import { Steering } from '../../src/store/postgres/steering.ts'
 import { withoutPostgres } from '../support/postgres.ts'
 import { clusterOfFile, openShared } from './cluster.ts'
 
@@ -143,6 +144,75 @@ test('X9 X7: what is lifted and cooled anew between two looks is both to a serve
   await other.cool({ ...cooldown, forMs: 300_000, cause: 'upstream_401' })
   for (let n = 0; n < 2; n++) await board.look()
   assert.deepEqual(told, ['cooled disabled', 'lifted disabled', 'cooled upstream_401'])
+})
+
+/** What operators want at a server that can lose the database, with a clock of its own. */
+function openSteering({ query }: Transaction) {
+  const state = { isAway: false, nowMs: 0 }
+  const away: Transaction = {
+    query: async (...asked) => {
+      if (state.isAway) throw new Error('away')
+      return query(...asked)
+    },
+  }
+  const board = new CooldownBoard(away, () => 'one', { cooled: () => {}, lifted: () => {} })
+  return { state, steering: new Steering(board, () => state.nowMs) }
+}
+
+test('X9 X7: of what operators want while the database is away the last wish is written, and undoes nothing that another server disabled since', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'wishes')
+  const { other } = openTwoBoards(store.operator)
+  const { state, steering } = openSteering(store.operator)
+  const disabled = async () => {
+    const rows = await store.operator.query('SELECT place, met_by FROM triwire.cooldowns ORDER BY place')
+    return rows.map(({ place, met_by: by }) => `${place} by ${by}`)
+  }
+  for (const place of ['before', 'since', 'anew']) await other.disable(place, 120_000)
+  steering.take('disable', 'own')
+  await steering.write()
+  state.isAway = true
+  for (const place of ['before', 'since', 'anew', 'own']) steering.take('enable', place)
+  for (const wish of ['disable', 'enable', 'disable'] as const) steering.take(wish, 'often')
+  await steering.write()
+  // A minute ago, by its clock; of what is disabled anew it could not know.
+  state.nowMs = 60_000
+  steering.take('enable', 'anew')
+  await steering.write()
+  for (const place of ['since', 'anew']) {
+    await other.lift(place)
+    await other.disable(place, 30_000)
+  }
+  state.isAway = false
+  await steering.write()
+  assert.deepEqual(await disabled(), ['often by one', 'since by other'])
+  // It is disabled since it was wanted: what was wanted later, and is written later, ends it.
+  const [row] = await store.operator.query(
+    `SELECT (until_ms - triwire.now_ms()) / 1000 - 3153600000 AS s FROM triwire.cooldowns WHERE place = 'often'`,
+  )
+  assert.ok(Number(row!['s']) <= -60, `${row!['s']}`)
+  // What is written is not written again.
+  await other.lift('often')
+  await steering.write()
+  assert.deepEqual(await disabled(), ['since by other'])
+})
+
+test('X9: of wishes that cannot be written the newest ten thousand are kept', async () => {
+  let isAway = true
+  const told: string[] = []
+  const tell = async (place: string) => {
+    if (isAway) throw new Error('away')
+    told.push(place)
+  }
+  const steering = new Steering({ disable: tell, enable: tell, lift: tell }, () => 0)
+  for (let n = 1; n <= 10_000; n++) steering.take('disable', `p${n}`)
+  steering.take('enable', 'p1')
+  steering.take('disable', 'one more')
+  await steering.write()
+  isAway = false
+  await steering.write()
+  assert.deepEqual([told.length, told[0], ...told.slice(-2)], [10_000, 'p3', 'p1', 'one more'])
 })
 
 test('R4: what is counted is a call of the database, sorted, however the addresses come', { skip }, async () => {

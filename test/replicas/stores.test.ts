@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Admission, Admitted, Refused } from '../../src/accounts/admission.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
+import type { ServerStore } from '../../src/accounts/server-store.ts'
 import { newRequestId } from '../../src/ids/request-id.ts'
 import { createPoolMemory } from '../../src/upstream/pool-memory.ts'
 import { createDebit } from '../store/fixtures.ts'
@@ -51,6 +52,18 @@ async function ask(admission: Admission, key: Parameters<Admission['enter']>[0],
 async function enter(admission: Admission, key: Parameters<Admission['enter']>[0]) {
   const entered = await admission.enter(key)
   return entered.ok ? entered : { ...entered, [Symbol.dispose]: () => {} }
+}
+
+/** What pools of the servers know of an upstream account `p`. */
+function steered(servers: readonly { store: ServerStore }[]) {
+  const memories = servers.map(({ store }) => {
+    const memory = createPoolMemory(() => performance.now())
+    memory.healthOf('p')
+    memory.group(['p', 'q'])
+    memory.share(store.cooldowns!)
+    return memory
+  })
+  return { memories, states: () => memories.map((memory) => memory.healthOf('p').state) }
 }
 
 const verdictsOf = (answers: readonly (Admitted | Refused)[]) =>
@@ -130,14 +143,7 @@ test('X9 X7: what an operator has disabled at one server is disabled at all of t
   skip,
 }, async () => {
   const { servers } = await start('disabled', 10n)
-  const memories = servers.map(({ store }) => {
-    const memory = createPoolMemory(() => performance.now())
-    memory.healthOf('p')
-    memory.group(['p', 'q'])
-    memory.share(store.cooldowns!)
-    return memory
-  })
-  const states = () => memories.map((memory) => memory.healthOf('p').state)
+  const { memories, states } = steered(servers)
   memories[0]!.steer('disable', 'p')
   await until(() => states().every((state) => state === 'disabled'))
   memories[1]!.steer('retry', 'p')
@@ -148,4 +154,47 @@ test('X9 X7: what an operator has disabled at one server is disabled at all of t
   await until(() => states().every((state) => state === 'cooling'))
   memories[1]!.steer('retry', 'p')
   await until(() => states().every((state) => state === 'trial'))
+})
+
+test('X9 X7: what an operator disables or enables while the database is away is so at all servers when it is back', {
+  skip,
+}, async () => {
+  const { servers } = await start('steered', 10n)
+  const { memories, states } = steered(servers)
+  for (const [steering, state] of [
+    ['disable', 'disabled'],
+    ['enable', 'ready'],
+  ] as const) {
+    cluster().stop()
+    try {
+      await until(() => servers.every(({ store }) => !store.isReady()), 'all servers miss the database')
+      memories[0]!.steer(steering, 'p')
+    } finally {
+      cluster().start()
+    }
+    await until(() => servers.every(({ store }) => store.isReady()), 'the database is back')
+    await until(() => states().every((one) => one === state), `all of them ${steering} it`)
+  }
+})
+
+test('X9 X7: what an operator disables while its table cannot be written is written by a later beat', {
+  skip,
+}, async () => {
+  const url = cluster().createDatabase('beaten')
+  const { database } = await openOperator(url)
+  const stores = [await openStore(url, { patienceMs: 2_000 }), await openStore(url)]
+  const { memories, states } = steered(stores.map((store) => ({ store })))
+  const waiting = async () => {
+    const rows = await database.query(
+      `SELECT FROM pg_stat_activity WHERE application_name = 'triwire limits' AND wait_event_type = 'Lock'`,
+    )
+    return rows.length
+  }
+  await database.transact(async ({ query }) => {
+    await query('LOCK TABLE triwire.cooldowns IN EXCLUSIVE MODE')
+    memories[0]!.steer('disable', 'p')
+    await until(async () => (await waiting()) === 1, 'it waits for the table')
+    await until(async () => (await waiting()) === 0, 'it has given up')
+  })
+  await until(() => states().every((state) => state === 'disabled'), 'both have it disabled')
 })

@@ -309,6 +309,7 @@ function startTwo(layout: Layout) {
       },
       onCooled: (hear) => void hearing.push(hear),
       lift: () => {},
+      steer: () => {},
       onLifted: () => {},
     })
     return { number, ...start(layout, memory) }
@@ -385,7 +386,13 @@ test('U1 X7: each half of a pool that a server has found out before it heard of 
   early.statesOf(early.two)
   const memory = createPoolMemory(() => 0)
   const heard: ((cooldown: Cooldown) => void)[] = []
-  memory.share({ cool: () => {}, onCooled: (hear) => void heard.push(hear), lift: () => {}, onLifted: () => {} })
+  memory.share({
+    cool: () => {},
+    onCooled: (hear) => void heard.push(hear),
+    lift: () => {},
+    steer: () => {},
+    onLifted: () => {},
+  })
   const rig = start({ up: { accounts: ['a', 'b'] } }, memory)
   const target = rig.pool.listTargets(rig.model)[1]!
   for (let i = 0; i < 3; i++)

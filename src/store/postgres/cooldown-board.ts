@@ -1,6 +1,6 @@
 import type { Cooldown } from '../../accounts/server-store.ts'
 import type { Transaction } from './database.ts'
-import { cool, cooling, lift } from './shared-limits.ts'
+import { cool, cooling, disabled, enable, lift } from './shared-limits.ts'
 
 /**
  * Which upstream accounts all replicas leave alone. Whoever is told that the table has changed looks at all of it, so that
@@ -26,6 +26,16 @@ export class CooldownBoard {
     const values = [place, Math.ceil(forMs), cause, tell, kind, this.#me()]
     await this.#database.query(`SELECT ${cool.name}($1, $2, $3, $4, $5, $6)`, values)
     this.#written.set(place, { untilMs: BigInt(Date.now() + Math.ceil(forMs)), cause })
+  }
+
+  /** @param agoMs so long an operator has wanted it. @throws what the database throws: then the others know nothing of it. */
+  disable(place: string, agoMs: number): Promise<void> {
+    return this.cool({ place, ...disabled, forMs: disabled.forMs - agoMs })
+  }
+
+  /** What another server has disabled since then stays so. @throws what the database throws. */
+  async enable(place: string, agoMs: number): Promise<void> {
+    await this.#database.query(`SELECT ${enable.name}($1, $2, $3)`, [place, agoMs, this.#me()])
   }
 
   /** @throws what the database throws: then the others know nothing of it. */

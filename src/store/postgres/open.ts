@@ -67,6 +67,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
       cool: (cooldown) => line.order('cool', cooldown),
       onCooled: (hear) => line.hear('cooled', hear),
       lift: (place) => line.order('lift', place),
+      steer: (steering, place) => line.order('steer', { steering, place }),
       onLifted: (hear) => line.hear('lifted', hear),
     },
     noteTraffic: (cells) => line.ask('traffic', cells).then(() => true),

@@ -33,6 +33,7 @@ export type Orders = {
   cool: Cooldown
   /** By its place. */
   lift: string
+  steer: { steering: 'disable' | 'enable'; place: string }
   /** Somebody reads figures: all servers shall write what they have counted. */
   wantTraffic: undefined
   /** Another configuration is in force, with this digest. */

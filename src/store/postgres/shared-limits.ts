@@ -1,4 +1,5 @@
 import type { CountedFailures } from '../../accounts/remote-throttle.ts'
+import type { Cooldown } from '../../accounts/server-store.ts'
 import { windowMs } from './admit.ts'
 import type { Transaction } from './database.ts'
 import { defineFunction } from './functions.ts'
@@ -63,6 +64,28 @@ export const lift = defineFunction(
   `(its_place text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   DELETE FROM triwire.cooldowns c WHERE c.place = its_place;
+  IF FOUND THEN NOTIFY ${cooldownsChannel}; END IF;
+END $$`,
+)
+
+/** How the servers of a store tell each other what an operator has disabled: as what is left alone for a hundred years. */
+export const disabled = {
+  forMs: 100 * 365 * 86_400_000,
+  cause: 'disabled',
+  tell: 'account',
+  cool: 'now',
+} as const satisfies Omit<Cooldown, 'place'>
+
+/**
+ * Ends that a place is disabled, as an operator wanted it so long ago. When it was disabled is told by when it ends; what this
+ * server itself has written is older than what it wants last, whenever that came to be written.
+ */
+export const enable = defineFunction(
+  'enable',
+  `(its_place text, ago_ms bigint, me text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  DELETE FROM triwire.cooldowns c WHERE c.place = its_place AND c.cause = '${disabled.cause}'
+    AND (c.met_by = me OR c.until_ms <= triwire.now_ms() - ago_ms + ${disabled.forMs});
   IF FOUND THEN NOTIFY ${cooldownsChannel}; END IF;
 END $$`,
 )

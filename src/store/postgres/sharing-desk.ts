@@ -5,7 +5,9 @@ import { CooldownBoard } from './cooldown-board.ts'
 import { type Database, openDatabase, type Session, type Transaction } from './database.ts'
 import type { Desk, Say } from './desk.ts'
 import { Presence } from './presence.ts'
+import type { Orders } from './protocol.ts'
 import { cooldownsChannel, readFailures } from './shared-limits.ts'
+import { Steering } from './steering.ts'
 
 export type SharingOptions = {
   url: string
@@ -25,6 +27,7 @@ export class SharingDesk implements Desk {
     admission: (orders: readonly DeskOrder[]) => this.#admission.take(orders),
     cool: (cooldown: Cooldown) => void this.#board.cool(cooldown).catch(() => {}),
     lift: (place: string) => void this.#board.lift(place).catch(() => {}),
+    steer: ({ steering, place }: Orders['steer']) => this.#steering.take(steering, place),
     reconfigure: (configDigest: string) => this.#presence.reconfigure(configDigest),
   }
   readonly channels = { [cooldownsChannel]: () => void this.#board.look().catch(() => {}) }
@@ -33,6 +36,7 @@ export class SharingDesk implements Desk {
   readonly #admission: AdmissionDesk
   readonly #presence: Presence
   readonly #board: CooldownBoard
+  readonly #steering: Steering
   #session: Session | undefined
   #isPresent = false
 
@@ -63,6 +67,7 @@ export class SharingDesk implements Desk {
       cooled: (cooldown) => say('cooled', cooldown),
       lifted: (lifted) => say('lifted', lifted),
     })
+    this.#steering = new Steering(this.#board, clockMs)
   }
 
   async onReached(session: Session): Promise<void> {
@@ -70,7 +75,13 @@ export class SharingDesk implements Desk {
     if (this.#isPresent) await this.#presence.beat()
     else await this.#presence.start()
     this.#isPresent = true
+    await this.#steering.write()
     await this.#board.look()
+  }
+
+  /** Nobody waits for it: what it takes is no sign of the connection that beats. */
+  async onBeat(): Promise<void> {
+    void this.#steering.write()
   }
 
   onLost(): void {

@@ -1,7 +1,7 @@
 import { admit, tell } from './admit.ts'
 import type { SqlFunction } from './functions.ts'
 import { beat, leave, register, sweep } from './replicas.ts'
-import { cool, countFailures, lift } from './shared-limits.ts'
+import { cool, countFailures, enable, lift } from './shared-limits.ts'
 
 /** All that replicas share in the database beside the ledger: admission, presence, throttle, cooldowns. */
 export const sharingFunctions: readonly SqlFunction[] = [
@@ -14,4 +14,5 @@ export const sharingFunctions: readonly SqlFunction[] = [
   countFailures,
   cool,
   lift,
+  enable,
 ]

@@ -1,0 +1,58 @@
+import type { CooldownBoard } from './cooldown-board.ts'
+
+/** What an operator wants of a place. @property isLate it could not be written at once: others may have wanted else since */
+type Wish = { steering: 'disable' | 'enable'; sinceMs: number; isLate: boolean }
+
+/** So many are kept; of more the newest. */
+const wishesMax = 10_000
+
+/**
+ * What operators want of upstream accounts, until the database has it: a cooldown others find out for themselves, and this
+ * nobody does. Of a place the last wish counts.
+ */
+export class Steering {
+  readonly #board: Pick<CooldownBoard, 'disable' | 'enable' | 'lift'>
+  readonly #clockMs: () => number
+  readonly #unwritten = new Map<string, Wish>()
+  #writing: Promise<void> | undefined
+
+  constructor(board: Pick<CooldownBoard, 'disable' | 'enable' | 'lift'>, clockMs: () => number) {
+    this.#board = board
+    this.#clockMs = clockMs
+  }
+
+  take(steering: Wish['steering'], place: string): void {
+    // The newest stands behind all others.
+    this.#unwritten.delete(place)
+    this.#unwritten.set(place, { steering, sinceMs: this.#clockMs(), isLate: false })
+    if (this.#unwritten.size > wishesMax) this.#unwritten.delete(this.#unwritten.keys().next().value!)
+    void this.write()
+  }
+
+  /** At once, behind a connection that was lost, and with each beat. Never rejects: what fails is tried with the next. */
+  write(): Promise<void> {
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined
+    })
+    return this.#writing
+  }
+
+  /** One after the other, with those that come meanwhile. */
+  async #write(): Promise<void> {
+    for (const [place, wish] of this.#unwritten) {
+      try {
+        await this.#tell(place, wish)
+      } catch {
+        for (const late of this.#unwritten.values()) late.isLate = true
+        return
+      }
+      if (this.#unwritten.get(place) === wish) this.#unwritten.delete(place)
+    }
+  }
+
+  #tell(place: string, { steering, sinceMs, isLate }: Wish): Promise<void> {
+    const agoMs = Math.floor(this.#clockMs() - sinceMs)
+    if (steering === 'disable') return this.#board.disable(place, agoMs)
+    return isLate ? this.#board.enable(place, agoMs) : this.#board.lift(place)
+  }
+}
