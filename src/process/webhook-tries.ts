@@ -32,6 +32,15 @@ export function pauseMs(count: number): number {
   return pausesMs[Math.min(count, pausesMs.length - 1)]!
 }
 
+/**
+ * Until somebody looks again at what a server has nobody to tell, while another may: soon while it is new, and so much later
+ * by and by that what nobody wants at all is looked at some seventy times.
+ * @returns undefined where it is as old as anything is told
+ */
+export function lookAgainMs(ageMs: number): number | undefined {
+  return ageMs > keptMs ? undefined : Math.max(pausesMs[0], ageMs / 8)
+}
+
 /** What is further ahead than any pause was written by a clock gone mad. */
 export function isDue(dueMs: number, nowMs: number): boolean {
   return dueMs <= nowMs || dueMs > nowMs + pausesMs.at(-1)!

@@ -10,7 +10,17 @@ import { watchIncidents } from './incidents.ts'
 import type { Log } from './log.ts'
 import { Lane } from './webhook-lane.ts'
 import { createSender, type SendResult } from './webhook-send.ts'
-import { isDue, keptMs, type Next, pauseMs, readTries, Telling, type Tries, untried } from './webhook-tries.ts'
+import {
+  isDue,
+  keptMs,
+  lookAgainMs,
+  type Next,
+  pauseMs,
+  readTries,
+  Telling,
+  type Tries,
+  untried,
+} from './webhook-tries.ts'
 import { bodyOf, type Message, messageOf } from './webhook-words.ts'
 
 /** Tells operators what they asked to be warned of (ruling X15). */
@@ -27,11 +37,14 @@ type Parts = {
   gateway: Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs' | 'clockMs'>
   /** Of the store, opened when they are first asked for. */
   books(): Promise<Books>
+  /** Whether other servers tell what the store has: while a file is changed, theirs may have other receivers. */
+  isShared: boolean
   log: Log
   /** How long a receiver may take, in ms; a test's is impatient. */
   waitMs?: number | undefined
 }
 
+/** On average: of servers that look in step one would always be the first, whomever it has to tell. */
 const lookMs = 1_000
 
 /** So long another process leaves alone what this one has taken: longer than all tries of it take. */
@@ -60,11 +73,11 @@ type Queued = { message: Message; tries: Tries; dueMs: number }
 /** Keeps what has become of a message so far. */
 type Keep = (next: Next | undefined) => Promise<void>
 
-export function openWebhooks({ config, gateway, books, log, waitMs }: Parts): Webhooks {
+export function openWebhooks({ config, ...parts }: Parts): Webhooks {
   const deliveries = new Counter(families.webhooks)
   const own = { families: [deliveries] }
   if (config.webhooks.length === 0) return { ...own, list: () => [], look: async () => {}, close: async () => {} }
-  const teller = new Teller(config.webhooks, { gateway, books, log, deliveries, waitMs })
+  const teller = new Teller(config.webhooks, { ...parts, deliveries })
   return { ...own, list: () => teller.list(), look: () => teller.look(), close: () => teller.close() }
 }
 
@@ -83,7 +96,7 @@ class Teller {
   #isWatched = false
   #looking: Promise<void> | undefined
   #isClosed = false
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout
 
   constructor(webhooks: readonly Webhook[], parts: TellerParts) {
     this.#parts = parts
@@ -102,7 +115,7 @@ class Teller {
     }
     this.#sender = createSender(parts.waitMs)
     this.#findIncidents = watchIncidents(parts.gateway)
-    this.#timer = setInterval(() => void this.#lookOnce(), lookMs)
+    this.#timer = this.#lookLater()
   }
 
   list(): WebhookState[] {
@@ -124,11 +137,21 @@ class Teller {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    clearInterval(this.#timer)
+    clearTimeout(this.#timer)
     // What is under way is cut: its id says that it is the same when it comes again.
     await this.#sender.close()
     await this.#looking
     await Promise.all(this.#tellings.values())
+  }
+
+  #lookLater(): NodeJS.Timeout {
+    return setTimeout(
+      () => {
+        void this.#lookOnce()
+        this.#timer = this.#lookLater()
+      },
+      lookMs * (0.5 + Math.random()),
+    )
   }
 
   /** One at a time: who comes meanwhile waits for the one under way. No receiver is waited for. */
@@ -181,13 +204,21 @@ class Teller {
           if (this.#tellings.has(warning.id)) continue
           const keep: Keep = (next) =>
             books.settleWarning(warning.id, next && { tries: JSON.stringify(next.tries), afterMs: next.afterMs })
-          this.#begin(await messageOf(warning, books), readTries(warning.tries), keep)
+          const [message, tries] = [await messageOf(warning, books), readTries(warning.tries)]
+          if (this.#receivers.some((one) => isFor(one, message))) this.#begin(message, tries, keep)
+          else await keep(this.#leave(message, tries))
         }
         if (taken.length < atOnceMax) return
       }
     } catch (error) {
       this.#tellSilence(error)
     }
+  }
+
+  /** For those who have somebody to tell it. */
+  #leave({ atMs }: Message, tries: Tries): Next | undefined {
+    const afterMs = this.#parts.isShared ? lookAgainMs(this.#parts.gateway.nowMs() - atMs) : undefined
+    return afterMs === undefined ? undefined : { tries, afterMs: Math.ceil(afterMs) }
   }
 
   /** What is being told is not begun again. */

@@ -60,6 +60,58 @@ test('X15 X7 of three gateways that share a database one tells each warning, and
   assert.deepEqual(low.body.data['account'], { id, name: 'payer' })
 })
 
+test('X15 X7: while the file is being changed, a server with the old one leaves what it tells nobody to one with the new', {
+  skip,
+}, async () => {
+  const url = cluster().createDatabase('changed')
+  const books = await openOperator(url)
+  const { id } = await books.createAccount('payer', 10n ** 12n)
+  const { key } = await books.createKey('payer')
+  const simulator = await startSimulator()
+  atEnd(simulator.close)
+  const receiver = await startReceiver()
+  const start = async (name: string, below: string) => {
+    const webhooks = [{ url: receiver.url, secret: 'a secret of webhooks', below }]
+    const replica = await startReplica(name, url, simulator.url, { models: [testModel('large', 'chat')], webhooks })
+    await replica.server.webhooks.look()
+    return replica
+  }
+  const old = await start('old', '10')
+  // It is gone again when the line is crossed that only its file has.
+  await (await start('fresh', '1000')).server.webhooks.close()
+  await fetch(`${old.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'large',
+      messages: [{ role: 'user', content: 'Hello!' }],
+      max_completion_tokens: 20,
+    }),
+  }).then((response) => response.text())
+  // Others of a line that nobody has: one as old as it is told, one a little younger.
+  await books.database.query(
+    `INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
+     SELECT 'of ' || h || ' h', 'credit_low', '{"account":"${id}","balance_nanos":"1","below_nanos":"2"}',
+       triwire.now_ms() - 3600000 * h, 0 FROM unnest(ARRAY[23, 25]) h`,
+  )
+  const due = `SELECT id FROM triwire.outbox WHERE next_ms <= triwire.now_ms() + 1000`
+  await until(async () => (await old.server.webhooks.look()) ?? (await books.database.query(due)).length === 0)
+  const waiting = async () => {
+    const rows = await books.database.query(
+      `SELECT id, (next_ms - triwire.now_ms()) / 60000 AS minutes FROM triwire.outbox ORDER BY at_ms`,
+    )
+    return rows.map((row) => `${String(row['id']).split(':')[0]}, ${row['minutes']}`)
+  }
+  // What has waited for long is looked at rarely.
+  assert.deepEqual(await waiting(), ['of 23 h, 172', 'credit_low, 0'])
+  await old.server.webhooks.close()
+  const fresh = await start('fresh', '1000')
+  await books.database.query('UPDATE triwire.outbox SET next_ms = 0')
+  await until(async () => (await fresh.server.webhooks.look()) ?? receiver.received.length > 0, 'it is told')
+  assert.equal(receiver.received[0]!.body.data['below'], '1000')
+  await until(async () => (await waiting()).length === 1, 'what was told is gone')
+})
+
 test('X7 issue 13: which upstream accounts are left alone both gateways tell, and which of them has met the cause', {
   skip,
 }, async () => {

@@ -83,6 +83,21 @@ test('X15 R15 a budget is told at four fifths and when it is spent, with the lab
   }
 })
 
+test('X15 X7 what no receiver wants of a store that has one server is gone when it was looked at', async () => {
+  const receiver = await startReceiver()
+  const gateway = await start([{ url: receiver.url, secret: plain, events: ['key_budget_80'] }])
+  const { key } = gateway.store.createKey('tester', { budget: { nanos: 1n, per: 'month' } })
+  await gateway.untilKnown(key)
+  assert.equal(await ask(gateway, key), 200)
+  await look(gateway)
+  await until(() => receiver.received.length === 1, 'what it wants is told')
+  await gateway.server.webhooks.close()
+  const db = new DatabaseSync(gateway.storePath)
+  const left = db.prepare('SELECT id FROM outbox').all()
+  db.close()
+  assert.deepEqual(left, [])
+})
+
 test('X15 a receiver that refuses, drops or fails is told again, the same with the same id, until it says 200', async () => {
   const receiver = await startReceiver(500, 403, 302, 'drop')
   const hanging = await startReceiver('drop')
