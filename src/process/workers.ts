@@ -1,8 +1,6 @@
-import cluster, { type Worker } from 'node:cluster'
 import type { Server } from 'node:http'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { takeSignals } from '../../bin/signals.mjs'
 import { createToken } from '../accounts/operators.ts'
 import type { Config } from '../config/config.ts'
@@ -21,24 +19,11 @@ import { sayStart, startData } from './say-start.ts'
 import type { ServeOptions } from './serve-options.ts'
 import { workbench } from './workbench.ts'
 import { askWorkers } from './worker-answers.ts'
+import { WorkerFleet } from './worker-fleet.ts'
 import { openWorkerMetrics, type ScrapedWorker, type WorkerMetrics } from './worker-metrics.ts'
-import { type FromWorker, roleVariable, type WorkerRole } from './worker-role.ts'
-
-const launcher = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
-
-/** How long a dead worker's place stays empty: twice as long each time, until one has lived for a while. */
-const [pauseMs, pauseMaxMs, livedMs] = [500, 30_000, 60_000]
 
 /** How often it is looked whether there is something to tell those who watch, in ms. */
 const tickMs = 250
-
-type Place = {
-  number: number
-  worker: Worker
-  sinceMs: number
-  pauseMs: number
-  listening: FromWorker | undefined
-}
 
 /**
  * Several processes on one port, each an ordinary replica with a folder of its own below `state_dir`; this one takes the
@@ -52,22 +37,31 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   const isPretty = isPrettyOn(config.log.format)
   const log = createLog({ level: config.log.level, isPretty, nowMs: Date.now })
   const lines = createLogSink(2, () => '')
-  const places = new Map<number, Place>()
   const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
   const metrics = openWorkerMetrics(config, listScraped, reportBug)
   const { token, digest: parentDigest } = createToken()
-  let isStopping = false
-  let hasListened = false
-  cluster.schedulingPolicy = cluster.SCHED_RR
-  cluster.setupPrimary({ exec: launcher, args: process.argv.slice(2), silent: true })
-
-  const { promise: allListen, resolve: onAllListen } = Promise.withResolvers<void>()
-  for (let number = 1; number <= count; number++) fill(number, pauseMs)
+  const fleet = new WorkerFleet(count, {
+    role: { isPretty, parentDigest },
+    log,
+    // Their lines are longer than what a pipe takes whole: each goes through here.
+    onWorker({ process: { stdout, stderr } }) {
+      passLines(stderr, lines.put)
+      passLines(stdout, lines.put)
+    },
+    onEnd: (code) => void end(code),
+  })
+  let admin: WorkersAdmin | undefined
+  // Without this process all workers would end at once, and cut what they serve.
+  process.on('uncaughtException', (error) => {
+    log.event('error', 'uncaught', { error: error.stack })
+    process.exitCode = 1
+    fleet.stop('SIGTERM')
+  })
   takeSignals(pass)
-  await allListen
-  const admin = openWorkersAdmin({ config: () => config, origins: adminOrigins, metrics, token, reportBug })
+  await fleet.allListen
+  admin = openWorkersAdmin({ config: () => config, origins: adminOrigins, metrics, token, reportBug })
   const adminAddress = await listen(admin.server, config.adminListen)
-  const [first] = [...places.values()].map(({ listening }) => listening!)
+  const [first] = fleet.list()
   const started = {
     base: `${config.tls ? 'https' : 'http'}://${formatAddress(first!.address)}`,
     admin: `${config.adminTls ? 'https' : 'http'}://${formatAddress(adminAddress)}`,
@@ -83,68 +77,24 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   })
   console.log(options.json ? startData(started, first!.accounts) : sayStart(started, first!.accounts))
 
-  function fill(number: number, nextPauseMs: number): void {
-    const role: WorkerRole = { number, isPretty, parentDigest }
-    const worker = cluster.fork({ [roleVariable]: JSON.stringify(role) })
-    const place: Place = { number, worker, sinceMs: performance.now(), pauseMs: nextPauseMs, listening: undefined }
-    places.set(number, place)
-    // Their lines are longer than what a pipe takes whole: each goes through here.
-    passLines(worker.process.stderr, lines.put)
-    passLines(worker.process.stdout, lines.put)
-    worker.on('message', (message: FromWorker) => {
-      if (message.kind !== 'listening') return
-      place.listening = message
-      hasListened = true
-      if ([...places.values()].every(({ listening }) => listening)) onAllListen()
-    })
-    worker.on('exit', (code, signal) => onExit(place, code, signal))
-  }
-
-  function onExit(place: Place, code: number, signal: string | null): void {
-    const { number, sinceMs } = place
-    places.delete(number)
-    if (isStopping) {
-      if (places.size === 0) void end(Number(process.exitCode) || code || 0)
-      return
-    }
-    log.event('error', 'worker_exited', { worker: number, ...(signal ? { signal } : { code }) })
-    // What keeps one from the first start keeps them all, and has been told. Later it may be a killer, and is tried again.
-    if (!hasListened) {
-      process.exitCode = code || 1
-      stop('SIGTERM')
-      return
-    }
-    const hasLived = performance.now() - sinceMs >= livedMs
-    const waitMs = hasLived ? pauseMs : place.pauseMs
-    setTimeout(() => {
-      if (!isStopping) fill(number, Math.min(pauseMaxMs, waitMs * 2))
-    }, waitMs)
-  }
-
   function pass(signal: NodeJS.Signals): void {
-    if (signal === 'SIGHUP') for (const { worker } of places.values()) worker.process.kill(signal)
-    else stop(signal)
-    if (signal === 'SIGHUP') metrics.adopt(readAgain)
+    if (signal === 'SIGHUP') {
+      fleet.reload()
+      metrics.adopt(readAgain)
+    } else fleet.stop(signal)
   }
 
   /** Of what this process itself answers from; what is wrong with it the workers tell. */
   function readAgain(): Config {
     config = reloadConfig(config, options)
-    admin.adopt(config)
+    admin?.adopt(config)
     return config
-  }
-
-  /** A second one hurries them, as it does a single server. Where all are dead just now nobody's end will end this one. */
-  function stop(signal: NodeJS.Signals): void {
-    isStopping = true
-    for (const { worker } of places.values()) worker.process.kill(signal)
-    if (places.size === 0) void end(Number(process.exitCode) || 0)
   }
 
   async function end(code: number): Promise<void> {
     await lines.flush()
     await log.flush()
-    process.exit(code)
+    process.exit(Number(process.exitCode) || code)
   }
 
   function adminOrigins(): string[] {
@@ -152,9 +102,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   }
 
   function listScraped(): ScrapedWorker[] {
-    return [...places.values()].flatMap(({ number, listening }) =>
-      listening ? [{ number, origin: `http://${formatAddress(listening.adminAddress)}` }] : [],
-    )
+    return fleet.list().map(({ number, adminAddress }) => ({ number, origin: `http://${formatAddress(adminAddress)}` }))
   }
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { beforeEach } from 'node:test'
 import { startSimulator } from '../../src/simulator/simulator.ts'
@@ -285,6 +286,36 @@ test('X7 F-P1: a worker that is killed before it listens again, while no other l
     killed.add(pid)
   }
   await until(async () => (await fetch(ready, anew)).ok, 'a third one answers')
+  server.child.kill('SIGTERM')
+  assert.equal(await within(server.exited, 'it ends'), 0)
+})
+
+test('B24 X7: a SIGHUP while the workers start is no end of the process that starts them', { skip }, async () => {
+  const { folder } = await prepare()
+  const server = serve(['--config', 'triwire.yaml', '--workers', '1'], folder)
+  await until(() => childrenOf(server.child.pid!).length > 0, 'a worker is begun')
+  server.child.kill('SIGHUP')
+  const ready = new URL('/readyz', await server.adminUrl())
+  await until(async () => (await fetch(ready, anew)).ok, 'it answers')
+  server.child.kill('SIGTERM')
+  assert.equal(await within(server.exited, 'it ends'), 0)
+})
+
+test('X7 F-P11: where the system has no room for another worker, those that live go on, and it is begun when there is some', {
+  skip: skip || !existsSync('/usr/bin/prlimit'),
+}, async () => {
+  const { folder } = await prepare()
+  const server = serve(['--config', 'triwire.yaml', '--workers', '2'], folder)
+  const ready = new URL('/readyz', await server.adminUrl())
+  const allow = (descriptors: number) =>
+    execFileSync('prlimit', ['--pid', `${server.child.pid}`, `--nofile=${descriptors}:`])
+  allow(10)
+  process.kill(childrenOf(server.child.pid!)[0]!, 'SIGKILL')
+  await server.saw('"error":"spawn')
+  assert.equal(childrenOf(server.child.pid!).length, 1)
+  allow(4_000)
+  await until(() => childrenOf(server.child.pid!).length === 2, 'another is begun')
+  await until(async () => (await fetch(ready, anew)).ok, 'it answers')
   server.child.kill('SIGTERM')
   assert.equal(await within(server.exited, 'it ends'), 0)
 })

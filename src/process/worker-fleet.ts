@@ -1,0 +1,128 @@
+import cluster, { type Worker } from 'node:cluster'
+import { fileURLToPath } from 'node:url'
+import type { Log } from './log.ts'
+import { type FromWorker, roleVariable, type WorkerRole } from './worker-role.ts'
+
+const launcher = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
+
+/** How long a dead worker's place stays empty: twice as long each time, until one has lived for a while. */
+const [pauseMs, pauseMaxMs, livedMs] = [500, 30_000, 60_000]
+
+type Place = {
+  number: number
+  worker: Worker
+  sinceMs: number
+  pauseMs: number
+  listening: FromWorker | undefined
+  /** It was asked for while this one could not hear it yet. */
+  mustReload: boolean
+}
+
+type FleetOptions = {
+  role: Omit<WorkerRole, 'number'>
+  log: Log
+  /** Hears of each that is begun. */
+  onWorker: (worker: Worker) => void
+  /** None is left, and none will be begun any more. @param code of the last of them */
+  onEnd: (code: number) => void
+}
+
+/** The processes of a server that has several. One that ends has another in its place, until the fleet is stopped. */
+export class WorkerFleet {
+  /** Resolves when each place has one that listens, for the first time. */
+  readonly allListen: Promise<void>
+  readonly #options: FleetOptions
+  readonly #places = new Map<number, Place>()
+  #onAllListen = () => {}
+  #hasListened = false
+  #isStopping = false
+
+  /** @throws what the system throws that has no room for one. */
+  constructor(count: number, options: FleetOptions) {
+    this.#options = options
+    this.allListen = new Promise((resolve) => {
+      this.#onAllListen = resolve
+    })
+    cluster.schedulingPolicy = cluster.SCHED_RR
+    cluster.setupPrimary({ exec: launcher, args: process.argv.slice(2), silent: true })
+    for (let number = 1; number <= count; number++) this.#fill(number, pauseMs)
+  }
+
+  /** Those that listen now. */
+  list(): (FromWorker & { number: number })[] {
+    return [...this.#places.values()].flatMap(({ number, listening }) => (listening ? [{ ...listening, number }] : []))
+  }
+
+  reload(): void {
+    for (const place of this.#places.values()) {
+      // Before it listens it may not know the signal, which would end it.
+      if (place.listening) place.worker.process.kill('SIGHUP')
+      else place.mustReload = true
+    }
+  }
+
+  /** A second one hurries them, as it does a single server. Where all are dead just now nobody's end will end this one. */
+  stop(signal: NodeJS.Signals): void {
+    this.#isStopping = true
+    for (const { worker } of this.#places.values()) worker.process.kill(signal)
+    if (this.#places.size === 0) this.#options.onEnd(0)
+  }
+
+  #fill(number: number, nextPauseMs: number): void {
+    const role: WorkerRole = { ...this.#options.role, number }
+    const worker = cluster.fork({ [roleVariable]: JSON.stringify(role) })
+    const own = { listening: undefined, mustReload: false }
+    const place: Place = { number, worker, sinceMs: performance.now(), pauseMs: nextPauseMs, ...own }
+    this.#places.set(number, place)
+    this.#options.onWorker(worker)
+    worker.on('message', (message: FromWorker) => this.#takeMessage(place, message))
+    worker.on('exit', (code, signal) => this.#takeEnd(place, code, signal ? { signal } : { code }))
+    worker.on('error', (error) => {
+      // The system had no room for it. It has other errors, of which it does not end.
+      if (worker.process.pid === undefined) this.#takeEnd(place, 1, { error: error.message })
+    })
+  }
+
+  #takeMessage(place: Place, message: FromWorker): void {
+    if (message.kind !== 'listening') return
+    place.listening = message
+    this.#hasListened = true
+    if (place.mustReload) place.worker.process.kill('SIGHUP')
+    if ([...this.#places.values()].every(({ listening }) => listening)) this.#onAllListen()
+  }
+
+  #takeEnd(place: Place, code: number, why: Record<string, unknown>): void {
+    const { number, sinceMs } = place
+    if (this.#places.get(number) !== place) return
+    this.#places.delete(number)
+    if (this.#isStopping) {
+      if (this.#places.size === 0) this.#options.onEnd(code)
+      return
+    }
+    this.#tellEnd(number, why)
+    // What keeps one from the first start keeps them all, and has been told. Later it may be a killer, and is tried again.
+    if (!this.#hasListened) {
+      process.exitCode = code || 1
+      this.stop('SIGTERM')
+      return
+    }
+    const hasLived = performance.now() - sinceMs >= livedMs
+    this.#fillLater(number, hasLived ? pauseMs : place.pauseMs)
+  }
+
+  #fillLater(number: number, waitMs: number): void {
+    const nextPauseMs = Math.min(pauseMaxMs, waitMs * 2)
+    setTimeout(() => {
+      try {
+        if (!this.#isStopping) this.#fill(number, nextPauseMs)
+      } catch (error) {
+        this.#tellEnd(number, { error: (error as Error).message })
+        this.#fillLater(number, nextPauseMs)
+      }
+    }, waitMs)
+  }
+
+  #tellEnd(number: number, why: Record<string, unknown>): void {
+    this.#options.log.event('error', 'worker_exited', { worker: number, ...why })
+  }
+}
