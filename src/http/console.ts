@@ -105,7 +105,13 @@ export function createConsole({ site: known, reportBug, open }: ConsoleParts) {
   /** @returns a text where there are none. */
   async function openFiles(): Promise<ConsoleFiles | string> {
     opening ??= open ? Promise.resolve(open()) : import('./console-files.ts').then((files) => files.openConsole())
-    return (await opening)()
+    try {
+      return (await opening)()
+    } catch (error) {
+      // Where no file can be opened just now it can later.
+      opening = undefined
+      throw error
+    }
   }
 }
 

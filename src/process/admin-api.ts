@@ -77,12 +77,20 @@ export function createAdminApi(parts: Parts) {
   /** The table of operations is loaded when somebody first asks: a start, and a server that nobody asks, do without it. */
   function api(request: IncomingMessage, response: ServerResponse): void {
     opening ??= open()
-    void opening.then((handle) => handle(request, response))
+    opening
+      .then((handle) => handle(request, response))
+      .catch((error) => {
+        // Where no file can be opened just now it can later.
+        opening = undefined
+        operations.reportBug(error)
+        response.destroy()
+      })
   }
 
   /** A reload has made this configuration the one in force: its certificate has other names, perhaps. */
   function adopt(next: Config): void {
-    site.names = namesOf(next)
+    // One that takes TLS away wants a restart, and the listener goes on with what it has.
+    if (next.adminTls) site.names = namesOf(next)
     readPeer = createPeerReader(next.trustedProxies)
   }
 

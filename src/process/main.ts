@@ -135,10 +135,8 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     if (stoppingMs !== undefined) return
     stoppingMs = clockMs()
     log.event('info', 'stopping', { why })
-    await server?.drain(delayMs, config.timeouts.drainDeadlineMs)
-    await simulator?.close()
-    await store.close()
-    log.event('info', 'stopped')
+    const drained = () => server?.drain(delayMs, config.timeouts.drainDeadlineMs)
+    await endInOrder(log, [drained, () => simulator?.close(), () => store.close()])
     await log.flush()
     process.exit(process.exitCode ?? 0)
   }
@@ -159,9 +157,21 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
       if (restart.length > 0) log.event('info', 'restart_needed', { keys: restart })
       warn(next, log)
     } catch (error) {
-      // What is in force stays in force.
+      // What is in force stays in force, and of the other one nothing goes on.
+      server?.keep(config)
       log.event('error', 'config_rejected', { error: explain(error), ...together })
     }
+  }
+}
+
+/** One after the other. What cannot be ended is told, and keeps the process from its end as little as what was. */
+async function endInOrder(log: Log, ends: readonly (() => Promise<void> | undefined)[]): Promise<void> {
+  try {
+    for (const end of ends) await end()
+    log.event('info', 'stopped')
+  } catch (error) {
+    log.event('error', 'uncaught', { error: (error as Error).stack })
+    process.exitCode = 1
   }
 }
 
@@ -197,6 +207,11 @@ function needsRestart(before: Config, next: Config): string[] {
     webhooks: spellWebhooks(before) !== spellWebhooks(next),
     telemetry: spellTelemetry(before.telemetry) !== spellTelemetry(next.telemetry),
     seal_key: before.sealKey?.reveal() !== next.sealKey?.reveal(),
+    log: JSON.stringify(before.log) !== JSON.stringify(next.log),
+    'limits.connections_max': before.limits.connectionsMax !== next.limits.connectionsMax,
+    'timeouts.headers': before.timeouts.headersMs !== next.timeouts.headersMs,
+    'timeouts.keep_alive': before.timeouts.keepAliveMs !== next.timeouts.keepAliveMs,
+    'timeouts.settle_deadline': before.timeouts.settleDeadlineMs !== next.timeouts.settleDeadlineMs,
   }
   return Object.entries(isOther).flatMap(([key, is]) => (is ? [key] : []))
 }

@@ -77,6 +77,8 @@ export type RunningServer = {
   reload(config: Config): void
   /** Starts what a configuration needs before it is in force: commands that tell keys. Resolves when it can be. */
   prepare(config: Config): Promise<void>
+  /** The one in force stays so: what was started for another ends. */
+  keep(config: Config): void
   /** Lets everything look at its deadlines; the ticker does so four times a second. */
   tick(): void
   /** Ends what runs: new connections for the drain delay, then none; streams until the deadline (reliability §7). */
@@ -91,8 +93,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { config, store, log, nowMs = Date.now, clockMs = () => performance.now() } = parts
   // What can be refused comes before what would have to be ended again.
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
-  const memory = parts.memory ?? createPoolMemory(clockMs)
-  if (store.cooldowns) memory.share(store.cooldowns)
+  const memory = openMemory(parts, clockMs)
   const keyring = createKeyring(clockMs, log.event)
   await prepare(config)
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
@@ -101,15 +102,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const events = watchGateway(() => gateway)
   store.directory.onChanged?.(events.noteAccount)
   const traffic = createTrafficWriter(store, nowMs, clockMs)
-  const own = [log.access, recents.note, traffic.note]
-  const listeners: readonly RecordListener[] = [...own, ...telemetry.listeners, events.note]
+  const listeners = [log.access, recents.note, traffic.note, ...telemetry.listeners, events.note]
   const limits = () => snapshots.current.config.limits
   const reportBug = (bug: Error, id?: string) => log.event('error', 'bug', { ...(id && { id }), error: bug.stack })
   let isReady = true
   let isDraining = false
   let isHurried = false
   const load = parts.load ?? createLoadWatch(() => performance.now())
-
   const gateway: Gateway = {
     snapshots,
     directory: store.directory,
@@ -150,16 +149,15 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     ...{ isReady: isTaking, isDraining: () => isDraining, parentDigest: parts.parentDigest },
     webhookMs: parts.webhookMs,
   })
-  const { webhooks } = admin
   const { address, adminAddress } = await listenOnBoth(config, edge.server, admin.server).catch(async (error) => {
-    for (const end of [load.stop, keyring.close, webhooks.close, telemetry.close]) void end()
+    for (const end of [load.stop, keyring.close, admin.webhooks.close, telemetry.close]) void end()
     edge.server.close()
     await snapshots.close()
     throw error
   })
   const ticker = setInterval(tickAll, tickMs)
-
-  return { gateway, address, adminAddress, reload, prepare, tick: tickAll, drain, hurry, webhooks }
+  const { webhooks } = admin
+  return { gateway, address, adminAddress, reload, keep: adoptKeys, prepare, tick: tickAll, drain, hurry, webhooks }
 
   function tickAll(): void {
     tick(gateway, clockMs())
@@ -172,8 +170,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     return within(keyring.prepare(upstreams.values()), parts.keysMs ?? keysMaxMs)
   }
 
+  function adoptKeys({ upstreams }: Config): void {
+    keyring.adopt(upstreams.values())
+  }
+
   function reload(next: Config): void {
-    keyring.adopt(next.upstreams.values())
+    adoptKeys(next)
     snapshots.replace(openSnapshot(next, memory, keyring))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
@@ -201,6 +203,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     await telemetry.close()
     await snapshots.close()
   }
+}
+
+/** With what other servers of the store tell. */
+function openMemory({ memory, store }: ServerParts, clockMs: () => number): PoolMemory {
+  const own = memory ?? createPoolMemory(clockMs)
+  if (store.cooldowns) own.share(store.cooldowns)
+  return own
 }
 
 async function listenOnBoth(config: Config, edge: Server, admin: Server) {

@@ -52,10 +52,12 @@ export type StartedGateway = {
 export async function startGateway(options: GatewayOptions): Promise<StartedGateway> {
   let config = readConfig(options)
   const log = createLog({ level: options.log ?? 'error', isPretty: isPrettyOn(config.log.format), nowMs: Date.now })
+  let lost: Error | undefined
   const { store, demo } = await openStoreOf(config, {
     clockMs: () => performance.now(),
     onFatal(error) {
       log.event('error', 'ledger_lost', { error: error.message })
+      lost = error
       void close(0).finally(() => options.onLost?.(error))
     },
     log: log.event,
@@ -72,6 +74,11 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
     const demoBar = new DemoBar(log)
     await demoBar.look(config)
     server = await startServer({ config, store, log, barred: demoBar.barred })
+    if (lost) {
+      // What was closed then had no server yet.
+      await server.drain(0, 0)
+      throw lost
+    }
   } catch (error) {
     await close()
     throw error

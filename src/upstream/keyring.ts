@@ -11,6 +11,9 @@ const commandMaxMs = 30_000
 const retryMs = 5_000
 const retryMaxMs = 60_000
 
+/** So many that nothing names any more are remembered: more than reloads take away while a request runs. */
+const retiredMax = 1_000
+
 /** A key as it is now. */
 export interface LiveKey {
   /** Undefined while nothing has told it: its account is asked for nothing. */
@@ -30,6 +33,7 @@ export type KeyReport = (level: 'info' | 'error', event: string, fields: Record<
 
 /** The keys that change while the process runs; they outlive the configuration, so that a reload starts no command again. */
 export type Keyring = {
+  /** As it is known: who asks for it begins nothing. */
   keyOf: KeyFinder
   /** These are in force: what they name is watched, and nothing else any more. */
   adopt(upstreams: Iterable<Upstream>): void
@@ -44,14 +48,22 @@ export type Keyring = {
 /** @param clockMs monotonic */
 export function createKeyring(clockMs: () => number, report: KeyReport): Keyring {
   const renewed = new Map<string, RenewedKey>()
+  /** Of configurations before, for requests that were begun with them: nothing renews them any more. */
+  const retired = new Map<string, RenewedKey>()
   return {
-    keyOf: (account) => find(account) ?? fixedKey(account),
+    keyOf(account) {
+      const id = idOf(account)
+      const key = id === undefined ? undefined : (renewed.get(id) ?? retired.get(id))
+      return key ?? fixedKey(account)
+    },
     adopt(upstreams) {
       const kept = new Set(findAll(upstreams))
       for (const [id, key] of renewed) {
         if (kept.has(key)) continue
         renewed.delete(id)
         key.close()
+        retired.set(id, key)
+        if (retired.size > retiredMax) retired.delete(retired.keys().next().value!)
       }
     },
     async prepare(upstreams) {
@@ -79,13 +91,19 @@ export function createKeyring(clockMs: () => number, report: KeyReport): Keyring
   }
 
   /** @param label what the log calls it by */
-  function find({ name, renewal, isEnabled }: UpstreamAccount, label = name): RenewedKey | undefined {
-    if (!renewal || !isEnabled) return undefined
-    const id = JSON.stringify(renewal)
-    const key = renewed.get(id) ?? openKey(renewal, { clockMs, report, label })
+  function find(account: UpstreamAccount, label: string): RenewedKey | undefined {
+    const id = idOf(account)
+    if (id === undefined) return undefined
+    const key = renewed.get(id) ?? openKey(account.renewal!, { clockMs, report, label })
     renewed.set(id, key)
+    retired.delete(id)
     return key
   }
+}
+
+/** What its key comes from; undefined where that does not change, or is not asked. */
+function idOf({ renewal, isEnabled }: UpstreamAccount): string | undefined {
+  return renewal && isEnabled ? JSON.stringify(renewal) : undefined
 }
 
 /** The key that stands in the configuration. One that is renewed, of an account that is off, is not known. */
@@ -209,6 +227,13 @@ class FileKey extends RenewedKey {
       .finally(() => {
         this.#isLooking = false
       })
+  }
+
+  override take(key: Secret): void {
+    const { version } = this
+    super.take(key)
+    // It may have read the file before the last look did.
+    if (this.version !== version) this.doubt()
   }
 
   doubt(): void {

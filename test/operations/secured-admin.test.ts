@@ -81,6 +81,9 @@ test('X9 U14 behind a reload it answers under the names of the certificate that 
   put(authority.issue('other.example'))
   gateway.reload({})
   assert.deepEqual([await ask('admin.example'), await ask('other.example')], [421, 200])
+  // Without TLS it wants a restart, and goes on with what it has.
+  gateway.reload({ admin: {} })
+  assert.equal(await ask('other.example'), 200)
   put(first)
 })
 

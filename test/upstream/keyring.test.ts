@@ -233,4 +233,28 @@ test('U14 what no configuration names any more is run no more, and its key stays
   pass(10_000)
   await turn()
   assert.deepEqual([runs(), key.value], [1, 'token'])
+  // A request that was begun with it asks what must not be shown of it.
+  assert.deepEqual(keyring.keyOf(one).known, ['token'])
+  pass(10_000)
+  await turn()
+  assert.equal(runs(), 1)
+  await use(one)
+  assert.equal(runs(), 2)
+})
+
+test('U14 what is read for a reload before its file was rotated is no older key for long', async () => {
+  const { keyring, account, use, pass } = start()
+  const file = join(testFolder('rotated'), 'key')
+  writeFileSync(file, 'key-two')
+  await use(account({ file }, 'key-one'))
+  const key = keyring.keyOf(account({ file }))
+  await until(() => {
+    pass(1_000)
+    return key.value === 'key-two'
+  })
+  await use(account({ file }, 'key-one'))
+  await until(() => {
+    pass(1_000)
+    return key.value === 'key-two'
+  })
 })

@@ -76,10 +76,13 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     reconfigure() {},
     async close() {
       client.writeUses()
-      await settlement.close()
-      clearInterval(sweeps)
-      clearInterval(touches)
-      unlock()
+      try {
+        await settlement.close()
+      } finally {
+        clearInterval(sweeps)
+        clearInterval(touches)
+        unlock()
+      }
     },
   }
 }
