@@ -227,7 +227,7 @@ export function revokeKey(idOrPrefix: string, nowMs: number): Change<KeyRow> {
 
 /**
  * Bounds are those of all keys of its line; label and end are its own.
- * @param calendar by whose days it is changed.
+ * @param calendar of the reporting zone: a budget begins with its days
  * @param seen the version that the asker has seen, where he has seen one, and what is known of the window that another
  *   budget begins with.
  */

@@ -54,8 +54,8 @@ const limits = {
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16_384,
-  /** One that does not come to speak TLS, or of which nothing comes and nothing is taken, makes room for others. */
   handshakeTimeout: 10_000,
+  /** So long nothing of an answer that waits may be taken. */
   stallMs: 120_000,
 }
 
@@ -74,17 +74,25 @@ export function createAdmin({ isReady, api, metrics, pages, door, tls, prefix = 
   server.maxHeadersCount = 2 * headersMax
   server.maxConnections = 500
   server.timeout = options.stallMs
+  server.on('timeout', endStalled)
   server.on('drop', () => server.closeIdleConnections())
-  const followed = new WeakMap<Socket, Set<ServerResponse>>()
+  /** Answers that are not over, by their connections. */
+  const open = new WeakMap<Socket, Set<ServerResponse>>()
   return server
 
-  /** Before Node 26 an answer that waits behind another one hears nothing of the end of its connection. */
-  function follow({ socket }: IncomingMessage, response: ServerResponse): void {
-    const answers = followed.get(socket) ?? new Set()
-    if (!followed.has(socket)) {
-      followed.set(socket, answers)
+  /** Of this one nothing has come and nothing was taken for long. A model, or a report, may be silent for longer. */
+  function endStalled(socket: Socket): void {
+    const isAwaited = (open.get(socket)?.size ?? 0) > 0
+    if (!isAwaited || socket.writableLength > 0) socket.destroy()
+  }
+
+  /** Before Node 26 an answer that waits behind another one hears nothing of the end of their connection. */
+  function endWithConnection({ socket }: IncomingMessage, response: ServerResponse): void {
+    const answers = open.get(socket) ?? new Set()
+    if (!open.has(socket)) {
+      open.set(socket, answers)
       socket.once('close', () => {
-        for (const answer of answers) answer.destroy().emit('close')
+        for (const answer of answers) if (!answer.socket) answer.destroy().emit('close')
       })
     }
     answers.add(response)
@@ -92,7 +100,7 @@ export function createAdmin({ isReady, api, metrics, pages, door, tls, prefix = 
   }
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
-    follow(request, response)
+    endWithConnection(request, response)
     const fault = findFramingFault(request, headersMax)
     if (fault) {
       refuse(request, response, fault)

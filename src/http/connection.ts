@@ -65,7 +65,6 @@ export class Connection implements ExchangeHost {
     socket.on('end', () => this.#takeEnd())
     // Whoever resets a connection is gone; the close that follows tells it.
     socket.on('error', () => socket.destroy())
-    socket.on('timeout', () => socket.destroy())
     socket.on('close', () => this.#takeClose())
   }
 
@@ -120,7 +119,6 @@ export class Connection implements ExchangeHost {
     this.#since = this.#host.second
     this.#isHeadBegun = false
     this.#host.release(this)
-    if (this.socket.timeout) this.socket.setTimeout(0)
     if (!exchange.body.isComplete) {
       // Of what is still to come of it, enough was thrown away.
       this.#isClosing = true

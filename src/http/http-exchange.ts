@@ -30,6 +30,9 @@ export interface ExchangeHost {
 /** Each exchange that begins, for whoever watches in a test. */
 const begun = channel('triwire:http:exchange')
 
+/** How often it is looked whether a client takes the rest of its answer, in ms. */
+const lookMs = 1_000
+
 /** Up to here copying a body behind its head is cheaper than writing two pieces, in bytes. */
 const onePieceBytesMax = 16_384
 
@@ -158,15 +161,19 @@ export class HttpExchange {
     this.#finish(this.#takeHead() + this.#frame(text, encoding) + (this.#isChunked ? '0\r\n\r\n' : ''), encoding)
   }
 
-  /** What the client has not taken by then is not kept: it is cut (faults F-C9). */
+  /** Where the client takes nothing of the rest for so long, it is cut (faults F-C9). */
   watchStall(stallMs: number): void {
     const { socket } = this
     if (socket.writableLength === 0) return
     const backlog = new Backlog(socket)
+    let takenMs = performance.now()
     // A socket's own timer would begin anew with each byte that is read.
-    this.#stallWatch = setInterval(() => {
-      if (!backlog.hasShrunk()) socket.destroy()
-    }, stallMs)
+    const look = () => {
+      const nowMs = performance.now()
+      if (backlog.hasShrunk()) takenMs = nowMs
+      else if (nowMs - takenMs >= stallMs) socket.destroy()
+    }
+    this.#stallWatch = setInterval(look, Math.min(lookMs, stallMs / 8))
   }
 
   /** Closes the connection, whatever was said on it. */

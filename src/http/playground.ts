@@ -75,9 +75,6 @@ export function createPlayground(
   }
 }
 
-/** How long the rest of an answer waits for its reader, in ms. */
-const stallMs = 60_000
-
 /** The operator's address, and the id of what he asked: his request has it too. */
 type AskedBy = { requestId: string; ip: string }
 
@@ -116,8 +113,6 @@ class PlayedCall implements Call {
       this.listener?.clientGone()
     })
     response.on('drain', () => this.listener?.clientReady())
-    // A model may be silent for longer than a listener waits; while it is, deadlines are the walk's.
-    response.setTimeout(0)
   }
 
   /** Nothing but the body is a client's. */
@@ -138,7 +133,6 @@ class PlayedCall implements Call {
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length
     this.#response.writeHead(status, { ...this.#headers(contentType), 'content-length': length })
     this.#response.end(body)
-    this.#watchStall()
   }
 
   begin(): void {
@@ -158,12 +152,6 @@ class PlayedCall implements Call {
     this.#begin(200)
     if (text === '') this.#response.end()
     else this.#response.end(text, encoding)
-    this.#watchStall()
-  }
-
-  /** The walk is over, and its deadlines with it: who does not take the rest does not keep the server from ending. */
-  #watchStall(): void {
-    this.#response.setTimeout(stallMs)
   }
 
   isTaking(): boolean {

@@ -56,6 +56,7 @@ export function openAdmin(parts: Parts): Admin {
     config,
     gateway,
     books: () => adminApi.books(),
+    // Where servers tell each other of cooldowns, several may have the store.
     isShared: store.cooldowns !== undefined,
     log: parts.log,
     waitMs: parts.webhookMs,

@@ -44,7 +44,7 @@ type Parts = {
   waitMs?: number | undefined
 }
 
-/** On average: of servers that look in step one would always be the first, whomever it has to tell. */
+/** So long on average, at random: of servers that look in step one would always be the first, whomever it has to tell. */
 const lookMs = 1_000
 
 /** So long another process leaves alone what this one has taken: longer than all tries of it take. */
@@ -204,9 +204,12 @@ class Teller {
           if (this.#tellings.has(warning.id)) continue
           const keep: Keep = (next) =>
             books.settleWarning(warning.id, next && { tries: JSON.stringify(next.tries), afterMs: next.afterMs })
-          const [message, tries] = [await messageOf(warning, books), readTries(warning.tries)]
-          if (this.#receivers.some((one) => isFor(one, message))) this.#begin(message, tries, keep)
-          else await keep(this.#leave(message, tries))
+          const tries = readTries(warning.tries)
+          // Most of what nobody here wants is told by its kind.
+          const isOfKind = this.#receivers.some(({ events }) => events.has(warning.event))
+          const message = isOfKind ? await messageOf(warning, books) : undefined
+          if (message && this.#receivers.some((one) => isFor(one, message))) this.#begin(message, tries, keep)
+          else await keep(this.#leave(warning, tries))
         }
         if (taken.length < atOnceMax) return
       }
@@ -216,7 +219,7 @@ class Teller {
   }
 
   /** For those who have somebody to tell it. */
-  #leave({ atMs }: Message, tries: Tries): Next | undefined {
+  #leave({ atMs }: Pick<Warning, 'atMs'>, tries: Tries): Next | undefined {
     const afterMs = this.#parts.isShared ? lookAgainMs(this.#parts.gateway.nowMs() - atMs) : undefined
     return afterMs === undefined ? undefined : { tries, afterMs: Math.ceil(afterMs) }
   }

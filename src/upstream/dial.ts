@@ -1,7 +1,7 @@
 import { connect, isIP, type OnReadOpts, type Socket } from 'node:net'
 import { lookupOnce } from './lookup.ts'
 
-/** How a connection without TLS is read; one with it reads as Node does. */
+/** How a connection is read; with TLS there is no `onread`, and pieces come as `data`. */
 export type Reading = { highWaterMark: number; onread: OnReadOpts }
 
 /**
@@ -43,12 +43,12 @@ function dialPlainly(host: string, port: number): (reading: Reading) => Opened {
 }
 
 /** Only HTTP/1.1 is offered. The last session that it was given is taken up again, which saves a handshake its half. */
-function dialSecurely(host: string, port: number, ca: string | undefined): () => Opened {
+function dialSecurely(host: string, port: number, ca: string | undefined): (reading: Reading) => Opened {
   const tls = process.getBuiltinModule('node:tls')
   let session: Buffer | undefined
-  return () => {
+  return ({ highWaterMark }) => {
     const socket = tls.connect({
-      ...{ host, port, session, lookup: lookupOnce, ALPNProtocols: ['http/1.1'] },
+      ...{ host, port, session, highWaterMark, lookup: lookupOnce, ALPNProtocols: ['http/1.1'] },
       // An address has no name that could be asked for.
       servername: isIP(host) ? '' : host,
       ...(ca !== undefined && { ca }),

@@ -124,7 +124,6 @@ export class DirectWay implements Way, ConnectionHost {
   }
 
   #dial(flight: DirectFlight, head: string, body: Buffer): void {
-    const late = setTimeout(() => dial.destroy(tooLate()), this.#connectMs)
     const dial = this.#connect((error, connection) => {
       clearTimeout(late)
       this.#dialing.delete(dial)
@@ -136,6 +135,7 @@ export class DirectWay implements Way, ConnectionHost {
       } else connection.fly(flight, head, body)
       this.#settle()
     })
+    const late = setTimeout(() => dial.destroy(tooLate()), this.#connectMs)
     this.#dialing.add(dial)
     // Whoever gives up gives up the body with it, and does not wait until the connection stands or its time is over.
     flight.connection = {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import test, { after, before } from 'node:test'
+import { createAuthority } from '../support/certificates.ts'
 import {
   answerNanos,
   answers,
@@ -13,6 +14,7 @@ import {
   wireNames,
 } from '../support/native.ts'
 import { assertQuiet } from '../support/quiet.ts'
+import { openRaw } from '../support/raw.ts'
 import { type Answer, stream, whole, writeChunk } from '../support/raw-upstream.ts'
 import { passUntil, until, untilStill } from '../support/waiting.ts'
 
@@ -278,3 +280,33 @@ test('F-C9 a client that stops reading: the upstream is held back, after 60 s th
   assert.equal(line['outcome'], 'client_stall')
   assert.ok(entry!.bill!.usage.outputTokens > 100)
 })
+
+for (const isSecure of [false, true])
+  test(`F-C8 F-C9 a client that takes large pieces of a stream slowly${isSecure ? ', over TLS,' : ''} gets all of it`, async () => {
+    const { certFile: cert, keyFile: key } = createAuthority().issue('gateway.example')
+    const own = await startNative(isSecure ? { config: { tls: { cert, key } } } : {})
+    const large = chunk({ choices: [{ index: 0, delta: { content: 'x'.repeat(6_000_000) }, finish_reason: null }] })
+    own.upstream.play(stream([...frames.chat.slice(0, 2), ...Array(5).fill(large), ...frames.chat.slice(2)]))
+    const { socket, write } = await openRaw(isSecure ? own.gateway.url.replace('http:', 'https:') : own.gateway.url)
+    let [room, tail] = [0, '']
+    socket.on('data', (piece: Buffer) => {
+      tail = (tail + piece.toString('latin1')).slice(-100)
+      room -= piece.length
+      if (room <= 0) socket.pause()
+    })
+    const body = JSON.stringify({ ...asks.chat, stream: true })
+    const lines = ['host: x', `authorization: Bearer ${own.gateway.key}`, `content-length: ${body.length}`]
+    write(`POST ${paths.chat} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
+    let looks = 0
+    for (; !socket.closed && !tail.includes('[DONE]'); looks++) {
+      room = 1_500_000
+      socket.resume()
+      await until(() => socket.isPaused() || socket.closed || tail.includes('[DONE]'), 'it has taken some more')
+      own.gateway.advance(50_000)
+    }
+    assert.ok(looks > 10, `${looks}`)
+    const line = await own.gateway.logWith({ outcome: 'ok' })
+    assert.equal(line['status'], 200)
+    socket.destroy()
+    await own.close()
+  })

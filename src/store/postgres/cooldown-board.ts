@@ -2,6 +2,9 @@ import type { Cooldown } from '../../accounts/server-store.ts'
 import type { Transaction } from './database.ts'
 import { cool, cooling, disabled, enable, lift } from './shared-limits.ts'
 
+/** In the same statement: its commit waits for the disk, which that of a cooldown does not. */
+const durably = `set_config('synchronous_commit', 'on', true)`
+
 /**
  * Which upstream accounts all replicas leave alone. Whoever is told that the table has changed looks at all of it, so that
  * nothing is missed; what was told before is told again only when it lasts longer.
@@ -22,25 +25,29 @@ export class CooldownBoard {
   }
 
   /** @throws what the database throws: then the others find out for themselves. */
-  async cool({ place, forMs, cause, tell, cool: kind }: Cooldown): Promise<void> {
-    const values = [place, Math.ceil(forMs), cause, tell, kind, this.#me()]
-    await this.#database.query(`SELECT ${cool.name}($1, $2, $3, $4, $5, $6)`, values)
-    this.#written.set(place, { untilMs: BigInt(Date.now() + Math.ceil(forMs)), cause })
+  async cool(cooldown: Cooldown): Promise<void> {
+    await this.#write(cooldown, '')
   }
 
   /** @param agoMs so long an operator has wanted it. @throws what the database throws: then the others know nothing of it. */
   disable(place: string, agoMs: number): Promise<void> {
-    return this.cool({ place, ...disabled, forMs: disabled.forMs - agoMs })
+    return this.#write({ place, ...disabled, forMs: disabled.forMs - agoMs }, `${durably}, `)
   }
 
   /** What another server has disabled since then stays so. @throws what the database throws. */
   async enable(place: string, agoMs: number): Promise<void> {
-    await this.#database.query(`SELECT ${enable.name}($1, $2, $3)`, [place, agoMs, this.#me()])
+    await this.#database.query(`SELECT ${durably}, ${enable.name}($1, $2, $3)`, [place, agoMs, this.#me()])
   }
 
   /** @throws what the database throws: then the others know nothing of it. */
   async lift(place: string): Promise<void> {
-    await this.#database.query(`SELECT ${lift.name}($1)`, [place])
+    await this.#database.query(`SELECT ${durably}, ${lift.name}($1)`, [place])
+  }
+
+  async #write({ place, forMs, cause, tell, cool: kind }: Cooldown, before: string): Promise<void> {
+    const values = [place, Math.ceil(forMs), cause, tell, kind, this.#me()]
+    await this.#database.query(`SELECT ${before}${cool.name}($1, $2, $3, $4, $5, $6)`, values)
+    this.#written.set(place, { untilMs: BigInt(Date.now() + Math.ceil(forMs)), cause })
   }
 
   /** At the start, when the channel says so, and behind a connection that was lost. */

@@ -170,7 +170,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       try {
         return (await client.query(statementOf(text, values, name))).rows
       } catch (error) {
-        isSilent = isUnknown(error)
+        isSilent ||= isUnknown(error)
         throw error
       }
     }

@@ -1,10 +1,11 @@
 import type { CooldownBoard } from './cooldown-board.ts'
+import { isRefused } from './trouble.ts'
 
-/** What an operator wants of a place. @property isLate it could not be written at once: others may have wanted else since */
+/** What an operator wants of a place. @property isLate it could not be written at once: others may have wanted something else since */
 type Wish = { steering: 'disable' | 'enable'; sinceMs: number; isLate: boolean }
 
 /** So many are kept; of more the newest. */
-const wishesMax = 10_000
+const wishesMax = 1_000
 
 /**
  * What operators want of upstream accounts, until the database has it: a cooldown others find out for themselves, and this
@@ -42,9 +43,11 @@ export class Steering {
     for (const [place, wish] of this.#unwritten) {
       try {
         await this.#tell(place, wish)
-      } catch {
+      } catch (error) {
         for (const late of this.#unwritten.values()) late.isLate = true
-        return
+        if (!isRefused(error)) return
+        // What is wrong with this one holds up no other.
+        continue
       }
       if (this.#unwritten.get(place) === wish) this.#unwritten.delete(place)
     }

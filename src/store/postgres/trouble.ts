@@ -57,6 +57,11 @@ export function isUnknown(error: unknown): boolean {
   return syscall !== 'connect' && !/^timeout (expired|exceeded when trying to connect)/.test(message)
 }
 
+/** It is the statement that the server does not take, and not the server that takes none, nor a moment that is a bad one. */
+export function isRefused(error: unknown): boolean {
+  return (error as { severity?: string }).severity !== undefined && !isUnknown(error) && !isConflict(error)
+}
+
 /** The statement was refused and did nothing, and may be sent again: deadlocks, serialisation. */
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01', '55P03'].includes(codeOf(error))
