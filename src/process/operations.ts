@@ -127,12 +127,7 @@ export function createOperations(parts: Parts): AdminOperations {
 
   async function steer(...[steering, place]: Parameters<AdminOperations['steer']>) {
     const { pool } = gateway.snapshots.current
-    const { upstream, account, model } = place
-    const isMeant = (row: PoolRow) =>
-      row.upstream === upstream &&
-      (account === undefined || row.account === account) &&
-      (model === undefined || row.model === model)
-    return pool.steer(steering, isMeant, config().catalog.entries).map(tellRow)
+    return pool.steer(steering, place, config().catalog.entries).map(tellRow)
   }
 }
 

@@ -5,6 +5,7 @@ import type { Upstream, UpstreamAccount } from '../config/config.ts'
 import { Bindings } from './bindings.ts'
 import { Health, maySpare } from './health.ts'
 import { RetryBudget } from './retry-budget.ts'
+import { type Meant, type Service, Wishes } from './wishes.ts'
 
 /** What pools know of accounts, upstreams and conversations beyond one configuration (U14). */
 export type PoolMemory = {
@@ -19,6 +20,8 @@ export type PoolMemory = {
   heardOf(place: string): Heard | undefined
   /** What an operator wants of a place, for all servers of the store. */
   steer(steering: 'retry' | 'disable' | 'enable', place: string): void
+  /** What he has said, which counts for places to come as well. */
+  wish(steering: 'retry' | 'disable' | 'enable', meant: Meant): void
   /** Servers that share a store leave the same accounts alone. */
   share(cooldowns: SharedCooldowns): void
   /** Forgets the accounts and upstreams that a configuration no longer has. */
@@ -41,6 +44,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   /** What others have met, as long as it lasts. */
   const met = new Map<string, { by: string; cause: string; untilMs: number }>()
   const cooldowns = new Map<string, Map<string, number>>()
+  const wishes = new Wishes()
   let shared: SharedCooldowns | undefined
   return {
     healthOf(place) {
@@ -60,6 +64,9 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
         const early = heard.get(place)
         heard.delete(place)
         if (early) hear({ ...early.cooldown, forMs: early.untilMs - clockMs() })
+        const service = serviceOf(place)
+        const isUnwanted = service !== undefined && wishes.isDisabled(service)
+        if (isUnwanted && healths.get(place)?.state !== 'disabled') steer('disable', place)
       }
     },
     heardOf(place) {
@@ -68,12 +75,9 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
       if (by === undefined || cause === undefined || waitMs <= 0) return undefined
       return { by, cause, waitMs: cause === disabled ? undefined : waitMs }
     },
-    steer(steering, place) {
-      // To try what nobody wants to be asked is no way to enable it.
-      if (steering === 'retry' && healths.get(place)?.state === 'disabled') return
-      lift(place, steering)
-      if (steering === 'retry') shared?.lift(place)
-      else shared?.steer(steering, place)
+    steer,
+    wish(steering, meant) {
+      if (steering !== 'retry') wishes.say(steering === 'disable', meant)
     },
     share(cooldowns) {
       shared = cooldowns
@@ -82,6 +86,8 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
         heard.delete(place)
         met.delete(place)
         lift(place, cause === disabled ? 'enable' : 'retry')
+        const service = serviceOf(place)
+        if (cause === disabled && service) wishes.say(false, service)
       })
     },
     keepOnly(places, upstreams) {
@@ -91,8 +97,16 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     },
   }
 
+  function steer(steering: 'retry' | 'disable' | 'enable', place: string): void {
+    // To try what nobody wants to be asked is no way to enable it.
+    if (steering === 'retry' && healths.get(place)?.state === 'disabled') return
+    lift(place, steering)
+    if (steering === 'retry') shared?.lift(place)
+    else shared?.steer(steering, place)
+  }
+
   function countCooldown(place: string, cause: string): void {
-    const causes = findOrMake(cooldowns, upstreamOf(place), () => new Map<string, number>())
+    const causes = findOrMake(cooldowns, serviceOf(place)?.upstream ?? '', () => new Map<string, number>())
     causes.set(cause, (causes.get(cause) ?? 0) + 1)
   }
 
@@ -107,6 +121,8 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     if (by === undefined) met.delete(place)
     else met.set(place, { by, cause, untilMs: clockMs() + forMs })
     const group = groups.get(place)
+    const service = serviceOf(place)
+    if (cause === disabled && service) wishes.say(true, service)
     if (cause === disabled && group !== undefined) {
       lift(place, 'disable')
       return
@@ -150,7 +166,9 @@ export function placeOf(model: Model, upstream: Upstream, route: Route, account:
   ])
 }
 
-/** Of a place, as `placeOf` names it; empty of what a test calls one. */
-function upstreamOf(place: string): string {
-  return place.startsWith('[') ? (JSON.parse(place) as [string, string])[1] : ''
+/** Of a place, as `placeOf` names it; undefined of what a test calls one. */
+function serviceOf(place: string): Service | undefined {
+  if (!place.startsWith('[')) return undefined
+  const [model, upstream, , , account] = JSON.parse(place) as string[]
+  return { model: model!, upstream: upstream!, account: account ?? undefined }
 }

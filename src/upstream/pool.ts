@@ -8,6 +8,7 @@ import { hashText, scoreOf } from './rendezvous.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { Target } from './target.ts'
 import type { Verdict } from './verdict.ts'
+import { covers, type Meant } from './wishes.ts'
 
 /** One request that looks for a target. */
 export type Search = {
@@ -64,7 +65,7 @@ export interface Pool {
   /** Every account of every model, as people see it. */
   list(models: Iterable<Model>): PoolRow[]
   /** What an operator wants of those that are meant, for all servers of a store. @returns how they are then */
-  steer(steering: Steering, which: (row: PoolRow) => boolean, models: Iterable<Model>): PoolRow[]
+  steer(steering: Steering, meant: Meant, models: Iterable<Model>): PoolRow[]
   /** How often this process has left accounts alone, by upstream and then by cause. */
   readonly cooldowns: ReadonlyMap<string, ReadonlyMap<string, number>>
   /** This configuration is in force now: what is remembered of accounts and upstreams that it does not have is forgotten. */
@@ -158,8 +159,10 @@ export function createPool(
     cooldowns: memory.cooldowns,
     listTargets: (model) => placesOf(model).flatMap(({ target, isEnabled }) => (isEnabled ? [target] : [])),
     list: (models) => [...models].flatMap((model) => placesOf(model).map((place) => rowOf(memory, model, place))),
-    steer: (steering, which, models) =>
-      [...models].flatMap((model) => steerPlaces(memory, steering, which, model, placesOf(model))),
+    steer(steering, meant, models) {
+      memory.wish(steering, meant)
+      return [...models].flatMap((model) => steerPlaces(memory, steering, meant, model, placesOf(model)))
+    },
     adopt(models) {
       const places = [...models].flatMap((model) => placesOf(model).map(({ id }) => id))
       memory.keepOnly(new Set(places), new Set(upstreams.keys()))
@@ -247,13 +250,13 @@ export function createPool(
 function steerPlaces(
   memory: PoolMemory,
   steering: Steering,
-  which: (row: PoolRow) => boolean,
+  meant: Meant,
   model: Model,
   places: readonly Place[],
 ): PoolRow[] {
-  const meant = places.filter((place) => which(rowOf(memory, model, place)))
-  for (const { id } of meant) memory.steer(steering, id)
-  return meant.map((place) => rowOf(memory, model, place))
+  const found = places.filter((place) => covers(meant, rowOf(memory, model, place)))
+  for (const { id } of found) memory.steer(steering, id)
+  return found.map((place) => rowOf(memory, model, place))
 }
 
 /** What a conversation with a model is remembered by. */

@@ -83,6 +83,37 @@ test('U1 a pool of one account: the same target every time, nobody else when it 
   assert.equal(ask(gone.pool, { ...gone.model, routes: [routeOf(gone.model, { upstream: 'gone' })] }), undefined)
 })
 
+test('X9 U14 what an operator has disabled stays so whatever a reload makes of it, until he enables it', () => {
+  const both = { up: { accounts: ['a', 'b'] } }
+  const { memory, model, pool } = start(both)
+  const reload = (layout: Layout, entryId = model.entryId) => {
+    const next = start(layout, memory)
+    const entry = { ...next.model, id: entryId, entryId }
+    next.pool.adopt([entry])
+    const steer = (steering: 'disable' | 'enable', name: { account?: string; model?: string }) =>
+      next.pool.steer(steering, { upstream: 'up', ...name }, [entry])
+    return { steer, states: () => next.pool.list([entry]).map(({ account, state }) => `${account} ${state}`) }
+  }
+  pool.steer('disable', { upstream: 'up', account: 'b' }, [model])
+  const isOff = ['a ready', 'b disabled']
+  assert.deepEqual(reload({ up: { accounts: ['a', 'b'], keys: ' anew' } }).states(), isOff, 'with another key')
+  assert.deepEqual(reload({ up: { accounts: ['a'] } }).states(), ['a ready'])
+  assert.deepEqual(reload(both).states(), isOff, 'back again')
+  const other = reload(both, 'another model')
+  assert.deepEqual(other.states(), isOff, 'for a model that was not there')
+  // An exception, and no more.
+  other.steer('enable', { account: 'b', model: 'another model' })
+  assert.deepEqual(other.states(), ['a ready', 'b ready'])
+  assert.deepEqual(reload(both, 'a third').states(), isOff)
+  assert.deepEqual(reload({ up: { accounts: ['a', 'b'], keys: ' 3' } }, 'another model').states(), [
+    'a ready',
+    'b ready',
+  ])
+  reload(both).steer('enable', {})
+  assert.deepEqual(reload(both, 'a fourth').states(), ['a ready', 'b ready'])
+  assert.deepEqual(reload(both).states(), ['a ready', 'b ready'])
+})
+
 test('P6 a conversation stays with one account, and conversations are spread over all', () => {
   const { pool, model } = start(eight)
   const shares = new Map<string, number>()
