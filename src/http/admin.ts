@@ -88,15 +88,18 @@ export function createAdmin({ isReady, api, metrics, pages, door, tls, prefix = 
 
   /** Before Node 26 an answer that waits behind another one hears nothing of the end of their connection. */
   function endWithConnection({ socket }: IncomingMessage, response: ServerResponse): void {
-    const answers = open.get(socket) ?? new Set()
-    if (!open.has(socket)) {
-      open.set(socket, answers)
-      socket.once('close', () => {
-        for (const answer of answers) if (!answer.socket) answer.destroy().emit('close')
-      })
-    }
+    const answers = open.get(socket) ?? openAnswers(socket)
     answers.add(response)
     response.once('close', () => answers.delete(response))
+  }
+
+  function openAnswers(socket: Socket): Set<ServerResponse> {
+    const answers = new Set<ServerResponse>()
+    open.set(socket, answers)
+    socket.once('close', () => {
+      for (const answer of answers) if (!answer.socket) answer.destroy().emit('close')
+    })
+    return answers
   }
 
   function receive(request: IncomingMessage, response: ServerResponse): void {

@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import type { Books } from '../accounts/books.ts'
 import { createCalendar } from '../accounts/calendar.ts'
 import { createThrottle, createWindows } from '../accounts/limits.ts'
 import type { Config } from '../config/config.ts'
-import type { AdminOperations } from '../http/admin.ts'
+import { type AdminOperations, renewAdmin } from '../http/admin.ts'
 import type { ApiParts, createApi } from '../http/api.ts'
 import { createConsole } from '../http/console.ts'
 import { createPeerReader } from '../http/peer.ts'
@@ -87,10 +87,13 @@ export function createAdminApi(parts: Parts) {
       })
   }
 
-  /** A reload has made this configuration the one in force: its certificate has other names, perhaps. */
-  function adopt(next: Config): void {
+  /** A reload has made this configuration the one in force: from now on the listener shows its certificate, and answers by it. */
+  function adopt(next: Config, listener: Server): void {
     // One that takes TLS away wants a restart, and the listener goes on with what it has.
-    if (next.adminTls) site.names = namesOf(next)
+    if (next.adminTls) {
+      renewAdmin(listener, next.adminTls)
+      site.names = namesOf(next)
+    }
     readPeer = createPeerReader(next.trustedProxies)
   }
 

@@ -3,7 +3,7 @@ import type { ServerStore } from '../accounts/server-store.ts'
 import type { Config } from '../config/config.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { RecordListener } from '../gateway/record.ts'
-import { createAdmin, type Readiness, renewAdmin } from '../http/admin.ts'
+import { createAdmin, type Readiness } from '../http/admin.ts'
 import { createPlayground } from '../http/playground.ts'
 import { createAdminApi, prefixOf } from './admin-api.ts'
 import { Events } from './events.ts'
@@ -85,10 +85,7 @@ export function openAdmin(parts: Parts): Admin {
     server,
     webhooks,
     playing,
-    adopt(next) {
-      if (next.adminTls) renewAdmin(server, next.adminTls)
-      adminApi.adopt(next)
-    },
+    adopt: (next) => adminApi.adopt(next, server),
     async close() {
       events.close()
       server.close()

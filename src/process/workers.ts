@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts'
 import { loadConfig, reloadConfig } from '../config/load.ts'
 import { formatAddress } from '../config/values.ts'
 import { Bodies } from '../gateway/bodies.ts'
-import { createAdmin, renewAdmin } from '../http/admin.ts'
+import { createAdmin } from '../http/admin.ts'
 import { listModels } from '../operations/models.ts'
 import { StoreError } from '../store/files/store-error.ts'
 import { createAdminApi, prefixOf } from './admin-api.ts'
@@ -138,13 +138,7 @@ function openWorkersAdmin({ config, origins, metrics, token, reportBug }: AdminP
     ...{ isReady, api, pages, metrics: metrics.answer },
     ...{ tls: config().adminTls, prefix: prefixOf(config()) },
   })
-  return {
-    server,
-    adopt(next) {
-      if (next.adminTls) renewAdmin(server, next.adminTls)
-      adopt(next)
-    },
-  }
+  return { server, adopt: (next) => adopt(next, server) }
 }
 
 function refuseSoleStore(engine: 'sqlite' | 'postgres', isBuiltIn: boolean): void {

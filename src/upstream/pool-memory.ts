@@ -86,8 +86,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
         heard.delete(place)
         met.delete(place)
         lift(place, cause === disabled ? 'enable' : 'retry')
-        const service = serviceOf(place)
-        if (cause === disabled && service) wishes.say(false, service)
+        if (cause === disabled) noteWish(place, false)
       })
     },
     keepOnly(places, upstreams) {
@@ -103,6 +102,12 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     lift(place, steering)
     if (steering === 'retry') shared?.lift(place)
     else shared?.steer(steering, place)
+  }
+
+  /** Another server was told it of this place: it counts for those to come that are the same service. */
+  function noteWish(place: string, isDisabled: boolean): void {
+    const service = serviceOf(place)
+    if (service) wishes.say(isDisabled, service)
   }
 
   function countCooldown(place: string, cause: string): void {
@@ -121,8 +126,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     if (by === undefined) met.delete(place)
     else met.set(place, { by, cause, untilMs: clockMs() + forMs })
     const group = groups.get(place)
-    const service = serviceOf(place)
-    if (cause === disabled && service) wishes.say(true, service)
+    if (cause === disabled) noteWish(place, true)
     if (cause === disabled && group !== undefined) {
       lift(place, 'disable')
       return

@@ -16,6 +16,20 @@ import { clusterOfFile } from './cluster.ts'
 const skip = withoutPostgres()
 const cluster = clusterOfFile()
 
+/** @returns the status, when all of the answer has come */
+async function ask(url: string, key: string, body: object): Promise<number> {
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  await response.text()
+  return response.status
+}
+
+/** Costs the account of the key something. */
+const question = { model: 'large', messages: [{ role: 'user', content: 'Hello!' }], max_completion_tokens: 20 }
+
 test('X15 X7 of three gateways that share a database one tells each warning, and another where that one is gone', {
   skip,
 }, async () => {
@@ -33,15 +47,7 @@ test('X15 X7 of three gateways that share a database one tells each warning, and
   )
   const look = () => Promise.all(replicas.map(({ server }) => server.webhooks.look()))
   await look()
-  await fetch(`${replicas[0]!.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      model: 'large',
-      messages: [{ role: 'user', content: 'Hello!' }],
-      max_completion_tokens: 20,
-    }),
-  }).then((response) => response.text())
+  await ask(replicas[0]!.url, key, question)
   await until(async () => (await look()) && receiver.received.length >= 3, 'all three warnings are told')
   // One was refused, and is tried again: soon, for a person who waits.
   await books.database.query('UPDATE triwire.outbox SET next_ms = 0')
@@ -79,15 +85,7 @@ test('X15 X7: while the file is being changed, a server with the old one leaves 
   const old = await start('old', '10')
   // It is gone again when the line is crossed that only its file has.
   await (await start('fresh', '1000')).server.webhooks.close()
-  await fetch(`${old.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      model: 'large',
-      messages: [{ role: 'user', content: 'Hello!' }],
-      max_completion_tokens: 20,
-    }),
-  }).then((response) => response.text())
+  await ask(old.url, key, question)
   // Others of a line that nobody has: one as old as it is told, one a little younger.
   await books.database.query(
     `INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
@@ -124,13 +122,8 @@ test('X7 issue 13: which upstream accounts are left alone both gateways tell, an
   const models = [testModel('large', 'chat')]
   const [here, there] = await Promise.all(['here', 'there'].map((n) => startReplica(n, url, upstream.url, { models })))
   upstream.play(whole({ error: { message: 'no' } }, 429, { 'retry-after': '200' }))
-  const refused = await fetch(`${here!.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'large', messages: [{ role: 'user', content: 'hi' }] }),
-  })
-  await refused.text()
-  assert.equal(refused.status, 429)
+  const refused = await ask(here!.url, key, { model: 'large', messages: [{ role: 'user', content: 'hi' }] })
+  assert.equal(refused, 429)
   const tell = async ({ adminUrl }: { adminUrl: string }) => {
     const response = await fetch(`${adminUrl}/api/v1/upstreams`, { headers: { authorization: `Bearer ${token}` } })
     const { items } = (await response.json()) as { items: { state: string; cause: string; heard: boolean }[] }
@@ -166,13 +159,8 @@ test('X9 issue 13: who reads figures at one gateway has the others write what th
   // For whom no time passes: they write nothing by themselves.
   const start = (name: string) => startReplica(name, url, simulator.url, { models }, () => 0)
   const [here, there] = await Promise.all([start('here'), start('there')])
-  const refused = await fetch(`${there.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'none', messages: [] }),
-  })
-  await refused.text()
-  assert.equal(refused.status, 404)
+  const refused = await ask(there.url, key, { model: 'none', messages: [] })
+  assert.equal(refused, 404)
   const read = async () => {
     const response = await fetch(`${here.adminUrl}/api/v1/usage?bucket=all&measures=errors`, {
       headers: { authorization: `Bearer ${token}` },

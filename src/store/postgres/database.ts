@@ -182,14 +182,12 @@ export function openDatabase(options: DatabaseOptions): Database {
       return result
     } catch (error) {
       // Who does not answer is not asked again: that would take as long once more.
-      if (!isSilent) {
-        await client.query('ROLLBACK').then(
-          () => {
-            isBroken = false
-          },
-          () => {},
-        )
-      }
+      isBroken =
+        isSilent ||
+        (await client.query('ROLLBACK').then(
+          () => false,
+          () => true,
+        ))
       throw error
     } finally {
       client.off('error', ignore)

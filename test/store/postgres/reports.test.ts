@@ -11,12 +11,18 @@ import { atEnd } from '../../support/at-end.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/waiting.ts'
 
+/** A database of that name with our schema in it. */
+async function startStore(name: string) {
+  const postgres = await startPostgres({ settings: ['fsync = off'] })
+  const url = postgres.createDatabase(name)
+  await (await openPostgresBooks(url, { shown: url })).close()
+  return { postgres, url }
+}
+
 test('issue 13: reports of a server on PostgreSQL are put together in a thread of their own, and fail as the books do', {
   skip: withoutPostgres(),
 }, async () => {
-  const postgres = await startPostgres({ settings: ['fsync = off'] })
-  const url = postgres.createDatabase('reports')
-  await (await openPostgresBooks(url, { shown: url })).close()
+  const { postgres, url } = await startStore('reports')
   const { books, close } = await openServingBooks(readStorePlace(url, '/'), Date.now)
   const question = { bounds: [0, 96], daysOf: undefined, by: [], only: {}, times: [], top: 1, sort: 'cost' } as const
   const ask = () => books.as({ actor: 'tester' }).readUsage({ ...question, sums: ['cost'] })
@@ -32,9 +38,7 @@ test('issue 13: reports of a server on PostgreSQL are put together in a thread o
 test('F-P2 issue 13: a report that waits for the database does not keep its server from ending', {
   skip: withoutPostgres(),
 }, async () => {
-  const postgres = await startPostgres({ settings: ['fsync = off'] })
-  const url = postgres.createDatabase('stuck')
-  await (await openPostgresBooks(url, { shown: url })).close()
+  const { url } = await startStore('stuck')
   const holder = openDatabase({ url, max: 2, patienceMs: 30_000, purpose: 'trial' })
   atEnd(() => holder.close())
   const { books, close } = await openServingBooks(readStorePlace(url, '/'), Date.now)
@@ -73,9 +77,7 @@ function listening(database: Database, tell: (text: string) => void): Database {
 test('issue 13: days of keys are summed as they come, whoever asks for the top of them, and no million of rows is sorted for it', {
   skip: withoutPostgres(),
 }, async () => {
-  const postgres = await startPostgres({ settings: ['fsync = off'] })
-  const url = postgres.createDatabase('tops')
-  await (await openPostgresBooks(url, { shown: url })).close()
+  const { url } = await startStore('tops')
   const database = openDatabase({ url, max: 2, patienceMs: 5_000, purpose: 'trial' })
   await database.query(
     `INSERT INTO triwire.usage_words (kind, word) SELECT 'key', 'k' || n FROM generate_series(1, 100) n`,
@@ -113,9 +115,7 @@ test('issue 13: days of keys are summed as they come, whoever asks for the top o
 test('issue 13: more reports at once than there are connections wait for one another, and not for a connection that none gives back', {
   skip: withoutPostgres(),
 }, async () => {
-  const postgres = await startPostgres({ settings: ['fsync = off'] })
-  const url = postgres.createDatabase('crowded')
-  await (await openPostgresBooks(url, { shown: url })).close()
+  const { url } = await startStore('crowded')
   const database = openDatabase({ url, max: 2, patienceMs: 5_000, purpose: 'trial' })
   atEnd(() => database.close())
   await database.query(`INSERT INTO triwire.usage_words (kind, word) VALUES ('key', 'k')`)
