@@ -60,7 +60,6 @@ export class TranslatedStream implements StreamRelay {
 
   compact(): void {
     this.#reader.compact()
-    this.#decoder.compact()
     this.#run.meter.compact(ownCopy)
     this.#encoder.compact()
   }

@@ -238,12 +238,7 @@ function chunksOf(script: string, cut: NonNullable<Arrival['cut']>): Uint8Array[
 /** A model that speaks in events of ours, so that a law can be tried on any run of them. */
 const eventSource: Translator = {
   ...spoken.chat.translator,
-  createDecoder: () => ({
-    isEnough: false,
-    push: (frame) => [JSON.parse(frame.data) as AnswerEvent],
-    end: () => [],
-    compact: () => {},
-  }),
+  createDecoder: () => ({ isEnough: false, push: (frame) => [JSON.parse(frame.data) as AnswerEvent], end: () => [] }),
 }
 
 function foldOf(events: readonly BilledEvent[]): { answer: Answer } | { fault: Fault } | 'none' {

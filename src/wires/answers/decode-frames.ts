@@ -1,4 +1,3 @@
-import { RecurringJson } from '../../bytes/recurring-json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { AnswerEvent } from '../../inference/answer.ts'
@@ -9,8 +8,6 @@ import { readFrame } from './read-answer.ts'
 export type Decoder = Step<SseFrame, AnswerEvent> & {
   /** The model has said why it ends: should the connection break now, the answer is whole all the same (ruling T19). */
   readonly isEnough: boolean
-  /** Lets go of the pieces that texts were cut out of, while nothing comes. */
-  compact(): void
 }
 
 /** What a wire makes of the frames of its model's stream; it tells the narrator. */
@@ -26,7 +23,6 @@ export type FrameReader = {
 export class FrameDecoder implements Decoder {
   readonly #narrator: Narrator
   readonly #reader: FrameReader
-  readonly #texts = new RecurringJson()
 
   /** @param narrator the reader's own */
   constructor(narrator: Narrator, reader: FrameReader) {
@@ -40,14 +36,10 @@ export class FrameDecoder implements Decoder {
 
   push(frame: SseFrame): AnswerEvent[] {
     if (this.#narrator.isOver) return []
-    const object = readFrame(frame, this.#narrator, this.#texts)
+    const object = readFrame(frame, this.#narrator)
     if (object === 'done') this.#reader.end(true)
     else if (object) this.#reader.read(object, frame)
     return this.#narrator.take()
-  }
-
-  compact(): void {
-    this.#texts.compact()
   }
 
   end(): AnswerEvent[] {

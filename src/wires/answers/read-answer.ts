@@ -1,5 +1,4 @@
 import { asObject } from '../../bytes/json.ts'
-import type { RecurringJson } from '../../bytes/recurring-json.ts'
 import { isDoneMark, type SseFrame } from '../../bytes/sse.ts'
 import type { Narrator } from '../../inference/narrator.ts'
 import { brokenFault, truncatedFault } from './faults.ts'
@@ -7,13 +6,8 @@ import { brokenFault, truncatedFault } from './faults.ts'
 /**
  * The object in a frame. What is none ends the answer: a frame that was skipped could be a piece of a tool's arguments.
  * A mere sign of life is told as one. `done` is the end mark, which any wire's upstream may send.
- * @param texts of this stream
  */
-export function readFrame(
-  frame: SseFrame,
-  narrator: Narrator,
-  texts: RecurringJson,
-): Record<string, unknown> | 'done' | undefined {
+export function readFrame(frame: SseFrame, narrator: Narrator): Record<string, unknown> | 'done' | undefined {
   if (frame.broken) {
     narrator.fail(
       frame.broken === 'cut' ? truncatedFault() : brokenFault('The model sent an event that is too large.', 'oversize'),
@@ -26,7 +20,7 @@ export function readFrame(
   }
   let value: unknown
   try {
-    value = texts.parse(frame.data)
+    value = JSON.parse(frame.data)
   } catch {
     if (isDoneMark(frame.data)) return 'done'
   }
