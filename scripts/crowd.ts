@@ -99,7 +99,7 @@ async function live(path: string, filler: string): Promise<Row[]> {
 
 async function stopped(): Promise<Row[]> {
   const rows: Row[] = []
-  // Its last events repeat all text: what the kernel took before the reader stopped is kept (decision 52).
+  // The last events of responses repeat all text: what the kernel took of it before its reader stopped is kept (decision 52).
   const mostOf: Record<string, number> = { '/v1/chat/completions': 300, '/v1/messages': 300, '/v1/responses': 600 }
   for (const [path, most] of Object.entries(mostOf)) {
     await start()

@@ -5,7 +5,7 @@ import type { Upstream, UpstreamAccount } from '../config/config.ts'
 import { Bindings } from './bindings.ts'
 import { Health, maySpare } from './health.ts'
 import { RetryBudget } from './retry-budget.ts'
-import { type Meant, type Service, Wishes } from './wishes.ts'
+import { type Meant, type Service, type Steering, Wishes } from './wishes.ts'
 
 /** What pools know of accounts, upstreams and conversations beyond one configuration (U14). */
 export type PoolMemory = {
@@ -19,9 +19,9 @@ export type PoolMemory = {
   /** What other servers of the store have met at a place and leave it alone for, whether or not this one does. */
   heardOf(place: string): Heard | undefined
   /** What an operator wants of a place, for all servers of the store. */
-  steer(steering: 'retry' | 'disable' | 'enable', place: string): void
+  steer(steering: Steering, place: string): void
   /** What he has said, which counts for places to come as well. */
-  wish(steering: 'retry' | 'disable' | 'enable', meant: Meant): void
+  wish(steering: Steering, meant: Meant): void
   /** Servers that share a store leave the same accounts alone. */
   share(cooldowns: SharedCooldowns): void
   /** Forgets the accounts and upstreams that a configuration no longer has. */
@@ -96,7 +96,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     },
   }
 
-  function steer(steering: 'retry' | 'disable' | 'enable', place: string): void {
+  function steer(steering: Steering, place: string): void {
     // To try what nobody wants to be asked is no way to enable it.
     if (steering === 'retry' && healths.get(place)?.state === 'disabled') return
     lift(place, steering)
@@ -115,7 +115,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     causes.set(cause, (causes.get(cause) ?? 0) + 1)
   }
 
-  function lift(place: string, steering: 'retry' | 'disable' | 'enable'): void {
+  function lift(place: string, steering: Steering): void {
     const health = healths.get(place)
     if (steering === 'retry') health?.tryNow()
     else health?.disable(steering === 'disable')

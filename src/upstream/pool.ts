@@ -8,7 +8,7 @@ import { hashText, scoreOf } from './rendezvous.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { Target } from './target.ts'
 import type { Verdict } from './verdict.ts'
-import { covers, type Meant } from './wishes.ts'
+import { covers, type Meant, type Steering } from './wishes.ts'
 
 /** One request that looks for a target. */
 export type Search = {
@@ -71,9 +71,6 @@ export interface Pool {
   /** This configuration is in force now: what is remembered of accounts and upstreams that it does not have is forgotten. */
   adopt(models: Iterable<Model>): void
 }
-
-/** They are tried by the next request; or are asked for nothing until they are enabled again. */
-export type Steering = 'retry' | 'disable' | 'enable'
 
 /** One attempt at a target, for what it says about the account's health. */
 export interface Stay {

@@ -1,3 +1,6 @@
+/** What an operator wants of accounts: they are tried by the next request; or are asked for nothing until they are enabled again. */
+export type Steering = 'retry' | 'disable' | 'enable'
+
 /** Of which accounts an operator speaks: all of an upstream, or those that he names, for all models or for one. */
 export type Meant = {
   readonly upstream: string
