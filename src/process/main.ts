@@ -10,10 +10,10 @@ import { formatAddress } from '../config/values.ts'
 import { formatWarning } from '../config/warnings.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 import { StoreError } from '../store/files/store-error.ts'
+import { calmCollector } from './collector.ts'
 import { DemoBar } from './demo-bar.ts'
 import { missingDescriptors, watchDescriptors } from './descriptors.ts'
 import { explainStart } from './explain-start.ts'
-import { giveHeapRoom } from './heap-growth.ts'
 import { createLog, isPrettyOn, type Log } from './log.ts'
 import { prepareStoreOf } from './open-store.ts'
 import { createReloads } from './reloads.ts'
@@ -91,7 +91,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     void stop('uncaught', 0)
   })
   watchDescriptors(log.event, clockMs)
-  giveHeapRoom()
+  calmCollector()
   tidyWhenIdle()
   const missing = missingDescriptors(config.limits.connectionsMax)
   if (missing) log.event('info', 'descriptors_few', { ...missing, connections_max: config.limits.connectionsMax })

@@ -4,12 +4,18 @@ import { readRss } from './rss.ts'
 
 const everyMs = 1_000
 
-/** A process that works less than this share of its time is idle; after so many looks of that in a row it is tidied up. */
+/** A process that works less than this share of its time is idle. */
 const busyMax = 0.1
-const looksMin = 2
 
-/** So much more than last time is worth a collection, in bytes: one of a hundred megabytes takes some 150 ms. */
-const growthMin = 128 * 1024 * 1024
+/**
+ * When a collection is worth it, which takes 150 ms of a hundred megabytes: behind so many looks in a row at an idle process that has so many
+ * bytes more than it had at least. Compiled code is thrown away with the last instance of a class that it knows, so that the requests
+ * behind it wait for 60 to 100 ms (docs/decisions/0061-code-stays-warm.md): a short pause has to give back much.
+ */
+const worthwhile = [
+  { looks: 2, bytes: 256 * 1024 * 1024 },
+  { looks: 60, bytes: 128 * 1024 * 1024 },
+]
 
 /** What is looked at; a test has its own. */
 export type TidySources = {
@@ -30,16 +36,18 @@ export type TidySources = {
  * @returns what stops it.
  */
 export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources = ofThisProcess()): () => void {
-  /** The least that there was since the last time. */
-  let floor = Number.POSITIVE_INFINITY
+  /** For each pause, the least that there was since it, or a longer one, was used: what was left then may be garbage a minute later. */
+  const floors = worthwhile.map(() => Number.POSITIVE_INFINITY)
   let looks = 0
   return every(everyMs, () => {
     const rss = readRss()
-    floor = Math.min(floor, rss)
+    for (const [i, floor] of floors.entries()) floors[i] = Math.min(floor, rss)
     looks = readBusy() > busyMax ? 0 : looks + 1
-    if (looks < looksMin || rss - floor < growthMin) return
+    const used = worthwhile.findLastIndex((least, i) => looks >= least.looks && rss - floors[i]! >= least.bytes)
+    if (used < 0) return
     collect()
-    floor = readRss()
+    floors.fill(readRss(), 0, used + 1)
+    looks = 0
   })
 }
 

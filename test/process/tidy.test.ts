@@ -30,34 +30,57 @@ function look(looks: readonly [rss: number, busy: number, left?: number][]): boo
   return told
 }
 
-test('issue 10 R18 what a burst left behind is collected once the process has been idle for two looks', () => {
+/** So long nothing else was done. */
+const minute = (rss: number): [rss: number, busy: number][] => Array.from({ length: 59 }, () => [rss, 0.02])
+
+test('issue 10 R18 what a burst left behind is collected once the process has been idle for a minute', () => {
+  const told = look([[200, 0], [300, 0.9], [400, 0.5], ...minute(400), [400, 0.02, 250], ...minute(250)])
+  assert.deepEqual(indexesOf(told), [62])
+})
+
+test('B10 what a crowd left behind is collected after two idle looks', () => {
+  const told = look([[200, 0], [600, 0.9], [600, 0.5], [600, 0.02], [600, 0.02, 250], ...minute(250)])
+  assert.deepEqual(indexesOf(told), [4])
+})
+
+test('B10 what those kept who went in the meantime is collected a minute later', () => {
   const told = look([
     [200, 0],
-    [400, 0.9],
-    [500, 0.5],
-    [500, 0.02],
-    [500, 0.02, 250],
-    [250, 0],
+    [800, 0.9],
+    [800, 0.02],
+    [800, 0.02, 700],
+    ...minute(700),
+    [700, 0.02, 250],
+    ...minute(250),
   ])
-  assert.deepEqual(told, [false, false, false, false, true, false])
+  assert.deepEqual(indexesOf(told), [3, 63])
+})
+
+test('issue 14 decision 61: whoever pauses for less finds the code warm', () => {
+  const told = look([[200, 0], [455, 0.5], ...minute(455), [455, 0.5], ...minute(455)])
+  assert.deepEqual(indexesOf(told), [])
 })
 
 test('issue 10 R18 a process that works is not stopped for it, and one that did not grow neither', () => {
-  const busy = look([[200, 0.2], ...Array.from({ length: 20 }, (_, i): [number, number] => [600, i % 2 ? 0.05 : 0.3])])
+  const busy = look([[200, 0.2], ...Array.from({ length: 200 }, (_, i): [number, number] => [600, i % 2 ? 0.05 : 0.3])])
   assert.ok(!busy.includes(true))
-  const steady = look(Array.from({ length: 20 }, (_, i): [number, number] => [200 + 6 * i, 0]))
+  const steady = look(Array.from({ length: 200 }, (_, i): [number, number] => [200 + 0.6 * i, 0]))
   assert.ok(!steady.includes(true))
 })
 
-test('issue 10 R18 where little can be given back nothing is collected again before as much has come anew', () => {
+test('issue 10 R18 where little can be given back nothing is collected again before as much has come anew, nor before another minute', () => {
   const told = look([
-    [200, 0],
-    [400, 0],
+    [200, 0.5],
+    ...minute(400),
     [400, 0, 390],
-    [390, 0],
-    [515, 0],
-    [519, 0],
-    [519, 0, 519],
+    ...minute(390),
+    [517, 0],
+    [518, 0, 518],
+    ...minute(700),
   ])
-  assert.deepEqual(told, [false, true, false, false, false, true, false])
+  assert.deepEqual(indexesOf(told), [60, 121])
 })
+
+function indexesOf(told: readonly boolean[]): number[] {
+  return told.flatMap((isTidied, i) => (isTidied ? [i] : []))
+}
