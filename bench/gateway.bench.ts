@@ -1,28 +1,31 @@
 /*
- * What the gateway costs: CPU per request and per streamed event, beside a bare pipe and nginx in the same run.
- *
- *     npm run bench -- [--quick] [--only <part of a name>] [--compare <commit or checkout>] [--write]
- *
- * `--compare` measures another state's gateway in the same run: the way to see what a change brings.
- * `--write` puts the page into bench/results. What is measured and how: bench/README.md.
+ * What the gateway costs: CPU per request and per streamed event, beside a bare pipe and nginx in the same run. How: bench/README.md.
  */
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { measure } from './measure.ts'
+import { readOptions } from './options.ts'
 import { drawRatios, formatPage, formatTable, type Row } from './report.ts'
 import { startBench } from './servers.ts'
 import { workloads } from './workloads.ts'
 
-const { values: options } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    only: { type: 'string', default: '' },
-    compare: { type: 'string' },
-    write: { type: 'boolean', default: false },
-  },
+const usage = `npm run bench -- [options]
+
+  --quick           three rounds instead of five, and no times
+  --only TEXT       the rows that have this in their name, like 'messages → chat'
+  --compare REF     measures the gateway of another commit or checkout in the same run: the way to see what a change brings
+  --write           puts the page into bench/results`
+
+const options = readOptions(usage, {
+  quick: { type: 'boolean', default: false },
+  only: { type: 'string', default: '' },
+  compare: { type: 'string' },
+  write: { type: 'boolean', default: false },
 })
+const chosen = workloads.filter(({ name }) => name.includes(options.only))
+if (chosen.length === 0)
+  throw new Error(`no row has '${options.only}' in its name: ${workloads.map(({ name }) => name).join('; ')}`)
 const rounds = options.quick ? 3 : 5
 const latencySeconds = options.quick ? 0 : 5
 
@@ -30,7 +33,7 @@ const bench = await startBench({ compare: options.compare })
 const troubles: string[] = []
 try {
   const rows: Row[] = []
-  for (const workload of workloads.filter(({ name }) => name.includes(options.only))) {
+  for (const workload of chosen) {
     const figures = await measure(bench, workload, { rounds, latencySeconds, tell })
     rows.push({ workload, figures })
     console.error(formatTable(rows.slice(-1)))

@@ -1,35 +1,39 @@
 /*
  * The gateway beside those of others: the same requests and the same upstream, each on one core, in turns, in a network of
- * its own that has nothing but the loopback.
- *
- *     npm run bench:peers -- --setup                 installs the peers, once
- *     npm run bench:peers -- [--only <peer,…>] [--rows <part of a name>] [--quick] [--seconds <n>] [--heat <n>] [--rounds <n>] [--write]
- *     npm run bench:peers -- --again                 writes the page from the last whole run
- *
- * What is measured and how: docs/benchmarks.md and bench/README.md.
+ * its own that has nothing but the loopback. How: docs/benchmarks.md and bench/README.md.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readOptions } from '../options.ts'
 import { peersHome } from './home.ts'
 import { install } from './install.ts'
 import { measurePeers } from './measure.ts'
 import { formatRun, putIntoPage, type Run } from './page.ts'
 import { peers } from './peers.ts'
 
-const { values: options } = parseArgs({
-  options: {
-    setup: { type: 'boolean', default: false },
-    only: { type: 'string', default: '' },
-    rows: { type: 'string', default: '' },
-    quick: { type: 'boolean', default: false },
-    seconds: { type: 'string', default: '3' },
-    heat: { type: 'string', default: '20' },
-    rounds: { type: 'string', default: '3' },
-    write: { type: 'boolean', default: false },
-    again: { type: 'boolean', default: false },
-  },
+const usage = `npm run bench:peers -- [options]
+
+  --setup           installs the peers, once
+  --only PEER,…     of ${peers.map(({ name }) => name).join(', ')}
+  --rows TEXT       the rows that have this in their name
+  --seconds N       a measurement takes so long (3)
+  --heat N          what comes before the first of them (20)
+  --rounds N        how often each has its turn (3)
+  --quick           half a second, one, and once
+  --write           puts what a run of all peers and rows finds into docs/benchmarks.md
+  --again           does so with the last such run`
+
+const options = readOptions(usage, {
+  setup: { type: 'boolean', default: false },
+  only: { type: 'string', default: '' },
+  rows: { type: 'string', default: '' },
+  quick: { type: 'boolean', default: false },
+  seconds: { type: 'string', default: '3' },
+  heat: { type: 'string', default: '20' },
+  rounds: { type: 'string', default: '3' },
+  write: { type: 'boolean', default: false },
+  again: { type: 'boolean', default: false },
 })
 const cutVariable = 'TRIWIRE_PEERS_OFFLINE'
 const kept = join(peersHome, 'last-run.json')

@@ -37,6 +37,7 @@ export class Folder {
   #timer: NodeJS.Timeout
   #cells: TrafficCell[] = []
   #prunedMs = Number.NEGATIVE_INFINITY
+  #isPausing = false
   #isClosed = false
 
   /** Where the reporting zone has become another one the days are remade before it returns, in some seconds. */
@@ -52,7 +53,7 @@ export class Folder {
   /** So many debits were sent to the ledger. */
   note(count: number): void {
     this.#noted += count
-    if (this.#noted >= foldedMax) this.#schedule(0)
+    if (this.#noted >= foldedMax && !this.#isPausing) this.#schedule(0)
   }
 
   /** @returns whether they are written; else they are kept until they can be */
@@ -78,6 +79,7 @@ export class Folder {
     const startedMs = performance.now()
     const [isLeft, isFailed] = this.#try((store) => this.#foldIn(store))
     const tookMs = performance.now() - startedMs
+    this.#isPausing = isFailed
     this.#schedule(isFailed ? pauseMs : isLeft ? Math.ceil(tookMs * idleShare) : this.#options.everyMs)
   }
 

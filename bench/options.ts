@@ -1,0 +1,19 @@
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
+
+const help = { help: { type: 'boolean', short: 'h' } } as const
+
+/**
+ * Options of a command line. With `--help`, or one that there is not, the process ends behind the usage.
+ * @param usage the text for it
+ */
+export function readOptions<T extends ParseArgsOptionsConfig>(usage: string, options: T) {
+  try {
+    const { values } = parseArgs<{ options: T & typeof help }>({ options: { ...options, ...help } })
+    if (!('help' in values)) return values
+    console.log(usage)
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`)
+    process.exit(1)
+  }
+  process.exit()
+}
