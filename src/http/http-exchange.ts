@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import type { Fields } from '../http1/fields.ts'
 import type { Framing } from '../http1/framing.ts'
+import { inOnePiece } from '../http1/one-piece.ts'
 import { staysOpen } from '../http1/persistence.ts'
 import type { RequestHead } from '../http1/request-head.ts'
 import { answerHead } from './answer-head.ts'
@@ -32,9 +33,6 @@ const begun = channel('triwire:http:exchange')
 
 /** How often it is looked whether a client takes the rest of its answer, in ms. */
 const lookMs = 1_000
-
-/** Up to here copying a body behind its head is cheaper than writing two pieces, in bytes. */
-const onePieceBytesMax = 16_384
 
 /**
  * A request and its answer on one connection, in the sense of RFC 9110 (what passes between two wires is another `Exchange`, the
@@ -113,14 +111,18 @@ export class HttpExchange {
     const head = this.#headOf(status, lines + length)
     if (this.method === 'HEAD' || bytes === 0) this.#finish(head, 'latin1')
     else if (typeof body === 'string') this.#finish(head + body, bytes === body.length ? 'latin1' : 'utf8')
-    else if (bytes <= onePieceBytesMax)
-      this.#finish(head + Buffer.from(body.buffer, body.byteOffset, bytes).toString('latin1', 0, bytes), 'latin1')
     else {
-      this.socket.cork()
-      this.socket.write(head, 'latin1')
-      this.#finish(body)
-      this.socket.uncork()
+      const piece = inOnePiece(head, body)
+      if (piece === undefined) this.#finishInTwo(head, body)
+      else this.#finish(piece, 'latin1')
     }
+  }
+
+  #finishInTwo(head: string, body: Uint8Array): void {
+    this.socket.cork()
+    this.socket.write(head, 'latin1')
+    this.#finish(body)
+    this.socket.uncork()
   }
 
   /** A whole answer to a request that is still coming in: all of it can be read now, and it is not over before `end('')`. */

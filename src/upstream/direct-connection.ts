@@ -2,12 +2,14 @@ import type { Socket } from 'node:net'
 import { ChunkedReader } from '../http1/chunked.ts'
 import { canStandInHead } from '../http1/fields.ts'
 import { framingOf } from '../http1/framing.ts'
+import { inOnePiece } from '../http1/one-piece.ts'
 import { ownBytes } from '../http1/own-bytes.ts'
 import { staysOpen } from '../http1/persistence.ts'
 import { type ResponseHead, readResponseHead } from '../http1/response-head.ts'
 import type { Carrier, DirectFlight } from './direct-flight.ts'
 import { mediaTypeOf } from './media-type.ts'
 import { judgeTransport } from './transport-fault.ts'
+import { informationalMax } from './upstreams.ts'
 
 /** The way that a connection belongs to. */
 export interface ConnectionHost {
@@ -21,8 +23,6 @@ export interface ConnectionHost {
 }
 
 const headEnd = Buffer.from('\r\n\r\n')
-/** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
-const informationalMax = 10
 /** Of the fields of a head (faults F-U30); providers send some forty. */
 const headersMax = 500
 /** How long an idle connection is kept, where its server says nothing of it; and at most. In ms. */
@@ -30,8 +30,6 @@ const keptMs = 30_000
 const keptMsMax = 600_000
 /** So much earlier than its server: a request must not meet its end. */
 const marginMs = 2_000
-/** Up to here copying a body behind its head is cheaper than writing two pieces, in bytes. */
-const onePieceBytesMax = 16_384
 
 /** How the end of a body is known: what is to come of its length, its chunks, or the end of the connection. */
 type Body = { left: number } | ChunkedReader | 'until_close'
@@ -127,8 +125,8 @@ export class DirectConnection implements Carrier {
     this.#isHeard = false
     this.#sentMs = performance.now()
     this.#informational = 0
-    const { length } = body
-    if (length <= onePieceBytesMax) this.#socket.write(head + body.toString('latin1', 0, length), 'latin1')
+    const piece = inOnePiece(head, body)
+    if (piece !== undefined) this.#socket.write(piece, 'latin1')
     else {
       this.#socket.cork()
       this.#socket.write(head, 'latin1')

@@ -11,10 +11,15 @@ import { headersOf } from './request-headers.ts'
 import type { Target } from './target.ts'
 import { judgeTransport } from './transport-fault.ts'
 import { loadUndici } from './undici.ts'
-import type { ConnectionLimits, Flight, TransportFault, UpstreamListener, UpstreamRequest, Way } from './upstreams.ts'
-
-/** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
-const informationalMax = 10
+import {
+  type ConnectionLimits,
+  type Flight,
+  informationalMax,
+  type TransportFault,
+  type UpstreamListener,
+  type UpstreamRequest,
+  type Way,
+} from './upstreams.ts'
 
 type Proxied = {
   dispatcher: Dispatcher

@@ -43,6 +43,9 @@ export interface UpstreamListener {
 /** By lower-case names; repeated ones joined by a comma. */
 export type ResponseHeaders = { get(name: string): string | undefined }
 
+/** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
+export const informationalMax = 10
+
 export type ConnectionLimits = { connectMs: number; headerBytesMax: number }
 
 /** A request under way. */

@@ -1,0 +1,8 @@
+/** Up to here copying a body behind its head is cheaper than writing two pieces, in bytes. */
+const bytesMax = 16_384
+
+/** @returns head and body, to be written as `latin1`; undefined where the body is written by itself */
+export function inOnePiece(head: string, body: Uint8Array): string | undefined {
+  if (body.length > bytesMax) return undefined
+  return head + Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1')
+}
