@@ -88,7 +88,6 @@ const arrows: Record<string, Arrow> = {
       'simulator',
       'store',
       'store/copy',
-      'store/sqlite',
       'store/files',
       'bytes',
     ],

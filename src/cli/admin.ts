@@ -32,6 +32,8 @@ export async function askServer(
     ...(config && { config }),
     ...(adminListen && { adminListen }),
     isWithoutFiles: true,
+    isWithoutKeys: true,
+    isWithoutStore: true,
   })
   if (address.port === 0)
     return { trouble: 'the configuration lets the server choose its admin port: name it with --admin-listen' }

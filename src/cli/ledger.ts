@@ -56,7 +56,7 @@ async function* formatJsonLines(entries: AsyncIterable<ListedEntry>): AsyncGener
 
 /** A file that is too damaged to be opened is found by verify too. */
 async function auditStore(command: Command, options: VerifyOptions): Promise<Verdict> {
-  const { DamageError } = await import('../store/sqlite/open.ts')
+  const { DamageError } = await import('../store/files/cures.ts')
   try {
     return await withStore(command, (books) => books.audit(options))
   } catch (error) {

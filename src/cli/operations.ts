@@ -170,7 +170,12 @@ const nobody = { running: unasked, who: undefined, version: '', requestId: '', o
 async function withConfiguration(command: Command): Promise<Context> {
   const { loadConfig } = await import('../config/load.ts')
   const { listModels } = await import('../operations/models.ts')
-  const { catalog } = loadConfig({ ...command.optsWithGlobals<GlobalOptions>(), isWithoutFiles: true })
+  const { catalog } = loadConfig({
+    ...command.optsWithGlobals<GlobalOptions>(),
+    isWithoutFiles: true,
+    isWithoutKeys: true,
+    isWithoutStore: true,
+  })
   const running = { ...unasked, listModels: () => listModels(catalog.entries) }
   return { ...nobody, books: undefined as never, running, nowMs: Date.now(), calendar: createCalendar(utc) }
 }

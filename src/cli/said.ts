@@ -117,11 +117,16 @@ function sayBounds({ budget, models }: KeyAnswer) {
   }
 }
 
+/** A dash where there is nothing, as in tables. */
+function shown(fields: Row): Row {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? '-']))
+}
+
 /** What is told of a key in parts, part by part. */
 function sayKey({ budget, ...row }: KeyAnswer): string {
   const { held, renews_at } = budget ?? {}
   const own = sayBounds({ ...row, budget } as KeyAnswer)
-  return formatFields({ ...row, ...own, ...(budget && { held, renews_at }) })
+  return formatFields(shown({ ...row, ...own, ...(budget && { held, renews_at }) }))
 }
 
 function table(columns: readonly string[]): (rows: readonly Row[]) => string {

@@ -57,7 +57,7 @@ export async function findStore({ config, store }: GlobalOptions): Promise<Store
   }
   const { loadConfig } = await import('../config/load.ts')
   const { earlierStoreMistake } = await import('../config/earlier-store.ts')
-  const found = loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true })
+  const found = loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true, isWithoutKeys: true })
   const mistake = earlierStoreMistake(found)
   if (mistake) throw new Error(mistake)
   return found.store
@@ -73,7 +73,7 @@ async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> 
   if (isRecorded(state)) return state
   const { loadConfig } = await import('../config/load.ts')
   try {
-    return loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true }).reporting
+    return loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true, isWithoutKeys: true }).reporting
   } catch {
     return utc
   }

@@ -38,7 +38,7 @@ export function addTranslateCommand(program: Command): void {
       checkUse(request, options, command)
       const { loadConfig } = await import('../config/load.ts')
       const { describeTranslation } = await import('../process/translation.ts')
-      const config = loadConfig({ ...options, isWithoutFiles: true, isWithoutKeys: true })
+      const config = loadConfig({ ...options, isWithoutFiles: true, isWithoutKeys: true, isWithoutStore: true })
       // One byte more than is taken tells that it is too large.
       const bytes = request === undefined ? undefined : await read(request, config.limits.bodyBytesMax + 1)
       const answer = options.answer === undefined ? undefined : await readAnswer(options.answer)

@@ -38,8 +38,10 @@ export type ConfigOptions = {
   store?: string
   /** The files that the configuration names are not read: somebody who may not read them wants to know something else. */
   isWithoutFiles?: boolean
-  /** Nobody will be asked: what is secret in it may refer to variables that are not set. */
+  /** Nobody will be asked: what is secret of upstreams may refer to variables that are not set. */
   isWithoutKeys?: boolean
+  /** Nothing will be stored: the same of the store, whose URL may have a password. */
+  isWithoutStore?: boolean
 }
 
 /** What a configuration is read from, how messages call it, and the file where it is one. */
@@ -78,21 +80,26 @@ export function loadText(text: string, name: string, options: ConfigOptions, env
 /**
  * The configuration as it is by now: from the file that was read at the start and no other, from none where there was none
  * (ruling X10).
- * @throws ConfigError with everything that is wrong, also where a file has come to stand where the start found none.
+ * @throws ConfigError with everything that is wrong; also where a file has come to stand where the start found none, or where one that
+ * was emptied or cut would put the built-in catalog in the place of another.
  */
 export function reloadConfig(
-  { file }: Config,
+  { file, isBuiltIn }: Config,
   options: ConfigOptions,
   env: NodeJS.ProcessEnv = process.env,
   cwd = process.cwd(),
 ): Config {
-  if (file !== undefined) return load(readFile(file), options, env, cwd)
-  const found = findSource(options, env, cwd)
-  if (found?.file !== undefined) {
-    const message = `${found.file} was not there when the server started: restart it, and that file is read`
+  const source = file === undefined ? findSource(options, env, cwd) : readFile(file)
+  if (file === undefined && source?.file !== undefined) {
+    const message = `${source.file} was not there when the server started: restart it, and that file is read`
     throw new ConfigError([{ path: '', message }])
   }
-  return load(found, options, env, cwd)
+  const next = load(source, options, env, cwd)
+  if (next.isBuiltIn && !isBuiltIn) {
+    const message = `${source?.name ?? 'the configuration'} has no catalog any more: put it back; only a restart serves the built-in one`
+    throw new ConfigError([{ path: 'catalog', message }])
+  }
+  return next
 }
 
 /**
@@ -125,7 +132,7 @@ export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = proc
 function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
   const { file, name } = source ?? {}
   const document = source
-    ? readDocument(source.text, env, options.isWithoutKeys ? standInFor : undefined)
+    ? readDocument(source.text, env, (path, isWhole) => standInFor(options, path, isWhole))
     : emptyDocument
   // A file that is no YAML, or no map, has nothing to check.
   if (!isRecord(document.value)) {
@@ -196,17 +203,25 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
 }
 
 /** Places of what is secret, by their ends, and what may stand there for a whole value that is not known. */
-const secretPlaces: readonly (readonly [place: RegExp, standIn: string])[] = [
+type SecretPlace = readonly [place: RegExp, standIn: string]
+
+const keyPlaces: readonly SecretPlace[] = [
   [/^upstreams\..+\.accounts\[\d+\]\.key(?:_file|_command\[\d+\])?$/, 'unset'],
   [/\.(?:headers|query)\..+$/, 'unset'],
   [/^upstreams\..+\.proxy$/, 'http://unset.invalid'],
   [/^seal_key$/, 'A'.repeat(43)],
-  [/^(?:store|state_dir)$/, 'unset'],
 ]
 
+const storePlaces: readonly SecretPlace[] = [[/^(?:store|state_dir)$/, 'unset']]
+
 /** What stands for a variable that is not set. @param isWhole it is all of the value */
-function standInFor(path: string, isWhole: boolean): string | undefined {
-  const found = secretPlaces.find(([place]) => place.test(path))
+function standInFor(
+  { isWithoutKeys, isWithoutStore }: ConfigOptions,
+  path: string,
+  isWhole: boolean,
+): string | undefined {
+  const places = [...(isWithoutKeys ? keyPlaces : []), ...(isWithoutStore ? storePlaces : [])]
+  const found = places.find(([place]) => place.test(path))
   return found && (isWhole ? found[1] : 'unset')
 }
 

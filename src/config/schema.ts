@@ -185,7 +185,8 @@ const account = z
   })
   .superRefine((account, context) => {
     const said = keySources.filter((source) => account[source] !== undefined)
-    if (said.length !== 1) complain(context, `must have one of ${keySources.map((one) => `\`${one}\``).join(', ')}`)
+    if (said.length !== 1)
+      complain(context, `must have one and no more of ${keySources.map((one) => `\`${one}\``).join(', ')}`)
     else if (account.key_lifetime !== undefined && account.key_command === undefined)
       complain(context, 'is for `key_command`; leave it out', ['key_lifetime'])
   })

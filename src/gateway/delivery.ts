@@ -1,5 +1,5 @@
 import type { Ledger, Outcome } from '../accounts/ledger.ts'
-import type { GatewayError } from '../errors.ts'
+import { failureTexts, GatewayError } from '../errors.ts'
 import type { Fault } from '../inference/answer.ts'
 import { noUsage, type Usage, type UsageReport } from '../inference/usage.ts'
 import type { Listed } from '../registers.ts'
@@ -477,14 +477,14 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
           this.#endByBug(second as Error)
         }
       },
-      (error: Error) => {
-        // Neither database nor spool took it: the client does not get to see an end that is not on record.
+      () => {
+        // Neither database nor spool took it, which the ledger has told: the client does not get to see an end that is not on record.
         this.#record.cause = 'ledger_unsettled'
         this.#record.outcome = 'internal_error'
         this.#record.costNanos = undefined
         this.#record.settled = 'refused'
         if (wasOpen) call.destroy()
-        this.#over(wasOpen ? undefined : error)
+        this.#over(wasOpen ? undefined : new GatewayError('internal_error', failureTexts.serviceFailed))
       },
     )
   }

@@ -10,7 +10,8 @@ export function noteRefusal(record: CallRecord, thrown: unknown): Refused {
   const error = isOurs ? new GatewayError('internal_error', failureTexts.serviceFailed) : thrown
   record.code = error.code
   if (error.reason !== undefined) record.reason = error.reason
-  record.outcome ??= isOurs ? 'internal_error' : error.status === 408 ? 'client_timeout' : 'refused'
+  const isFault = error.code === 'internal_error'
+  record.outcome ??= isFault ? 'internal_error' : error.status === 408 ? 'client_timeout' : 'refused'
   return { error, bug: isOurs ? thrown : undefined }
 }
 

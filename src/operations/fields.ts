@@ -80,10 +80,12 @@ export function momentOf(said: DayOrTime, calendar: Pick<Calendar, 'startOf'>): 
   return 'ms' in said ? said.ms : calendar.startOf(said.date)
 }
 
-/** Of a bare day the next one; a moment as it is. @throws RangeError */
+/** Of a bare day the next one, of the last that there is its end; a moment as it is. @throws RangeError */
 export function nextDay(value: string): string {
   const startMs = readDay(value)
-  return startMs === undefined ? value : new Date(startMs + dayMs).toISOString().slice(0, 10)
+  if (startMs === undefined) return value
+  const next = new Date(startMs + dayMs).toISOString()
+  return next.startsWith('+') ? `${value}T23:59:59.999Z` : next.slice(0, 10)
 }
 
 /** What takes something away again, where it is typed: a command line has no null. */
@@ -110,7 +112,9 @@ const rateError = `must be a whole number from 1 to ${rateMax}`
 
 /** Requests per minute. */
 export const rate = z
-  .union([z.int().min(1).max(rateMax), z.string().regex(/^(?:[1-9]\d{0,6}|none)$/)], { error: rateError })
+  .union([z.int().min(1).max(rateMax), z.string().regex(/^(?:[1-9]\d{0,6}|none)$/, { error: rateError })], {
+    error: rateError,
+  })
   .nullable()
   .transform((value) => (value === null || value === none ? null : Number(value)))
   .refine((value) => value === null || value <= rateMax, { error: rateError })

@@ -1,3 +1,4 @@
+import { explainMaking } from '../store/files/cures.ts'
 import { StoreError } from '../store/files/store-error.ts'
 
 type SystemError = NodeJS.ErrnoException & { address?: string; port?: number }
@@ -15,21 +16,10 @@ const listenCures: Readonly<Record<string, (where: string) => string>> = {
 const noSuchHost = (where: string) =>
   `${where} is the name of no address: check --listen and --admin-listen, or write the address itself`
 
-/** By the system's code, where a file or folder could not be made. */
-const fileCures: Readonly<Record<string, string>> = {
-  EACCES: 'this user may not write there',
-  EPERM: 'this user may not write there',
-  EROFS: 'nothing can be written there',
-  ENOTDIR: 'a part of it is a file',
-  EEXIST: 'a part of it is a file',
-  ENOSPC: 'the disk is full',
-  ENOENT: 'a part of it leads nowhere',
-}
-
 /** Why a start failed, in words for whoever started it. What nobody knows is told with its stack: it is a bug. */
 export function explainStart(error: unknown): string {
   if (error instanceof StoreError) return error.message
-  const { code = '', syscall = '', message, stack, address, port, path } = error as SystemError
+  const { code = '', syscall = '', message, stack, address, port } = error as SystemError
   if (/^E(NOTFOUND|AI_)/.test(code)) return noSuchHost((error as { hostname?: string }).hostname ?? message)
   if (syscall === 'listen' || syscall === 'bind') {
     const where = `${address?.includes(':') ? `[${address}]` : address}:${port}`
@@ -37,8 +27,5 @@ export function explainStart(error: unknown): string {
       listenCures[code]?.(where) ?? `${where} cannot be listened on (${code}): choose another address with --listen`
     )
   }
-  const why = fileCures[code]
-  return why && path
-    ? `${path} cannot be made (${code}): ${why}; choose another place with --store`
-    : (stack ?? message)
+  return explainMaking(error) ?? stack ?? message
 }

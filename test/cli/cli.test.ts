@@ -250,6 +250,23 @@ test('a mistake in the configuration is told line by line, and does not stand in
   assert.equal((await runWarm(['account', 'create', 'one', '--store', 'a.db'], { cwd })).code, 0)
 })
 
+test('X4 commands on the store do not need the keys of upstreams, which are set where the server runs', async () => {
+  const cwd = testFolder('cli')
+  const accounts = `[{name: main, key: "\${NO_SUCH_KEY}"}]`
+  writeFileSync(
+    join(cwd, 'triwire.yaml'),
+    `store: ./a.db\nupstreams: {own: {base_url: "http://h", accounts: ${accounts}}}\n`,
+  )
+  assert.equal((await runWarm(['account', 'create', 'one'], { cwd })).code, 0)
+  assert.equal((await runWarm(['models'], { cwd })).code, 0)
+  assert.doesNotMatch((await runWarm(['status'], { cwd })).stderr, /NO_SUCH_KEY/)
+  const checked = await runWarm(['check'], { cwd })
+  assert.match(checked.stderr, /needs the environment variable NO_SUCH_KEY, which is not set/)
+  writeFileSync(join(cwd, 'triwire.yaml'), `store: "\${NO_SUCH_STORE}"\n`)
+  const nowhere = await runWarm(['account', 'create', 'one'], { cwd })
+  assert.match(nowhere.stderr, /store needs the environment variable NO_SUCH_STORE/)
+})
+
 test('X8 no command is the gateway, whatever options stand there; a word that is none is told as a typing error', async (t) => {
   const flags = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
   const gateway = runTriwire(t, ['--store', createPath(t), ...flags], testFolder('no-command'))

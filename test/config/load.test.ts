@@ -613,4 +613,7 @@ test('X4 where nobody is asked, what is secret may refer to variables that are n
       error.problems.length === 1 && /NO_OWNER, which is not set/.test(error.problems[0]!.message),
   )
   assert.strictEqual(problemsOf(secrets, {}).length, 3)
+  writeFileSync(join(folder, 'a.yaml'), secrets.replace(/^store:.*$/m, '').concat('store: "${NO_STORE}"\n'))
+  assert.throws(() => loadConfig({ config: 'a.yaml', isWithoutKeys: true }, {}, folder), /NO_STORE, which is not set/)
+  assert.ok(loadConfig({ config: 'a.yaml', isWithoutKeys: true, isWithoutStore: true }, {}, folder))
 })

@@ -3,9 +3,11 @@ import { chmodSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
+import { explainErrors } from '../../src/store/files/cures.ts'
+import { lockStore } from '../../src/store/files/lock.ts'
 import { refuseNarrowDisk } from '../../src/store/files/place.ts'
 import { resultCode, StoreError } from '../../src/store/files/store-error.ts'
-import { explainErrors, openDatabase, transact } from '../../src/store/sqlite/open.ts'
+import { openDatabase, transact } from '../../src/store/sqlite/open.ts'
 import { testFolder } from '../support/folder.ts'
 
 const newPath = () => join(testFolder('cures'), 'deep', 'triwire.db')
@@ -36,7 +38,7 @@ test('F-S6 each failure that an operator can mend is told with the file and the 
     10: 'cannot be read or written: check the disk, and that it has space',
     11: 'is damaged: restore a backup',
     13: 'cannot grow: the disk is full',
-    14: 'cannot be opened: check its folder and its owner',
+    14: 'cannot be opened: check its folder, its owner, and that its file system can be written',
     26: 'is not a triwire store, or is damaged: name another file with --store, or restore a backup',
   }
   for (const [code, cure] of Object.entries(cures)) {
@@ -96,4 +98,37 @@ test('a failure that has ended its transaction itself is told, and not that of t
 
 function fail(error: Error): never {
   throw error
+}
+
+test('a store that this user may not look at is not said to be missing', () => {
+  const path = newPath()
+  openDatabase(path).close()
+  chmodSync(dirname(path), 0)
+  const refusal = new StoreError(`${path} may not be looked at by this user: go on as the user whose store it is`)
+  asNobody(() => {
+    for (const create of [false, true]) assert.throws(() => openDatabase(path, { create }), refusal)
+    assert.throws(() => lockStore(path), refusal)
+  })
+  chmodSync(dirname(path), 0o700)
+})
+
+test('a store that cannot be made is told with the cure', () => {
+  const file = join(testFolder('cures'), 'file')
+  writeFileSync(file, '')
+  const path = join(file, 'triwire.db')
+  const refusal = new StoreError(
+    `${file} cannot be made (EEXIST): a part of it is a file; choose another place with --store`,
+  )
+  assert.throws(() => openDatabase(path), refusal)
+})
+
+/** Who may do anything looks with other eyes. */
+function asNobody(work: () => void): void {
+  const isRoot = process.geteuid!() === 0
+  if (isRoot) process.seteuid!(65_534)
+  try {
+    work()
+  } finally {
+    if (isRoot) process.seteuid!(0)
+  }
 }

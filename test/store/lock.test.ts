@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { lockStore } from '../../src/store/files/lock.ts'
 import { StoreError } from '../../src/store/files/store-error.ts'
 import { testFolder } from '../support/folder.ts'
@@ -28,4 +30,21 @@ test('F-P16 what is wrong with the lock file itself is not told as another serve
     () => lockStore(path),
     (error) => !(error instanceof StoreError) && /not a database/.test(String(error)),
   )
+})
+
+/** Takes the lock, and says with which kind of error it could not. */
+const program = `const { lockStore } = await import(process.argv[1])
+try {
+  lockStore(process.argv[2])
+} catch (error) {
+  console.log(error.constructor.name, error.message)
+}`
+
+test('F-S6 a disk without room for the lock is told with its cure, and not as another server', (t) => {
+  const path = join(testFolder('lock'), 'triwire.db')
+  const lock = pathToFileURL(join(import.meta.dirname, '../../src/store/files/lock.ts')).href
+  const command = ['--fsize=0', process.execPath, '--no-warnings', '--input-type=module', '-e', program, lock, path]
+  const { stdout, error } = spawnSync('prlimit', command, { encoding: 'utf8' })
+  if (error) return t.skip('prlimit is not installed')
+  assert.equal(stdout, `StoreError ${path}.lock cannot be read or written: check the disk, and that it has space\n`)
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, truncateSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import test from 'node:test'
@@ -116,6 +116,23 @@ for (const [how, args] of [
     renameSync(`${path}.away`, path)
     running.child.kill('SIGHUP')
     await running.saw('"config_reloaded"')
+    assert.deepEqual(await modelsOf(running), ['mine'])
+  })
+}
+
+for (const [how, length] of [
+  ['emptied', 0],
+  ['cut before its catalog', 'listen: 127.0.0.1:0'.length],
+] as const) {
+  test(`B4 X10 a reload of a file that was ${how} does not put the demo in the place of the service`, async () => {
+    const folder = newFolder()
+    const path = configFile(folder, model('mine'))
+    const running = serve(['--config', path], folder)
+    assert.deepEqual(await modelsOf(running), ['mine'])
+    truncateSync(path, length)
+    running.child.kill('SIGHUP')
+    await running.saw('"config_rejected"')
+    assert.match(running.stderr(), /has no catalog any more: put it back; only a restart serves the built-in one/)
     assert.deepEqual(await modelsOf(running), ['mine'])
   })
 }

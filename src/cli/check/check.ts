@@ -29,6 +29,10 @@ export function addCheckCommand(program: Command): void {
         for (const { upstream, proxy, source } of proxies)
           console.error(`note: ${upstream} is asked through the proxy ${proxy} (${source})`)
         const { formatWarning } = await import('../../config/warnings.ts')
+        if (config.isBuiltIn && config.file)
+          console.error(
+            `note: ${config.file} has no catalog: the built-in models are served, and the simulator answers`,
+          )
         for (const warning of warnings) console.error(`warning: ${formatWarning(warning)}`)
       }
       const failed = asked?.filter(({ ok }) => !ok) ?? []

@@ -76,7 +76,12 @@ function needKey(key: string | undefined, command: Command): string {
 
 async function findOrigin(command: Command): Promise<string> {
   const { loadConfig } = await import('../../config/load.ts')
-  const { listen, tls } = loadConfig({ ...command.optsWithGlobals(), isWithoutFiles: true })
+  const { listen, tls } = loadConfig({
+    ...command.optsWithGlobals(),
+    isWithoutFiles: true,
+    isWithoutKeys: true,
+    isWithoutStore: true,
+  })
   if (listen.port === 0) throw new Error('The configuration lets the gateway choose its port: name it with --base-url')
   return originOf(listen, tls ? 'https' : 'http')
 }

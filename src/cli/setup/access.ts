@@ -38,7 +38,8 @@ const keyPlaceholder = 'sk-tri-YOUR-KEY'
 export async function findAccess(options: AccessOptions, command: Command): Promise<Found> {
   const { loadConfig } = await import('../../config/load.ts')
   const notes: string[] = []
-  const config = () => loadConfig({ ...command.optsWithGlobals(), isWithoutFiles: true })
+  const config = () =>
+    loadConfig({ ...command.optsWithGlobals(), isWithoutFiles: true, isWithoutKeys: true, isWithoutStore: true })
   // Somebody else's file in this folder does not concern a gateway that is named.
   const own = options.url === undefined ? config() : ifReadable(config)
   const isOperator = own !== undefined && !own.isBuiltIn

@@ -1,8 +1,12 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { realPath } from './place.ts'
+import { cureOf, isDamage } from './cures.ts'
+import { isThere, realPath } from './place.ts'
 import { resultCode, StoreError } from './store-error.ts'
+
+/** Another server runs on the store. */
+export class LockedError extends StoreError {}
 
 export function lockPathOf(storePath: string): string {
   return `${storePath}.lock`
@@ -11,7 +15,7 @@ export function lockPathOf(storePath: string): string {
 /**
  * One server per store (F-P16): two would keep two ideas of every balance. The lock is an open transaction on a file of its
  * own, so that the command line can share the store, and so that it ends with the process however that dies.
- * @returns the release. @throws StoreError when another server runs on the store.
+ * @returns the release. @throws LockedError; StoreError where the disk has no room for a lock, or fails.
  */
 export function lockStore(path: string): () => void {
   // One lock however the store is named.
@@ -23,8 +27,10 @@ export function lockStore(path: string): () => void {
     db.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     db.close()
-    if (resultCode(error) !== 5) throw error
-    throw new StoreError(
+    const cure = cureOf(error)
+    if (cure === undefined || isDamage(error)) throw error
+    if (resultCode(error) !== 5) throw new StoreError(`${lockPath} ${cure}`, { cause: error })
+    throw new LockedError(
       `Another triwire server is running on ${path}: stop it first, or name another store with --store`,
     )
   }
@@ -33,7 +39,7 @@ export function lockStore(path: string): () => void {
 
 /** @returns the release; undefined where there is no store: who opens it says so. @throws StoreError as `lockStore`. */
 export function lockIfThere(path: string): (() => void) | undefined {
-  return existsSync(path) ? lockStore(path) : undefined
+  return isThere(path) ? lockStore(path) : undefined
 }
 
 /** @returns the release; undefined where another server runs on the store. */
@@ -41,7 +47,7 @@ export function tryLockStore(path: string): (() => void) | undefined {
   try {
     return lockStore(path)
   } catch (error) {
-    if (error instanceof StoreError) return undefined
+    if (error instanceof LockedError) return undefined
     throw error
   }
 }

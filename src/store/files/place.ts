@@ -1,14 +1,24 @@
-import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync, statfsSync } from 'node:fs'
+import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync, statfsSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { spoolPath } from './spool.ts'
 import { StoreError } from './store-error.ts'
+
+/** @throws StoreError where this user may not look, and so cannot say */
+export function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EACCES') throw cause
+    throw new StoreError(`${path} may not be looked at by this user: go on as the user whose store it is`, { cause })
+  }
+}
 
 /**
  * Where the store is in truth, whatever links lead to it: SQLite puts its own files there, and ours stand beside them, so
  * that a store has one lock and one spool by whatever name a server was started (B15).
  */
 export function realPath(path: string): string {
-  if (existsSync(path)) return realpathSync(path)
+  if (isThere(path)) return realpathSync(path)
   // A link to a file that is still to be made leads somewhere too.
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
     return realPath(resolve(dirname(path), readlinkSync(path)))

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { StoreSilent } from '../../accounts/account.ts'
+import type { Ledger } from '../../accounts/ledger.ts'
 import { createBoundsBook } from '../../accounts/live-bounds.ts'
 import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
 import type { Poster } from '../../accounts/poster.ts'
@@ -54,12 +55,19 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
     throw error
   }
   const touches = setInterval(() => client.writeUses(), options.touchMs ?? 10_000)
+  const ledger: Ledger = {
+    debit: (debit) => settlement.debit(debit),
+    // Nobody is let in without the database, also where no debit is owed to it.
+    isWritable: () => client.isReached && settlement.isWritable(),
+    backlog: () => settlement.backlog(),
+    onDurable: (tell) => settlement.onDurable(tell),
+  }
   return {
-    ledger: settlement,
+    ledger,
     directory,
     openAdmission: (limits) => client.admission.open(limits),
     openThrottle: (limits) => createRemoteThrottle((failures) => line.ask('countFailures', failures), limits),
-    isReady: () => client.isReached && settlement.isWritable(),
+    isReady: () => ledger.isWritable(),
     whyNotReady: () => (client.isReached ? settlement.whyUnwritable() : unreached),
     countAccounts: () => directory.accounts.size,
     findDebit: (requestId) => line.ask('findDebit', requestId),

@@ -1,12 +1,12 @@
-import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { resultCode, StoreError } from '../files/store-error.ts'
+import { explainErrors, explainMaking } from '../files/cures.ts'
+import { LockedError } from '../files/lock.ts'
+import { isThere } from '../files/place.ts'
+import { StoreError } from '../files/store-error.ts'
 import { refuseWideMode } from '../files/wide-mode.ts'
 import { type Migration, migrations } from './schema.ts'
-
-/** The file is not what was written to it. */
-export class DamageError extends StoreError {}
 
 export type OpenOptions = {
   /** How long a statement waits for another process, blocking its thread. */
@@ -22,7 +22,7 @@ export type OpenOptions = {
  * @throws StoreError
  */
 export function openDatabase(path: string, { busyMs = 2_000, create = true, lock }: OpenOptions = {}): DatabaseSync {
-  if (!existsSync(path)) {
+  if (!isThere(path)) {
     if (!create)
       throw new StoreError(`There is no store at ${path}: name the right one with --store, or create an account`)
     createFile(path)
@@ -58,7 +58,7 @@ function migrateUnder(lock: (path: string) => () => void, db: DatabaseSync, path
   try {
     unlock = lock(path)
   } catch (cause) {
-    if (!(cause instanceof StoreError)) throw cause
+    if (!(cause instanceof LockedError)) throw cause
     throw new StoreError(
       `${path} is of an older triwire, and a server runs on it: restart that server, which brings the store up to date, then try again`,
       { cause },
@@ -122,8 +122,13 @@ export function withoutWaiting<T>(db: DatabaseSync, work: () => T): T {
 
 /** SQLite gives the files beside the database its mode, so one file decides for three. */
 function createFile(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  closeSync(openSync(path, 'a', 0o600))
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    closeSync(openSync(path, 'a', 0o600))
+  } catch (cause) {
+    const why = explainMaking(cause)
+    throw why === undefined ? cause : new StoreError(why, { cause })
+  }
 }
 
 /** @throws StoreError for a folder, a device and the like; of what is not there nothing is said. */
@@ -147,38 +152,4 @@ function refuseSecondName(path: string): void {
   throw new StoreError(
     `${path} has ${names} names (hard links), which destroys a database that is used by both: find the others with "find -samefile", and remove them or make copies of them`,
   )
-}
-
-/** SQLite's result codes (https://www.sqlite.org/rescode.html) that an operator can do something about. */
-const cures = new Map([
-  [5, 'is locked by another process: try again when it is done'],
-  [8, 'cannot be written: check its owner and its file system'],
-  [10, 'cannot be read or written: check the disk, and that it has space'],
-  [11, 'is damaged: restore a backup'],
-  [13, 'cannot grow: the disk is full'],
-  [14, 'cannot be opened: check its folder and its owner'],
-  [26, 'is not a triwire store, or is damaged: name another file with --store, or restore a backup'],
-])
-
-/** The same where a file is written without SQLite: the log anew, the spool. */
-const alike = new Map([
-  ['EIO', 10],
-  ['ENOSPC', 13],
-  ['EROFS', 8],
-])
-
-/** Runs `work` and puts the cure into words where SQLite or the disk fails. */
-export function explainErrors<T>(path: string, work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    const cure = cures.get(resultCode(error) || alike.get((error as NodeJS.ErrnoException).code ?? '') || 0)
-    const Refusal = isDamage(error) ? DamageError : StoreError
-    throw cure ? new Refusal(`${path} ${cure}`, { cause: error }) : error
-  }
-}
-
-/** SQLite cannot make sense of the file. */
-export function isDamage(error: unknown): boolean {
-  return [11, 26].includes(resultCode(error))
 }
