@@ -3,17 +3,20 @@ import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
 import type { Account } from './account.ts'
 
 /** How a request ended. The value of `outcome` in the ledger and in the log. */
-export type Outcome =
-  | 'ok'
-  | 'client_abort'
-  | 'client_stall'
-  | 'client_timeout'
-  | 'upstream_cut'
-  | 'upstream_stall'
-  | 'upstream_error'
-  | 'shutdown'
-  | 'internal_error'
-  | 'refused'
+export const outcomes = [
+  'ok',
+  'client_abort',
+  'client_stall',
+  'client_timeout',
+  'upstream_cut',
+  'upstream_stall',
+  'upstream_error',
+  'shutdown',
+  'internal_error',
+  'refused',
+] as const
+
+export type Outcome = (typeof outcomes)[number]
 
 /**
  * Where an answer was asked for, and where it was made (ruling C9). What the first release wrote tells of the model only:

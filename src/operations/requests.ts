@@ -3,6 +3,7 @@ import { StoreSilent } from '../accounts/account.ts'
 import type { Books } from '../accounts/books.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import type { EntryPlace, ListedEntry } from '../accounts/entries.ts'
+import { outcomes } from '../accounts/ledger.ts'
 import { readPlace } from './cursor.ts'
 import { toTokens } from './entry-lines.ts'
 import * as field from './fields.ts'
@@ -14,12 +15,15 @@ import { ProblemError } from './problem.ts'
 import { atOf, compareRows, fits, isBeyond, lateMs, type RequestFilter, type RequestPlace } from './request-order.ts'
 import { explanation } from './shapes.ts'
 
-const words = (what: string) =>
+const words = (what: string, isOne: (word: string) => boolean = () => true, error = '') =>
   field
     .text('must be a text')
     .transform((value) => value.split(',').filter((one) => one !== ''))
+    .refine((list) => list.every(isOne), { error })
     .optional()
     .describe(`only with one of these ${what}, separated by commas`)
+
+const isStatus = (word: string) => /^[1-5]\d\d$/.test(word)
 
 export const requestOperations = [
   operation({
@@ -33,8 +37,11 @@ export const requestOperations = [
       key: filterFields.key,
       model: words('models'),
       upstream: words('upstreams'),
-      outcome: words('outcomes, such as ok or upstream_error'),
-      status: words('statuses; only memory knows them'),
+      outcome: field
+        .someOf(outcomes, outcomes.length, `must be any of ${outcomes.join(', ')}`)
+        .optional()
+        .describe('only with one of these outcomes, separated by commas'),
+      status: words('statuses; only memory knows them', isStatus, 'must be statuses such as 200 or 429,500'),
       from: field.dayOrTime
         .optional()
         .describe('over then or later: a day of the reporting zone such as 2026-11-21, or a time'),

@@ -51,6 +51,11 @@ export async function createDemo(store: StorePlace): Promise<Demo> {
   }
 }
 
+/** Where the start has failed behind it, and nobody would see the key. */
+export function sayMade({ key, account }: Demo): string | undefined {
+  return key && `The account "${account}" was made all the same. Its key is shown this once: ${key}`
+}
+
 /** What the start says on stdout: the key, shown this once, with a call on each wire that works when pasted. */
 export function sayDemo({ key, account }: Demo, base: string): string {
   const models = 'the built-in simulator answers for sim-messages, sim-chat, sim-responses and more (GET /v1/models).'

@@ -11,6 +11,7 @@ import { formatWarning } from '../config/warnings.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 import { StoreError } from '../store/files/store-error.ts'
 import { calmCollector } from './collector.ts'
+import { sayMade } from './demo.ts'
 import { DemoBar } from './demo-bar.ts'
 import { missingDescriptors, watchDescriptors } from './descriptors.ts'
 import { explainStart } from './explain-start.ts'
@@ -82,6 +83,8 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   } catch (error) {
     await store.close()
     await simulator?.close()
+    const made = demo && sayMade(demo)
+    if (made) console.error(made)
     throw error
   }
   process.on('uncaughtException', (error) => {

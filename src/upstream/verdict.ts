@@ -117,9 +117,12 @@ function isCallers(text: string, code: string | undefined, { profile }: JudgedMo
   return isOverLongCode(code) || profile.requestFaults.some((part) => text.includes(part.toLowerCase()))
 }
 
+/** How servers tell with 404 that they have no such path, in all of their words (llama.cpp: the last). */
+const unknownPath: ReadonlySet<string> = new Set(['', 'not found', 'file not found'])
+
 /** A 404 that speaks of the path or of the model, and not of something that the request names: nothing the client could mend. */
 function isAboutUs(text: string, upstreamModel: string): boolean {
-  if (text === '' || text === 'not found' || text.includes(upstreamModel)) return true
+  if (unknownPath.has(text) || text.includes(upstreamModel)) return true
   return (
     /\b(?:model|path|route|url|endpoint|page)\b/.test(text) &&
     /not (?:be )?found|not exist|unknown|no such|invalid|not support/.test(text)

@@ -83,9 +83,17 @@ test('U2 a refusal that speaks of our own balance is our account’s trouble, wh
 })
 
 test('U2 F-U20 a 404 about our path or our name for the model is ours, one about what the request names is the caller’s', () => {
-  for (const text of ['', 'Not Found', 'no UP-MODEL here', 'The model does not exist', 'unknown url', 'Invalid path'])
+  for (const text of [
+    '',
+    'Not Found',
+    'File Not Found',
+    'no UP-MODEL here',
+    'The model does not exist',
+    'unknown url',
+    'Invalid path',
+  ])
     assert.equal(said(refused(404, text)), 'broken nobody no', text)
-  for (const text of ['file_1 was not found', 'no such container', 'the model is tired'])
+  for (const text of ['file_1 was not found', 'file not found: file_1', 'no such container', 'the model is tired'])
     assert.equal(said(refused(404, text)), 'rejected nobody no', text)
   assert.equal(said(refused(400, 'The model does not exist')), 'rejected nobody no')
 })
