@@ -7,7 +7,17 @@ import type { RawJson } from '../bytes/json.ts'
 
 type Schema = Record<string, unknown>
 
-const schemaKeys = ['items', 'additionalItems', 'contains', 'not', 'if', 'then', 'else', 'propertyNames'] as const
+const schemaKeys = [
+  'items',
+  'additionalItems',
+  'unevaluatedItems',
+  'contains',
+  'not',
+  'if',
+  'then',
+  'else',
+  'propertyNames',
+] as const
 const listKeys = ['anyOf', 'oneOf', 'allOf', 'prefixItems'] as const
 const mapKeys = ['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'] as const
 
@@ -18,8 +28,8 @@ export function isFullyStrict(raw: RawJson): boolean {
     const schema = objectOf(waiting.pop())
     if (!schema) continue
     if (!isStrictHere(schema)) return false
-    for (const key of schemaKeys) waiting.push(schema[key])
-    for (const key of listKeys) if (Array.isArray(schema[key])) for (const inner of schema[key]) waiting.push(inner)
+    // `items` was a list in earlier drafts.
+    for (const key of [...schemaKeys, ...listKeys]) for (const inner of [schema[key]].flat()) waiting.push(inner)
     for (const key of mapKeys) for (const inner of Object.values(objectOf(schema[key]) ?? {})) waiting.push(inner)
   }
   return true
@@ -44,19 +54,24 @@ export function withObjectType(raw: RawJson): RawJson {
 }
 
 /**
- * A schema whose root is a choice or a sum, as one plain object: all properties of all branches, required only where
- * every branch requires it. Looser than what the client wrote (R-SCHEMA). Undefined where the root is plain already.
+ * A schema whose root is a choice or a sum, as one plain object: all properties of all branches, each as any of them has it, and
+ * required only where every branch requires it. Looser than what the client wrote, and never tighter (R-SCHEMA, ruling T9).
+ * Undefined where the root is plain already.
  */
 export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   const schema = objectOf(JSON.parse(raw.source)) ?? {}
-  const branches = ['anyOf', 'oneOf', 'allOf'].flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []))
-  if (!['anyOf', 'oneOf', 'allOf'].some((key) => Object.hasOwn(schema, key))) return undefined
-  const properties = new Map<string, unknown>(Object.entries(objectOf(schema['properties']) ?? {}))
+  if (!branchKeys.some((key) => Object.hasOwn(schema, key))) return undefined
+  const branches = branchKeys
+    .flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []))
+    .map((branch) => resolved(branch, schema))
+  const own = new Map<string, unknown>(Object.entries(objectOf(schema['properties']) ?? {}))
+  const inBranches = new Map<string, Map<string, unknown>>()
   let common: Set<unknown> | undefined
-  for (const branch of branches) {
-    const { properties: own, required } = objectOf(branch) ?? {}
-    for (const [name, value] of Object.entries(objectOf(own) ?? {}))
-      if (!properties.has(name)) properties.set(name, value)
+  for (const { properties, required } of branches) {
+    for (const [name, value] of Object.entries(objectOf(properties) ?? {})) {
+      const ways = inBranches.get(name) ?? new Map<string, unknown>()
+      inBranches.set(name, ways.set(JSON.stringify(value), value))
+    }
     const names = new Set<unknown>(Array.isArray(required) ? required : [])
     common = common ? common.intersection(names) : names
   }
@@ -64,10 +79,40 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
     ...(Array.isArray(schema['required']) ? schema['required'] : []),
     ...(common ?? []),
   ])
+  const properties = new Map(own)
+  for (const [name, ways] of inBranches)
+    if (!own.has(name))
+      properties.set(name, ways.size === 1 ? ways.values().next().value : { anyOf: [...ways.values()] })
   const { anyOf: _, oneOf: __, allOf: ___, ...rest } = schema
+  // It speaks of the properties beside it, which are more now.
+  if (properties.size > own.size) for (const key of ['additionalProperties', 'unevaluatedProperties']) delete rest[key]
   // fromEntries defines its members: a property called __proto__ stays a property.
   const merged = { ...rest, type: 'object', properties: Object.fromEntries(properties), required: [...required] }
   return { source: JSON.stringify(merged) }
+}
+
+const branchKeys = ['anyOf', 'oneOf', 'allOf'] as const
+
+/** References to references that are followed: generators write one. */
+const hopsMax = 8
+
+/** A branch, or what it refers to in the same schema; `{}`, which allows everything, where that is not there. */
+function resolved(branch: unknown, root: Schema): Schema {
+  let found = objectOf(branch) ?? {}
+  for (let hops = 0; hops < hopsMax && typeof found['$ref'] === 'string'; hops++) found = targetOf(found['$ref'], root)
+  return found
+}
+
+/** @param reference a JSON pointer behind `#` (RFC 6901) */
+function targetOf(reference: string, root: Schema): Schema {
+  if (!reference.startsWith('#/')) return {}
+  let at: unknown = root
+  for (const part of reference.slice(2).split('/')) {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    const object = objectOf(at)
+    at = object && Object.hasOwn(object, key) ? object[key] : undefined
+  }
+  return objectOf(at) ?? {}
 }
 
 function objectOf(value: unknown): Schema | undefined {

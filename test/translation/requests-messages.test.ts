@@ -488,6 +488,24 @@ const toChat: Case[] = [
     },
   },
   {
+    id: 'Q44',
+    title: 'a format with an open object among the items of a list is not called strict',
+    body: ask({
+      output_config: {
+        format: {
+          type: 'json_schema',
+          schema: {
+            type: 'object',
+            properties: { a: { type: 'array', items: [{ type: 'object', properties: { b: {} } }] } },
+            required: ['a'],
+            additionalProperties: false,
+          },
+        },
+      },
+    }),
+    expect: (up) => ok(!('strict' in up.response_format.json_schema)),
+  },
+  {
     id: 'Q45',
     title: 'a fully strict schema is',
     body: ask({

@@ -198,6 +198,20 @@ const toMessages: Case[] = [
     },
   },
   {
+    id: 'Q108b',
+    title: 'a summary without effort asks a model for thinking that has none by default',
+    body: ask({ reasoning: { summary: 'auto' } }),
+    setting: {
+      profile: {
+        reasoning: { style: 'adaptive', levels: ['low', 'medium', 'high'], canDisable: true, default: 'none' },
+      },
+    },
+    expect: (up) => {
+      deepEqual(up.thinking, { type: 'adaptive', display: 'summarized' })
+      equal(up.output_config.effort, 'medium')
+    },
+  },
+  {
     id: 'Q109',
     title: 'a call before a message stands behind it',
     body: items(user, call('A'), said('look'), output('A')),

@@ -233,6 +233,16 @@ test('T9 a choice the model cannot be held to is refused, one of the same meanin
   equal(refusalOf('chat', 'messages', body, only('auto')).param, 'tool_choice')
   equal(refusalOf('chat', 'messages', { ...body, tool_choice: 'required' }, only('auto')).param, 'tool_choice')
   ok(!('tools' in translate('chat', 'messages', { ...body, tool_choice: 'none' }, only('auto')).body))
+  const called = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const messages = [
+    { role: 'user', content: 'q' },
+    { role: 'assistant', content: null, tool_calls: [called] },
+    { role: 'tool', tool_call_id: 'c', content: 'r' },
+  ]
+  const behind = (profile: ReturnType<typeof only>) =>
+    translate('chat', 'messages', { ...body, messages, tool_choice: 'none' }, profile).body
+  deepEqual(behind(only('auto', 'none')).tool_choice, { type: 'none' })
+  ok(!('tools' in behind(only('auto'))), 'it might call one')
 })
 
 test('R-CHOICE allowed_tools is told to a model that takes it', () => {
@@ -652,6 +662,37 @@ test('R-SCHEMA a root choice is loosened for messages, a missing type is added',
     [['tools', 'rewritten']],
   )
   deepEqual(parameters({ properties: {} }).body.tools[0].input_schema, { type: 'object', properties: {} })
+})
+
+test('R-SCHEMA T9 a root choice is never made tighter: each property is as any branch has it, and references are branches too', () => {
+  const merged = (schema: object) =>
+    translate('chat', 'messages', chatAsk({ tools: [chatTool('f', { parameters: schema })] })).body.tools[0]
+      .input_schema
+  const open = { properties: { kind: { const: 'open' }, path: { type: 'string' } }, required: ['kind', 'path'] }
+  const close = { properties: { kind: { const: 'close' }, id: { type: 'number' } }, required: ['kind', 'id'] }
+  const properties = {
+    kind: { anyOf: [{ const: 'open' }, { const: 'close' }] },
+    path: { type: 'string' },
+    id: { type: 'number' },
+  }
+  deepEqual(merged({ oneOf: [open, close] }), { type: 'object', properties, required: ['kind'] })
+  const $defs = { Open: open, 'Clo/se': close, Again: { $ref: '#/$defs/Clo~1se' } }
+  deepEqual(
+    merged({ additionalProperties: false, anyOf: [{ $ref: '#/$defs/Open' }, { $ref: '#/$defs/Again' }], $defs }),
+    { $defs, type: 'object', properties, required: ['kind'] },
+  )
+  deepEqual(merged({ anyOf: [open, { $ref: '#/$defs/none' }, { $ref: 'https://far.example' }] }), {
+    type: 'object',
+    properties: open.properties,
+    required: [],
+  })
+  const $loop = { a: { $ref: '#/$defs/a' } }
+  deepEqual(merged({ anyOf: [{ $ref: '#/$defs/a' }], $defs: $loop }), {
+    $defs: $loop,
+    type: 'object',
+    properties: {},
+    required: [],
+  })
 })
 
 test('R-JSON a schema the model cannot be held to is asked for in words', () => {

@@ -57,3 +57,9 @@ export function objectsOf(value: unknown): Record<string, unknown>[] {
   }
   return objects
 }
+
+/** Arguments of a call as a text, also of a server that sends them as another kind of JSON (R-ARGS); of none at all ''. */
+export function argumentsText(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value === undefined || value === null ? '' : JSON.stringify(value)
+}

@@ -166,9 +166,9 @@ export function partsOf(content: unknown): { text: string; reasoning: string } {
   return { text, reasoning }
 }
 
-/** More than one choice is never asked for; a foreign one is not ours to show. */
+/** More than one choice is never asked for; a foreign one is not ours to show. Without an index it is the first (ruling U7). */
 function isOurs(choice: Members): boolean {
-  return choice['index'] === undefined || choice['index'] === 0
+  return (choice['index'] ?? 0) === 0
 }
 
 /** The functions that each choice calls which calls any: that of the call outside of the list, and those of the list behind it. */

@@ -25,7 +25,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     takesBlankStops: false,
   })
   const { losses, stops, outputTokensCap } = prepared
-  const choice = declareHistory(prepared)
+  const choice = declareHistory(prepared, profile)
   const wish = resolveReasoning(request.reasoning, profile.reasoning, outputTokensCap, losses)
   const reasoning = reasoningAllowed(wish, choice, prepared.turns, profile, losses)
   const { system, messages } = encodeConversation(prepared, profile)
@@ -48,10 +48,13 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   return finishRequest(body, 'messages', prepared, profile)
 }
 
-/** A history with calls needs their tools declared, whether or not they may be called again (R-CHOICE). */
-function declareHistory(prepared: Prepared): Choice {
+/**
+ * A history with calls needs their tools declared, whether or not they may be called again (R-CHOICE); not where a model cannot be
+ * told that they may not.
+ */
+function declareHistory(prepared: Prepared, profile: Profile): Choice {
   const { choice, turns } = prepared
-  if (choice.tools.length > 0) return choice
+  if (choice.tools.length > 0 || !profile.toolChoice.has('none')) return choice
   const names = new Set<string>()
   for (const turn of turns) {
     if (turn.by === 'model') for (const part of turn.parts) if (part.type === 'tool_call') names.add(part.name)

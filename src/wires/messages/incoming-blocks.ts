@@ -2,7 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { AnswerBlock } from '../../inference/answer.ts'
 import type { Narrator } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
-import { stringOf, unreadable } from '../answers/read-answer.ts'
+import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** A block of the upstream while it is read. */
 type Incoming = {
@@ -48,7 +48,7 @@ export class IncomingBlocks {
     const incoming = this.#open(known)
     this.#blocks.set(number, incoming)
     if (incoming.kind === 'text') this.#narrator.delta(incoming.index!, stringOf(block['text']) ?? '')
-    else if (incoming.kind === 'tool_call') incoming.initial = isEmptyObject(block['input']) ? '' : (input() ?? '')
+    else if (incoming.kind === 'tool_call') incoming.initial = initialOf(block['input'], input)
     else if (block['type'] === 'redacted_thinking') {
       const data = stringOf(block['data'])
       if (data) this.#narrator.seal(incoming.index!, { kind: 'redacted', data })
@@ -68,9 +68,7 @@ export class IncomingBlocks {
       case 'thinking_delta':
         return this.#write(incoming, 'reasoning', piece['thinking'])
       case 'input_json_delta':
-        if (stringOf(piece['partial_json'])) incoming.initial = ''
-        incoming.shape.push(stringOf(piece['partial_json']) ?? '')
-        return this.#write(incoming, 'tool_call', piece['partial_json'])
+        return this.#writeArguments(incoming, argumentsText(piece['partial_json']))
       case 'signature_delta':
         incoming.signature += stringOf(piece['signature']) ?? ''
     }
@@ -116,6 +114,12 @@ export class IncomingBlocks {
     if (incoming.kind !== kind) return this.#narrator.fail(unreadable())
     if (incoming.index === undefined) this.#resume(incoming)
     this.#narrator.delta(incoming.index!, words)
+  }
+
+  #writeArguments(incoming: Incoming, words: string) {
+    if (words) incoming.initial = ''
+    incoming.shape.push(words)
+    this.#write(incoming, 'tool_call', words)
   }
 
   /** What goes on behind something else is another block (I7). */
@@ -169,7 +173,12 @@ function blockOf(block: Members): AnswerBlock | undefined {
   }
 }
 
-function isEmptyObject(value: unknown): boolean {
-  const object = asObject(value)
-  return !object || Object.keys(object).length === 0
+/**
+ * A call's input as it began. Arguments that came as a text are that text; what is no object at all stays what it is, since a tool
+ * that is run without its arguments is worse than one that is not run (R-ARGS).
+ */
+function initialOf(input: unknown, source: () => string | undefined): string {
+  const object = asObject(input)
+  if (object) return Object.keys(object).length === 0 ? '' : (source() ?? '')
+  return argumentsText(input)
 }

@@ -17,7 +17,9 @@ export function resolveReasoning(
   outputTokensCap: number,
   losses: Losses,
 ): Reasoning {
-  const wanted = wish.level ?? (wish.isAsked ? (profile.default ?? 'medium') : undefined)
+  // One that does not reason by itself is asked to: a wish to see reasoning is one for some (TS11, R-THINK).
+  const usual = profile.default === undefined || profile.default === 'none' ? 'medium' : profile.default
+  const wanted = wish.level ?? (wish.isAsked ? usual : undefined)
   if (wanted === undefined) return { state: 'unsaid' }
   if (profile.style === 'none') {
     if (wanted !== 'none') losses.add('reasoning', 'dropped', 'the model takes no such wish')

@@ -6,6 +6,9 @@ export type ItemKind = 'text' | 'refusal' | 'reasoning' | 'tool_call'
 /** An output item of the upstream: which block it is, and what of it has been told. */
 export type Incoming = {
   type: string
+  /** Its `output_index`, where one was told. */
+  index: number | undefined
+  ids: Set<string>
   block: number | undefined
   kind: ItemKind | undefined
   /** Deltas may come before their item is announced (ruling U7). */
@@ -40,8 +43,8 @@ export class IncomingItems {
    * @param item the item itself, where the event has it
    */
   find(place: Members, type: string, item?: Members): Incoming | 'several' | undefined {
-    const known = this.#identified(place, item)
-    if (known) return known
+    const known = this.#identified(place, type, item)
+    if (known && !(known.isDone && isElsewhere(known, place))) return known
     const index = place['output_index']
     const atPlace = this.#byIndex.get(index as number)
     if (atPlace) return item === undefined || atPlace.type === type ? atPlace : undefined
@@ -56,16 +59,19 @@ export class IncomingItems {
   final(place: Members, type: string, item: Members): Incoming {
     const atPlace = this.#byIndex.get(place['output_index'] as number)
     const isNamed = atPlace?.type === type && !atPlace.isFinal
-    const found =
-      this.#identified(place, item) ?? (isNamed ? atPlace : this.#nextOf(type)) ?? this.add(place, type, item)
+    // Where it stands in the whole output need not be its index in the events, so that an id says more.
+    const known = this.#identified({}, type, item)
+    const isKnown = known && !known.isFinal
+    const found = (isKnown ? known : isNamed ? atPlace : this.#nextOf(type)) ?? this.add(place, type, item)
     found.isFinal = true
     return found
   }
 
   /** The item that is announced: the one whose deltas came already, or that is announced again, else a new one. */
   announce(place: Members, type: string, item: Members): Incoming | 'several' {
-    const known = this.#identified(place, item)
-    if (known && !known.isDone && known.type === type) return this.#note(known, place, item)
+    const known = this.#identified(place, type, item)
+    const isAnother = known && (known.isDone || (known.isAnnounced && isElsewhere(known, place)))
+    if (known && !isAnother) return this.#note(known, place, item)
     const early = known ? undefined : this.find(place, type, item)
     if (early === 'several') return early
     return early && !early.isAnnounced && !early.isDone
@@ -77,6 +83,8 @@ export class IncomingItems {
   add(place: Members, type: string, item?: Members): Incoming {
     const incoming: Incoming = {
       type,
+      index: indexOf(place),
+      ids: new Set(),
       block: undefined,
       kind: undefined,
       isAnnounced: false,
@@ -90,15 +98,22 @@ export class IncomingItems {
     ofType.items.push(incoming)
     this.#byType.set(type, ofType)
     this.#open.add(incoming)
-    for (const id of idsOf(place, item)) this.#byId.set(id, incoming)
-    if (typeof place['output_index'] === 'number') this.#byIndex.set(place['output_index'], incoming)
+    this.#name(incoming, place, item)
+    if (incoming.index !== undefined) this.#byIndex.set(incoming.index, incoming)
     return incoming
   }
 
   #note(incoming: Incoming, place: Members, item: Members): Incoming {
     incoming.isAnnounced = true
-    for (const id of idsOf(place, item)) this.#byId.set(id, incoming)
+    this.#name(incoming, place, item)
     return incoming
+  }
+
+  #name(incoming: Incoming, place: Members, item: Members | undefined) {
+    for (const id of idsOf(place, item)) {
+      incoming.ids.add(id)
+      this.#byId.set(id, incoming)
+    }
   }
 
   #onlyOpen(type: string): Incoming | 'several' | undefined {
@@ -118,13 +133,29 @@ export class IncomingItems {
     return ofType?.items[ofType.named]
   }
 
-  #identified(place: Members, item: Members | undefined): Incoming | undefined {
-    for (const id of idsOf(place, item)) {
+  /** Of several that share an id the one at the place that is told, else the last. */
+  #identified(place: Members, type: string, item: Members | undefined): Incoming | undefined {
+    const ids = idsOf(place, item)
+    const isMeant = (one: Incoming | undefined) => one?.type === type
+    const atPlace = this.#byIndex.get(indexOf(place)!)
+    if (isMeant(atPlace) && ids.some((id) => atPlace!.ids.has(id))) return atPlace
+    for (const id of ids) {
       const known = this.#byId.get(id)
-      if (known) return known
+      if (isMeant(known)) return known
     }
     return undefined
   }
+}
+
+function indexOf(place: Members): number | undefined {
+  const index = place['output_index']
+  return typeof index === 'number' ? index : undefined
+}
+
+/** Both have a place, and not the same: they share an id, and are two. */
+function isElsewhere(known: Incoming, place: Members): boolean {
+  const index = indexOf(place)
+  return index !== undefined && known.index !== undefined && known.index !== index
 }
 
 /** A call is known by its own id too. */

@@ -1,5 +1,5 @@
 import type { Narrator } from '../../inference/narrator.ts'
-import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
+import { argumentsText, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { Incoming, ItemKind } from './incoming-items.ts'
 
 type Members = Record<string, unknown>
@@ -75,7 +75,9 @@ export class ItemTeller {
   }
 
   #completeCall(incoming: Incoming, item: Members) {
-    if (this.#openCall(incoming, item)) this.writeRest(incoming, 'tool_call', '', item['arguments'])
+    if (!this.#openCall(incoming, item)) return
+    const told = incoming.parts.get('')
+    this.writeRest(incoming, 'tool_call', '', told ? item['arguments'] : argumentsText(item['arguments']))
   }
 
   #completeMessage(incoming: Incoming, item: Members) {

@@ -219,6 +219,14 @@ export const cases: readonly Case[] = [
       end,
     { answer: oneCall({ a: 1 }) },
   ),
+  row(
+    'U7',
+    'a choice whose index is null is the first',
+    (text('a') + reason('stop') + end).replaceAll('"index":0', '"index":null'),
+    {
+      answer: { content: [{ type: 'text', text: 'a' }], stop_reason: 'end_turn' },
+    },
+  ),
   row('A23', 'a call without an id gets one', call([0, undefined, 'f', '{}']) + reason('tool_calls') + end, {
     check: (_, answer) => assert.match(answer['content'][0].id, /^toolu_[0-9A-Za-z]{24}$/),
   }),

@@ -29,6 +29,18 @@ const reasoned = [
   terminal('completed', [summary(0, 'r'), message(1, 'a')]),
 ]
 const oneCall = (input: Json) => ({ content: [{ type: 'tool_use', name: 'f', input }], stop_reason: 'tool_use' })
+const twoCalls = {
+  content: [
+    { type: 'tool_use', name: 'f', input: { a: 1 } },
+    { type: 'tool_use', name: 'g', input: { b: 1 } },
+  ],
+  stop_reason: 'tool_use',
+}
+/** Items that are called by the `call_id` of the one at place 0. */
+const shared = (list: Json[]): Json[] =>
+  list.map((event) =>
+    event['item'] ? { ...event, item: { ...event['item'], call_id: functionCall(0, 'f', '')['call_id'] } } : event,
+  )
 const openCall = added(0, functionCall(0, 'f', '', { status: 'in_progress' }))
 const noMessageStop = (told: Told) => {
   assert.equal(outline(told).at(-1), 'error')
@@ -197,6 +209,59 @@ export const cases: readonly Case[] = [
       answer: oneCall({}),
       check: (told) => assert.doesNotMatch(told.text, /namespace/),
     },
+  ),
+  row(
+    'R-ID',
+    'calls that share a call_id are two where their places tell',
+    [created, ...wholeCall(0, 'f', '{"a":1}'), ...shared(wholeCall(1, 'g', '{"b":1}')), terminal('completed')],
+    { answer: twoCalls },
+  ),
+  row(
+    'R-ID',
+    'calls that share a call_id and were never announced are two',
+    [
+      created,
+      itemDone(0, functionCall(0, 'f', '{"a":1}')),
+      ...shared([itemDone(1, functionCall(1, 'g', '{"b":1}'))]),
+      terminal('completed'),
+    ],
+    { answer: twoCalls },
+  ),
+  row(
+    'R-ID',
+    'calls that share a call_id and are under way at once are two',
+    [
+      created,
+      openCall,
+      ...shared([added(1, functionCall(1, 'g', '', { status: 'in_progress' }))]),
+      argumentsDone(0, '{"a":1}'),
+      argumentsDone(1, '{"b":1}'),
+      itemDone(0, functionCall(0, 'f', '{"a":1}')),
+      ...shared([itemDone(1, functionCall(1, 'g', '{"b":1}'))]),
+      terminal('completed'),
+    ],
+    { answer: twoCalls },
+  ),
+  {
+    id: 'R-ID',
+    says: 'items of a JSON answer that share an id are all told',
+    upstream: 'responses',
+    client: 'messages',
+    isJson: true,
+    script: JSON.stringify({
+      id: 'resp_hosted',
+      status: 'completed',
+      output: [summary(0, 'r'), message(1, 'a'), message(2, 'b')].map((item) => ({ ...item, id: 'same' })),
+      usage: responsesCounts,
+    }),
+    options: shown,
+    answer: { content: [{ thinking: 'r' }, { text: 'a' }, { text: 'b' }], stop_reason: 'end_turn' },
+  },
+  row(
+    'R-ARGS',
+    'arguments that come as an object are told, and never as none',
+    [created, itemDone(0, functionCall(0, 'f', { a: 1 } as unknown as string)), terminal('completed')],
+    { answer: oneCall({ a: 1 }) },
   ),
   {
     id: 'A119',

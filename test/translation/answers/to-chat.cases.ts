@@ -163,6 +163,31 @@ export const cases: readonly Case[] = [
     },
   ),
   row(
+    'R-ARGS',
+    'input that came as a text is that text, and never none',
+    messageStart() +
+      blockStart(0, { type: 'tool_use', id: 'toolu_hosted', name: 'f', input: '{"a":1}' }) +
+      blockStop(0) +
+      messageDelta('tool_use') +
+      messageStop,
+    {
+      answer: answered({ tool_calls: [{ function: { arguments: '{"a":1}' } }] }, 'tool_calls'),
+    },
+  ),
+  row(
+    'R-ARGS',
+    'a piece of arguments that came as an object is told, and never as none',
+    messageStart() +
+      blockStart(0, { type: 'tool_use', id: 'toolu_hosted', name: 'f', input: {} }) +
+      blockDelta(0, { type: 'input_json_delta', partial_json: { a: 1 } }) +
+      blockStop(0) +
+      messageDelta('tool_use') +
+      messageStop,
+    {
+      answer: answered({ tool_calls: [{ function: { arguments: '{"a":1}' } }] }, 'tool_calls'),
+    },
+  ),
+  row(
     'A88',
     'interleaved input_json_delta go to the right calls by index',
     messageStart() +
