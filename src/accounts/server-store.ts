@@ -17,7 +17,7 @@ export type ServerStore = {
   /** In words for an operator, without a place or a name. Undefined while it is ready. */
   whyNotReady(): string | undefined
   /** Of those that are known here. */
-  countAccounts(): number
+  countAccounts(): number | undefined
   /** The debit of a request. @throws StoreSilent when it cannot be read now. */
   findDebit(requestId: string): Promise<FoundDebit | undefined>
   /** Undefined where no other process serves with the same store. */

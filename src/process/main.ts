@@ -182,7 +182,7 @@ async function endInOrder(log: Log, ends: readonly (() => Promise<void> | undefi
 function announce(
   started: Started,
   { address, adminAddress }: RunningServer,
-  accounts: number,
+  accounts: number | undefined,
   { role, json }: { role: WorkerRole | undefined; json: boolean | undefined },
 ): void {
   const { isDemoBarred } = started

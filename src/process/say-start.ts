@@ -14,14 +14,17 @@ export type Started = {
   isDemoBarred: boolean
 }
 
-/** What a start says on stdout: where it listens, what it serves from and for whom, and what there is to do first. */
-export function sayStart(started: Started, accounts: number): string {
+/**
+ * What a start says on stdout: where it listens, what it serves from and for whom, and what there is to do first.
+ * @param accounts undefined where the store does not say
+ */
+export function sayStart(started: Started, accounts: number | undefined): string {
   const { base, admin, config, isStoreNew, demo, isDemoBarred } = started
   const facts = [
     `configuration ${config.file ?? 'none'}`,
     `store ${config.store.shown}${isStoreNew ? ' (new)' : ''}`,
     `models ${config.catalog.entries.length}`,
-    `accounts ${accounts}`,
+    `accounts ${accounts ?? 'not known while the store cannot be reached'}`,
   ]
   return [
     `triwire listens on ${base} (health and readiness on ${admin})`,
@@ -35,7 +38,7 @@ export function sayStart(started: Started, accounts: number): string {
 }
 
 /** The same for programs, as one line of JSON. */
-export function startData({ base, admin, config, isStoreNew, demo }: Started, accounts: number): string {
+export function startData({ base, admin, config, isStoreNew, demo }: Started, accounts: number | undefined): string {
   return JSON.stringify({
     url: base,
     admin_url: admin,
@@ -43,7 +46,7 @@ export function startData({ base, admin, config, isStoreNew, demo }: Started, ac
     store: config.store.shown,
     store_is_new: isStoreNew,
     models: config.catalog.entries.length,
-    accounts,
+    accounts: accounts ?? null,
     demo_key: demo?.key ?? null,
   })
 }

@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import { fileURLToPath } from 'node:url'
+import { returnHandovers } from './handovers.ts'
 import type { Log } from './log.ts'
 import { type FromWorker, roleVariable, type WorkerRole } from './worker-role.ts'
 
@@ -74,6 +75,7 @@ export class WorkerFleet {
     const own = { listening: undefined, mustReload: false }
     const place: Place = { number, worker, sinceMs: performance.now(), pauseMs: nextPauseMs, ...own }
     this.#places.set(number, place)
+    returnHandovers(worker)
     this.#options.onWorker(worker)
     worker.on('message', (message: FromWorker) => this.#takeMessage(place, message))
     worker.on('exit', (code, signal) => this.#takeEnd(place, code, signal ? { signal } : { code }))

@@ -7,7 +7,8 @@ export type FromWorker = {
   kind: 'listening'
   address: Address
   adminAddress: Address
-  accounts: number
+  /** Undefined where the store does not say. */
+  accounts?: number | undefined
   isDemoBarred: boolean
 }
 

@@ -152,6 +152,7 @@ async function checkRefusals(answers: readonly Answer[], server: Served): Promis
     .stderr()
     .split('\n')
     .filter((line) => line.includes('"status":500'))
+  assert.deepEqual([...new Set(lines.map((line) => JSON.parse(line).outcome))], ['internal_error'])
   const longest = Math.max(...lines.map((line) => JSON.parse(line).end_ms))
   assert.ok(longest < 2_200 + slackMs, `a refusal took ${Math.round(longest)} ms`)
 }
@@ -221,6 +222,10 @@ test('C5: a server that is started without its database listens, is not ready, r
     why: 'the database cannot be reached: see store_unreachable in the log',
   })
   await server.saw('nothing listens there: start PostgreSQL')
+  assert.match(server.stdout(), /, accounts not known while the store cannot be reached\n/)
+  assert.doesNotMatch(server.stdout(), /No account yet/)
+  const metrics = await (await fetch(`${await server.adminUrl()}/metrics`, anew)).text()
+  assert.match(metrics, /^triwire_ledger_writable 0$/m, 'an alert can see it')
   assert.equal((await fetch(`${base}/v1/models`, anew)).status, 200)
   await checkRefusals(await Promise.all(Array.from({ length: 20 }, ask)), server)
   postgres.start()

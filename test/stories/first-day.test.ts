@@ -90,6 +90,7 @@ test('N-F8 a start says in one line what it runs on, and what is missing', () =>
 configuration ${cwd}/triwire.yaml, store ${cwd}/triwire.db (new), models 1, accounts 0
 No account yet: triwire account create NAME --credit 10, then triwire key create NAME.`,
   )
+  assert.match(sayStart(started, undefined), /, accounts not known while the store cannot be reached$/)
   assert.match(
     sayStart({ ...started, isStoreNew: false, isDemoBarred: true }, 1),
     /triwire\.db, models 1, accounts 1\nThe account "demo" is refused here: .* triwire account credit demo 5 --reference …, then triwire reload\.$/,

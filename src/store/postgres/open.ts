@@ -69,7 +69,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
     openThrottle: (limits) => createRemoteThrottle((failures) => line.ask('countFailures', failures), limits),
     isReady: () => ledger.isWritable(),
     whyNotReady: () => (client.isReached ? settlement.whyUnwritable() : unreached),
-    countAccounts: () => directory.accounts.size,
+    countAccounts: () => (client.isReached ? directory.accounts.size : undefined),
     findDebit: (requestId) => line.ask('findDebit', requestId),
     cooldowns: {
       cool: (cooldown) => line.order('cool', cooldown),
