@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { freePort } from '../support/listen.ts'
 import { testFolder } from '../support/folder.ts'
+import { freePort } from '../support/listen.ts'
 import { patienceMs } from '../support/waiting.ts'
 
 /** Of two workers one is stopped, given a connection, and killed; prints who answers two clients. */

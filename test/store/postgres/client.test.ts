@@ -184,7 +184,7 @@ test('with more accounts than memory is to hold those are kept that are used, an
       assert.ok(found)
       directory.touch(found)
     }
-    assert.ok(countAccounts() <= 16)
+    assert.ok(countAccounts()! <= 16)
   }
   assert.ok(directory.findKnownKey(digestKey(keys[0]!)), 'the one that is used all the time was never forgotten')
   assert.equal(directory.findKnownKey(digestKey(keys[1]!)), undefined)
