@@ -4,5 +4,6 @@ const bytesMax = 16_384
 /** @returns head and body, to be written as `latin1`; undefined where the body is written by itself */
 export function inOnePiece(head: string, body: Uint8Array): string | undefined {
   if (body.length > bytesMax) return undefined
-  return head + Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1')
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.length)
+  return head + bytes.toString('latin1', 0, bytes.length)
 }
