@@ -32,19 +32,24 @@ test('F-P16 what is wrong with the lock file itself is not told as another serve
   )
 })
 
-/** Takes the lock, and says with which kind of error it could not. */
-const program = `const { lockStore } = await import(process.argv[1])
-try {
-  lockStore(process.argv[2])
-} catch (error) {
-  console.log(error.constructor.name, error.message)
-}`
+/** Takes the lock, of a store or of a server's folder, and says with which kind of error it could not. */
+const program = `const [, how, path] = process.argv
+const { lockStore } = await import(how + 'files/lock.ts')
+const { openPostgresStore } = await import(how + 'postgres/open.ts')
+for (const take of [() => lockStore(path), () => openPostgresStore({ stateDir: path })])
+  try {
+    await take()
+  } catch (error) {
+    console.log(error.constructor.name, error.message)
+  }`
 
 test('F-S6 a disk without room for the lock is told with its cure, and not as another server', (t) => {
-  const path = join(testFolder('lock'), 'triwire.db')
-  const lock = pathToFileURL(join(import.meta.dirname, '../../src/store/files/lock.ts')).href
-  const command = ['--fsize=0', process.execPath, '--no-warnings', '--input-type=module', '-e', program, lock, path]
+  const path = join(testFolder('lock'), 'replica')
+  const stores = pathToFileURL(join(import.meta.dirname, '../../src/store/')).href
+  const command = ['--fsize=0', process.execPath, '--no-warnings', '--input-type=module', '-e', program, stores, path]
   const { stdout, error } = spawnSync('prlimit', command, { encoding: 'utf8' })
   if (error) return t.skip('prlimit is not installed')
-  assert.equal(stdout, `StoreError ${path}.lock cannot be read or written: check the disk, and that it has space\n`)
+  const told = (lock: string) =>
+    `StoreError ${lock}.lock cannot be read or written: check the disk, and that it has space\n`
+  assert.equal(stdout, told(path) + told(join(path, 'replica')))
 })

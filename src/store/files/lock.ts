@@ -27,12 +27,13 @@ export function lockStore(path: string): () => void {
     db.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     db.close()
-    const cure = cureOf(error)
-    if (cure === undefined || isDamage(error)) throw error
-    if (resultCode(error) !== 5) throw new StoreError(`${lockPath} ${cure}`, { cause: error })
-    throw new LockedError(
-      `Another triwire server is running on ${path}: stop it first, or name another store with --store`,
-    )
+    if (resultCode(error) === 5)
+      throw new LockedError(
+        `Another triwire server is running on ${path}: stop it first, or name another store with --store`,
+      )
+    // What a damaged store is mended by does not mend a lock.
+    const cure = isDamage(error) ? undefined : cureOf(error)
+    throw cure ? new StoreError(`${lockPath} ${cure}`, { cause: error }) : error
   }
   return () => db.close()
 }

@@ -11,7 +11,7 @@ import { Settlement } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
 import { usualReporting } from '../../accounts/usage/reporting.ts'
 import { noteHolder } from '../files/holder.ts'
-import { lockStore } from '../files/lock.ts'
+import { LockedError, lockStore } from '../files/lock.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
 import { StoreError } from '../files/store-error.ts'
 import { Line } from './line.ts'
@@ -108,7 +108,7 @@ function lock(place: string, stateDir: string): () => void {
   try {
     return lockStore(place)
   } catch (cause) {
-    if (!(cause instanceof StoreError)) throw cause
+    if (!(cause instanceof LockedError)) throw cause
     throw new StoreError(
       `Another triwire server has the state_dir ${stateDir}: stop it first, or give this one a folder of its own`,
       { cause },
