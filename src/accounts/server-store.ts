@@ -16,7 +16,7 @@ export type ServerStore = {
   isReady(): boolean
   /** In words for an operator, without a place or a name. Undefined while it is ready. */
   whyNotReady(): string | undefined
-  /** Of those that are known here. */
+  /** Of those that are known here; undefined while nobody can say. */
   countAccounts(): number | undefined
   /** The debit of a request. @throws StoreSilent when it cannot be read now. */
   findDebit(requestId: string): Promise<FoundDebit | undefined>

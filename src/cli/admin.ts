@@ -27,13 +27,10 @@ export async function askServer(
   fields: Record<string, unknown> = {},
 ): Promise<Told> {
   const { config, adminListen } = command.optsWithGlobals<Options>()
-  const { loadConfig } = await import('../config/load.ts')
-  const { adminListen: address, adminTls } = loadConfig({
+  const { glanceAtConfig } = await import('../config/load.ts')
+  const { adminListen: address, adminTls } = glanceAtConfig({
     ...(config && { config }),
     ...(adminListen && { adminListen }),
-    isWithoutFiles: true,
-    isWithoutKeys: true,
-    isWithoutStore: true,
   })
   if (address.port === 0)
     return { trouble: 'the configuration lets the server choose its admin port: name it with --admin-listen' }

@@ -168,14 +168,9 @@ const unasked = {
 const nobody = { running: unasked, who: undefined, version: '', requestId: '', openBooks: () => Promise.reject() }
 
 async function withConfiguration(command: Command): Promise<Context> {
-  const { loadConfig } = await import('../config/load.ts')
+  const { glanceAtConfig } = await import('../config/load.ts')
   const { listModels } = await import('../operations/models.ts')
-  const { catalog } = loadConfig({
-    ...command.optsWithGlobals<GlobalOptions>(),
-    isWithoutFiles: true,
-    isWithoutKeys: true,
-    isWithoutStore: true,
-  })
+  const { catalog } = glanceAtConfig(command.optsWithGlobals<GlobalOptions>())
   const running = { ...unasked, listModels: () => listModels(catalog.entries) }
   return { ...nobody, books: undefined as never, running, nowMs: Date.now(), calendar: createCalendar(utc) }
 }

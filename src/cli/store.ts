@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { Books } from '../accounts/books.ts'
 import { type Calendar, createCalendar, utc, type Zone } from '../accounts/calendar.ts'
-import type { StorePlace } from '../config/config.ts'
+import type { Config, StorePlace } from '../config/config.ts'
 import { cliActor } from './actor.ts'
 import { explainBookError } from './book-errors.ts'
 import type { GlobalOptions } from './options.ts'
@@ -55,12 +55,17 @@ export async function findStore({ config, store }: GlobalOptions): Promise<Store
     if (mistake) throw new Error(`${store === undefined ? 'TRIWIRE_STORE' : '--store'} ${mistake}`)
     return readStorePlace(said, process.cwd())
   }
-  const { loadConfig } = await import('../config/load.ts')
   const { earlierStoreMistake } = await import('../config/earlier-store.ts')
-  const found = loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true, isWithoutKeys: true })
+  const found = await readConfig(config)
   const mistake = earlierStoreMistake(found)
   if (mistake) throw new Error(mistake)
   return found.store
+}
+
+/** For its store: the keys of upstreams are set where the server runs. */
+async function readConfig(config: string | undefined): Promise<Config> {
+  const { loadConfig } = await import('../config/load.ts')
+  return loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true, isWithoutKeys: true })
 }
 
 /**
@@ -71,9 +76,8 @@ async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> 
   const { isRecorded } = await import('../accounts/usage/question.ts')
   const state = await books.readUsageState()
   if (isRecorded(state)) return state
-  const { loadConfig } = await import('../config/load.ts')
   try {
-    return loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true, isWithoutKeys: true }).reporting
+    return (await readConfig(config)).reporting
   } catch {
     return utc
   }

@@ -36,9 +36,9 @@ export function addTranslateCommand(program: Command): void {
     .action(async (request: string | undefined, _options, command: Command) => {
       const options = command.optsWithGlobals<Options>()
       checkUse(request, options, command)
-      const { loadConfig } = await import('../config/load.ts')
+      const { glanceAtConfig } = await import('../config/load.ts')
       const { describeTranslation } = await import('../process/translation.ts')
-      const config = loadConfig({ ...options, isWithoutFiles: true, isWithoutKeys: true, isWithoutStore: true })
+      const config = glanceAtConfig(options)
       // One byte more than is taken tells that it is too large.
       const bytes = request === undefined ? undefined : await read(request, config.limits.bodyBytesMax + 1)
       const answer = options.answer === undefined ? undefined : await readAnswer(options.answer)

@@ -72,6 +72,11 @@ export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = proc
   return load(findSource(options, env, cwd), options, env, cwd)
 }
 
+/** The same for who serves nothing, stores nothing and asks nobody: only what is no secret has to be right. @throws ConfigError */
+export function glanceAtConfig(options: ConfigOptions): Config {
+  return loadConfig({ ...options, isWithoutFiles: true, isWithoutKeys: true, isWithoutStore: true })
+}
+
 /** The configuration that a text says, as a file would that lies in the working folder. @throws ConfigError */
 export function loadText(text: string, name: string, options: ConfigOptions, env = process.env): Config {
   return load({ text, name }, options, env, process.cwd())
@@ -202,7 +207,7 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
   })
 }
 
-/** Places of what is secret, by their ends, and what may stand there for a whole value that is not known. */
+/** A place of what is secret, by its end, and what may stand there for a whole value that is not known. */
 type SecretPlace = readonly [place: RegExp, standIn: string]
 
 const keyPlaces: readonly SecretPlace[] = [

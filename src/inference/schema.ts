@@ -18,7 +18,8 @@ const schemaKeys = [
   'else',
   'propertyNames',
 ] as const
-const listKeys = ['anyOf', 'oneOf', 'allOf', 'prefixItems'] as const
+const branchKeys = ['anyOf', 'oneOf', 'allOf'] as const
+const listKeys = [...branchKeys, 'prefixItems'] as const
 const mapKeys = ['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'] as const
 
 /** Whether every object in it is closed and requires all its properties, as strict output wants (R-JSON). */
@@ -90,8 +91,6 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   const merged = { ...rest, type: 'object', properties: Object.fromEntries(properties), required: [...required] }
   return { source: JSON.stringify(merged) }
 }
-
-const branchKeys = ['anyOf', 'oneOf', 'allOf'] as const
 
 /** References to references that are followed: generators write one. */
 const hopsMax = 8

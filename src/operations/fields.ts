@@ -3,6 +3,7 @@ import { type Budget, parseBudget } from '../accounts/budget.ts'
 import type { Calendar } from '../accounts/calendar.ts'
 import { parseCredits } from '../accounts/credit.ts'
 import { parseModels } from '../accounts/key-bounds.ts'
+import { outcomes } from '../accounts/ledger.ts'
 
 export { formatTime } from './format-time.ts'
 
@@ -41,6 +42,11 @@ export const someOf = <Word extends string>(known: readonly Word[], most: number
     context.addIssue({ code: 'custom', message: error })
     return z.NEVER
   })
+
+/** How requests that are meant have ended. */
+export const outcome = someOf(outcomes, outcomes.length, `must be any of ${outcomes.join(', ')}`)
+  .optional()
+  .describe('only with one of these outcomes, separated by commas')
 
 /** A name or id in the path. */
 export const account = text('must be the name or id of an account').describe('name or id')

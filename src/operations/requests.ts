@@ -3,7 +3,6 @@ import { StoreSilent } from '../accounts/account.ts'
 import type { Books } from '../accounts/books.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import type { EntryPlace, ListedEntry } from '../accounts/entries.ts'
-import { outcomes } from '../accounts/ledger.ts'
 import { readPlace } from './cursor.ts'
 import { toTokens } from './entry-lines.ts'
 import * as field from './fields.ts'
@@ -37,10 +36,7 @@ export const requestOperations = [
       key: filterFields.key,
       model: words('models'),
       upstream: words('upstreams'),
-      outcome: field
-        .someOf(outcomes, outcomes.length, `must be any of ${outcomes.join(', ')}`)
-        .optional()
-        .describe('only with one of these outcomes, separated by commas'),
+      outcome: field.outcome,
       status: words('statuses; only memory knows them', isStatus, 'must be statuses such as 200 or 429,500'),
       from: field.dayOrTime
         .optional()

@@ -9,7 +9,6 @@ import {
   quarterMs,
   type Zone,
 } from '../accounts/calendar.ts'
-import { outcomes } from '../accounts/ledger.ts'
 import {
   type SumName,
   type TimeName,
@@ -78,10 +77,7 @@ const input = z.strictObject({
   model: words('these models'),
   wires: words('these pairs of wires, such as messages-to-chat'),
   upstream: words('these upstreams'),
-  outcome: field
-    .someOf(outcomes, outcomes.length, `must be any of ${outcomes.join(', ')}`)
-    .optional()
-    .describe('only with one of these outcomes, separated by commas'),
+  outcome: field.outcome,
 })
 
 type Input = z.output<typeof input>

@@ -23,6 +23,13 @@ const called = (blocks: unknown[], answer: unknown) =>
 const longName = (tail: string) => 'n'.repeat(90) + tail.padStart(10, '0')
 const thought = { type: 'thinking', thinking: 'deep', signature: 'sig' }
 
+/** A format that is a closed object with a list, which it requires. */
+const askForList = (items: unknown) => {
+  const properties = { a: { type: 'array', items } }
+  const schema = { type: 'object', properties, required: ['a'], additionalProperties: false }
+  return ask({ output_config: { format: { type: 'json_schema', schema } } })
+}
+
 const toChat: Case[] = [
   {
     id: 'Q01',
@@ -490,39 +497,13 @@ const toChat: Case[] = [
   {
     id: 'Q44',
     title: 'a format with an open object among the items of a list is not called strict',
-    body: ask({
-      output_config: {
-        format: {
-          type: 'json_schema',
-          schema: {
-            type: 'object',
-            properties: { a: { type: 'array', items: [{ type: 'object', properties: { b: {} } }] } },
-            required: ['a'],
-            additionalProperties: false,
-          },
-        },
-      },
-    }),
+    body: askForList([{ type: 'object', properties: { b: {} } }]),
     expect: (up) => ok(!('strict' in up.response_format.json_schema)),
   },
   {
     id: 'Q45',
     title: 'a fully strict schema is',
-    body: ask({
-      output_config: {
-        format: {
-          type: 'json_schema',
-          schema: {
-            type: 'object',
-            properties: {
-              a: { type: 'array', items: { type: 'object', properties: {}, additionalProperties: false } },
-            },
-            required: ['a'],
-            additionalProperties: false,
-          },
-        },
-      },
-    }),
+    body: askForList({ type: 'object', properties: {}, additionalProperties: false }),
     expect: (up) => equal(up.response_format.json_schema.strict, true),
   },
   { id: 'Q46', title: 'top_k not accepted', body: ask({ top_k: 5 }), expect: (up) => ok(!('top_k' in up)) },

@@ -75,13 +75,8 @@ function needKey(key: string | undefined, command: Command): string {
 }
 
 async function findOrigin(command: Command): Promise<string> {
-  const { loadConfig } = await import('../../config/load.ts')
-  const { listen, tls } = loadConfig({
-    ...command.optsWithGlobals(),
-    isWithoutFiles: true,
-    isWithoutKeys: true,
-    isWithoutStore: true,
-  })
+  const { glanceAtConfig } = await import('../../config/load.ts')
+  const { listen, tls } = glanceAtConfig(command.optsWithGlobals())
   if (listen.port === 0) throw new Error('The configuration lets the gateway choose its port: name it with --base-url')
   return originOf(listen, tls ? 'https' : 'http')
 }

@@ -36,10 +36,9 @@ const keyPlaceholder = 'sk-tri-YOUR-KEY'
  * file, else from the configuration. @throws Error for a model that there is not
  */
 export async function findAccess(options: AccessOptions, command: Command): Promise<Found> {
-  const { loadConfig } = await import('../../config/load.ts')
+  const { glanceAtConfig } = await import('../../config/load.ts')
   const notes: string[] = []
-  const config = () =>
-    loadConfig({ ...command.optsWithGlobals(), isWithoutFiles: true, isWithoutKeys: true, isWithoutStore: true })
+  const config = () => glanceAtConfig(command.optsWithGlobals())
   // Somebody else's file in this folder does not concern a gateway that is named.
   const own = options.url === undefined ? config() : ifReadable(config)
   const isOperator = own !== undefined && !own.isBuiltIn

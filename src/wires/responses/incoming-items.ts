@@ -45,10 +45,9 @@ export class IncomingItems {
   find(place: Members, type: string, item?: Members): Incoming | 'several' | undefined {
     const known = this.#identified(place, type, item)
     if (known && !(known.isDone && isElsewhere(known, place))) return known
-    const index = place['output_index']
-    const atPlace = this.#byIndex.get(index as number)
+    const atPlace = this.#at(place)
     if (atPlace) return item === undefined || atPlace.type === type ? atPlace : undefined
-    if (typeof index === 'number' || idsOf(place, item).length > 0) return undefined
+    if (indexOf(place) !== undefined || idsOf(place, item).length > 0) return undefined
     return this.#onlyOpen(type)
   }
 
@@ -57,7 +56,7 @@ export class IncomingItems {
    * neither id nor place tells, the items of a kind come in the order in which they came before.
    */
   final(place: Members, type: string, item: Members): Incoming {
-    const atPlace = this.#byIndex.get(place['output_index'] as number)
+    const atPlace = this.#at(place)
     const isNamed = atPlace?.type === type && !atPlace.isFinal
     // Where it stands in the whole output need not be its index in the events, so that an id says more.
     const known = this.#identified({}, type, item)
@@ -136,14 +135,18 @@ export class IncomingItems {
   /** Of several that share an id the one at the place that is told, else the last. */
   #identified(place: Members, type: string, item: Members | undefined): Incoming | undefined {
     const ids = idsOf(place, item)
-    const isMeant = (one: Incoming | undefined) => one?.type === type
-    const atPlace = this.#byIndex.get(indexOf(place)!)
-    if (isMeant(atPlace) && ids.some((id) => atPlace!.ids.has(id))) return atPlace
+    const atPlace = this.#at(place)
+    if (atPlace?.type === type && ids.some((id) => atPlace.ids.has(id))) return atPlace
     for (const id of ids) {
       const known = this.#byId.get(id)
-      if (isMeant(known)) return known
+      if (known?.type === type) return known
     }
     return undefined
+  }
+
+  #at(place: Members): Incoming | undefined {
+    const index = indexOf(place)
+    return index === undefined ? undefined : this.#byIndex.get(index)
   }
 }
 

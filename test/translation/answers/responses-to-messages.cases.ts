@@ -47,6 +47,9 @@ const noMessageStop = (told: Told) => {
   assert.doesNotMatch(told.text, /message_stop|message_delta/)
 }
 
+const whole = (output: Json[]) =>
+  JSON.stringify({ id: 'resp_hosted', status: 'completed', output, usage: responsesCounts })
+
 const row = (id: string, says: string, script: Json[], rest: Partial<Case> = {}): Case => ({
   id,
   says,
@@ -248,12 +251,7 @@ export const cases: readonly Case[] = [
     upstream: 'responses',
     client: 'messages',
     isJson: true,
-    script: JSON.stringify({
-      id: 'resp_hosted',
-      status: 'completed',
-      output: [summary(0, 'r'), message(1, 'a'), message(2, 'b')].map((item) => ({ ...item, id: 'same' })),
-      usage: responsesCounts,
-    }),
+    script: whole([summary(0, 'r'), message(1, 'a'), message(2, 'b')].map((item) => ({ ...item, id: 'same' }))),
     options: shown,
     answer: { content: [{ thinking: 'r' }, { text: 'a' }, { text: 'b' }], stop_reason: 'end_turn' },
   },
@@ -269,12 +267,7 @@ export const cases: readonly Case[] = [
     upstream: 'responses',
     client: 'messages',
     isJson: true,
-    script: JSON.stringify({
-      id: 'resp_hosted',
-      status: 'completed',
-      output: [summary(0, 'r'), message(1, 'a'), functionCall(2, 'f', '{"a":1}')],
-      usage: responsesCounts,
-    }),
+    script: whole([summary(0, 'r'), message(1, 'a'), functionCall(2, 'f', '{"a":1}')]),
     options: shown,
     answer: { content: [{ thinking: 'r' }, { text: 'a' }, { name: 'f', input: { a: 1 } }], stop_reason: 'tool_use' },
   },

@@ -37,6 +37,15 @@ const fromResponses = (id: string, says: string, script: Json[], rest: Partial<C
 })
 const end = messageDelta('end_turn') + messageStop
 const answered = (message: Json, finish_reason = 'stop') => ({ choices: [{ index: 0, message, finish_reason }] })
+/** A call whose input begins as it is said, with what comes behind it. */
+const oneCall = (input: unknown, ...pieces: unknown[]) =>
+  messageStart() +
+  blockStart(0, { type: 'tool_use', id: 'toolu_hosted', name: 'f', input }) +
+  pieces.map((partial_json) => blockDelta(0, { type: 'input_json_delta', partial_json })).join('') +
+  blockStop(0) +
+  messageDelta('tool_use') +
+  messageStop
+const calledWithOne = answered({ tool_calls: [{ function: { arguments: '{"a":1}' } }] }, 'tool_calls')
 const counted = {
   prompt_tokens: 100,
   completion_tokens: 12,
@@ -150,43 +159,13 @@ export const cases: readonly Case[] = [
       answer: answered({ content: null, tool_calls: [{ function: { name: 'f', arguments: '{}' } }] }, 'tool_calls'),
     },
   ),
-  row(
-    'A87',
-    'input in the start event is told once',
-    messageStart() +
-      blockStart(0, { type: 'tool_use', id: 'toolu_hosted', name: 'f', input: { a: 1 } }) +
-      blockStop(0) +
-      messageDelta('tool_use') +
-      messageStop,
-    {
-      answer: answered({ tool_calls: [{ function: { arguments: '{"a":1}' } }] }, 'tool_calls'),
-    },
-  ),
-  row(
-    'R-ARGS',
-    'input that came as a text is that text, and never none',
-    messageStart() +
-      blockStart(0, { type: 'tool_use', id: 'toolu_hosted', name: 'f', input: '{"a":1}' }) +
-      blockStop(0) +
-      messageDelta('tool_use') +
-      messageStop,
-    {
-      answer: answered({ tool_calls: [{ function: { arguments: '{"a":1}' } }] }, 'tool_calls'),
-    },
-  ),
-  row(
-    'R-ARGS',
-    'a piece of arguments that came as an object is told, and never as none',
-    messageStart() +
-      blockStart(0, { type: 'tool_use', id: 'toolu_hosted', name: 'f', input: {} }) +
-      blockDelta(0, { type: 'input_json_delta', partial_json: { a: 1 } }) +
-      blockStop(0) +
-      messageDelta('tool_use') +
-      messageStop,
-    {
-      answer: answered({ tool_calls: [{ function: { arguments: '{"a":1}' } }] }, 'tool_calls'),
-    },
-  ),
+  row('A87', 'input in the start event is told once', oneCall({ a: 1 }), { answer: calledWithOne }),
+  row('R-ARGS', 'input that came as a text is that text, and never none', oneCall('{"a":1}'), {
+    answer: calledWithOne,
+  }),
+  row('R-ARGS', 'a piece of arguments that came as an object is told, and never as none', oneCall({}, { a: 1 }), {
+    answer: calledWithOne,
+  }),
   row(
     'A88',
     'interleaved input_json_delta go to the right calls by index',
