@@ -1,21 +1,28 @@
 import { setFlagsFromString } from 'node:v8'
 
-/** Flags of V8 that it reads when it needs them, and that every Node which runs us knows. */
-const flags = {
+/** So many ms are never: the most that the flags take. */
+const never = 2 ** 31 - 1
+
+/** Flags of V8 that it reads when it needs them. Every Node which runs us knows them, but for those that say since which V8 there are. */
+const flags: { name: string; value: number; sinceV8?: number }[] = [
   /**
    * How much may be added to what the last collection of the whole heap has left, in percent of that. Left to itself the engine takes a
    * fifth, so that a collection comes every 25,000 small requests here, and while its threads mark the heap whoever waits for that
    * core waits five times as long (docs/decisions/0060-room-for-the-heap.md).
    */
-  'heap-growing-percent': 200,
+  { name: 'heap-growing-percent', value: 200 },
   /**
-   * Never. The engine would tidy up in any pause of eight seconds, and a collection while nothing is under way takes compiled code with
-   * it (docs/decisions/0061-code-stays-warm.md): `tidyWhenIdle` decides when that is worth it.
+   * The engine's own tidying. It would come in any pause of eight seconds, and a collection while nothing is under way takes compiled
+   * code with it; and, 100 s behind the last collection, under any load, which it stops for 40 to 55 ms
+   * (docs/decisions/0061-code-stays-warm.md): `tidyWhenIdle` decides when that is worth it. The second is Node 26's; in those before,
+   * it is a constant.
    */
-  'gc-memory-reducer-start-delay-ms': 2 ** 31 - 1,
-}
+  { name: 'gc-memory-reducer-start-delay-ms', value: never },
+  { name: 'memory-reducer-delay-ms', value: never, sinceV8: 14 },
+]
 
 /** Lets the engine collect the whole heap seldom, and only where there is work. For the whole process, from its next collection on. */
 export function calmCollector(): void {
-  for (const [name, value] of Object.entries(flags)) setFlagsFromString(`--${name}=${value}`)
+  const v8 = Number.parseInt(process.versions.v8, 10)
+  for (const { name, value, sinceV8 = 0 } of flags) if (v8 >= sinceV8) setFlagsFromString(`--${name}=${value}`)
 }
