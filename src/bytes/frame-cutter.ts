@@ -10,7 +10,7 @@ export const frameBytesMax = 8 * 1_048_576
 /** In UTF-8, as latin1 characters. */
 const byteOrderMark = '\u00ef\u00bb\u00bf'
 
-const commentLine = /(^|[\r\n]):[^\r\n]*(?:\r\n|\n|\r|$)/g
+const commentLine = /(?<=^|[\r\n]):[^\r\n]*(?:\r\n|\n|\r|$)/g
 
 /** An end is up to four characters; so many of them may have come before. */
 const tailLength = 3
@@ -83,7 +83,7 @@ export class FrameCutter {
     if (!this.#hasBegun && frame.startsWith(byteOrderMark)) clean = frame.slice(byteOrderMark.length)
     this.#hasBegun = true
     const hasComment = clean[0] === ':' || clean.includes('\n:') || (hasReturn && clean.includes('\r:'))
-    return hasComment ? clean.replace(commentLine, '$1') : clean
+    return hasComment ? clean.replace(commentLine, '') : clean
   }
 }
 

@@ -2,14 +2,22 @@ import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { parseCredits } from '../accounts/credit.ts'
 import type { LogLine } from '../accounts/entries.ts'
+import { unreadable } from './unreadable.ts'
 
-/** The lines that `ledger verify` compares, of files as the server wrote them. */
+/** The lines that `ledger verify` compares, of files as the server wrote them. @throws Error naming a file that cannot be read */
 export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
   const lines: LogLine[] = []
   for (const file of files) {
-    for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) {
-      const line = readLogLine(text)
-      if (line) lines.push(line)
+    try {
+      for await (const text of createInterface({
+        input: createReadStream(file),
+        crlfDelay: Number.POSITIVE_INFINITY,
+      })) {
+        const line = readLogLine(text)
+        if (line) lines.push(line)
+      }
+    } catch (error) {
+      throw unreadable(file, error, 'name files of the log with --log')
     }
   }
   return lines

@@ -56,25 +56,29 @@ function toOption(flags: string, schema: z.ZodType, read: (text: string) => stri
   if (choices) option.choices(choices)
   else option.argParser(read)
   if (!isOptional(schema)) option.makeOptionMandatory()
-  const inner = unwrap(schema, ['optional'])
+  const inner = unwrap(schema, ({ def }) => def.type === 'optional')
   if (inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault)
     option.default(inner.def.defaultValue, `${inner.def.defaultValue}`)
   return option
 }
 
+/** What is said of a field stands on what its wrappers are around, where they have no word of their own. */
 function describe(schema: z.ZodType): string {
-  return (schema.description ?? '').replaceAll('`', '')
+  const { description } = unwrap(schema, (inner) => inner.description === undefined)
+  return (description ?? '').replaceAll('`', '')
 }
 
 function isOptional(schema: z.ZodType): boolean {
   return schema.safeParse(undefined).success
 }
 
-type Wrapper = 'optional' | 'nullable' | 'default' | 'prefault'
+const wrappers: readonly string[] = ['optional', 'nullable', 'default', 'prefault']
 
-function unwrap(schema: z.ZodType, wrappers: readonly Wrapper[] = ['optional', 'nullable', 'default', 'prefault']) {
+/** @param isWrapper of those that are around something, which are taken off; default: all */
+function unwrap(schema: z.ZodType, isWrapper: (inner: z.ZodType) => boolean = () => true): z.ZodType {
   let inner = schema
-  while (wrappers.some((one) => one === inner.def.type)) inner = (inner as z.ZodOptional<z.ZodType>).def.innerType
+  while (wrappers.includes(inner.def.type) && isWrapper(inner))
+    inner = (inner as z.ZodOptional<z.ZodType>).def.innerType
   return inner
 }
 
@@ -100,6 +104,10 @@ async function act(command: Command, one: Operation, face: Face, values: readonl
     ...Object.fromEntries((face.arguments ?? []).map((said, at) => [said.replace('?', ''), values[at]])),
     ...Object.fromEntries(names.map((name) => [name, options[optionOf(name)]])),
     ...face.fixed,
+  }
+  if (one.kind === 'edits' && names.length > 0 && names.every((name) => asked[name] === undefined)) {
+    const flags = names.map((name) => new Option(face.options![name]!).long)
+    command.error(`error: say what is to be changed: ${flags.join(', ')}`)
   }
   try {
     const answer = await answerOf(command, one, asked, (rows ?? face.rows) as number | 'all')

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { AnsweredRequest } from '../simulator/simulator.ts'
 import { print } from './print.ts'
 import type { GlobalOptions } from './store.ts'
+import { unreadable } from './unreadable.ts'
 
 type Options = { port: number; host: string; scripts?: string; quiet?: true }
 
@@ -40,9 +41,12 @@ const cures: Readonly<Record<string, string>> = {
   EACCES: 'this user may not: choose a --port above 1023',
 }
 
-function explain(error: NodeJS.ErrnoException, { host, port }: Options): unknown {
+function explain(error: NodeJS.ErrnoException, { host, port, scripts }: Options): unknown {
+  // A folder is opened, and cannot be read.
+  if (scripts !== undefined && ['open', 'read'].includes(error.syscall ?? ''))
+    return unreadable(scripts, error, 'name a file of scripts with --scripts')
   const cure = cures[error.code ?? '']
-  return cure && error.syscall !== 'open' ? new Error(`cannot listen on ${host}:${port}: ${cure}`) : error
+  return cure ? new Error(`cannot listen on ${host}:${port}: ${cure}`) : error
 }
 
 function readPort(text: string): number {

@@ -4,6 +4,7 @@ import { type WireName, wireNames } from '../catalog/model.ts'
 import type { DescribedAnswer, DescribedRequest, Refusal, Translation } from '../process/translation.ts'
 import type { GlobalOptions } from './options.ts'
 import { formatFields, formatTable, printError } from './print.ts'
+import { unreadable } from './unreadable.ts'
 
 type Options = GlobalOptions & {
   from: WireName
@@ -21,7 +22,8 @@ const answerBytesMax = 32 * 1_048_576
 /** `translate`: what a model would be sent for a request, and what a client would see of an answer. It asks nobody. */
 export function addTranslateCommand(program: Command): void {
   program
-    .command('translate [request]')
+    .command('translate')
+    .argument('[request]', 'a file with the body of a request, or - for stdin')
     .description('show what a model would be sent for a request (a file, - for stdin), or its client for an answer')
     .addOption(new Option('--from <wire>', 'the wire of the client').choices(wireNames).makeOptionMandatory())
     .option('--model <model>', 'a model of the catalog (default: the one that the request names)')
@@ -93,8 +95,7 @@ async function read(file: string, bytesMax: number): Promise<Buffer> {
       if (bytes >= bytesMax) break
     }
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new Error(`cannot read ${file} (${code}): name a file, or - for stdin`)
+    throw unreadable(file, error, 'name a file, or - for stdin')
   }
   return Buffer.concat(chunks).subarray(0, bytesMax)
 }

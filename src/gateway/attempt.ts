@@ -345,8 +345,15 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     if (this.#state === 'lingering') this.#letGo('over')
     if (this.#state === 'over') return
     if (this.#state === 'refusing') this.#refuse()
+    else if (cause === 'upstream_silent') this.#takeSilence()
     else if (this.#state === 'waiting') this.#fail(broken, cause, isReuseRace)
     else this.#breakOff(cause)
+  }
+
+  /** The limit on it has been reached, or nothing can come before it is: whoever asked again could pay twice (faults F-U7). */
+  #takeSilence(): void {
+    if (this.#state === 'waiting') this.#fail(broken, 'upstream_ttfb_timeout')
+    else this.#breakOff('upstream_stall')
   }
 
   /** An HTTP refusal, as much of it as came: the status alone says enough. */
@@ -362,7 +369,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     const { firstByteStreamMs, firstByteJsonMs, idleMs, progressMs } = this.#timeouts
     if (this.#state === 'waiting') {
       const limitMs = this.#exchange!.stream ? firstByteStreamMs : firstByteJsonMs
-      if (nowMs - this.#startedMs >= limitMs) this.#fail(broken, 'upstream_ttfb_timeout')
+      if (nowMs - this.#startedMs >= limitMs) this.#takeSilence()
       return
     }
     const isSilent = nowMs - this.#lastByteMs >= idleMs
@@ -370,7 +377,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     const isStuck = (this.#relay ?? this.#fold) !== undefined && nowMs - this.#lastEventMs >= progressMs
     // A refusal that stalls is one all the same: its status alone says enough.
     if (isSilent && this.#state === 'refusing') this.#refuse()
-    else if (isSilent || isStuck) this.#breakOff('upstream_stall')
+    else if (isSilent || isStuck) this.#takeSilence()
   }
 
   /** Nothing more comes of an answer that was begun: it is whole by its own evidence, or it is cut. */

@@ -52,7 +52,9 @@ class NativeExchange extends Outgoing implements Exchange {
     this.inputTokensEstimate = estimateBytesTokens(body.bytes)
     this.bounds = adapted.isSelfContained ? boundsOf(adapted.body, this.inputTokensEstimate) : unbounded
     this.#native = native
-    this.#head = { requestId: call.requestId, model, createdSeconds: Math.floor(gateway.nowMs() / 1000) }
+    const { inputTokensEstimate } = this
+    const createdSeconds = Math.floor(gateway.nowMs() / 1000)
+    this.#head = { requestId: call.requestId, model, createdSeconds, inputTokensEstimate }
   }
 
   openStream(): StreamRelay {

@@ -1,4 +1,4 @@
-import { readFields } from './fields.ts'
+import { canStandInHead, readFields } from './fields.ts'
 import { ownIfLittle } from './own-bytes.ts'
 
 const lineFeed = 0x0a
@@ -116,7 +116,9 @@ export class ChunkedReader {
     const isNone = this.#trailer.startsWith('\r\n')
     const end = isNone ? 0 : this.#trailer.indexOf('\r\n\r\n', Math.max(0, before - 3)) + 2
     if (!isNone && end === 1) {
-      if (this.#trailer.length > ignoredMax) this.#place = 'broken'
+      // What stands in none breaks it now, and not when its end is waited for in vain.
+      if (this.#trailer.length > ignoredMax || !canStandInHead(this.#trailer, Math.max(0, before - 2)))
+        this.#place = 'broken'
       return length
     }
     const isRead = isNone || readFields(this.#trailer.slice(0, end), 0) !== undefined

@@ -78,7 +78,8 @@ export const requestOperations = [
     input: z.strictObject({
       request: field
         .text('must be a request id')
-        .regex(/^[\w-]{1,100}$/, { error: 'is no request id: it stands in x-request-id of the answer, such as req_…' }),
+        .regex(/^[\w-]{1,100}$/, { error: 'is no request id: it stands in x-request-id of the answer, such as req_…' })
+        .describe('x-request-id of the answer'),
     }),
     output: explanation,
     problems: ['not_found', 'store_unavailable'],

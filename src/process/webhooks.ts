@@ -94,6 +94,8 @@ class Teller {
   /** What is being told, by its id. */
   readonly #tellings = new Map<string, Promise<void>>()
   #isWatched = false
+  /** The store could not be asked when it was last, and that is told. */
+  #isSilent = false
   #looking: Promise<void> | undefined
   #isClosed = false
   #timer: NodeJS.Timeout
@@ -211,6 +213,7 @@ class Teller {
           if (message && this.#receivers.some((one) => isFor(one, message))) this.#begin(message, tries, keep)
           else await keep(this.#leave(warning, tries))
         }
+        this.#isSilent = false
         if (taken.length < atOnceMax) return
       }
     } catch (error) {
@@ -294,6 +297,8 @@ class Teller {
   }
 
   #tellSilence(error: unknown): void {
+    if (this.#isSilent) return
+    this.#isSilent = true
     this.#parts.log.event('error', 'webhooks_silent', { error: (error as Error).message })
   }
 

@@ -3,11 +3,11 @@ import type { TransportFault } from './upstreams.ts'
 /** What is missing, and not about TLS, is `upstream_protocol`. Codes are the system's, Node's, and undici's. */
 const causeOfCode = new Map<string, TransportFault['cause']>([
   ['ECONNREFUSED', 'upstream_connect'],
-  ['EHOSTUNREACH', 'upstream_connect'],
-  ['ENETUNREACH', 'upstream_connect'],
   ['EADDRNOTAVAIL', 'upstream_connect'],
   ['UND_ERR_CONNECT_TIMEOUT', 'upstream_connect'],
-  ['ETIMEDOUT', 'upstream_connect'],
+  ['ETIMEDOUT', 'upstream_silent'],
+  ['EHOSTUNREACH', 'upstream_silent'],
+  ['ENETUNREACH', 'upstream_silent'],
   ['ENOTFOUND', 'upstream_dns'],
   ['EAI_AGAIN', 'upstream_dns'],
   ['ECONNRESET', 'upstream_reset'],
@@ -24,6 +24,7 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
 const raceMs = 2_000
 
 /**
+ * Why a connection that stood has ended.
  * @param unheardSinceMs by `performance.now()`, when the request went out on a connection that had brought an earlier answer and
  *   nothing of this one (ruling U1); undefined on any other
  */
@@ -41,6 +42,7 @@ export function judgeTransport(error: Error, unheardSinceMs?: number): Transport
 /** Why a connection did not come about: where the code does not say so, what was being done does (ruling U1). */
 export function judgeDial(error: Error, isSecured: boolean): TransportFault {
   const fault = judgeTransport(error)
+  if (fault.cause === 'upstream_silent') return { ...fault, cause: 'upstream_connect' }
   if (fault.cause !== 'upstream_protocol') return fault
   const { syscall, code = '' } = error as NodeJS.ErrnoException
   if (syscall === 'getaddrinfo') return { ...fault, cause: 'upstream_dns' }

@@ -21,6 +21,8 @@ export type TransportFault = {
     /** The proxy cannot be reached, refuses us, or does not reach the upstream. */
     | 'upstream_proxy'
     | 'upstream_reset'
+    /** The path to it was lost under a connection that stood: it may be at work on the request. */
+    | 'upstream_silent'
     | 'upstream_protocol'
     | 'upstream_oversize'
     /** This process has none left for a connection (faults F-P11): nothing is wrong with the account. */

@@ -203,8 +203,13 @@ const refused: Row[] = [
     1,
     /^triwire: There is no debit of request req_none: refused and failed requests have none\n$/,
   ],
+  ['key set sk-tri-abc S', 2, /^error: say what is to be changed: --label, --budget, --rpm, --models, --expires\n/],
   ['ledger verify --against x S', 2, /is invalid\./],
-  ['ledger verify --log gone.log S', 1, /gone\.log/],
+  [
+    'ledger verify --log gone.log S',
+    1,
+    /^triwire: cannot read gone\.log \(ENOENT\): name files of the log with --log\n$/,
+  ],
   ['ledger export S', 2, /^error: say how: with --csv, or with --json \(one entry on each line\)\n/],
   ['ledger export --csv --json S', 2, /^\{"ok":false,"error":\{"code":"usage","message":"say how: with --csv/],
   ['check --config broken.yaml', 1, /^triwire: \S+broken\.yaml:1: listen must be/],
@@ -253,7 +258,12 @@ const refused: Row[] = [
   ],
   ['reload --store gone.db', 1, /no server runs on the store/],
   ['simulator --port 70000', 2, /It is a number from 0 to 65535\./],
-  ['simulator --scripts gone.yaml', 1, /gone\.yaml/],
+  [
+    'simulator --scripts gone.yaml',
+    1,
+    /^triwire: cannot read gone\.yaml \(ENOENT\): name a file of scripts with --scripts\n$/,
+  ],
+  ['simulator --scripts /', 1, /^triwire: cannot read \/ \(EISDIR\): name a file of scripts with --scripts\n$/],
   [
     'simulator --host no-such-host.invalid',
     1,

@@ -19,7 +19,7 @@ const groups = [
   addTranslateCommand,
 ]
 
-test('X4 every command has a help that can be printed and says what the command does', () => {
+test('X4 every command has a help that can be printed and says what the command and each of its words do', () => {
   const program = new Command('triwire')
   for (const add of groups) add(program)
   const commands = [...program.commands]
@@ -29,6 +29,8 @@ test('X4 every command has a help that can be printed and says what the command 
     const help = command.helpInformation()
     assert.match(help, /^Usage: /)
     assert.notEqual(command.description(), '', command.name())
+    for (const told of [...command.options, ...command.registeredArguments])
+      assert.notEqual(told.description ?? '', '', `${command.name()} ${'flags' in told ? told.flags : told.name()}`)
     count++
   }
   assert.ok(count > 20, String(count))

@@ -91,6 +91,11 @@ const nobody: [what: string, fail: (rig: Rig) => void, code: string][] = [
   ['F-U29 a redirect', (rig) => refuse(rig, 302), 'upstream_error'],
   ['F-U7 no first byte', (rig) => rig.advance(600_000), 'upstream_error'],
   [
+    'F-U7 a connection that stood, and whose path is lost',
+    (rig) => rig.sent[0]!.listener.onError({ cause: 'upstream_silent', isReuseRace: false }),
+    'upstream_error',
+  ],
+  [
     'F-U10 a head, and a body that breaks off',
     (rig) => {
       rig.sent[0]!.listener.onHead(200, 'application/json', json)

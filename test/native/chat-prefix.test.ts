@@ -96,7 +96,7 @@ type Seen = { frames: unknown[]; estimate: number; state: string; events: number
 
 function play(bytes: Buffer, sizes: readonly number[], isRenamed: boolean): Seen & { text: string } {
   const model = modelOf('chat', isRenamed ? {} : { id: 'up-chat', upstreamModel: 'up-chat' })
-  const relay = wires.chat.native.openStream({ requestId: 'req_1', model, createdSeconds: 1 })
+  const relay = wires.chat.native.openStream({ requestId: 'req_1', model, createdSeconds: 1, inputTokensEstimate: 11 })
   let text = ''
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
     const size = sizes[turn % sizes.length]!
@@ -182,7 +182,12 @@ test('U3 P2 an ordinary beginning hides nothing that stands behind it, once or i
 
 test('P2 the shared beginning is used: an ordinary delta is not parsed, or the laws above say nothing', () => {
   const script = (text: string) => `data: ${plainChunk(text)}\n\n`
-  const relay = wires.chat.native.openStream({ requestId: 'req_1', model: modelOf('chat'), createdSeconds: 1 })
+  const relay = wires.chat.native.openStream({
+    requestId: 'req_1',
+    model: modelOf('chat'),
+    createdSeconds: 1,
+    inputTokensEstimate: 11,
+  })
   for (const text of ['"a"', '"b"', '"c"']) relay.push(Buffer.from(script(text)))
   // An escape that JSON does not have: whoever parses it breaks the answer off.
   for (const size of [20, 1_000]) {

@@ -13,7 +13,12 @@ import * as up from '../translation/upstreams.ts'
 import { modelOf } from './models.ts'
 import { bodies, escaped, type Said, streams, textOf } from './tellings.ts'
 
-const headOf = (wire: WireName) => ({ requestId: 'req_1', model: modelOf(wire), createdSeconds: 1 })
+const headOf = (wire: WireName) => ({
+  requestId: 'req_1',
+  model: modelOf(wire),
+  createdSeconds: 1,
+  inputTokensEstimate: 11,
+})
 const clientOf = (wire: WireName) => (wire === 'messages' ? 'chat' : 'messages')
 
 /** What the stream of a model without usage is estimated at, for a client of its own wire. */

@@ -13,6 +13,7 @@ const headOf = (wire: WireName, isPriced = true) => ({
   requestId: 'req_1',
   model: modelOf(wire, isPriced ? priced : {}),
   createdSeconds: 1,
+  inputTokensEstimate: 11,
 })
 
 function ofWhole(wire: WireName, more: object, isPriced = true): UsageReport {

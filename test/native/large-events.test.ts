@@ -136,6 +136,7 @@ test('B5: of a last event with megabytes of log probabilities a few hundred char
     requestId: 'req_1',
     model: modelOf('responses'),
     createdSeconds: 1_795_000_000,
+    inputTokensEstimate: 11,
   })
   relay.push(Buffer.from(frames.responses.slice(0, -1).join('')))
   let read = 0

@@ -16,6 +16,7 @@ const head = (wire: 'messages' | 'chat' | 'responses') => ({
   requestId: 'req_1',
   model: modelOf(wire),
   createdSeconds: 1_795_000_000,
+  inputTokensEstimate: 11,
 })
 
 /** What a client of the same wire is sent of a stream. */

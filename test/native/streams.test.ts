@@ -16,6 +16,7 @@ function open(wire: WireName, more: Partial<Model> = {}) {
     requestId: 'req_1',
     model: modelOf(wire, more),
     createdSeconds: 1_795_000_000,
+    inputTokensEstimate: 11,
   })
 }
 
@@ -102,7 +103,9 @@ for (const wire of wireNames) {
   })
 
   test(`F-U46 comments of a ${wire} upstream are not relayed, alone or inside an event`, () => {
-    const noisy = frames[wire].map((frame) => `: host-7.example\n\n: x\n${frame.trimEnd()}\n: host-7\n\n`).join('')
+    const noisy = frames[wire]
+      .map((frame) => `: host-7.example\n\n: x\n${frame.trimEnd()}\n: host-7\n:\n: host-8\n\n`)
+      .join('')
     assert.deepEqual(played(wire, noisy), played(wire, all))
   })
 
@@ -273,7 +276,7 @@ test('P10 C6 counters that are not believed give way to the billed ones, beside 
 })
 
 function readWhole(body: unknown): Buffer {
-  const head = { requestId: 'r', model: modelOf('chat'), createdSeconds: 1 }
+  const head = { requestId: 'r', model: modelOf('chat'), createdSeconds: 1, inputTokensEstimate: 11 }
   const answer = wires.chat.native.readAnswer(utf8(JSON.stringify(body)), head)
   assert.equal(answer.state, 'finished')
   const weighing = {
@@ -310,6 +313,29 @@ test('spec 6.1 the four counters are in every message_delta and at the start', (
   const names = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens', 'output_tokens']
   assert.deepEqual(Object.keys(start.message.usage), names)
   assert.deepEqual(Object.keys(delta.usage), names)
+  assert.equal(delta.usage.input_tokens, 11, 'C3: as it is billed')
+})
+
+test('U3 P2 an error that a chat server does not wrap is one, and no content', () => {
+  const told = { message: 'CUDA error at 10.0.0.7', code: 500 }
+  const named = `event: error\ndata: ${JSON.stringify(told)}\n\n`
+  for (const error of [named, `data: ${JSON.stringify({ object: 'error', ...told })}\n\n`]) {
+    const { text, fault, ends } = played('chat', role + first + error + done)
+    assert.deepEqual([fault, ends], ['broken', 0])
+    assert.doesNotMatch(text, /CUDA|10\.0/)
+  }
+})
+
+test('P2 an event of responses without its line is named by its own type, wherever that stands', () => {
+  const late = frames.responses.map((frame) => {
+    const { type, ...rest } = JSON.parse(frame.split('data: ')[1]!)
+    return `data: ${JSON.stringify({ ...rest, type })}\n\n`
+  })
+  const namesOf = (text: string) => Array.from(text.matchAll(/^event: (.*)$/gm), ([, name]) => name)
+  const { text, ...rest } = played('responses', late.join(''))
+  const { text: usual, ...expected } = played('responses', frames.responses.join(''))
+  assert.deepEqual([namesOf(text), rest], [namesOf(usual), expected])
+  assert.doesNotMatch(text, /up-responses/)
 })
 
 test('spec 6.1 6.3 frames without their event line get it', () => {
@@ -339,6 +365,7 @@ test('P2 an answer in a shape of its own: log probabilities of half a million JS
     requestId: 'r',
     model: modelOf('chat'),
     createdSeconds: 1,
+    inputTokensEstimate: 11,
   })
   assert.equal(answer.state, 'finished')
 })

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
+import type { Books } from '../../src/accounts/books.ts'
+import { openWebhooks } from '../../src/process/webhooks.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { holdStore } from '../support/hold-store.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'
@@ -129,6 +131,28 @@ test('X15 a receiver that refuses, drops or fails is told again, the same with t
   const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
   for (const [result, count] of Object.entries({ ok: 2, failed: 1, refused: 1, redirected: 1, unreachable: 2 }))
     assert.ok(metrics.includes(`triwire_webhook_deliveries_total{result="${result}"} ${count}\n`), result)
+})
+
+test('X15 a store that cannot be asked for warnings is told of once, until it could be asked again', async () => {
+  const { gateway } = (await start([{ url: 'http://127.0.0.1:1', secret: plain }])).server
+  const told: unknown[] = []
+  let isAway = true
+  const webhooks = openWebhooks({
+    ...{ config: gateway.snapshots.current.config, gateway, isShared: false },
+    async books() {
+      if (isAway) throw new Error('away')
+      return { watch: async () => {}, takeWarnings: async () => [] } as unknown as Books
+    },
+    log: { access() {}, event: (_, event, fields) => void told.push([event, fields]), flush: async () => {} },
+  })
+  for (const spell of [1, 2]) {
+    isAway = true
+    for (let n = 0; n < 3; n++) await webhooks.look()
+    assert.deepEqual(told, Array(spell).fill(['webhooks_silent', { error: 'away' }]))
+    isAway = false
+    await webhooks.look()
+  }
+  await webhooks.close()
 })
 
 test('X15 what is tried for a day in vain is given up', async () => {

@@ -143,6 +143,13 @@ const nobody = (event: Event): Event => ({ ...event, item_id: undefined, output_
 const nameless = (item: Event): Event => ({ ...item, id: undefined })
 const callBegun = functionCall(0, 'f', '', { status: 'in_progress' })
 
+const at = (content_index: number | undefined, event: Event): Event => ({ ...event, content_index })
+const textDone = (index: number, text: string): Event => ({
+  ...{ type: 'response.output_text.done', item_id: message(0).id, output_index: 0, content_index: index, text },
+})
+
+const parts = message(0, 'Hello')['content'] as Event[]
+
 const disordered: [what: string, script: Event[], blocks: string[] | string][] = [
   [
     'a delta before its item is announced',
@@ -217,6 +224,69 @@ const disordered: [what: string, script: Event[], blocks: string[] | string][] =
       nobody(argumentsDelta(0, '{"x":1}')),
     ],
     'broken',
+  ],
+  [
+    'a part that has another place when it is done (vLLM)',
+    [
+      added(0, begun),
+      at(1, textDelta(0, 'Hel')),
+      at(1, textDelta(0, 'lo')),
+      textDone(1, 'Hello'),
+      itemDone(0, message(0, 'Hello')),
+    ],
+    ['text Hello'],
+  ],
+  [
+    'a place that is counted up with every piece (vLLM)',
+    [
+      added(0, begun),
+      at(1, textDelta(0, 'Hel')),
+      at(2, textDelta(0, 'lo')),
+      textDone(3, 'Hello'),
+      itemDone(0, message(0, 'Hello')),
+    ],
+    ['text Hello'],
+  ],
+  [
+    'pieces at two places of what is one part, with more of it at the end',
+    [added(0, begun), at(0, textDelta(0, 'Hel')), at(1, textDelta(0, 'lo')), itemDone(0, message(0, 'Hello!'))],
+    ['text Hello!'],
+  ],
+  [
+    'a text and a refusal without their places',
+    [
+      added(0, begun),
+      at(undefined, textDelta(0, 'Hello')),
+      { ...textDelta(0, 'no'), type: 'response.refusal.delta', content_index: undefined },
+      itemDone(0, {
+        ...message(0, 'Hello'),
+        content: [...parts, { type: 'refusal', refusal: 'no' }],
+      }),
+    ],
+    ['text Hello', 'refusal no'],
+  ],
+  [
+    'the second of two parts alike, of which no piece told',
+    [
+      added(0, begun),
+      textDelta(0, 'Hello'),
+      textDone(0, 'Hello'),
+      textDone(1, 'Hello'),
+      itemDone(0, {
+        ...message(0, 'Hello'),
+        content: [...parts, ...parts],
+      }),
+    ],
+    ['text HelloHello'],
+  ],
+  [
+    'a call that is done at another place, under the id of its item and a new one of its own (vLLM)',
+    [
+      added(0, callBegun),
+      argumentsDelta(0, '{"x":1}'),
+      itemDone(1, { ...functionCall(0, 'f', '{"x":1}'), id: undefined, item_id: callBegun.id, call_id: 'call_new' }),
+    ],
+    ['f {"x":1}'],
   ],
   [
     'a done text that is another than its deltas',

@@ -735,6 +735,36 @@ test('R-DOC documents as files, as documents and in line', () => {
   ])
 })
 
+test('R-DOC what is said of a document stands before it, whatever it is made of', () => {
+  const told = { context: 'from the trial of 2019', title: 'a' }
+  const sources = [
+    { type: 'base64', media_type: 'application/pdf', data: pdf },
+    { type: 'text', media_type: 'text/plain', data: 'words' },
+    { type: 'content', content: 'words' },
+  ]
+  for (const source of sources)
+    for (const context of [told.context, '', null]) {
+      const content = [{ type: 'document', ...told, context, source }]
+      const up = translate('messages', 'responses', messagesAsk({ messages: [{ role: 'user', content }] })).body
+      const [first, ...rest] = up.input[0].content
+      equal(rest.length, context ? 1 : 0)
+      if (context) deepEqual(first, { type: 'input_text', text: context })
+    }
+})
+
+test('T9 examples of a tool and the description of a schema are told as lost where no wire has them', () => {
+  const tools = [{ name: 'f', input_schema: { type: 'object' }, input_examples: [{ a: 1 }] }]
+  deepEqual(translate('messages', 'chat', messagesAsk({ tools })).encoded.losses, [
+    { field: 'tools.input_examples', what: 'dropped', why: 'no other wire has it' },
+  ])
+  const json_schema = { name: 'n', description: 'what it is for', schema: { type: 'object' } }
+  const ask = chatAsk({ response_format: { type: 'json_schema', json_schema } })
+  deepEqual(translate('chat', 'messages', ask).encoded.losses, [
+    { field: 'format.description', what: 'dropped', why: 'the wire has no such field' },
+  ])
+  equal(translate('chat', 'responses', ask).body.text.format.description, json_schema.description)
+})
+
 test('R-IMG image/jpg is image/jpeg and percent-encoded data becomes base64', () => {
   const image = (url: string) =>
     chatAsk({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] })

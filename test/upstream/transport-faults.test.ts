@@ -25,11 +25,13 @@ const causes: Record<
 > = {
   upstream_connect: [
     ['F-U1 ECONNREFUSED', failing('ECONNREFUSED')],
-    ['F-U1 EHOSTUNREACH', failing('EHOSTUNREACH')],
-    ['F-U1 ENETUNREACH', failing('ENETUNREACH')],
     ['F-U1 EADDRNOTAVAIL', failing('EADDRNOTAVAIL')],
     ['F-U2 UND_ERR_CONNECT_TIMEOUT', failing('UND_ERR_CONNECT_TIMEOUT')],
-    ['F-U2 ETIMEDOUT', failing('ETIMEDOUT')],
+  ],
+  upstream_silent: [
+    ['F-U7 ETIMEDOUT', failing('ETIMEDOUT')],
+    ['F-U7 EHOSTUNREACH', failing('EHOSTUNREACH')],
+    ['F-U7 ENETUNREACH', failing('ENETUNREACH')],
   ],
   upstream_dns: [
     ['F-U3 ENOTFOUND', failing('ENOTFOUND')],
@@ -88,6 +90,9 @@ for (const [code, syscall, isSecured, fault] of [
   ['PATH_LENGTH_EXCEEDED', undefined, true, { cause: 'upstream_tls', reason: 'PATH_LENGTH_EXCEEDED' }],
   [undefined, undefined, false, { cause: 'upstream_connect' }],
   ['EMFILE', 'connect', true, { cause: 'no_descriptors' }],
+  ['ETIMEDOUT', 'connect', true, { cause: 'upstream_connect' }],
+  ['EHOSTUNREACH', 'connect', false, { cause: 'upstream_connect' }],
+  ['ENETUNREACH', 'connect', false, { cause: 'upstream_connect' }],
 ] as const)
   test(`U1 F-U1 F-U3 F-U4 a connection that does not come about for ${code} in ${syscall} is ${fault.cause}`, () => {
     assert.deepEqual(judgeDial(Object.assign(new Error('no'), { code, syscall }), isSecured), {
@@ -161,7 +166,7 @@ const seconds: [name: string, answer: Answer, fault: TransportFault][] = [
     cutAfter('HTTP/1.1 103 Early\r\n\r\n'),
     { cause: 'upstream_reset', isReuseRace: false },
   ],
-  ['unreachable of a sudden', failing('EHOSTUNREACH'), { cause: 'upstream_connect', isReuseRace: false }],
+  ['unreachable of a sudden', failing('EHOSTUNREACH'), { cause: 'upstream_silent', isReuseRace: false }],
 ]
 for (const [name, answer, fault] of seconds) {
   test(`U1 F-U6 a reused connection that is ${name} is ${fault.isReuseRace ? 'a race' : 'no race'}`, async () => {

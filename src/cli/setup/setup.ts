@@ -32,7 +32,8 @@ const aliases = new Map([
 /** `setup`: what to set in an agent, editor or SDK so that it uses the gateway. People call all of them clients, so the texts do. */
 export function addSetupCommand(root: Command): void {
   root
-    .command('setup <client>')
+    .command('setup')
+    .argument('<client>', 'the agent, editor or SDK')
     .description(`print what to set in a client: ${Object.keys(programs).join(', ')}`)
     .option(
       '--url <origin>',

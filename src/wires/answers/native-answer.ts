@@ -10,6 +10,8 @@ export type NativeHead = {
   requestId: string
   model: Model
   createdSeconds: number
+  /** What is billed where the model never says (ruling C3). */
+  inputTokensEstimate: number
 }
 
 /** The members that name, identify and describe an answer, where the upstream's own may not be shown (rulings P2, P3, P9). */

@@ -1,4 +1,4 @@
-import { dataOf, decodeUtf8, encodeLatin1, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
+import { dataOf, decodeUtf8, encodeLatin1, eventOf, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
 import { ownCopy } from '../../bytes/own-copy.ts'
 import type { Usage } from '../../inference/usage.ts'
@@ -145,7 +145,10 @@ export class ChatNativeStream extends NativeStream {
     if (patch === undefined) return ''
     const chunk = patch.value
     const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : []
-    const error = chunk['error'] ?? asObject(choices[0])?.['error']
+    const wrapped = chunk['error'] ?? asObject(choices[0])?.['error']
+    // Servers outside the dialect name the event, or the object, instead of wrapping the error.
+    const isError = chunk['object'] === 'error' || eventOf(frame) === 'error'
+    const error = wrapped ?? (isError ? chunk : undefined)
     if (error != null) {
       this.fail(faultOfError(error))
       return ''

@@ -44,6 +44,7 @@ export function readTools(body: Body, changes: readonly ToolChange[], losses: Lo
     if (!known && !isAbsent(words['type']) && words['type'] !== 'custom') refuse(at, refusals.hostedTool)
     const isDeferred = isLate || optional(readBoolean, words['defer_loading'], `${at}.defer_loading`) === true
     const schema = known?.schema ?? optionalRawObject(body, words['input_schema'], `${at}.input_schema`)
+    if (!isAbsent(words['input_examples'])) losses.add('tools.input_examples', 'dropped', 'no other wire has it')
     const tool = { ...readTool(words, schema, at), ...(known && { name: known.name, description: known.description }) }
     if (!isDeferred) tools.push(tool)
     else if (schema && tool.name !== placeholderName) deferred.push(tool)

@@ -137,7 +137,7 @@ function readMedia(block: Json, at: string): (TextPart | ImagePart | DocumentPar
     case 'image':
       return [readImage(block, at)]
     case 'document':
-      return readDocument(block, at)
+      return [...readContext(block, at), ...readDocument(block, at)]
     case 'search_result':
       return [{ type: 'text', text: readSearchResult(block, at) }]
     case 'tool_reference':
@@ -179,6 +179,12 @@ function readDocument(block: Json, at: string): (TextPart | ImagePart | Document
     }
   }
   refuse(place, refusals.remoteFile)
+}
+
+/** What the client says of a document: no other wire has a place for it, and it is said before it (R-DOC). */
+function readContext(block: Json, at: string): TextPart[] {
+  const text = optional(readString, block['context'], `${at}.context`)
+  return text ? [{ type: 'text', text }] : []
 }
 
 function readInnerBlock(block: Json, at: string): TextPart | ImagePart {

@@ -45,6 +45,8 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     messages,
   }
   if (request.verbosity !== undefined) losses.add('verbosity', 'dropped', 'the wire has no such field')
+  if (prepared.format.kind === 'schema' && prepared.format.description !== undefined)
+    losses.add('format.description', 'dropped', 'the wire has no such field')
   return finishRequest(body, 'messages', prepared, profile)
 }
 

@@ -166,12 +166,12 @@ export class MessagesNativeStream extends NativeStream {
       this.show()
     }
     this.learn(decodeUsage(event['usage'], this.head.model.profile.usageQuirk))
-    // The four counters are in every message_delta (spec 6.1): what this one leaves out was said before, or is unknown.
-    const { outputTokens: said, isOutputPartial } = this.report
+    // The four counters are in every message_delta (spec 6.1): what this one leaves out was said before, or is estimated as the bill is.
+    const { outputTokens: said, isOutputPartial, inputTokens = this.head.inputTokensEstimate } = this.report
     const outputTokens = said === undefined || isOutputPartial ? Math.max(said ?? 0, this.estimateOutput()) : said
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
     patch.set([], withoutTelling(event))
-    patch.setMissing(['usage'], encodeUsage({ ...this.known(), outputTokens, reasoningTokens: 0 }))
+    patch.setMissing(['usage'], encodeUsage({ ...this.known(), inputTokens, outputTokens, reasoningTokens: 0 }))
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 }

@@ -16,8 +16,8 @@ export type Incoming = {
   isDone: boolean
   /** The terminal event has named it. */
   isFinal: boolean
-  /** Told so far, by part; a call has the one part ''. */
-  parts: Map<string, string>
+  /** Told so far, by kind and part; a call has the one part ''. */
+  told: Map<ItemKind, Map<string, string>>
   /** Reasoning comes as summary or raw; the kind that came first is told. */
   reasoningKind: 'summary' | 'content' | undefined
   lastPart: string | undefined
@@ -89,7 +89,7 @@ export class IncomingItems {
       isAnnounced: false,
       isDone: false,
       isFinal: false,
-      parts: new Map(),
+      told: new Map(),
       reasoningKind: undefined,
       lastPart: undefined,
     }
@@ -161,8 +161,9 @@ function isElsewhere(known: Incoming, place: Members): boolean {
   return index !== undefined && known.index !== undefined && known.index !== index
 }
 
-/** A call is known by its own id too. */
+/** A call is known by its own id too. Some servers give an item that is done its id as `item_id`. */
 function idsOf(place: Members, item: Members | undefined): string[] {
-  const ids = [stringOf(place['item_id']) ?? stringOf(item?.['id']), stringOf(item?.['call_id'])]
+  const id = stringOf(place['item_id']) ?? stringOf(item?.['id']) ?? stringOf(item?.['item_id'])
+  const ids = [id, stringOf(item?.['call_id'])]
   return ids.filter((id) => id !== undefined)
 }

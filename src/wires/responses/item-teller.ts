@@ -17,13 +17,14 @@ export class ItemTeller {
   /** An item as it was announced: a call may have its arguments already, the others come in pieces. */
   begin(incoming: Incoming, item: Members) {
     if (incoming.type !== 'function_call') return
-    if (!this.#openCall(incoming, item) || incoming.parts.has('')) return
+    if (!this.#openCall(incoming, item) || toldOf(incoming, 'tool_call').has('')) return
     this.write(incoming, 'tool_call', '', stringOf(item['arguments']) ?? '')
   }
 
   /** A piece of a part. */
   write(incoming: Incoming, kind: ItemKind, part: string, text: string) {
-    incoming.parts.set(part, (incoming.parts.get(part) ?? '') + text)
+    const told = toldOf(incoming, kind)
+    told.set(part, (told.get(part) ?? '') + text)
     // A call whose name has not come yet: its arguments are told with it.
     if (kind === 'tool_call' && incoming.block === undefined) return
     if (incoming.kind !== kind || incoming.block === undefined) this.#openBlock(incoming, kind)
@@ -35,8 +36,11 @@ export class ItemTeller {
   /** What a done event says of a part: the rest of it, all of it, or something else than what was told. */
   writeRest(incoming: Incoming, kind: ItemKind, part: string, text: unknown) {
     const whole = stringOf(text)
-    const told = incoming.parts.get(part) ?? ''
+    const parts = toldOf(incoming, kind)
+    const told = parts.get(part) ?? ''
     if (!whole || whole === told) return
+    // Some servers count the place up with every piece: what has come at others may be this (ruling U7). Its item is told whole too.
+    if (told === '' && whole === joined(parts)) return
     if (whole.startsWith(told)) this.write(incoming, kind, part, whole.slice(told.length))
     else this.#narrator.fail(unreadable())
   }
@@ -69,28 +73,70 @@ export class ItemTeller {
     if (!name?.trim()) return false
     incoming.kind = 'tool_call'
     incoming.block = this.#narrator.open({ kind: 'tool_call', callId: stringOf(item['call_id']) ?? '', name })
-    const early = incoming.parts.get('')
+    const early = toldOf(incoming, 'tool_call').get('')
     if (early) this.#narrator.delta(incoming.block, early)
     return true
   }
 
   #completeCall(incoming: Incoming, item: Members) {
     if (!this.#openCall(incoming, item)) return
-    const told = incoming.parts.get('')
+    const told = toldOf(incoming, 'tool_call').get('')
     this.writeRest(incoming, 'tool_call', '', told ? item['arguments'] : argumentsText(item['arguments']))
   }
 
   #completeMessage(incoming: Incoming, item: Members) {
+    const text: Part[] = []
+    const refusal: Part[] = []
     for (const [index, part] of objectsOf(item['content']).entries()) {
-      if (part['type'] === 'output_text') this.writeRest(incoming, 'text', `${index}`, part['text'])
-      else if (part['type'] === 'refusal') this.writeRest(incoming, 'refusal', `${index}`, part['refusal'])
+      if (part['type'] === 'output_text') text.push([`${index}`, stringOf(part['text']) ?? ''])
+      else if (part['type'] === 'refusal') refusal.push([`${index}`, stringOf(part['refusal']) ?? ''])
     }
+    this.#writeParts(incoming, 'text', text)
+    this.#writeParts(incoming, 'refusal', refusal)
   }
 
   #completeReasoning(incoming: Incoming, item: Members) {
     const kinds = ['summary', 'content'] as const
     incoming.reasoningKind ??= kinds.find((kind) => objectsOf(item[kind]).some((part) => stringOf(part['text'])))
     const parts = incoming.reasoningKind ? objectsOf(item[incoming.reasoningKind]) : []
-    for (const [index, part] of parts.entries()) this.writeRest(incoming, 'reasoning', `${index}`, part['text'])
+    const texts = parts.map((part, index): Part => [`${index}`, stringOf(part['text']) ?? ''])
+    this.#writeParts(incoming, 'reasoning', texts)
   }
+
+  /**
+   * What no piece has told of the parts of a kind. The pieces need not have said the places that the parts have at the end: where all
+   * of them together are how the parts begin, there is one reading (ruling U7).
+   */
+  #writeParts(incoming: Incoming, kind: ItemKind, parts: readonly Part[]) {
+    const told = joined(toldOf(incoming, kind))
+    if (
+      !parts
+        .map(([, text]) => text)
+        .join('')
+        .startsWith(told)
+    ) {
+      for (const [place, text] of parts) this.writeRest(incoming, kind, place, text)
+      return
+    }
+    let left = told.length
+    for (const [place, text] of parts) {
+      if (text.length > left) this.write(incoming, kind, place, text.slice(left))
+      left = Math.max(0, left - text.length)
+    }
+  }
+}
+
+/** Where a part stands in its item, and its text. */
+type Part = [place: string, text: string]
+
+function toldOf({ told }: Incoming, kind: ItemKind): Map<string, string> {
+  const known = told.get(kind)
+  if (known) return known
+  const parts = new Map<string, string>()
+  told.set(kind, parts)
+  return parts
+}
+
+function joined(parts: ReadonlyMap<string, string>): string {
+  return [...parts.values()].join('')
 }

@@ -16,7 +16,7 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { isBelieved } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
-import { parseAnswer } from '../answers/read-answer.ts'
+import { parseAnswer, stringOf } from '../answers/read-answer.ts'
 import { withoutTelling } from '../answers/telling-members.ts'
 import { failedCode } from './failed-code.ts'
 import { fillItems, MissingMembers } from './missing-members.ts'
@@ -122,7 +122,7 @@ export class ResponsesNativeStream extends NativeStream {
       const data = dataOf(frame)
       if (data === undefined || data.trim() === '') return ''
       // The name is in the data too; the specification wants it on the frame.
-      name = /"type"\s*:\s*"([a-z_.]+)"/.exec(data)?.[1] ?? ''
+      name = typeOf(data)
       if (data.trim() === '[DONE]') return ''
       if (name !== '') named = `event: ${name}\n${frame}`
     }
@@ -237,4 +237,10 @@ export class ResponsesNativeStream extends NativeStream {
 
 function textsOfItem(frame: RawFrame): string[] {
   return producedTexts([parseAnswer(decodeUtf8(dataOf(frame) ?? ''))?.['item']])
+}
+
+/** The type that an event says of itself: its first member, as a rule. */
+function typeOf(data: string): string {
+  const [, first] = /^\s*\{\s*"type"\s*:\s*"([a-z_.]+)"/.exec(data) ?? []
+  return first ?? stringOf(parseAnswer(decodeUtf8(data))?.['type']) ?? ''
 }
