@@ -139,6 +139,8 @@ function judgeFault({ cause, reason = '' }: TransportFault, target: Target): Ver
         'protocol',
         `the connection to ${host} was cut${protocol === 'http:' ? ': a server that wants https:// does so, check base_url' : ': check base_url, and proxies and firewalls on the way'}`,
       )
+    case 'upstream_silent':
+      return bad('connection', `the path to ${host} was lost while it was waited for: check the firewalls on the way`)
     case 'no_descriptors':
       return bad('connection', 'this process may open no more connections: raise its limit of open files')
     default:
