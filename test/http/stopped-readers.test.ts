@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { connect, type Socket } from 'node:net'
 import test from 'node:test'
-import type { HttpExchange } from '../../src/http/http-exchange.ts'
 import { atEnd } from '../support/at-end.ts'
+import { watchExchanges } from '../support/exchanges.ts'
 import { chunk, paths, startNative } from '../support/native.ts'
 import { gatewayEnd } from '../support/peer.ts'
 import { head } from '../support/raw-upstream.ts'
@@ -27,11 +26,7 @@ for (const client of ['chat', 'messages'] as const) {
       socket.on('drain', go)
       go()
     })
-    let exchange!: HttpExchange
-    const listen = (message: unknown) => {
-      exchange = message as HttpExchange
-    }
-    subscribe('triwire:http:exchange', listen)
+    const exchanges = watchExchanges()
     const body = JSON.stringify({
       model: 'native-chat',
       stream: true,
@@ -50,8 +45,8 @@ for (const client of ['chat', 'messages'] as const) {
       gateway.advance(0)
       return upstream.bytesWritten
     })
-    unsubscribe('triwire:http:exchange', listen)
-    const [waiting, ahead] = [exchange.socket.writableLength, gatewayEnd(model).readableLength]
+    exchanges.close()
+    const [waiting, ahead] = [exchanges.newest()!.socket.writableLength, gatewayEnd(model).readableLength]
     assert.ok(waiting <= 2 * 16_384 + 4_096, `${waiting} bytes wait for the client`)
     assert.ok(ahead <= 16_384, `${ahead} bytes are read ahead`)
     stopped.destroy()

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { request } from 'node:http'
 import test, { after, before } from 'node:test'
 import { Backlog } from '../../src/http/backlog.ts'
-import type { HttpExchange } from '../../src/http/http-exchange.ts'
 import { createAuthority } from '../support/certificates.ts'
+import { watchExchanges } from '../support/exchanges.ts'
 import {
   answerNanos,
   answers,
@@ -297,17 +296,14 @@ for (const isSecure of [false, true])
       room -= piece.length
       if (room <= 0) socket.pause()
     })
-    let exchange: HttpExchange | undefined
-    const listen = (message: unknown) => {
-      exchange = message as HttpExchange
-    }
-    subscribe('triwire:http:exchange', listen)
+    const exchanges = watchExchanges()
     const body = JSON.stringify({ ...asks.chat, stream: true })
     const lines = ['host: x', `authorization: Bearer ${own.gateway.key}`, `content-length: ${body.length}`]
     write(`POST ${paths.chat} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
     const isOver = () => socket.closed || tail.includes('[DONE]')
     let looks = 0
     for (; !isOver(); looks++) {
+      const exchange = exchanges.newest()
       const backlog = exchange && new Backlog(exchange.socket)
       // What the kernel has for it already is no sign of life to the gateway.
       do {
@@ -321,7 +317,7 @@ for (const isSecure of [false, true])
       } while (backlog?.hasShrunk() === false && !isOver())
       own.gateway.advance(30_000)
     }
-    unsubscribe('triwire:http:exchange', listen)
+    exchanges.close()
     assert.ok(looks > 6, `${looks}`)
     const line = await own.gateway.logWith({ outcome: 'ok' })
     assert.equal(line['status'], 200)

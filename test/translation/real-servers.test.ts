@@ -148,6 +148,15 @@ const textDone = (index: number, text: string): Event => ({
   ...{ type: 'response.output_text.done', item_id: message(0).id, output_index: 0, content_index: index, text },
 })
 
+/** A text in two pieces, and the places that they and its end say. */
+const helloAt = (first: number, second: number, done: number): Event[] => [
+  added(0, begun),
+  at(first, textDelta(0, 'Hel')),
+  at(second, textDelta(0, 'lo')),
+  textDone(done, 'Hello'),
+  itemDone(0, message(0, 'Hello')),
+]
+
 const parts = message(0, 'Hello')['content'] as Event[]
 
 const disordered: [what: string, script: Event[], blocks: string[] | string][] = [
@@ -225,28 +234,8 @@ const disordered: [what: string, script: Event[], blocks: string[] | string][] =
     ],
     'broken',
   ],
-  [
-    'a part that has another place when it is done (vLLM)',
-    [
-      added(0, begun),
-      at(1, textDelta(0, 'Hel')),
-      at(1, textDelta(0, 'lo')),
-      textDone(1, 'Hello'),
-      itemDone(0, message(0, 'Hello')),
-    ],
-    ['text Hello'],
-  ],
-  [
-    'a place that is counted up with every piece (vLLM)',
-    [
-      added(0, begun),
-      at(1, textDelta(0, 'Hel')),
-      at(2, textDelta(0, 'lo')),
-      textDone(3, 'Hello'),
-      itemDone(0, message(0, 'Hello')),
-    ],
-    ['text Hello'],
-  ],
+  ['a part that has another place when it is done (vLLM)', helloAt(1, 1, 1), ['text Hello']],
+  ['a place that is counted up with every piece (vLLM)', helloAt(1, 2, 3), ['text Hello']],
   [
     'pieces at two places of what is one part, with more of it at the end',
     [added(0, begun), at(0, textDelta(0, 'Hel')), at(1, textDelta(0, 'lo')), itemDone(0, message(0, 'Hello!'))],

@@ -43,8 +43,7 @@ export class AnswerReader implements FrameReader {
   read(chunk: Members, frame: SseFrame) {
     this.#narrator.start()
     if (this.findError(chunk)) return
-    // Servers outside the dialect name the event instead of wrapping the error.
-    if (frame.event === 'error' || chunk['object'] === 'error') return this.#narrator.fail(faultOfError(chunk))
+    if (isBareError(chunk, frame.event)) return this.#narrator.fail(faultOfError(chunk))
     this.choices(chunk, 'delta', frame.data)
     if (chunk['usage']) this.usage(chunk['usage'])
   }
@@ -164,6 +163,11 @@ export function partsOf(content: unknown): { text: string; reasoning: string } {
     }
   }
   return { text, reasoning }
+}
+
+/** Whether a chunk is an error itself: servers outside the dialect name the event, or the object, instead of wrapping it. */
+export function isBareError(chunk: Members, event: string | undefined): boolean {
+  return event === 'error' || chunk['object'] === 'error'
 }
 
 /** More than one choice is never asked for; a foreign one is not ours to show. Without an index it is the first (ruling U7). */

@@ -8,6 +8,7 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { headValues, isBelieved } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer } from '../answers/read-answer.ts'
+import { isBareError } from './decode-stream.ts'
 import {
   type DeltaShape,
   isBegunWith,
@@ -146,9 +147,7 @@ export class ChatNativeStream extends NativeStream {
     const chunk = patch.value
     const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : []
     const wrapped = chunk['error'] ?? asObject(choices[0])?.['error']
-    // Servers outside the dialect name the event, or the object, instead of wrapping the error.
-    const isError = chunk['object'] === 'error' || eventOf(frame) === 'error'
-    const error = wrapped ?? (isError ? chunk : undefined)
+    const error = wrapped ?? (isBareError(chunk, eventOf(frame)) ? chunk : undefined)
     if (error != null) {
       this.fail(faultOfError(error))
       return ''

@@ -109,12 +109,8 @@ export class ItemTeller {
    */
   #writeParts(incoming: Incoming, kind: ItemKind, parts: readonly Part[]) {
     const told = joined(toldOf(incoming, kind))
-    if (
-      !parts
-        .map(([, text]) => text)
-        .join('')
-        .startsWith(told)
-    ) {
+    const whole = parts.map(([, text]) => text).join('')
+    if (!whole.startsWith(told)) {
       for (const [place, text] of parts) this.writeRest(incoming, kind, place, text)
       return
     }

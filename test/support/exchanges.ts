@@ -1,0 +1,12 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { HttpExchange } from '../../src/http/http-exchange.ts'
+
+/** The newest exchange that a server of this process has begun, from now on. */
+export function watchExchanges(): { newest(): HttpExchange | undefined; close(): void } {
+  let newest: HttpExchange | undefined
+  const listen = (message: unknown) => {
+    newest = message as HttpExchange
+  }
+  subscribe('triwire:http:exchange', listen)
+  return { newest: () => newest, close: () => unsubscribe('triwire:http:exchange', listen) }
+}
