@@ -752,6 +752,51 @@ test('R-DOC what is said of a document stands before it, whatever it is made of'
     }
 })
 
+test('R-DOC the pictures of a document stay where they are among its texts', () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
+  const words = (text: string) => ({ type: 'text', text })
+  const documents: [object[], string[]][] = [
+    [
+      [words('1:'), image, words('2:'), words('b'), image],
+      ['a\n1:', 'image', '2:\nb', 'image'],
+    ],
+    [
+      [image, words('1')],
+      ['a', 'image', '1'],
+    ],
+    [[image], ['a', 'image']],
+  ]
+  for (const [parts, told] of documents) {
+    const content = [{ type: 'document', title: 'a', source: { type: 'content', content: parts } }]
+    const up = translate('messages', 'chat', messagesAsk({ messages: [{ role: 'user', content }] })).body
+    const kinds = up.messages[0].content.map(({ text }: { text?: string }) => text ?? 'image')
+    deepEqual(kinds, told)
+  }
+  const untitled = [{ type: 'document', source: { type: 'content', content: [image] } }]
+  const up = translate('messages', 'responses', messagesAsk({ messages: [{ role: 'user', content: untitled }] })).body
+  deepEqual(
+    up.input[0].content.map(({ type }: { type: string }) => type),
+    ['input_image'],
+  )
+})
+
+test('R-EMPTY towards messages text without a word goes only where it is a user’s', () => {
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const messages = [
+    { role: 'system', content: ' ' },
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: '\n\n', tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'c', content: 'x' },
+    { role: 'user', content: ' ' },
+  ]
+  const up = translate('chat', 'messages', { model: 'm', messages }).body
+  ok(!('system' in up))
+  deepEqual(
+    up.messages.map(({ content }: { content: { type: string }[] }) => content.map(({ type }) => type)),
+    [['text'], ['tool_use'], ['tool_result', 'text']],
+  )
+})
+
 test('T9 examples of a tool and the description of a schema are told as lost where no wire has them', () => {
   const tools = [{ name: 'f', input_schema: { type: 'object' }, input_examples: [{ a: 1 }] }]
   deepEqual(translate('messages', 'chat', messagesAsk({ tools })).encoded.losses, [
