@@ -345,8 +345,9 @@ function postCredit(account: AccountRow, amountNanos: bigint, reference: string)
 }
 
 function checkName(name: string): void {
-  // No database but SQLite has texts with NUL in them.
-  if (!/^\S(.{0,98}\S)?$/u.test(name) || name.includes('\0')) throw new BookError('name_invalid', name)
+  // No database but SQLite has texts with NUL in them, and what turns the direction of writing makes one name look like another.
+  if (!/^\S(.{0,98}\S)?$/u.test(name) || /[\p{Cc}\p{Bidi_Control}]/u.test(name))
+    throw new BookError('name_invalid', name)
 }
 
 /** An index of PostgreSQL has no room for longer ones. */

@@ -61,9 +61,9 @@ function codeOf(change: Change<unknown>, facts: Partial<Facts> = {}): string {
 }
 
 test('an account name has 1 to 100 characters and no blanks around, and is of one account only', () => {
-  for (const name of ['a', 'a b', 'x'.repeat(100), '𝒳'.repeat(100), 'ä'])
+  for (const name of ['a', 'a b', 'x'.repeat(100), '𝒳'.repeat(100), 'ä', 'می\u200cخواهم'])
     assert.equal(codeOf(createAccount(name, 0n, 1)), 'done', name)
-  for (const name of ['', ' ', ' a', 'a ', 'a\nb', 'x'.repeat(101)])
+  for (const name of ['', ' ', ' a', 'a ', 'a\nb', 'x'.repeat(101), 'a\u001bb', '\u202eabc'])
     assert.equal(codeOf(createAccount(name, 0n, 1)), 'name_invalid', JSON.stringify(name))
   assert.equal(codeOf(createAccount('one', 0n, 1), { accountNamed: account }), 'name_taken')
 })
