@@ -78,8 +78,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   const simulator = config.isBuiltIn ? await startBuiltIn() : undefined
   if (simulator) config = withSimulator(config, simulator.url)
   try {
-    const bar = await demoBar.look(config)
-    bar()
+    ;(await demoBar.look(config))()
     server = await startServer({ config, store, log, barred, parentDigest: role?.parentDigest })
   } catch (error) {
     await store.close()
