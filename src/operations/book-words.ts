@@ -14,7 +14,7 @@ type Words = {
 const words: Record<BookErrorCode, Words> = {
   name_invalid: {
     problem: 'invalid_request',
-    say: () => 'An account name has 1 to 100 characters and no blanks around',
+    say: () => 'An account name has 1 to 100 characters, none of them a control character, and no blanks around',
   },
   name_taken: {
     problem: 'conflict',

@@ -8,7 +8,11 @@ import { runWarm } from './run.ts'
 
 test('each rule of the books is told at the command line in a sentence with its cure', () => {
   const told: [code: BookErrorCode, subject: string, sentence: string][] = [
-    ['name_invalid', ' a', 'An account name has 1 to 100 characters and no blanks around'],
+    [
+      'name_invalid',
+      ' a',
+      'An account name has 1 to 100 characters, none of them a control character, and no blanks around',
+    ],
     ['name_taken', 'one', 'There is already an account named "one": choose another name'],
     ['no_account', 'two', 'There is no account "two": see triwire account list'],
     ['no_key', 'key_x', 'There is no key "key_x": see triwire key list'],

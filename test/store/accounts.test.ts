@@ -116,25 +116,15 @@ onEachStore((engine) => {
 
   test('texts that somebody may type are kept and found as they are, or refused by a rule, or fit nothing', async () => {
     const books = await engine.open()
-    const odd = [
-      'a "b" c',
-      "o'; DROP TABLE accounts",
-      '{"json": 1}',
-      'back\\slash',
-      'ü漢🙂',
-      '%_$1 ?',
-      'null',
-      '\u007f',
-    ]
+    const odd = ['a "b" c', "o'; DROP TABLE accounts", '{"json": 1}', 'back\\slash', 'ü漢🙂', '%_$1 ?', 'null']
     for (const text of odd) {
       const { id } = await books.createAccount(text)
       assert.equal((await books.findAccount(text)).id, id)
-      const key = await books.createKey(id, text === '\u007f' ? {} : { label: text })
-      if (text !== '\u007f')
-        assert.deepEqual(
-          (await books.findKeys(text)).map((found) => found.id),
-          [key.id],
-        )
+      const key = await books.createKey(id, { label: text })
+      assert.deepEqual(
+        (await books.findKeys(text)).map((found) => found.id),
+        [key.id],
+      )
       assert.equal(await books.credit(text, 1n, text), 'posted')
       assert.equal(await books.credit(text, 1n, text), 'exists')
     }
