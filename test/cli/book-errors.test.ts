@@ -19,10 +19,19 @@ test('each rule of the books is told at the command line in a sentence with its 
     ['key_ambiguous', 'sk-tri-1', 'Several keys begin with sk-tri-1: name one by its id, see triwire key list'],
     ['key_revoked', 'key_1', 'Key key_1 is revoked: make a new one with triwire key create'],
     ['key_expired', 'key_1', 'Key key_1 has ended: give it another end with triwire key set, or make a new one'],
+    [
+      'key_rotated',
+      'key_1',
+      'Key key_1 was rotated, and lives no longer than its grace: give another end to the key that followed it',
+    ],
     ['label_invalid', 'acct_1', 'A label has 1 to 100 characters and no blanks around'],
     ['label_secret', 'acct_1', 'A label is not secret: it must not hold a key'],
     ['reference_missing', ' ', 'A credit needs a reference: the number of its payment, or why it is given'],
-    ['reference_invalid', 'x', 'A reference has 1 to 500 characters, and no NUL among them: choose another one'],
+    [
+      'reference_invalid',
+      'x',
+      'A reference has 1 to 500 characters, all of which can be seen, and no blanks around: choose another one',
+    ],
     [
       'reference_reserved',
       'return:1',

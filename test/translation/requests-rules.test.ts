@@ -2,6 +2,7 @@ import { deepEqual, equal, match, ok, throws } from 'node:assert/strict'
 import test from 'node:test'
 import type { WireName } from '../../src/catalog/model.ts'
 import type { Profile } from '../../src/catalog/profile.ts'
+import { resolveProfile } from '../../src/catalog/profiles.ts'
 import { decode, encode, pdf, png, refusalOf, smallest, translate } from './support/exchange.ts'
 
 const user = { role: 'user', content: 'Hi' }
@@ -778,6 +779,22 @@ test('R-DOC the pictures of a document stay where they are among its texts', () 
     up.input[0].content.map(({ type }: { type: string }) => type),
     ['input_image'],
   )
+})
+
+test('R-HIST calls of the conversation are signed for a model that wants it, and for no other', () => {
+  const messages = [
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: {} }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'x' }] },
+  ]
+  const callOf = (name: string) => {
+    const profile = resolveProfile('chat', name)
+    return translate('messages', 'chat', messagesAsk({ messages }), { profile }).body.messages[1].tool_calls[0]
+  }
+  deepEqual(callOf('gemini-3').extra_content, {
+    google: { thought_signature: 'skip_thought_signature_validator' },
+  })
+  ok(!('extra_content' in callOf('gemini')))
 })
 
 test('R-EMPTY towards messages text without a word goes only where it is a user’s', () => {
