@@ -8,6 +8,7 @@ export type BookErrorCode =
   | 'key_ambiguous'
   | 'key_revoked'
   | 'key_expired'
+  | 'key_rotated'
   | 'label_invalid'
   | 'label_secret'
   | 'reference_missing'

@@ -169,6 +169,7 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
       const { credit } = facts
       const after = { amount: formatCredits(amountNanos), reference }
       const trail = { operation: 'account.credit', object: account.id, after }
+      if (!credit && !hasNothingUnseen(reference)) throw new BookError('reference_invalid', reference.slice(0, 40))
       if (!credit) return { writes: [postCredit(account, amountNanos, reference)], result: 'posted', trail }
       const isSame = credit.accountId === account.id && credit.amountNanos === amountNanos
       if (!isSame) throw new BookError('reference_conflict', reference)
@@ -246,7 +247,7 @@ export function updateKey(
       refuseStale(versionOfKey(key), version, keyId)
       const result: KeyRow = { ...key, bounds: boundsOf(key.bounds, wishes) }
       if (wishes.label !== undefined) result.label = wishes.label ?? undefined
-      if (wishes.expiresMs !== undefined) result.expiresMs = result.ownExpiresMs = wishes.expiresMs ?? undefined
+      if (wishes.expiresMs !== undefined) Object.assign(result, endsOf(key, wishes.expiresMs ?? undefined))
       const [before, after] = [tellKey(key), tellKey(result)]
       const changed = Object.keys(before).filter((name) => before[name] !== after[name])
       if (changed.length === 0) return { writes: [], result: key }
@@ -327,6 +328,18 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
   if (seen !== undefined && seen !== version) throw new BookError('stale', subject)
 }
 
+/**
+ * Another end of a key. One that was rotated ends with its grace, or sooner: whoever has it has a successor.
+ * @throws BookError where it was revoked, or is to live longer than that
+ */
+function endsOf(key: KeyRow, wishedMs: number | undefined): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
+  const { id, revokedMs, expiresMs, ownExpiresMs } = key
+  if (revokedMs !== undefined) throw new BookError('key_revoked', id)
+  if (expiresMs === undefined || expiresMs === ownExpiresMs) return { expiresMs: wishedMs, ownExpiresMs: wishedMs }
+  if (wishedMs === undefined || wishedMs > expiresMs) throw new BookError('key_rotated', id)
+  return { expiresMs: wishedMs, ownExpiresMs }
+}
+
 function theAccount({ account }: Facts, asked: string): AccountRow {
   if (!account) throw new BookError('no_account', asked)
   return account
@@ -345,8 +358,7 @@ function postCredit(account: AccountRow, amountNanos: bigint, reference: string)
 }
 
 function checkName(name: string): void {
-  // No database but SQLite has texts with NUL in them.
-  if (!/^\S(.{0,98}\S)?$/u.test(name) || name.includes('\0')) throw new BookError('name_invalid', name)
+  if (!isShownWhole(name)) throw new BookError('name_invalid', name)
 }
 
 /** An index of PostgreSQL has no room for longer ones. */
@@ -360,9 +372,19 @@ function checkReference(reference: string): void {
   if (readReturnReference(reference) !== undefined) throw new BookError('reference_reserved', reference)
 }
 
+/** 1 to 100 characters, all of which can be seen. */
+function isShownWhole(text: string): boolean {
+  return [...text].length <= 100 && hasNothingUnseen(text)
+}
+
+/** What has characters in it that are not seen, or blanks around, looks like another text. */
+function hasNothingUnseen(text: string): boolean {
+  return /^[^\s\p{C}]([^\p{C}]*[^\s\p{C}])?$/u.test(text)
+}
+
 /** What people say of it is refused by the account it is for: it may be a key. */
 function checkLabel(label: string, accountId: string): void {
-  if (!/^[^\s\p{C}]([^\p{C}]{0,98}[^\s\p{C}])?$/u.test(label)) throw new BookError('label_invalid', accountId)
+  if (!isShownWhole(label)) throw new BookError('label_invalid', accountId)
   if (mayHoldKey(label)) throw new BookError('label_secret', accountId)
 }
 

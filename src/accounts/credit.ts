@@ -1,6 +1,6 @@
 import type { Prices, Rates } from '../catalog/model.ts'
 
-const nanosPerCredit = 1_000_000_000n
+export const nanosPerCredit = 1_000_000_000n
 /** What a 64-bit integer holds: some nine thousand million credits. */
 const nanosMax = 2n ** 63n - 1n
 

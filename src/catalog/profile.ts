@@ -52,6 +52,11 @@ export type Profile = {
   /** A trailing assistant turn is continued: natively, with a flag field, or not. */
   prefill: 'none' | 'native' | `flag:${string}`
   nullContent: 'null' | 'empty'
+  /**
+   * chat: stands for the signature that the model has given each of its calls, wants back, and no other wire has room for. It goes
+   * where Gemini's chat-compatible endpoint has them, into `extra_content` of the call.
+   */
+  callSignature?: string
   /** chat: several text parts are joined to one string. */
   stringOnly: boolean
   /** messages: cache marks set by us; `auto` where the conversation is likely to go on (ruling T5). */

@@ -36,6 +36,7 @@ const wireKeys: Readonly<Record<WireName, readonly string[]>> = {
     'tool_images',
     'prefill',
     'null_content',
+    'call_signature',
     'string_only',
     'max_stops',
     'operator_in_place',
@@ -245,6 +246,18 @@ const simulated: ProfileSetting = {
   replayThought: { when: 'all', required: false },
 }
 
+/** The chat-compatible endpoint of Gemini. */
+const gemini: ProfileSetting = {
+  maxField: 'max_tokens',
+  reasoning: effort,
+  hiddenReasoning: 'unless_off',
+  // An unknown name in the body is a 400.
+  drops: new Set(['logit_bias', 'user', 'store', 'service_tier', 'parallel_tool_calls']),
+  strictFields: true,
+  maxStops: 5,
+  operatorInPlace: 'first_only',
+}
+
 /** By name and wire: what differs from the plain profile of that wire, and why. */
 const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
   'default-chat': { chat: {} },
@@ -353,19 +366,10 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       preferStream: true,
     },
   },
-  // The chat-compatible endpoint.
-  gemini: {
-    chat: {
-      maxField: 'max_tokens',
-      reasoning: effort,
-      hiddenReasoning: 'unless_off',
-      // An unknown name in the body is a 400.
-      drops: new Set(['logit_bias', 'user', 'store', 'service_tier', 'parallel_tool_calls']),
-      strictFields: true,
-      maxStops: 5,
-      operatorInPlace: 'first_only',
-    },
-  },
+  gemini: { chat: gemini },
+  // It refuses a call of the conversation without its signature, and takes this for that of a call that another model made
+  // (https://ai.google.dev/gemini-api/docs/thought-signatures).
+  'gemini-3': { chat: { ...gemini, callSignature: 'skip_thought_signature_validator' } },
   openrouter: {
     chat: {
       maxField: 'max_tokens',

@@ -411,15 +411,20 @@ function readPublicUrl(text: string): string {
 }
 
 function readWebhook({ url, secret, events, below }: ConfigFile['webhooks'][number]): Webhook {
-  const { origin, pathname } = new URL(url)
   const meant = events ?? webhookEvents.filter((event) => event !== 'credit_low' || below !== undefined)
   return {
     url: new Secret(url),
-    shown: origin + pathname,
+    shown: showWebhook(url),
     secret: new Secret(secret),
     events: new Set(meant),
     belowNanos: meant.includes('credit_low') ? below : undefined,
   }
+}
+
+/** Many receivers have their secret in the path: of each part that may be one, its beginning is shown. */
+function showWebhook(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return origin + pathname.replace(/[^/]{9,}/g, (part) => `${part.slice(0, 3)}…`)
 }
 
 function readCatalog(catalog: NonNullable<ConfigFile['catalog']>): Config['catalog'] {

@@ -62,6 +62,14 @@ export const profileMap = z
         error: 'must be none, native, or flag: and the name of a request field',
       })
       .describe('How it continues a trailing assistant turn.'),
+    call_signature: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe(
+        'chat: what stands for the signature of each call of the conversation (Gemini), which other wires cannot carry.',
+      ),
     null_content: oneOf(['null', 'empty']).describe('chat: the content beside tool calls where there is no text.'),
     string_only: flag.describe('chat: text parts are joined to one string.'),
     auto_cache: oneOf(['off', 'on_key', 'auto', 'always']).describe(

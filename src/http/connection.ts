@@ -119,7 +119,8 @@ export class Connection implements ExchangeHost {
     this.#since = this.#host.second
     this.#isHeadBegun = false
     this.#host.release(this)
-    if (!exchange.body.isComplete) {
+    const { body } = exchange
+    if (!body.isComplete && !body.isBroken) {
       // Of what is still to come of it, enough was thrown away.
       this.#isClosing = true
       this.socket.destroySoon()

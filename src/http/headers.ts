@@ -35,11 +35,15 @@ export function commonLines(requestId: string, wire: Wire | undefined): string {
   return name === undefined ? own : `${own}${name}: ${requestId}\r\n`
 }
 
+/** What every 401 says (RFC 9110 15.5.2). A browser shows no dialog for this scheme. */
+const challengeLine = 'www-authenticate: Bearer\r\n'
+
 /** What goes with an error besides its body (ruling R6). */
 export function errorLines(requestId: string, wire: Wire | undefined, error: GatewayError): string {
   const { shouldRetry, retryAfterSeconds } = error
   const retry = retryAfterSeconds === undefined ? '' : `retry-after: ${retryAfterSeconds}\r\n`
-  return `${commonLines(requestId, wire)}content-type: application/json\r\ncache-control: no-store\r\nx-should-retry: ${shouldRetry}\r\n${retry}`
+  const challenge = error.status === 401 ? challengeLine : ''
+  return `${commonLines(requestId, wire)}content-type: application/json\r\ncache-control: no-store\r\nx-should-retry: ${shouldRetry}\r\n${retry}${challenge}`
 }
 
 /** The answer to a preflight: whatever it asks for, since `*` does not cover `authorization` (ruling R8). */

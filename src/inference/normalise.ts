@@ -2,19 +2,19 @@ import type { InferenceRequest, ModelTurn, OperatorTurn, ToolResultPart, Turn, U
 
 /**
  * Puts a conversation into the order every wire can take (R-PAIR, R-SYS 5 and 6): the results of a model turn's calls
- * come first in what follows it, in the order of the calls; operator text that stood between goes behind them; empty
- * operator text vanishes. Results without a call and calls without a result stay where they are: the model judges them
+ * come first in what follows it, in the order of the calls; operator text that stood between goes behind them, and vanishes
+ * where it has no word. Results without a call and calls without a result stay where they are: the model judges them
  * (ruling T13). Doing it twice changes nothing.
  */
 export function normalise(request: InferenceRequest): InferenceRequest {
-  const preamble = request.preamble.map(withoutEmptyTexts).filter((turn) => turn.texts.length > 0)
+  const preamble = request.preamble.map(withoutBlankTexts).filter((turn) => turn.texts.length > 0)
   const turns: Turn[] = []
   let calls: string[] = []
   let following: Turn[] = []
   for (const turn of request.turns) {
     // Reasoning alone says nothing that results could come behind (ruling T21).
     if (turn.by !== 'model' || isReasoningOnly(turn)) {
-      const kept = turn.by === 'operator' ? withoutEmptyTexts(turn) : turn
+      const kept = turn.by === 'operator' ? withoutBlankTexts(turn) : turn
       if (kept.by !== 'operator' || kept.texts.length > 0) following.push(kept)
       continue
     }
@@ -27,8 +27,8 @@ export function normalise(request: InferenceRequest): InferenceRequest {
   return { ...request, preamble, turns }
 }
 
-function withoutEmptyTexts(turn: OperatorTurn): OperatorTurn {
-  return { ...turn, texts: turn.texts.filter((text) => text.text !== '') }
+function withoutBlankTexts(turn: OperatorTurn): OperatorTurn {
+  return { ...turn, texts: turn.texts.filter(({ text }) => text.trim() !== '') }
 }
 
 function isReasoningOnly({ parts }: ModelTurn): boolean {

@@ -151,7 +151,7 @@ export const accountOperations = [
     kind: 'creates',
     input: z.strictObject({
       account: field.account,
-      credits: field.credits.describe('such as 12.5 or -3'),
+      credits: field.credits.refine((nanos) => nanos !== 0n, 'must not be 0').describe('such as 12.5 or -3'),
       reference: field.text('must be a text').describe('number of the payment: the same one again is not booked again'),
     }),
     output: accountShape,

@@ -14,7 +14,7 @@ type Words = {
 const words: Record<BookErrorCode, Words> = {
   name_invalid: {
     problem: 'invalid_request',
-    say: () => 'An account name has 1 to 100 characters and no blanks around',
+    say: () => 'An account name has 1 to 100 characters, none of them a control character, and no blanks around',
   },
   name_taken: {
     problem: 'conflict',
@@ -42,6 +42,11 @@ const words: Record<BookErrorCode, Words> = {
     say: (id) => `Key ${id} has ended`,
     cure: 'give it another end with triwire key set, or make a new one',
   },
+  key_rotated: {
+    problem: 'conflict',
+    say: (id) => `Key ${id} was rotated, and lives no longer than its grace`,
+    cure: 'give another end to the key that followed it',
+  },
   label_invalid: { problem: 'invalid_request', say: () => 'A label has 1 to 100 characters and no blanks around' },
   label_secret: { problem: 'invalid_request', say: () => 'A label is not secret: it must not hold a key' },
   reference_missing: {
@@ -50,7 +55,7 @@ const words: Record<BookErrorCode, Words> = {
   },
   reference_invalid: {
     problem: 'invalid_request',
-    say: () => 'A reference has 1 to 500 characters, and no NUL among them',
+    say: () => 'A reference has 1 to 500 characters, all of which can be seen, and no blanks around',
     cure: 'choose another one',
   },
   reference_reserved: {

@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { Config, StorePlace } from '../config/config.ts'
 import { demoAccount, demoCure, findGift } from './demo.ts'
 import type { Log } from './log.ts'
 
@@ -10,23 +10,39 @@ export class DemoBar {
   /** By id; the gateway follows it. */
   readonly barred = new Set<string>()
   readonly #log: Log
-  #last: Config | undefined
+  readonly #store: StorePlace
+  #inForce: Config | undefined
 
-  constructor(log: Log) {
+  /** @param store the one in use: what a later configuration names needs a restart */
+  constructor(log: Log, store: StorePlace) {
     this.#log = log
+    this.#store = store
   }
 
-  /** For the configuration that comes into force. A database that cannot be reached serves nobody meanwhile, and is asked again. */
-  async look(config: Config): Promise<void> {
-    this.#last = config
-    const { isBuiltIn, store } = config
+  /**
+   * Looks whom a configuration bars. A database that cannot be reached serves nobody meanwhile, and is asked again.
+   * @returns what puts it in force. @throws StoreError
+   */
+  async look(config: Config): Promise<() => void> {
     try {
-      const id = isBuiltIn ? undefined : await findGift(store)
-      if (this.#last === config) this.#bar(id)
+      const id = config.isBuiltIn ? undefined : await findGift(this.#store)
+      return () => {
+        this.#inForce = config
+        this.#bar(id)
+      }
     } catch (error) {
-      if (store.engine === 'sqlite') throw error
-      setTimeout(() => void (this.#last === config && this.look(config)), retryMs).unref()
+      if (this.#store.engine === 'sqlite') throw error
+      return () => {
+        this.#inForce = config
+        setTimeout(() => void this.#lookAgain(config), retryMs).unref()
+      }
     }
+  }
+
+  async #lookAgain(config: Config): Promise<void> {
+    if (this.#inForce !== config) return
+    const bar = await this.look(config)
+    if (this.#inForce === config) bar()
   }
 
   #bar(id: string | undefined): void {

@@ -17,10 +17,10 @@ export function watchIncidents({ snapshots, ledger, nowMs }: Pick<Gateway, 'snap
   function look(): Message[] {
     const begun: Message[] = []
     const { pool, config } = snapshots.current
-    const down = findDown(pool.list(config.catalog.entries))
+    const { down, isDoubtful } = findDown(pool.list(config.catalog.entries))
     note('ledger_unwritable', '', ledger.isWritable() ? undefined : tellBacklog)
     for (const model of [...open].filter((name) => name.startsWith('upstream_down ')).map((name) => name.slice(14)))
-      if (!down.has(model)) open.delete(`upstream_down ${model}`)
+      if (!down.has(model) && !isDoubtful(model)) open.delete(`upstream_down ${model}`)
     for (const [model, rows] of down) note('upstream_down', model, () => ({ model, upstreams: rows.map(tellRow) }))
     return begun
 
@@ -41,13 +41,16 @@ export function watchIncidents({ snapshots, ledger, nowMs }: Pick<Gateway, 'snap
   }
 }
 
-/** Models of which no upstream account may be asked now. */
-function findDown(rows: readonly PoolRow[]): Map<string, PoolRow[]> {
-  const down = new Map<string, PoolRow[]>()
-  for (const row of rows) down.set(row.model, [...(down.get(row.model) ?? []), row])
-  for (const [model, all] of down)
-    if (all.some(({ state }) => state === 'ready' || state === 'trial')) down.delete(model)
-  return down
+/**
+ * Models of which no upstream account may be asked now. One that may be asked once, to see how it goes, says nothing of its model:
+ * an outage that was told is not over, and none begins.
+ */
+function findDown(rows: readonly PoolRow[]): { down: Map<string, PoolRow[]>; isDoubtful(model: string): boolean } {
+  const byModel = Map.groupBy(rows, ({ model }) => model)
+  const has = (model: string, state: PoolRow['state']) =>
+    byModel.get(model)?.some((row) => row.state === state) === true
+  const down = new Map([...byModel].filter(([model]) => !has(model, 'ready') && !has(model, 'trial')))
+  return { down, isDoubtful: (model) => has(model, 'trial') && !has(model, 'ready') }
 }
 
 function tellRow({ upstream, account, state, cause }: PoolRow): object {

@@ -73,12 +73,12 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   const openStore = await prepareStoreOf(config, { clockMs, onFatal, log: log.event }, role)
   // The ledger's thread starts beside the reading of the server's many files.
   const [{ store, demo }, { startServer }] = await Promise.all([openStore(), import('./server.ts')])
-  const demoBar = new DemoBar(log)
+  const demoBar = new DemoBar(log, config.store)
   const { barred } = demoBar
   const simulator = config.isBuiltIn ? await startBuiltIn() : undefined
   if (simulator) config = withSimulator(config, simulator.url)
   try {
-    await demoBar.look(config)
+    ;(await demoBar.look(config))()
     server = await startServer({ config, store, log, barred, parentDigest: role?.parentDigest })
   } catch (error) {
     await store.close()
@@ -151,8 +151,9 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
       let next = ownConfig(reloadConfig(config, options), role)
       if (next.isBuiltIn && simulator) next = withSimulator(next, simulator.url)
       await server?.prepare(next)
-      await demoBar.look(next)
+      const bar = await demoBar.look(next)
       server?.reload(next)
+      bar()
       store.reconfigure(next.digest)
       const restart = needsRestart(config, next)
       config = next

@@ -157,7 +157,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   })
   const ticker = setInterval(tickAll, tickMs)
   const { webhooks } = admin
-  return { gateway, address, adminAddress, reload, keep: adoptKeys, prepare, tick: tickAll, drain, hurry, webhooks }
+  return { gateway, address, adminAddress, reload, keep, prepare, tick: tickAll, drain, hurry, webhooks }
 
   function tickAll(): void {
     tick(gateway, clockMs())
@@ -170,12 +170,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     return within(keyring.prepare(upstreams.values()), parts.keysMs ?? keysMaxMs)
   }
 
-  function adoptKeys({ upstreams }: Config): void {
-    keyring.adopt(upstreams.values())
+  function keep({ upstreams }: Config): void {
+    keyring.keep(upstreams.values())
   }
 
   function reload(next: Config): void {
-    adoptKeys(next)
+    keyring.adopt(next.upstreams.values())
     snapshots.replace(openSnapshot(next, memory, keyring))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)

@@ -71,8 +71,9 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
       opened.push(simulator.close)
       config = withSimulator(config, simulator.url)
     }
-    const demoBar = new DemoBar(log)
-    await demoBar.look(config)
+    const demoBar = new DemoBar(log, config.store)
+    const bar = await demoBar.look(config)
+    bar()
     server = await startServer({ config, store, log, barred: demoBar.barred })
     if (lost) {
       // What was closed then had no server yet.

@@ -24,7 +24,11 @@ export function signWebhook(secret: string, id: string, atSeconds: number, body:
 /** Where nothing is followed and nothing kept: a redirect is no answer, and what is answered is thrown away. */
 export function createSender(waitMs = patienceMs) {
   const { Agent, request } = loadUndici()
-  const dispatcher = new Agent({ connect: { timeout: waitMs }, headersTimeout: waitMs, bodyTimeout: waitMs })
+  const dispatcher = new Agent({
+    connect: { timeout: waitMs, rejectUnauthorized: true },
+    headersTimeout: waitMs,
+    bodyTimeout: waitMs,
+  })
   return { send, close: () => dispatcher.destroy() }
 
   /** Never throws. */

@@ -35,8 +35,10 @@ export type KeyReport = (level: 'info' | 'error', event: string, fields: Record<
 export type Keyring = {
   /** As it is known: who asks for it begins nothing. */
   keyOf: KeyFinder
-  /** These are in force: what they name is watched, and nothing else any more. */
+  /** These come into force: what they name is watched, and nothing else any more. */
   adopt(upstreams: Iterable<Upstream>): void
+  /** These stay in force, with the keys as they are now: what was begun for others ends. */
+  keep(upstreams: Iterable<Upstream>): void
   /** Begins with what these need. @returns when each command among them has come to an end, well or not */
   prepare(upstreams: Iterable<Upstream>): Promise<void>
   /** Looks what is due. */
@@ -56,18 +58,10 @@ export function createKeyring(clockMs: () => number, report: KeyReport): Keyring
       const key = id === undefined ? undefined : (renewed.get(id) ?? retired.get(id))
       return key ?? fixedKey(account)
     },
-    adopt(upstreams) {
-      const kept = new Set(findAll(upstreams))
-      for (const [id, key] of renewed) {
-        if (kept.has(key)) continue
-        renewed.delete(id)
-        key.close()
-        retired.set(id, key)
-        if (retired.size > retiredMax) retired.delete(retired.keys().next().value!)
-      }
-    },
+    adopt: (upstreams) => retireOthers(readAll(upstreams)),
+    keep: (upstreams) => retireOthers(findAll(upstreams).map(({ key }) => key)),
     async prepare(upstreams) {
-      const found = findAll(upstreams)
+      const found = readAll(upstreams)
       for (const key of found) key.tick()
       await Promise.all(found.map((key) => key.first))
     },
@@ -80,14 +74,31 @@ export function createKeyring(clockMs: () => number, report: KeyReport): Keyring
   }
 
   /** What the newest configuration names, with what it has read of it. */
-  function findAll(upstreams: Iterable<Upstream>): RenewedKey[] {
+  function readAll(upstreams: Iterable<Upstream>): RenewedKey[] {
+    return findAll(upstreams).map(({ key, account }) => {
+      key.take(account.key)
+      return key
+    })
+  }
+
+  function findAll(upstreams: Iterable<Upstream>): { key: RenewedKey; account: UpstreamAccount }[] {
     return [...upstreams].flatMap(({ name, accounts }) =>
       accounts.flatMap((account) => {
         const key = find(account, `${name}/${account.name}`)
-        key?.take(account.key)
-        return key ?? []
+        return key ? { key, account } : []
       }),
     )
+  }
+
+  function retireOthers(named: readonly RenewedKey[]): void {
+    const kept = new Set(named)
+    for (const [id, key] of renewed) {
+      if (kept.has(key)) continue
+      renewed.delete(id)
+      key.close()
+      retired.set(id, key)
+      if (retired.size > retiredMax) retired.delete(retired.keys().next().value!)
+    }
   }
 
   /** @param label what the log calls it by */
@@ -95,6 +106,7 @@ export function createKeyring(clockMs: () => number, report: KeyReport): Keyring
     const id = idOf(account)
     if (id === undefined) return undefined
     const key = renewed.get(id) ?? openKey(account.renewal!, { clockMs, report, label })
+    key.follow(account.renewal!)
     renewed.set(id, key)
     retired.delete(id)
     return key
@@ -103,7 +115,12 @@ export function createKeyring(clockMs: () => number, report: KeyReport): Keyring
 
 /** What its key comes from; undefined where that does not change, or is not asked. */
 function idOf({ renewal, isEnabled }: UpstreamAccount): string | undefined {
-  return renewal && isEnabled ? JSON.stringify(renewal) : undefined
+  return renewal && isEnabled ? sourceOf(renewal) : undefined
+}
+
+/** Where a key comes from, and not how long it lives. */
+export function sourceOf(renewal: KeyRenewal): string {
+  return JSON.stringify('file' in renewal ? { file: renewal.file } : { command: renewal.command })
 }
 
 /** The key that stands in the configuration. One that is renewed, of an account that is off, is not known. */
@@ -155,6 +172,9 @@ abstract class RenewedKey implements LiveKey {
   abstract tick(): void
   abstract doubt(): void
   abstract close(): void
+
+  /** What else the newest configuration says of it. */
+  follow(_renewal: KeyRenewal): void {}
 
   get value(): string | undefined {
     return this.#value
@@ -257,7 +277,9 @@ class FileKey extends RenewedKey {
 class CommandKey extends RenewedKey {
   readonly first: Promise<void>
   readonly #command: readonly string[]
-  readonly #lifetimeMs: number
+  #lifetimeMs: number
+  /** When it told its key. */
+  #toldMs = Number.NEGATIVE_INFINITY
   #dueMs = Number.NEGATIVE_INFINITY
   #startedMs = Number.NEGATIVE_INFINITY
   #failures = 0
@@ -285,6 +307,13 @@ class CommandKey extends RenewedKey {
     }
   }
 
+  /** A shorter life counts from when the key was told; a longer one is the next key's. */
+  override follow(renewal: KeyRenewal): void {
+    if ('file' in renewal || renewal.lifetimeMs === this.#lifetimeMs) return
+    this.#lifetimeMs = renewal.lifetimeMs
+    this.#dueMs = Math.min(this.#dueMs, this.#toldMs + this.#lifetimeMs)
+  }
+
   doubt(): void {
     const soonMs = this.#startedMs + retryMs
     if (!this.#running && this.#dueMs > soonMs) this.#dueMs = soonMs
@@ -301,7 +330,8 @@ class CommandKey extends RenewedKey {
     this.#running = undefined
     if ('text' in end && this.takeText(end.text)) {
       this.#failures = 0
-      this.#dueMs = this.clockMs() + this.#lifetimeMs
+      this.#toldMs = this.clockMs()
+      this.#dueMs = this.#toldMs + this.#lifetimeMs
     } else {
       if ('why' in end) this.fail(end.why)
       const waitMs = Math.min(retryMaxMs, retryMs * 2 ** Math.min(this.#failures++, 10))

@@ -4,6 +4,7 @@ import type { Model, Route } from '../catalog/model.ts'
 import type { Upstream, UpstreamAccount } from '../config/config.ts'
 import { Bindings } from './bindings.ts'
 import { Health, maySpare } from './health.ts'
+import { sourceOf } from './keyring.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { type Meant, type Service, type Steering, Wishes } from './wishes.ts'
 
@@ -159,7 +160,7 @@ function findOrMake<Value>(map: Map<string, Value>, key: string, make: () => Val
  */
 export function placeOf(model: Model, upstream: Upstream, route: Route, account: UpstreamAccount | undefined): string {
   const { key: secret, renewal } = account ?? {}
-  const key = hash('sha256', renewal ? JSON.stringify(renewal) : (secret?.reveal() ?? ''), 'hex').slice(0, 16)
+  const key = hash('sha256', renewal ? sourceOf(renewal) : (secret?.reveal() ?? ''), 'hex').slice(0, 16)
   return JSON.stringify([
     model.entryId,
     upstream.name,

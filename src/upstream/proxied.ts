@@ -55,7 +55,7 @@ function openConnections(
     maxHeaderSize: headerBytesMax,
     allowH2: false,
   }
-  const tls = { allowH2: false, ...(upstream.ca !== undefined && { ca: upstream.ca }) }
+  const tls = { allowH2: false, rejectUnauthorized: true, ...(upstream.ca !== undefined && { ca: upstream.ca }) }
   const dispatcher = new ProxyAgent({
     uri: proxy.url.reveal(),
     // Plain HTTP is asked for in absolute form: many proxies make no tunnel to another port than that of TLS.

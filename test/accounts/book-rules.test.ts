@@ -63,7 +63,7 @@ function codeOf(change: Change<unknown>, facts: Partial<Facts> = {}): string {
 test('an account name has 1 to 100 characters and no blanks around, and is of one account only', () => {
   for (const name of ['a', 'a b', 'x'.repeat(100), '𝒳'.repeat(100), 'ä'])
     assert.equal(codeOf(createAccount(name, 0n, 1)), 'done', name)
-  for (const name of ['', ' ', ' a', 'a ', 'a\nb', 'x'.repeat(101)])
+  for (const name of ['', ' ', ' a', 'a ', 'a\nb', 'x'.repeat(101), 'a\u001bb', '\u202eabc', 'acme\u200b'])
     assert.equal(codeOf(createAccount(name, 0n, 1)), 'name_invalid', JSON.stringify(name))
   assert.equal(codeOf(createAccount('one', 0n, 1), { accountNamed: account }), 'name_taken')
 })
@@ -176,6 +176,31 @@ test('a rotation never lengthens the life of the old key, and a revoked one is n
   }
   assert.deepEqual([ends(undefined, 500), ends(1_200, 500), ends(9_000, 500)], [1_500, 1_200, 1_500])
   assert.equal(codeOf(rotateKey('key_1', 0, 1), { keys: [{ ...key, revokedMs: 1 }] }), 'key_revoked')
+})
+
+test('R15 a key that was rotated lives no longer than its grace, whatever end is wished', () => {
+  const to = (expiresMs: number | null, ends: Partial<KeyRow>) =>
+    codeOf(updateKey('key_1', { expiresMs }, at.calendar), { keys: [{ ...key, ...ends }], nowMs: 1_000 })
+  for (const ownExpiresMs of [undefined, 8_000])
+    for (const expiresMs of [900, 2_000]) {
+      assert.equal(to(9_000, { expiresMs, ownExpiresMs }), 'key_rotated')
+      assert.equal(to(null, { expiresMs, ownExpiresMs }), 'key_rotated')
+    }
+  const { result } = decide(updateKey('key_1', { expiresMs: 1_500 }, at.calendar), {
+    keys: [{ ...key, expiresMs: 2_000 }],
+  })
+  assert.deepEqual([result.expiresMs, result.ownExpiresMs], [1_500, undefined])
+  assert.equal(to(null, { revokedMs: 5 }), 'key_revoked')
+  // One that nobody rotated may be given another time.
+  assert.equal(to(null, { expiresMs: 900, ownExpiresMs: 900 }), 'done')
+})
+
+test('C8 a reference has nothing in it that is not seen: it would be booked beside the one that it looks like', () => {
+  for (const reference of ['inv-7 ', ' inv-7', 'inv\u200b-7', 'inv\t7'])
+    assert.equal(codeOf(credit('one', 1n, reference), { account }), 'reference_invalid', JSON.stringify(reference))
+  // One of an earlier release is known again.
+  const earlier = { accountId: account.id, amountNanos: 1n } as Facts['credit']
+  assert.equal(decide(credit('one', 1n, 'inv-7 '), { account, credit: earlier }).result, 'exists')
 })
 
 test('R4 R15 a key that has ended is not rotated: its successor would be shown, and have ended too', () => {

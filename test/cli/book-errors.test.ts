@@ -8,17 +8,30 @@ import { runWarm } from './run.ts'
 
 test('each rule of the books is told at the command line in a sentence with its cure', () => {
   const told: [code: BookErrorCode, subject: string, sentence: string][] = [
-    ['name_invalid', ' a', 'An account name has 1 to 100 characters and no blanks around'],
+    [
+      'name_invalid',
+      ' a',
+      'An account name has 1 to 100 characters, none of them a control character, and no blanks around',
+    ],
     ['name_taken', 'one', 'There is already an account named "one": choose another name'],
     ['no_account', 'two', 'There is no account "two": see triwire account list'],
     ['no_key', 'key_x', 'There is no key "key_x": see triwire key list'],
     ['key_ambiguous', 'sk-tri-1', 'Several keys begin with sk-tri-1: name one by its id, see triwire key list'],
     ['key_revoked', 'key_1', 'Key key_1 is revoked: make a new one with triwire key create'],
     ['key_expired', 'key_1', 'Key key_1 has ended: give it another end with triwire key set, or make a new one'],
+    [
+      'key_rotated',
+      'key_1',
+      'Key key_1 was rotated, and lives no longer than its grace: give another end to the key that followed it',
+    ],
     ['label_invalid', 'acct_1', 'A label has 1 to 100 characters and no blanks around'],
     ['label_secret', 'acct_1', 'A label is not secret: it must not hold a key'],
     ['reference_missing', ' ', 'A credit needs a reference: the number of its payment, or why it is given'],
-    ['reference_invalid', 'x', 'A reference has 1 to 500 characters, and no NUL among them: choose another one'],
+    [
+      'reference_invalid',
+      'x',
+      'A reference has 1 to 500 characters, all of which can be seen, and no blanks around: choose another one',
+    ],
     [
       'reference_reserved',
       'return:1',

@@ -140,6 +140,11 @@ const refused: Row[] = [
     1,
     /^triwire: \S+sub is a folder: name a file in it with --store, such as \S+sub\/triwire\.db\n$/,
   ],
+  [
+    'check --store sub',
+    1,
+    /^triwire: \S+sub is a folder: name a file in it with --store, such as \S+sub\/triwire\.db\n$/,
+  ],
   ['account list --store /dev/null', 1, /^triwire: \/dev\/null is no regular file: name another one with --store\n$/],
   [
     'account list --store gone.db',

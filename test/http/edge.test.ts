@@ -249,6 +249,18 @@ test('F-C29 F-C30 a client that writes its whole chunked body of 30 MB before it
   assert.match(answer, /^HTTP\/1\.1 413 /)
 })
 
+test('R11 RFC 9112 9.6 a client whose chunks are broken, and who writes on before it reads, gets the 400, and no reset', async () => {
+  const socket = connect(Number(new URL(patient.url).port), '127.0.0.1')
+  const faults: Error[] = []
+  socket.on('error', (error) => faults.push(error))
+  socket.pause()
+  socket.write(head(chat, ['transfer-encoding: chunked'], '1.1', patient.key))
+  await new Promise((resolve) => socket.write(`no size\r\n${' '.repeat(4 * 1_048_576)}`, resolve))
+  const answer = (await socket.setEncoding('utf8').toArray()).join('')
+  assert.deepEqual(faults, [])
+  assert.match(answer, /^HTTP\/1\.1 400 .*"code":"invalid_body"/s)
+})
+
 test('B6 B21 R11 connections whose requests were refused while they came are heard again, however many there are at once', async () => {
   const list = 'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n'
   const ask = async (length: number) => {

@@ -256,6 +256,7 @@ async function checkError(response: Response, wire: Wire | 'none', row: Omit<Row
     /^x-request-id, request-id, retry-after, x-ratelimit-limit-/,
   )
   assert.equal(response.headers.get('x-should-retry'), row.retry)
+  assert.equal(response.headers.get('www-authenticate'), row.status === 401 ? 'Bearer' : null, 'RFC 9110 15.5.2')
   const wait = response.headers.get('retry-after')
   if (row.status === 429)
     assert.ok(Number(wait) >= 1 && Number(wait) <= 60 && Number.isInteger(Number(wait)), String(wait))

@@ -382,10 +382,14 @@ test('B5 what a responses stream ends with is shown however many tokens and memb
   }
 })
 
+const ofOther = (frame: string) => frame.replaceAll('"index":0', '"index":1')
+
 const broken: [what: string, wire: WireName, text: string, isWhole: boolean][] = [
   ['chat, behind the reason', 'chat', role + first + reason, true],
   ['chat, within the usage', 'chat', `${role}${first}${reason}data: {"usa`, true],
   ['chat, before the reason', 'chat', role + first, false],
+  ['chat, behind the reason of one choice of two', 'chat', role + ofOther(first) + reason, false],
+  ['chat, behind the reason of either', 'chat', role + ofOther(first) + reason + first + ofOther(reason), true],
   ['messages, behind the reason', 'messages', frames.messages.slice(0, -1).join(''), true],
   ['messages, before the reason', 'messages', frames.messages.slice(0, -2).join(''), false],
   ['responses, before the terminal event', 'responses', frames.responses.slice(0, -1).join(''), false],

@@ -67,6 +67,27 @@ test('X15 a model is down where none of its upstream accounts may be asked, each
   assert.notEqual(other.look()[0]?.id, look()[0]?.id)
 })
 
+test('X15 an outage that was told is not over while its model may only be asked once, to see how it goes', () => {
+  const { seen, look } = start()
+  const ids = new Set<string>()
+  const models = () =>
+    look().map(({ id, data }) => {
+      ids.add(id)
+      return data['model']
+    })
+  seen.rows = [row('m', 'cooling'), row('n', 'trial')]
+  assert.deepEqual(models(), ['m'])
+  seen.rows = [row('m', 'trial'), row('n', 'cooling')]
+  assert.deepEqual(models(), ['n'])
+  seen.rows = [row('m', 'cooling'), row('n', 'cooling')]
+  assert.deepEqual(models(), [])
+  seen.rows = [row('m', 'ready'), row('n', 'cooling')]
+  assert.deepEqual(models(), [])
+  seen.rows = [row('m', 'cooling'), row('n', 'cooling')]
+  assert.deepEqual(models(), ['m'])
+  assert.equal(ids.size, 3)
+})
+
 test('X15 the signature is that of Standard Webhooks', () => {
   // The example of their libraries (https://github.com/standard-webhooks/standard-webhooks).
   assert.equal(

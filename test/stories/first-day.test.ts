@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import test from 'node:test'
@@ -42,6 +42,14 @@ test('N-F12 N-F8 the demo account is refused where real models are served, until
     return [answer.status, ((await answer.json()) as { error: { code: string } }).error.code]
   }
   assert.deepEqual(await ask(), [401, 'account_suspended'])
+  // The store that the file names now is one of the next start.
+  const written = readFileSync(file, 'utf8')
+  writeFileSync(file, written.replace('./triwire.db', './nowhere/none.db'))
+  running.child.kill('SIGHUP')
+  await running.saw('"restart_needed","keys":["store"')
+  assert.deepEqual(await ask(), [401, 'account_suspended'])
+  assert.equal(existsSync(join(folder, 'nowhere')), false)
+  writeFileSync(file, written)
   store.credit('demo', 1n, 'on purpose')
   const reloaded = await runWarm(['reload', '--config', file])
   assert.deepEqual([reloaded.code, reloaded.stderr], [0, ''])
@@ -49,13 +57,13 @@ test('N-F12 N-F8 the demo account is refused where real models are served, until
     reloaded.stdout,
     `told process ${running.child.pid} to read its configuration again; its log says what came of it\n`,
   )
-  await running.saw('"config_reloaded"')
+  await running.saw('"config_reloaded"', 2)
   // It may ask now; nobody listens where the model should be.
   assert.deepEqual(await ask(), [502, 'upstream_error'])
 
   // What is not the server is not signalled: another process has its number, or none.
   const holder = holderPathOf(join(folder, 'triwire.db'))
-  const written = readFileSync(holder, 'utf8')
+  const held = readFileSync(holder, 'utf8')
   for (const text of [`{"pid":${process.pid},"begun":"1"}`, '{"pid":1,"begun":null}', '{', '']) {
     writeFileSync(holder, text)
     const { code, stderr } = await runWarm(['reload', '--config', file, '--json'])
@@ -65,7 +73,7 @@ test('N-F12 N-F8 the demo account is refused where real models are served, until
       /^\{"ok":false,"error":\{"code":"failed","message":"the server on the store \S+ is not to be found from here/,
     )
   }
-  writeFileSync(holder, written)
+  writeFileSync(holder, held)
   running.child.kill('SIGTERM')
   assert.equal(await running.exited, 0)
   assert.throws(() => readFileSync(holder), { code: 'ENOENT' })

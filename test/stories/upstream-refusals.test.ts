@@ -36,6 +36,7 @@ const table: [string, number, string | object, number, string, string?][] = [
   ['422 with a detail', 422, { detail: said }, 422, 'invalid_request', said],
   ['400 with a bare message', 400, { message: said }, 400, 'invalid_request', said],
   ['400 with an error text', 400, { error: said }, 400, 'invalid_request', said],
+  ['U7 400 with its error in an array', 400, [body], 400, 'invalid_request', said],
   [
     'F-U47 400 that reveals',
     400,
@@ -127,6 +128,8 @@ const faulty: [string, object, number][] = [
   ['authentication_error', { type: 'authentication_error', message: 'bad key' }, 503],
   ['invalid_request_error', { type: 'invalid_request_error', message: said }, 400],
   ['a number as code', { code: 429, message: 'busy' }, 429],
+  ['a number in a string as code', { code: '429', message: 'busy' }, 429],
+  ['a code of one hundred and more', { code: '4000', message: 'oops' }, 502],
   ['server_error', { code: 'server_error', message: 'oops' }, 502],
   ['an unknown word', { type: 'strange', message: 'oops' }, 502],
 ]

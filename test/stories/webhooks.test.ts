@@ -233,7 +233,7 @@ test('issue 13 X15: a receiver that hangs delays nobody else and no later event,
   for (const { next_ms: next } of left) assert.ok((next as number) <= gateway.nowMs())
 })
 
-test('X15 a model without a healthy upstream account is told once an incident, by an id of the process', async () => {
+test('X15 a model without a healthy upstream account is told once an incident, however often it is tried meanwhile', async () => {
   const [receiver, model] = [await startReceiver(), await startReceiver(...Array.from({ length: 99 }, () => 401))]
   const gateway = await start([{ url: receiver.url, secret: plain, events: ['upstream_down'] }], {
     // Its account is refused there.
@@ -248,12 +248,11 @@ test('X15 a model without a healthy upstream account is told once an incident, b
   assert.equal(told!.body.data['model'], 'native-chat')
   const [upstream] = told!.body.data['upstreams'] as Record<string, unknown>[]
   assert.deepEqual([upstream!['upstream'], upstream!['account'], upstream!['state']], ['sim', 'a', 'cooling'])
-  // It may be tried again: that is the end of the incident, and the next failure another one.
+  // It is tried again, and fails: the incident goes on.
   await look(gateway, 3_600_000)
   for (let n = 0; n < 5; n++) await ask(gateway)
   await look(gateway, 0)
-  assert.equal(receiver.received.length, 2)
-  assert.notEqual(receiver.received[0]!.headers['webhook-id'], receiver.received[1]!.headers['webhook-id'])
+  assert.equal(receiver.received.length, 1)
 })
 
 test('X15 C5 a store that cannot be written is told once an incident, by the process that sees it, and again when it happens again', async () => {
@@ -287,11 +286,14 @@ test('X15 C5 a store that cannot be written is told once an incident, by the pro
   assert.notEqual(first!.headers['webhook-id'], second!.headers['webhook-id'])
 })
 
-test('X15 U5 operators see what became of webhooks, and neither page nor log has a secret or a query', async () => {
+test('X15 U5 operators see what became of webhooks, and neither page nor log has a secret, a query, or what may be one in the path', async () => {
   const receiver = await startReceiver(500)
-  const gateway = await start([{ url: `${receiver.url}?token=hidden-in-query`, secret, below: '99' }], { credit: '99' })
+  const gateway = await start(
+    [{ url: `${receiver.url}/t/hidden-in-path?token=hidden-in-query`, secret, below: '99' }],
+    { credit: '99' },
+  )
   const list = async () => ((await (await gateway.askAdmin('/api/v1/webhooks')).json()) as { items: object[] }).items
-  const told = { url: receiver.url, below: '99' }
+  const told = { url: `${receiver.url}/t/hid…`, below: '99' }
   const events = ['credit_low', 'key_budget_80', 'key_budget_spent', 'upstream_down', 'ledger_unwritable']
   assert.deepEqual(await list(), [{ ...told, events, last: null, pending: 0, told: 0, failed: 0, last_failure: null }])
   await ask(gateway)
@@ -303,5 +305,5 @@ test('X15 U5 operators see what became of webhooks, and neither page nor log has
   const [fine] = (await list()) as Row[]
   assert.deepEqual([fine!.last.result, fine!.pending, fine!.told, fine!.failed], ['ok', 0, 1, 1])
   assert.deepEqual(fine!.last_failure, failed!.last)
-  assert.doesNotMatch(JSON.stringify([await list(), await gateway.logLines()]), /hidden-in-query|whsec_/)
+  assert.doesNotMatch(JSON.stringify([await list(), await gateway.logLines()]), /hidden-in|whsec_/)
 })

@@ -2,6 +2,7 @@ import { deepEqual, equal, match, ok, throws } from 'node:assert/strict'
 import test from 'node:test'
 import type { WireName } from '../../src/catalog/model.ts'
 import type { Profile } from '../../src/catalog/profile.ts'
+import { resolveProfile } from '../../src/catalog/profiles.ts'
 import { decode, encode, pdf, png, refusalOf, smallest, translate } from './support/exchange.ts'
 
 const user = { role: 'user', content: 'Hi' }
@@ -750,6 +751,67 @@ test('R-DOC what is said of a document stands before it, whatever it is made of'
       equal(rest.length, context ? 1 : 0)
       if (context) deepEqual(first, { type: 'input_text', text: context })
     }
+})
+
+test('R-DOC the pictures of a document stay where they are among its texts', () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
+  const words = (text: string) => ({ type: 'text', text })
+  const documents: [object[], string[]][] = [
+    [
+      [words('1:'), image, words('2:'), words('b'), image],
+      ['a\n1:', 'image', '2:\nb', 'image'],
+    ],
+    [
+      [image, words('1')],
+      ['a', 'image', '1'],
+    ],
+    [[image], ['a', 'image']],
+  ]
+  for (const [parts, told] of documents) {
+    const content = [{ type: 'document', title: 'a', source: { type: 'content', content: parts } }]
+    const up = translate('messages', 'chat', messagesAsk({ messages: [{ role: 'user', content }] })).body
+    const kinds = up.messages[0].content.map(({ text }: { text?: string }) => text ?? 'image')
+    deepEqual(kinds, told)
+  }
+  const untitled = [{ type: 'document', source: { type: 'content', content: [image] } }]
+  const up = translate('messages', 'responses', messagesAsk({ messages: [{ role: 'user', content: untitled }] })).body
+  deepEqual(
+    up.input[0].content.map(({ type }: { type: string }) => type),
+    ['input_image'],
+  )
+})
+
+test('R-HIST calls of the conversation are signed for a model that wants it, and for no other', () => {
+  const messages = [
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: {} }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'x' }] },
+  ]
+  const callOf = (name: string) => {
+    const profile = resolveProfile('chat', name)
+    return translate('messages', 'chat', messagesAsk({ messages }), { profile }).body.messages[1].tool_calls[0]
+  }
+  deepEqual(callOf('gemini-3').extra_content, {
+    google: { thought_signature: 'skip_thought_signature_validator' },
+  })
+  ok(!('extra_content' in callOf('gemini')))
+})
+
+test('R-EMPTY towards messages text without a word goes only where it is a user’s', () => {
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const messages = [
+    { role: 'system', content: ' ' },
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: '\n\n', tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'c', content: 'x' },
+    { role: 'user', content: ' ' },
+  ]
+  const up = translate('chat', 'messages', { model: 'm', messages }).body
+  ok(!('system' in up))
+  deepEqual(
+    up.messages.map(({ content }: { content: { type: string }[] }) => content.map(({ type }) => type)),
+    [['text'], ['tool_use'], ['tool_result', 'text']],
+  )
 })
 
 test('T9 examples of a tool and the description of a schema are told as lost where no wire has them', () => {

@@ -34,6 +34,7 @@ function start() {
     told,
     keyring,
     account,
+    upstream,
     /** Puts these in force, and begins with them. */
     use: (...accounts: UpstreamAccount[]) => {
       keyring.adopt(upstream(...accounts))
@@ -101,6 +102,33 @@ test('U14 a reload takes what it has read of a key file at once, and an older co
   await use(account({ file }, 'key-two'))
   assert.equal(keyring.keyOf(account({ file }, 'key-one')), key)
   assert.deepEqual([key.value, key.known], ['key-two', ['key-two', 'key-one']])
+})
+
+test('X10 where a reload is rejected, what is in force keeps the key of now, and not the one that it was read with', async () => {
+  const { keyring, account, upstream, use, told } = start()
+  const file = join(testFolder('keys'), 'key')
+  writeFileSync(file, 'key-two')
+  const inForce = account({ file }, 'key-one')
+  await use(inForce)
+  await use(account({ file }, 'key-two'))
+  const key = keyring.keyOf(inForce)
+  rmSync(file)
+  keyring.keep(upstream(inForce))
+  assert.deepEqual([key.value, key.version, told.length], ['key-two', 2, 1])
+})
+
+test('U14 N-F3 another lifetime is no other key: the one that was told goes on, for as long as it now lives', async () => {
+  const { keyring, account, use, pass } = start()
+  const { script, runs } = counting('echo token')
+  await use(account(sh(script)))
+  const key = keyring.keyOf(account(sh(script)))
+  await use(account(sh(script, 30_000)))
+  assert.equal(keyring.keyOf(account(sh(script, 30_000))), key)
+  assert.deepEqual([key.value, runs()], ['token', 1])
+  pass(29_999)
+  assert.equal(runs(), 1)
+  pass(1)
+  await until(() => runs() === 2)
 })
 
 /** A script that counts its runs, and what it prints. */

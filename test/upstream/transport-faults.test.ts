@@ -7,6 +7,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { judgeDial } from '../../src/upstream/transport-fault.ts'
 import type { TransportFault } from '../../src/upstream/upstreams.ts'
 import { deafPort } from '../faults/deaf.ts'
+import { atEnd } from '../support/at-end.ts'
 import { listen } from '../support/listen.ts'
 import { gatewayEnd } from '../support/peer.ts'
 import { type Answer, startRawUpstream, stream, whole } from '../support/raw-upstream.ts'
@@ -122,7 +123,9 @@ test('F-U1 a port where nobody listens is upstream_connect', async () => {
   assert.deepEqual(heard.faults, [{ cause: 'upstream_connect', isReuseRace: false }])
 })
 
-test('F-U4 a certificate that nobody vouches for is upstream_tls, and no request is sent', async () => {
+test('F-U4 a certificate that nobody vouches for is upstream_tls, and no request is sent, whatever the environment says', async () => {
+  process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
+  atEnd(() => void delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'])
   // Made for this test by `openssl req -x509`, for a hundred years; the key opens nothing.
   const pem = (name: string) => readFileSync(join(import.meta.dirname, `../fixtures/tls/self-signed.${name}.pem`))
   let bytes = 0

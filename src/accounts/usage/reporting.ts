@@ -13,6 +13,9 @@ export function sayOtherZone(shown: string, recorded: string, said: string): str
   return `the days of ${shown} are those of ${recorded}, and reporting.time_zone says ${said}: set it to ${recorded}, or stop all servers of the store and run triwire reporting rezone ${said}`
 }
 
+/** Another zone for a store. Its weeks begin as they did where nothing is said of them. */
+export type Rezoned = Pick<Zone, 'timeZone'> & Partial<Pick<Zone, 'weekStarts'>>
+
 /** Entries that are folded in one commit, and how long some wait for others at most, in ms. */
 export const [foldedMax, foldEveryMs] = [500, 5_000]
 

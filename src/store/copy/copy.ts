@@ -160,8 +160,9 @@ class Copy {
       audit,
       headMs,
     })
-    const zone = await this.#source.readZone()
-    if (zone !== undefined && zone !== (await this.#target.readZone())) await this.#target.setZone(zone)
+    const [zone, zoneThere] = [await this.#source.readZone(), await this.#target.readZone()]
+    const isThere = zone?.timeZone === zoneThere?.timeZone && zone?.weekStarts === zoneThere?.weekStarts
+    if (zone && !isThere) await this.#target.setZone(zone)
     await this.prove()
     const tails = await this.#source.readTails()
     this.#refuse([

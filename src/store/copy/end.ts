@@ -1,3 +1,4 @@
+import type { Zone } from '../../accounts/calendar.ts'
 import type { Moved } from '../files/moved.ts'
 
 /*
@@ -71,7 +72,7 @@ export type CopyEnd = {
   /** When the first entry was posted. */
   readOldestMs(): Promise<number | undefined>
   /** Whose days reports and budgets are by, where a server has recorded it (ruling X12). */
-  readZone(): Promise<string | undefined>
+  readZone(): Promise<Zone | undefined>
   readMoved(): Promise<Moved | undefined>
   close(): Promise<void>
 }
@@ -108,8 +109,8 @@ export type CopyTarget = CopyEnd & {
   settle(): Promise<void>
   /** Rows that differ, or are not there: accounts by their new names and states, keys, operators, records of the audit. */
   write(changed: ChangedRegisters): Promise<void>
-  /** Its days are those of this zone from now on. */
-  setZone(timeZone: string): Promise<void>
+  /** Its days and weeks are those of this zone from now on. */
+  setZone(zone: Zone): Promise<void>
   /** It may be served from. */
   finish(): Promise<void>
 }

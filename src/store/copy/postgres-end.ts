@@ -115,7 +115,7 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
       await database.query('ANALYZE triwire.entries, triwire.balances, triwire.credits, triwire.accounts, triwire.keys')
     },
     write: (changed) => writing((transaction) => writeRegisters(transaction, changed)),
-    setZone: (timeZone) => writing((transaction) => rezone(transaction, timeZone)),
+    setZone: (zone) => writing((transaction) => rezone(transaction, zone)),
     finish: () => database.transact(reopenStore),
   }
 
@@ -175,7 +175,7 @@ function readingEnd(database: Database, shown: string): CopyEnd {
     },
     async readZone() {
       const state = await readUsageState(database)
-      return isRecorded(state) ? state.timeZone : undefined
+      return isRecorded(state) ? state : undefined
     },
     readMoved: () => readMoved(database),
     close: () => database.close(),

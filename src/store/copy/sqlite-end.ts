@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import type { Zone } from '../../accounts/calendar.ts'
 import type { ChainedRow } from '../../accounts/chain.ts'
 import { entryColumns, insertEntrySql, valuesOf } from '../../accounts/entry-row.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
@@ -134,7 +135,7 @@ export function openSqliteTarget(path: string): CopyTarget {
         db.prepare('UPDATE head SET moment_ms = max(moment_ms, ?)').run(headMs)
       })
     },
-    setZone: async (timeZone) => transact(db, () => createUsageKeeping(db).rezone(timeZone)),
+    setZone: async (zone) => transact(db, () => createUsageKeeping(db).rezone(zone)),
     async finish() {
       db.exec('DELETE FROM moved')
       unlock?.()
@@ -173,10 +174,7 @@ function readingEnd(db: DatabaseSync, path: string): CopyEnd {
       const { oldest } = db.prepare('SELECT min(posted_ms) AS oldest FROM entries').get()!
       return oldest === null ? undefined : Number(oldest)
     },
-    async readZone() {
-      const state = readUsageState((text) => db.prepare(text))
-      return isRecorded(state) ? state.timeZone : undefined
-    },
+    readZone: async () => recordedZone(db),
     readMoved: async () => readMoved(db),
     close: async () => db.close(),
   }
@@ -233,12 +231,27 @@ function sayServer(path: string): string {
 
 /** By who holds the lock, as a server does at its start. */
 function postSpooled(path: string): Recovery | undefined {
-  const store = openStore(path, { busyMs, create: false })
+  const store = openStore(path, { busyMs, create: false, zone: zoneOf(path) })
   try {
     return drainSpool(realPath(path), store, () => store.makeDurable())
   } finally {
     store.close()
   }
+}
+
+/** A budget is spent in its days. */
+function zoneOf(path: string): Zone | undefined {
+  const db = openDatabase(path, { busyMs, create: false, lock: lockStore })
+  try {
+    return recordedZone(db)
+  } finally {
+    db.close()
+  }
+}
+
+function recordedZone(db: DatabaseSync): Zone | undefined {
+  const state = readUsageState((text) => db.prepare(text))
+  return isRecorded(state) ? state : undefined
 }
 
 function sayRecovery(recovery: Recovery | undefined): string | undefined {

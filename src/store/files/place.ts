@@ -13,6 +13,21 @@ export function isThere(path: string): boolean {
   }
 }
 
+/** @returns what is wrong with a folder, a device and the like; of what is not there nothing is said. */
+export function noFileMistake(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (!stat || stat.isFile()) return undefined
+  return stat.isDirectory()
+    ? `${path} is a folder: name a file in it with --store, such as ${join(path, 'triwire.db')}`
+    : `${path} is no regular file: name another one with --store`
+}
+
+/** @throws StoreError with `noFileMistake` */
+export function refuseNoFile(path: string): void {
+  const mistake = noFileMistake(path)
+  if (mistake) throw new StoreError(mistake)
+}
+
 /**
  * Where the store is in truth, whatever links lead to it: SQLite puts its own files there, and ours stand beside them, so
  * that a store has one lock and one spool by whatever name a server was started (B15).

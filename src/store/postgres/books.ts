@@ -210,7 +210,7 @@ async function make(transaction: Transaction, write: Write, nowMs: number): Prom
     const posting = await postCredit(transaction, write, nowMs)
     // The balance may have grown since the change was decided, by what was given back.
     if (posting !== 'posted') throw new BookError('overflow', write.accountId)
-  } else if (write.kind === 'set_zone') await rezone(transaction, write.timeZone)
+  } else if (write.kind === 'set_zone') await rezone(transaction, { timeZone: write.timeZone })
   else if (write.kind === 'set_spend') await setSpend(transaction, write)
   else if (write.kind === 'clear_spend') {
     await lockAccounts(transaction, [write.accountId])

@@ -1,6 +1,12 @@
 import { type Calendar, createCalendar, isSameZone, quarterMs, spellZone, type Zone } from '../../accounts/calendar.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
-import { firstKept, firstKeptWhole, type Reporting, sayOtherZone } from '../../accounts/usage/reporting.ts'
+import {
+  firstKept,
+  firstKeptWhole,
+  type Reporting,
+  type Rezoned,
+  sayOtherZone,
+} from '../../accounts/usage/reporting.ts'
 import { sumColumns, usageTables } from '../../accounts/usage/rollup.ts'
 import { joinCells, type TrafficCell, type TrafficTable, trafficTables } from '../../accounts/usage/traffic.ts'
 import { StoreError } from '../files/store-error.ts'
@@ -51,14 +57,15 @@ export function createUsageKeeping(database: Database) {
 }
 
 /**
- * Records another zone and makes the days anew from the quarters, by who has locked the state: with 10 million entries it takes
+ * Records another zone, whose weeks begin as they did where it does not say it, and makes the days anew from the quarters, by who has locked the state: with 10 million entries it takes
  * some seconds.
  */
-export async function rezone(transaction: Transaction, timeZone: string): Promise<void> {
-  const { weekStarts, keptFrom } = await readUsageState(transaction)
+export async function rezone(transaction: Transaction, { timeZone, ...said }: Rezoned): Promise<void> {
+  const { weekStarts, keptFrom } = { ...(await readUsageState(transaction)), ...said }
   const calendar = createCalendar({ timeZone, weekStarts })
   const kept = firstKeptWhole(calendar, Math.max(keptFrom, 1))
-  await transaction.query('UPDATE triwire.usage_state SET time_zone = $1, kept_from = $2', [timeZone, kept])
+  const set = 'UPDATE triwire.usage_state SET time_zone = $1, week_starts = $2, kept_from = $3'
+  await transaction.query(set, [timeZone, weekStarts, kept])
   await remakeDays(transaction, calendar)
 }
 

@@ -1,3 +1,4 @@
+import { nanosPerCredit } from '../../accounts/credit.ts'
 import type { DayShift } from '../../accounts/day-shifts.ts'
 import type { EntryFilter, EntryPlace, Grouping, ListedEntry, Total } from '../../accounts/entries.ts'
 import { type Reading, readCounters, readEntry } from '../../accounts/entry-row.ts'
@@ -122,8 +123,8 @@ function groupColumns(
 /** A return has the origin of its debit and no tokens; it takes the debit's tokens away from no sum, for they were used. */
 const sums = `
   sum(CASE WHEN e.kind = 'debit' THEN 1 WHEN e.usage_source IS NOT NULL THEN -1 ELSE 0 END) AS requests,
-  sum(CASE WHEN e.kind = 'debit' THEN e.amount WHEN e.usage_source IS NOT NULL THEN -e.amount ELSE 0 END) AS billed,
-  sum(CASE WHEN e.kind = 'credit' AND e.usage_source IS NULL THEN e.amount ELSE 0 END) AS credited,
+  ${sumInParts('billed', "CASE WHEN e.kind = 'debit' THEN e.amount WHEN e.usage_source IS NOT NULL THEN -e.amount ELSE 0 END")},
+  ${sumInParts('credited', "CASE WHEN e.kind = 'credit' AND e.usage_source IS NULL THEN e.amount ELSE 0 END")},
   sum(e.input_tokens) AS input_tokens, sum(e.cache_read_tokens) AS cache_read_tokens,
   sum(e.cache_write_tokens) AS cache_write_tokens, sum(e.cache_write_1h_tokens) AS cache_write_1h_tokens,
   sum(e.output_tokens) AS output_tokens, sum(e.reasoning_tokens) AS reasoning_tokens`
@@ -135,6 +136,16 @@ export function readListed(row: Record<string, unknown>): ListedEntry {
     keyPrefix: textOf(row.key_prefix),
     keyLabel: textOf(row.key_label),
   }
+}
+
+/** What accounts hold together may be more than 64 bits, which a sum of SQLite has: whole credits and the rest are summed apart. */
+function sumInParts(name: string, amount: string): string {
+  return `sum((${amount}) / ${nanosPerCredit}) AS ${name}, sum((${amount}) % ${nanosPerCredit}) AS ${name}_rest`
+}
+
+function readParts(row: Record<string, unknown>, name: 'billed' | 'credited'): bigint {
+  const [whole, rest] = [row[name], row[`${name}_rest`]] as (bigint | string | null)[]
+  return BigInt(whole ?? 0n) * nanosPerCredit + BigInt(rest ?? 0n)
 }
 
 /** @param row of `selectSums`; a sum may come as a text, where it may be more than 64 bits. */
@@ -149,8 +160,8 @@ export function readTotal(row: Record<string, unknown>, by: readonly Grouping[])
       keyLabel: textOf(row.key_label),
     }),
     requests: Number(row.requests),
-    billedNanos: BigInt((row.billed as bigint | string | null) ?? 0n),
-    creditedNanos: BigInt((row.credited as bigint | string | null) ?? 0n),
+    billedNanos: readParts(row, 'billed'),
+    creditedNanos: readParts(row, 'credited'),
     ...readCounters(row),
   }
 }

@@ -120,7 +120,7 @@ function createWriter(
     if (write.kind === 'set_state') setState.run(write.state, write.accountId)
     else if (write.kind === 'set_name') setName.run(write.name, write.accountId)
     else if (write.kind === 'post_credit') postCredit(write)
-    else if (write.kind === 'set_zone') rezone(write.timeZone)
+    else if (write.kind === 'set_zone') rezone({ timeZone: write.timeZone })
     else if (write.kind === 'set_spend') writeSpend((spends) => spends.set(write))
     else if (write.kind === 'clear_spend') writeSpend((spends) => spends.clear(write))
     else {

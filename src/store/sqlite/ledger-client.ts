@@ -11,11 +11,10 @@ import { usualReporting } from '../../accounts/usage/reporting.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 import { noteHolder } from '../files/holder.ts'
 import { lockStore } from '../files/lock.ts'
-import { bringSpool, realPath } from '../files/place.ts'
+import { bringSpool, realPath, refuseNoFile } from '../files/place.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
 import { StoreError } from '../files/store-error.ts'
 import { LedgerThread, type Told } from './ledger-thread.ts'
-import { refuseNoFile } from './open.ts'
 
 export type LedgerOptions = ServingOptions & {
   /** Of the SQLite file; `.lock` and `.spool` stand beside it. */

@@ -1,9 +1,9 @@
 import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { explainErrors, explainMaking } from '../files/cures.ts'
 import { LockedError } from '../files/lock.ts'
-import { isThere } from '../files/place.ts'
+import { isThere, refuseNoFile } from '../files/place.ts'
 import { StoreError } from '../files/store-error.ts'
 import { refuseWideMode } from '../files/wide-mode.ts'
 import { type Migration, migrations } from './schema.ts'
@@ -129,17 +129,6 @@ function createFile(path: string): void {
     const why = explainMaking(cause)
     throw why === undefined ? cause : new StoreError(why, { cause })
   }
-}
-
-/** @throws StoreError for a folder, a device and the like; of what is not there nothing is said. */
-export function refuseNoFile(path: string): void {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  if (!stat || stat.isFile()) return
-  throw new StoreError(
-    stat.isDirectory()
-      ? `${path} is a folder: name a file in it with --store, such as ${join(path, 'triwire.db')}`
-      : `${path} is no regular file: name another one with --store`,
-  )
 }
 
 /**

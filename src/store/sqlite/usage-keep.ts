@@ -1,7 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { createCalendar, isSameZone, quarterMs, spellZone, type Zone } from '../../accounts/calendar.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
-import { firstKept, firstKeptWhole, type Reporting, sayOtherZone } from '../../accounts/usage/reporting.ts'
+import {
+  firstKept,
+  firstKeptWhole,
+  type Reporting,
+  type Rezoned,
+  sayOtherZone,
+} from '../../accounts/usage/reporting.ts'
 import { sumColumns, usageTables } from '../../accounts/usage/rollup.ts'
 import { joinCells, type TrafficCell, trafficTables } from '../../accounts/usage/traffic.ts'
 import { StoreError } from '../files/store-error.ts'
@@ -47,14 +53,14 @@ export function createUsageKeeping(db: DatabaseSync) {
   }
 
   /**
-   * Records another zone and makes the days anew from the quarters, inside the caller's transaction: with 10 million entries it
+   * Records another zone, whose weeks begin as they did where it does not say it, and makes the days anew from the quarters, inside the caller's transaction: with 10 million entries it
    * takes some seconds.
    */
-  function rezone(timeZone: string): void {
-    const { weekStarts, keptFrom } = readUsageState(prepare)
+  function rezone({ timeZone, ...said }: Rezoned): void {
+    const { weekStarts, keptFrom } = { ...readUsageState(prepare), ...said }
     const zone = { timeZone, weekStarts }
     const kept = firstKeptWhole(createCalendar(zone), Math.max(keptFrom, 1))
-    prepare('UPDATE usage_state SET time_zone = ?, kept_from = ?').run(timeZone, kept)
+    prepare('UPDATE usage_state SET time_zone = ?, week_starts = ?, kept_from = ?').run(timeZone, weekStarts, kept)
     remakeDays(zone)
   }
 

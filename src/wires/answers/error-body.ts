@@ -10,7 +10,7 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
   } catch {
     return { kind: kindOfStatus(status), status, text: '' }
   }
-  const object = asObject(body)
+  const object = asErrorObject(body)
   const error = object?.['error'] ?? object?.['detail'] ?? object
   const { code, threadCode } = faultOfError(error)
   const said = [asObject(error)?.['message'], error, object?.['message']].find((text) => typeof text === 'string')
@@ -26,9 +26,14 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
 /** The fault that a JSON body with an error tells of, or undefined. */
 export function readErrorBody(body: Buffer): Fault | undefined {
   try {
-    const error = asObject(JSON.parse(body.toString('utf8')))?.['error']
+    const error = asErrorObject(JSON.parse(body.toString('utf8')))?.['error']
     return error == null ? undefined : faultOfError(error)
   } catch {
     return undefined
   }
+}
+
+/** Some servers answer a request for a stream with an array that has one error in it (ruling U7). */
+function asErrorObject(body: unknown): Record<string, unknown> | undefined {
+  return asObject(Array.isArray(body) && body.length === 1 ? body[0] : body)
 }

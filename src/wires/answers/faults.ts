@@ -46,7 +46,7 @@ export function wordsOf(text: string): string {
 export function faultOfError(raw: unknown): Fault {
   const error = asObject(raw) ?? { message: raw }
   const code = firstWord([error['code'], error['type']])
-  const status = [error['status'], error['status_code'], error['code']].find(isStatus) ?? statusOf(error)
+  const status = [error['status'], error['status_code'], error['code']].map(toStatus).find(Boolean) ?? statusOf(error)
   const threadCode = asObject(error['details'])?.['error_code']
   const text = typeof error['message'] === 'string' ? error['message'] : ''
   return {
@@ -71,8 +71,9 @@ function statusOf(error: Record<string, unknown>): number | undefined {
   return undefined
 }
 
-function isStatus(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 400 && value <= 599
+/** Some servers write it as a string. */
+function toStatus(value: unknown): number | undefined {
+  return /^[45]\d\d$/.test(String(value)) ? Number(value) : undefined
 }
 
 function firstWord(values: unknown[]): string | undefined {

@@ -131,7 +131,7 @@ function encodeModel(turn: ModelTurn, profile: Profile): Message {
   const calls: unknown[] = []
   for (const part of turn.parts) {
     if (part.type === 'text' || part.type === 'refusal') text = (text ?? '') + part.text
-    else if (part.type === 'tool_call') calls.push(encodeCall(part))
+    else if (part.type === 'tool_call') calls.push(encodeCall(part, profile))
     else if (part.text) thoughts.push(part.text)
   }
   return {
@@ -153,9 +153,14 @@ function encodeThoughts(turn: ModelTurn, thoughts: string[], profile: Profile): 
   return { [reasoningField === 'auto' ? 'reasoning_content' : reasoningField]: text }
 }
 
-function encodeCall(call: ToolCallPart): unknown {
+function encodeCall(call: ToolCallPart, { callSignature }: Profile): unknown {
   const args = call.argumentsText.trim() === '' ? '{}' : call.argumentsText
-  return { id: call.callId, type: 'function', function: { name: call.name, arguments: args } }
+  return {
+    id: call.callId,
+    type: 'function',
+    function: { name: call.name, arguments: args },
+    ...(callSignature !== undefined && { extra_content: { google: { thought_signature: callSignature } } }),
+  }
 }
 
 export function lacksThought(turn: Turn): boolean {

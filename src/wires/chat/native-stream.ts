@@ -43,7 +43,8 @@ export class ChatNativeStream extends NativeStream {
   /** Whether the upstream's id lacks the prefix; decided by the first chunk. */
   #hasMintedId: boolean | undefined
   #hasChoice = false
-  #hasReason = false
+  /** By choice, whether it has said why it ended. */
+  readonly #ended = new Map<unknown, boolean>()
   /** The upstream's own chunk with the usage and no choices, where it may be shown as it came. */
   #usageFrame: RawFrame = ''
   /** The usage that the upstream told last, wherever it stood. */
@@ -71,8 +72,10 @@ export class ChatNativeStream extends NativeStream {
     this.#plain = this.#plain && ownTexts(this.#plain)
   }
 
+  /** Each choice that has begun has its reason: that of one says nothing about another. */
   protected isEnough(): boolean {
-    return this.#hasReason
+    for (const hasEnded of this.#ended.values()) if (!hasEnded) return false
+    return this.#ended.size > 0
   }
 
   /** Deltas that differ in their text and in nothing else. */
@@ -98,7 +101,7 @@ export class ChatNativeStream extends NativeStream {
     const data = dataOf(frame)
     if (data === undefined || data.trim() === '') return ''
     if (data.trim() === '[DONE]') {
-      if (this.#hasChoice || this.#hasReason) this.complete()
+      if (this.#hasChoice) this.complete()
       else this.break('a terminator without an answer')
       return ''
     }
@@ -132,6 +135,8 @@ export class ChatNativeStream extends NativeStream {
   }
 
   #count(choices: readonly Record<string, unknown>[]): string[] {
+    for (const { index = 0, finish_reason: reason } of choices)
+      if (!this.#ended.get(index)) this.#ended.set(index, isReason(reason))
     const { reasoningField } = this.head.model.profile
     const texts = choices.flatMap((choice) => producedTexts(choice, reasoningField, this.#named))
     // A chunk of another kind than those before has another shape, so that it comes by here.
@@ -195,10 +200,7 @@ export class ChatNativeStream extends NativeStream {
   #lookAt(choice: Record<string, unknown> | undefined): void {
     if (choice === undefined) return
     this.#hasChoice = true
-    if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') {
-      this.#hasReason = true
-      this.show()
-    }
+    if (isReason(choice['finish_reason'])) this.show()
     const delta = asObject(choice['delta'])
     if (delta === undefined) return
     for (const [name, value] of Object.entries(delta)) {
@@ -227,6 +229,10 @@ export class ChatNativeStream extends NativeStream {
     }
     return `data: ${encodeLatin1(JSON.stringify(chunk))}\n\n`
   }
+}
+
+function isReason(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
 }
 
 function ownTexts<Texts extends object>(texts: Texts): Texts {

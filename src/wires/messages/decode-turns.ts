@@ -162,23 +162,39 @@ function readDocument(block: Json, at: string): (TextPart | ImagePart | Document
   const place = `${at}.source`
   const source = readObject(block['source'], place)
   const title = optional(readString, block['title'], `${at}.title`)
-  const plain = (text: string): DocumentPart => {
-    return { type: 'document', at, mime: 'text/plain', text, ...(title ? { title } : {}) }
-  }
   switch (source['type']) {
     case 'base64': {
       const base64 = readBase64(source['data'], `${place}.data`)
       return [documentOf(at, readMime(source['media_type'], `${place}.media_type`), base64, title)]
     }
     case 'text':
-      return [plain(readString(source['data'], `${place}.data`))]
-    case 'content': {
-      const inner = readContent(source['content'], `${place}.content`, 'text', readInnerBlock)
-      const texts = inner.flatMap((part) => (part.type === 'text' ? [part.text] : []))
-      return [plain(texts.join('\n')), ...inner.filter((part) => part.type === 'image')]
-    }
+      return [textDocument(at, readString(source['data'], `${place}.data`), title)]
+    case 'content':
+      return documentRuns(at, readContent(source['content'], `${place}.content`, 'text', readInnerBlock), title)
   }
   refuse(place, refusals.remoteFile)
+}
+
+/** A document of texts and pictures: what stands between two pictures may say what is on them, and stays there. */
+function documentRuns(at: string, inner: readonly (TextPart | ImagePart)[], title?: string) {
+  const runs: (TextPart | ImagePart | DocumentPart)[] = []
+  let run: DocumentPart | undefined
+  for (const part of inner) {
+    if (part.type === 'image') {
+      runs.push(part)
+      run = undefined
+    } else if (run) run.text += `\n${part.text}`
+    else {
+      run = textDocument(at, part.text, runs.length === 0 ? title : undefined)
+      runs.push(run)
+    }
+  }
+  const isTitled = title === undefined || runs[0]?.type === 'document'
+  return isTitled ? runs : [{ type: 'text' as const, text: title }, ...runs]
+}
+
+function textDocument(at: string, text: string, title?: string): DocumentPart {
+  return { type: 'document', at, mime: 'text/plain', text, ...(title ? { title } : {}) }
 }
 
 /** What the client says of a document: no other wire has a place for it, and it is said before it (R-DOC). */

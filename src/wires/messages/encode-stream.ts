@@ -23,7 +23,7 @@ class AnswerWriter implements Encoder {
   #hasStarted = false
   #refuses = false
   #front: number | undefined
-  /** The front block was cut: it is stopped once a `finish` follows, and never before an error (translation 4.3). */
+  /** The front block was cut: it is stopped once anything follows but an error (translation 4.3). */
   #isCut = false
   /** Wire number of the front block. */
   #number = -1
@@ -36,6 +36,15 @@ class AnswerWriter implements Encoder {
   }
 
   write(event: BilledEvent): string {
+    const goesOn = this.#isCut && event.type !== 'fail' && event.type !== 'block_stop'
+    return goesOn ? this.#stop() + this.#advance() + this.#writeNext(event) : this.#writeNext(event)
+  }
+
+  compact(): void {
+    // No event repeats what others said.
+  }
+
+  #writeNext(event: BilledEvent): string {
     switch (event.type) {
       case 'start':
       case 'block_seal':
@@ -55,10 +64,6 @@ class AnswerWriter implements Encoder {
         // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
         return sseText('error', envelope(factsOfFault(event.fault), this.#head.requestId))
     }
-  }
-
-  compact(): void {
-    // No event repeats what others said.
   }
 
   #begin(): string {
@@ -113,7 +118,6 @@ class AnswerWriter implements Encoder {
     const usage = encodeUsage(event.usage)
     return (
       this.#begin() +
-      (this.#isCut ? this.#stop() + this.#advance() : '') +
       sseText('message_delta', JSON.stringify({ type: 'message_delta', delta, usage })) +
       sseText('message_stop', '{"type":"message_stop"}')
     )
@@ -132,6 +136,7 @@ class AnswerWriter implements Encoder {
 
   #stop(): string {
     this.#front = undefined
+    this.#isCut = false
     return sseText('content_block_stop', `{"type":"content_block_stop","index":${this.#number}}`)
   }
 

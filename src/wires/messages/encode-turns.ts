@@ -46,7 +46,7 @@ function toPart(text: { text: string }): TextPart {
   return { type: 'text', text: text.text }
 }
 
-/** This wire refuses empty text and thinking that its model has not signed (R-EMPTY, R-HIST). */
+/** This wire refuses text without a word, which a user's may be, and thinking that its model has not signed (R-EMPTY, R-HIST). */
 function withoutUnsayable(turn: Turn, prepared: Prepared): Turn {
   if (turn.by === 'operator') return turn
   if (turn.by === 'user')
@@ -59,7 +59,7 @@ function withoutUnsayable(turn: Turn, prepared: Prepared): Turn {
         prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
         return false
       }
-      return part.type === 'tool_call' || part.text !== ''
+      return part.type === 'tool_call' || part.text.trim() !== ''
     }),
   }
 }

@@ -85,14 +85,25 @@ export class ItemTeller {
   }
 
   #completeMessage(incoming: Incoming, item: Members) {
-    const text: Part[] = []
-    const refusal: Part[] = []
+    const parts: MessagePart[] = []
     for (const [index, part] of objectsOf(item['content']).entries()) {
-      if (part['type'] === 'output_text') text.push([`${index}`, stringOf(part['text']) ?? ''])
-      else if (part['type'] === 'refusal') refusal.push([`${index}`, stringOf(part['refusal']) ?? ''])
+      const kind = kindsOfParts.get(part['type'])
+      const text = kind && stringOf(part[kind])
+      if (text) parts.push({ kind, part: [`${index}`, text] })
     }
-    this.#writeParts(incoming, 'text', text)
-    this.#writeParts(incoming, 'refusal', refusal)
+    if (incoming.told.size === 0) {
+      for (const { kind, part } of parts) this.write(incoming, kind, ...part)
+      return
+    }
+    // What is missing comes behind what was told, whatever stands between them.
+    for (const kind of kindsOfParts.values()) {
+      const ofKind = parts.filter((part) => part.kind === kind)
+      this.#writeParts(
+        incoming,
+        kind,
+        ofKind.map(({ part }) => part),
+      )
+    }
   }
 
   #completeReasoning(incoming: Incoming, item: Members) {
@@ -121,6 +132,14 @@ export class ItemTeller {
     }
   }
 }
+
+/** What a part of a message is told as, by its type. Its text is in the member of that name. */
+const kindsOfParts = new Map<unknown, 'text' | 'refusal'>([
+  ['output_text', 'text'],
+  ['refusal', 'refusal'],
+])
+
+type MessagePart = { kind: 'text' | 'refusal'; part: Part }
 
 /** Where a part stands in its item, and its text. */
 type Part = [place: string, text: string]

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { before } from 'node:test'
+import { createCalendar } from '../../../src/accounts/calendar.ts'
 import { onBehalf } from '../../../src/accounts/on-behalf.ts'
 import { createOperator, revokeOperator } from '../../../src/accounts/operator-rules.ts'
 import type { StorePlace } from '../../../src/config/config.ts'
@@ -84,10 +85,12 @@ async function copy(from: StorePlace, to: StorePlace, onPause = () => {}): Promi
   }
 }
 
-test('X12 X7 a store that is moved takes its zone along, and back', { skip }, async () => {
+test('X12 X7 a store that is moved takes its zone and the first day of its weeks along, and back', {
+  skip,
+}, async () => {
   const [file, other] = [newFile(), newFile()]
   fill(file)
-  const reporting = { timeZone: 'Europe/Berlin', weekStarts: 'monday', keepMonths: 13 } as const
+  const reporting = { timeZone: 'Europe/Berlin', weekStarts: 'sunday', keepMonths: 13 } as const
   const first = openStore(file)
   first.adoptReporting(reporting, Date.now())
   first.close()
@@ -95,10 +98,11 @@ test('X12 X7 a store that is moved takes its zone along, and back', { skip }, as
   await copy(fileAt(file), place)
   await copy(place, fileAt(other))
   const store = openStore(other)
+  const { timeZone, weekStarts } = store.readUsageState()
+  assert.deepEqual([timeZone, weekStarts], ['Europe/Berlin', 'sunday'])
   store.adoptReporting({ ...reporting, timeZone: 'UTC' }, Date.now())
-  const { timeZone } = store.readUsageState()
+  assert.equal(store.readUsageState().timeZone, 'Europe/Berlin')
   store.close()
-  assert.equal(timeZone, 'Europe/Berlin')
 })
 
 /** All that the ledger says of itself, and a head of it. */
@@ -211,6 +215,29 @@ test('F-S3 debits that wait in the spool are booked before the store is moved', 
   assert.deepEqual(report.notes, ['1 debits that waited in the spool were booked'])
   assert.equal(report.sums.entries, 36)
   assert.equal(existsSync(spoolPath(file)), false)
+})
+
+test('X12 R15 F-S3 what waits in the spool is spent of the days of the zone that the store has recorded', {
+  skip,
+}, async () => {
+  const file = newFile()
+  const zone = { timeZone: 'Pacific/Auckland', weekStarts: 'monday' } as const
+  // The window of that day is over.
+  const before = openStore(file, { zone, nowMs: () => Date.now() - 3 * 86_400_000 })
+  before.adoptReporting({ ...zone, keepMonths: 13 }, Date.now())
+  const account = before.createAccount('one', 10_000_000_000n)
+  const key = before.createKey(account.id, { budget: { nanos: 10n ** 9n, per: 'day' } })
+  before.close()
+  const spool = createSpool(spoolPath(file))
+  await spool.append([{ ...createDebitRow(requestId(200), account.id), keyId: key.id }])
+  await spool.close()
+  await copy(fileAt(file), database())
+  const store = openStore(file)
+  const { spend } = store.listKeys()[0]!
+  store.close()
+  const day = createCalendar(zone).periodOf(spend!.fromMs, 'day')
+  assert.deepEqual([spend!.fromMs, spend!.untilMs], [day.startMs, day.endMs])
+  assert.ok(spend!.spentNanos > 0n)
 })
 
 test('a copy that was broken off refuses servers, and is brought to its end by the next try', { skip }, async () => {

@@ -47,6 +47,17 @@ const noMessageStop = (told: Told) => {
   assert.doesNotMatch(told.text, /message_stop|message_delta/)
 }
 
+/** A message of which nothing was told before its end. */
+const mixed = {
+  ...message(0),
+  content: [
+    { type: 'output_text', text: 'a' },
+    { type: 'refusal', refusal: 'no' },
+    { type: 'output_text', text: 'b' },
+  ],
+}
+const mixedTexts = { content: [{ text: 'a' }, { text: 'no' }, { text: 'b' }] }
+
 const whole = (output: Json[]) =>
   JSON.stringify({ id: 'resp_hosted', status: 'completed', output, usage: responsesCounts })
 
@@ -244,6 +255,37 @@ export const cases: readonly Case[] = [
       terminal('completed'),
     ],
     { answer: twoCalls },
+  ),
+  row(
+    'I7',
+    'text and refusal of a message that is told at its end come in the order of its parts',
+    [created, itemDone(0, mixed), terminal('completed', [mixed])],
+    { answer: mixedTexts },
+  ),
+  {
+    id: 'I7',
+    says: 'text and refusal of a JSON answer come in the order of its parts',
+    upstream: 'responses',
+    client: 'messages',
+    isJson: true,
+    script: whole([mixed]),
+    answer: mixedTexts,
+  },
+  row(
+    'T24',
+    'behind an item that is done as incomplete the next one is told as it comes, and not at the end',
+    [
+      created,
+      textDelta(0, 'a'),
+      itemDone(0, { ...message(0, 'a'), status: 'incomplete' }),
+      added(1, functionCall(1, 'f', '')),
+      terminal('failed', [], { error: { code: 'server_error', message: 'oops' } }),
+    ],
+    {
+      fault: { kind: 'broken', text: 'oops' },
+      check: (told) =>
+        assert.deepEqual(outline(told).slice(-3), ['content_block_stop', 'content_block_start', 'error']),
+    },
   ),
   {
     id: 'R-ID',
