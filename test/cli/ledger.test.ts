@@ -289,13 +289,22 @@ test('ledger totals sums by any of day, model, account and key, with the same fi
   assert.match(table[1]!, /^2026-11-21 +m-large +1 +0.00063|^2026-11-19 +m-small +1 +0.00063/)
 })
 
+/** Earlier a reference could have anything in it but a NUL. */
+function creditAsBefore(store: Operator, accountId: string, amountNanos: bigint, reference: string): void {
+  store.change({
+    about: { account: accountId, reference },
+    decide: () => ({ writes: [{ kind: 'post_credit', accountId, amountNanos, reference }], result: undefined }),
+  })
+}
+
 test('ledger export has names beside ids, takes the filters, and no cell of text is a formula', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
   const { id } = store.createAccount('=cmd|calc')
   const { id: keyId, prefix } = store.createKey(id, { label: '@home, "mine"' })
-  for (const reference of ['+1', '-2', '\t3', '\r4', '=5', "it's 6"]) store.credit(id, -1_000_000_000n, reference)
+  for (const reference of ['+1', '-2', '\t3', '\r4', '=5', "it's 6"])
+    creditAsBefore(store, id, -1_000_000_000n, reference)
   store.postDebits([{ ...createDebitRow('req_1', id), keyId, model: '-m' }])
   const csv = async (...args: string[]) =>
     (await runWarm(['ledger', 'export', '--csv', ...args, '--store', path])).stdout
@@ -326,7 +335,7 @@ test('ledger export: what a spreadsheet takes away before it looks for a formula
   const { id } = store.createAccount('one')
   const hidden = [' =1', '   @2', '\t=3', ' \t+4', '\n=5', '\u00a0-6', '\u200b=7', '\ufeff=8', '\uff1d9', '\n10']
   const plain = ['a =11', ' 12', '(=13)']
-  for (const reference of [...hidden, ...plain]) store.credit(id, 1n, reference)
+  for (const reference of [...hidden, ...plain]) creditAsBefore(store, id, 1n, reference)
   const { stdout } = await runWarm(['ledger', 'export', '--csv', '--store', path])
   const told = [...stdout.matchAll(/,credit,[^,]*,[^,]*,("[^"]*"|[^,]*),/g)].map(([, cell = '']) =>
     cell.replaceAll('"', ''),
