@@ -197,7 +197,7 @@ export const keyOperations = [
       ...bounds,
     }),
     output: keyShape,
-    problems: ['not_found'],
+    problems: ['not_found', 'conflict'],
     text: 'give a key another label or end, or all keys of its line of rotations other bounds',
     cli: [{ command: 'key set', arguments: ['key'], options: { label: '--label <text>', ...boundOptions } }],
     async run(context, { key, ...asked }) {

@@ -57,15 +57,16 @@ export function createUsageKeeping(database: Database) {
 }
 
 /**
- * Records another zone, whose weeks begin as they did where it does not say it, and makes the days anew from the quarters, by who has locked the state: with 10 million entries it takes
- * some seconds.
+ * Records another zone, whose weeks begin as they did where it does not say it, and makes the days anew from the quarters, by who has
+ * locked the state: with 10 million entries it takes some seconds.
  */
-export async function rezone(transaction: Transaction, { timeZone, ...said }: Rezoned): Promise<void> {
-  const { weekStarts, keptFrom } = { ...(await readUsageState(transaction)), ...said }
-  const calendar = createCalendar({ timeZone, weekStarts })
+export async function rezone(transaction: Transaction, { timeZone, weekStarts }: Rezoned): Promise<void> {
+  const { keptFrom, ...before } = await readUsageState(transaction)
+  const zone = { timeZone, weekStarts: weekStarts ?? before.weekStarts }
+  const calendar = createCalendar(zone)
   const kept = firstKeptWhole(calendar, Math.max(keptFrom, 1))
   const set = 'UPDATE triwire.usage_state SET time_zone = $1, week_starts = $2, kept_from = $3'
-  await transaction.query(set, [timeZone, weekStarts, kept])
+  await transaction.query(set, [timeZone, zone.weekStarts, kept])
   await remakeDays(transaction, calendar)
 }
 

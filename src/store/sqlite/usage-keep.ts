@@ -53,14 +53,14 @@ export function createUsageKeeping(db: DatabaseSync) {
   }
 
   /**
-   * Records another zone, whose weeks begin as they did where it does not say it, and makes the days anew from the quarters, inside the caller's transaction: with 10 million entries it
-   * takes some seconds.
+   * Records another zone, whose weeks begin as they did where it does not say it, and makes the days anew from the quarters, inside the
+   * caller's transaction: with 10 million entries it takes some seconds.
    */
-  function rezone({ timeZone, ...said }: Rezoned): void {
-    const { weekStarts, keptFrom } = { ...readUsageState(prepare), ...said }
-    const zone = { timeZone, weekStarts }
+  function rezone({ timeZone, weekStarts }: Rezoned): void {
+    const { keptFrom, ...before } = readUsageState(prepare)
+    const zone = { timeZone, weekStarts: weekStarts ?? before.weekStarts }
     const kept = firstKeptWhole(createCalendar(zone), Math.max(keptFrom, 1))
-    prepare('UPDATE usage_state SET time_zone = ?, week_starts = ?, kept_from = ?').run(timeZone, weekStarts, kept)
+    prepare('UPDATE usage_state SET time_zone = ?, week_starts = ?, kept_from = ?').run(timeZone, zone.weekStarts, kept)
     remakeDays(zone)
   }
 

@@ -189,8 +189,7 @@ function documentRuns(at: string, inner: readonly (TextPart | ImagePart)[], titl
       runs.push(run)
     }
   }
-  const isTitled = title === undefined || runs[0]?.type === 'document'
-  return isTitled ? runs : [{ type: 'text' as const, text: title }, ...runs]
+  return !title || runs[0]?.type === 'document' ? runs : [{ type: 'text' as const, text: title }, ...runs]
 }
 
 function textDocument(at: string, text: string, title?: string): DocumentPart {
