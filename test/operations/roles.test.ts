@@ -269,6 +269,11 @@ const ownWays: Record<string, Provoke> = {
     await asked()(api, one, fields)
     return withFields({ credits: '2' })(api, one, fields)
   },
+  'key.update conflict': async (api, one, fields) => {
+    const { id } = api.gateway.store.createKey('b')
+    api.gateway.store.revokeKey(id)
+    return withFields({ key: id, expires: '2099-01-01' })(api, one, fields)
+  },
   'key.rotate conflict': async (api, one, fields) => {
     api.gateway.store.revokeKey(`${fields['key']}`)
     return asked()(api, one, fields)
