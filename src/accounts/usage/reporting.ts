@@ -1,4 +1,4 @@
-import { type Calendar, quarterMs, type Zone } from '../calendar.ts'
+import { type Calendar, createCalendar, quarterMs, type WeekStart, type Zone } from '../calendar.ts'
 
 /** Whose days figures are kept by, and how many whole months of them before the current one. */
 export type Reporting = Zone & { keepMonths: number }
@@ -27,12 +27,21 @@ export function firstKept(calendar: Calendar, keepMonths: number, nowMs: number)
   return Math.max(1, startMs / quarterMs)
 }
 
+/** What is recorded of a store from when its days are those of another zone. @param before what is recorded now */
+export function rezoned(
+  before: { weekStarts: WeekStart; keptFrom: number },
+  { timeZone, weekStarts = before.weekStarts }: Rezoned,
+): { calendar: Calendar; keptFrom: number } {
+  const calendar = createCalendar({ timeZone, weekStarts })
+  return { calendar, keptFrom: firstKeptWhole(calendar, Math.max(before.keptFrom, 1)) }
+}
+
 /**
  * The first quarter hour that is kept from when other days are counted on: there begins the first of them of which all quarters
  * are kept. Of the day before it only a part would be.
  * @param calendar of the new zone @param keptFrom by the old one
  */
-export function firstKeptWhole(calendar: Calendar, keptFrom: number): number {
+function firstKeptWhole(calendar: Calendar, keptFrom: number): number {
   const { startMs, endMs } = calendar.periodOf(keptFrom * quarterMs, 'day')
   return (startMs === keptFrom * quarterMs ? startMs : endMs) / quarterMs
 }

@@ -45,7 +45,7 @@ export function openSqliteSource(path: string): CopySource {
     const unlock = tryLockStore(path)
     if (!unlock) return { servers: sayServer(path) }
     try {
-      const spooled = sayRecovery(postSpooled(path))
+      const spooled = sayRecovery(postSpooled(path, recordedZone(db)))
       // Whoever writes by the command line waits, and finds it moved.
       db.exec('BEGIN IMMEDIATE')
       try {
@@ -229,23 +229,13 @@ function sayServer(path: string): string {
   return `the server that runs on ${path}${pid === undefined ? '' : ` (process ${pid})`}`
 }
 
-/** By who holds the lock, as a server does at its start. */
-function postSpooled(path: string): Recovery | undefined {
-  const store = openStore(path, { busyMs, create: false, zone: zoneOf(path) })
+/** By who holds the lock, as a server does at its start. @param zone in whose days budgets are spent */
+function postSpooled(path: string, zone: Zone | undefined): Recovery | undefined {
+  const store = openStore(path, { busyMs, create: false, zone })
   try {
     return drainSpool(realPath(path), store, () => store.makeDurable())
   } finally {
     store.close()
-  }
-}
-
-/** A budget is spent in its days. */
-function zoneOf(path: string): Zone | undefined {
-  const db = openDatabase(path, { busyMs, create: false, lock: lockStore })
-  try {
-    return recordedZone(db)
-  } finally {
-    db.close()
   }
 }
 

@@ -1,13 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { createCalendar, isSameZone, quarterMs, spellZone, type Zone } from '../../accounts/calendar.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
-import {
-  firstKept,
-  firstKeptWhole,
-  type Reporting,
-  type Rezoned,
-  sayOtherZone,
-} from '../../accounts/usage/reporting.ts'
+import { firstKept, type Reporting, type Rezoned, rezoned, sayOtherZone } from '../../accounts/usage/reporting.ts'
 import { sumColumns, usageTables } from '../../accounts/usage/rollup.ts'
 import { joinCells, type TrafficCell, trafficTables } from '../../accounts/usage/traffic.ts'
 import { StoreError } from '../files/store-error.ts'
@@ -56,12 +50,11 @@ export function createUsageKeeping(db: DatabaseSync) {
    * Records another zone, whose weeks begin as they did where it does not say it, and makes the days anew from the quarters, inside the
    * caller's transaction: with 10 million entries it takes some seconds.
    */
-  function rezone({ timeZone, weekStarts }: Rezoned): void {
-    const { keptFrom, ...before } = readUsageState(prepare)
-    const zone = { timeZone, weekStarts: weekStarts ?? before.weekStarts }
-    const kept = firstKeptWhole(createCalendar(zone), Math.max(keptFrom, 1))
-    prepare('UPDATE usage_state SET time_zone = ?, week_starts = ?, kept_from = ?').run(timeZone, zone.weekStarts, kept)
-    remakeDays(zone)
+  function rezone(wished: Rezoned): void {
+    const { calendar, keptFrom } = rezoned(readUsageState(prepare), wished)
+    const set = prepare('UPDATE usage_state SET time_zone = ?, week_starts = ?, kept_from = ?')
+    set.run(calendar.timeZone, calendar.weekStarts, keptFrom)
+    remakeDays(calendar)
   }
 
   function remakeDays(zone: Zone): void {
