@@ -30,7 +30,7 @@ type FleetOptions = {
 
 /** The processes of a server that has several. One that ends has another in its place, until the fleet is stopped. */
 export class WorkerFleet {
-  /** Resolves when each place has one that listens, for the first time. */
+  /** Resolves when all listen, for the first time; one that ended is not waited for, since the next may end as well. */
   readonly allListen: Promise<void>
   readonly #options: FleetOptions
   readonly #places = new Map<number, Place>()
@@ -90,7 +90,12 @@ export class WorkerFleet {
     place.listening = message
     this.#hasListened = true
     if (place.mustReload) place.worker.process.kill('SIGHUP')
-    if ([...this.#places.values()].every(({ listening }) => listening)) this.#onAllListen()
+    this.#tellIfAllListen()
+  }
+
+  #tellIfAllListen(): void {
+    const places = [...this.#places.values()]
+    if (places.length > 0 && places.every(({ listening }) => listening)) this.#onAllListen()
   }
 
   #takeEnd(place: Place, code: number, why: Record<string, unknown>): void {
@@ -108,6 +113,7 @@ export class WorkerFleet {
       this.stop('SIGTERM')
       return
     }
+    this.#tellIfAllListen()
     const hasLived = performance.now() - sinceMs >= livedMs
     this.#fillLater(number, hasLived ? pauseMs : place.pauseMs)
   }

@@ -295,6 +295,30 @@ test('X7 F-P1: a worker that is killed before it listens again, while no other l
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
 
+test('X7: a worker that ends again and again before it listens keeps the admin listener from nobody', { skip }, async () => {
+  const { folder } = await prepare()
+  const server = serve(['--config', 'triwire.yaml', '--workers', '2'], folder)
+  const findOthers = () => childrenOf(server.child.pid!).slice(1)
+  await until(() => findOthers().length === 1, 'both are begun')
+  process.kill(findOthers()[0]!, 'SIGSTOP')
+  // It is passed on to those that listen.
+  await until(() => {
+    server.child.kill('SIGHUP')
+    return server.stderr().includes('"config_reloaded"')
+  }, 'the first listens')
+  let admin = ''
+  void server.adminUrl().then((url) => {
+    admin = url
+  })
+  await until(() => {
+    for (const pid of findOthers()) process.kill(pid, 'SIGKILL')
+    return admin
+  }, 'the admin listener listens')
+  assert.equal((await fetch(new URL('/readyz', admin), anew)).status, 200)
+  server.child.kill('SIGTERM')
+  assert.equal(await within(server.exited, 'it ends'), 0)
+})
+
 test('B24 X7: a SIGHUP while the workers start is no end of the process that starts them', { skip }, async () => {
   const { folder } = await prepare()
   const server = serve(['--config', 'triwire.yaml', '--workers', '1'], folder)
