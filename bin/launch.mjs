@@ -93,6 +93,9 @@ async function runHere(entry, args) {
   const cache = module.enableCompileCache?.().directory
   // The ledger's thread has one where this says so, and else reads and strips its sources every time.
   if (cache !== undefined) process.env.NODE_COMPILE_CACHE ??= cache
+  // Half of these threads look names up at most, and nobody can call that off: of four, two silent name servers held up the
+  // connections to all other upstreams (faults F-U3).
+  process.env.UV_THREADPOOL_SIZE ??= '16'
   process.argv = [process.argv[0], entry, ...args]
   await import(pathToFileURL(entry).href)
 }

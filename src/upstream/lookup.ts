@@ -6,8 +6,8 @@ type Told = Parameters<LookupFunction>[2]
 const underWay = new Map<string, Told[]>()
 
 /**
- * Looks a name up as the system does, each name once at a time. Node has threads for two lookups, which nobody can call off: of one
- * upstream whose name servers are silent the second request would hold up those of all other upstreams (faults F-U3).
+ * Looks a name up as the system does, each name once at a time. There are threads for few lookups (two in Node, eight in our program), which nobody
+ * can call off: requests to one upstream whose name servers are silent would hold up those of all other upstreams (faults F-U3).
  */
 export const lookupOnce: LookupFunction = (hostname, options, tell) => {
   const { family, hints, all } = options

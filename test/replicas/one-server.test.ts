@@ -295,7 +295,9 @@ test('X7 F-P1: a worker that is killed before it listens again, while no other l
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
 
-test('X7: a worker that ends again and again before it listens keeps the admin listener from nobody', { skip }, async () => {
+test('X7: a worker that ends again and again before it listens keeps the admin listener from nobody', {
+  skip,
+}, async () => {
   const { folder } = await prepare()
   const server = serve(['--config', 'triwire.yaml', '--workers', '2'], folder)
   const findOthers = () => childrenOf(server.child.pid!).slice(1)
