@@ -85,24 +85,19 @@ export class ItemTeller {
   }
 
   #completeMessage(incoming: Incoming, item: Members) {
-    const parts: MessagePart[] = []
-    for (const [index, part] of objectsOf(item['content']).entries()) {
+    const parts = objectsOf(item['content']).flatMap((part, index) => {
       const kind = kindsOfParts.get(part['type'])
       const text = kind && stringOf(part[kind])
-      if (text) parts.push({ kind, part: [`${index}`, text] })
-    }
+      return text ? [{ kind, place: `${index}`, text }] : []
+    })
     if (incoming.told.size === 0) {
-      for (const { kind, part } of parts) this.write(incoming, kind, ...part)
+      for (const { kind, place, text } of parts) this.write(incoming, kind, place, text)
       return
     }
     // What is missing comes behind what was told, whatever stands between them.
     for (const kind of kindsOfParts.values()) {
       const ofKind = parts.filter((part) => part.kind === kind)
-      this.#writeParts(
-        incoming,
-        kind,
-        ofKind.map(({ part }) => part),
-      )
+      this.#writeParts(incoming, kind, ofKind)
     }
   }
 
@@ -110,7 +105,7 @@ export class ItemTeller {
     const kinds = ['summary', 'content'] as const
     incoming.reasoningKind ??= kinds.find((kind) => objectsOf(item[kind]).some((part) => stringOf(part['text'])))
     const parts = incoming.reasoningKind ? objectsOf(item[incoming.reasoningKind]) : []
-    const texts = parts.map((part, index): Part => [`${index}`, stringOf(part['text']) ?? ''])
+    const texts = parts.map((part, index) => ({ place: `${index}`, text: stringOf(part['text']) ?? '' }))
     this.#writeParts(incoming, 'reasoning', texts)
   }
 
@@ -120,13 +115,13 @@ export class ItemTeller {
    */
   #writeParts(incoming: Incoming, kind: ItemKind, parts: readonly Part[]) {
     const told = joined(toldOf(incoming, kind))
-    const whole = parts.map(([, text]) => text).join('')
+    const whole = parts.map(({ text }) => text).join('')
     if (!whole.startsWith(told)) {
-      for (const [place, text] of parts) this.writeRest(incoming, kind, place, text)
+      for (const { place, text } of parts) this.writeRest(incoming, kind, place, text)
       return
     }
     let left = told.length
-    for (const [place, text] of parts) {
+    for (const { place, text } of parts) {
       if (text.length > left) this.write(incoming, kind, place, text.slice(left))
       left = Math.max(0, left - text.length)
     }
@@ -139,10 +134,8 @@ const kindsOfParts = new Map<unknown, 'text' | 'refusal'>([
   ['refusal', 'refusal'],
 ])
 
-type MessagePart = { kind: 'text' | 'refusal'; part: Part }
-
-/** Where a part stands in its item, and its text. */
-type Part = [place: string, text: string]
+/** @property place where it stands in its item */
+type Part = { place: string; text: string }
 
 function toldOf({ told }: Incoming, kind: ItemKind): Map<string, string> {
   const known = told.get(kind)
