@@ -157,6 +157,13 @@ const helloAt = (first: number, second: number, done: number): Event[] => [
   itemDone(0, message(0, 'Hello')),
 ]
 
+const raw = (text: string): Event => ({
+  ...{ id: 'rs_0', type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text }] },
+})
+const reasoningDelta = (delta: string): Event => ({
+  ...{ type: 'response.reasoning_text.delta', item_id: 'rs_0', output_index: 0, delta },
+})
+
 const parts = message(0, 'Hello')['content'] as Event[]
 
 const disordered: [what: string, script: Event[], blocks: string[] | string][] = [
@@ -237,6 +244,11 @@ const disordered: [what: string, script: Event[], blocks: string[] | string][] =
   ['a part that has another place when it is done (vLLM)', helloAt(1, 1, 1), ['text Hello']],
   ['a place that is counted up with every piece (vLLM)', helloAt(1, 2, 3), ['text Hello']],
   [
+    'raw reasoning whose place is counted up with every piece (vLLM)',
+    [added(0, raw('')), at(0, reasoningDelta('Let ')), at(1, reasoningDelta('me.')), itemDone(0, raw('Let me. Done.'))],
+    ['reasoning Let me. Done.'],
+  ],
+  [
     'pieces at two places of what is one part, with more of it at the end',
     [added(0, begun), at(0, textDelta(0, 'Hel')), at(1, textDelta(0, 'lo')), itemDone(0, message(0, 'Hello!'))],
     ['text Hello!'],
@@ -289,7 +301,7 @@ for (const [what, script, blocks] of disordered) {
     const isEnded = script.at(-1)!['type'] === 'response.completed'
     const told = events(created, ...script, ...(isEnded ? [] : [terminal('completed')]))
     for (const client of clients) {
-      const { text, outcome, ...rest } = pump(client, 'responses', told)
+      const { text, outcome, ...rest } = pump(client, 'responses', told, { showsReasoning: true })
       assert.deepEqual(blocksOf({ text, outcome, ...rest }), blocks)
       assert.deepEqual(wires[client].check(text), [])
     }

@@ -20,6 +20,7 @@ export type Incoming = {
   told: Map<ItemKind, Map<string, string>>
   /** Reasoning comes as summary or raw; the kind that came first is told. */
   reasoningKind: 'summary' | 'content' | undefined
+  /** What the last piece was of. */
   lastPart: string | undefined
 }
 

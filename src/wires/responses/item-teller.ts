@@ -28,9 +28,8 @@ export class ItemTeller {
     // A call whose name has not come yet: its arguments are told with it.
     if (kind === 'tool_call' && incoming.block === undefined) return
     if (incoming.kind !== kind || incoming.block === undefined) this.#openBlock(incoming, kind)
-    if (kind === 'reasoning' && incoming.lastPart !== undefined && incoming.lastPart !== part) text = `\n\n${text}`
+    this.#narrator.delta(incoming.block!, kind === 'reasoning' && isNextPart(incoming, part) ? `\n\n${text}` : text)
     incoming.lastPart = part
-    this.#narrator.delta(incoming.block!, text)
   }
 
   /** What a done event says of a part: the rest of it, all of it, or something else than what was told. */
@@ -143,6 +142,14 @@ function toldOf({ told }: Incoming, kind: ItemKind): Map<string, string> {
   const parts = new Map<string, string>()
   told.set(kind, parts)
   return parts
+}
+
+/**
+ * Whether a piece of reasoning is of another part than the one before. Raw text has one part, whose place some servers count up with
+ * every piece (vLLM #35184).
+ */
+function isNextPart({ lastPart, reasoningKind }: Incoming, part: string): boolean {
+  return reasoningKind === 'summary' && lastPart !== undefined && part !== lastPart
 }
 
 function joined(parts: ReadonlyMap<string, string>): string {
