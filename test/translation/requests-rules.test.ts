@@ -814,6 +814,56 @@ test('R-EMPTY towards messages text without a word goes only where it is a userâ
   )
 })
 
+/** An assistant's items before the user goes on, as a messages model gets them; `thought` is one that it has signed. */
+function saidBehind(items: object[], more: object = {}) {
+  const input = [{ role: 'user', content: 'q' }, ...items, { role: 'user', content: 'go on' }]
+  const unseal = (data: string) => ({ kind: 'signature', data }) as const
+  const ask = { model: 'm', input, reasoning: { effort: 'high' }, ...more }
+  const { body, encoded } = translate('responses', 'messages', ask, { unseal, profile: { reasoning: budget } })
+  const shape = body.messages.map(({ role, content }: { role: string; content: { type: string }[] }) =>
+    [role, ...content.map(({ type }) => type)].join(' '),
+  )
+  return { shape, thinks: body.thinking !== undefined, losses: encoded.losses.map(({ why }) => why) }
+}
+
+const thought = { type: 'reasoning', summary: [{ type: 'summary_text', text: 'hmm' }], encrypted_content: 'signed' }
+const said = (text: string) => ({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] })
+const called = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
+const result = { type: 'function_call_output', call_id: 'c', output: 'r' }
+
+test('R-EMPTY R-HIST a turn towards messages never ends in thinking, which its models refuse', () => {
+  for (const [items, shape] of [
+    [[thought], ['user text text']],
+    [[thought, said('\n\n')], ['user text text']],
+    [
+      [said('a'), thought],
+      ['user text', 'assistant text', 'user text'],
+    ],
+    [
+      [thought, said('a'), thought],
+      ['user text', 'assistant thinking text', 'user text'],
+    ],
+  ] as const) {
+    const told = saidBehind([...items])
+    deepEqual(told.shape, shape)
+    deepEqual(told.losses, ['reasoning with nothing behind it, which the wire refuses'])
+  }
+  const kept = saidBehind([thought, said('a')])
+  deepEqual(kept, { shape: ['user text', 'assistant thinking text', 'user text'], thinks: true, losses: [] })
+})
+
+test('R-HIST calls that are answered want their turn to begin with thinking, whatever stands between', () => {
+  for (const [items, thinks] of [
+    [[thought, called, result], true],
+    [[called, result], false],
+    [[called, result, said('')], false],
+    [[called, result, thought], false],
+    [[said('a'), thought, called, result], false],
+    [[called, result, said('a')], true],
+  ] as const)
+    equal(saidBehind([...items]).thinks, thinks, JSON.stringify(items))
+})
+
 test('T9 examples of a tool and the description of a schema are told as lost where no wire has them', () => {
   const tools = [{ name: 'f', input_schema: { type: 'object' }, input_examples: [{ a: 1 }] }]
   deepEqual(translate('messages', 'chat', messagesAsk({ tools })).encoded.losses, [

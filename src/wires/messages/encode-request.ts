@@ -1,7 +1,7 @@
 import { verbatim } from '../../bytes/json-writer.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { InferenceRequest, OutputFormat, Tool, Turn } from '../../inference/request.ts'
+import type { InferenceRequest, OutputFormat, Tool } from '../../inference/request.ts'
 import { withoutRootBranches } from '../../inference/schema.ts'
 import type { Choice } from '../requests/choice.ts'
 import { strictOf } from '../requests/encode-tools.ts'
@@ -11,7 +11,7 @@ import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
 import { toolSchema } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { markForCache } from './cache-marks.ts'
-import { encodeConversation } from './encode-turns.ts'
+import { encodeConversation, type Message } from './encode-turns.ts'
 
 type Fields = Record<string, unknown>
 
@@ -27,8 +27,8 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   const { losses, stops, outputTokensCap } = prepared
   const choice = declareHistory(prepared, profile)
   const wish = resolveReasoning(request.reasoning, profile.reasoning, outputTokensCap, losses)
-  const reasoning = reasoningAllowed(wish, choice, prepared.turns, profile, losses)
   const { system, messages } = encodeConversation(prepared, profile)
+  const reasoning = reasoningAllowed(wish, choice, messages, profile, losses)
   const tools = choice.tools.map((tool) => encodeTool(tool, profile, losses))
   markForCache(request, profile, { tools, system, messages })
   const body: Fields = {
@@ -66,28 +66,33 @@ function declareHistory(prepared: Prepared, profile: Profile): Choice {
 }
 
 /** Where this dialect does not take a thinking wish, the rest of the request goes first (R-CHOICE, R-HIST). */
-function reasoningAllowed(wish: Reasoning, choice: Choice, turns: Turn[], profile: Profile, losses: Losses): Reasoning {
+function reasoningAllowed(
+  wish: Reasoning,
+  choice: Choice,
+  messages: readonly Message[],
+  profile: Profile,
+  losses: Losses,
+): Reasoning {
   if (wish.state !== 'on') return wish
   if (choice.mode === 'required' || choice.mode === 'named') {
     losses.add('reasoning', 'dropped', 'a tool must be called')
     return { state: 'unsaid' }
   }
-  if (profile.reasoning.style === 'budget' && answersUnprovenCalls(turns)) {
+  if (profile.reasoning.style === 'budget' && answersUnprovenCalls(messages)) {
     losses.add('reasoning', 'dropped', 'the turn that is answered has no signed thinking')
     return { state: 'unsaid' }
   }
   return wish
 }
 
-/** Whether the last model turn has calls that are answered now and no thinking block of the model's own. */
-function answersUnprovenCalls(turns: Turn[]): boolean {
-  const last = turns.findLastIndex((turn) => turn.by === 'model')
-  const turn = turns[last]
-  if (turn?.by !== 'model' || !turn.parts.some((part) => part.type === 'tool_call')) return false
-  if (turn.parts.some((part) => part.type === 'reasoning' && part.sealed)) return false
-  return turns
-    .slice(last + 1)
-    .some((next) => next.by === 'user' && next.parts.some((part) => part.type === 'tool_result'))
+const thoughts = new Set<unknown>(['thinking', 'redacted_thinking'])
+
+/** Whether the last turn of the assistant has calls that are answered now, and does not begin with thinking. */
+function answersUnprovenCalls(messages: readonly Message[]): boolean {
+  const last = messages.findLastIndex(({ role }) => role === 'assistant')
+  const blocks = messages[last]?.content ?? []
+  if (!blocks.some(({ type }) => type === 'tool_use') || thoughts.has(blocks[0]!['type'])) return false
+  return messages.slice(last + 1).some(({ content }) => content.some(({ type }) => type === 'tool_result'))
 }
 
 function reasoningFields(reasoning: Reasoning, format: OutputFormat, profile: Profile): Fields {

@@ -15,13 +15,15 @@ import type {
 import type { Prepared } from '../requests/prepare.ts'
 import { refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
-type Block = Record<string, unknown>
+export type Block = Record<string, unknown>
+
+export type Message = { role: 'user' | 'assistant' | 'system'; content: Block[] }
 
 /** `system` and `messages`: alternating turns, results first in theirs, calls last (R-PAIR, translation 2.7). */
-export function encodeConversation(prepared: Prepared, profile: Profile): { system: Block[]; messages: Block[] } {
-  const sayable = prepared.turns
-    .map((turn) => withoutUnsayable(turn, prepared))
-    .filter((turn) => turn.by === 'operator' || turn.parts.length > 0)
+export function encodeConversation(prepared: Prepared, profile: Profile): { system: Block[]; messages: Message[] } {
+  const sayable = mergeNeighbours(prepared.turns.map((turn) => withoutUnsayable(turn, prepared)).filter(isSomething))
+    .map((turn) => withoutLastThoughts(turn, prepared))
+    .filter(isSomething)
   // Empty texts are gone by now: what they would leave is nobody to answer, too (ruling T21).
   const { preamble, turns: said } = askSomething(prepared.preamble, sayable)
   const inPlace = foldOperators(said, (before, after) => {
@@ -64,6 +66,19 @@ function withoutUnsayable(turn: Turn, prepared: Prepared): Turn {
   }
 }
 
+function isSomething(turn: Turn): boolean {
+  return turn.by === 'operator' || turn.parts.length > 0
+}
+
+/** An assistant's turn that ends in thinking is refused. Calls stand last, wherever they came (R-PAIR), so only one without them does. */
+function withoutLastThoughts(turn: Turn, prepared: Prepared): Turn {
+  if (turn.by !== 'model' || turn.parts.some((part) => part.type === 'tool_call')) return turn
+  const end = turn.parts.findLastIndex((part) => part.type !== 'reasoning') + 1
+  if (end === turn.parts.length) return turn
+  prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning with nothing behind it, which the wire refuses')
+  return { ...turn, parts: turn.parts.slice(0, end) }
+}
+
 /** Deterministic, like all that stands at the head of a conversation (ruling T8). */
 const opening: Turn = { by: 'user', parts: [{ type: 'text', text: '.' }] }
 
@@ -84,7 +99,7 @@ function trimPrefill(turns: Turn[]): Turn[] {
   return parts.length > 0 ? [...turns.slice(0, -1), { ...last, parts }] : turns.slice(0, -1)
 }
 
-function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): Block {
+function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): Message {
   if (turn.by === 'operator') {
     return { role: 'system', content: turn.texts.map((text) => ({ type: 'text', text: text.text })) }
   }
