@@ -33,6 +33,22 @@ test('translation 4.2 a known index with a new id and a name is a new call once 
   assert.deepEqual(callsOf([0, 'a', 'f', ''], [0, 'b', 'g', '{}']), ['f {}', 'g {}'])
 })
 
+test('TP2 U7 a known index with a name and arguments, and no id, is a new call once the old one is whole (Gemini)', () => {
+  for (const id of [none, '', ' ']) {
+    const [paris, rome] = ['{"city":"Paris"}', '{"city":"Rome"}']
+    assert.deepEqual(callsOf([0, id, 'f', paris], [0, id, 'f', rome]), [`f ${paris}`, `f ${rome}`])
+    assert.deepEqual(callsOf([[0, id, 'f', paris] as Fragment, [0, id, 'f', rome]]), [`f ${paris}`, `f ${rome}`])
+    assert.deepEqual(callsOf([0, id, 'f', paris], [0, id, 'f', '']), [`f ${paris}`])
+    assert.deepEqual(callsOf([0, id, 'f', '{}'], [0, id, 'f', rome]), [`f ${rome}`])
+  }
+})
+
+test('R-ARGS U7 an index that comes only with the arguments is that of the call that has none yet', () => {
+  assert.deepEqual(callsOf([none, 'a', 'f', ''], [0, none, none, '{"x":1}']), ['f {"x":1}'])
+  assert.deepEqual(callsOf([none, 'a', 'f', '{"x"'], [0, none, none, ':'], [0, none, none, '1}']), ['f {"x":1}'])
+  assert.deepEqual(callsOf([none, 'a', 'f', '{}'], [0, none, none, ''], [0, 'b', 'g', '{}']), ['f {}', 'g {}'])
+})
+
 test('translation 4.2 a known index with a new id and no name continues', () => {
   assert.deepEqual(callsOf([0, 'a', 'f', '{"x"'], [0, 'b', none, ':1}']), ['f {"x":1}'])
 })

@@ -38,12 +38,12 @@ export class ToolCalls {
   push(entry: Record<string, unknown>, kept: () => string | undefined) {
     const index = typeof entry['index'] === 'number' ? entry['index'] : undefined
     const fn = asObject(entry['function'])
-    const id = stringOf(entry['id'])
-    const name = stringOf(fn?.['name'])?.trim() ? stringOf(fn?.['name']) : undefined
+    const id = wordOf(entry['id'])
+    const name = wordOf(fn?.['name'])
     const raw = fn?.['arguments']
     const text = typeof raw === 'string' ? raw : raw === undefined || raw === null ? '' : (kept() ?? '')
 
-    const known = this.#find(index, id, name)
+    const known = this.#find(index, id, name, text)
     if (known === 'lost') {
       if (text.trim() !== '') this.#narrator.fail(unreadable())
       return
@@ -69,17 +69,17 @@ export class ToolCalls {
   }
 
   /** The call of a fragment, undefined for a new one, `lost` where it could be several or none. */
-  #find(index: number | undefined, id: string | undefined, name: string | undefined): ToolCall | 'lost' | undefined {
+  #find(index: number | undefined, id: string | undefined, name: string | undefined, text: string) {
     const atIndex = index === undefined ? undefined : this.#byIndex.get(index)
-    if (atIndex) {
-      const isRenamed = name !== undefined && atIndex.name !== undefined && name !== atIndex.name
-      const isAnother = id !== undefined && atIndex.id !== undefined && id !== atIndex.id && name !== undefined
-      return isRenamed || (isAnother && atIndex.shape.isWhole()) ? undefined : atIndex
-    }
+    if (atIndex) return isAnother(atIndex, id, name, text) ? undefined : atIndex
     if (id !== undefined) return name === undefined ? this.#byId.get(id) : undefined
-    if (index !== undefined || name !== undefined) return undefined
+    if (name !== undefined) return undefined
     const unfinished = this.#calls.filter((call) => !call.shape.isWhole())
-    return unfinished.length === 1 ? unfinished[0] : 'lost'
+    if (index === undefined) return unfinished.length === 1 ? unfinished[0] : 'lost'
+    // The number of a call that began without one.
+    const numbered = new Set(this.#byIndex.values())
+    const unnumbered = unfinished.filter((call) => !numbered.has(call))
+    return unnumbered.length === 1 ? unnumbered[0] : undefined
   }
 
   #create(index: number | undefined): ToolCall {
@@ -145,4 +145,19 @@ export class ToolCalls {
     if (call.isWithheld && call.block !== undefined) this.#narrator.delta(call.block, '{}')
     call.isWithheld = false
   }
+}
+
+/** Whether a fragment is of another call than the one that has its index. Behind a whole object there is nothing to go on with. */
+function isAnother(call: ToolCall, id: string | undefined, name: string | undefined, text: string): boolean {
+  if (name === undefined) return false
+  if (call.name !== undefined && name !== call.name) return true
+  if (!call.shape.isWhole()) return false
+  if (id === undefined) return text.trim() !== '' && !call.isWithheld
+  return call.id !== undefined && id !== call.id
+}
+
+/** @returns undefined where it says nothing. */
+function wordOf(value: unknown): string | undefined {
+  const word = stringOf(value)
+  return word?.trim() ? word : undefined
 }
