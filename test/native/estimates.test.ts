@@ -184,6 +184,16 @@ test('C10 mirrored reasoning counts once, text beside empty fields once, a repea
   assert.equal(ofStream('chat', script), estimateTextTokens('I think so. Yes it is.read_file{"path":"a"}'))
 })
 
+test('C10 a custom call of a chat answer counts with its name and its input', () => {
+  const custom = (rest: object) => ({ index: 0, type: 'custom', custom: rest })
+  const tool_calls = [{ ...custom({ name: 'apply_patch', input: 'lines of a patch' }), id: 'call_1' }]
+  const tokens = estimateTextTokens('apply_patchlines of a patch')
+  assert.equal(ofBody('chat', up.completion({ tool_calls }, 'tool_calls', { usage: undefined })), tokens)
+  const pieces = [{ name: 'apply_patch', input: '' }, { input: 'lines of' }, { input: ' a patch' }]
+  const script = pieces.map((piece) => up.delta({ tool_calls: [custom(piece)] })).join('')
+  assert.equal(ofStream('chat', script), tokens)
+})
+
 test('C10 text behind an ordinary beginning counts too, whatever came before', () => {
   const both = (content: string) => up.delta({ content, tool_calls: [{ index: 0, function: { arguments: content } }] })
   const script = ['a ', 'b ', 'c '].map(up.text).join('') + ['d ', 'e ', 'f '].map(both).join('')

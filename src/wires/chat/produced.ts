@@ -8,8 +8,8 @@ export type NamedCalls = Set<string>
 
 /**
  * The texts that a choice's delta or message brings, in the order in which the hub would tell them (ruling C10): the one
- * of the mirrored reasoning fields that counts, content, refusal, and names and arguments of calls. Every choice that
- * was asked for is paid for.
+ * of the mirrored reasoning fields that counts, content, refusal, names of calls with their arguments, or input where they are
+ * custom. Every choice that was asked for is paid for.
  */
 export function producedTexts(
   choice: Record<string, unknown>,
@@ -22,7 +22,7 @@ export function producedTexts(
   const texts = [reasoningOf(delta, field) || parts.reasoning, parts.text, stringOf(delta['refusal']) ?? '']
   for (const [position, call] of objectsOf(delta['tool_calls']).entries()) {
     const id = `${choice['index']}/${call['index'] ?? position}/${call['id']}`
-    texts.push(...callTexts(asObject(call['function']), id, named))
+    texts.push(...callTexts(asObject(call['function']) ?? asObject(call['custom']), id, named))
   }
   const legacy = asObject(delta['function_call'])
   if (legacy) texts.push(...callTexts(legacy, `${choice['index']}/legacy`, named))
@@ -41,6 +41,6 @@ function callTexts(call: Record<string, unknown> | undefined, id: string, named:
   const key = `${id}/${name}`
   const isNew = !named.has(key)
   if (name !== '') named.add(key)
-  const args = call?.['arguments']
+  const args = call?.['arguments'] ?? call?.['input']
   return [isNew ? name : '', typeof args === 'string' ? args : args == null ? '' : JSON.stringify(args)]
 }
