@@ -209,6 +209,18 @@ const disordered: [what: string, script: Event[], blocks: string[] | string][] =
     ['text Hello'],
   ],
   [
+    'pieces whose ids are not the item’s, without a number',
+    [
+      added(undefined as never, begun),
+      { ...nobody(textDelta(0, 'Hel')), item_id: 'msg_a' },
+      { ...nobody(textDelta(0, 'lo')), item_id: 'msg_b' },
+      { ...nobody(textDone(0, 'Hello')), item_id: 'msg_c' },
+      itemDone(undefined as never, message(0, 'Hello')),
+      terminal('completed', [message(0, 'Hello')]),
+    ],
+    ['text Hello'],
+  ],
+  [
     'a call without any id, and a text',
     [
       added(undefined as never, nameless(callBegun)),

@@ -48,8 +48,12 @@ export class IncomingItems {
     if (known && !(known.isDone && isElsewhere(known, place))) return known
     const atPlace = this.#at(place)
     if (atPlace) return item === undefined || atPlace.type === type ? atPlace : undefined
-    if (indexOf(place) !== undefined || idsOf(place, item).length > 0) return undefined
-    return this.#onlyOpen(type)
+    if (indexOf(place) !== undefined) return undefined
+    if (idsOf(place, item).length === 0) return this.#onlyOpen(type)
+    if (item !== undefined) return undefined
+    // A piece under an id of its own: of what was announced and is not done, if that is one.
+    const only = this.#onlyOpen(type)
+    return only === 'several' || !only?.isAnnounced ? undefined : only
   }
 
   /**
