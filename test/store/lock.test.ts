@@ -4,7 +4,7 @@ import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { lockStore } from '../../src/store/files/lock.ts'
+import { LockedError, lockStore } from '../../src/store/files/lock.ts'
 import { StoreError } from '../../src/store/files/store-error.ts'
 import { testFolder } from '../support/folder.ts'
 
@@ -30,6 +30,18 @@ test('F-P16 what is wrong with the lock file itself is not told as another serve
     () => lockStore(path),
     (error) => !(error instanceof StoreError) && /not a database/.test(String(error)),
   )
+})
+
+test('F-P16 B15 a second server that is refused in the same process does not take the lock from the first', () => {
+  const path = join(testFolder('lock'), 'triwire.db')
+  const release = lockStore(path)
+  assert.throws(() => lockStore(path), LockedError)
+  const lock = pathToFileURL(join(import.meta.dirname, '../../src/store/files/lock.ts')).href
+  const program = 'const [, lock, path] = process.argv; (await import(lock)).lockStore(path)'
+  const args = ['--no-warnings', '--input-type=module', '-e', program, lock, path]
+  const { stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  assert.match(stderr, /LockedError: Another triwire server/)
+  release()
 })
 
 /** Takes the lock, of a store or of a server's folder, and says with which kind of error it could not. */

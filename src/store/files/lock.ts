@@ -21,7 +21,8 @@ export function lockStore(path: string): () => void {
   // One lock however the store is named.
   const lockPath = lockPathOf(realPath(path))
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  closeSync(openSync(lockPath, 'a', 0o600))
+  // Never a second descriptor of it: closing one gives up the lock that this process may have (POSIX, see sqlite/file-watch.ts).
+  if (!existsSync(lockPath)) closeSync(openSync(lockPath, 'a', 0o600))
   const db = new DatabaseSync(lockPath, { timeout: 0 })
   try {
     db.exec('BEGIN EXCLUSIVE')
