@@ -3,16 +3,22 @@ import { type ChildProcess, spawn } from 'node:child_process'
 /** What a command may print, in bytes. */
 const outputBytesMax = 65_536
 
+/** How long what it started may keep its output open behind its end, in ms. */
+const lingerMs = 1_000
+
 /** What became of it: what it printed, or why that is nothing, in words of the log. */
 export type CommandEnd = { text: string } | { why: string }
 
 /**
- * Runs a program without a shell and takes what it prints. It has a process group of its own, so that `stop` ends what it
- * started as well. Its errors go nowhere: they may hold what nobody shall read.
+ * Runs a program without a shell and takes what it prints. It has a process group of its own, so that what it started and that
+ * keeps its output open is ended as well: by `stop`, or soon behind its own end. Its errors go nowhere: they may hold what
+ * nobody shall read.
  * @param onEnd called once, unless it was stopped
  */
 export function runCommand([program = '', ...args]: readonly string[], onEnd: (end: CommandEnd) => void) {
   let isOver = false
+  let isClosed = false
+  let linger: NodeJS.Timeout | undefined
   let child: ChildProcess | undefined
   const end = (what: CommandEnd) => {
     if (isOver) return
@@ -36,17 +42,31 @@ export function runCommand([program = '', ...args]: readonly string[], onEnd: (e
       stop()
     }
   })
-  child?.once('close', (code, signal) => {
-    if (code === 0) end({ text: Buffer.concat(chunks).toString('utf8') })
-    else end({ why: signal === null ? `exit ${code}` : signal })
+  child?.once('exit', () => {
+    linger = setTimeout(() => {
+      takeEnd()
+      stop()
+    }, lingerMs)
+  })
+  child?.once('close', () => {
+    isClosed = true
+    clearTimeout(linger)
+    takeEnd()
   })
   return { stop }
+
+  function takeEnd(): void {
+    const { exitCode, signalCode } = child!
+    if (exitCode === 0) end({ text: Buffer.concat(chunks).toString('utf8') })
+    else end({ why: signalCode ?? `exit ${exitCode}` })
+  }
 
   /** Ends it, and all that it started. Nothing is told of it any more. */
   function stop(): void {
     isOver = true
+    clearTimeout(linger)
     child?.stdout?.destroy()
-    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+    if (child?.pid === undefined || isClosed) return
     try {
       process.kill(-child.pid, 'SIGKILL')
     } catch {
