@@ -12,6 +12,8 @@ export type Log = {
   access(record: CallRecord, error?: unknown): void
   /** What happens to the process itself. */
   event(level: 'info' | 'error', event: string, fields?: Record<string, unknown>): void
+  /** A line of another process, as it is: a pipe takes no long line whole, so that one sink has to write them all. */
+  pass(line: string): void
   /** Resolves when all that was taken is written, or after so long: a blocked sink keeps nobody from leaving. */
   flush(withinMs?: number): Promise<void>
 }
@@ -37,7 +39,7 @@ export function isPrettyOn(format: Config['log']['format']): boolean {
 export function createLog({ level, isPretty, descriptor = 2, nowMs }: LogOptions): Log {
   const sink = createLogSink(descriptor, (lines) => lineOf('error', 'log_dropped', { lines }))
 
-  return { access, event, flush: sink.flush }
+  return { access, event, pass: sink.put, flush: sink.flush }
 
   function access(record: CallRecord, error?: unknown): void {
     const isBad = error !== undefined || (record.status ?? 0) >= 500

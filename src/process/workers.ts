@@ -14,7 +14,6 @@ import { createAdminApi, prefixOf } from './admin-api.ts'
 import { listen } from './listen.ts'
 import { bodiesBytesMax } from './load-watch.ts'
 import { createLog, isPrettyOn } from './log.ts'
-import { createLogSink } from './log-sink.ts'
 import { sayStart, startData } from './say-start.ts'
 import type { ServeOptions } from './serve-options.ts'
 import { workbench } from './workbench.ts'
@@ -36,17 +35,15 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   refuseSoleStore(config.store.engine, config.isBuiltIn)
   const isPretty = isPrettyOn(config.log.format)
   const log = createLog({ level: config.log.level, isPretty, nowMs: Date.now })
-  const lines = createLogSink(2, () => '')
   const reportBug = (bug: Error) => log.event('error', 'bug', { error: bug.stack })
   const metrics = openWorkerMetrics(config, listScraped, reportBug)
   const { token, digest: parentDigest } = createToken()
   const fleet = new WorkerFleet(count, {
     role: { isPretty, parentDigest },
     log,
-    // Their lines are longer than what a pipe takes whole: each goes through here.
     onWorker({ process: { stdout, stderr } }) {
-      passLines(stderr, lines.put)
-      passLines(stdout, lines.put)
+      passLines(stderr, log.pass)
+      passLines(stdout, log.pass)
     },
     onEnd: (code) => void end(code),
   })
@@ -92,7 +89,6 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   }
 
   async function end(code: number): Promise<void> {
-    await lines.flush()
     await log.flush()
     process.exit(Number(process.exitCode) || code)
   }

@@ -143,7 +143,12 @@ test('X15 a store that cannot be asked for warnings is told of once, until it co
       if (isAway) throw new Error('away')
       return { watch: async () => {}, takeWarnings: async () => [] } as unknown as Books
     },
-    log: { access() {}, event: (_, event, fields) => void told.push([event, fields]), flush: async () => {} },
+    log: {
+      access() {},
+      pass() {},
+      event: (_, event, fields) => void told.push([event, fields]),
+      flush: async () => {},
+    },
   })
   for (const spell of [1, 2]) {
     isAway = true
