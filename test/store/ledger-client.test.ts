@@ -398,6 +398,23 @@ test('F-S5 a store that is removed or replaced while the server runs is fatal, a
   assert.equal(await ledger.debit(createDebit('req_1', accounts.get(id)!)), 'spooled')
 })
 
+test('F-S5 a store that is lost while it is opened leaves no thread behind', async (t) => {
+  const path = createPath(t)
+  openStore(path).close()
+  const workers = noteWorkers(t)
+  openBlocker(t, path).exec('BEGIN IMMEDIATE')
+  let isTried = false
+  const log = () => {
+    isTried = true
+  }
+  const opening = assert.rejects(open(t, path, { settleDeadlineMs: 60_000, busyMs: 20, log }), StoreError)
+  await until(() => isTried, 'its first commit finds the store locked')
+  renameSync(path, `${path}.moved`)
+  await opening
+  await until(() => workers.every(({ threadId }) => threadId < 0), 'its thread ends')
+  assert.equal(workers.length, 1)
+})
+
 test('F-S5 a debit that comes before anybody has noticed that the store is gone is spooled, and not told as posted', async (t) => {
   const path = createPath(t)
   const store = openStore(path)

@@ -48,12 +48,15 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const client = new LedgerClient({ ...options, path })
   const { settlement, directory, balances } = client
   const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, options.settleDeadlineMs / 10)))
+  const end = () => {
+    clearInterval(sweeps)
+    unlock()
+  }
   try {
     bringSpool(options.path, path)
     await settlement.open()
   } catch (error) {
-    clearInterval(sweeps)
-    unlock()
+    await settlement.close().finally(end)
     throw error
   }
   const touches = setInterval(() => client.writeUses(), options.touchMs ?? 10_000)
@@ -75,13 +78,8 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     reconfigure() {},
     async close() {
       client.writeUses()
-      try {
-        await settlement.close()
-      } finally {
-        clearInterval(sweeps)
-        clearInterval(touches)
-        unlock()
-      }
+      clearInterval(touches)
+      await settlement.close().finally(end)
     },
   }
 }
