@@ -29,7 +29,14 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
       }
   }
   if (valueAt(raw, path) !== undefined) report(path, issue.message)
-  else report(path, issue.message.startsWith('must') ? `is missing: it ${issue.message}` : 'is missing; add it')
+  // What the library says of what is not there has a kind of its own; the rest is ours.
+  else
+    report(
+      path,
+      issue.code === 'custom' || issue.message.startsWith('must')
+        ? `is missing: it ${issue.message}`
+        : 'is missing; add it',
+    )
 }
 
 function valueAt(raw: unknown, path: Path): unknown {
@@ -39,6 +46,8 @@ function valueAt(raw: unknown, path: Path): unknown {
 type SchemaNode = {
   properties?: Record<string, SchemaNode>
   additionalProperties?: SchemaNode
+  /** Of a map whose keys are of one kind. */
+  propertyNames?: { enum?: string[] }
   items?: SchemaNode
   anyOf?: SchemaNode[]
 }
@@ -53,7 +62,8 @@ function knownKeys(path: Path): string[] {
       node = map?.properties?.[String(step)] ?? map?.additionalProperties
     }
   }
-  return Object.keys(branchOf(node, 'properties')?.properties ?? {})
+  const map = branchOf(node, 'properties')
+  return map?.propertyNames?.enum ?? Object.keys(map?.properties ?? {})
 }
 
 /** Of several forms the one that is a list, or a map with keys of its own. */

@@ -41,13 +41,18 @@ const sound = (mistakeOf: (value: string) => string | undefined, kind = text()) 
 
 export const flag = z.boolean({ error: 'must be true or false' })
 
-export const count = (least: number) =>
-  z
-    .int({ error: `must be a whole number of at least ${least}` })
-    .min(least, { error: `must be a whole number of at least ${least}` })
+export const count = (least: number, most = Number.MAX_SAFE_INTEGER) => {
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
+  const error = `must be a whole number ${range}`
+  return z.int({ error }).min(least, { error }).max(most, { error })
+}
 
 export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
   z.enum(words, { error: `must be one of: ${words.join(', ')}` })
+
+/** @param what each of them is, in the plural */
+export const listOf = <Item extends z.ZodType>(item: Item, what: string) =>
+  z.array(item, { error: `must be a list of ${what}` })
 
 /** What becomes of what a request says of things outside of it. */
 export const passage = oneOf(['pass', 'refuse'])
@@ -59,7 +64,7 @@ const durationMaxMs = 24 * 3_600_000
 export const duration = (leastMs: number) => {
   const error = `must be a duration of ${leastMs} ms to 24 h, such as 500ms, 30s, 5m or 1h; a bare number counts as ms`
   return z
-    .union([z.int(), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)$/, { error })], { error })
+    .union([z.int({ error }), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)$/, { error })], { error })
     .transform(parseDuration)
     .refine((ms) => ms >= leastMs && ms <= durationMaxMs, { error })
 }

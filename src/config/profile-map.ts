@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { chargeNames, reasoningLevels } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
-import { count, filled, flag, oneOf, passage } from './fields.ts'
+import { count, filled, flag, listOf, oneOf, passage, text } from './fields.ts'
 
 const level = oneOf(reasoningLevels)
-const fieldNames = z.array(filled('must name a request field'), { error: 'must be a list of request fields' })
+const fieldNames = listOf(filled('must name a request field'), 'request fields')
+const signatureCure = 'must be text of 1 to 200 characters'
 
 /** A profile as people write it: the fields of `catalog/profile.ts` that differ from the one it extends. */
 export const profileMap = z
@@ -15,7 +16,7 @@ export const profileMap = z
     reasoning: z
       .strictObject({
         style: oneOf(['none', 'effort', 'budget', 'adaptive', 'toggle']).describe('How it takes a reasoning wish.'),
-        levels: z.array(level).describe('The levels it knows; a wish becomes the highest one not above it.'),
+        levels: listOf(level, 'levels').describe('The levels it knows; a wish becomes the highest one not above it.'),
         default: level.describe('What it does when nothing is asked.'),
         can_disable: flag.describe('Whether it can be told not to reason.'),
         field: filled('must name a request field').describe('toggle: the boolean field.'),
@@ -36,18 +37,23 @@ export const profileMap = z
       .partial()
       .describe('chat: reasoning of earlier turns.'),
     think_tags: z
-      .union([
-        z.literal(false),
-        z.strictObject({
-          open: filled('must be the opening tag'),
-          close: filled('must be the closing tag'),
-          implicit_open: flag.prefault(false).describe('The answer starts inside the tags.'),
-        }),
-      ])
+      .union(
+        [
+          z.literal(false),
+          z.strictObject({
+            open: filled('must be the opening tag'),
+            close: filled('must be the closing tag'),
+            implicit_open: flag.prefault(false).describe('The answer starts inside the tags.'),
+          }),
+        ],
+        { error: 'must be false, or a map with `open` and `close`' },
+      )
       .describe('Tags around reasoning inside the text, or `false`.'),
     drops: fieldNames.describe('Request fields it rejects.'),
     accepts: fieldNames.describe('Request fields beyond the plain wire that it takes.'),
-    tool_choice: z.array(oneOf(['auto', 'none', 'required', 'named'])).describe('The tool choices it knows.'),
+    tool_choice: listOf(oneOf(['auto', 'none', 'required', 'named']), 'tool choices').describe(
+      'The tool choices it knows.',
+    ),
     tool_id_style: oneOf(['free', 're64', 'len40', 'alnum9', 'fn_index']).describe('What its tool call ids look like.'),
     tool_name_max: count(1).describe('The longest tool name, in characters.'),
     max_stops: count(0).describe('How many stop sequences it takes; the gateway enforces the rest.'),
@@ -62,10 +68,9 @@ export const profileMap = z
         error: 'must be none, native, or flag: and the name of a request field',
       })
       .describe('How it continues a trailing assistant turn.'),
-    call_signature: z
-      .string()
-      .min(1)
-      .max(200)
+    call_signature: text(signatureCure)
+      .min(1, { error: signatureCure })
+      .max(200, { error: signatureCure })
       .optional()
       .describe(
         'chat: what stands for the signature of each call of the conversation (Gemini), which other wires cannot carry.',
@@ -86,18 +91,18 @@ export const profileMap = z
     one_sampling_field: flag.describe('messages: at most one of `temperature` and `top_p`.'),
     remote_media: passage.describe('What becomes of addresses of media in same-wire requests.'),
     stored_files: passage.describe('What becomes of ids of files and prompts that the provider stores.'),
-    charges: z
-      .array(oneOf(chargeNames))
-      .describe('What its provider charges for beside plain input and output; `check` tells where it has no price.'),
-    costly_betas: z
-      .array(filled('must name a beta'))
-      .describe('messages: betas of the client that raise the price and are dropped; `*` is any ending.'),
-    account_faults: z
-      .array(filled('must be a part of the text'))
-      .describe("Parts of a 400's text that tell of the provider account's own trouble."),
-    request_faults: z
-      .array(filled('must be a part of the text'))
-      .describe("Parts of a 5xx's text that tell of a fault of the request, which is then a 400."),
+    charges: listOf(oneOf(chargeNames), 'charges').describe(
+      'What its provider charges for beside plain input and output; `check` tells where it has no price.',
+    ),
+    costly_betas: listOf(filled('must name a beta'), 'betas').describe(
+      'messages: betas of the client that raise the price and are dropped; `*` is any ending.',
+    ),
+    account_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
+      "Parts of a 400's text that tell of the provider account's own trouble.",
+    ),
+    request_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
+      "Parts of a 5xx's text that tell of a fault of the request, which is then a 400.",
+    ),
     prefer_stream: flag.describe('Ask for a stream even where the client wants JSON.'),
   })
   .partial()

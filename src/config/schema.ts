@@ -333,7 +333,7 @@ const reporting = z.strictObject({
       'Whose days, weeks and months budgets and reports count in: an IANA name such as `Europe/Berlin`. The store records it: `triwire reporting rezone`.',
     ),
   week_starts: oneOf(weekStarts).prefault('monday').describe('The first day of a week.'),
-  keep: count(1)
+  keep: count(1, 1_200)
     .prefault(13)
     .describe('How many whole months of figures are kept for reports; the ledger itself is kept for ever.'),
 })

@@ -38,7 +38,9 @@ const word = `1: ${key} must hold one key and nothing else: a single word`
 const price = 'must be a decimal of at most 9 places in quotes, such as "0.25": credits per million tokens'
 
 /** A name, the file, and all that is said of it. */
-const mistakes: [name: string, source: string | Uint8Array, told: string | RegExp, env?: NodeJS.ProcessEnv][] = [
+type Mistake = [name: string, source: string | Uint8Array, told: string | RegExp, env?: NodeJS.ProcessEnv]
+
+const mistakes: Mistake[] = [
   ['a key as a shell writes it', upstream('', '"$OPENAI_API_KEY"'), dollar],
   ['a key with a stray dollar', upstream('', '"$sk-1"'), dollar],
   ['a key from a variable with a line break', upstream('', '"${KEY}"'), blank, { KEY: 'sk-canary\n' }],
@@ -111,6 +113,41 @@ const mistakes: [name: string, source: string | Uint8Array, told: string | RegEx
   ['IPv6 without brackets', 'listen: ::1:8080', /^1: listen must be host:port/],
   ['an empty store', 'store: ""', '1: store must be the path of a file, or the URL of a database in PostgreSQL'],
   ['yes for true', 'headers: { balance: yes }', '1: headers.balance must be true or false'],
+  ['months without end', 'reporting: { keep: 100000000 }', '1: reporting.keep must be a whole number from 1 to 1200'],
+  [
+    'a duration beyond all numbers',
+    'timeouts: { connect: 1e30 }',
+    /^1: timeouts\.connect must be a duration of \d+ ms to 24 h/,
+  ],
+  [
+    'a webhook for an event that wants more',
+    'webhooks: [{ url: "https://h.example", secret: "0123456789abcdef", events: [credit_low] }]',
+    '1: webhooks[0].below is missing: it is needed for `credit_low`',
+  ],
+  [
+    'a path of no wire',
+    'upstreams: { up: { base_url: "https://h.example", paths: { caht: /a }, accounts: [{ name: a, key: k }] } }',
+    '1: upstreams.up.paths.caht is not a known key; known here: messages, chat, responses',
+  ],
+  ...(
+    [
+      ['think_tags: true', 'must be false, or a map with `open` and `close`'],
+      ['reasoning: { levels: high }', 'must be a list of levels'],
+      ['tool_choice: auto', 'must be a list of tool choices'],
+      ['charges: calls', 'must be a list of charges'],
+      ['costly_betas: a', 'must be a list of betas'],
+      ['account_faults: a', 'must be a list of parts of texts'],
+      ['request_faults: null', 'must be a list of parts of texts'],
+      ['call_signature: ""', 'must be text of 1 to 200 characters'],
+      ['call_signature: 5', 'must be text of 1 to 200 characters'],
+    ] as const
+  ).map(
+    ([field, cure]): Mistake => [
+      `a profile with ${field}`,
+      file(model(`, profile: { ${field} }`)),
+      new RegExp(`^2: catalog\\.models\\[0\\]\\.profile\\.[a-z_.]+ ${cure}$`),
+    ],
+  ),
   [
     'a limit with a fraction',
     'limits: { requests_per_minute: 1.5 }',
