@@ -76,8 +76,10 @@ export class BodyShare implements Disposable {
 
 /** A body of more bytes than one may have (spec 8). */
 export function tooLarge(bodyBytesMax: number): GatewayError {
+  const megabytes = bodyBytesMax / 1_048_576
+  const about = megabytes < 1 ? '' : ` (${Number(megabytes.toFixed(1))} MB)`
   return new GatewayError(
     'request_too_large',
-    `The request body is larger than ${bodyBytesMax} bytes (5 MB): send less, for instance smaller images.`,
+    `The request body is larger than ${bodyBytesMax} bytes${about}: send less, for instance smaller images.`,
   )
 }

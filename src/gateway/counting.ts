@@ -33,7 +33,8 @@ export function createCounting(clockMs: () => number, isServing: () => boolean):
       const nowMs = clockMs()
       left = Math.min(bytesAtOnce, left + ((nowMs - sinceMs) / 1000) * bytesPerSecond)
       sinceMs = nowMs
-      if (left < bytes && isServing()) return false
+      // One that is larger than all that counts at once, where the limits allow it, has its turn when nothing else had one.
+      if (left < Math.min(bytes, bytesAtOnce) && isServing()) return false
       left = Math.max(0, left - bytes)
       return true
     },

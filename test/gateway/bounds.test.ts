@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Bodies } from '../../src/gateway/bodies.ts'
+import { Bodies, tooLarge } from '../../src/gateway/bodies.ts'
 import type { Call } from '../../src/gateway/call.ts'
 import { createCounting } from '../../src/gateway/counting.ts'
 import { createFlow } from '../../src/gateway/flow.ts'
@@ -46,6 +46,12 @@ test('R18 a share is given back at the end of its scope, unless it was handed on
   assert.equal(bodies.held, 0)
 })
 
+test('spec 8 who sends too large a body is told the limit that is in force', () => {
+  assert.match(tooLarge(5_242_880).message, /larger than 5242880 bytes \(5 MB\): /)
+  assert.match(tooLarge(12_000_000).message, /larger than 12000000 bytes \(11.4 MB\): /)
+  assert.match(tooLarge(2_048).message, /larger than 2048 bytes: /)
+})
+
 test('R18 an account counts two at a time, and others count beside it', () => {
   const counting = createCounting(
     () => 0,
@@ -77,6 +83,9 @@ test('R18 B6 counting makes way for those who pay: 2 MiB of bodies a second, a l
   nowMs += 60_000
   assert.ok(counting.mayCount(5 * mib))
   assert.equal(counting.mayCount(5 * mib), false)
+  nowMs += 60_000
+  assert.ok(counting.mayCount(20 * mib), 'a larger one, where bodies may be that large')
+  assert.equal(counting.mayCount(1), false)
   isServing = false
   for (let i = 0; i < 9; i++) assert.ok(counting.mayCount(5 * mib))
 })
