@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Edge } from '../http/server.ts'
 import type { Log } from './log.ts'
@@ -54,8 +55,4 @@ export async function drainEdge(
   async function waitUntil(isSo: () => boolean, forMs: number): Promise<void> {
     for (const end = clockMs() + forMs; !isSo() && clockMs() < end; ) await sleep(lookMs)
   }
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

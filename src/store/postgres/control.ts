@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../files/store-error.ts'
 import { openSession, type Session } from './database.ts'
 import type { Desk, Say } from './desk.ts'
@@ -61,7 +62,7 @@ export class Control {
       this.#session = undefined
       if (this.#isClosed) return
       this.#lose(error)
-      await pause(codeOf(error) === '55P03' ? lockedMs : retryMs)
+      await sleep(codeOf(error) === '55P03' ? lockedMs : retryMs)
     }
   }
 
@@ -120,8 +121,4 @@ export class Control {
 async function refusePooler(session: Session, shown: string): Promise<void> {
   const [row] = await session.query('SELECT pg_backend_pid() AS pid')
   if (row!.pid !== session.pid) throw new StoreError(sayPooler(shown))
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

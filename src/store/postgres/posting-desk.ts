@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { DebitRow, Fate, GivenBack, Posted, Posting, Withdrawn } from '../../accounts/poster.ts'
 import { applicationOf, type Database, type DatabaseOptions, openDatabase } from './database.ts'
 import type { Desk, Say } from './desk.ts'
@@ -218,7 +219,7 @@ export class PostingDesk implements Desk {
     } catch {
       this.#isLooking = false
       this.#mustLookAgain = true
-      await pause(retryMs)
+      await sleep(retryMs)
       this.#schedule()
     }
   }
@@ -271,7 +272,7 @@ export class PostingDesk implements Desk {
       } catch (error) {
         this.#suspect()
         this.#tell(error)
-        await pause(retryMs)
+        await sleep(retryMs)
       }
     }
   }
@@ -289,8 +290,4 @@ export class PostingDesk implements Desk {
     if (rows.length > 0) throw new Error(`${rows.length} sessions of ours cannot be ended`)
     for (const pid of pids) this.#abandoned.delete(pid)
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

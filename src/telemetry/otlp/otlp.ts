@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config, OtlpTarget } from '../../config/config.ts'
 import type { CallRecord, Try } from '../../gateway/record.ts'
 import type { Tracing } from '../../gateway/tracing.ts'
@@ -84,7 +85,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
     async close() {
       for (const timer of timers) clearInterval(timer)
       ending.abort()
-      await Promise.race([Promise.all([spansNow(), metricsNow()]), pause(closeMs)])
+      await Promise.race([Promise.all([spansNow(), metricsNow()]), sleep(closeMs, undefined, { ref: false })])
       const left = queue.take(Number.POSITIVE_INFINITY).length
       if (left > 0) lose('traces', left, 'the server has ended')
       over.abort()
@@ -132,7 +133,8 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
 
   async function deliver(signal: 'traces' | 'metrics', target: OtlpTarget, body: string, count: number): Promise<void> {
     const isHurried = () => ending.signal.aborted
-    const wait = (ms: number) => pause(ms, ending.signal)
+    // It keeps no process alive, and is over at once when this ends.
+    const wait = (ms: number) => sleep(ms, undefined, { ref: false, signal: ending.signal }).catch(() => {})
     const failure = await ship({ target, body, wait, isHurried, aborted: over.signal })
     if (failure === undefined) exported.add(count, signal)
     else lose(signal, count, failure)
@@ -176,15 +178,6 @@ async function encodeInTurns<Item>(
 
 function listOf(one: object | undefined): readonly object[] {
   return one === undefined ? [] : [one]
-}
-
-/** Resolves after so long, or at once when it is aborted; keeps no process alive. */
-function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) resolve()
-    setTimeout(resolve, ms).unref()
-    signal?.addEventListener('abort', () => resolve(), { once: true })
-  })
 }
 
 function describeProcess({ resource: said }: Config['telemetry'], version: string): Attribute[] {
