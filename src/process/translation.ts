@@ -76,7 +76,7 @@ const nobody = 'acct_0000000000000000'
  * request of that size does, and an answer as long as it is.
  * @param bytes the client's body; undefined: only an answer is looked at, as one to the smallest request
  * @param modelId a model or alias of the catalog, whatever the body names; undefined: the one that it names
- * @throws Error where the options name an upstream that does not serve the model.
+ * @throws NotServedError where the options name an upstream that does not serve the model.
  */
 export async function describeTranslation(
   config: Config,
@@ -123,10 +123,20 @@ function findModel(config: Config, bytes: Buffer | undefined, modelId: string | 
   return named?.isString('model') ? models.get(named.value('model') as string) : undefined
 }
 
+/** The upstream that was named is none of the model's. */
+export class NotServedError extends Error {
+  readonly modelId: string
+
+  constructor(modelId: string, upstream: string, names: string) {
+    super(`${modelId} is not served by "${upstream}": name one of ${names}`)
+    this.modelId = modelId
+  }
+}
+
 function checkUpstream(model: Model | undefined, name: string): void {
   if (model === undefined || model.routes.some(({ upstream }) => upstream === name)) return
   const names = [...new Set(model.routes.map(({ upstream }) => upstream))].join(', ')
-  throw new Error(`${model.id} is not served by "${name}": name one of ${names}`)
+  throw new NotServedError(model.id, name, names)
 }
 
 /** The body as if its client had named this model; one that is no JSON stays as it is. */

@@ -12,14 +12,13 @@ function withoutValues(path: string): string {
 export function workbench(config: () => Config): Pick<Running, 'translate' | 'listClients' | 'setUp'> {
   return {
     async translate({ from, model, upstream, body, answer }) {
-      const { describeTranslation } = await import('./translation.ts')
+      const { describeTranslation, NotServedError } = await import('./translation.ts')
       const bytes = body === undefined ? undefined : Buffer.from(body)
-      const { routes } = config().catalog.models.get(model ?? '') ?? {}
-      if (upstream !== undefined && routes && !routes.some((route) => route.upstream === upstream))
-        throw wrongField('upstream', `does not serve ${model}`)
       const told = await describeTranslation(config(), from, bytes, model, {
         ...(upstream !== undefined && { upstream }),
         ...(answer !== undefined && { answer: { body: Buffer.from(answer) } }),
+      }).catch((error: unknown) => {
+        throw error instanceof NotServedError ? wrongField('upstream', `does not serve ${error.modelId}`) : error
       })
       const shown = 'path' in told && told.path !== undefined ? { ...told, path: withoutValues(told.path) } : told
       return JSON.parse(JSON.stringify(shown))

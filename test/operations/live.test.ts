@@ -388,6 +388,7 @@ test('issue 13: a translation is what the command prints, from the running confi
     { from: 'chat', answer: '{}' },
     { from: 'x', body: {} },
     { from: 'chat', model: 'native-chat', upstream: 'x', body: {} },
+    { from: 'chat', upstream: 'x', body: question() },
   ])
     assert.equal(problemOf(await ask('POST', '/translate', { body })), 'invalid_request')
   assert.deepEqual(gateway.simulator.requests, [])
