@@ -7,11 +7,13 @@ import { Dialog } from '../ui/dialog.tsx'
 import { Field, FormFoot, FormRefusal, useForm } from '../ui/form.tsx'
 import { Secret } from './secret.tsx'
 
-/** An account with its credit and its first key, in one form. */
+/** An account with its credit and its first key, in one form: a key that is refused leaves the account, which the form says. */
 export function NewAccount({ close }: { close(): void }) {
   const [once] = useState(newOnce)
   const [said, setSaid] = useState({ name: '', credit: '', label: '', budget: '' })
-  const [made, setMade] = useState<{ account: Account; key: IssuedKey } | undefined>(undefined)
+  const [account, setAccount] = useState<Account | undefined>(undefined)
+  const [issued, setIssued] = useState<IssuedKey | undefined>(undefined)
+  const isMade = account !== undefined
   const { refusal, isBusy, errorOf, send } = useForm()
   const field = (name: keyof typeof said) => ({
     name,
@@ -19,22 +21,36 @@ export function NewAccount({ close }: { close(): void }) {
     onInput: (value: string) => setSaid({ ...said, [name]: value }),
     error: errorOf(name),
   })
-  if (made)
+  if (account && issued)
     return (
-      <Dialog title={`${made.account.name} can ask`} close={leave} wide>
-        <Secret issued={made.key} close={leave} />
+      <Dialog title={`${account.name} can ask`} close={leave} wide>
+        <Secret issued={issued} close={leave} />
       </Dialog>
     )
   return (
-    <Dialog title="New account" close={close}>
+    <Dialog title="New account" close={leave}>
       <form
         onSubmit={(event) => {
           event.preventDefault()
           void send(make)
         }}
       >
-        <Field label="Name" required autoFocus hint="1 to 100 characters; it can be changed" {...field('name')} />
-        <Field label="Credit" inputMode="decimal" placeholder="10" hint="what it starts with" {...field('credit')} />
+        <Field
+          label="Name"
+          required
+          autoFocus
+          hint="1 to 100 characters; it can be changed"
+          readOnly={isMade}
+          {...field('name')}
+        />
+        <Field
+          label="Credit"
+          inputMode="decimal"
+          placeholder="10"
+          hint="what it starts with"
+          readOnly={isMade}
+          {...field('credit')}
+        />
         <div class="fields">
           <Field label="Label of its key" placeholder="laptop" {...field('label')} />
           <Field
@@ -45,25 +61,37 @@ export function NewAccount({ close }: { close(): void }) {
           />
         </div>
         <FormRefusal refusal={refusal} fields={Object.keys(said)} />
-        <FormFoot close={close} isBusy={isBusy}>
-          Make account and key
+        {account && (
+          <p role="status">
+            {account.name} is made{said.credit.trim() && ' and has its credit'}; only its key is missing.
+          </p>
+        )}
+        <FormFoot close={leave} isBusy={isBusy}>
+          {isMade ? 'Make its key' : 'Make account and key'}
         </FormFoot>
       </form>
     </Dialog>
   )
 
   async function make(): Promise<void> {
-    const { name, credit, label, budget } = said
-    const { body: account } = await create<Account>('/accounts', { name: name.trim(), credit: credit.trim() }, once)
-    const path = `/accounts/${encodeURIComponent(account.id)}/keys`
-    const { body: key } = await create<IssuedKey>(path, { label: label.trim(), budget: budget.trim() }, `${once}-key`)
-    refresh('/accounts', '/keys')
-    setMade({ account, key })
+    const { id } = account ?? (await makeAccount())
+    const { label, budget } = said
+    const path = `/accounts/${encodeURIComponent(id)}/keys`
+    const { body } = await create<IssuedKey>(path, { label: label.trim(), budget: budget.trim() }, `${once}-key`)
+    refresh('/keys')
+    setIssued(body)
+  }
+
+  async function makeAccount(): Promise<Account> {
+    const { name, credit } = said
+    const { body } = await create<Account>('/accounts', { name: name.trim(), credit: credit.trim() }, once)
+    refresh('/accounts')
+    setAccount(body)
+    return body
   }
 
   function leave(): void {
-    const id = made?.account.id
     close()
-    if (id) go(pageHref('accounts', id))
+    if (account) go(pageHref('accounts', account.id))
   }
 }

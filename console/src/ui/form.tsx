@@ -11,13 +11,16 @@ type FieldProps = {
   error?: string | undefined
   required?: boolean
   autoFocus?: boolean
+  /** It is said already and can no longer be changed here. */
+  readOnly?: boolean
   placeholder?: string
   inputMode?: 'decimal' | 'numeric' | 'text'
   list?: string
 }
 
 export function Field(props: FieldProps) {
-  const { label, name, hint, value, onInput, error, required, autoFocus, placeholder, inputMode, list } = props
+  const { label, name, hint, value, onInput, error, required, autoFocus, readOnly, placeholder, inputMode, list } =
+    props
   const id = useId()
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
   return (
@@ -33,6 +36,7 @@ export function Field(props: FieldProps) {
         required={required}
         // biome-ignore lint/a11y/noAutofocus: the first field of a dialog that was asked for
         autoFocus={autoFocus}
+        readOnly={readOnly}
         placeholder={placeholder}
         inputMode={inputMode}
         list={list}

@@ -126,6 +126,36 @@ export const stateTrials: readonly Trial[] = [
     },
   },
   {
+    name: 'states: an account whose key is refused is made, the form says so, and goes on with the key alone',
+    async run() {
+      const rig = await startRig()
+      const view = await openPage(rig)
+      const { page, faults } = view
+      await signIn(view, rig, rig.admin)
+      const makeWithout = async (name: string) => {
+        await visit(view, rig, 'accounts?new=1')
+        await page.fill('dialog [name=name]', name)
+        await page.fill('dialog [name=credit]', '5')
+        await page.fill('dialog [name=budget]', '5/year')
+        await page.click('dialog >> text=Make account and key')
+        await page.waitForSelector('dialog [name=budget][aria-invalid]')
+        await page.waitForSelector(`dialog >> text=${name} is made and has its credit; only its key is missing.`)
+        await page.waitForSelector('dialog [name=credit][readonly]')
+        assert.deepEqual(await findBarriers(view), [])
+      }
+      await makeWithout('acme')
+      await page.fill('dialog [name=budget]', '5/day')
+      await page.click('dialog >> text=Make its key')
+      await page.waitForSelector('[data-secret]')
+      await makeWithout('other')
+      await page.click('dialog >> text=Cancel')
+      await page.waitForSelector('h2:text("other")')
+      faults.splice(0, faults.length, ...faults.filter((fault) => !/status of 400/.test(fault)))
+      await view.close()
+      await rig.close()
+    },
+  },
+  {
     name: 'states: a session that ends leads to the sign-in page and back to where one was',
     async run() {
       const rig = await startRig()
