@@ -61,7 +61,7 @@ const arrows: Record<string, Arrow> = {
   },
   telemetry: {
     types: ['gateway', 'inference', 'config'],
-    outside: ['node:crypto', 'node:fs', 'node:os', 'node:perf_hooks'],
+    outside: ['node:crypto', 'node:fs', 'node:os', 'node:perf_hooks', 'node:timers/promises'],
   },
   'store/files': { may: ['accounts'], outside: ['node:*'] },
   'store/sql': { may: ['accounts'] },

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { BodyShare } from '../gateway/bodies.ts'
+import { pointerTo } from '../operations/mistakes.ts'
 import { allOperations, pathFields } from '../operations/openapi.ts'
 import type { Operation } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
@@ -128,6 +129,6 @@ function noRoom(): ProblemError {
 
 function refuse(name: string, detail: string): ProblemError {
   return new ProblemError('invalid_request', `${JSON.stringify(name)} ${detail}.`, {
-    mistakes: [{ pointer: `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, detail }],
+    mistakes: [{ pointer: pointerTo([name]), detail }],
   })
 }

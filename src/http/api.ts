@@ -6,6 +6,7 @@ import { sha256Hex } from '../ids/digest.ts'
 import { newRequestId } from '../ids/request-id.ts'
 import { problemOf } from '../operations/book-words.ts'
 import { formatCursor, readCursor } from '../operations/cursor.ts'
+import { invalidFields, sayIssue } from '../operations/mistakes.ts'
 import { allOperations } from '../operations/openapi.ts'
 import type { Context, Operation, Outcome, Play, Running } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
@@ -118,8 +119,8 @@ export function createApi(parts: ApiParts): (request: IncomingMessage, response:
     const actor = who?.kind === 'operator' ? who.actor : 'nobody'
     if (operation.isLarge) held.share = parts.bodies.enter(actor)
     const sent = await readFields(request, { operation, inPath }, { bytesMax: parts.bodyBytesMax, share: held.share })
-    const read = operation.input.safeParse(sent)
-    if (!read.success) throw invalid(read.error.issues)
+    const read = operation.input.safeParse(sent, { error: sayIssue })
+    if (!read.success) throw invalidFields(read.error.issues)
     const cookie = readCookie(request.headers, cookieName(site))
     const act = {
       actor,
@@ -189,15 +190,6 @@ type Played = { play: Play; asked: { requestId: string; ip: string } }
 /** What memory alone can tell is told though the store is silent. */
 function needsBooks({ asks }: Operation): boolean {
   return asks === undefined
-}
-
-function invalid(issues: readonly { path: readonly PropertyKey[]; message: string }[]): ProblemError {
-  const mistakes = issues.map(({ path, message }) => ({
-    pointer: path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join(''),
-    detail: message,
-  }))
-  const { pointer, detail } = mistakes[0]!
-  return new ProblemError('invalid_request', pointer === '' ? detail : `${pointer.slice(1)}: ${detail}`, { mistakes })
 }
 
 function onceOf({ headers }: IncomingMessage, { id, kind }: Operation, sent: object) {

@@ -6,6 +6,8 @@ import { ProblemError, type ProblemName } from './problem.ts'
 type Words = {
   problem: ProblemName
   say(subject: string): string
+  /** Of what was asked, where it is about one: all operations call it the same. */
+  field?: string
   /** The cure for whoever sits at the command line. */
   cure?: string
 }
@@ -14,10 +16,12 @@ type Words = {
 const words: Record<BookErrorCode, Words> = {
   name_invalid: {
     problem: 'invalid_request',
+    field: 'name',
     say: () => 'An account name has 1 to 100 characters, none of them a control character, and no blanks around',
   },
   name_taken: {
     problem: 'conflict',
+    field: 'name',
     say: (name) => `There is already an account named "${name}"`,
     cure: 'choose another name',
   },
@@ -47,24 +51,36 @@ const words: Record<BookErrorCode, Words> = {
     say: (id) => `Key ${id} was rotated, and lives no longer than its grace`,
     cure: 'give another end to the key that followed it',
   },
-  label_invalid: { problem: 'invalid_request', say: () => 'A label has 1 to 100 characters and no blanks around' },
-  label_secret: { problem: 'invalid_request', say: () => 'A label is not secret: it must not hold a key' },
+  label_invalid: {
+    problem: 'invalid_request',
+    field: 'label',
+    say: () => 'A label has 1 to 100 characters and no blanks around',
+  },
+  label_secret: {
+    problem: 'invalid_request',
+    field: 'label',
+    say: () => 'A label is not secret: it must not hold a key',
+  },
   reference_missing: {
     problem: 'invalid_request',
+    field: 'reference',
     say: () => 'A credit needs a reference: the number of its payment, or why it is given',
   },
   reference_invalid: {
     problem: 'invalid_request',
+    field: 'reference',
     say: () => 'A reference has 1 to 500 characters, all of which can be seen, and no blanks around',
     cure: 'choose another one',
   },
   reference_reserved: {
     problem: 'invalid_request',
+    field: 'reference',
     say: () => `References that begin with "${returnReference('')}" are the ledger's own`,
     cure: 'choose another one',
   },
   reference_conflict: {
     problem: 'reference_conflict',
+    field: 'reference',
     say: (reference) => `Reference "${reference}" was used for another account or amount`,
     cure: 'choose another one',
   },
@@ -85,10 +101,12 @@ const words: Record<BookErrorCode, Words> = {
   },
   operator_name_invalid: {
     problem: 'invalid_request',
+    field: 'name',
     say: () => 'The name of an operator has 1 to 64 letters, digits and . _ @ -',
   },
   operator_name_taken: {
     problem: 'conflict',
+    field: 'name',
     say: (name) => `There is already an operator named "${name}"`,
     cure: 'revoke that one, or choose another name',
   },
@@ -113,8 +131,9 @@ export function problemOf(error: unknown): unknown {
   if (error instanceof StoreSilent)
     return new ProblemError('store_unavailable', 'The store cannot be asked now: try again.', { cause: error })
   if (!(error instanceof BookError)) return error
-  const { problem, say } = words[error.code]
-  return new ProblemError(problem, say(error.subject), { cause: error })
+  const { problem, say, field } = words[error.code]
+  const detail = say(error.subject)
+  return new ProblemError(problem, detail, { cause: error, mistakes: field ? [{ pointer: `/${field}`, detail }] : [] })
 }
 
 /** A sentence with its cure, for whoever sits at the command line. */

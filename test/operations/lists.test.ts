@@ -128,7 +128,7 @@ test('issue 13: the ledger is listed by account, key, model and time, page by pa
     ['/ledger?limit=201', '/limit'],
     ['/ledger?limit=x', '/limit'],
     ['/ledger?limit=1&limit=2', '/limit'],
-    ['/ledger?nothing=1', ''],
+    ['/ledger?nothing=1', '/nothing'],
   ] as const
   for (const [path, pointer] of wrong) {
     const told = await ask('GET', path)

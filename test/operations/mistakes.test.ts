@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { startApi } from './api.ts'
+
+test('issue 13: each field that is wrong is told by its name, and what is right', async () => {
+  const { ask } = await startApi()
+  const keys = '/accounts/tester/keys'
+  const mistakes: [
+    method: string,
+    path: string,
+    body: object | undefined,
+    errors: [pointer: string, detail: RegExp][],
+  ][] = [
+    ['POST', '/accounts', { name: '' }, [['/name', /^An account name has 1 to 100 characters/]]],
+    ['POST', '/accounts', { name: 'tester' }, [['/name', /^There is already an account named/]]],
+    ['POST', '/accounts', { name: 5 }, [['/name', /^must be a text$/]]],
+    ['POST', '/accounts', {}, [['/name', /^must be a text$/]]],
+    [
+      'POST',
+      '/accounts',
+      { name: 'a', foo: 1, 'b/r': 2 },
+      [
+        ['/foo', /^is not known here$/],
+        ['/b~1r', /^is not known here$/],
+      ],
+    ],
+    ['POST', keys, { label: '' }, [['/label', /^A label has 1 to 100 characters/]]],
+    ['POST', keys, { rpm: 0 }, [['/rpm', /^must be at least 1$/]]],
+    ['POST', '/operators', { name: 'x y', role: 'admin' }, [['/name', /^The name of an operator has/]]],
+    ['POST', '/operators', { name: 'x', role: 'king' }, [['/role', /^must be one of admin, viewer$/]]],
+    ['GET', '/accounts?q=', undefined, [['/q', /^must not be empty$/]]],
+    ['GET', '/accounts?foo=1', undefined, [['/foo', /^is not known here$/]]],
+  ]
+  for (const [method, path, body, expected] of mistakes) {
+    const told = await ask(method as 'GET', path, { body })
+    const errors = told.body['errors'] as unknown as { pointer: string; detail: string }[]
+    const what = `${method} ${path} ${JSON.stringify(told.body)}`
+    assert.deepEqual(
+      errors.map(({ pointer }) => pointer),
+      expected.map(([pointer]) => pointer),
+      what,
+    )
+    for (const [at, [, detail]] of expected.entries()) assert.match(errors[at]!.detail, detail, what)
+  }
+})
