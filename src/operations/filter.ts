@@ -45,7 +45,8 @@ export function readSpan(
   return { sinceMs, untilMs }
 }
 
-async function findAccountId(books: Books, account: string): Promise<string> {
+/** @throws ProblemError where there is none. */
+export async function findAccountId(books: Books, account: string): Promise<string> {
   try {
     return (await books.findAccount(account)).id
   } catch (error) {

@@ -9,6 +9,7 @@ import { nameOfKey } from '../accounts/keys.ts'
 import { bySpend, bySpendText, pageBySpend } from './by-spend.ts'
 import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
+import { findAccountId } from './filter.ts'
 import { type Context, operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
 
@@ -159,7 +160,7 @@ export const keyOperations = [
     ],
     async run(context, { account, q, sort, limit }) {
       const { books, beyond } = context
-      const accountId = account === undefined ? undefined : (await books.findAccount(account)).id
+      const accountId = account === undefined ? undefined : await findAccountId(books, account)
       const tell = (row: KeyRow) => tellKey(row, context)
       if (sort === bySpend) {
         const find = (ids: readonly string[]) => books.pageKeys({ accountId, q, ids, limit: ids.length })

@@ -29,6 +29,12 @@ test('issue 13: each field that is wrong is told by its name, and what is right'
     ['POST', '/operators', { name: 'x y', role: 'admin' }, [['/name', /^The name of an operator has/]]],
     ['POST', '/operators', { name: 'x', role: 'king' }, [['/role', /^must be one of admin, viewer$/]]],
     ['GET', '/accounts?q=', undefined, [['/q', /^must not be empty$/]]],
+    [
+      'GET',
+      '/keys?account=nobody',
+      undefined,
+      [['/account', /^There is no account "nobody": see triwire account list$/]],
+    ],
     ['GET', '/accounts?foo=1', undefined, [['/foo', /^is not known here$/]]],
   ]
   for (const [method, path, body, expected] of mistakes) {
