@@ -13,7 +13,7 @@ import { readReturnReference } from './entries.ts'
 import { type KeyBounds, tellBounds, unbounded } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import type { OperatorRow, SessionRow } from './operators.ts'
-import type { NewAuditRow, Shown, Trail } from './trail.ts'
+import { type NewAuditRow, type Shown, type Trail, tellTime } from './trail.ts'
 
 /** What a change asks about. */
 export type Question = {
@@ -207,7 +207,7 @@ export function createKey(idOrName: string, wishes: KeyWishes, { nowMs, calendar
         writes.push({ kind: 'set_spend', accountId, scope: issued.id, ...span, spentNanos: 0n, throughSeq: undefined })
       }
       const shown = { account: accountId, prefix: issued.prefix, label: label ?? null }
-      const after = { ...shown, ...whatIsSet(tellBounds(bounds)), ...(ownExpiresMs && { expires: ownExpiresMs }) }
+      const after = { ...shown, ...whatIsSet({ ...tellBounds(bounds), expires: tellTime(ownExpiresMs) }) }
       return { writes, result: issued, trail: { operation: 'key.create', object: issued.id, after } }
     },
   }
@@ -293,17 +293,19 @@ function boundsOf(before: KeyBounds, { budget, requestsPerMinute, models }: KeyW
 }
 
 function tellKey({ label, expiresMs, bounds }: KeyRow): Record<string, Shown[string]> {
-  return { label: label ?? null, expires: expiresMs ?? null, ...tellBounds(bounds) }
+  return { label: label ?? null, expires: tellTime(expiresMs), ...tellBounds(bounds) }
 }
 
 function whatIsSet(shown: Shown): Shown {
   return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== null))
 }
 
-export function rotateKey(idOrPrefix: string, graceMs: number, nowMs: number): Change<IssuedKey> {
+/** The grace begins by the time of the store: the clock of whoever asks may be wrong by more than it lasts. */
+export function rotateKey(idOrPrefix: string, graceMs: number): Change<IssuedKey> {
   return {
     about: { key: nameOfKey(idOrPrefix) },
     decide(facts) {
+      const { nowMs } = facts
       const old = theKey(facts, idOrPrefix)
       if (old.revokedMs !== undefined) throw new BookError('key_revoked', old.id)
       if (old.expiresMs !== undefined && old.expiresMs <= nowMs) throw new BookError('key_expired', old.id)
@@ -316,8 +318,8 @@ export function rotateKey(idOrPrefix: string, graceMs: number, nowMs: number): C
         trail: {
           operation: 'key.rotate',
           object: old.id,
-          before: { prefix: old.prefix, expires: old.expiresMs ?? null },
-          after: { expires: expiresMs, successor: issued.id, prefix: issued.prefix },
+          before: { prefix: old.prefix, expires: tellTime(old.expiresMs) },
+          after: { expires: tellTime(expiresMs), successor: issued.id, prefix: issued.prefix },
         },
       }
     },

@@ -225,7 +225,7 @@ export function createBooks(
     },
     findKeys: async (name) => store.findKeys(name),
     revokeKey: (key) => change(revokeKey(key, nowMs())),
-    rotateKey: (key, graceMs) => change(rotateKey(key, graceMs, nowMs())),
+    rotateKey: (key, graceMs) => change(rotateKey(key, graceMs)),
     findEntry: async (requestId) => store.findEntry(requestId),
     findDebit: async (requestId) => store.findDebit(requestId),
     listEntries: async (which) => store.listEntries(which),

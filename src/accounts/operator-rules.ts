@@ -10,6 +10,7 @@ import {
   type SessionRow,
   sessionMaxMs,
 } from './operators.ts'
+import { tellTime } from './trail.ts'
 
 /* The rules of who may operate, as book-rules.ts has those of accounts. */
 
@@ -46,7 +47,11 @@ export function createOperator(
       return {
         writes: [{ kind: 'insert_operator', operator }],
         result: { operator, token },
-        trail: { operation: 'operator.create', object: id, after: { name, role, prefix, expires: expiresMs } },
+        trail: {
+          operation: 'operator.create',
+          object: id,
+          after: { name, role, prefix, expires: tellTime(expiresMs) },
+        },
       }
     },
   }

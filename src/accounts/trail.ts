@@ -23,6 +23,11 @@ export type Trail = { operation: string; object: string; before?: Shown | undefi
 
 export type Shown = Readonly<Record<string, string | number | boolean | null>>
 
+/** Times in a trail are ISO 8601, as all that the API tells. */
+export function tellTime(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString()
+}
+
 /** A record before it has a place in the chain. */
 export type NewAuditRow = {
   actor: string

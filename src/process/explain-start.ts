@@ -22,7 +22,8 @@ export function explainStart(error: unknown): string {
   const { code = '', syscall = '', message, stack, address, port } = error as SystemError
   if (/^E(NOTFOUND|AI_)/.test(code)) return noSuchHost((error as { hostname?: string }).hostname ?? message)
   if (syscall === 'listen' || syscall === 'bind') {
-    const where = `${address?.includes(':') ? `[${address}]` : address}:${port}`
+    // Of port 0, any free one, the system names none.
+    const where = `${address?.includes(':') ? `[${address}]` : address}:${port ?? 0}`
     return (
       listenCures[code]?.(where) ?? `${where} cannot be listened on (${code}): choose another address with --listen`
     )

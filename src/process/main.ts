@@ -206,7 +206,8 @@ function needsRestart(before: Config, next: Config): string[] {
     admin_listen: formatAddress(before.adminListen) !== formatAddress(next.adminListen),
     admin: before.adminUrl !== next.adminUrl || (before.adminTls === undefined) !== (next.adminTls === undefined),
     store: nameOf(before) !== nameOf(next),
-    state_dir: before.stateDir !== next.stateDir,
+    // With SQLite it is the store's own folder.
+    state_dir: next.store.engine === 'postgres' && before.stateDir !== next.stateDir,
     reporting: JSON.stringify(before.reporting) !== JSON.stringify(next.reporting),
     webhooks: spellWebhooks(before) !== spellWebhooks(next),
     telemetry: spellTelemetry(before.telemetry) !== spellTelemetry(next.telemetry),

@@ -146,7 +146,7 @@ test('R15 a budget begins with the day that it is by the store, whatever time it
 })
 
 test('C9 a rotated key hands its label on', () => {
-  const { writes } = decide(rotateKey('key_1', 0, 1), { keys: [key] })
+  const { writes } = decide(rotateKey('key_1', 0), { keys: [key] })
   assert.ok(writes[1]?.kind === 'insert_key')
   assert.equal(writes[1].key.label, 'laptop')
 })
@@ -168,14 +168,16 @@ test('a key is revoked once, at the time of the first', () => {
   assert.deepEqual(decide(revokeKey('key_1', 90), { keys: [result] }), { writes: [], result })
 })
 
-test('a rotation never lengthens the life of the old key, and a revoked one is not rotated', () => {
+test('a rotation never lengthens the life of the old key, by the time of the store, and a revoked one is not rotated', () => {
   const ends = (expiresMs: number | undefined, graceMs: number) => {
-    const { writes } = decide(rotateKey('key_1', graceMs, 1_000), { keys: [{ ...key, expiresMs }] })
+    const { writes } = decide(rotateKey('key_1', graceMs), { keys: [{ ...key, expiresMs }], nowMs: 1_000 })
     assert.ok(writes[0]?.kind === 'expire_key')
     return writes[0].expiresMs
   }
   assert.deepEqual([ends(undefined, 500), ends(1_200, 500), ends(9_000, 500)], [1_500, 1_200, 1_500])
-  assert.equal(codeOf(rotateKey('key_1', 0, 1), { keys: [{ ...key, revokedMs: 1 }] }), 'key_revoked')
+  const { trail } = decide(rotateKey('key_1', 500), { keys: [key], nowMs: 1_000 })
+  assert.equal(trail?.after?.['expires'], '1970-01-01T00:00:01.500Z')
+  assert.equal(codeOf(rotateKey('key_1', 0), { keys: [{ ...key, revokedMs: 1 }] }), 'key_revoked')
 })
 
 test('R15 a key that was rotated lives no longer than its grace, whatever end is wished', () => {
@@ -205,7 +207,7 @@ test('C8 a reference has nothing in it that is not seen: it would be booked besi
 
 test('R4 R15 a key that has ended is not rotated: its successor would be shown, and have ended too', () => {
   const at = (nowMs: number, ends: { expiresMs: number; ownExpiresMs?: number }) =>
-    codeOf(rotateKey('key_1', 60_000, nowMs), { keys: [{ ...key, ...ends }] })
+    codeOf(rotateKey('key_1', 60_000), { keys: [{ ...key, ...ends }], nowMs })
   assert.equal(at(999, { expiresMs: 1_000, ownExpiresMs: 1_000 }), 'done')
   assert.equal(at(1_000, { expiresMs: 1_000, ownExpiresMs: 1_000 }), 'key_expired')
   // Nor one whose grace is over: whoever has it has a successor.

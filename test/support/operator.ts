@@ -42,6 +42,6 @@ export function openStore(path: string, options: Parameters<typeof open>[1] = {}
     updateKey: (idOrPrefix, wishes) => change(updateKey(idOrPrefix, wishes, calendar)),
     listKeys: (idOrName) => store.listKeys(idOrName === undefined ? undefined : store.findAccount(idOrName)!.id),
     revokeKey: (idOrPrefix) => change(revokeKey(idOrPrefix, nowMs())),
-    rotateKey: (idOrPrefix, graceMs) => change(rotateKey(idOrPrefix, graceMs, nowMs())),
+    rotateKey: (idOrPrefix, graceMs) => change(rotateKey(idOrPrefix, graceMs)),
   }
 }

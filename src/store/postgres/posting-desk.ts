@@ -23,6 +23,9 @@ export type PostingOptions = {
 /** Between two tries of what has no lane, in ms. */
 const retryMs = 100
 
+/** A ledger that refuses every debit asks for a look with each try, and each look reads the debits of a minute. */
+const looksApartMs = 1_000
+
 /** Between the beginnings of two calls, in ms: a call costs the server as much as three debits, so those that come wait for company. */
 const apartMs = 1
 
@@ -215,13 +218,13 @@ export class PostingDesk implements Desk {
       const level = missing > 0 ? 'error' : 'info'
       if (rows.length > 0)
         this.#options.say('log', { level, event: 'ledger_looked_again', fields: { looked: rows.length, missing } })
-      this.#isLooking = false
+      await sleep(looksApartMs, undefined, { ref: false })
     } catch {
-      this.#isLooking = false
       this.#mustLookAgain = true
-      await sleep(retryMs)
-      this.#schedule()
+      await sleep(retryMs, undefined, { ref: false })
     }
+    this.#isLooking = false
+    if (this.#mustLookAgain) this.#schedule()
   }
 
   async #postMissing(rows: readonly DebitRow[]): Promise<number> {

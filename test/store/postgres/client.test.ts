@@ -7,6 +7,7 @@ import { createKey, digestKey } from '../../../src/accounts/keys.ts'
 import { newRequestId } from '../../../src/ids/request-id.ts'
 import { lockStore } from '../../../src/store/files/lock.ts'
 import { StoreError } from '../../../src/store/files/store-error.ts'
+import { closeStore } from '../../../src/store/postgres/moved.ts'
 import { postDebits } from '../../../src/store/postgres/post.ts'
 import { testFolder } from '../../support/folder.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'
@@ -432,6 +433,19 @@ test('C3: what a server that took over lacks of the last minute is posted again,
   assert.deepEqual(one.told('ledger_looked_again'), [{ looked: 60, missing: 40 }])
   assert.deepEqual(await one.books.verify(verifyOptions), [])
   await until(() => one.isReady())
+})
+
+test('C3: a ledger that refuses every debit is looked at again once a second, and not with every try', {
+  skip,
+}, async () => {
+  const one = await openOne()
+  await one.ledger.debit(createDebit(newRequestId(), one.account))
+  await one.books.database.transact((transaction) => closeStore(transaction, 'another'))
+  void one.ledger.debit(createDebit(newRequestId(), one.account))
+  // Trouble is told once a second.
+  await until(() => one.told('ledger_trouble').length >= 4)
+  const looks = one.told('ledger_looked_again').length
+  assert.ok(looks >= 1 && looks <= 5, `${looks} looks`)
 })
 
 test('closing settles what is under way', { skip }, async () => {
