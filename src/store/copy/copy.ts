@@ -157,6 +157,7 @@ class Copy {
       operators,
       spends: registers.spends,
       outbox: registers.outbox,
+      made: registers.made,
       audit,
       headMs,
     })

@@ -25,6 +25,8 @@ export type Registers = {
   spends: Row[]
   /** Warnings that wait to be told. */
   outbox: Row[]
+  /** What came of creations that may be asked for again (Idempotency-Key). */
+  made: Row[]
   /** The audit trail; its records are never changed. */
   audit: Row[]
   headMs: number
@@ -42,13 +44,14 @@ export const registerColumns = {
   operators: ['id', 'name', 'role', 'digest', 'prefix', 'created_ms', 'expires_ms', 'revoked_ms'],
   spends: ['scope', 'from_ms', 'until_ms', 'spent', 'warned'],
   outbox: ['id', 'event', 'data', 'at_ms', 'next_ms', 'tries'],
+  made: ['actor', 'once', 'asked', 'result', 'made_ms'],
   audit: ['seq', 'at_ms', 'actor', 'address', 'operation', 'object', 'before', 'after', 'digest'],
 } as const
 
 /** Before which column each register is told apart. */
 export const registerKeys = {
   ...{ accounts: 'id', keys: 'id', prices: 'version', operators: 'id' },
-  ...{ spends: 'scope', outbox: 'id', audit: 'seq' },
+  ...{ spends: 'scope', outbox: 'id', made: 'once', audit: 'seq' },
 } as const
 
 export type ChangedRegisters = Readonly<
@@ -56,6 +59,7 @@ export type ChangedRegisters = Readonly<
     /** All of them: what is not among them is no more. */
     spends: readonly Row[]
     outbox: readonly Row[]
+    made: readonly Row[]
     headMs: number
   }
 >

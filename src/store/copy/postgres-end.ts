@@ -59,7 +59,7 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
       await allowWriting(transaction)
       await transaction.query(
         `LOCK TABLE triwire.prices, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,
-           triwire.head, triwire.replicas, triwire.operators, triwire.spends, triwire.outbox,
+           triwire.head, triwire.replicas, triwire.operators, triwire.spends, triwire.outbox, triwire.made,
            triwire.audit IN SHARE ROW EXCLUSIVE MODE`,
       )
       const late = await findServers(transaction)
@@ -209,6 +209,7 @@ async function readRegisters({ query }: Database): Promise<Registers> {
     operators: await read('operators'),
     spends: await read('spends'),
     outbox: await read('outbox'),
+    made: await read('made'),
     audit: await read('audit'),
     headMs: Number(head?.['moment_ms'] ?? 0),
   }
@@ -232,7 +233,7 @@ const addEntriesSql = `
 
 async function writeRegisters(
   { query }: Transaction,
-  { accounts, keys, operators, spends, outbox, audit, headMs }: ChangedRegisters,
+  { accounts, keys, operators, spends, outbox, made, audit, headMs }: ChangedRegisters,
 ): Promise<void> {
   const ids = accounts.map(({ id }) => id)
   // Names that were exchanged are in nobody's way: no name begins with a blank.
@@ -267,6 +268,10 @@ async function writeRegisters(
   await query('DELETE FROM triwire.spends')
   await query('INSERT INTO triwire.spends SELECT s.* FROM json_populate_recordset(NULL::triwire.spends, $1) s', [
     toJson(spends),
+  ])
+  await query('DELETE FROM triwire.made')
+  await query('INSERT INTO triwire.made SELECT m.* FROM json_populate_recordset(NULL::triwire.made, $1) m', [
+    toJson(made),
   ])
   await query(
     `INSERT INTO triwire.head (moment_ms) VALUES ($1)

@@ -78,6 +78,7 @@ export function openSqliteTarget(path: string): CopyTarget {
   const insertAudit = inserting(db, 'audit')
   const insertSpend = inserting(db, 'spends')
   const insertWarning = inserting(db, 'outbox')
+  const insertMade = inserting(db, 'made')
   const setRevoked = db.prepare('UPDATE operators SET revoked_ms = ? WHERE id = ?')
   const setName = db.prepare('UPDATE accounts SET name = ? WHERE id = ?')
   const setAccount = db.prepare(
@@ -114,7 +115,7 @@ export function openSqliteTarget(path: string): CopyTarget {
       })
     },
     async settle() {},
-    async write({ accounts, keys, operators, spends, outbox, audit, headMs }) {
+    async write({ accounts, keys, operators, spends, outbox, made, audit, headMs }) {
       transact(db, () => {
         // Names that were exchanged are in nobody's way: no name begins with a blank.
         for (const { id } of accounts) setName.run(` ${id}`, id as string)
@@ -129,9 +130,10 @@ export function openSqliteTarget(path: string): CopyTarget {
           setRevoked.run(operator['revoked_ms'] as SQLInputValue, operator['id'] as string)
         }
         for (const record of audit) insertAudit(record)
-        db.exec('DELETE FROM spends; DELETE FROM outbox')
+        db.exec('DELETE FROM spends; DELETE FROM outbox; DELETE FROM made')
         for (const warning of outbox) insertWarning(warning)
         for (const spend of spends) insertSpend(spend)
+        for (const one of made) insertMade(one)
         db.prepare('UPDATE head SET moment_ms = max(moment_ms, ?)').run(headMs)
       })
     },
@@ -204,6 +206,7 @@ function readRegisters(db: DatabaseSync): Registers {
     operators: read('operators'),
     spends: read('spends'),
     outbox: read('outbox'),
+    made: read('made'),
     audit: read('audit'),
     headMs,
   }

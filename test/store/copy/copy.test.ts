@@ -31,6 +31,7 @@ const database = () => readStorePlace(postgres.createDatabase(`copy_${++count}`)
 const newFile = () => join(testFolder('copy'), 'triwire.db')
 
 const act = { actor: 'operator:root' }
+const once = { key: 'once-1', asked: 'to make ann' }
 
 /** Three accounts, of which one has nothing, with keys, credits, debits and one that was given back. */
 function fill(path: string, debits = 30): void {
@@ -48,7 +49,7 @@ function fill(path: string, debits = 30): void {
   store.postDebits([...rows, { ...createDebitRow('an old id', one.id), calls: { web_search: 2 }, pricedCalls: 2 }])
   store.postReturns([requestId(4)])
   store.credit(two.id, -3n, 'correction')
-  const operator = store.change(onBehalf(act, createOperator('ann', 'admin', 9e12, 1), 1))
+  const operator = store.change(onBehalf({ ...act, once }, createOperator('ann', 'admin', 9e12, 1), 1))
   store.change(onBehalf(act, createOperator('bob', 'viewer', 9e12, 2), 2))
   store.change(onBehalf(act, revokeOperator(operator.operator.id, 3), 3))
   store.close()
@@ -113,7 +114,11 @@ function auditFile(path: string) {
     assert.deepEqual(findings, [])
     const [operators, audit] = [store.listOperators(), store.listAudit({ limit: 99 })]
     assert.deepEqual([operators.length, audit.length], [2, 3])
-    const beside = { accounts: store.listAccounts(), keys: store.listKeys(), operators, audit }
+    const file = new DatabaseSync(path, { readOnly: true })
+    const made = file.prepare('SELECT * FROM made').all()
+    file.close()
+    assert.deepEqual([made.length, made[0]!['once']], [1, once.key])
+    const beside = { accounts: store.listAccounts(), keys: store.listKeys(), operators, audit, made }
     return { head, ...beside, entries: [...store.eachEntry()].length }
   } finally {
     store.close()
