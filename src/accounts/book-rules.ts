@@ -80,7 +80,7 @@ export type Write =
 
 /**
  * What is known of a window's spending before it is written down: `spentNanos` of the entries up to and with `throughSeq`;
- * what is behind them the store adds. Undefined: there is nothing behind them, for there are none.
+ * what is behind them the store adds. `throughSeq` undefined: the key is new, the ledger has no entry of it, and nothing is added.
  */
 export type SpendBase = { spentNanos: bigint; throughSeq: number | undefined }
 

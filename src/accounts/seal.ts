@@ -8,8 +8,7 @@ export type Sealer = {
   isOurs(text: string): boolean
 }
 
-/** By this an envelope of ours is told from a provider's own `encrypted_content`. */
-/** How every envelope of ours begins. */
+/** How every envelope of ours begins, and what tells it from a provider's own `encrypted_content`. */
 export const envelopePrefix = 'tw1.'
 const ivBytes = 12
 const tagBytes = 16

@@ -8,7 +8,7 @@ import type { Budget, Span } from './budget.ts'
 /** Written by the store. */
 export const storedEvents = ['credit_low', 'key_budget_80', 'key_budget_spent'] as const
 /** Told by the process that sees it. */
-export const seenEvents = ['upstream_down', 'ledger_unwritable'] as const
+const seenEvents = ['upstream_down', 'ledger_unwritable'] as const
 
 export const webhookEvents = [...storedEvents, ...seenEvents] as const
 
@@ -22,8 +22,6 @@ export type Watched = {
   /** Of a key that has spent four fifths of its budget, or all of it. */
   budgets: boolean
 }
-
-export const nothingWatched: Watched = { lowNanos: [], budgets: false }
 
 /** A warning before it is told. The same crossing has the same id, wherever and however often it is written. */
 export type NewWarning = { id: string; event: StoredEvent; data: WarningData }

@@ -5,7 +5,7 @@ import { ownCopy } from './own-copy.ts'
 export type RawFrame = string
 
 /** The longest event that is taken, in bytes (reliability §3). */
-export const frameBytesMax = 8 * 1_048_576
+const frameBytesMax = 8 * 1_048_576
 
 /** In UTF-8, as latin1 characters. */
 const byteOrderMark = '\u00ef\u00bb\u00bf'

@@ -39,7 +39,7 @@ export function pathOf(baseUrl: string): string {
 const version = '/v1'
 
 /** Whether a base's path ends in the version that the wires' paths begin with. */
-export function isVersioned(path: string): boolean {
+function isVersioned(path: string): boolean {
   return path.endsWith(version)
 }
 

@@ -47,7 +47,7 @@ export function storeMistake(store: string): string | undefined {
 }
 
 /** A database's URL as it may be shown: without its password (ruling X13), and of its parameters what tells where it is. */
-export function showUrl(store: string): string {
+function showUrl(store: string): string {
   const url = parseUrl(store)
   if (!url || storeMistake(store)) return 'postgres://…'
   const told = ['host', 'port', 'sslmode'].flatMap((name) => {

@@ -156,8 +156,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /** The upstream may know of it, and may want to be paid for it. */
-  get hasLeft(): boolean {
-    return this.#state !== 'waiting' || this.#flight?.hasLeft() === true
+  get wasWritten(): boolean {
+    return this.#state !== 'waiting' || this.#flight?.wasWritten() === true
   }
 
   /** The upstream has answered with a status that is none, and is still saying why. */

@@ -419,10 +419,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
 
   /** Bills what an answer without an end has cost so far, to a client that is not there to be told. */
   #settleCut(outcome: Outcome): void {
-    const hasLeft = this.#attempt?.hasLeft === true
+    const wasWritten = this.#attempt?.wasWritten === true
     this.#attempt?.abandon()
     // No connection ever stood (faults F-C4).
-    if (!hasLeft) {
+    if (!wasWritten) {
       this.#over()
       return
     }

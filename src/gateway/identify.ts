@@ -36,7 +36,7 @@ function welcome(gateway: Gateway, record: CallRecord, key: ApiKey): ApiKey {
   return key
 }
 
-/** @throws GatewayError 403 where the account is not active. */
+/** @throws GatewayError 401 `account_suspended` where the account is not active. */
 export function noteAccount(gateway: Gateway, record: CallRecord, { account }: ApiKey): void {
   record.account = account.name
   record.accountId = account.id

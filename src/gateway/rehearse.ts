@@ -219,4 +219,4 @@ function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
   }
 }
 
-const flight: Flight = { abort() {}, pause() {}, resume() {}, isSent: () => false, hasLeft: () => true }
+const flight: Flight = { abort() {}, pause() {}, resume() {}, isSent: () => false, wasWritten: () => true }

@@ -33,7 +33,7 @@ const [groupsUsual, groupsMax] = [6, 50]
 const longMs = 35 * 86_400_000
 
 /** How long counters of what costs nothing may wait in the memory of a server that cannot be asked for them, in ms. */
-export const trafficLagMs = 10_000
+const trafficLagMs = 10_000
 
 /** Several words with commas between them. */
 const words = (what: string) =>

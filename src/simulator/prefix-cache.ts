@@ -3,7 +3,7 @@ import type { Counts, Prompt, Segment } from './prompt.ts'
 import { countTokens } from './tokens.ts'
 
 /** A shorter prefix is not cached. Vendors ask for 1,024 tokens and more; tests should not have to. */
-export const cacheTokensMin = 64
+const cacheTokensMin = 64
 
 /** How many segments before a cache mark an entry is looked for (as the messages vendor documents). */
 const lookBackSegments = 20

@@ -46,7 +46,7 @@ export class DirectFlight implements Flight {
     return this.connection?.isSent === true
   }
 
-  hasLeft(): boolean {
+  wasWritten(): boolean {
     return this.connection?.isOpen === true
   }
 

@@ -183,7 +183,7 @@ function fly(way: Proxied, target: Target, request: UpstreamRequest, listener: U
       // An upstream that answers before it has read everything leaves some of it in the socket.
       return line.socket?.writableLength === 0
     },
-    hasLeft() {
+    wasWritten() {
       return line.socket !== undefined
     },
   }

@@ -58,8 +58,8 @@ export interface Flight {
   resume(): void
   /** Whether the system has taken all of the request's body: nobody here looks at it any more. */
   isSent(): boolean
-  /** Whether it was written to a connection: before, the upstream knows nothing of it. */
-  hasLeft(): boolean
+  /** Whether its writing to a connection has begun: before, the upstream knows nothing of it. */
+  wasWritten(): boolean
 }
 
 /** The way to one upstream, and its connections. */

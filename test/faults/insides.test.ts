@@ -39,7 +39,7 @@ row('F-P7', 'a bug in one request: that one is an error or a cut, all others go 
   // An upstream side that breaks its contract is what a bug of ours looks like to a delivery.
   upstreams.send = (_target, _request, listener) => {
     queueMicrotask(() => listener.onHead(200, 'application/json', undefined as never))
-    return { abort() {}, pause() {}, resume() {}, isSent: () => false, hasLeft: () => true }
+    return { abort() {}, pause() {}, resume() {}, isSent: () => false, wasWritten: () => true }
   }
   await bench.check(await bench.ask(), failed('internal_error'))
   let goWrong = () => {}
@@ -47,7 +47,7 @@ row('F-P7', 'a bug in one request: that one is an error or a cut, all others go 
     listener.onHead(200, 'text/event-stream', new Map())
     listener.onData(Buffer.from(bench.shown.join('')))
     goWrong = () => listener.onData(undefined as never)
-    return { abort() {}, pause() {}, resume() {}, isSent: () => false, hasLeft: () => true }
+    return { abort() {}, pause() {}, resume() {}, isSent: () => false, wasWritten: () => true }
   }
   const client = bench.client({ stream: true })
   await client.saw('Hé')

@@ -174,7 +174,7 @@ export function startRig(options: RigOptions = {}): Rig {
           pause: () => act({ isPaused: true }),
           resume: () => act({ isPaused: false }),
           isSent: () => false,
-          hasLeft: () => true,
+          wasWritten: () => true,
         }
       },
       async retire() {},

@@ -16,7 +16,7 @@ function breakUpstreams(play: (listener: UpstreamListener) => void): () => void 
   const whole = upstreams.send
   upstreams.send = (_target, _request, listener) => {
     queueMicrotask(() => play(listener))
-    return { abort() {}, pause() {}, resume() {}, isSent: () => false, hasLeft: () => true }
+    return { abort() {}, pause() {}, resume() {}, isSent: () => false, wasWritten: () => true }
   }
   return () => {
     upstreams.send = whole

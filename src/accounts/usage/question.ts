@@ -5,7 +5,7 @@ import { dimensions, type SumColumn } from './rollup.ts'
 /** What is summed of a group in a bucket. `errors`: of the requests those that failed. */
 export type SumName = SumColumn | 'errors'
 
-export const timeNames = ['first_byte', 'total'] as const
+const timeNames = ['first_byte', 'total'] as const
 
 export type TimeName = (typeof timeNames)[number]
 

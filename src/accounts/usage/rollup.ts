@@ -75,7 +75,7 @@ export function rollUp(
 }
 
 /** In the order of a table's key, which two who add to it at once have in common. */
-export function sortRows(name: UsageTable, rows: SumRow[]): SumRow[] {
+function sortRows(name: UsageTable, rows: SumRow[]): SumRow[] {
   const columns = usageTables[name]
   return rows.sort((a, b) => {
     for (const column of columns) {

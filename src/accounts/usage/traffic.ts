@@ -136,7 +136,7 @@ export function joinCells(cells: Iterable<TrafficCell>, columns: readonly string
   return all.sort((a, b) => comparePlaces(a.place, b.place, columns))
 }
 
-export function comparePlaces(
+function comparePlaces(
   a: Readonly<Record<string, string | number>>,
   b: Readonly<Record<string, string | number>>,
   columns: readonly string[],

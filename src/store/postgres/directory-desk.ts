@@ -4,7 +4,7 @@ import type { Database, Row, Transaction } from './database.ts'
 import type { Desk, Say } from './desk.ts'
 
 /** Operators' commits notify on it. */
-export const changesChannel = 'triwire_changes'
+const changesChannel = 'triwire_changes'
 
 /** Accounts in one message: reading it must not keep requests waiting. */
 const pageRows = 1_000

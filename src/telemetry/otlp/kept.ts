@@ -1,43 +1,9 @@
 import type { CallRecord } from '../../gateway/record.ts'
 
-/** What is kept of a request until it is sent: nothing of a size that its client chooses. */
-export type Kept = Pick<
-  CallRecord,
-  | 'id'
-  | 'trace'
-  | 'startedMs'
-  | 'beganMs'
-  | 'method'
-  | 'path'
-  | 'walk'
-  | 'accountId'
-  | 'keyId'
-  | 'wire'
-  | 'model'
-  | 'alias'
-  | 'modelWire'
-  | 'stream'
-  | 'outputTokensCap'
-  | 'holdNanos'
-  | 'upstream'
-  | 'attempts'
-  | 'tries'
-  | 'status'
-  | 'code'
-  | 'cause'
-  | 'firstByteMs'
-  | 'endMs'
-  | 'usage'
-  | 'usageSource'
-  | 'costNanos'
-  | 'outcome'
-  | 'finishReason'
-> & { lost: readonly string[] | undefined }
-
 /** Of one request; a conversation may lose as much as its client likes. */
 const lossesMax = 20
 
-export function keep(record: CallRecord): Kept {
+export function keep(record: CallRecord) {
   const { losses } = record
   return {
     id: record.id,
@@ -71,5 +37,8 @@ export function keep(record: CallRecord): Kept {
     outcome: record.outcome,
     finishReason: record.finishReason,
     lost: losses?.slice(0, lossesMax).map(({ field }) => field.slice(0, 64)),
-  } as Kept
+  }
 }
+
+/** What is kept of a request until it is sent: nothing of a size that its client chooses. */
+export type Kept = ReturnType<typeof keep>

@@ -28,11 +28,6 @@ export function headValues(
   return values
 }
 
-/** How many tokens a count of produced characters stands for when the model never says: four characters a token. */
-export function tokensOfCharacters(characters: number): number {
-  return Math.ceil(characters / 4)
-}
-
 /** Whether the model's own figures are the ones that were billed, so that they may stand as they came (ruling C6). */
 export function isBelieved(report: UsageReport, billed: Usage): boolean {
   return !billed.estimated && !report.flags?.length

@@ -8,6 +8,6 @@ export function failedCode(facts: Pick<ErrorFacts, 'status' | 'code' | 'message'
 }
 
 /** Whether a text says that the prompt does not fit, in the words that agents look for (ruling U3). */
-export function isOverLong(message: string): boolean {
+function isOverLong(message: string): boolean {
   return /prompt is too long|maximum context length|exceeds? the context window|exceed context limit/i.test(message)
 }
