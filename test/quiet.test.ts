@@ -13,7 +13,7 @@ const refused = [
     instead: 'testFolder: what is written is searched for texts and keys',
   },
   {
-    words: /\b(setTimeout|setInterval)\(|node:timers/,
+    words: /\b(setTimeout|setInterval)\(|from 'node:timers/,
     helpers: ['support/waiting.ts', 'support/watch.ts', 'support/fault-proxy.ts'],
     instead: 'until, or a turned clock: on a busy machine no time is long enough',
   },
