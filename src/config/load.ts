@@ -310,8 +310,11 @@ function readFile(file: string): Source {
   }
 }
 
+/** One that stands for all addresses of its kind has that of the other, and `::` those of both kinds. */
 function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
-  return listen.port !== 0 && listen.port === admin.port && listen.host === admin.host
+  if (listen.port === 0 || listen.port !== admin.port) return false
+  const has = (all: string, other: string) => all === '::' || (all === '0.0.0.0' && !other.includes(':'))
+  return listen.host === admin.host || has(listen.host, admin.host) || has(admin.host, listen.host)
 }
 
 type Origin = {

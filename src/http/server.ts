@@ -76,7 +76,7 @@ export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeP
   const host: ConnectionHost = {
     headerBytesMax: limits.headerBytesMax,
     headersMax: limits.headersMax,
-    keepAliveSeconds: Math.floor(limits.keepAliveMs / 1_000),
+    keepAliveSeconds: Math.max(1, Math.floor(limits.keepAliveMs / 1_000)),
     get isDraining() {
       return isDraining()
     },

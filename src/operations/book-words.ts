@@ -17,7 +17,8 @@ const words: Record<BookErrorCode, Words> = {
   name_invalid: {
     problem: 'invalid_request',
     field: 'name',
-    say: () => 'An account name has 1 to 100 characters, none of them a control character, and no blanks around',
+    say: () =>
+      'An account name has 1 to 100 characters, none of them a control character, no blanks around, and not the form of an id',
   },
   name_taken: {
     problem: 'conflict',

@@ -11,7 +11,7 @@ import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
 import { findAccountId } from './filter.ts'
 import { type Context, operation, page } from './operation.ts'
-import { ProblemError } from './problem.ts'
+import { wrongField } from './problem.ts'
 
 export const keyShape = z.object({
   id: z.string(),
@@ -102,7 +102,7 @@ function wishesOf({ label, budget, rpm, models, expires }: Asked, context: Conte
   const { nowMs, calendar } = context
   const expiresMs = expires ? field.endsAt(expires, nowMs, calendar) : expires
   if (typeof expiresMs === 'number' && expiresMs <= nowMs)
-    throw new ProblemError('invalid_request', 'expires: that moment is over; to end a key now, revoke it.')
+    throw wrongField('expires', 'That moment is over: to end a key now, revoke it')
   return { label, budget, requestsPerMinute: rpm, models, expiresMs }
 }
 

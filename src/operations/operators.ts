@@ -65,7 +65,10 @@ export const operatorOperations = [
     input: z.strictObject({
       name: field.text('must be a text').describe('who it is: 1 to 64 letters, digits and . _ @ -'),
       role: z.enum(operatorRoles).describe('`viewer` reads, `admin` also changes'),
-      expires: field.duration.prefault('90d').describe('how long the token is good, such as 12h or 90d'),
+      expires: field.duration
+        .refine((ms) => ms > 0, { error: 'is over at once: name a longer time' })
+        .prefault('90d')
+        .describe('how long the token is good, such as 12h or 90d'),
     }),
     output: issuedShape,
     problems: ['conflict'],

@@ -159,9 +159,11 @@ async function showUsage({ books, running, nowMs }: Context, input: Input): Prom
 
 type Range = { fromMs: number; toMs: number }
 
-function readRange({ from, to, last = 7 * 86_400_000 }: Input, calendar: Calendar, nowMs: number): Range {
+function readRange({ from, to, last }: Input, calendar: Calendar, nowMs: number): Range {
+  if (from !== undefined && last !== undefined)
+    throw wrongField('last', '`last` and `from` both say where it begins: leave one of them out')
   const toMs = to === undefined ? nowMs : field.momentOf(to, calendar)
-  const fromMs = from === undefined ? toMs - last : field.momentOf(from, calendar)
+  const fromMs = from === undefined ? toMs - (last ?? 7 * 86_400_000) : field.momentOf(from, calendar)
   refuseBackwards(fromMs, toMs)
   return bounded({ fromMs, toMs })
 }

@@ -60,10 +60,21 @@ function codeOf(change: Change<unknown>, facts: Partial<Facts> = {}): string {
   }
 }
 
-test('an account name has 1 to 100 characters and no blanks around, and is of one account only', () => {
+test('an account name has 1 to 100 characters and no blanks around, is no id, and is of one account only', () => {
   for (const name of ['a', 'a b', 'x'.repeat(100), '𝒳'.repeat(100), 'ä'])
     assert.equal(codeOf(createAccount(name, 0n, 1)), 'done', name)
-  for (const name of ['', ' ', ' a', 'a ', 'a\nb', 'x'.repeat(101), 'a\u001bb', '\u202eabc', 'acme\u200b'])
+  for (const name of [
+    '',
+    ' ',
+    ' a',
+    'a ',
+    'a\nb',
+    'x'.repeat(101),
+    'a\u001bb',
+    '\u202eabc',
+    'acme\u200b',
+    'acct_9c0ddTGx6LBHH2xJ',
+  ])
     assert.equal(codeOf(createAccount(name, 0n, 1)), 'name_invalid', JSON.stringify(name))
   assert.equal(codeOf(createAccount('one', 0n, 1), { accountNamed: account }), 'name_taken')
 })

@@ -145,6 +145,13 @@ const refused: Row[] = [
     1,
     /^triwire: \S+sub is a folder: name a file in it with --store, such as \S+sub\/triwire\.db\n$/,
   ],
+  ['check --store notes.db', 1, /^triwire: \S+notes\.db is not a triwire store, or is damaged/],
+  ['check --store wide.db', 1, /can be read by other users \(mode 0644\): run chmod 600/],
+  [
+    'check --store notes.txt/x.db',
+    1,
+    /^triwire: \S+notes\.txt\/x\.db cannot be made: \S+notes\.txt is a file; choose another place with --store\n$/,
+  ],
   ['account list --store /dev/null', 1, /^triwire: \/dev\/null is no regular file: name another one with --store\n$/],
   [
     'account list --store gone.db',

@@ -126,6 +126,7 @@ test('issue 13: what usage cannot tell is refused by its field', async () => {
     ['tz=Mars', 'tz'],
     ['from=2026-11-20&to=2026-11-18', 'from'],
     ['from=2026-13-20', 'from'],
+    ['from=2026-11-20&last=7d', 'last'],
     ['top=0', 'top'],
     ['account=nobody', 'account'],
     ['key=nothing', 'key'],

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Config, StorePlace } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 import type { Asked } from '../../process/ask-upstreams.ts'
 import { type GlobalOptions, timeoutOption } from '../options.ts'
 import { formatTable, print } from '../print.ts'
@@ -53,9 +53,10 @@ async function load(options: Options): Promise<Config> {
   const { loadConfig } = await import('../../config/load.ts')
   const { ConfigError } = await import('../../config/problem.ts')
   const { earlierStoreMistake } = await import('../../config/earlier-store.ts')
+  const { storeMistake } = await import('../../store/look-at.ts')
   try {
     const config = loadConfig(options)
-    const message = earlierStoreMistake(config) ?? (await mistakeOf(config.store))
+    const message = earlierStoreMistake(config) ?? (await storeMistake(config.store, config.reporting.timeZone))
     if (message) throw new ConfigError([{ path: 'store', message }])
     return config
   } catch (error) {
@@ -63,13 +64,6 @@ async function load(options: Options): Promise<Config> {
       console.log(JSON.stringify({ ok: false, problems: error.problems }))
     throw error
   }
-}
-
-/** What a server would not start on. A store that is still to be made is no mistake. */
-async function mistakeOf(store: StorePlace): Promise<string | undefined> {
-  if (store.engine !== 'sqlite') return undefined
-  const { noFileMistake } = await import('../../store/files/place.ts')
-  return noFileMistake(store.path)
 }
 
 async function askAll(config: Config, { everyModel, timeout }: Options): Promise<Asked[]> {

@@ -1,4 +1,14 @@
-import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync, statfsSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  statfsSync,
+  statSync,
+} from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { spoolPath } from './spool.ts'
 import { StoreError } from './store-error.ts'
@@ -13,19 +23,35 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** @returns what is wrong with a folder, a device and the like; of what is not there nothing is said. */
-export function noFileMistake(path: string): string | undefined {
+/** @throws StoreError for a folder, a device and the like; of what is not there nothing is said. */
+export function refuseNoFile(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false })
-  if (!stat || stat.isFile()) return undefined
-  return stat.isDirectory()
-    ? `${path} is a folder: name a file in it with --store, such as ${join(path, 'triwire.db')}`
-    : `${path} is no regular file: name another one with --store`
+  if (!stat || stat.isFile()) return
+  throw new StoreError(
+    stat.isDirectory()
+      ? `${path} is a folder: name a file in it with --store, such as ${join(path, 'triwire.db')}`
+      : `${path} is no regular file: name another one with --store`,
+  )
 }
 
-/** @throws StoreError with `noFileMistake` */
-export function refuseNoFile(path: string): void {
-  const mistake = noFileMistake(path)
-  if (mistake) throw new StoreError(mistake)
+/** @throws StoreError where a store could not be made there, with its folder if need be. */
+export function refuseNoRoom(path: string): void {
+  let folder = dirname(path)
+  while (!isThere(folder)) folder = dirname(folder)
+  const why = statSync(folder).isDirectory() ? undefined : 'is a file'
+  if (why ?? !isWritable(folder))
+    throw new StoreError(
+      `${path} cannot be made: ${folder} ${why ?? 'may not be written to by this user'}; choose another place with --store`,
+    )
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /**

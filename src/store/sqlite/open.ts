@@ -27,9 +27,7 @@ export function openDatabase(path: string, { busyMs = 2_000, create = true, lock
       throw new StoreError(`There is no store at ${path}: name the right one with --store, or create an account`)
     createFile(path)
   }
-  refuseNoFile(path)
-  refuseWideMode([path, `${path}-wal`, `${path}-shm`])
-  refuseSecondName(path)
+  refuseUnfit(path)
   return explainErrors(path, () => {
     // Foreign keys only once it is migrated: what a forger left behind is verify's to tell, and shuts nobody out.
     const db = new DatabaseSync(path, { timeout: busyMs, readBigInts: true, enableForeignKeyConstraints: false })
@@ -75,21 +73,33 @@ function migrateUnder(lock: (path: string) => () => void, db: DatabaseSync, path
 export function migrate(db: DatabaseSync, path: string, steps: readonly Migration[] = migrations): void {
   if (readVersion(db) === steps.length) return
   transact(db, () => {
-    const version = readVersion(db)
-    if (version > steps.length) {
-      throw new StoreError(
-        `${path} has schema version ${version} and this triwire knows ${steps.length}: run the newer triwire that wrote it`,
-      )
-    }
-    const isEmpty = db.prepare('SELECT count(*) AS n FROM sqlite_master').get()!.n === 0n
-    if (version === 0 && !isEmpty)
-      throw new StoreError(`${path} is not a triwire store: name another file with --store`)
+    const version = readOurVersion(db, path, steps.length)
     for (const step of steps.slice(version)) {
       if (typeof step === 'string') db.exec(step)
       else step(db)
     }
     db.exec(`PRAGMA user_version = ${steps.length}`)
   })
+}
+
+/** @throws StoreError where SQLite is not to touch what is there. */
+export function refuseUnfit(path: string): void {
+  refuseNoFile(path)
+  refuseWideMode([path, `${path}-wal`, `${path}-shm`])
+  refuseSecondName(path)
+}
+
+/** @returns 0 for a file with nothing in it. @throws StoreError for a newer store or a foreign file. */
+export function readOurVersion(db: DatabaseSync, path: string, newest: number): number {
+  const version = readVersion(db)
+  if (version > newest) {
+    throw new StoreError(
+      `${path} has schema version ${version} and this triwire knows ${newest}: run the newer triwire that wrote it`,
+    )
+  }
+  const isEmpty = db.prepare('SELECT count(*) AS n FROM sqlite_master').get()!.n === 0n
+  if (version === 0 && !isEmpty) throw new StoreError(`${path} is not a triwire store: name another file with --store`)
+  return version
 }
 
 function readVersion(db: DatabaseSync): number {

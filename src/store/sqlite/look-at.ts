@@ -1,0 +1,39 @@
+import { existsSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+import { explainErrors } from '../files/cures.ts'
+import { isThere, refuseNoRoom } from '../files/place.ts'
+import { readOurVersion, refuseUnfit } from './open.ts'
+import { migrations } from './schema.ts'
+import { createUsageKeeping } from './usage-keep.ts'
+
+/**
+ * Looks at a store as a server does at its start, and changes nothing. Of one that is still to be made only the place is looked at.
+ * @param timeZone whose days it is to count by
+ * @throws StoreError with what a server would not start on.
+ */
+export function lookAt(path: string, timeZone: string): void {
+  if (!isThere(path)) {
+    refuseNoRoom(path)
+    return
+  }
+  refuseUnfit(path)
+  explainErrors(path, () => {
+    const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
+    try {
+      // An older one has no zone, or the server brings it up to date first.
+      const isUpToDate = readOurVersion(db, path, migrations.length) === migrations.length
+      if (isUpToDate) createUsageKeeping(db).refuseOtherZone(timeZone, path)
+    } finally {
+      db.close()
+    }
+  })
+}
+
+/** Who only reads makes a log all the same, and leaves it; not of a file that he is told nobody writes to. */
+function untouched(path: string): string | URL {
+  if (existsSync(`${path}-wal`)) return path
+  const url = pathToFileURL(path)
+  url.searchParams.set('immutable', '1')
+  return url
+}
