@@ -8,7 +8,7 @@ import { BookError } from './book-error.ts'
 import { type AccountRow, type IssuedKey, type KeyRow, versionOfAccount, versionOfKey } from './book-rows.ts'
 import { type Budget, type Span, spanOf } from './budget.ts'
 import type { Calendar } from './calendar.ts'
-import { formatCredits } from './credit.ts'
+import { formatCredits, nanosMax } from './credit.ts'
 import { readReturnReference } from './entries.ts'
 import { type KeyBounds, tellBounds, unbounded } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
@@ -104,9 +104,6 @@ export type Change<T> = {
   /** Pure. @throws BookError, and then nothing is written. */
   decide(facts: Facts): Decision<T>
 }
-
-/** What a 64-bit integer holds (ruling C1). */
-const nanosMax = 2n ** 63n - 1n
 
 export function createAccount(name: string, creditNanos: bigint, nowMs: number): Change<AccountRow> {
   return {

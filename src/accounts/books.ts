@@ -17,13 +17,13 @@ import { type Span, spanOf } from './budget.ts'
 import { type Calendar, createCalendar, utc } from './calendar.ts'
 import type { DayShift } from './day-shifts.ts'
 import type {
+  Audited,
   EntryFilter,
   EntryPage,
   FoundDebit,
   Grouping,
   ListedEntry,
   Total,
-  Verdict,
   VerifyOptions,
 } from './entries.ts'
 import type { Eventual } from './eventual.ts'
@@ -128,7 +128,7 @@ export interface Books {
   /** Findings in words; none when the books are right. */
   verify(options: VerifyOptions): Promise<string[]>
   /** The same, and where nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
-  audit(options: VerifyOptions): Promise<Verdict>
+  audit(options: VerifyOptions): Promise<Audited>
   /** An operator, whose token is shown this once. A name means one live operator. */
   createOperator(name: string, role: OperatorRole, expiresMs: number): Promise<IssuedOperator>
   listOperators(): Promise<OperatorRow[]>
@@ -184,7 +184,7 @@ export interface BookStore {
   readUsage(question: UsageQuestion): Eventual<UsageAnswer>
   readSpent(accountId: string, keyId: string): Eventual<bigint>
   verify(options: VerifyOptions): Eventual<string[]>
-  audit(options: VerifyOptions): Eventual<Verdict>
+  audit(options: VerifyOptions): Eventual<Audited>
   listOperators(): Eventual<OperatorRow[]>
   findOperator(by: { id: string } | { digest: string }): Eventual<OperatorRow | undefined>
   findKeyByDigest(digest: string): Eventual<KeyRow | undefined>

@@ -2,7 +2,7 @@ import type { Prices, Rates } from '../catalog/model.ts'
 
 export const nanosPerCredit = 1_000_000_000n
 /** What a 64-bit integer holds: some nine thousand million credits. */
-const nanosMax = 2n ** 63n - 1n
+export const nanosMax = 2n ** 63n - 1n
 
 /**
  * Credits as people write them, in nano-credits (ruling C1): `12.5` is 12,500,000,000.

@@ -33,12 +33,12 @@ export type DeskOrder =
   /** A debit is due that the store has not taken; the same amount, negative, when it has. */
   | { say: 'owe'; accountId: string; keyId: string | undefined; amountNanos: bigint }
 
-export type Verdict = 'admitted' | 'no_credit' | 'all_held' | 'budget_spent' | 'budget_held' | 'rate' | 'key_rate'
+export type DeskVerdict = 'admitted' | 'no_credit' | 'all_held' | 'budget_spent' | 'budget_held' | 'rate' | 'key_rate'
 
 export type DeskAnswer = {
   id: number
   /** `silent`: the store did not say in time. */
-  verdict: Verdict | 'silent'
+  verdict: DeskVerdict | 'silent'
   /** How the account stands; undefined of a silent store. */
   figures: DeskFigures | undefined
   /** Undefined where it took no place. */

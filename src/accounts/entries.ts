@@ -112,7 +112,7 @@ export type VerifyOptions = {
  * @property head of what was read, none where something was found: it would cover the forgery.
  * @property notes what is no forgery, and should be known.
  */
-export type Verdict = { findings: string[]; head: string | undefined; notes?: string[] }
+export type Audited = { findings: string[]; head: string | undefined; notes?: string[] }
 
 const returnPrefix = 'return:'
 

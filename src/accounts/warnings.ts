@@ -23,6 +23,9 @@ export type Watched = {
   budgets: boolean
 }
 
+/** So long a warning is tried and kept, in ms; then nobody wants to know any more. */
+export const warningKeptMs = 24 * 3_600_000
+
 /** A warning before it is told. The same crossing has the same id, wherever and however often it is written. */
 export type NewWarning = { id: string; event: StoredEvent; data: WarningData }
 

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { type Head, parseHead } from '../accounts/chain.ts'
-import type { ListedEntry, Verdict, VerifyOptions } from '../accounts/entries.ts'
+import type { Audited, ListedEntry, VerifyOptions } from '../accounts/entries.ts'
 import { formatCsv, toLine } from '../operations/entry-lines.ts'
 import { readLogs } from './access-log.ts'
 import { addFilters, type FilterOptions, filterOf } from './filters.ts'
@@ -55,7 +55,7 @@ async function* formatJsonLines(entries: AsyncIterable<ListedEntry>): AsyncGener
 }
 
 /** A file that is too damaged to be opened is found by verify too. */
-async function auditStore(command: Command, options: VerifyOptions): Promise<Verdict> {
+async function auditStore(command: Command, options: VerifyOptions): Promise<Audited> {
   const { DamageError } = await import('../store/files/cures.ts')
   try {
     return await withStore(command, (books) => books.audit(options))

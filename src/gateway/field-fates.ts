@@ -1,11 +1,11 @@
 import type { Model, WireName } from '../catalog/model.ts'
 import type { Loss } from '../inference/request.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
-import type { FieldTable, Verdict } from '../wires/requests/field-table.ts'
+import type { Fate, FieldTable } from '../wires/requests/field-table.ts'
 import { wires } from '../wires/wires.ts'
 
 /** What became of a field of a request; `added` stands in none of the client's. */
-export type FieldFate = { field: string; what: Verdict | 'added'; why: string }
+export type FieldFate = { field: string; what: Fate | 'added'; why: string }
 
 type Sent = {
   /** The client's wire, and its body. */

@@ -1,3 +1,5 @@
+import { warningKeptMs } from '../accounts/warnings.ts'
+
 /*
  * What has become of a message so far: kept with it, in the store or in memory, so that whoever tells it next knows whom.
  */
@@ -14,9 +16,6 @@ type Left = { count: number; dueMs: number }
 
 /** @property afterMs when it is told to somebody again, in ms */
 export type Next = { tries: Tries; afterMs: number }
-
-/** So long a warning is tried, in ms; then nobody wants to know any more. */
-export const keptMs = 24 * 3_600_000
 
 /** Between tries of a receiver, in ms; the last one again and again. */
 const pausesMs = [5_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000] as const
@@ -38,7 +37,7 @@ export function pauseMs(count: number): number {
  * @returns undefined where it is as old as anything is told
  */
 export function lookAgainMs(ageMs: number): number | undefined {
-  return ageMs > keptMs ? undefined : Math.max(pausesMs[0], ageMs / 8)
+  return ageMs > warningKeptMs ? undefined : Math.max(pausesMs[0], ageMs / 8)
 }
 
 /** What is further ahead than any pause was written by a clock gone mad. */

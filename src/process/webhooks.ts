@@ -1,5 +1,5 @@
 import type { Books } from '../accounts/books.ts'
-import type { Warning, Watched } from '../accounts/warnings.ts'
+import { type Warning, type Watched, warningKeptMs } from '../accounts/warnings.ts'
 import type { Config, Webhook } from '../config/config.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { sha256Hex } from '../ids/digest.ts'
@@ -10,17 +10,7 @@ import { watchIncidents } from './incidents.ts'
 import type { Log } from './log.ts'
 import { Lane } from './webhook-lane.ts'
 import { createSender, type SendResult } from './webhook-send.ts'
-import {
-  isDue,
-  keptMs,
-  lookAgainMs,
-  type Next,
-  pauseMs,
-  readTries,
-  Telling,
-  type Tries,
-  untried,
-} from './webhook-tries.ts'
+import { isDue, lookAgainMs, type Next, pauseMs, readTries, Telling, type Tries, untried } from './webhook-tries.ts'
 import { bodyOf, type Message, messageOf } from './webhook-words.ts'
 
 /** Tells operators what they asked to be warned of (ruling X15). */
@@ -265,7 +255,7 @@ class Teller {
     const entered = one.lane.enter(() => this.#send(one, message, body))
     const result = 'comeInMs' in entered ? 'behind' : await entered
     const waitMs = 'comeInMs' in entered ? entered.comeInMs : result === undefined ? 0 : pauseMs(count)
-    const isLast = nowMs() - message.atMs + waitMs > keptMs
+    const isLast = nowMs() - message.atMs + waitMs > warningKeptMs
     if (result === 'ok' || result === 'gone' || isLast) telling.end(one.name)
     else {
       const isTold = result !== undefined && result !== 'behind'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type ApiKey, StoreSilent } from '../../src/accounts/account.ts'
 import type { Admitted, Entered, Refused } from '../../src/accounts/admission.ts'
-import type { Ask, DeskAnswer, DeskOrder, KeyFigures, Verdict } from '../../src/accounts/desk.ts'
+import type { Ask, DeskAnswer, DeskOrder, DeskVerdict, KeyFigures } from '../../src/accounts/desk.ts'
 import type { LiveBounds } from '../../src/accounts/live-bounds.ts'
 import { RemoteAdmission } from '../../src/accounts/remote-admission.ts'
 import { turn } from '../support/waiting.ts'
@@ -31,7 +31,7 @@ function start({ limit = 300 } = {}) {
   })
   /** Answers the one question that waits. */
   async function answer(
-    verdict: Verdict | 'silent',
+    verdict: DeskVerdict | 'silent',
     more: Partial<Record<keyof typeof plain, number>> & { key?: KeyFigures } = {},
   ) {
     await turn()

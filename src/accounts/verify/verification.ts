@@ -1,5 +1,5 @@
 import { formatHead, HeadHash } from '../chain.ts'
-import type { Verdict, VerifyOptions } from '../entries.ts'
+import type { Audited, VerifyOptions } from '../entries.ts'
 import type { Reading } from '../entry-row.ts'
 import { type BillFacts, createBillCheck } from './bills.ts'
 import { type AccountEnd, createChainCheck } from './chain.ts'
@@ -39,7 +39,7 @@ export function createVerification(
    * @param accounts all of them, as they were when the last of their entries was read.
    * @param spent what keys have spent, as it is now.
    */
-  function end(accounts: Iterable<AccountEnd>, spent: Iterable<SpendEnd>): Verdict {
+  function end(accounts: Iterable<AccountEnd>, spent: Iterable<SpendEnd>): Audited {
     chain.end(accounts)
     bills.end()
     spends.end(spent)

@@ -1,4 +1,4 @@
-import type { DeskAnswer, KeyFigures, Verdict } from '../../accounts/desk.ts'
+import type { DeskAnswer, DeskVerdict, KeyFigures } from '../../accounts/desk.ts'
 import { verdicts } from './admit.ts'
 import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, type Share } from './shares.ts'
 
@@ -132,7 +132,7 @@ function tellKey({ share, limit, budget }: Scope, { all, credit, free, renewsMs 
 /** The figures follow the verdict. Of an ask that nobody waits for any more the place stays used, and nothing is held. */
 function take(
   { holdNanos, place, isOver }: OpenAsk,
-  verdict: Verdict,
+  verdict: DeskVerdict,
   shares: readonly Share[],
   written: ReadonlyMap<Share, { heldNanos: bigint }>,
 ): void {

@@ -1,4 +1,5 @@
 import { formatContent } from '../../accounts/chain.ts'
+import { nanosMax } from '../../accounts/credit.ts'
 import { isSame, returnReference } from '../../accounts/entries.ts'
 import {
   creditRow,
@@ -275,11 +276,9 @@ function sortByAccount<E extends NewEntry>(entries: readonly E[]): E[] {
   return entries.toSorted((a, b) => (a.accountId < b.accountId ? -1 : a.accountId > b.accountId ? 1 : 0))
 }
 
-const [nanosMin, nanosMax] = [-(2n ** 63n), 2n ** 63n - 1n]
-
 /** Whether a column keeps it: PostgreSQL has no text with NUL in it. */
 function isStorable(value: unknown): boolean {
-  if (typeof value === 'bigint') return value >= nanosMin && value <= nanosMax
+  if (typeof value === 'bigint') return value >= -nanosMax - 1n && value <= nanosMax
   return typeof value !== 'string' || isText(value)
 }
 

@@ -1,4 +1,4 @@
-import { type Entry, returnReference, type Verdict, type VerifyOptions } from '../../accounts/entries.ts'
+import { type Audited, type Entry, returnReference, type VerifyOptions } from '../../accounts/entries.ts'
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { AccountEnd } from '../../accounts/verify/chain.ts'
@@ -26,7 +26,7 @@ const countMax = 10_000
  * lock of heads together with all others from before it has a time, and this one holds it alone. What is in the ledger by
  * then was posted by it, and all that comes is posted after it.
  */
-export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Verdict> {
+export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Audited> {
   const { findings, momentMs } = await database.transact(async (transaction) => {
     await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.head])
     return { findings: await findMoment(transaction), momentMs: await takeMoment(transaction) }
@@ -103,7 +103,7 @@ async function readLedger(
   { verifyMax }: SliceSizes,
   findings: string[],
   momentMs?: number,
-): Promise<Verdict> {
+): Promise<Audited> {
   findings.push(...(await findForeignSchema(database, place)))
   const readPages: ReadPages = (select, before) => pagesOf(database, select, before, verifyMax)
   const prices = new Map<string, Debit['prices']>()

@@ -1,13 +1,10 @@
-import type { Warning, Watched } from '../../accounts/warnings.ts'
+import { type Warning, type Watched, warningKeptMs } from '../../accounts/warnings.ts'
 import { readWarning, settleWarning, takeWarnings, watchStatements } from '../sql/warnings.ts'
 import type { Database, Transaction } from './database.ts'
 import { dialect } from './slices.ts'
 
 /** By the database's clock: those of replicas may differ. */
 const now = 'triwire.now_ms()'
-
-/** So long a warning is worth being told, in ms. */
-const keptMs = 24 * 3_600_000
 
 /** Warnings that wait to be told, of which each goes to one replica. */
 export function createWarnings({ query, transact }: Pick<Database, 'query' | 'transact'>) {
@@ -25,7 +22,7 @@ export function createWarnings({ query, transact }: Pick<Database, 'query' | 'tr
   async function take(leaseMs: number, limit: number): Promise<Warning[]> {
     const [due] = await query(`SELECT FROM triwire.outbox WHERE next_ms <= ${now} LIMIT 1`)
     if (!due) return []
-    await query(`DELETE FROM triwire.outbox WHERE at_ms < ${now} - $1::bigint`, [2 * keptMs])
+    await query(`DELETE FROM triwire.outbox WHERE at_ms < ${now} - $1::bigint`, [2 * warningKeptMs])
     const { text, values } = takeWarnings(dialect, now, leaseMs, limit, 'FOR UPDATE SKIP LOCKED')
     return (await query(text, values)).map(readWarning)
   }

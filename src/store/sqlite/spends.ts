@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { SpendBase } from '../../accounts/book-rules.ts'
 import { type Budget, type BudgetPeriod, type Span, type Spend, spendMore } from '../../accounts/budget.ts'
 import type { Calendar } from '../../accounts/calendar.ts'
+import { nanosMax } from '../../accounts/credit.ts'
 import { warningLevel, warnOfBudget } from '../../accounts/warnings.ts'
 import { sumSpendSlice, walkSpend } from '../sql/spends.ts'
 import { rearm } from '../sql/warnings.ts'
@@ -22,8 +23,6 @@ type Counted = Spend & { warned: number }
 export function nothingSpent(): KnownSpends {
   return { budgets: new Map(), spends: new Map() }
 }
-
-const nanosMax = 2n ** 63n - 1n
 
 /** More than any account can hold must not keep debits out of the ledger. */
 function clamp(nanos: bigint): bigint {

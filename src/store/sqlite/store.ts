@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { createCalendar, utc, type Zone } from '../../accounts/calendar.ts'
-import type { Verdict, VerifyOptions } from '../../accounts/entries.ts'
+import type { Audited, VerifyOptions } from '../../accounts/entries.ts'
 import { isDamage } from '../files/cures.ts'
 import { lockStore } from '../files/lock.ts'
 import { type Accounts, createAccounts } from './accounts.ts'
@@ -28,7 +28,7 @@ export type Store = Accounts &
     /** Findings in words; none when the books are right. */
     verify(options: VerifyOptions): string[]
     /** The same, and where nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
-    audit(options: VerifyOptions): Verdict
+    audit(options: VerifyOptions): Audited
     /** Runs what may as well be done later: where another process has the lock it fails at once. */
     withoutWaiting<T>(work: () => T): T
     /** Of the write-ahead log, as this connection knows it. It changes nothing. */

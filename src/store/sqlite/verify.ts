@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type Entry, returnReference, type Verdict, type VerifyOptions } from '../../accounts/entries.ts'
+import { type Audited, type Entry, returnReference, type VerifyOptions } from '../../accounts/entries.ts'
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { AccountEnd } from '../../accounts/verify/chain.ts'
@@ -20,7 +20,7 @@ import { findForeignSchema } from './verify-schema.ts'
  * Verifies, and makes a head of what it read. The head's moment is written down while this connection holds the write lock
  * and therefore no post is under way: what is in the ledger by then was posted by it, and all that comes is posted after it.
  */
-export function audit(db: DatabaseSync, nowMs: number, options: VerifyOptions): Verdict {
+export function audit(db: DatabaseSync, nowMs: number, options: VerifyOptions): Audited {
   try {
     const { findings, momentMs } = transact(db, () => ({
       findings: [...findWrongMoment('the file', readMoment(db), nowMs)],
@@ -54,7 +54,7 @@ function takeMoment(db: DatabaseSync, nowMs: number): number {
 }
 
 /** In one snapshot, so that it may run beside a busy server. @param momentMs of the head that is to be made. */
-function readLedger(db: DatabaseSync, options: VerifyOptions, findings: string[], momentMs?: number): Verdict {
+function readLedger(db: DatabaseSync, options: VerifyOptions, findings: string[], momentMs?: number): Audited {
   db.exec('BEGIN')
   try {
     findings.push(...findDamage(db), ...findForeignSchema(db))

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { NewWarning, Warning, Watched } from '../../accounts/warnings.ts'
+import { type NewWarning, type Warning, type Watched, warningKeptMs } from '../../accounts/warnings.ts'
 import type { Statement } from '../sql/dialect.ts'
 import {
   readWarning,
@@ -11,9 +11,6 @@ import {
 } from '../sql/warnings.ts'
 import { dialect } from './listing.ts'
 import { transact } from './open.ts'
-
-/** So long a warning is worth being told, in ms. */
-const keptMs = 24 * 3_600_000
 
 /** Warnings that wait to be told. */
 export function createWarnings(db: DatabaseSync, nowMs: () => number) {
@@ -29,7 +26,7 @@ export function createWarnings(db: DatabaseSync, nowMs: () => number) {
   function put(warnings: readonly NewWarning[], atMs: number): void {
     if (warnings.length === 0) return
     // Where nobody tells them any more they do not pile up.
-    removeOld.run(atMs - keptMs)
+    removeOld.run(atMs - warningKeptMs)
     for (const { id, event, data } of warnings) insert.run(id, event, JSON.stringify(data), atMs, atMs)
   }
 
