@@ -10,10 +10,11 @@ import { type Budget, type Span, spanOf } from './budget.ts'
 import type { Calendar } from './calendar.ts'
 import { formatCredits, nanosMax } from './credit.ts'
 import { readReturnReference } from './entries.ts'
+import { formatTime } from './format-time.ts'
 import { type KeyBounds, tellBounds, unbounded } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import type { OperatorRow, SessionRow } from './operators.ts'
-import { type NewAuditRow, type Shown, type Trail, tellTime } from './trail.ts'
+import type { NewAuditRow, Shown, Trail } from './trail.ts'
 
 /** What a change asks about. */
 export type Question = {
@@ -204,7 +205,7 @@ export function createKey(idOrName: string, wishes: KeyWishes, { nowMs, calendar
         writes.push({ kind: 'set_spend', accountId, scope: issued.id, ...span, spentNanos: 0n, throughSeq: undefined })
       }
       const shown = { account: accountId, prefix: issued.prefix, label: label ?? null }
-      const after = { ...shown, ...whatIsSet({ ...tellBounds(bounds), expires: tellTime(ownExpiresMs) }) }
+      const after = { ...shown, ...whatIsSet({ ...tellBounds(bounds), expires: formatTime(ownExpiresMs) }) }
       return { writes, result: issued, trail: { operation: 'key.create', object: issued.id, after } }
     },
   }
@@ -290,7 +291,7 @@ function boundsOf(before: KeyBounds, { budget, requestsPerMinute, models }: KeyW
 }
 
 function tellKey({ label, expiresMs, bounds }: KeyRow): Record<string, Shown[string]> {
-  return { label: label ?? null, expires: tellTime(expiresMs), ...tellBounds(bounds) }
+  return { label: label ?? null, expires: formatTime(expiresMs), ...tellBounds(bounds) }
 }
 
 function whatIsSet(shown: Shown): Shown {
@@ -315,8 +316,8 @@ export function rotateKey(idOrPrefix: string, graceMs: number): Change<IssuedKey
         trail: {
           operation: 'key.rotate',
           object: old.id,
-          before: { prefix: old.prefix, expires: tellTime(old.expiresMs) },
-          after: { expires: tellTime(expiresMs), successor: issued.id, prefix: issued.prefix },
+          before: { prefix: old.prefix, expires: formatTime(old.expiresMs) },
+          after: { expires: formatTime(expiresMs), successor: issued.id, prefix: issued.prefix },
         },
       }
     },

@@ -1,6 +1,7 @@
 import { randomText } from '../ids/base62.ts'
 import { BookError } from './book-error.ts'
 import type { Change, Write } from './book-rules.ts'
+import { formatTime } from './format-time.ts'
 import { mayHoldKey } from './keys.ts'
 import {
   commandTokenMs,
@@ -10,7 +11,6 @@ import {
   type SessionRow,
   sessionMaxMs,
 } from './operators.ts'
-import { tellTime } from './trail.ts'
 
 /* The rules of who may operate, as book-rules.ts has those of accounts. */
 
@@ -50,7 +50,7 @@ export function createOperator(
         trail: {
           operation: 'operator.create',
           object: id,
-          after: { name, role, prefix, expires: tellTime(expiresMs) },
+          after: { name, role, prefix, expires: formatTime(expiresMs) },
         },
       }
     },

@@ -18,15 +18,10 @@ export type Act = {
   version?: string | undefined
 }
 
-/** What was changed: by the name of an operation, and an object by its id. Of secrets the first characters at most. */
+/** What was changed: by the name of an operation, and an object by its id. Times as `formatTime`, of secrets the first characters at most. */
 export type Trail = { operation: string; object: string; before?: Shown | undefined; after?: Shown | undefined }
 
 export type Shown = Readonly<Record<string, string | number | boolean | null>>
-
-/** Times in a trail are ISO 8601, as all that the API tells. */
-export function tellTime(ms: number | undefined): string | null {
-  return ms === undefined ? null : new Date(ms).toISOString()
-}
 
 /** A record before it has a place in the chain. */
 export type NewAuditRow = {

@@ -3,7 +3,7 @@ import { withoutKeys } from '../accounts/keys.ts'
 import type { Problem } from '../config/problem.ts'
 import type { GlobalOptions } from './options.ts'
 
-export { formatTime } from '../operations/format-time.ts'
+export { formatTime } from '../accounts/format-time.ts'
 
 /** What is to be said where the last that was printed could not be written. */
 let ifLost = ''

@@ -5,7 +5,7 @@ import { parseCredits } from '../accounts/credit.ts'
 import { parseModels } from '../accounts/key-bounds.ts'
 import { outcomes } from '../accounts/ledger.ts'
 
-export { formatTime } from './format-time.ts'
+export { formatTime } from '../accounts/format-time.ts'
 
 /* Fields that several operations have. What a field says of a wrong value is said to programs and to people. */
 

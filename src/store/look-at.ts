@@ -2,7 +2,7 @@ import type { StorePlace } from '../config/config.ts'
 import { StoreError } from './files/store-error.ts'
 
 /** What a server would not start on, in words; undefined where it would. Of a database nothing is asked. */
-export async function storeMistake(store: StorePlace, timeZone: string): Promise<string | undefined> {
+export async function startMistake(store: StorePlace, timeZone: string): Promise<string | undefined> {
   if (store.engine !== 'sqlite') return undefined
   const { lookAt } = await import('./sqlite/look-at.ts')
   try {

@@ -3,14 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
-import { storeMistake } from '../../src/store/look-at.ts'
+import { startMistake } from '../../src/store/look-at.ts'
 import { testFolder } from '../support/folder.ts'
 import { openStore } from '../support/operator.ts'
 import { fileAt } from '../support/store-place.ts'
 
 test('X12 what a server would not start on is told without a server, and the store stays as it is', async () => {
   const path = join(testFolder('look'), 'triwire.db')
-  const mistake = (timeZone = 'UTC') => storeMistake(fileAt(path), timeZone)
+  const mistake = (timeZone = 'UTC') => startMistake(fileAt(path), timeZone)
   assert.equal(await mistake(), undefined, 'none yet')
   const store = openStore(path)
   store.createAccount('one')

@@ -99,15 +99,9 @@ test('N-F3 a command that leaves behind what keeps its output open has told its 
   const one = account(sh(`sleep 1000 & echo $! > '${left}'; echo key-told`))
   await use(one)
   assert.equal(keyring.keyOf(one).value, 'key-told')
-  await until(() => !isRunning(Number(readFileSync(left, 'utf8'))), 'it is ended')
+  await until(() => !isAlive(Number(readFileSync(left, 'utf8'))), 'it is ended')
   assert.deepEqual(told, [])
 })
-
-/** One that is dead and that nobody has asked for yet counts as ended. */
-function isRunning(pid: number): boolean {
-  const stat = `/proc/${pid}/stat`
-  return existsSync(stat) && !/\) Z /.test(readFileSync(stat, 'utf8'))
-}
 
 test('U14 a reload takes what it has read of a key file at once, and an older configuration does not bring it back', async () => {
   const { keyring, account, use } = start()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { openPage, settle, signIn, visit, type Watched } from '../browser.ts'
+import { forgive, openPage, settle, signIn, visit, type Watched } from '../browser.ts'
 import { startEvilUpstream } from '../evil-upstream.ts'
 import { pagesOf } from '../pages.ts'
 import { startRig } from '../rig.ts'
@@ -59,7 +59,7 @@ export const markupTrials: readonly Trial[] = [
       await visit(view, rig, 'accounts')
       for (const name of markup.slice(0, 6)) assert.ok((await page.textContent('table'))!.includes(name), name)
       // Of addresses that name nothing.
-      faults.splice(0, faults.length, ...faults.filter((fault) => !/status of (400|404)/.test(fault)))
+      forgive(faults, /status of (400|404)/)
       await view.close()
       await rig.close()
       return [`${visits.length} addresses: no dialog, no element of theirs, no breach of the policy`]
@@ -120,7 +120,7 @@ export const markupTrials: readonly Trial[] = [
         await look(path)
       }
       // A browser logs what the models refused.
-      faults.splice(0, faults.length, ...faults.filter((fault) => !/status of (400|429|5\d\d)/.test(fault)))
+      forgive(faults, /status of (400|429|5\d\d)/)
       await view.close()
       await rig.close()
       upstream.close()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { findBarriers, openPage, settle, signIn, visit } from '../browser.ts'
+import { findBarriers, forgive, openPage, settle, signIn, visit } from '../browser.ts'
 import { pagesOf } from '../pages.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
@@ -45,7 +45,7 @@ export const stateTrials: readonly Trial[] = [
       await page.click('.failure >> text=Retry')
       await page.waitForSelector('td >> text=reasoner')
       // What a broken network makes a browser say is no fault of the page.
-      faults.splice(0, faults.length, ...faults.filter((fault) => !fault.includes('ERR_FAILED')))
+      forgive(faults, /ERR_FAILED/)
       await view.close()
       await rig.close()
     },
@@ -119,8 +119,7 @@ export const stateTrials: readonly Trial[] = [
       await page.fill('dialog [name=credit]', '1')
       await page.click('dialog >> text=Make account and key')
       await page.waitForSelector('[data-secret]')
-      // A browser logs every answer of 400 and more.
-      faults.splice(0, faults.length, ...faults.filter((fault) => !/status of (400|404)/.test(fault)))
+      forgive(faults, /status of (400|404)/)
       await view.close()
       await rig.close()
     },
@@ -150,7 +149,7 @@ export const stateTrials: readonly Trial[] = [
       await makeWithout('other')
       await page.click('dialog >> text=Cancel')
       await page.waitForSelector('h2:text("other")')
-      faults.splice(0, faults.length, ...faults.filter((fault) => !/status of 400/.test(fault)))
+      forgive(faults, /status of 400/)
       await view.close()
       await rig.close()
     },
@@ -170,7 +169,7 @@ export const stateTrials: readonly Trial[] = [
       await page.keyboard.press('Enter')
       await page.waitForSelector('h1:text("Operators")')
       await settle(page)
-      faults.splice(0, faults.length, ...faults.filter((fault) => !/status of 401/.test(fault)))
+      forgive(faults, /status of 401/)
       await page.click('[aria-label^="Sign out"]')
       await page.waitForSelector('#token')
       await view.close()

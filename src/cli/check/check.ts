@@ -53,10 +53,10 @@ async function load(options: Options): Promise<Config> {
   const { loadConfig } = await import('../../config/load.ts')
   const { ConfigError } = await import('../../config/problem.ts')
   const { earlierStoreMistake } = await import('../../config/earlier-store.ts')
-  const { storeMistake } = await import('../../store/look-at.ts')
+  const { startMistake } = await import('../../store/look-at.ts')
   try {
     const config = loadConfig(options)
-    const message = earlierStoreMistake(config) ?? (await storeMistake(config.store, config.reporting.timeZone))
+    const message = earlierStoreMistake(config) ?? (await startMistake(config.store, config.reporting.timeZone))
     if (message) throw new ConfigError([{ path: 'store', message }])
     return config
   } catch (error) {

@@ -151,16 +151,7 @@ class Copy {
     const keys = changedRows('keys', registers.keys, there.keys)
     const operators = changedRows('operators', registers.operators, there.operators)
     const audit = changedRows('audit', registers.audit, there.audit)
-    await this.#target.write({
-      accounts,
-      keys,
-      operators,
-      spends: registers.spends,
-      outbox: registers.outbox,
-      made: registers.made,
-      audit,
-      headMs,
-    })
+    await this.#target.write({ ...registers, accounts, keys, operators, audit, headMs })
     const [zone, zoneThere] = [await this.#source.readZone(), await this.#target.readZone()]
     const isThere = zone?.timeZone === zoneThere?.timeZone && zone?.weekStarts === zoneThere?.weekStarts
     if (zone && !isThere) await this.#target.setZone(zone)

@@ -48,18 +48,13 @@ export const registerColumns = {
   audit: ['seq', 'at_ms', 'actor', 'address', 'operation', 'object', 'before', 'after', 'digest'],
 } as const
 
-/** Before which column each register is told apart. */
-export const registerKeys = {
-  ...{ accounts: 'id', keys: 'id', prices: 'version', operators: 'id' },
-  ...{ spends: 'scope', outbox: 'id', made: 'once', audit: 'seq' },
-} as const
+export type RegisterName = keyof typeof registerColumns
+
+/** Those that are written whole: what is not among their rows is no more. */
+export const replacedRegisters = ['spends', 'outbox', 'made'] as const
 
 export type ChangedRegisters = Readonly<
-  Record<'accounts' | 'keys' | 'operators' | 'audit', readonly Row[]> & {
-    /** All of them: what is not among them is no more. */
-    spends: readonly Row[]
-    outbox: readonly Row[]
-    made: readonly Row[]
+  Record<'accounts' | 'keys' | 'operators' | 'audit' | (typeof replacedRegisters)[number], readonly Row[]> & {
     headMs: number
   }
 >

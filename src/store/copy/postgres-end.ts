@@ -20,6 +20,7 @@ import {
   type Registers,
   type Row,
   registerColumns,
+  replacedRegisters,
 } from './end.ts'
 
 /** Slices are made for less than a second; a machine that is busy has patience here. */
@@ -233,7 +234,7 @@ const addEntriesSql = `
 
 async function writeRegisters(
   { query }: Transaction,
-  { accounts, keys, operators, spends, outbox, made, audit, headMs }: ChangedRegisters,
+  { accounts, keys, operators, audit, headMs, ...whole }: ChangedRegisters,
 ): Promise<void> {
   const ids = accounts.map(({ id }) => id)
   // Names that were exchanged are in nobody's way: no name begins with a blank.
@@ -261,18 +262,12 @@ async function writeRegisters(
        rpm = excluded.rpm, models = excluded.models`,
     [toJson(keys)],
   )
-  await query('DELETE FROM triwire.outbox')
-  await query('INSERT INTO triwire.outbox SELECT o.* FROM json_populate_recordset(NULL::triwire.outbox, $1) o', [
-    toJson(outbox),
-  ])
-  await query('DELETE FROM triwire.spends')
-  await query('INSERT INTO triwire.spends SELECT s.* FROM json_populate_recordset(NULL::triwire.spends, $1) s', [
-    toJson(spends),
-  ])
-  await query('DELETE FROM triwire.made')
-  await query('INSERT INTO triwire.made SELECT m.* FROM json_populate_recordset(NULL::triwire.made, $1) m', [
-    toJson(made),
-  ])
+  for (const name of replacedRegisters) {
+    await query(`DELETE FROM triwire.${name}`)
+    await query(`INSERT INTO triwire.${name} SELECT r.* FROM json_populate_recordset(NULL::triwire.${name}, $1) r`, [
+      toJson(whole[name]),
+    ])
+  }
   await query(
     `INSERT INTO triwire.head (moment_ms) VALUES ($1)
      ON CONFLICT (one) DO UPDATE SET moment_ms = greatest(head.moment_ms, excluded.moment_ms)`,

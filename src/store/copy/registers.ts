@@ -1,9 +1,12 @@
-import { type Registers, type Row, registerColumns, registerKeys } from './end.ts'
+import { type RegisterName, type Registers, type Row, registerColumns } from './end.ts'
 
-const names = Object.keys(registerKeys) as (keyof typeof registerKeys)[]
+const names = Object.keys(registerColumns) as RegisterName[]
+
+/** What their entries name, before the rest is copied. */
+const namedBy = { accounts: 'id', prices: 'version' } as const
 
 /** Rows of one end that the other has not, or has otherwise. */
-export function changedRows(name: keyof typeof registerKeys, from: readonly Row[], to: readonly Row[]): Row[] {
+export function changedRows(name: RegisterName, from: readonly Row[], to: readonly Row[]): Row[] {
   const there = new Set(to.map((row) => textOf(name, row)))
   return from.filter((row) => !there.has(textOf(name, row)))
 }
@@ -17,11 +20,11 @@ export function findDifferences(one: Registers, other: Registers): string[] {
 }
 
 /** Rows by their names that the other end has none of. */
-export function missingRows(name: keyof typeof registerKeys, from: readonly Row[], to: readonly Row[]): Row[] {
-  const there = new Set(to.map((row) => row[registerKeys[name]]))
-  return from.filter((row) => !there.has(row[registerKeys[name]]))
+export function missingRows(name: keyof typeof namedBy, from: readonly Row[], to: readonly Row[]): Row[] {
+  const there = new Set(to.map((row) => row[namedBy[name]]))
+  return from.filter((row) => !there.has(row[namedBy[name]]))
 }
 
-function textOf(name: keyof typeof registerKeys, row: Row): string {
+function textOf(name: RegisterName, row: Row): string {
   return JSON.stringify(registerColumns[name].map((column) => (row[column] === null ? null : String(row[column]))))
 }

@@ -24,6 +24,7 @@ import {
   type Registers,
   type Row,
   registerColumns,
+  replacedRegisters,
   type Tail,
 } from './end.ts'
 
@@ -76,9 +77,7 @@ export function openSqliteTarget(path: string): CopyTarget {
   const insertKey = inserting(db, 'keys')
   const insertOperator = inserting(db, 'operators')
   const insertAudit = inserting(db, 'audit')
-  const insertSpend = inserting(db, 'spends')
-  const insertWarning = inserting(db, 'outbox')
-  const insertMade = inserting(db, 'made')
+  const replaces = replacedRegisters.map((name) => [name, inserting(db, name)] as const)
   const setRevoked = db.prepare('UPDATE operators SET revoked_ms = ? WHERE id = ?')
   const setName = db.prepare('UPDATE accounts SET name = ? WHERE id = ?')
   const setAccount = db.prepare(
@@ -115,7 +114,7 @@ export function openSqliteTarget(path: string): CopyTarget {
       })
     },
     async settle() {},
-    async write({ accounts, keys, operators, spends, outbox, made, audit, headMs }) {
+    async write({ accounts, keys, operators, audit, headMs, ...whole }) {
       transact(db, () => {
         // Names that were exchanged are in nobody's way: no name begins with a blank.
         for (const { id } of accounts) setName.run(` ${id}`, id as string)
@@ -130,10 +129,10 @@ export function openSqliteTarget(path: string): CopyTarget {
           setRevoked.run(operator['revoked_ms'] as SQLInputValue, operator['id'] as string)
         }
         for (const record of audit) insertAudit(record)
-        db.exec('DELETE FROM spends; DELETE FROM outbox; DELETE FROM made')
-        for (const warning of outbox) insertWarning(warning)
-        for (const spend of spends) insertSpend(spend)
-        for (const one of made) insertMade(one)
+        for (const [name, insert] of replaces) {
+          db.exec(`DELETE FROM ${name}`)
+          for (const row of whole[name]) insert(row)
+        }
         db.prepare('UPDATE head SET moment_ms = max(moment_ms, ?)').run(headMs)
       })
     },

@@ -38,11 +38,11 @@ export function refuseNoFile(path: string): void {
 export function refuseNoRoom(path: string): void {
   let folder = dirname(path)
   while (!isThere(folder)) folder = dirname(folder)
-  const why = statSync(folder).isDirectory() ? undefined : 'is a file'
-  if (why ?? !isWritable(folder))
-    throw new StoreError(
-      `${path} cannot be made: ${folder} ${why ?? 'may not be written to by this user'}; choose another place with --store`,
-    )
+  const refuse = (why: string): never => {
+    throw new StoreError(`${path} cannot be made: ${folder} ${why}; choose another place with --store`)
+  }
+  if (!statSync(folder).isDirectory()) refuse('is a file')
+  if (!isWritable(folder)) refuse('may not be written to by this user')
 }
 
 function isWritable(folder: string): boolean {

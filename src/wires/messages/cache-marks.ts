@@ -4,6 +4,7 @@ import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest } from '../../inference/request.ts'
 import type { MemberValues } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
+import type { Message } from './encode-turns.ts'
 
 type Block = Record<string, unknown>
 
@@ -32,12 +33,12 @@ function wantsMarks({ autoCache }: Profile, hasKey: boolean, goesOn: boolean): b
 export function markForCache(
   request: InferenceRequest,
   profile: Profile,
-  prompt: { tools: Block[]; system: Block[]; messages: Block[] },
+  prompt: { tools: Block[]; system: Block[]; messages: readonly Message[] },
 ) {
   const goesOn = request.tools.length > 0 || request.turns.some((turn) => turn.by === 'model')
   if (!wantsMarks(profile, request.cacheKey !== undefined, goesOn)) return
-  const users = prompt.messages.filter((message) => message['role'] === 'user').slice(-2)
-  const blocks = [prompt.tools, prompt.system, ...users.map((message) => message['content'] as Block[])]
+  const users = prompt.messages.filter(({ role }) => role === 'user').slice(-2)
+  const blocks = [prompt.tools, prompt.system, ...users.map(({ content }) => content)]
   for (const list of blocks) {
     const last = list.at(-1)
     if (last) last['cache_control'] = { type: 'ephemeral' }

@@ -15,7 +15,7 @@ import type {
 import type { Prepared } from '../requests/prepare.ts'
 import { refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
-export type Block = Record<string, unknown>
+type Block = Record<string, unknown>
 
 export type Message = { role: 'user' | 'assistant' | 'system'; content: Block[] }
 
