@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { forgive, openPage, settle, signIn, visit, type Watched } from '../browser.ts'
 import { startEvilUpstream } from '../evil-upstream.ts'
 import { pagesOf } from '../pages.ts'
@@ -28,16 +29,23 @@ export const markupTrials: readonly Trial[] = [
       })
       const ids: string[] = []
       const keys: string[] = []
-      for (const [at, name] of markup.entries()) {
+      // What hides in a text is taken in no field.
+      const taken = markup.slice(0, -1)
+      for (const [at, name] of taken.entries()) {
         const { id, key } = await rig.makeAccount(name)
-        // What hides in a text is taken in no label.
-        await rig.books.createKey(id, { label: markup[(at + 1) % (markup.length - 1)]! })
-        await rig.books.credit(id, 1_000_000_000n, markup[(at + 2) % markup.length]!)
+        await rig.books.createKey(id, { label: taken[(at + 1) % taken.length]! })
+        await rig.books.credit(id, 1_000_000_000n, taken[(at + 2) % taken.length]!)
         await rig.ask(key, at === 0 ? model : 'reasoner')
         await rig.ask(key, '<b>no model</b>')
         ids.push(id)
         keys.push((await rig.books.listKeys(id)).at(-1)!.id)
       }
+      // Earlier releases took it in names.
+      const { id } = await rig.makeAccount('earlier')
+      ids.push(id)
+      const store = new DatabaseSync(rig.storePath)
+      store.prepare('UPDATE accounts SET name = ? WHERE id = ?').run(markup.at(-1)!, id)
+      store.close()
       const view = await openPage(rig)
       const { page, faults } = view
       await signIn(view, rig, rig.admin)
