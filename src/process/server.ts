@@ -38,6 +38,9 @@ const headersMax = 100
 /** How long a start, or a reload, waits for commands that tell keys; after that their accounts are left out for the time being. */
 const keysMaxMs = 10_000
 
+/** A store that does not take what is to be warned of for so long holds up no start. */
+const webhooksMaxMs = 5_000
+
 export type ServerParts = {
   config: Config
   store: ServerStore
@@ -149,8 +152,9 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     ...{ isReady: isTaking, isDraining: () => isDraining, parentDigest: parts.parentDigest },
     webhookMs: parts.webhookMs,
   })
+  await within(admin.webhooks.begin(), webhooksMaxMs)
   const { address, adminAddress } = await listenOnBoth(config, edge.server, admin.server).catch(async (error) => {
-    for (const end of [load.stop, keyring.close, admin.webhooks.close, telemetry.close]) void end()
+    for (const end of [load.stop, keyring.close, admin.close, telemetry.close]) void end()
     edge.server.close()
     await snapshots.close()
     throw error

@@ -17,6 +17,8 @@ import { bodyOf, type Message, messageOf } from './webhook-words.ts'
 export type Webhooks = {
   list(): WebhookState[]
   families: readonly Family[]
+  /** Tells the store what to warn of, before anything is served. Resolves where it cannot be told too: each look tries again. */
+  begin(): Promise<void>
   /** Lets everything be looked at: once a second by itself. Resolves when what is due was tried. */
   look(): Promise<void>
   close(): Promise<void>
@@ -66,9 +68,16 @@ type Keep = (next: Next | undefined) => Promise<void>
 export function openWebhooks({ config, ...parts }: Parts): Webhooks {
   const deliveries = new Counter(families.webhooks)
   const own = { families: [deliveries] }
-  if (config.webhooks.length === 0) return { ...own, list: () => [], look: async () => {}, close: async () => {} }
+  const nothing = async () => {}
+  if (config.webhooks.length === 0) return { ...own, list: () => [], begin: nothing, look: nothing, close: nothing }
   const teller = new Teller(config.webhooks, { ...parts, deliveries })
-  return { ...own, list: () => teller.list(), look: () => teller.look(), close: () => teller.close() }
+  return {
+    ...own,
+    list: () => teller.list(),
+    begin: () => teller.begin(),
+    look: () => teller.look(),
+    close: () => teller.close(),
+  }
 }
 
 type TellerParts = Omit<Parts, 'config'> & { deliveries: Counter }
@@ -120,6 +129,14 @@ class Teller {
       ...{ told, failed },
       last_failure: lastFailure && formatTold(lastFailure),
     }))
+  }
+
+  async begin(): Promise<void> {
+    try {
+      await this.#watch()
+    } catch (error) {
+      this.#tellSilence(error)
+    }
   }
 
   async look(): Promise<void> {
@@ -187,9 +204,7 @@ class Teller {
   /** What cannot be read or written down now is taken again when its lease is over. */
   async #tellStored(): Promise<void> {
     try {
-      const books = await this.#parts.books()
-      if (!this.#isWatched) await books.watch(this.#watched)
-      this.#isWatched = true
+      const books = await this.#watch()
       for (let n = 0; n < takingsMax && !this.#isClosed; n++) {
         const taken = await books.takeWarnings(leaseMs, atOnceMax)
         for (const warning of taken.toSorted(compareAges)) {
@@ -209,6 +224,13 @@ class Teller {
     } catch (error) {
       this.#tellSilence(error)
     }
+  }
+
+  async #watch(): Promise<Books> {
+    const books = await this.#parts.books()
+    if (!this.#isWatched) await books.watch(this.#watched)
+    this.#isWatched = true
+    return books
   }
 
   /** For those who have somebody to tell it. */

@@ -28,11 +28,8 @@ async function look(gateway: TestGateway, ms = 60_000): Promise<void> {
   await gateway.server.webhooks.look()
 }
 
-/** Since the warnings of the store are watched for from the first look on. */
-async function start(webhooks: object[], more: Parameters<typeof startTestGateway>[0] = {}): Promise<TestGateway> {
-  const gateway = await startTestGateway({ ...more, config: { ...more.config, webhooks } })
-  await gateway.server.webhooks.look()
-  return gateway
+function start(webhooks: object[], more: Parameters<typeof startTestGateway>[0] = {}): Promise<TestGateway> {
+  return startTestGateway({ ...more, config: { ...more.config, webhooks } })
 }
 
 function isSigned({ headers, text }: Received, key: Buffer): boolean {
