@@ -60,7 +60,7 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Before the first debit; `sweep` is to be called meanwhile. Resolves when a commit has written, or when none has for as
+   * Before the first debit; `sweepOften` is to have begun. Resolves when a commit has written, or when none has for as
    * long as a debit would wait: then the store is not writable until one does.
    * @throws what the first start of the poster throws, and where the ledger is lost meanwhile.
    */
@@ -313,6 +313,12 @@ export class Settlement implements Ledger {
       .clear(() => this.#hasCaughtUp())
       .catch((error: Error) => this.#options.log('error', 'spool_not_cleared', { error: error.message }))
   }
+}
+
+/** Calls `sweep` as often as the deadline wants it. @returns how to stop that */
+export function sweepOften(settlement: Settlement, settleDeadlineMs: number): () => void {
+  const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, settleDeadlineMs / 10)))
+  return () => clearInterval(sweeps)
 }
 
 /** Name by name, since to copy all but one takes twenty times as long; every name, or the compiler refuses it. */

@@ -7,7 +7,7 @@ import type { Poster } from '../../accounts/poster.ts'
 import { RemoteAdmission } from '../../accounts/remote-admission.ts'
 import { createRemoteThrottle } from '../../accounts/remote-throttle.ts'
 import type { Introduction, ServerStore, ServingOptions } from '../../accounts/server-store.ts'
-import { Settlement } from '../../accounts/settlement.ts'
+import { Settlement, sweepOften } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
 import { usualReporting } from '../../accounts/usage/reporting.ts'
 import { noteHolder } from '../files/holder.ts'
@@ -43,9 +43,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
   const unlock = lockState(options.stateDir)
   const client = new Client(options)
   const { settlement, directory, line } = client
-  const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, options.settleDeadlineMs / 10)))
+  const stopSweeps = sweepOften(settlement, options.settleDeadlineMs)
   const end = () => {
-    clearInterval(sweeps)
+    stopSweeps()
     unlock()
   }
   try {

@@ -5,7 +5,7 @@ import { createBoundsBook } from '../../accounts/live-bounds.ts'
 import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
 import { openLocalAdmission, openLocalThrottle } from '../../accounts/local-limits.ts'
 import type { ServerStore, ServingOptions } from '../../accounts/server-store.ts'
-import { Settlement } from '../../accounts/settlement.ts'
+import { Settlement, sweepOften } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
 import { usualReporting } from '../../accounts/usage/reporting.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
@@ -47,9 +47,9 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const unlock = lockAsHolder(path)
   const client = new LedgerClient({ ...options, path })
   const { settlement, directory, balances } = client
-  const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, options.settleDeadlineMs / 10)))
+  const stopSweeps = sweepOften(settlement, options.settleDeadlineMs)
   const end = () => {
-    clearInterval(sweeps)
+    stopSweeps()
     unlock()
   }
   try {
