@@ -1,4 +1,4 @@
-import { jsonSchema } from '../src/config/schema.ts'
+import { editorSchema } from '../src/config/schema.ts'
 import { apiReference, problemReference } from './api-reference.ts'
 import { configReference } from './config-reference.ts'
 import { putGenerated } from './support/generated.ts'
@@ -8,7 +8,7 @@ import { putGenerated } from './support/generated.ts'
 // `--check` only says whether they are up to date.
 
 const generated = {
-  'triwire.schema.json': () => `${JSON.stringify(jsonSchema(), null, 2)}\n`,
+  'triwire.schema.json': () => `${JSON.stringify(editorSchema(), null, 2)}\n`,
   'docs/configuration.md': (old: string) =>
     old.replace(/(<!-- keys -->\n)[\s\S]*?(?=<!-- \/keys -->)/, (_, mark: string) => mark + configReference()),
   'docs/api.md': (old: string) =>

@@ -443,8 +443,33 @@ export type ConfigFile = z.output<typeof configSchema>
 export type ModelEntry = z.output<typeof model>
 export type RouteEntry = z.output<typeof route>
 
-/** The JSON Schema of the file, for editors. */
+/** The JSON Schema of the file once its variables are filled in. */
 export function jsonSchema(): Record<string, unknown> {
-  const { $schema, ...rest } = z.toJSONSchema(configSchema, { io: 'input' })
+  return withTitle(z.toJSONSchema(configSchema, { io: 'input' }))
+}
+
+/** Where a value is not any text, a variable may stand for it or for a part of it. */
+const reference = { type: 'string', pattern: '\\$\\{', description: 'Text in which a variable is filled in.' }
+
+/** The same of what people write, for editors. */
+export function editorSchema(): Record<string, unknown> {
+  const schema = z.toJSONSchema(configSchema, {
+    io: 'input',
+    override({ jsonSchema: node, path }) {
+      if (!isNarrow(node) || path.includes('propertyNames')) return
+      const { description, default: usual, ...rule } = node
+      for (const name of Object.keys(rule)) Reflect.deleteProperty(node, name)
+      node.anyOf = [rule, { $ref: '#/$defs/reference' }]
+    },
+  })
+  return { ...withTitle(schema), $defs: { reference } }
+}
+
+function withTitle({ $schema, ...rest }: Record<string, unknown>): Record<string, unknown> {
   return { $schema, title: 'triwire configuration', ...rest }
+}
+
+function isNarrow({ type, enum: words, pattern, const: word }: z.core.JSONSchema.BaseSchema): boolean {
+  if (type === 'string') return [words, pattern, word].some((limit) => limit !== undefined)
+  return type === 'integer' || type === 'number' || type === 'boolean'
 }

@@ -1,9 +1,10 @@
 import assert from 'node:assert'
 import { readdirSync, readFileSync } from 'node:fs'
 import test from 'node:test'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { configReference } from '../../scripts/config-reference.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { jsonSchema } from '../../src/config/schema.ts'
+import { editorSchema } from '../../src/config/schema.ts'
 
 const root = new URL('../../', import.meta.url)
 const names = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_KEY_A', 'OPENAI_KEY_B', 'BACKUP_KEY'].concat([
@@ -15,7 +16,21 @@ const names = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_KEY_A', 'OPENAI_KE
 const keys = Object.fromEntries(names.map((name) => [name, 'k']))
 
 test('triwire.schema.json is what the schema of the configuration says', () => {
-  assert.deepStrictEqual(JSON.parse(readFileSync(new URL('triwire.schema.json', root), 'utf8')), jsonSchema())
+  assert.deepStrictEqual(JSON.parse(readFileSync(new URL('triwire.schema.json', root), 'utf8')), editorSchema())
+})
+
+test('triwire.schema.json takes a variable wherever the file may have one, and no other text in place of a number', () => {
+  const isValid = new Ajv2020({ strict: false, validateFormats: false }).compile(editorSchema())
+  const file = (connections: unknown, propagate: unknown) => ({
+    limits: { connections_max: connections },
+    timeouts: { connect: `\${SECONDS}s` },
+    log: { level: `\${LEVEL:-info}` },
+    telemetry: { propagate },
+  })
+  assert(isValid(file(`\${CONNECTIONS}`, `\${PROPAGATE}`)), JSON.stringify(isValid.errors))
+  assert(isValid(file(100, true)), JSON.stringify(isValid.errors))
+  assert(!isValid(file('many', true)))
+  assert(!isValid(file(100, 'yes')))
 })
 
 test('docs/configuration.md lists every key', () => {
