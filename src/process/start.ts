@@ -2,6 +2,7 @@ import { stringify } from 'yaml'
 import { parseCredits } from '../accounts/credit.ts'
 import type { Config, StorePlace } from '../config/config.ts'
 import { loadConfig, loadText, withSimulator } from '../config/load.ts'
+import { ConfigError } from '../config/problem.ts'
 import { formatAddress } from '../config/values.ts'
 import { startSimulator } from '../simulator/simulator.ts'
 import { openBooks } from '../store/open-books.ts'
@@ -25,6 +26,16 @@ export type GatewayOptions = {
   /** The store is lost (its file was taken away, its thread died twice): the gateway closes itself. */
   onLost?: (error: Error) => void
 }
+
+/** Every one, or the compiler refuses it. */
+const optionNames = Object.keys({
+  store: true,
+  config: true,
+  listen: true,
+  adminListen: true,
+  log: true,
+  onLost: true,
+} satisfies Record<keyof GatewayOptions, true>)
 
 /** A gateway that listens, until `close`. */
 export type StartedGateway = {
@@ -50,6 +61,7 @@ export type StartedGateway = {
  * @throws ConfigError, StoreError, and what listening throws; then nothing is left running.
  */
 export async function startGateway(options: GatewayOptions): Promise<StartedGateway> {
+  refuseUnknown(options)
   let config = readConfig(options)
   const log = createLog({ level: options.log ?? 'error', isPretty: isPrettyOn(config.log.format), nowMs: Date.now })
   let lost: Error | undefined
@@ -102,6 +114,16 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
     for (const end of opened.splice(0).reverse()) await end()
     await log.flush()
   }
+}
+
+/** Where nobody has types: a store under a misspelled name would be another one. */
+function refuseUnknown(options: GatewayOptions): void {
+  const unknown = Object.keys(options).find((name) => !optionNames.includes(name))
+  const mistake =
+    unknown !== undefined
+      ? { path: unknown, message: `${unknown} is no option: they are ${optionNames.join(', ')}` }
+      : typeof options.store !== 'string' && { path: 'store', message: 'store must be the path of a SQLite file' }
+  if (mistake) throw new ConfigError([mistake])
 }
 
 /** What the process was started with for another gateway, or for its own ends, says nothing about this one. */

@@ -49,6 +49,14 @@ test('X8 a gateway in process takes its configuration as an object, and makes ac
   await assert.rejects(gateway.createAccount('app'), { code: 'name_taken' })
 })
 
+test('X8 a gateway in process refuses options that it does not have, and starts no store of another name', async () => {
+  const store = join(testFolder('embedded'), 'triwire.db')
+  const asked = (options: object) => startGateway(options as GatewayOptions)
+  await assert.rejects(asked({ store, lisen: '127.0.0.1:0' }), /lisen is no option: .* store, config, listen,/)
+  await assert.rejects(asked({ stroe: store }), /stroe is no option/)
+  await assert.rejects(asked({}), /store must be the path of a SQLite file/)
+})
+
 test('N-F12 a gateway in process refuses the demo account on real models, until it has credit on purpose', async () => {
   const store = join(testFolder('embedded'), 'triwire.db')
   const first = await start({ store })
