@@ -13,12 +13,17 @@ export type ApiKey = {
   /** The first characters, for people to tell keys apart. Safe to log. */
   readonly prefix: string
   readonly account: Account
-  /** Unix milliseconds after which it is no longer valid: its own end, or that of a rotated key's grace. */
+  /** Unix milliseconds from which on it is not valid: its own end, or that of a rotated key's grace. */
   readonly expiresMs: number | undefined
   /** What its owner calls it. */
   readonly label?: string | undefined
   /** Undefined where it may do all that its account may (ruling R15). */
   readonly bounds?: LiveBounds | undefined
+}
+
+/** Whether a key, a token or the like has ended. At the very moment of its end it has. @param endMs undefined: it has none */
+export function hasEnded(endMs: number | undefined, nowMs: number): boolean {
+  return endMs !== undefined && nowMs >= endMs
 }
 
 /** Stands for a key where an operator asks on an account's behalf and shows none: it has no limits and no name. */

@@ -1,4 +1,4 @@
-import type { ApiKey, Directory } from './account.ts'
+import { type ApiKey, type Directory, hasEnded } from './account.ts'
 import { type Eventual, whenThere } from './eventual.ts'
 import { readKey } from './keys.ts'
 
@@ -53,5 +53,5 @@ function lookFor({ directory, isThrottled, nowMs }: Asking, digests: readonly st
 }
 
 function isValid({ expiresMs }: ApiKey, nowMs: number): boolean {
-  return expiresMs === undefined || nowMs <= expiresMs
+  return !hasEnded(expiresMs, nowMs)
 }

@@ -4,6 +4,7 @@
  * or from another machine.
  */
 import { randomText } from '../ids/base62.ts'
+import { hasEnded } from './account.ts'
 import { BookError } from './book-error.ts'
 import { type AccountRow, type IssuedKey, type KeyRow, versionOfAccount, versionOfKey } from './book-rows.ts'
 import { type Budget, type Span, spanOf } from './budget.ts'
@@ -306,7 +307,7 @@ export function rotateKey(idOrPrefix: string, graceMs: number): Change<IssuedKey
       const { nowMs } = facts
       const old = theKey(facts, idOrPrefix)
       if (old.revokedMs !== undefined) throw new BookError('key_revoked', old.id)
-      if (old.expiresMs !== undefined && old.expiresMs <= nowMs) throw new BookError('key_expired', old.id)
+      if (hasEnded(old.expiresMs, nowMs)) throw new BookError('key_expired', old.id)
       const expiresMs = Math.min(old.expiresMs ?? Number.POSITIVE_INFINITY, nowMs + graceMs)
       // The old one's grace is not the new one's end.
       const { write, issued } = issueKey(old, nowMs)

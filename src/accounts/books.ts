@@ -1,3 +1,4 @@
+import { hasEnded } from './account.ts'
 import { BookError } from './book-error.ts'
 import type { AccountPage, AccountRow, IssuedKey, KeyPage, KeyRow } from './book-rows.ts'
 import {
@@ -290,7 +291,7 @@ async function findPrincipal(
   const session = await store.findSession(digest)
   if (session) {
     if (session.kind !== (kind === 'cookie' ? 'cookie' : 'command')) return undefined
-    const isOver = nowMs >= session.expiresMs || (kind === 'cookie' && nowMs >= session.seenMs + sessionIdleMs)
+    const isOver = hasEnded(session.expiresMs, nowMs) || (kind === 'cookie' && nowMs >= session.seenMs + sessionIdleMs)
     if (isOver) return undefined
     if (nowMs - session.seenMs >= seenLagMs) await store.touchSession(digest, nowMs)
     const { actor, operatorId, keyId, expiresMs } = session
@@ -310,13 +311,13 @@ async function findPrincipal(
 }
 
 function asOperator(row: OperatorRow | undefined, nowMs: number): Principal | undefined {
-  if (!row || row.revokedMs !== undefined || nowMs >= row.expiresMs) return undefined
+  if (!row || row.revokedMs !== undefined || hasEnded(row.expiresMs, nowMs)) return undefined
   const { id, name, role, expiresMs } = row
   return { kind: 'operator', actor: `operator:${name}`, name, role, expiresMs, operatorId: id }
 }
 
 async function asOwner(store: BookStore, key: KeyRow | undefined, nowMs: number): Promise<Principal | undefined> {
-  if (!key || key.revokedMs !== undefined || (key.expiresMs !== undefined && nowMs >= key.expiresMs)) return undefined
+  if (!key || key.revokedMs !== undefined || hasEnded(key.expiresMs, nowMs)) return undefined
   const account = await store.findAccount(key.accountId)
   return account && { kind: 'owner', key, account }
 }

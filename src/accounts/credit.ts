@@ -4,6 +4,12 @@ export const nanosPerCredit = 1_000_000_000n
 /** What a 64-bit integer holds: some nine thousand million credits. */
 export const nanosMax = 2n ** 63n - 1n
 
+/** What many debits come to may be more than any account can hold, and must not keep the next one out of the ledger. */
+export function clampNanos(nanos: bigint): bigint {
+  if (nanos > nanosMax) return nanosMax
+  return nanos < -nanosMax ? -nanosMax : nanos
+}
+
 /**
  * Credits as people write them, in nano-credits (ruling C1): `12.5` is 12,500,000,000.
  * @throws RangeError with a text for the person who wrote it.

@@ -19,6 +19,11 @@ export type BoundKey = { id: string; scope: string; bounds: KeyBounds; spend: Sp
 export type BoundsBook = {
   /** @returns undefined for a key that is as wide as its account. */
   note(key: BoundKey): LiveBounds | undefined
+  /**
+   * These keys are no more. Each is kept for as long as requests of its line run or something is owed by it; to be called again
+   * now and then, also without any.
+   */
+  forget(keyIds: readonly string[]): void
   /** By the id of any of its keys. */
   of(keyId: string): LiveBounds | undefined
   /** What the store says now. What it does not know yet stays owed. */
@@ -34,9 +39,11 @@ export function createBoundsBook(): BoundsBook {
   const byKey = new Map<string, LiveBounds>()
   // By the key and not by its scope: it may get bounds, or lose them, before the debit is in the ledger.
   const owed = new Map<string, bigint>()
-  return { note, of: (keyId) => byKey.get(keyId), set, owe, left }
+  const leaving = new Set<string>()
+  return { note, forget, of: (keyId) => byKey.get(keyId), set, owe, left }
 
   function note({ id, scope, bounds, spend }: BoundKey): LiveBounds | undefined {
+    leaving.delete(id)
     const known = byScope.get(scope)
     if (!isBounded(bounds)) {
       // Requests that run know it still, and it may get bounds again while they do.
@@ -49,6 +56,18 @@ export function createBoundsBook(): BoundsBook {
     byScope.set(scope, live)
     byKey.set(id, live)
     return live
+  }
+
+  function forget(gone: readonly string[]): void {
+    for (const id of gone) if (byKey.has(id)) leaving.add(id)
+    for (const id of leaving) {
+      const { heldNanos, keyIds, scope } = byKey.get(id)!
+      if (heldNanos !== 0n || owed.has(id)) continue
+      leaving.delete(id)
+      byKey.delete(id)
+      keyIds.delete(id)
+      if (keyIds.size === 0) byScope.delete(scope)
+    }
   }
 
   function set(scope: string, spend: Spend): void {

@@ -25,7 +25,7 @@ export type LiveDirectory = Directory & {
 export type DirectoryOptions = {
   balances: Pick<Balances, 'set'>
   /** Of keys that are narrower than their accounts. */
-  bounds: Pick<BoundsBook, 'note'>
+  bounds: Pick<BoundsBook, 'note' | 'forget'>
   /** Brings what the store has of this key, or what is new in it, through `apply` before it resolves. */
   readAgain(digest: string): Promise<void>
   /** So many accounts are kept in memory; beyond it those that were used the longest time ago are forgotten. */
@@ -70,6 +70,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
   }
 
   function apply(changes: AccountChanges): void {
+    const before: ApiKey[] = []
     for (const { id, name, state, balanceNanos } of changes.accounts) {
       const account = accounts.get(id)
       if (account) Object.assign(account, { name, state })
@@ -77,7 +78,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       balances.set(id, balanceNanos)
       hearChange?.(id)
       // All its valid keys come with an account: one that does not come is revoked.
-      for (const digest of digestsOf.get(id) ?? []) keys.delete(digest)
+      before.push(...takeKeys(id))
       digestsOf.set(id, [])
     }
     for (const key of changes.keys) {
@@ -85,6 +86,8 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       keys.set(digest, { id, prefix, label, account: accounts.get(accountId)!, expiresMs, bounds: book.note(key) })
       digestsOf.get(accountId)!.push(digest)
     }
+    const left = new Set(changes.keys.map(({ id }) => id))
+    book.forget(before.map(({ id }) => id).filter((id) => !left.has(id)))
     if (accountsMax === undefined || accounts.size <= accountsMax) return
     noteOrder()
     for (const { id } of changes.accounts) moveBehind(id)
@@ -107,8 +110,15 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     for (const id of accounts.keys()) {
       if (accounts.size <= max - Math.floor(max / 16)) break
       accounts.delete(id)
-      for (const digest of digestsOf.get(id) ?? []) keys.delete(digest)
+      book.forget(takeKeys(id).map((key) => key.id))
       digestsOf.delete(id)
     }
+  }
+
+  function takeKeys(accountId: string): ApiKey[] {
+    const digests = digestsOf.get(accountId) ?? []
+    const taken = digests.flatMap((digest) => keys.get(digest) ?? [])
+    for (const digest of digests) keys.delete(digest)
+    return taken
   }
 }

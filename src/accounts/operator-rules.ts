@@ -1,4 +1,5 @@
 import { randomText } from '../ids/base62.ts'
+import { hasEnded } from './account.ts'
 import { BookError } from './book-error.ts'
 import type { Change, Write } from './book-rules.ts'
 import { formatTime } from './format-time.ts'
@@ -115,5 +116,5 @@ function openSession(own: Omit<SessionRow, 'digest' | 'createdMs' | 'seenMs'>, n
 }
 
 function isLive({ revokedMs, expiresMs }: OperatorRow, nowMs: number): boolean {
-  return revokedMs === undefined && nowMs < expiresMs
+  return revokedMs === undefined && !hasEnded(expiresMs, nowMs)
 }

@@ -3,7 +3,7 @@ import { checkConversation } from '../wires/requests/checks.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import { readSessionId } from '../wires/requests/conversation-key.ts'
 import { wires } from '../wires/wires.ts'
-import type { Call } from './call.ts'
+import { type Call, ClientGone } from './call.ts'
 import { findModel } from './find-model.ts'
 import type { Gateway } from './gateway.ts'
 import { identify } from './identify.ts'
@@ -24,6 +24,7 @@ export async function countTokens(gateway: Gateway, call: Call, record: CallReco
   if (!gateway.counting.mayCount(bytes.length)) throw makeWay()
   const turn = gateway.turns.take(account.id, bytes.length)
   if (turn !== undefined) await turn
+  if (call.isGone) throw new ClientGone()
   const body = new ClientBody(bytes)
   findModel(gateway.snapshots.current.config, body, record, bounds)
   readSessionId((name) => call.header(name))

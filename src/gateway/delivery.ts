@@ -462,10 +462,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const { target } = this.#attempt!
     const { requestId, wire: clientWire } = call
     const debit = debitOf({ requestId, key, clientWire, model, target, bill, createdMs: gateway.nowMs() })
-    const posted = gateway.ledger.debit(debit)
     this.#move('settling')
     noteBill(this.#record, bill, model)
-    posted.then(
+    gateway.ledger.debit(debit).then(
       (how) => {
         this.#record.settled = how === 'spooled' ? how : 'posted'
         try {

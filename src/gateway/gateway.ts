@@ -49,7 +49,7 @@ export type Gateway = {
   /** Undefined where nobody wants traces. */
   tracing?: Tracing | undefined
   /** Logs a bug of ours for which there is nobody left to tell. */
-  reportBug(bug: Error, requestId: string): void
+  reportBug(bug: Error, requestId?: string): void
   /** A key that means nothing outside its account: what is sent upstream, and what picks the upstream account (ruling P6). */
   scopeKey(accountId: string, key: string): string
 }

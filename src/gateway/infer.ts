@@ -1,7 +1,7 @@
 import type { ApiKey } from '../accounts/account.ts'
 import { free } from '../bytes/free.ts'
 import { enter, inOrder, takeHold } from './admit.ts'
-import type { Call } from './call.ts'
+import { type Call, ClientGone } from './call.ts'
 import { Delivery } from './delivery.ts'
 import type { Gateway } from './gateway.ts'
 import { identify } from './identify.ts'
@@ -40,6 +40,7 @@ async function walk(
     const bytes = reading instanceof Promise ? await reading : reading
     const turn = gateway.turns.take(account.id, bytes.length)
     if (turn !== undefined) await turn
+    if (call.isGone) throw new ClientGone()
     const { config } = snapshot
     const asked = readRequest({ gateway, config, call, record, accountId: account.id, bounds: key.bounds }, bytes)
     const { model, affinity, asking } = asked

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hasEnded } from '../accounts/account.ts'
 import { BookError } from '../accounts/book-error.ts'
 import { type IssuedKey, type KeyRow, versionOfKey } from '../accounts/book-rows.ts'
 import type { KeyWishes } from '../accounts/book-rules.ts'
@@ -101,7 +102,7 @@ const boundOptions = {
 function wishesOf({ label, budget, rpm, models, expires }: Asked, context: Context): KeyWishes {
   const { nowMs, calendar } = context
   const expiresMs = expires ? field.endsAt(expires, nowMs, calendar) : expires
-  if (typeof expiresMs === 'number' && expiresMs <= nowMs)
+  if (typeof expiresMs === 'number' && hasEnded(expiresMs, nowMs))
     throw wrongField('expires', 'That moment is over: to end a key now, revoke it')
   return { label, budget, requestsPerMinute: rpm, models, expiresMs }
 }

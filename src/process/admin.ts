@@ -104,5 +104,6 @@ export function watchGateway(gateway: () => Gateway): Events {
     listUpstreams: () => listUpstreams(gateway()),
     tellAccounts: (ids) => tellKnownAccounts(gateway(), ids),
     countStreams: () => countStreams(gateway()),
+    reportBug: (bug) => gateway().reportBug(bug),
   })
 }

@@ -33,6 +33,7 @@ export type EventParts = {
   /** Accounts as they are told; without those that are not known here. */
   tellAccounts(ids: ReadonlySet<string>): readonly unknown[]
   countStreams(): number
+  reportBug(bug: Error): void
   /** Somebody watches, or nobody any more. */
   onOpen?(): void
   onStop?(): void
@@ -59,6 +60,7 @@ export class Events {
   #emptySinceMs: number | undefined
   #tickedMs = 0
   #commentedMs = 0
+  #isLooking = false
   #sums: Sums = { ...noSums }
   #before = new Map<string, string>()
 
@@ -122,7 +124,7 @@ export class Events {
     if (now - this.#tickedMs < tickMs) return
     this.#tickedMs = now
     this.#tellAccounts()
-    void this.#tellUpstreams()
+    this.#lookAtUpstreams()
     const isSilent = now - this.#commentedMs >= commentMs
     if (isSilent) this.#commentedMs = now
     const text = this.#formatTick()
@@ -154,6 +156,17 @@ export class Events {
     const ids = new Set([...this.#changed].slice(0, accountsMax))
     for (const id of ids) this.#changed.delete(id)
     for (const data of this.#parts.tellAccounts(ids)) this.tell({ event: 'account.changed', data })
+  }
+
+  /** One look at a time: workers may take longer than a tick to answer, and an old answer must not come behind a newer one. */
+  #lookAtUpstreams(): void {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    this.#tellUpstreams()
+      .catch(this.#parts.reportBug)
+      .finally(() => {
+        this.#isLooking = false
+      })
   }
 
   async #tellUpstreams(): Promise<void> {
@@ -199,7 +212,7 @@ export class Events {
     this.#tickedMs = this.#parts.clockMs()
     this.#commentedMs = this.#tickedMs
     this.#parts.onOpen?.()
-    void this.#tellUpstreams()
+    this.#lookAtUpstreams()
   }
 
   #stop(): void {

@@ -4,6 +4,9 @@ export async function within(work: Promise<void>, ms: number): Promise<void> {
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms)
   })
-  await Promise.race([work, late])
-  clearTimeout(timer)
+  try {
+    await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }

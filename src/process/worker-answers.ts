@@ -5,6 +5,7 @@ import type { AdminOperations } from '../http/admin.ts'
 import type { ApiParts } from '../http/api.ts'
 import { request as ask } from '../node-http.ts'
 import type { RequestRow, Status } from '../operations/live-shapes.ts'
+import { ProblemError } from '../operations/problem.ts'
 import { compareRows, type Holds } from '../operations/request-order.ts'
 import type { Explanation, ModelRow, UpstreamState, WebhookState } from '../operations/shapes.ts'
 import { Events } from './events.ts'
@@ -44,6 +45,7 @@ export function askWorkers(
     listUpstreams,
     tellAccounts: () => [],
     countStreams: () => feeds.countStreams(),
+    reportBug,
     onOpen: () => feeds.open(),
     onStop: () => feeds.stop(),
   })
@@ -71,7 +73,10 @@ export function askWorkers(
     watch: events.watch,
     readStatus: async () => mergeStatus(await askDoors<Status>('readStatus', [])),
     readHolds: async () => mergeHolds(await askDoors<Holds>('readHolds', [])),
-    writeTraffic: async () => (await askDoors<boolean>('writeTraffic', [])).every((isWritten) => isWritten),
+    async writeTraffic() {
+      const answers = await askDoors<boolean>('writeTraffic', [])
+      return answers.length > 0 && answers.every((isWritten) => isWritten)
+    },
     async steer(steering, place) {
       return mergeUpstreams(await askDoors<UpstreamState[]>('steer', [steering, place]))
     },
@@ -224,7 +229,7 @@ export function mergeUpstreams(lists: readonly (readonly UpstreamState[])[]): Up
 /** As good as the best where one is enough, as bad as the worst where it is not. */
 function mergeStatus(all: readonly Status[]): Status {
   const [first] = all
-  if (!first) throw new Error('no worker answers')
+  if (!first) throw new ProblemError('store_unavailable', 'No worker answers now: try again.')
   const sum = (of: (one: Status) => number) => all.reduce((total, one) => total + of(one), 0)
   const most = (of: (one: Status) => number) => Math.max(...all.map(of))
   return {

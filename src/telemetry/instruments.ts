@@ -26,10 +26,14 @@ const together = 'other'
 class Cells<Cell> {
   readonly #root = new Map<string, Map<string, Map<string, Cell>>>()
   readonly #make: () => Cell
+  readonly #together: readonly [string, string, string]
   #count = 0
 
-  constructor(make: () => Cell) {
+  /** @param labels how many of the three a family has; the values of the others are empty */
+  constructor(labels: number, make: () => Cell) {
     this.#make = make
+    const standIn = (at: number) => (at < labels ? together : '')
+    this.#together = [standIn(0), standIn(1), standIn(2)]
   }
 
   at(a: string, b: string, c: string): Cell {
@@ -37,8 +41,9 @@ class Cells<Cell> {
   }
 
   #open(a: string, b: string, c: string): Cell {
-    const isTogether = a === together && b === together && c === together
-    if (this.#count >= seriesMax && !isTogether) return this.at(together, together, together)
+    const [otherA, otherB, otherC] = this.#together
+    const isTogether = a === otherA && b === otherB && c === otherC
+    if (this.#count >= seriesMax && !isTogether) return this.at(otherA, otherB, otherC)
     const second = findOrMake(this.#root, a, () => new Map<string, Map<string, Cell>>())
     const third = findOrMake(second, b, () => new Map<string, Cell>())
     this.#count++
@@ -62,10 +67,11 @@ function findOrMake<Value>(map: Map<string, Value>, key: string, make: () => Val
 /** What only grows. */
 export class Counter implements Family {
   readonly facts: FamilyFacts
-  readonly #cells = new Cells(() => ({ value: 0 }))
+  readonly #cells: Cells<{ value: number }>
 
   constructor(facts: FamilyFacts) {
     this.facts = facts
+    this.#cells = new Cells(facts.labels.length, () => ({ value: 0 }))
     // Without labels there is one series from the beginning on.
     if (facts.labels.length === 0) this.add(0)
   }
@@ -88,7 +94,10 @@ export class Histogram implements Family {
   constructor(facts: FamilyFacts) {
     this.facts = facts
     this.#bounds = facts.bounds!
-    this.#cells = new Cells(() => ({ counts: new Array(facts.bounds!.length + 1).fill(0), sum: 0 }))
+    this.#cells = new Cells(facts.labels.length, () => ({
+      counts: new Array(facts.bounds!.length + 1).fill(0),
+      sum: 0,
+    }))
     if (facts.labels.length === 0) this.#cells.at('', '', '')
   }
 

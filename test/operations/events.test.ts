@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { soundOutcomes } from '../../src/accounts/usage/question.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
+import type { UpstreamState } from '../../src/operations/shapes.ts'
 import { Events } from '../../src/process/events.ts'
 import { turn, until } from '../support/waiting.ts'
 import { problemOf, startApi } from './api.ts'
@@ -111,25 +112,27 @@ test('operate §4 §6 twenty streams an operator, each as long as its token', as
 })
 
 /** Events without a gateway around them. */
-function alone() {
+function alone(listUpstreams: () => Promise<UpstreamState[]> = async () => []) {
   let nowMs = 0
   let asked = 0
+  const bugs: Error[] = []
   const events = new Events({
     clockMs: () => nowMs,
     nowMs: () => nowMs,
     listUpstreams: () => {
       asked++
-      return []
+      return listUpstreams()
     },
     tellAccounts: () => [],
     countStreams: () => 0,
+    reportBug: (bug) => bugs.push(bug),
   })
   const record = { id: 'req_1', startedMs: 0, endMs: 1, walk: 'infer', method: 'POST', path: '/', ip: '' } as CallRecord
   const pass = (ms: number) => {
     nowMs += ms
     events.tick()
   }
-  return { events, record, pass, asked: () => asked }
+  return { events, record, pass, bugs, asked: () => asked }
 }
 
 test('issue 13: while nobody watches nothing is written, asked or kept', () => {
@@ -202,4 +205,34 @@ test('issue 13: the last thousand events are kept, and not more', async () => {
     await unknown.next()
     return /^id: (\w+)-/.exec((await unknown.next()).value)![1]!
   }
+})
+
+test('issue 13: states of upstreams that are slow to come are asked for one look at a time, and none is told late', async () => {
+  const looks: PromiseWithResolvers<UpstreamState[]>[] = []
+  const { events, pass, bugs } = alone(() => {
+    looks.push(Promise.withResolvers())
+    return looks.at(-1)!.promise
+  })
+  const reading = events.watch(undefined)[Symbol.asyncIterator]()
+  await reading.next()
+  const state = (name: string) =>
+    [{ model: 'm', upstream: 'u', account: 'a', state: name, cause: null }] as UpstreamState[]
+  for (let at = 0; at < 3; at++) pass(1_000)
+  assert.equal(looks.length, 1)
+  looks[0]!.resolve(state('ready'))
+  await turn()
+  pass(1_000)
+  looks[1]!.reject(new Error('nobody answers'))
+  await turn()
+  assert.deepEqual(
+    bugs.map(({ message }) => message),
+    ['nobody answers'],
+  )
+  pass(1_000)
+  looks[2]!.resolve(state('cooling'))
+  await turn()
+  events.close()
+  const texts: string[] = []
+  for await (const text of { [Symbol.asyncIterator]: () => reading }) texts.push(text)
+  assert.equal(texts.filter((text) => text.includes('upstream.state')).length, 1)
 })

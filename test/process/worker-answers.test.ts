@@ -41,6 +41,9 @@ test('X9: a worker that is gone makes nobody wait and nothing fail', async () =>
   assert.equal(await gone.isReady(), false)
   assert.equal(await gone.explain('req_1'), 'unknown')
   assert.deepEqual(await gone.listUpstreams(), [])
+  // What only a worker knows is not told as if one had said it, and is no bug.
+  await assert.rejects(async () => gone.readStatus(), { problem: 'store_unavailable', message: /No worker answers/ })
+  assert.equal(await gone.writeTraffic(), false)
 })
 
 test('X9: a request is explained by the worker that served it, else by who can read its debit', async () => {

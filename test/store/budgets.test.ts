@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { BookError } from '../../src/accounts/book-error.ts'
 import { neverMs } from '../../src/accounts/budget.ts'
 import type { Zone } from '../../src/accounts/calendar.ts'
+import { nanosMax } from '../../src/accounts/credit.ts'
 import { onEachStore, type TestStore } from './engines.ts'
 import { costNanos, createDebitRow, verifyOptions } from './fixtures.ts'
 
@@ -41,6 +42,18 @@ onEachStore((engine) => {
     await store.postDebits([createDebitRow('req_none', id)])
     assert.deepEqual([await spent(wide), (await spent())?.spentNanos], [undefined, 3n * costNanos])
     assert.deepEqual(await verify(store), [])
+  })
+
+  test('R15 what a key has spent for ever may be more than an account can hold, and keeps no debit out of the ledger', async () => {
+    const store = await engine.open({ atMs: noon, zone: berlin })
+    const { id } = await store.createAccount('one', 9n * 10n ** 18n)
+    const { id: keyId } = await store.createKey(id, { budget: { nanos: nanosMax, per: undefined } })
+    for (const [at, credit] of [5n, 5n, 5n].map((n) => n * 10n ** 18n).entries()) {
+      const row = { ...createDebitRow(`req_${at}`, id), keyId, amountNanos: credit }
+      assert.deepEqual(await store.postDebits([row]), ['posted'])
+      await store.credit(id, credit, `again-${at}`)
+    }
+    assert.equal((await store.findKeys(keyId))[0]!.spend?.spentNanos, nanosMax)
   })
 
   test('R15 a debit counts in the window in which it is posted: a moment before midnight, and at it', async () => {

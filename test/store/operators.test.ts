@@ -91,6 +91,14 @@ onEachStore((engine) => {
       (await store.pageKeys({ q: 'ci', limit: 9 })).map(({ id }) => id),
       [keys[0]!.id],
     )
+    const turned = keys[1]!.id
+      .slice(0, -1)
+      .replace(/[a-z]/gi, (one) => (/[a-z]/.test(one) ? one.toUpperCase() : one.toLowerCase()))
+    for (const q of [keys[1]!.id.slice(0, -1), turned])
+      assert.deepEqual(
+        (await store.pageKeys({ q, limit: 9 })).map(({ id }) => id),
+        [keys[1]!.id],
+      )
     assert.equal((await store.pageKeys({ accountId: second!.id, limit: 9 })).length, /[bd]/.test(second!.name) ? 1 : 0)
     const ids = [first!.id, second!.id]
     await store.postDebits(Array.from({ length: 7 }, (_, at) => createDebitRow(`req_${at}`, ids[at % 2]!)))

@@ -159,6 +159,35 @@ test('R16 a client that leaves while its key is looked for is told nothing and h
   await until(isGone)
 })
 
+test('R18 what a client asked for that leaves while it waits for its turn is not even read', async () => {
+  const { turns } = gateway.server.gateway
+  const { take } = turns
+  const waiting = Promise.withResolvers<void>()
+  const come = Promise.withResolvers<void>()
+  turns.take = () => {
+    waiting.resolve()
+    return come.promise
+  }
+  const leaving = new AbortController()
+  const asking = fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'x-api-key': gateway.key },
+    body: JSON.stringify({ model: 'left alone', messages: [] }),
+    signal: leaving.signal,
+  })
+  await waiting.promise
+  leaving.abort()
+  await assert.rejects(asking)
+  await until(() => gateway.unended() === 0)
+  turns.take = take
+  come.resolve()
+  await until(async () => {
+    const line = (await gateway.logLines()).findLast(({ path }) => path === '/v1/chat/completions')
+    assert.notEqual(line?.['code'], 'model_not_found')
+    return line?.['outcome'] === 'client_abort'
+  })
+})
+
 for (const path of ['/v1/messages', '/v1/chat/completions', '/v1/messages/count_tokens']) {
   for (const isKey of [true, false]) {
     const status = isKey ? 400 : 401

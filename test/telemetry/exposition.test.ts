@@ -65,6 +65,14 @@ test('a family of too many series counts the rest together', () => {
   assert.deepEqual(samples.at(-1), { values: ['other', 'other'], value: 15_000 })
 })
 
+test('what is counted together stands beside no series of the same name', () => {
+  const counter = new Counter(facts({ labels: ['model'] }))
+  counter.add(1, 'other')
+  for (let i = 0; i < 6_000; i++) counter.add(1, `m${i}`)
+  const others = [...counter.samples()].filter(({ values }) => values[0] === 'other')
+  assert.deepEqual(others, [{ values: ['other'], value: 1_002 }])
+})
+
 test('every cause has one of few results, whatever status an upstream thinks of', () => {
   const causes = Array.from({ length: 900 }, (_, i) => `upstream_${i + 100}`)
   const results = new Set(causes.map(resultOf))

@@ -123,9 +123,9 @@ class Copy {
     const tails = Array.from(this.#come!, ([accountId, seq]) => ({ accountId, seq }) as Tail)
     const ranges = rangesBehind(tails, this.#proved)
     await this.#eachSlice('compared', ranges, async (slice) => {
-      const there = this.#target.readEntries(slice)
-      this.#tallies.source.add(await this.#source.readEntries(slice))
-      this.#tallies.target.add(await there)
+      const [here, there] = await Promise.all([this.#source.readEntries(slice), this.#target.readEntries(slice)])
+      this.#tallies.source.add(here)
+      this.#tallies.target.add(there)
     })
     for (const { accountId, upto } of ranges) this.#proved.set(accountId, upto)
   }

@@ -1,3 +1,4 @@
+import { nanosMax } from '../../accounts/credit.ts'
 import { defineFunction } from './functions.ts'
 import { locks } from './migrate.ts'
 
@@ -156,10 +157,11 @@ BEGIN
         end_seq := end_seq + 1;
         end_ms := next_ms;
         end_digest := next_digest;
-        -- As spendMore in src/accounts/budget.ts. No other account has this key, so who holds the account holds its row too.
+        -- As spendMore in src/accounts/budget.ts, and clampNanos. No other account has this key, so who holds the account holds its row too.
         nth := array_position(budgeted, entry.key_id);
         IF nth IS NOT NULL THEN
-          UPDATE triwire.spends s SET spent = s.spent - CASE WHEN next_ms < s.from_ms THEN 0 ELSE change END
+          UPDATE triwire.spends s SET spent = greatest(-${nanosMax}, least(${nanosMax},
+              s.spent::numeric - CASE WHEN next_ms < s.from_ms THEN 0 ELSE change END))
             WHERE s.scope = scopes[nth] AND next_ms < s.until_ms RETURNING s.* INTO spend;
           IF NOT FOUND THEN
             SELECT w.from_ms, w.until_ms INTO begins, ends FROM json_to_recordset(windows) AS w(per text, from_ms bigint, until_ms bigint)

@@ -1,3 +1,4 @@
+import { untoldMs } from '../sql/warnings.ts'
 import { calls, windowMs } from './admit.ts'
 import { defineFunction } from './functions.ts'
 
@@ -17,9 +18,6 @@ export const sweptMax = 20_000
 
 /** Who has left is remembered for so long, in ms. */
 const rememberedMs = 30 * 24 * 3_600_000
-
-/** A warning that has been due for so long is told by nobody: no server has webhooks any more, in ms. */
-const untoldMs = 2 * 24 * 3_600_000
 
 /** Any number that the locks of `migrate` do not have: those who register do it one after the other. */
 const registering = 7_411_010

@@ -1,5 +1,6 @@
 import type { SpendBase, Write } from '../../accounts/book-rules.ts'
 import type { Span } from '../../accounts/budget.ts'
+import { clampNanos } from '../../accounts/credit.ts'
 import { sumSpendSlice, walkSpend } from '../sql/spends.ts'
 import { rearm } from '../sql/warnings.ts'
 import type { Transaction } from './database.ts'
@@ -39,7 +40,7 @@ export async function setSpend(
   await transaction.query(
     `INSERT INTO triwire.spends (scope, from_ms, until_ms, spent) VALUES ($1, $2, $3, $4) ON CONFLICT (scope)
      DO UPDATE SET from_ms = excluded.from_ms, until_ms = excluded.until_ms, spent = excluded.spent`,
-    [scope, fromMs, untilMs, spentNanos + tail],
+    [scope, fromMs, untilMs, clampNanos(spentNanos + tail)],
   )
   await armSpend(transaction, scope)
 }

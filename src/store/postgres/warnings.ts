@@ -1,5 +1,5 @@
-import { type Warning, type Watched, warningKeptMs } from '../../accounts/warnings.ts'
-import { readWarning, settleWarning, takeWarnings, watchStatements } from '../sql/warnings.ts'
+import type { Warning, Watched } from '../../accounts/warnings.ts'
+import { readWarning, settleWarning, takeWarnings, untoldMs, watchStatements } from '../sql/warnings.ts'
 import type { Database, Transaction } from './database.ts'
 import { dialect } from './slices.ts'
 
@@ -22,7 +22,7 @@ export function createWarnings({ query, transact }: Pick<Database, 'query' | 'tr
   async function take(leaseMs: number, limit: number): Promise<Warning[]> {
     const [due] = await query(`SELECT FROM triwire.outbox WHERE next_ms <= ${now} LIMIT 1`)
     if (!due) return []
-    await query(`DELETE FROM triwire.outbox WHERE at_ms < ${now} - $1::bigint`, [2 * warningKeptMs])
+    await query(`DELETE FROM triwire.outbox WHERE at_ms < ${now} - $1::bigint`, [untoldMs])
     const { text, values } = takeWarnings(dialect, now, leaseMs, limit, 'FOR UPDATE SKIP LOCKED')
     return (await query(text, values)).map(readWarning)
   }

@@ -195,12 +195,13 @@ function isOneOf(put: Put, column: string, ids: readonly string[]): string {
   return ids.length === 0 ? 'FALSE' : `${column} IN (${ids.map((id) => put(id)).join(', ')})`
 }
 
-/** What people search for: within some columns, whatever the case, or where others begin. */
+/** What people search for, whatever the case: within some columns, or where others begin. */
 function holds(put: Put, q: string, within: readonly string[], begins: readonly string[]): string {
   const escaped = q.replace(/[\\%_]/g, '\\$&')
+  const like = (column: string, pattern: string) => `lower(${column}) LIKE lower(${put(pattern)}) ESCAPE '\\'`
   const parts = [
-    ...within.map((column) => `lower(${column}) LIKE lower(${put(`%${escaped}%`)}) ESCAPE '\\'`),
-    ...begins.map((column) => `${column} LIKE ${put(`${escaped}%`)} ESCAPE '\\'`),
+    ...within.map((column) => like(column, `%${escaped}%`)),
+    ...begins.map((column) => like(column, `${escaped}%`)),
   ]
   return `(${parts.join(' OR ')})`
 }

@@ -1,9 +1,12 @@
-import { type StoredEvent, storedEvents, type Warning, type Watched } from '../../accounts/warnings.ts'
+import { type StoredEvent, storedEvents, type Warning, type Watched, warningKeptMs } from '../../accounts/warnings.ts'
 import { type Dialect, insert, type Statement, statement } from './dialect.ts'
 
 /*
  * Warnings that wait to be told, and what the store is to warn of, in statements that both databases understand.
  */
+
+/** A warning that is so old waits for nobody: whoever tells them gives up in half of that. In ms. */
+export const untoldMs = 2 * warningKeptMs
 
 type Row = Readonly<Record<string, unknown>>
 

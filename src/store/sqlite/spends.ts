@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { SpendBase } from '../../accounts/book-rules.ts'
 import { type Budget, type BudgetPeriod, type Span, type Spend, spendMore } from '../../accounts/budget.ts'
 import type { Calendar } from '../../accounts/calendar.ts'
-import { nanosMax } from '../../accounts/credit.ts'
+import { clampNanos } from '../../accounts/credit.ts'
 import { warningLevel, warnOfBudget } from '../../accounts/warnings.ts'
 import { sumSpendSlice, walkSpend } from '../sql/spends.ts'
 import { rearm } from '../sql/warnings.ts'
@@ -22,12 +22,6 @@ type Counted = Spend & { warned: number }
 
 export function nothingSpent(): KnownSpends {
   return { budgets: new Map(), spends: new Map() }
-}
-
-/** More than any account can hold must not keep debits out of the ledger. */
-function clamp(nanos: bigint): bigint {
-  if (nanos > nanosMax) return nanosMax
-  return nanos < -nanosMax ? -nanosMax : nanos
 }
 
 type Of = { accountId: string; scope: string }
@@ -66,7 +60,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
   function write(known: KnownSpends, scopes: Iterable<string>): void {
     for (const scope of scopes) {
       const { fromMs, untilMs, spentNanos, warned } = known.spends.get(scope)!
-      put.run(scope, fromMs, untilMs, clamp(spentNanos), warned)
+      put.run(scope, fromMs, untilMs, clampNanos(spentNanos), warned)
     }
   }
 
@@ -101,7 +95,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
 
   function set({ accountId, scope, fromMs, untilMs, spentNanos, throughSeq }: Of & Span & SpendBase): void {
     const tail = throughSeq === undefined ? 0n : sum({ accountId, scope, fromMs, untilMs }, throughSeq).spentNanos
-    put.run(scope, fromMs, untilMs, clamp(spentNanos + tail), 0)
+    put.run(scope, fromMs, untilMs, clampNanos(spentNanos + tail), 0)
     arm(scope)
   }
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type NewWarning, type Warning, type Watched, warningKeptMs } from '../../accounts/warnings.ts'
+import type { NewWarning, Warning, Watched } from '../../accounts/warnings.ts'
 import type { Statement } from '../sql/dialect.ts'
 import {
   readWarning,
@@ -7,6 +7,7 @@ import {
   selectWatched,
   settleWarning,
   takeWarnings,
+  untoldMs,
   watchStatements,
 } from '../sql/warnings.ts'
 import { dialect } from './listing.ts'
@@ -26,7 +27,7 @@ export function createWarnings(db: DatabaseSync, nowMs: () => number) {
   function put(warnings: readonly NewWarning[], atMs: number): void {
     if (warnings.length === 0) return
     // Where nobody tells them any more they do not pile up.
-    removeOld.run(atMs - warningKeptMs)
+    removeOld.run(atMs - untoldMs)
     for (const { id, event, data } of warnings) insert.run(id, event, JSON.stringify(data), atMs, atMs)
   }
 

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
+import { createDirectory } from '../../src/accounts/live-directory.ts'
+
+const budget = { nanos: 100n, per: undefined }
+const bounds = { budget, requestsPerMinute: undefined, models: undefined }
+
+function rig(accountsMax?: number) {
+  const book = createBoundsBook()
+  const directory = createDirectory({
+    balances: { set() {} },
+    bounds: book,
+    readAgain: async () => {},
+    accountsMax,
+  })
+  const tell = (accountId: string, keyIds: string[]) =>
+    directory.apply({
+      accounts: [{ id: accountId, name: accountId, state: 'active', balanceNanos: 1n }],
+      keys: keyIds.map((id) => ({
+        ...{ id, accountId, digest: `digest of ${id}`, prefix: id, label: undefined, expiresMs: undefined },
+        ...{ scope: `line of ${accountId}`, bounds, spend: undefined },
+      })),
+    })
+  return { book, directory, tell }
+}
+
+test('R15 E6 what is known of the bounds of keys goes with the accounts that are forgotten', () => {
+  const { book, directory, tell } = rig(16)
+  for (let n = 0; n < 200; n++) tell(`acct_${n}`, [`key_${n}`])
+  const known = Array.from({ length: 200 }, (_, n) => n).filter((n) => book.of(`key_${n}`))
+  assert.deepEqual(
+    known.map((n) => `acct_${n}`),
+    Array.from(directory.listKnown(), ({ id }) => id),
+  )
+})
+
+test('R15 a key that is revoked leaves its line, and not before its requests have ended and nothing of it is owed', () => {
+  const { book, tell } = rig()
+  tell('acct', ['old', 'new'])
+  const live = book.of('old')!
+  live.heldNanos = 5n
+  tell('acct', ['new'])
+  assert.equal(book.of('old'), live)
+  book.owe('old', 7n)
+  live.heldNanos = 0n
+  tell('acct', ['new'])
+  assert.equal(book.left(live, budget, 0).creditNanos, 93n)
+  book.owe('old', -7n)
+  tell('acct', ['new'])
+  assert.equal(book.of('old'), undefined)
+  assert.equal(book.of('new'), live)
+  assert.deepEqual([...live.keyIds], ['new'])
+})
+
+test('R15 a key that comes back before it is forgotten stays', () => {
+  const { book, tell } = rig()
+  tell('acct', ['one'])
+  const live = book.of('one')!
+  live.heldNanos = 5n
+  tell('acct', [])
+  tell('acct', ['one'])
+  live.heldNanos = 0n
+  tell('acct', ['one'])
+  assert.equal(book.of('one'), live)
+})
