@@ -181,6 +181,7 @@ export const presets: Readonly<Record<string, Preset>> = {
     models: [
       {
         id: 'gemini-3.8-flash',
+        profile: 'gemini-3',
         maxOutputTokens: 65_536,
         contextWindow: 1_048_576,
         prices: {

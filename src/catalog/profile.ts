@@ -13,7 +13,7 @@ export type Profile = {
   minOutput: number
   /** How the model takes a reasoning wish. */
   reasoning: {
-    style: 'none' | 'effort' | 'budget' | 'adaptive' | 'toggle'
+    style: 'none' | 'effort' | 'budget' | 'adaptive' | 'switch' | 'toggle'
     levels: readonly ReasoningLevel[]
     /** What it does when nothing is asked. */
     default?: ReasoningLevel
@@ -47,8 +47,8 @@ export type Profile = {
   images: boolean
   files: boolean
   toolImages: 'native' | 'follow_up'
-  /** Structured output it can be held to. */
-  shape: 'schema' | 'json' | 'none'
+  /** Structured output it can be held to; `closed`: schemas of the subset of inference/closed-schema.ts. */
+  shape: 'schema' | 'closed' | 'json' | 'none'
   /** A trailing assistant turn is continued: natively, with a flag field, or not. */
   prefill: 'none' | 'native' | `flag:${string}`
   nullContent: 'null' | 'empty'

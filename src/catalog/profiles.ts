@@ -194,6 +194,8 @@ const anthropic: ProfileSetting = {
   assistantFirst: true,
   // "Extra inputs are not permitted"; hence also ruling P5.
   strictFields: true,
+  // "For 'integer' type, property 'minimum' is not supported", "'additionalProperties' must be explicitly set to false".
+  shape: 'closed',
   // Current models refuse `temperature` beside `top_p`.
   oneSamplingField: true,
   // 1.25 times the input for five minutes, twice for an hour; clients may ask for either.
@@ -291,7 +293,13 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
   deepseek: {
     chat: {
       maxField: 'max_tokens',
-      // Thinking is chosen by the name of the model, and told whole.
+      // It thinks unless it is told not to (https://api-docs.deepseek.com/guides/thinking_mode), and tells all of it.
+      reasoning: {
+        style: 'switch',
+        levels: ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
+        default: 'high',
+        canDisable: true,
+      },
       hiddenReasoning: 'never',
       reasoningField: 'reasoning_content',
       // A tool turn that lacks its reasoning text is a 400 in thinking mode.

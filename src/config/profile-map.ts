@@ -15,7 +15,9 @@ export const profileMap = z
     min_output: count(1).describe('The smallest output cap the upstream takes; smaller ones are raised to it.'),
     reasoning: z
       .strictObject({
-        style: oneOf(['none', 'effort', 'budget', 'adaptive', 'toggle']).describe('How it takes a reasoning wish.'),
+        style: oneOf(['none', 'effort', 'budget', 'adaptive', 'switch', 'toggle']).describe(
+          'How it takes a reasoning wish; chat: `switch` is `thinking` enabled or disabled, and `reasoning_effort`.',
+        ),
         levels: listOf(level, 'levels').describe('The levels it knows; a wish becomes the highest one not above it.'),
         default: level.describe('What it does when nothing is asked.'),
         can_disable: flag.describe('Whether it can be told not to reason.'),
@@ -62,7 +64,9 @@ export const profileMap = z
     images: flag.describe('Whether it takes images.'),
     files: flag.describe('Whether it takes documents.'),
     tool_images: oneOf(['native', 'follow_up']).describe('Images in a tool result: there, or in a user turn after it.'),
-    shape: oneOf(['schema', 'json', 'none']).describe('The structured output it can be held to.'),
+    shape: oneOf(['schema', 'closed', 'json', 'none']).describe(
+      'The structured output it can be held to; `closed`: schemas whose objects are closed and that bound no number, length or list.',
+    ),
     prefill: z
       .union([z.enum(['none', 'native']), z.templateLiteral(['flag:', z.string().min(1)])], {
         error: 'must be none, native, or flag: and the name of a request field',

@@ -52,7 +52,7 @@ export type InclusiveUsage = {
 
 /**
  * The disjoint counters of an inclusive report. Of a total and a completion the larger tells the output, since some
- * leave reasoning out of the latter. A prompt is never empty: one of 0 tokens has not been counted yet.
+ * leave reasoning out of the latter (ruling C6); without a total it is added where it cannot be a part. A prompt is never empty: one of 0 tokens has not been counted yet.
  */
 export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const { read, report, flag } = createCountReader()
@@ -70,10 +70,11 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
     if (written !== undefined) written = Math.min(written, prompt - (cached ?? 0))
   }
   let output = completion
-  if (completion !== undefined && reasoning !== undefined && (usage.excludesReasoning || reasoning > completion)) {
-    output = completion + reasoning
+  if (prompt !== undefined && total !== undefined && total > prompt) {
+    output = Math.max(completion ?? 0, total - prompt)
+  } else if (completion !== undefined && reasoning !== undefined) {
+    if (usage.excludesReasoning || reasoning > completion) output = completion + reasoning
   }
-  if (prompt !== undefined && total !== undefined && total > prompt) output = Math.max(output ?? 0, total - prompt)
   const isUncounted = prompt === undefined && !output
   return report({
     inputTokens: prompt === undefined ? undefined : prompt - (cached ?? 0) - (written ?? 0),

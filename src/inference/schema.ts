@@ -7,42 +7,44 @@ import type { RawJson } from '../bytes/json.ts'
 
 type Schema = Record<string, unknown>
 
-const schemaKeys = [
-  'items',
-  'additionalItems',
-  'unevaluatedItems',
-  'contains',
-  'not',
-  'if',
-  'then',
-  'else',
-  'propertyNames',
-] as const
 const branchKeys = ['anyOf', 'oneOf', 'allOf'] as const
-const listKeys = [...branchKeys, 'prefixItems'] as const
-const mapKeys = ['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'] as const
 
-/** Whether every object in it is closed and requires all its properties, as strict output wants (R-JSON). */
+/** Keywords of strict output, and the formats of its texts (https://platform.openai.com/docs/guides/structured-outputs). */
+const strictKeys = new Set([
+  ...['$schema', 'title', 'description', 'type', 'enum', 'const', 'anyOf', '$ref', '$defs', 'definitions'],
+  ...['properties', 'required', 'additionalProperties', 'items', 'minItems', 'maxItems', 'pattern', 'format'],
+  ...['multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
+])
+const strictFormats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
+
+/**
+ * Whether it may be sent as strict: an object whose objects are all closed and require all their properties (R-JSON), with no word
+ * that strict output does not know: for one such the request is refused, which without `strict` is answered.
+ */
 export function isFullyStrict(raw: RawJson): boolean {
-  const waiting: unknown[] = [JSON.parse(raw.source)]
+  const root = objectOf(JSON.parse(raw.source))
+  if (root?.['type'] !== 'object' || root['anyOf'] !== undefined) return false
+  const waiting: unknown[] = [root]
   while (waiting.length > 0) {
     const schema = objectOf(waiting.pop())
-    if (!schema) continue
-    if (!isStrictHere(schema)) return false
-    // `items` was a list in earlier drafts.
-    for (const key of [...schemaKeys, ...listKeys]) for (const inner of [schema[key]].flat()) waiting.push(inner)
-    for (const key of mapKeys) for (const inner of Object.values(objectOf(schema[key]) ?? {})) waiting.push(inner)
+    if (!schema || !isStrictHere(schema)) return false
+    const { items, anyOf = [], properties, $defs, definitions } = schema
+    if (!Array.isArray(anyOf)) return false
+    waiting.push(...anyOf, ...(items === undefined ? [] : [items]))
+    for (const map of [properties, $defs, definitions]) waiting.push(...Object.values(objectOf(map) ?? {}))
   }
   return true
 }
 
 function isStrictHere(schema: Schema): boolean {
-  const properties = objectOf(schema['properties'])
-  const isObject = schema['type'] === 'object' || (Array.isArray(schema['type']) && schema['type'].includes('object'))
-  if (!properties && !isObject) return true
-  if (schema['additionalProperties'] !== false) return false
-  const required = new Set(Array.isArray(schema['required']) ? schema['required'] : [])
-  return Object.keys(properties ?? {}).every((name) => required.has(name))
+  const { type, anyOf, $ref, format, properties, required, additionalProperties } = schema
+  if (Object.keys(schema).some((key) => !strictKeys.has(key))) return false
+  if (format !== undefined && !strictFormats.has(format as string)) return false
+  if ([type, anyOf, $ref].every((what) => what === undefined)) return false
+  if (properties === undefined && ![type].flat().includes('object')) return true
+  if (additionalProperties !== false) return false
+  const names = new Set(Array.isArray(required) ? required : [])
+  return Object.keys(objectOf(properties) ?? {}).every((name) => names.has(name))
 }
 
 /** A tool's schema with `"type": "object"` at its root; what the client wrote stays as it is (R-JSON, R-SCHEMA). */

@@ -696,6 +696,114 @@ test('R-SCHEMA T9 a root choice is never made tighter: each property is as any b
   })
 })
 
+test('R-THINK a model that thinks unless it is told not to is told both, and not to where a turn lacks its thinking', () => {
+  const setting = { profile: resolveProfile('chat', 'deepseek') }
+  const thinkingOf = (body: object) => {
+    const { thinking, reasoning_effort: effort } = translate('messages', 'chat', messagesAsk(body), setting).body
+    return [thinking?.type, effort]
+  }
+  deepEqual(thinkingOf({}), [undefined, undefined])
+  deepEqual(thinkingOf({ thinking: { type: 'disabled' } }), ['disabled', undefined])
+  deepEqual(thinkingOf({ thinking: { type: 'adaptive' }, output_config: { effort: 'max' } }), ['enabled', 'max'])
+  const call = { type: 'tool_use', id: 'a', name: 'f', input: {} }
+  const messages = [
+    { role: 'user', content: 'x' },
+    { role: 'assistant', content: [call] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'r' }] },
+  ]
+  deepEqual(thinkingOf({ messages, thinking: { type: 'adaptive' } }), ['disabled', undefined])
+})
+
+test('T20 a tool that is defined again after it was taken away is the later one, and twice without that is refused', () => {
+  const tool = (properties: object) => ({ name: 'A', input_schema: { type: 'object', properties } })
+  const say = (block: object) => ({ role: 'system', content: [block] })
+  const gone = say({ type: 'tool_removal', tool: { type: 'tool_reference', name: 'A' } })
+  const again = (properties: object) =>
+    say({ type: 'tool_addition', tool: { type: 'tool_definition', definition: tool(properties) } })
+  const body = (...turns: object[]) =>
+    messagesAsk({ tools: [tool({})], messages: [{ role: 'user', content: 'x' }, ...turns] })
+  const up = translate('messages', 'chat', body(gone, again({ y: {} }), gone, again({ z: {} }))).body
+  deepEqual(
+    up.tools.map((one: { function: { parameters: unknown } }) => one.function.parameters),
+    [{ type: 'object', properties: { z: {} } }],
+  )
+  equal(refusalOf('messages', 'chat', body(again({ z: {} }))).param, 'tools')
+})
+
+test('T9 a summary that stands for what was said before it is told to other models, and an empty one as lost', () => {
+  const ask = (content: unknown) => {
+    const messages = [
+      { role: 'assistant', content: [{ type: 'compaction', content }] },
+      { role: 'user', content: 'What is my name?' },
+    ]
+    return translate('messages', 'chat', messagesAsk({ messages }))
+  }
+  equal(ask('The name is Bob.').body.messages[0].content, 'The name is Bob.')
+  deepEqual(
+    ask(null).encoded.losses.map(({ what }) => what),
+    ['dropped'],
+  )
+})
+
+test('R-THINK the last effort that a system turn asks for holds', () => {
+  const say = (effort: string) => ({ role: 'system', output_config: { effort } })
+  const user = { role: 'user', content: 'x' }
+  const setting = { profile: resolveProfile('chat', 'openai-reasoning') }
+  const body = messagesAsk({
+    thinking: { type: 'adaptive' },
+    output_config: { effort: 'high' },
+    messages: [user, say('medium'), { role: 'assistant', content: 'y' }, user, say('low')],
+  })
+  equal(translate('messages', 'chat', body, setting).body.reasoning_effort, 'low')
+})
+
+test('R-JSON a model that knows closed schemas only is told the rest in descriptions, or all of it in words', () => {
+  const profile = { shape: 'closed' as const }
+  const ask = (schema: object) => {
+    const format = { type: 'json_schema', json_schema: { name: 'n', schema } }
+    return translate('chat', 'messages', chatAsk({ response_format: format }), { profile })
+  }
+  const plain = { type: 'object', properties: { n: { type: 'integer' } }, additionalProperties: false }
+  const taken = ask(plain)
+  deepEqual(taken.body.output_config.format, { type: 'json_schema', schema: plain })
+  deepEqual(taken.encoded.losses, [])
+  const bounded = ask({ type: 'object', properties: { n: { type: 'integer', minimum: 1 } } })
+  const said = { type: 'object', properties: { n: { type: 'integer', description: '{"minimum":1}' } } }
+  deepEqual(bounded.body.output_config.format.schema, { ...said, additionalProperties: false })
+  deepEqual(
+    bounded.encoded.losses.map(({ field, what }) => [field, what]),
+    [['format', 'rewritten']],
+  )
+  const map = ask({ type: 'object', additionalProperties: { type: 'string' } })
+  equal(map.body.output_config, undefined)
+  match(JSON.stringify(map.body.system), /fits this JSON Schema, and nothing else/)
+})
+
+test('R-JSON a schema without `strict` is called strict only where strict output knows all of it', () => {
+  const strictOf = (schema: object) => {
+    const format = {
+      type: 'json_schema',
+      schema: { type: 'object', properties: { a: schema }, required: ['a'], additionalProperties: false },
+    }
+    return translate('messages', 'responses', messagesAsk({ output_config: { format } }), {}).body.text.format.strict
+  }
+  for (const schema of [
+    { type: 'integer', minimum: 1 },
+    { type: 'string', format: 'date' },
+    { anyOf: [{ type: 'null' }] },
+  ])
+    equal(strictOf(schema), true, JSON.stringify(schema))
+  for (const schema of [
+    { type: 'string', format: 'uri' },
+    { type: 'string', minLength: 1 },
+    { type: 'string', default: 'x' },
+    { allOf: [{ type: 'null' }] },
+    { enum: ['a'] },
+    {},
+  ])
+    equal(strictOf(schema), false, JSON.stringify(schema))
+})
+
 test('R-JSON a schema the model cannot be held to is asked for in words', () => {
   const format = { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' } } }
   const up = translate('chat', 'responses', chatAsk({ response_format: format }), { profile: { shape: 'json' } }).body

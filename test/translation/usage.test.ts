@@ -49,6 +49,27 @@ test('C6 where a total is present the output is the larger of the completion and
   assert.equal(responses({ input_tokens: 9, output_tokens: 1, total_tokens: 20 }, 'none').outputTokens, 11)
 })
 
+test('C6 nothing is added to a completion that the total has whole', () => {
+  const usage = {
+    prompt_tokens: 100,
+    completion_tokens: 250,
+    total_tokens: 350,
+    completion_tokens_details: { reasoning_tokens: 200 },
+  }
+  assert.equal(chat(usage, 'excl_reasoning').outputTokens, 250)
+  assert.equal(chat({ ...usage, completion_tokens: 64, total_tokens: 164 }, 'none').outputTokens, 64)
+})
+
+test('C1 what was written to a cache is told in the words of LiteLLM too', () => {
+  const details = { cached_tokens: 1_000, cache_creation_tokens: 8_000 }
+  assert.deepEqual(chat({ prompt_tokens: 10_000, completion_tokens: 5, prompt_tokens_details: details }, 'none'), {
+    inputTokens: 1_000,
+    cacheReadTokens: 1_000,
+    cacheWriteTokens: 8_000,
+    outputTokens: 5,
+  })
+})
+
 test('translation 3.1 the quirks of reports are read', () => {
   assert.equal(
     chat({ prompt_tokens: 9, completion_tokens: 1, prompt_cache_hit_tokens: 6 }, 'cache_hit_fields').cacheReadTokens,

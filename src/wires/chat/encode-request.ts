@@ -80,6 +80,10 @@ function reasoningFields(reasoning: Reasoning, profile: Profile['reasoning']): R
       return isOn
         ? { thinking: { type: 'adaptive' }, reasoning_effort: reasoning.level }
         : { thinking: { type: 'disabled' } }
+    case 'switch':
+      return isOn
+        ? { thinking: { type: 'enabled' }, reasoning_effort: reasoning.level }
+        : { thinking: { type: 'disabled' } }
     case 'toggle':
       return { [profile.field ?? 'enable_thinking']: isOn }
   }

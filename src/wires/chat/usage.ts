@@ -16,7 +16,8 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
   const report = splitInclusive({
     prompt: usage['prompt_tokens'],
     cached: promptDetails?.['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens'],
-    written: promptDetails?.['cache_write_tokens'],
+    // The second is LiteLLM's name.
+    written: promptDetails?.['cache_write_tokens'] ?? promptDetails?.['cache_creation_tokens'],
     completion: usage['completion_tokens'],
     reasoning: completionDetails?.['reasoning_tokens'] ?? usage['reasoning_tokens'],
     total: usage['total_tokens'],

@@ -37,6 +37,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
   if (asked.holdsString('cache_control')) losses.add('cache_control', 'dropped', 'no other wire has it')
   const conversation = readTurns(body, losses)
   const outputConfig = optional(readObject, fields['output_config'], 'output_config') ?? {}
+  const effort = optional(readLevel, outputConfig['effort'], 'output_config.effort')
   if (!isAbsent(outputConfig['task_budget'])) losses.add('output_config.task_budget', 'dropped', 'no other wire has it')
   return {
     conversationField: 'messages',
@@ -56,7 +57,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
       topP: optional(readNumber, fields['top_p'], 'top_p'),
       topK: optional(readNumber, fields['top_k'], 'top_k'),
     },
-    reasoning: readReasoning(fields['thinking'], optional(readLevel, outputConfig['effort'], 'output_config.effort')),
+    reasoning: readReasoning(fields['thinking'], conversation.effort ?? effort),
     identity: { either: readUser(fields) },
     cacheKey: context.cacheKey,
     losses: losses.list,

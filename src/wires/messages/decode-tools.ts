@@ -20,20 +20,29 @@ const placeholderName = 'DeferredToolPlaceholder'
 
 /**
  * The functions that are declared; deferred ones behind the others, placeholders not at all (ruling T14). What the
- * conversation defines is declared with the deferred ones, what it takes away is not (ruling T20).
+ * conversation defines is declared with the deferred ones, in the place of one that it took away; what it takes away is not
+ * (ruling T20).
  */
 export function readTools(body: Body, changes: readonly ToolChange[], losses: Losses): Tool[] {
-  const tools: Tool[] = []
+  let tools: Tool[] = []
   // They turn up in the middle of the list; behind the others they leave the prefix alone.
-  const deferred: Tool[] = []
+  let deferred: Tool[] = []
   optionalEach(body.fields['tools'], 'tools', (entry, at) => readEntry(entry, at, false))
   const removed = new Set<string>()
   for (const change of changes) {
-    if (change.kind === 'defined') removed.delete(readEntry(change.tool, change.at, true))
+    if (change.kind === 'defined') define(change)
     else if (change.kind === 'removed') removed.add(change.name)
     else removed.delete(change.name)
   }
   return [...tools, ...deferred].filter((tool) => !removed.has(tool.name))
+
+  function define({ tool, at }: { tool: unknown; at: string }): void {
+    const name = readEntry(tool, at, true)
+    if (!removed.delete(name)) return
+    const isNow = (one: Tool) => one.name !== name || one.at === at
+    tools = tools.filter(isNow)
+    deferred = deferred.filter(isNow)
+  }
 
   /** @returns its name */
   function readEntry(entry: unknown, at: string, isLate: boolean): string {

@@ -1,5 +1,6 @@
 import { splitPreamble } from '../../inference/preamble.ts'
 import { argumentsOfObject } from '../../inference/raw-arguments.ts'
+import type { ReasoningLevel } from '../../inference/reasoning.ts'
 import type {
   DocumentPart,
   ImagePart,
@@ -21,6 +22,7 @@ import {
   readBoolean,
   readContent,
   readEach,
+  readLevel,
   readObject,
   readRawObject,
   readString,
@@ -35,12 +37,20 @@ export type ToolChange =
   /** A tool that is declared in the conversation, and where. */
   | { kind: 'defined'; tool: unknown; at: string }
 
-export type Conversation = { preamble: OperatorTurn[]; turns: Turn[]; toolChanges: ToolChange[] }
+export type Conversation = {
+  preamble: OperatorTurn[]
+  turns: Turn[]
+  toolChanges: ToolChange[]
+  /** What the last system turn that says one asks for from there on, with `output_config`. */
+  effort: ReasoningLevel | undefined
+}
 
 /** The conversation; system turns before the first user or assistant turn are preamble (R-SYS 1). */
 export function readTurns(body: Body, losses: Losses): Conversation {
   const toolChanges: ToolChange[] = []
-  return { ...splitPreamble(joinModelTurns(readEach(body.fields[field], field, readMessage))), toolChanges }
+  let effort: ReasoningLevel | undefined
+  const turns = joinModelTurns(readEach(body.fields[field], field, readMessage))
+  return { ...splitPreamble(turns), toolChanges, effort }
 
   function readMessage(entry: unknown, at: string): Turn {
     const message = readObject(entry, at)
@@ -56,9 +66,12 @@ export function readTurns(body: Body, losses: Losses): Conversation {
             readModelBlock(block, where, body, losses),
           ).flat(),
         }
-      case 'system':
+      case 'system': {
+        const config = optional(readObject, message['output_config'], `${at}.output_config`)
+        effort = optional(readLevel, config?.['effort'], `${at}.output_config.effort`) ?? effort
         // Newer clients send a system turn that only changes settings; without content there is nothing to say.
         return { by: 'operator', level: 'system', texts: isAbsent(content) ? [] : readSystemTurn(content, place) }
+      }
     }
     throw wrongType(`${at}.role`, 'one of user, assistant, system')
   }
@@ -236,6 +249,11 @@ function readModelBlock(block: Json, at: string, body: Body, losses: Losses): Mo
       return [{ type: 'reasoning', text: optional(readString, block['thinking'], `${at}.thinking`) ?? '' }]
     case 'redacted_thinking':
       return [{ type: 'reasoning', text: '' }]
+    // What came before it, in the model's words; its own provider passes over the rest.
+    case 'compaction': {
+      const text = optional(readString, block['content'], `${at}.content`)
+      if (text) return [{ type: 'text', text }]
+    }
   }
   losses.add(field, 'dropped', 'an assistant block of a kind that only its provider knows')
   return []

@@ -2,6 +2,7 @@ import { writeJson } from '../../bytes/json-writer.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { renameCallIds } from '../../inference/call-ids.ts'
+import { closeSchema } from '../../inference/closed-schema.ts'
 import { assignNames, type Names } from '../../inference/names.ts'
 import { normalise } from '../../inference/normalise.ts'
 import type { InferenceRequest, OperatorTurn, OutputFormat, Turn } from '../../inference/request.ts'
@@ -93,6 +94,12 @@ function resolveFormat(
   losses: Losses,
 ): { format: OutputFormat; line?: string } {
   if (format.kind === 'text' || (format.kind === 'schema' && shape === 'schema')) return { format }
+  const closed = format.kind === 'schema' && shape === 'closed' ? closeSchema(format.schema) : undefined
+  if (format.kind === 'schema' && closed) {
+    if (closed !== format.schema)
+      losses.add('format', 'rewritten', 'what the upstream’s schemas cannot say is said in words')
+    return { format: { ...format, schema: closed } }
+  }
   const nearest: OutputFormat = hasJsonMode && shape !== 'none' ? { kind: 'json' } : { kind: 'text' }
   if (format.kind === 'json') {
     if (nearest.kind === 'json') return { format }

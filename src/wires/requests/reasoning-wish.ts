@@ -22,7 +22,7 @@ export function resolveReasoning(
   const wanted = wish.level ?? (wish.isAsked ? usual : undefined)
   if (wanted === undefined) return { state: 'unsaid' }
   if (profile.style === 'none') {
-    if (wanted !== 'none') losses.add('reasoning', 'dropped', 'the model takes no such wish')
+    losses.add('reasoning', 'dropped', 'the model takes no such wish')
     return { state: 'unsaid' }
   }
   if (wanted === 'none' && profile.canDisable) return { state: 'off' }

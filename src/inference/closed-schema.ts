@@ -1,0 +1,135 @@
+import type { RawJson } from '../bytes/json.ts'
+
+/*
+ * The subset of JSON Schema that a model can be held to by an upstream with `shape: closed` (R-JSON): objects are closed, and no
+ * constraint on numbers, lengths or lists is known. What such an upstream takes is measured by what its vendor's SDK sends it
+ * (@anthropic-ai/sdk 1.12, `transformJSONSchema`). Walking is iterative, as in `schema.ts`.
+ */
+
+type Schema = Record<string, unknown>
+
+/** What stays as it is; everything else becomes a part of the description. */
+const kept = new Set([
+  ...['enum', 'const', 'anyOf', '$defs', 'definitions', 'description', 'title'],
+  ...['properties', 'required', 'items'],
+])
+/** What constrains nothing, and what is said in another way. */
+const unsaid = new Set(['$schema', '$id', '$comment', 'type', 'oneOf', 'allOf'])
+const formats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'])
+const defKeys = ['$defs', 'definitions'] as const
+const choiceKeys = ['anyOf', 'oneOf', 'allOf'] as const
+
+/**
+ * A schema of that subset which allows nothing that the given one forbids, but for what stands in descriptions; the very same
+ * where it is one already. Undefined where there is none that says what was meant: of maps, of anything at all, of what refers to
+ * itself.
+ */
+export function closeSchema(raw: RawJson): RawJson | undefined {
+  const root = objectOf(JSON.parse(raw.source))
+  if (root === undefined || refersToItself(root)) return undefined
+  let isChanged = false
+  const waiting: unknown[] = [root]
+  while (waiting.length > 0) {
+    const schema = objectOf(waiting.pop())
+    if (schema === undefined || !canClose(schema, root)) return undefined
+    if (closeHere(schema)) isChanged = true
+    const { properties, items, anyOf = [], $defs, definitions } = schema
+    for (const map of [properties, $defs, definitions]) waiting.push(...Object.values(objectOf(map) ?? {}))
+    waiting.push(...(anyOf as unknown[]), ...(items === undefined ? [] : [items]))
+  }
+  return isChanged ? { source: JSON.stringify(root) } : raw
+}
+
+/** Whether closing it leaves what was meant. */
+function canClose(schema: Schema, root: Schema): boolean {
+  const { properties, additionalProperties, patternProperties, items, $ref } = schema
+  if ($ref !== undefined) return typeof $ref === 'string' && nameOfRef($ref, root) !== undefined
+  const choices = choiceKeys.filter((key) => schema[key] !== undefined)
+  if (choices.length > 0)
+    return choices.length === 1 && properties === undefined && isChoice(schema[choices[0]!], choices[0]!)
+  const literals = [schema['const'], ...[schema['enum']].flat()]
+  if (literals.some((value) => typeof value === 'object' && value !== null)) return false
+  if (schema['enum'] !== undefined || schema['const'] !== undefined) return true
+  const types = [schema['type']].flat()
+  if (types.length === 0 || types.some((type) => typeof type !== 'string')) return false
+  if (Array.isArray(items)) return false
+  if (!types.includes('object')) return properties === undefined
+  const isClosed = additionalProperties === false
+  const isOpen = additionalProperties !== undefined && !isClosed
+  return !isOpen && patternProperties === undefined && (isClosed || Object.keys(objectOf(properties) ?? {}).length > 0)
+}
+
+/** Of a sum of several, each would be closed against the others. */
+function isChoice(branches: unknown, key: (typeof choiceKeys)[number]): boolean {
+  return Array.isArray(branches) && branches.length > 0 && (key !== 'allOf' || branches.length === 1)
+}
+
+/** @returns whether it was not as it has to be */
+function closeHere(schema: Schema): boolean {
+  const choice = choiceKeys.find((key) => schema[key] !== undefined)
+  const mustClose = choice === undefined && isObjectType(schema) && schema['additionalProperties'] !== false
+  if (mustClose) schema['additionalProperties'] = false
+  const branches = choice && schema[choice]
+  const out = Object.entries(schema).filter(([key, value]) => !isKept(schema, key, value))
+  for (const [key] of out) delete schema[key]
+  if (branches !== undefined) schema['anyOf'] = branches
+  const words = out.filter(([key]) => !unsaid.has(key) && schema['$ref'] === undefined)
+  if (words.length > 0)
+    schema['description'] = [schema['description'] ?? [], JSON.stringify(Object.fromEntries(words))].flat().join('\n')
+  return mustClose || out.length > 0
+}
+
+function isKept(schema: Schema, key: string, value: unknown): boolean {
+  if (schema['$ref'] !== undefined) return key === '$ref' || key === '$defs' || key === 'definitions'
+  // Its branches say it.
+  if (key === 'type') return choiceKeys.every((choice) => schema[choice] === undefined)
+  if (key === 'additionalProperties') return value === false
+  if (key === 'format') return formats.has(value as string)
+  if (key === 'minItems') return value === 0 || value === 1
+  return kept.has(key)
+}
+
+function isObjectType({ type }: Schema): boolean {
+  return [type].flat().includes('object')
+}
+
+/** The place of a definition of this schema, as `$defs/name`; undefined for anything else that a reference may name. */
+function nameOfRef(reference: string, root: Schema): string | undefined {
+  const [key = '', name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(reference)?.slice(1) ?? []
+  const isThere =
+    name !== undefined && Object.hasOwn(objectOf(root[key]) ?? {}, name.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return isThere ? `${key}/${name}` : undefined
+}
+
+/** Whether a definition is a part of itself, or the whole is. */
+function refersToItself(root: Schema): boolean {
+  const refsOf = new Map<string, Set<string>>()
+  for (const key of defKeys)
+    for (const [name, schema] of Object.entries(objectOf(root[key]) ?? {}))
+      refsOf.set(`${key}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, findRefs(schema))
+  // Takes away those that refer to nothing that is left, until none does.
+  for (;;) {
+    const ends = [...refsOf].filter(([, refs]) => ![...refs].some((ref) => refsOf.has(ref)))
+    if (ends.length === 0) return refsOf.size > 0
+    for (const [name] of ends) refsOf.delete(name)
+    if (refsOf.size === 0) return false
+  }
+}
+
+function findRefs(schema: unknown): Set<string> {
+  const refs = new Set<string>()
+  const waiting = [schema]
+  while (waiting.length > 0) {
+    const at = waiting.pop()
+    if (typeof at !== 'object' || at === null) continue
+    for (const [key, value] of Object.entries(at)) {
+      if (key === '$ref' && typeof value === 'string') refs.add(value.slice(2))
+      waiting.push(value)
+    }
+  }
+  return refs
+}
+
+function objectOf(value: unknown): Schema | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Schema) : undefined
+}
