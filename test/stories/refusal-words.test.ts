@@ -55,6 +55,10 @@ const wordings: Record<WireName, [said: string, told?: string][]> = {
       'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking',
       'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block.',
     ],
+    [
+      'tools.0.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12).',
+      'tools.0.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12.',
+    ],
     ['messages.1.content.0: Invalid `signature` in `thinking` block'],
     [
       'messages.0.content.1.image.source.base64.data: At least one of the image dimensions exceed max allowed size: 8000 pixels',

@@ -13,14 +13,34 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
   const object = asErrorObject(body)
   const error = object?.['error'] ?? object?.['detail'] ?? object
   const { code, threadCode } = faultOfError(error)
-  const said = [asObject(error)?.['message'], error, object?.['message']].find((text) => typeof text === 'string')
+  const message = asObject(error)?.['message']
+  const places = [
+    message,
+    error,
+    object?.['message'],
+    wordsOfChecks(error),
+    wordsOfChecks(asObject(message)?.['detail']),
+  ]
+  const said = places.find((text) => typeof text === 'string')
   return {
     kind: kindOfStatus(status),
     status,
-    text: wordsOf((said as string | undefined) ?? ''),
+    text: wordsOf(said ?? ''),
     ...(code && { code }),
     ...(threadCode && { threadCode }),
   }
+}
+
+/** Servers in Python list what their checks of a body have found (FastAPI's `detail`), the names of the field apart. */
+function wordsOfChecks(list: unknown): string | undefined {
+  if (!Array.isArray(list)) return undefined
+  const words = list.flatMap((one) => {
+    const { loc, msg } = asObject(one) ?? {}
+    if (typeof msg !== 'string') return []
+    const place = Array.isArray(loc) ? loc.filter((step) => step !== 'body').join('.') : ''
+    return [place === '' ? msg : `${place}: ${msg}`]
+  })
+  return words.length === 0 ? undefined : words.join('; ')
 }
 
 /** The fault that a JSON body with an error tells of, or undefined. */
