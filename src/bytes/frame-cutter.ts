@@ -1,5 +1,6 @@
 import { endOfString } from './json.ts'
 import { ownCopy } from './own-copy.ts'
+import { parseUpstreamJson } from './scan.ts'
 
 /** One event with its line ends and the blank line that closes it, as the upstream wrote it. */
 export type RawFrame = string
@@ -106,7 +107,7 @@ function isWhole(data: string | undefined): boolean {
   if (data === undefined || data === '[DONE]') return data !== undefined
   if (!data.startsWith('{') || !data.endsWith('}')) return false
   try {
-    JSON.parse(decodeUtf8(data))
+    parseUpstreamJson(decodeUtf8(data))
     return true
   } catch {
     return false

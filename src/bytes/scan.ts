@@ -21,6 +21,11 @@ export type JsonLimits = { tokensMax: number; membersMax: number }
 
 const requestLimits: JsonLimits = { tokensMax: jsonTokensMax, membersMax: jsonMembersMax }
 
+/** Of an answer, its log probabilities apart: what is parsed in some 100 ms. An answer of 128,000 tokens has some hundreds. */
+const answerLimits: JsonLimits = { tokensMax: 500_000, membersMax: jsonMembersMax }
+/** A text that is no larger is parsed in a few ms however it is built. In bytes. */
+const unscannedMax = 65_536
+
 /** One member of the outermost object. Offsets are bytes; the value's text is `bytes.subarray(start, end)`. */
 export type JsonMember = {
   /** Decoded: `"mod\u0065l"` is `model`. */
@@ -91,6 +96,28 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits, look = loo
     return scanner.scan(bytes, limits, look)
   } finally {
     if (scanner.bytes > keptBytesMax) scanner = undefined
+  }
+}
+
+/**
+ * What a text of an upstream's means. Nobody but the size of an answer bounds what is in it: a few megabytes of nothing but brackets
+ * would be parsed for a second.
+ * @throws JsonError, SyntaxError
+ */
+export function parseUpstreamJson(text: string | Buffer): unknown {
+  if (text.length > unscannedMax) scanObject(typeof text === 'string' ? Buffer.from(text) : text, answerLimits)
+  return JSON.parse(typeof text === 'string' ? text : text.toString('utf8'))
+}
+
+/** Whether a text is one JSON object of the size that a request may have. */
+export function isJsonObject(text: string): boolean {
+  if (!text.startsWith('{')) return false
+  try {
+    scanObject(Buffer.from(text))
+    return true
+  } catch (error) {
+    if (error instanceof JsonError) return false
+    throw error
   }
 }
 

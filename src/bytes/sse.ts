@@ -1,4 +1,5 @@
 import { ownCopy } from './own-copy.ts'
+import { parseUpstreamJson } from './scan.ts'
 import type { Step } from './step.ts'
 
 /**
@@ -124,7 +125,7 @@ export function createSseReader(): SseReader {
 function isWhole(data: string): boolean {
   if (isDoneMark(data)) return true
   try {
-    JSON.parse(data)
+    parseUpstreamJson(data)
     return true
   } catch {
     return false

@@ -13,6 +13,8 @@ import { Pace } from './pace.ts'
 /** The largest answer that is not a stream, and the most that is read of a refusal, in bytes (reliability §3). */
 const wholeBytesMax = 32 * 1_048_576
 const refusalBytesMax = 65_536
+/** The words of a refusal are waited for no longer than this, in ms: somebody else may be asked. */
+const refusalMs = 5_000
 
 /** How long an upstream may take to end a stream after its last word. */
 const lingerMs = 1_000
@@ -376,8 +378,9 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     // A whole body has no events: its bytes are its progress.
     const isStuck = (this.#relay ?? this.#fold) !== undefined && nowMs - this.#lastEventMs >= progressMs
     // A refusal that stalls is one all the same: its status alone says enough.
-    if (isSilent && this.#state === 'refusing') this.#refuse()
-    else if (isSilent || isStuck) this.#takeSilence()
+    if (this.#state === 'refusing') {
+      if (isSilent || nowMs - this.#headMs! >= refusalMs) this.#refuse()
+    } else if (isSilent || isStuck) this.#takeSilence()
   }
 
   /** Nothing more comes of an answer that was begun: it is whole by its own evidence, or it is cut. */

@@ -462,9 +462,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const { target } = this.#attempt!
     const { requestId, wire: clientWire } = call
     const debit = debitOf({ requestId, key, clientWire, model, target, bill, createdMs: gateway.nowMs() })
+    const posted = gateway.ledger.debit(debit)
     this.#move('settling')
     noteBill(this.#record, bill, model)
-    gateway.ledger.debit(debit).then(
+    posted.then(
       (how) => {
         this.#record.settled = how === 'spooled' ? how : 'posted'
         try {

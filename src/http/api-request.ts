@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { scanObject } from '../bytes/scan.ts'
 import type { BodyShare } from '../gateway/bodies.ts'
 import { pointerTo } from '../operations/mistakes.ts'
 import { allOperations, pathFields } from '../operations/openapi.ts'
@@ -106,8 +107,9 @@ async function readPieces(request: IncomingMessage, bytesMax: number, share: Bod
 
 function parse(bytes: Buffer): Record<string, unknown> {
   try {
-    const body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown
-    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
+    // Of the size of a client's, so that it stops nobody's requests for longer than one of those (reliability §3).
+    scanObject(bytes)
+    return JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
   } catch {
     // Told below.
   }

@@ -32,6 +32,7 @@ export function judgeFraming({ target, minor, fields }: RequestHead, headersMax:
     return refusal(`A request header is longer than ${lineBytesMax} bytes: shorten it.`, 431)
   const hosts = fields.countOf('host')
   if (hosts > 1 || (hosts === 0 && minor > 0)) return refusal('The request must have exactly one host header.')
+  if (hosts === 1 && !isHost(fields.all('host')[0]!)) return refusal('The host header is no host with its port.')
   const framing = framingOf(fields, minor)
   if (typeof framing === 'object') return refusal(faults[framing.fault])
   for (const name of credentialHeaders) {
@@ -39,6 +40,11 @@ export function judgeFraming({ target, minor, fields }: RequestHead, headersMax:
       return refusal(`The header ${name} is sent twice with different values: send it once.`)
   }
   return framing
+}
+
+/** Of a URI's authority host and port, of which a name may be empty (RFC 9112 3.2, RFC 3986 3.2.2). */
+function isHost(value: string): boolean {
+  return /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i.test(value)
 }
 
 /** The same of a request that Node has read, which is right only as far as Node is strict. @returns the refusal, if any */

@@ -43,16 +43,16 @@ export function baseUrlCure(path: string): string | undefined {
   return undefined
 }
 
-/** The path of a request target without its query; an absolute-form target counts by its path alone. */
+/** Of a target in absolute form all that stands before its path. */
+const beforePath = /^[A-Za-z]+:\/\/[^/?#]*/
+
+/** The path of a request target without its query; an absolute-form target counts by its path alone, and may have none. */
 export function pathOf(target: string | undefined): string {
   let path = target ?? '/'
-  const scheme = path.indexOf('://')
-  if (scheme > 0 && path[0] !== '/') {
-    const slash = path.indexOf('/', scheme + 3)
-    path = slash < 0 ? '/' : path.slice(slash)
-  }
+  if (path[0] !== '/') path = path.replace(beforePath, '')
   const query = path.indexOf('?')
-  return query < 0 ? path : path.slice(0, query)
+  if (query >= 0) path = path.slice(0, query)
+  return path === '' ? '/' : path
 }
 
 /** The wire whose endpoint a path is, before anything of method and body is known; undefined for all other paths. */

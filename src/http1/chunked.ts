@@ -1,9 +1,12 @@
-import { canStandInHead, readFields } from './fields.ts'
+import { canStandInHead, isTokenOctet, readFields } from './fields.ts'
 import { ownIfLittle } from './own-bytes.ts'
 
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 const semicolon = 0x3b
+const equals = 0x3d
+const quote = 0x22
+const backslash = 0x5c
 
 /** Of all extensions of a body, and again of its trailer, in octets: nobody here reads them. */
 const ignoredMax = 16_384
@@ -12,12 +15,13 @@ const sizeMax = 2 ** 52
 /** Digits of a size, with the zeros before them. */
 const digitsMax = 64
 
-type Place = 'size' | 'extension' | 'size_end' | 'data' | 'data_end' | 'data_feed' | 'trailer' | 'over' | 'broken'
+type InExtension = 'extension' | 'quoted' | 'escaped' | 'unquoted'
+type Place = InExtension | 'size' | 'size_end' | 'data' | 'data_end' | 'data_feed' | 'trailer' | 'over' | 'broken'
 
 /**
  * Reads a body in chunks (RFC 9112 7.1), wherever the network cuts it. Nothing is mended, since two readers who mend differently
  * see two different bodies: a size is hexadecimal digits alone, each line ends with both characters. Extensions and trailers are
- * read over.
+ * read over, but not beyond their grammar: within quotes another reader might see no end of the line.
  */
 export class ChunkedReader {
   /** Of the bytes that were read last: where their data begins and ends. */
@@ -92,8 +96,10 @@ export class ChunkedReader {
         return octet === carriageReturn ? 'size_end' : 'broken'
       }
       case 'extension':
-        if (octet === carriageReturn) return 'size_end'
-        return !isVisible(octet) || ++this.#ignored > ignoredMax ? 'broken' : 'extension'
+      case 'quoted':
+      case 'escaped':
+      case 'unquoted':
+        return ++this.#ignored > ignoredMax ? 'broken' : nextInExtension(this.#place, octet)
       case 'size_end':
         this.#digits = 0
         if (octet !== lineFeed) return 'broken'
@@ -133,7 +139,18 @@ function digitOf(octet: number): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
 }
 
-/** Or a blank. */
-function isVisible(octet: number): boolean {
-  return (octet >= 0x20 && octet < 0x7f) || octet === 0x09
+/** Names, values that may be quoted, and what stands between them, in whatever order (RFC 9112 7.1.1, RFC 9110 5.6.4). */
+function nextInExtension(place: InExtension, octet: number): Place {
+  const isBlank = octet === 0x20 || octet === 0x09
+  if (place === 'quoted' || place === 'escaped') {
+    if (!isBlank && (octet < 0x20 || octet === 0x7f)) return 'broken'
+    if (place === 'escaped') return 'quoted'
+    return octet === quote ? 'unquoted' : octet === backslash ? 'escaped' : 'quoted'
+  }
+  if (octet === carriageReturn) return 'size_end'
+  if (octet === semicolon) return 'extension'
+  if (isBlank) return place
+  if (place === 'unquoted') return 'broken'
+  if (octet === quote) return 'quoted'
+  return isTokenOctet(octet) || octet === equals ? 'extension' : 'broken'
 }

@@ -130,6 +130,10 @@ export function canStandInHead(text: string, from: number): boolean {
   return !fault.test(text)
 }
 
+export function isTokenOctet(octet: number): boolean {
+  return isToken[octet] === 1
+}
+
 function isBlank(octet: number): boolean {
   return octet === space || octet === tab
 }

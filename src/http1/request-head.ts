@@ -32,7 +32,7 @@ export function readRequestHead(text: string): RequestHead | undefined {
 function isTarget(method: string, target: string): boolean {
   if (target.startsWith('/')) return true
   if (method === 'CONNECT') return /:\d+$/.test(target)
-  return target === '*' ? method === 'OPTIONS' : /^[A-Za-z]+:\/\/./.test(target)
+  return target === '*' ? method === 'OPTIONS' : /^https?:\/\/[^/?#]/i.test(target)
 }
 
 /**

@@ -34,8 +34,10 @@ export function closeSchema(raw: RawJson): RawJson | undefined {
     if (schema === undefined || !canClose(schema, root)) return undefined
     if (closeHere(schema)) isChanged = true
     const { properties, items, anyOf = [], $defs, definitions } = schema
-    for (const map of [properties, $defs, definitions]) waiting.push(...Object.values(objectOf(map) ?? {}))
-    waiting.push(...(anyOf as unknown[]), ...(items === undefined ? [] : [items]))
+    for (const map of [properties, $defs, definitions])
+      for (const inner of Object.values(objectOf(map) ?? {})) waiting.push(inner)
+    for (const inner of anyOf as unknown[]) waiting.push(inner)
+    if (items !== undefined) waiting.push(items)
   }
   return isChanged ? { source: JSON.stringify(root) } : raw
 }

@@ -5,6 +5,13 @@ import { mergeUsage, type UsageReport } from './usage.ts'
 const cutting: ReadonlySet<StopReason> = new Set(['max_tokens', 'window', 'refused'])
 
 /**
+ * More blocks than this no answer has: the most calls that a model makes at once are some hundred. Each is told in several events,
+ * and those of one piece of a stream all at once.
+ */
+const blocksMax = 4_096
+const tooMany: Fault = { kind: 'broken', text: 'The model sent an answer of too many parts.', unread: 'oversize' }
+
+/**
  * What a decoder tells an answer with. It keeps the laws I1–I10 that do not depend on the wire: start and end once,
  * blocks numbered and stopped once, no empty delta, `{}` for a call without arguments, the reason corrected by what
  * was seen. After the end it is deaf.
@@ -44,6 +51,7 @@ export class Narrator {
   /** @returns the number of the block */
   open(block: AnswerBlock): number {
     this.start()
+    if (this.#count >= blocksMax) this.fail(tooMany)
     const index = this.#count++
     const isCall = block.kind === 'tool_call'
     if (isCall) this.#hasCalls = true

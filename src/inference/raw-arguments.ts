@@ -1,3 +1,5 @@
+import { isJsonObject } from '../bytes/scan.ts'
+
 /*
  * Tool arguments are text on two wires and a JSON object on the third (R-ARGS). Text that is no object travels inside
  * one under this key and comes out of it again, so that no client ever runs a tool with arguments nobody sent.
@@ -12,19 +14,12 @@ export function argumentsOfObject(source: string): string {
   return typeof raw === 'string' && Object.keys(object).length === 1 ? raw : source
 }
 
-/** Argument text → the source text of a JSON object: itself where it is one. */
+/**
+ * Argument text → the source text of a JSON object: itself where it is one. A text that is deeper or has more in it than a whole
+ * request may counts as none: within the body it came in it was but a string, which nobody had measured.
+ */
 export function objectOfArguments(text: string): string {
   const trimmed = text.trim()
   if (trimmed === '') return '{}'
   return isJsonObject(trimmed) ? trimmed : `{${JSON.stringify(rawKey)}:${JSON.stringify(text)}}`
-}
-
-function isJsonObject(text: string): boolean {
-  if (!text.startsWith('{')) return false
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }

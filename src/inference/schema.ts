@@ -30,8 +30,10 @@ export function isFullyStrict(raw: RawJson): boolean {
     if (!schema || !isStrictHere(schema)) return false
     const { items, anyOf = [], properties, $defs, definitions } = schema
     if (!Array.isArray(anyOf)) return false
-    waiting.push(...anyOf, ...(items === undefined ? [] : [items]))
-    for (const map of [properties, $defs, definitions]) waiting.push(...Object.values(objectOf(map) ?? {}))
+    for (const inner of anyOf) waiting.push(inner)
+    if (items !== undefined) waiting.push(items)
+    for (const map of [properties, $defs, definitions])
+      for (const inner of Object.values(objectOf(map) ?? {})) waiting.push(inner)
   }
   return true
 }

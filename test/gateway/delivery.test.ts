@@ -547,6 +547,22 @@ test('U1 F-U16 a refusal whose body stalls is told by its status, and so is how 
   assertOver(rig)
 })
 
+test('F-U16 of a refusal that trickles no more than 5 s are waited for', async () => {
+  const rig = startRig()
+  const { listener } = rig.sent[0]!
+  listener.onHead(503, 'application/json', json)
+  for (let at = 0; at < 4; at++) {
+    rig.advance(1_000)
+    listener.onData(bytes('{'))
+  }
+  await rig.turn()
+  assert.equal(rig.end, undefined)
+  rig.advance(1_000)
+  await rig.turn()
+  assert.deepEqual([codeOf(rig), rig.record.cause], ['upstream_error', 'upstream_503'])
+  assertOver(rig)
+})
+
 test('F-P7 a release that throws ends its request all the same', async () => {
   const rig = startRig()
   rig.releaseBug = new Error('a bug of the release')

@@ -174,6 +174,24 @@ test('R3 an absolute-form target counts by its path', async () => {
   assert.deepEqual(told(await raw(gateway.url, bytes, { answers: 1 })), [200])
   const none = 'GET http://elsewhere.example HTTP/1.1\r\nhost: x\r\n\r\n'
   assert.deepEqual(told(await raw(gateway.url, none, { answers: 1 })), ['404 unknown_url'])
+  // What stands behind `?` or `#` is no path, whatever it looks like (RFC 3986 3.3).
+  for (const mark of ['?x=', '#'])
+    assert.deepEqual(
+      told(await raw(gateway.url, none.replace('.example', `.example${mark}/v1/models`), { answers: 1 })),
+      ['404 unknown_url'],
+    )
+  for (const target of ['http:///v1/models', 'foo://a/v1/models'])
+    assert.deepEqual(told(await raw(gateway.url, `GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`, { answers: 1 })), [
+      '400 invalid_body',
+    ])
+})
+
+test('R11 a host is one host with its port', async () => {
+  const ask = (host: string) => raw(gateway.url, `GET /v1/models HTTP/1.1\r\nhost: ${host}\r\n\r\n`, { answers: 1 })
+  for (const host of ['', 'a', 'a.example:80', '127.0.0.1:', '[::1]:8080', 'a_b%20c'])
+    assert.deepEqual(told(await ask(host)), [200], host)
+  for (const host of ['a b', 'a, b', 'a:1:2', 'a/b', 'a@b', 'a?b', '[::1', '::1', 'a:b'])
+    assert.deepEqual(told(await ask(host)), ['400 invalid_body'], host)
 })
 
 test('decision 47 chunks are framed by their bytes, on the same wire and translated, and an answer behind the last one is heard', async () => {

@@ -96,6 +96,14 @@ test('F-C13 a body in chunks that is taken is read by Node as the same one, what
   assert.ok(taken > 1_000, `${taken} were taken`)
 })
 
+test('F-C22 extensions have their grammar, within quotes too', () => {
+  const of = (extension: string) => read(`2${extension}\r\nab\r\n0\r\n\r\n`)
+  for (const taken of [';a', '; a = b', ';a="b;,: c"', ';a="\\"";b', ';a="\xe9"', ';a="b" ;c'])
+    assert.deepEqual([of(taken).data, of(taken).isOver], ['ab', true], taken)
+  for (const broken of [';a="', ';a="b', ';,a', ';a:=b', ';a="b"c', ';a="\\', ';a="b\0"', ';\xe9'])
+    assert.equal(of(broken).isBroken, true, broken)
+})
+
 test('F-C13 F-C22 what is read over, and the digits of a size, have bounds', () => {
   const long = (length: number) => `1;${'e'.repeat(length)}\r\na\r\n0\r\n\r\n`
   assert.deepEqual([read(long(16_000)).isOver, read(long(16_385)).isBroken], [true, true])

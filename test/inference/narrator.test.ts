@@ -34,3 +34,13 @@ test('I1 behind the end nothing is told, whatever a decoder still reads', () => 
     }),
   )
 })
+
+test('F-U32 an answer of more parts than any model makes ends there, and what a decoder still reads is nothing', () => {
+  const narrator = new Narrator()
+  for (let at = 0; at < 100_000; at++) narrator.open({ kind: 'tool_call', callId: `call_${at}`, name: 'f' })
+  const events = narrator.take()
+  assert.equal(events.filter(({ type }) => type === 'block_start').length, 4_096)
+  const last = events.at(-1)!
+  assert.equal(last.type === 'fail' && last.fault.unread, 'oversize')
+  assert.ok(narrator.isOver)
+})

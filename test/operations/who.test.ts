@@ -9,6 +9,16 @@ function cookieOf({ headers }: Told): string {
   return headers.get('set-cookie')!.split(';')[0]!
 }
 
+test('reliability §3 a body of an operator is measured like one of a client before it is parsed', async () => {
+  const { ask, viewer } = await startApi()
+  const nested = (depth: number) =>
+    `{"from":"chat","model":"native-chat","body":${'['.repeat(depth)}${']'.repeat(depth)}}`
+  for (const body of [nested(200), nested(500_000), `{"from":[${'[],'.repeat(200_000)}[]]}`]) {
+    const told = await ask('POST', '/translate', { token: viewer, body })
+    assert.deepEqual([problemOf(told), told.text.includes('not a JSON object')], ['invalid_request', true])
+  }
+})
+
 test('operate §6 a token is turned into a cookie that pages cannot read, new at each sign-in, and that ends with its operator', async () => {
   const { ask, books, gateway, admin, viewer, keyA } = await startApi()
   const signIn = (token: string, headers = {}) => ask('POST', '/session', { token: '', body: { token }, headers })

@@ -138,6 +138,22 @@ test('F-U33 a whole answer above 32 MiB is a 502 and the upstream is stopped', a
   assert.equal((await native.gateway.logOf(id))['cause'], 'upstream_oversize')
 })
 
+for (const [what, member] of [
+  ['nested', `${'['.repeat(200_000)}${']'.repeat(200_000)}`],
+  ['of nothing but brackets', `[${'[],'.repeat(400_000)}[]]`],
+]) {
+  test(`F-U33 a whole answer that is ${what} is a 502 before anybody has parsed it`, async () => {
+    const text = JSON.stringify(answers.chat).replace(/^\{/, `{"zz":${member},`)
+    for (const wire of ['chat', 'messages'] as const) {
+      native.upstream.play(whole(text))
+      const response = await native.gateway.post(paths[wire], { ...asks[wire], model: 'native-chat' })
+      assert.equal(response.status, 502)
+      await response.text()
+    }
+    await assertQuiet(native.gateway)
+  })
+}
+
 test('F-U28 up to ten 1xx are passed over', async () => {
   native.upstream.play(async (socket, request) => {
     socket.write('HTTP/1.1 103 Early\r\n\r\n'.repeat(10))

@@ -601,6 +601,17 @@ test('R-ARGS what is no object comes back as it was', () => {
   }
 })
 
+test('R-ARGS F-C35 arguments deeper or longer than a request may be are not parsed, and come back as they were', () => {
+  const nested = (depth: number) => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`
+  const inputOf = (args: string) => {
+    const asked = chatAsk({ messages: [user, { role: 'assistant', tool_calls: [call('a', 'f', args)] }] })
+    return translate('chat', 'messages', asked).body.messages[1].content[0].input
+  }
+  deepEqual(inputOf(nested(100)), JSON.parse(nested(100)))
+  for (const args of [nested(1_000), nested(300_000), `{"a":[${'1,'.repeat(200_000)}1]}`])
+    deepEqual(inputOf(args), { _raw_arguments: args })
+})
+
 test('T17 a cap below the upstream’s floor is raised to it and told', () => {
   const encoded = translate('messages', 'chat', messagesAsk({ max_tokens: 5 }), { profile: { minOutput: 32 } }).encoded
   equal(JSON.parse(encoded.body).max_completion_tokens, 32)

@@ -1,6 +1,6 @@
 import { asObject, type Edit, type Range, splice } from '../../bytes/json.ts'
 import { elementsOf, membersOf, setMembers } from '../../bytes/json-edit.ts'
-import { type JsonMember, scanObject } from '../../bytes/scan.ts'
+import { type JsonMember, parseUpstreamJson, scanObject } from '../../bytes/scan.ts'
 import { readCount } from '../../inference/usage.ts'
 
 /**
@@ -21,7 +21,7 @@ export class JsonPatch {
   /**
    * One scan and one parse of what is read at all: a last event with log probabilities has megabytes (B5).
    * @param inside the outermost member in which members will be set, if it is there
-   * @throws when the text is not one JSON object.
+   * @throws when the text is not one JSON object, or one of too much beside the log probabilities.
    */
   constructor(bytes: Buffer, inside?: string) {
     this.bytes = bytes
@@ -29,7 +29,7 @@ export class JsonPatch {
     this.#members = scanObject(bytes, noLimits, { inside, keys: unread, found })
     const unreads = found.map(({ start, end }) => ({ start, end, text: 'null' }))
     const read = unreads.length === 0 ? bytes : splice(bytes, unreads)
-    this.value = JSON.parse(read.toString('utf8')) as Record<string, unknown>
+    this.value = parseUpstreamJson(read) as Record<string, unknown>
   }
 
   /**

@@ -1,4 +1,5 @@
 import { asObject } from '../../bytes/json.ts'
+import { parseUpstreamJson } from '../../bytes/scan.ts'
 import { isDoneMark, type SseFrame } from '../../bytes/sse.ts'
 import type { Narrator } from '../../inference/narrator.ts'
 import { brokenFault, truncatedFault } from './faults.ts'
@@ -20,7 +21,7 @@ export function readFrame(frame: SseFrame, narrator: Narrator): Record<string, u
   }
   let value: unknown
   try {
-    value = JSON.parse(frame.data)
+    value = parseUpstreamJson(frame.data)
   } catch {
     if (isDoneMark(frame.data)) return 'done'
   }
@@ -32,7 +33,7 @@ export function readFrame(frame: SseFrame, narrator: Narrator): Record<string, u
 /** The object of a whole JSON answer; undefined where it is none. */
 export function parseAnswer(bodyText: string): Record<string, unknown> | undefined {
   try {
-    return asObject(JSON.parse(bodyText))
+    return asObject(parseUpstreamJson(bodyText))
   } catch {
     return undefined
   }

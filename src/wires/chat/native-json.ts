@@ -45,7 +45,6 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
 
 function textsOf(choices: readonly unknown[], reasoningField: Profile['reasoningField']): string[] {
   const named: NamedCalls = new Set()
-  const texts: string[] = []
-  for (const choice of objectsOf(choices)) texts.push(...producedTexts(choice, reasoningField, named))
-  return texts
+  // Not by spreading: an answer may have more of them than a call takes arguments.
+  return objectsOf(choices).flatMap((choice) => producedTexts(choice, reasoningField, named))
 }

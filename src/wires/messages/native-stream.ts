@@ -8,6 +8,7 @@ import {
   withData,
 } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
+import { parseUpstreamJson } from '../../bytes/scan.ts'
 import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../answers/envelope.ts'
 import { faultOfError } from '../answers/faults.ts'
@@ -61,7 +62,7 @@ export class MessagesNativeStream extends NativeStream {
     if (data === undefined || data === '') return ''
     let event: Record<string, unknown> | undefined
     try {
-      event = asObject(JSON.parse(decodeUtf8(data)))
+      event = asObject(parseUpstreamJson(decodeUtf8(data)))
       if (event === undefined) throw new TypeError('an event is an object')
     } catch {
       this.break('an event is not JSON')
