@@ -27,7 +27,8 @@ export async function withStore<T>(
   const { openBooks } = await import('../store/open-books.ts')
   const isNew = create && store.engine === 'sqlite' && !existsSync(store.path)
   const options = { busyMs: 5_000, create, isAlone }
-  let { books, close } = await openBooks(store, options)
+  const notes = new Set<string>()
+  let { books, close } = await openBooks(store, { ...options, note: (text) => notes.add(text) })
   const zone = zoned ? await readZone(books, command.optsWithGlobals()) : utc
   if (zone.timeZone !== utc.timeZone || zone.weekStarts !== utc.weekStarts) {
     await close()
@@ -37,8 +38,12 @@ export async function withStore<T>(
   try {
     return await work(books.as({ actor: cliActor() }), createCalendar(zone))
   } catch (error) {
-    throw explainBookError(error)
+    const told = explainBookError(error)
+    // What has refused it says so itself.
+    notes.delete((told as Error).message)
+    throw told
   } finally {
+    for (const text of notes) note(command, text)
     await close()
   }
 }

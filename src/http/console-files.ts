@@ -109,7 +109,10 @@ async function build(root: string): Promise<string | undefined> {
     await run(process.execPath, [join(root, 'scripts/console.ts')], { cwd: root, timeout: 60_000 })
     return undefined
   } catch (error) {
-    const { stderr, message } = error as Error & { stderr?: string }
-    return `The console could not be built. Try: npm run console\n\n${stderr?.trim() || message}\n`
+    // What it says of paths of this machine is for who sits at it, who gets it by the same command.
+    const { stderr = '' } = error as Error & { stderr?: string }
+    return stderr.includes('ERR_MODULE_NOT_FOUND')
+      ? 'The console is built of packages that are not installed: run npm ci without --omit=dev, or use the package, which has it.\n'
+      : 'The console could not be built: npm run console says why.\n'
   }
 }

@@ -74,12 +74,12 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   // The ledger's thread starts beside the reading of the server's many files.
   const [{ store, demo }, { startServer }] = await Promise.all([openStore(), import('./server.ts')])
   const demoBar = new DemoBar(log, config.store)
-  const { barred } = demoBar
   const simulator = config.isBuiltIn ? await startBuiltIn() : undefined
   if (simulator) config = withSimulator(config, simulator.url)
+  const first = config
   try {
     ;(await demoBar.look(config))()
-    server = await startServer({ config, store, log, barred, parentDigest: role?.parentDigest })
+    server = await startServer({ config, store, log, barred: demoBar.barred, parentDigest: role?.parentDigest })
   } catch (error) {
     await store.close()
     await simulator?.close()
@@ -111,7 +111,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     config,
     isStoreNew,
     demo,
-    isDemoBarred: barred.size > 0,
+    isDemoBarred: demoBar.barred.size > 0,
   }
   announce(started, server, store.countAccounts(), { role, json: options.json })
   let reloading = Promise.resolve()
@@ -155,7 +155,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
       server?.reload(next)
       bar()
       store.reconfigure(next.digest)
-      const restart = needsRestart(config, next)
+      const restart = needsRestart(first, next)
       config = next
       log.event('info', 'config_reloaded', { models: next.catalog.entries.length, ...together })
       if (restart.length > 0) log.event('info', 'restart_needed', { keys: restart })
@@ -198,7 +198,7 @@ function warn({ warnings, upstreams }: Config, log: Log): void {
   for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
 }
 
-/** What stays as it was at the start, though the file says otherwise by now. */
+/** What stays as it was at the start, though the file says otherwise by now. @param before with which the process was started */
 function needsRestart(before: Config, next: Config): string[] {
   const isOther = {
     listen: formatAddress(before.listen) !== formatAddress(next.listen),

@@ -100,7 +100,10 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
     url: `${config.tls ? 'https' : 'http'}://${formatAddress(server.address)}`,
     adminUrl: `${config.adminTls ? 'https' : 'http'}://${formatAddress(server.adminAddress)}`,
     demoKey: demo?.key,
-    createAccount: (name, credit) => createAccount(config.store, name, credit),
+    async createAccount(name, credit) {
+      if (closing) throw new Error('the gateway is closed')
+      return createAccount(config.store, name, credit)
+    },
     close,
   }
 
@@ -139,7 +142,9 @@ function readConfig({ config, store, listen = '127.0.0.1:0', adminListen = '127.
 async function createAccount(store: StorePlace, name: string, credit?: string): Promise<{ id: string; key: string }> {
   const { books, close } = await openBooks(store)
   try {
-    const { id } = await books.createAccount(name, credit === undefined ? undefined : parseCredits(credit))
+    const nanos = credit === undefined ? undefined : parseCredits(credit)
+    if (nanos !== undefined && nanos < 0n) throw new RangeError('an account cannot start below zero')
+    const { id } = await books.createAccount(name, nanos)
     return { id, key: (await books.createKey(id)).key }
   } finally {
     await close()

@@ -1,12 +1,18 @@
-import type { StorePlace } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { isThere, refuseNoRoom } from './files/place.ts'
 import { StoreError } from './files/store-error.ts'
 
-/** What a server would not start on, in words; undefined where it would. Of a database nothing is asked. */
-export async function startMistake(store: StorePlace, timeZone: string): Promise<string | undefined> {
-  if (store.engine !== 'sqlite') return undefined
-  const { lookAt } = await import('./sqlite/look-at.ts')
+/** What a server would not start on, in words; undefined where it would. Of a database nothing is asked, but of the server's folder. */
+export async function startMistake({
+  store,
+  stateDir,
+  reporting,
+}: Pick<Config, 'store' | 'stateDir' | 'reporting'>): Promise<string | undefined> {
   try {
-    lookAt(store.path, timeZone)
+    if (store.engine === 'sqlite') {
+      const { lookAt } = await import('./sqlite/look-at.ts')
+      lookAt(store.path, reporting.timeZone)
+    } else if (!isThere(stateDir)) refuseNoRoom(stateDir, 'state_dir')
     return undefined
   } catch (error) {
     if (error instanceof StoreError) return error.message

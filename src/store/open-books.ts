@@ -3,6 +3,7 @@ import type { Books } from '../accounts/books.ts'
 import type { Zone } from '../accounts/calendar.ts'
 import type { Act } from '../accounts/trail.ts'
 import type { StorePlace } from '../config/config.ts'
+import { sayMoved } from './files/moved.ts'
 import { StoreError } from './files/store-error.ts'
 
 /** The books of a store, until they are closed. */
@@ -17,6 +18,8 @@ export type OpenBooksOptions = {
   zone?: Zone | undefined
   /** For what no server may meet: a file is locked against them, and a database asked with patience. */
   isAlone?: boolean
+  /** Hears what whoever opens it should know: it was moved, is no whole copy, or was brought up to date just now. */
+  note?: ((text: string) => void) | undefined
 }
 
 /** What a statement of `isAlone` may take in a database, in ms: it is made of all figures that there are. */
@@ -83,7 +86,7 @@ export async function openServingBooks(store: StorePlace, nowMs: () => number, z
 
 async function openDatabaseBooks(
   { url, shown }: Extract<StorePlace, { engine: 'postgres' }>,
-  { create = true, zone, isAlone = false }: OpenBooksOptions,
+  { create = true, zone, isAlone = false, note }: OpenBooksOptions,
   nowMs: () => number = Date.now,
 ): Promise<OpenBooks> {
   const { createBooks } = await import('../accounts/books.ts')
@@ -91,6 +94,8 @@ async function openDatabaseBooks(
   const { explainDatabase } = await import('./postgres/explain.ts')
   const { createCalendar, utc } = await import('../accounts/calendar.ts')
   const opened = await openPostgresBooks(url.reveal(), { shown, create, statementMs: isAlone ? aloneMs : undefined })
+  const moved = note && (await opened.readMoved())
+  if (moved) note(sayMoved(shown, moved))
   const calendar = createCalendar(zone ?? utc)
   const books = explained(createBooks(opened, nowMs, undefined, calendar), (error) => explainDatabase(error, shown))
   return { books, close: () => opened.close() }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import test, { before } from 'node:test'
 import { readStorePlace } from '../../src/config/store-place.ts'
 import { createDemo, findGift } from '../../src/process/demo.ts'
@@ -223,7 +223,15 @@ test('X7 a store is moved by the command line, which tells the proof and what to
     (await on('account create two', file)).stderr,
     `triwire: ${file} was moved to ${to}: name that store instead, or move it back with triwire store copy\n`,
   )
-  assert.match((await on('account list', file)).stdout, / one +active +3\n$/)
+  const stale = await on('account list', file)
+  assert.match(stale.stdout, / one +active +3\n$/)
+  assert.equal(
+    stale.stderr,
+    `note: ${file} was moved to ${to}: name that store instead, or move it back with triwire store copy\n`,
+  )
+  const stray = join(dirname(file), 'stray', 'other.db')
+  assert.match((await on(`store copy --to ${stray}`, file)).stderr, /was moved to postgres:/)
+  assert.equal(existsSync(dirname(stray)), false)
   const served = await run(['serve', '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0', '--store', file])
   assert.match(served.stderr, /was moved to postgres:/)
   const data = await on(`store copy --to ${back} --json`, to)

@@ -47,6 +47,9 @@ test('X8 a gateway in process takes its configuration as an object, and makes ac
   const poor = await gateway.createAccount('poor')
   assert.equal((await ask(gateway.url, poor.key, 'mine')).status, 402)
   await assert.rejects(gateway.createAccount('app'), { code: 'name_taken' })
+  await assert.rejects(gateway.createAccount('owing', '-1'), /cannot start below zero/)
+  await gateway.close()
+  await assert.rejects(gateway.createAccount('late'), /the gateway is closed/)
 })
 
 test('X8 a gateway in process refuses options that it does not have, and starts no store of another name', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -30,6 +30,26 @@ test('F-P16 what is wrong with the lock file itself is not told as another serve
     () => lockStore(path),
     (error) => !(error instanceof StoreError) && /not a database/.test(String(error)),
   )
+})
+
+test('F-P16 a lock that cannot be opened is told with its path and the cure', () => {
+  const path = join(testFolder('lock'), 'triwire.db')
+  mkdirSync(`${path}.lock`)
+  assert.throws(
+    () => lockStore(path),
+    (error) =>
+      error instanceof StoreError && error.message.startsWith(`${path}.lock cannot be opened: check its folder`),
+  )
+})
+
+test('F-P16 a lock that root makes is of the store’s owner', (t) => {
+  if (process.geteuid?.() !== 0) return t.skip('root is who may give files away')
+  const path = join(testFolder('lock'), 'triwire.db')
+  writeFileSync(path, '')
+  chownSync(path, 12_345, 12_346)
+  lockStore(path)()
+  const { uid, gid } = statSync(`${path}.lock`)
+  assert.deepEqual([uid, gid], [12_345, 12_346])
 })
 
 test('F-P16 B15 a second server that is refused in the same process does not take the lock from the first', () => {

@@ -1,16 +1,53 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
+import type { StorePlace } from '../../src/config/config.ts'
 import { startMistake } from '../../src/store/look-at.ts'
 import { testFolder } from '../support/folder.ts'
 import { openStore } from '../support/operator.ts'
 import { fileAt } from '../support/store-place.ts'
 
+const mistakeAt = (path: string, timeZone = 'UTC') =>
+  startMistake({ store: fileAt(path), stateDir: '', reporting: { timeZone, weekStarts: 'monday', keepMonths: 13 } })
+
+for (const [to, words] of [
+  ['', /triwire\.db is an unfinished copy: repeat triwire store copy/],
+  ['postgres://db.example/main', /triwire\.db was moved to postgres:\/\/db\.example\/main/],
+] as const)
+  test(`X14 X12 a store whose content is not here is told before a start: ${words.source}`, async () => {
+    const path = join(testFolder('look'), 'triwire.db')
+    openStore(path).close()
+    const db = new DatabaseSync(path)
+    db.prepare('INSERT INTO moved (to_store, moved_ms) VALUES (?, 1)').run(to)
+    db.close()
+    assert.match((await mistakeAt(path))!, words)
+  })
+
+test('F-P16 X12 files that a server could not open are told before a start', async (t) => {
+  if (process.geteuid?.() === 0) return t.skip('root may open all files')
+  const path = join(testFolder('look'), 'triwire.db')
+  openStore(path).close()
+  chmodSync(path, 0o400)
+  assert.match((await mistakeAt(path))!, /triwire\.db cannot be opened: check its folder, its owner/)
+})
+
+test('X13 a folder for a server of a database is told where it cannot be made', async () => {
+  const file = join(testFolder('look'), 'file')
+  writeFileSync(file, '')
+  const store = { engine: 'postgres', shown: 'postgres://db.example/main' } as StorePlace
+  const reporting = { timeZone: 'UTC', weekStarts: 'monday', keepMonths: 13 } as const
+  assert.match(
+    (await startMistake({ store, stateDir: join(file, 'state'), reporting }))!,
+    /state cannot be made: \S+file is a file; choose another place with state_dir/,
+  )
+  assert.equal(await startMistake({ store, stateDir: join(file, '../state'), reporting }), undefined)
+})
+
 test('X12 what a server would not start on is told without a server, and the store stays as it is', async () => {
   const path = join(testFolder('look'), 'triwire.db')
-  const mistake = (timeZone = 'UTC') => startMistake(fileAt(path), timeZone)
+  const mistake = (timeZone = 'UTC') => mistakeAt(path, timeZone)
   assert.equal(await mistake(), undefined, 'none yet')
   const store = openStore(path)
   store.createAccount('one')

@@ -172,6 +172,15 @@ test('C9 a command that finds an older store under a running server changes noth
   again()
 })
 
+test('C9 who brings an older store up to date is told so, once', (t) => {
+  const path = createPath(t)
+  createFirstRelease(path, accounts, entries)
+  const notes: string[] = []
+  const note = (text: string) => void notes.push(text)
+  for (let at = 0; at < 2; at++) openStore(path, { note }).close()
+  assert.deepEqual(notes, [`${path} was brought up to date: what was before this triwire opens it no more`])
+})
+
 test('C9 a server, which holds the lock itself, brings an older store up to date', async (t) => {
   const path = createPath(t)
   createFirstRelease(path, accounts, entries)

@@ -50,6 +50,22 @@ test('F-P13 F-P2 X4 N-F3 N-F4 SIGHUP takes a good file and keeps the old one for
   await running.saw('"restart_needed","keys":["listen","timeouts.settle_deadline"]')
   await running.saw('"upstream_proxy","upstream":"sim","proxy":"http://proxy.example:3128","source":"HTTPS_PROXY"')
   assert.deepEqual(await list(), ['first', 'second'])
+  const count = (word: string) => running.stderr().split(word).length - 1
+  const reload = async () => {
+    const reloads = count('"config_reloaded"')
+    running.child.kill('SIGHUP')
+    await until(() => count('"config_reloaded"') > reloads)
+  }
+  // Compared with what runs, and not with what the last reload has read.
+  await reload()
+  await until(() => count('"restart_needed"') === 2)
+  writeFileSync(
+    path,
+    changed.replace('listen: 127.0.0.1:1', 'listen: 127.0.0.1:0').replace('settle_deadline: 6s', 'settle_deadline: 5s'),
+  )
+  await reload()
+  await reload()
+  assert.equal(count('"restart_needed"'), 2)
   writeFileSync(path, 'catalog: [', { mode: 0o600 })
   running.child.kill('SIGHUP')
   await running.saw('"config_rejected"')

@@ -56,7 +56,7 @@ async function load(options: Options): Promise<Config> {
   const { startMistake } = await import('../../store/look-at.ts')
   try {
     const config = loadConfig(options)
-    const message = earlierStoreMistake(config) ?? (await startMistake(config.store, config.reporting.timeZone))
+    const message = earlierStoreMistake(config) ?? (await startMistake(config))
     if (message) throw new ConfigError([{ path: 'store', message }])
     return config
   } catch (error) {

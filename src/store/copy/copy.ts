@@ -204,12 +204,17 @@ class Copy {
   }
 }
 
+/** To be asked before a target is made. @throws StoreError where the source was moved to another place. */
+export async function refuseMovedElsewhere(source: CopySource, target: string): Promise<void> {
+  const moved = await source.readMoved()
+  if (moved && moved.to !== target) throw new StoreError(sayMoved(source.shown, moved))
+}
+
 /** A source that was moved is copied again only to bring to its end what was broken off at the very last. */
 async function refuseMoved(source: CopySource, target: CopyTarget): Promise<void> {
+  await refuseMovedElsewhere(source, target.shown)
   const moved = await source.readMoved()
-  if (!moved) return
-  const isBroken = moved.to === target.shown && (await target.readMoved())?.to === ''
-  if (!isBroken) throw new StoreError(sayMoved(source.shown, moved))
+  if (moved && (await target.readMoved())?.to !== '') throw new StoreError(sayMoved(source.shown, moved))
 }
 
 /** What the target has must be the beginning of what the source has: an earlier try, or the store that the source came from. */

@@ -16,6 +16,8 @@ const cures = new Map([
 
 /** The same where a file is written without SQLite: the log anew, the spool. */
 const alike = new Map([
+  ['EACCES', 14],
+  ['EPERM', 14],
   ['EIO', 10],
   ['ENOSPC', 13],
   ['EROFS', 8],

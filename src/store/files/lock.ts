@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { cureOf, isDamage } from './cures.ts'
@@ -21,13 +21,14 @@ export function lockStore(path: string): () => void {
   // One lock however the store is named.
   const lockPath = lockPathOf(realPath(path))
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  // Never a second descriptor of it: closing one gives up the lock that this process may have (POSIX, see sqlite/file-watch.ts).
-  if (!existsSync(lockPath)) closeSync(openSync(lockPath, 'a', 0o600))
-  const db = new DatabaseSync(lockPath, { timeout: 0 })
+  let db: DatabaseSync | undefined
   try {
+    // Never a second descriptor of it: closing one gives up the lock that this process may have (POSIX, see sqlite/file-watch.ts).
+    if (!existsSync(lockPath)) makeLock(lockPath, path)
+    db = new DatabaseSync(lockPath, { timeout: 0 })
     db.exec('BEGIN EXCLUSIVE')
   } catch (error) {
-    db.close()
+    db?.close()
     if (resultCode(error) === 5)
       throw new LockedError(
         `Another triwire server is running on ${path}: stop it first, or name another store with --store`,
@@ -36,7 +37,20 @@ export function lockStore(path: string): () => void {
     const cure = isDamage(error) ? undefined : cureOf(error)
     throw cure ? new StoreError(`${lockPath} ${cure}`, { cause: error }) : error
   }
-  return () => db.close()
+  const lock = db
+  return () => lock.close()
+}
+
+/** It belongs to the store's owner, as SQLite has it for its own files: a command that root runs once locks no server out. */
+function makeLock(lockPath: string, storePath: string): void {
+  const descriptor = openSync(lockPath, 'a', 0o600)
+  try {
+    if (process.geteuid?.() !== 0) return
+    const { uid, gid } = statSync(existsSync(storePath) ? storePath : dirname(storePath))
+    fchownSync(descriptor, uid, gid)
+  } finally {
+    closeSync(descriptor)
+  }
 }
 
 /** @returns the release; undefined where there is no store: who opens it says so. @throws StoreError as `lockStore`. */

@@ -34,12 +34,12 @@ export function refuseNoFile(path: string): void {
   )
 }
 
-/** @throws StoreError where a store could not be made there, with its folder if need be. */
-export function refuseNoRoom(path: string): void {
+/** @throws StoreError where a file or folder could not be made there, with its folder if need be. @param cure where to choose another */
+export function refuseNoRoom(path: string, cure = '--store'): void {
   let folder = dirname(path)
   while (!isThere(folder)) folder = dirname(folder)
   const refuse = (why: string): never => {
-    throw new StoreError(`${path} cannot be made: ${folder} ${why}; choose another place with --store`)
+    throw new StoreError(`${path} cannot be made: ${folder} ${why}; choose another place with ${cure}`)
   }
   if (!statSync(folder).isDirectory()) refuse('is a file')
   if (!isWritable(folder)) refuse('may not be written to by this user')

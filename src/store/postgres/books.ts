@@ -3,12 +3,14 @@ import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../
 import { accountOf, type Change, type Facts, type Question, type Write } from '../../accounts/book-rules.ts'
 import type { BookStore } from '../../accounts/books.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
+import type { Moved } from '../files/moved.ts'
 import { heldByReplicas, keysWithSpends } from '../sql/spends.ts'
 import { readNowMs } from './clock.ts'
 import { type Database, openDatabase, type Transaction } from './database.ts'
 import { explainDatabase } from './explain.ts'
 import { createListing } from './listing.ts'
 import { locks, migrate, refuseEmpty } from './migrate.ts'
+import { readMoved } from './moved.ts'
 import { createOperators } from './operators.ts'
 import { lockAccounts, postCredit, postFunctions } from './post.ts'
 import { livingReplicas } from './replicas.ts'
@@ -21,7 +23,7 @@ import { lockState, rezone } from './usage-keep.ts'
 import { audit, verify } from './verify.ts'
 import { createWarnings } from './warnings.ts'
 
-export type PostgresBooks = BookStore & { close(): Promise<void> }
+export type PostgresBooks = BookStore & { readMoved(): Promise<Moved | undefined>; close(): Promise<void> }
 
 export type PostgresBooksOptions = {
   /** The URL as it may be shown (ruling X13). */
@@ -69,6 +71,7 @@ export async function openPostgresBooks(
   const reports = openDatabase({ url, max: 2, patienceMs, statementMs: reportMs, purpose: 'reports' })
   return {
     ...createPostgresBooks(database, sliceSizes, reports),
+    readMoved: () => readMoved(database),
     async close() {
       await Promise.all([database.close(), reports.close()])
     },

@@ -1,8 +1,11 @@
-import { existsSync } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { explainErrors } from '../files/cures.ts'
-import { isThere, refuseNoRoom } from '../files/place.ts'
+import { lockPathOf } from '../files/lock.ts'
+import { isThere, realPath, refuseNoRoom } from '../files/place.ts'
+import { refuseMoved } from './moved.ts'
 import { readOurVersion, refuseUnfit } from './open.ts'
 import { migrations } from './schema.ts'
 import { createUsageKeeping } from './usage-keep.ts'
@@ -18,12 +21,17 @@ export function lookAt(path: string, timeZone: string): void {
     return
   }
   refuseUnfit(path)
+  const lock = lockPathOf(realPath(path))
+  for (const file of [path, dirname(realPath(path)), ...(existsSync(lock) ? [lock] : [])])
+    explainErrors(file, () => accessSync(file, constants.R_OK | constants.W_OK))
   explainErrors(path, () => {
     const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
     try {
       // An older one has no zone, or the server brings it up to date first.
       const isUpToDate = readOurVersion(db, path, migrations.length) === migrations.length
-      if (isUpToDate) createUsageKeeping(db).refuseOtherZone(timeZone, path)
+      if (!isUpToDate) return
+      refuseMoved(db)
+      createUsageKeeping(db).refuseOtherZone(timeZone, path)
     } finally {
       db.close()
     }

@@ -12,3 +12,9 @@ export function refuseMoved(db: DatabaseSync): void {
   const moved = readMoved(db)
   if (moved) throw new StoreError(sayMoved(db.location() ?? 'the store', moved))
 }
+
+/** The same for whoever only reads: what stands there is of another day, or not all. */
+export function noteMoved(db: DatabaseSync, note: (text: string) => void): void {
+  const moved = readMoved(db)
+  if (moved) note(sayMoved(db.location() ?? 'the store', moved))
+}

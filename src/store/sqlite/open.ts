@@ -15,13 +15,18 @@ export type OpenOptions = {
   create?: boolean
   /** Taken before an older schema is migrated, and let go after it, by those who do not hold it already. */
   lock?: ((path: string) => () => void) | undefined
+  /** Hears what whoever opens it should know. */
+  note?: ((text: string) => void) | undefined
 }
 
 /**
  * Opens the file, made or migrated where needed. A commit on the connection is on the disk when it returns.
  * @throws StoreError
  */
-export function openDatabase(path: string, { busyMs = 2_000, create = true, lock }: OpenOptions = {}): DatabaseSync {
+export function openDatabase(
+  path: string,
+  { busyMs = 2_000, create = true, lock, note }: OpenOptions = {},
+): DatabaseSync {
   if (!isThere(path)) {
     if (!create)
       throw new StoreError(`There is no store at ${path}: name the right one with --store, or create an account`)
@@ -34,8 +39,11 @@ export function openDatabase(path: string, { busyMs = 2_000, create = true, lock
     try {
       // FULL must be said on every opening: with WAL alone a commit may be lost with the power.
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864')
+      const version = readVersion(db)
       if (lock && isOlder(db)) migrateUnder(lock, db, path)
       else migrate(db, path)
+      if (version > 0 && version < migrations.length)
+        note?.(`${path} was brought up to date: what was before this triwire opens it no more`)
       db.exec('PRAGMA foreign_keys = ON')
       return db
     } catch (error) {
@@ -58,7 +66,7 @@ function migrateUnder(lock: (path: string) => () => void, db: DatabaseSync, path
   } catch (cause) {
     if (!(cause instanceof LockedError)) throw cause
     throw new StoreError(
-      `${path} is of an older triwire, and a server runs on it: restart that server, which brings the store up to date, then try again`,
+      `${path} is of an older triwire, and a server runs on it: restart that server with this triwire, which brings the store up to date, then try again`,
       { cause },
     )
   }

@@ -8,7 +8,7 @@ import { createEntries, type Entries } from './entries.ts'
 import { createFolding } from './fold.ts'
 import { createListing, type Listing } from './listing.ts'
 import { rewriteLog } from './log-rewrite.ts'
-import { refuseMoved } from './moved.ts'
+import { noteMoved, refuseMoved } from './moved.ts'
 import { type OpenOptions, openDatabase, transact, withoutWaiting } from './open.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createUsageReading, type UsageReading } from './usage.ts'
@@ -57,6 +57,7 @@ export function openStore(
 ): Store {
   const db = openDatabase(path, { ...options, lock: isServer ? undefined : lockStore })
   if (isServer) refuseMovedOrClose(db)
+  else if (options.note) noteMoved(db, options.note)
   const { findCredit, postCredit, writeSpend, ...entries } = createEntries(db, nowMs, createCalendar(zone))
   const operators = createOperators(db)
   const { write: _write, findOperators: _find, findMade: _made, ...readOperators } = operators
