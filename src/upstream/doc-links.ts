@@ -20,10 +20,9 @@ export function withoutDocLinks(text: string): string {
   return sentences.filter((sentence) => !isDocLink(sentence)).join(' ')
 }
 
-/** Nothing but an address in parentheses says where to read on what stands before it. */
-const bareLink = /^ ?\(https?:\/\/[^\s()]+\)$/
-
 function isDocLink(sentence: string): boolean {
-  if (bareLink.test(sentence)) return true
+  // Nothing but an address in parentheses says where to read on what stands before it.
+  const remark = sentence.trimStart()
+  if (/^\(https?:\/\//.test(remark) && remark.endsWith(')') && !/\s/.test(remark)) return true
   return (sentence.includes('://') || hostName.test(sentence)) && pointing.test(sentence)
 }
