@@ -4,6 +4,8 @@ import test from 'node:test'
 import { anyPorts, serve } from '../support/serve.ts'
 import { until } from '../support/waiting.ts'
 
+/* Left to npm test: programs are started, and wait for names that nobody answers for. */
+
 const skip = process.platform !== 'linux'
 
 function countPoolThreads(pid: number): number {

@@ -19,7 +19,11 @@ import {
 } from '../translation/support/scripted.ts'
 import { created, events, wholeMessage } from '../translation/upstreams.ts'
 
-/* What `translate` shows is what the gateway does: each request and each answer of the pages goes both ways, on nine pairs. */
+/*
+ * What `translate` shows is what the gateway does: each request and each answer of the pages goes both ways, on nine pairs.
+ *
+ * Left to npm test: some hundred go through the whole gateway.
+ */
 
 let gateway: ScriptedGateway
 let accountId: string
