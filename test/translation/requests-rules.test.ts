@@ -725,6 +725,43 @@ test('R-THINK a model that thinks unless it is told not to is told both, and not
   deepEqual(thinkingOf({ messages, thinking: { type: 'adaptive' } }), ['disabled', undefined])
 })
 
+test('R-PRE a model that continues no turn of its own is asked to go on, and any other continues it', () => {
+  const messages = [
+    { role: 'user', content: 'x' },
+    { role: 'assistant', content: 'The answer is ' },
+  ]
+  const lastOf = (name: string) => {
+    const up = translate('chat', 'messages', chatAsk({ messages }), { profile: resolveProfile('messages', name) }).body
+    return up.messages
+      .slice(1)
+      .map(({ role, content }: { role: string; content: { text: string }[] }) => [role, content[0]!.text])
+  }
+  deepEqual(lastOf('anthropic-budget'), [['assistant', 'The answer is']])
+  deepEqual(lastOf('anthropic-fixed-sampling'), [
+    ['assistant', 'The answer is'],
+    ['user', 'Continue.'],
+  ])
+})
+
+test('R-JSON T18 where there is operator text only it is the last of it that asks, and not our line about JSON', () => {
+  const messages = [
+    { role: 'system', content: 'Be short.' },
+    { role: 'system', content: 'Name a colour.' },
+  ]
+  const up = translate('chat', 'messages', chatAsk({ messages, response_format: { type: 'json_object' } })).body
+  deepEqual(
+    up.system.map(({ text }: { text: string }) => text),
+    ['Be short.', 'Answer with one JSON object and nothing else.'],
+  )
+  equal(up.messages[0].content[0].text, 'Name a colour.')
+})
+
+test('T9 a list of nothing is not refused, whatever it would be a list of', () => {
+  translate('messages', 'chat', messagesAsk({ mcp_servers: [] }))
+  translate('chat', 'messages', chatAsk({ functions: [] }))
+  equal(refusalOf('messages', 'chat', messagesAsk({ mcp_servers: [{}] })).param, 'mcp_servers')
+})
+
 test('T20 a tool that is defined again after it was taken away is the later one, and twice without that is refused', () => {
   const tool = (properties: object) => ({ name: 'A', input_schema: { type: 'object', properties } })
   const say = (block: object) => ({ role: 'system', content: [block] })

@@ -30,7 +30,7 @@ export function encodeConversation(prepared: Prepared, profile: Profile): { syst
     if (profile.operatorInPlace === 'any') return true
     return profile.operatorInPlace === 'message_rule' && before?.by === 'user' && after?.by !== 'user'
   })
-  const merged = beginWithUser(trimPrefill(mergeNeighbours(inPlace)), prepared, profile)
+  const merged = endWithUser(beginWithUser(trimPrefill(mergeNeighbours(inPlace)), prepared, profile), prepared, profile)
   return {
     system: preamble.flatMap((turn) => turn.texts.map((text) => ({ type: 'text', text: text.text }))),
     messages: merged.map((turn) => encodeTurn(turn, prepared, profile)),
@@ -81,12 +81,20 @@ function withoutLastThoughts(turn: Turn, prepared: Prepared): Turn {
 
 /** Deterministic, like all that stands at the head of a conversation (ruling T8). */
 const opening: Turn = { by: 'user', parts: [{ type: 'text', text: '.' }] }
+const goingOn: Turn = { by: 'user', parts: [{ type: 'text', text: 'Continue.' }] }
 
 /** A greeting of the assistant's, or a history whose beginning was cut off, where the user has to begin (ruling T23). */
 function beginWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Turn[] {
   if (profile.assistantFirst || turns[0]?.by !== 'model') return turns
   prepared.losses.add(prepared.conversationField, 'rewritten', 'a user turn before the first, which is the assistant')
   return [opening, ...turns]
+}
+
+/** Models that continue no turn of theirs refuse one at the end, and are asked to go on. */
+function endWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Turn[] {
+  if (profile.prefill !== 'none' || turns.at(-1)?.by !== 'model') return turns
+  prepared.losses.add(prepared.conversationField, 'rewritten', 'a user turn behind the last, which is the assistant')
+  return [...turns, goingOn]
 }
 
 /** A trailing assistant text is continued as it stands; trailing white space is refused (R-PRE). */

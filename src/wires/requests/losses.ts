@@ -31,6 +31,8 @@ export function applyFieldTable(fields: Json, table: FieldTable, losses: Losses)
   for (const [field, value] of Object.entries(fields)) {
     if (isAbsent(value)) continue
     const facts = table.get(field)
+    // A list of nothing asks for nothing.
+    if (facts?.refusal && Array.isArray(value) && value.length === 0) continue
     if (facts?.refusal) refuse(field, facts.refusal)
     if (!facts) losses.add('(unknown)', 'dropped', 'not a field of this wire')
     else if (facts.to.every(([, verdict]) => verdict === 'dropped'))

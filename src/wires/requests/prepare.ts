@@ -50,9 +50,7 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
   const { format, line } = resolveFormat(request.format, profile.shape, limits.hasJsonMode, losses)
   return {
     conversationField: request.conversationField,
-    preamble: line
-      ? [...ordered.preamble, { by: 'operator', level: 'system', texts: [{ text: line }] }]
-      : ordered.preamble,
+    preamble: line === undefined ? ordered.preamble : withLine(line, ordered.preamble, renamed.length > 0),
     turns: renamed.map((turn) => withUpstreamNames(turn, names)),
     names,
     choice: resolveChoice(request.tools, request.toolChoice, names, profile, losses),
@@ -61,6 +59,12 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
     stops: splitStops(request.stops, limits, losses),
     losses,
   }
+}
+
+/** Behind what operators say; before the last of it where that is all there is, and stands for the user's turn (ruling T18). */
+function withLine(line: string, preamble: readonly OperatorTurn[], hasTurns: boolean): OperatorTurn[] {
+  const at = hasTurns ? preamble.length : Math.max(0, preamble.length - 1)
+  return preamble.toSpliced(at, 0, { by: 'operator', level: 'system', texts: [{ text: line }] })
 }
 
 function refuseDuplicateTools(request: InferenceRequest) {
