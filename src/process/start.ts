@@ -11,6 +11,9 @@ import { createLog, isPrettyOn } from './log.ts'
 import { openStoreOf } from './open-store.ts'
 import { type RunningServer, startServer } from './server.ts'
 
+export { ConfigError } from '../config/problem.ts'
+export { StoreError } from '../store/files/store-error.ts'
+
 /** How a gateway is to run in somebody's process. The package exports this file (docs/embedding.md). */
 export type GatewayOptions = {
   /** The SQLite file of accounts and ledger; it is made, with its folder, where there is none. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import test from 'node:test'
 import { isNewEnough, oldestNode } from '../../bin/launch.mjs'
 import { engineRange, type Manifest, packageManifest } from '../../scripts/package/manifest.ts'
@@ -86,7 +86,23 @@ test('N-F1 N-F2 X8 a package has compiled exports, says which Node it needs and 
     'examples',
     'ops',
     'triwire.schema.json',
+    ...['ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md', 'image/compose.yaml'],
   ])
+})
+
+test('X8 no page of the package sends its reader to a file that is not in it', () => {
+  const { files } = packageManifest(checkout)
+  // Npm puts the last three into every package.
+  const shipped = [...files, 'README.md', 'LICENSE', 'package.json']
+  const pages = globSync(['README.md', 'docs/**/*.md', 'CHANGELOG.md', 'SECURITY.md'], { cwd: root })
+  const dead = pages.flatMap((page) =>
+    Array.from(readFileSync(join(root, page), 'utf8').matchAll(/\]\(([^)#\s:]+)(?:#[^)]*)?\)/g), ([, link = '']) =>
+      join(dirname(page), link),
+    )
+      .filter((path) => !shipped.some((file) => path === file || path.startsWith(`${file}/`)))
+      .map((path) => `${page}: ${path}`),
+  )
+  assert.deepEqual(dead, [])
 })
 
 test('X8 what a package needs is in it: the files of its launcher, and no word of a source outside', () => {
