@@ -1,6 +1,6 @@
 import type { Calendar } from './calendar.ts'
 
-/** From this moment on, up to the next one, a time and this together have the day in UTC that the time has in a zone. */
+/** From `fromMs` on, until the next shift, `time + shiftMs` has in UTC the calendar day that `time` has in the zone. */
 export type DayShift = { fromMs: number; shiftMs: number }
 
 const dayMs = 86_400_000

@@ -59,7 +59,7 @@ export interface Ledger {
    */
   debit(debit: Debit): Promise<'posted' | 'exists' | 'spooled'>
   /**
-   * False while the database has owed us a debit for longer than the settle deadline, spooled or not, and after the ledger
+   * False while a debit has waited for longer than the settle deadline for the database to take it, spooled or not, and after the ledger
    * is lost: no new inference then (ruling C5, F-S1). True again as soon as it has caught up.
    */
   isWritable(): boolean

@@ -12,7 +12,7 @@ export type AccountChanges = {
   >[]
 }
 
-/** Accounts and valid keys as the store last told them. An account keeps its object: requests that run know it. */
+/** Accounts and valid keys as the store last told them. An account keeps its object until `clear`, since requests that run know it. */
 export type LiveDirectory = Directory & {
   accounts: ReadonlyMap<string, Account>
   apply(changes: AccountChanges): void

@@ -21,7 +21,7 @@ const lingerMs = 1_000
 
 /** Who is told how an attempt goes. After `onWhole` and `onFailure` nothing more comes. */
 export interface AttemptListener {
-  /** A status of success came: this attempt answers the request, no other can follow. */
+  /** A status of success came. Another attempt may still follow where the first event is an error, or where sealed items are refused (ruling U13). */
   onAnswer(): void
   /** What a piece of a stream became for the client, perhaps nothing; the relay's state says how far the answer is. */
   onPiece(relay: StreamRelay, text: string): void

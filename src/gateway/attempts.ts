@@ -130,7 +130,7 @@ export class Attempts {
     tried.cause = cause
   }
 
-  /** The request is over: who was asked and has not said anything of it says nothing. */
+  /** Ends the request. An upstream account that has neither answered nor failed by now is not judged by it. */
   leave(): void {
     this.end(undefined)
     this.#failover.left()

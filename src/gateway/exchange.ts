@@ -83,8 +83,8 @@ export class Outgoing {
     return isItsName ? this.#body : renameModel(this.#body, model.upstreamModel)
   }
 
-  /** Whether these very bytes are what is sent. */
-  isSentAs(bytes: Buffer): boolean {
+  /** Whether to free the memory of these bytes would free what is still to be sent. */
+  sharesMemoryWith(bytes: Buffer): boolean {
     return this.#body?.buffer === bytes.buffer
   }
 

@@ -47,7 +47,7 @@ async function walk(
     const holding = takeHold(config, key, entered, model, asking.exchange, record)
     const release = holding instanceof Promise ? await holding : holding
     // What is sent has been made of it, unless another target wants it made anew.
-    if (asking.exchangeFor === undefined && !asking.exchange.isSentAs(bytes)) free(bytes)
+    if (asking.exchangeFor === undefined && !asking.exchange.sharesMemoryWith(bytes)) free(bytes)
     const parts = { gateway, snapshot, call, record, key, model, affinity, release, share: share.handOn() }
     return new Delivery(parts, asking).run()
   } catch (error) {

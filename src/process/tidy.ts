@@ -36,7 +36,7 @@ export type TidySources = {
  * @returns what stops it.
  */
 export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources = ofThisProcess()): () => void {
-  /** For each pause, the least that there was since it, or a longer one, was used: what was left then may be garbage a minute later. */
+  /** For each pause, the least memory that there was since it, or a longer one, was last used. What a collection left then may be garbage a minute later. */
   const floors = worthwhile.map(() => Number.POSITIVE_INFINITY)
   let looks = 0
   return every(everyMs, () => {

@@ -153,7 +153,7 @@ function openKey(renewal: KeyRenewal, surroundings: Surroundings): RenewedKey {
 
 /** What the two kinds have in common. Fields are private, so that nothing that is printed by accident shows a key. */
 abstract class RenewedKey implements LiveKey {
-  /** Resolves when it has been looked for once. */
+  /** Resolves when the key may be asked for: one from a file at once, since it is read when it is asked for. */
   abstract readonly first: Promise<void>
   protected readonly clockMs: () => number
   readonly #report: KeyReport

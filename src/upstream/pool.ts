@@ -15,7 +15,7 @@ export type Search = {
   requestId: string
   /** The conversation key scoped to its account: the same one goes to the same place (ruling P6). */
   affinity: string | undefined
-  /** Of one without a name: what an account has sealed in it last, scoped likewise; it goes where that is known to be from (ruling U13). */
+  /** Of a conversation without a key: the digest of what was sealed in it last, scoped likewise; it goes to whoever is known to have sealed it (ruling U13). */
   sealed?: string | undefined
   /** Targets that were asked for this request and must not be asked again. */
   tried: readonly Target[]
@@ -51,7 +51,7 @@ export type Outlook = { tell: 'capacity' | 'account'; retryAfterSeconds: number 
 
 /** Which account of which upstream a request goes to. */
 export interface Pool {
-  /** The target of the next attempt, or undefined where nobody is left to ask. Changes nothing. */
+  /** The target of the next attempt, or undefined where nobody is left to ask. A key that has changed since ends its account's cooldown here. */
   choose(model: Model, search: Search): Choice | undefined
   /** An attempt goes there. Exactly one of what it can come to is to be told; `left` may always follow. */
   enter(choice: Choice, search: Named, isRetry: boolean): Stay

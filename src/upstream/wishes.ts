@@ -15,8 +15,8 @@ export type Service = { readonly upstream: string; readonly account: string | un
 const wishesMax = 10_000
 
 /**
- * Which accounts operators want to be asked for nothing. Of what was said of one the last counts, also where it has another key or
- * address since, was away for a while, or serves a model that was not there then.
+ * Which accounts operators want to be asked for nothing. The last wish about an account holds, also when its key or address has changed
+ * since, when it was away for a while, and for models that were not there then.
  */
 export class Wishes {
   #said: { isDisabled: boolean; meant: Meant }[] = []

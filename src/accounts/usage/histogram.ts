@@ -53,7 +53,7 @@ export function encodeCounts(counts: readonly number[]): Uint8Array {
   return Uint8Array.from(bytes)
 }
 
-/** Stands between encoded counts that are put one behind the other, in hexadecimal: none of a bucket, which is never written. */
+/** The separator between encodings that are put one behind the other, in hexadecimal: a bucket with a count of 0, which is never written. */
 export const countsBreakHex = '0000'
 
 /** Adds what was encoded, one or several with breaks between. Bytes that are no such pairs add what can be made of them. */

@@ -77,8 +77,8 @@ export const disabled = {
 } as const satisfies Omit<Cooldown, 'place'>
 
 /**
- * Ends that a place is disabled, as an operator wanted it so long ago. When it was disabled is told by when it ends; what this
- * server itself has written is older than what it wants last, whenever that came to be written.
+ * Ends that a place is disabled, as an operator wanted it `ago_ms` ago. When it was disabled follows from its end, since all last equally
+ * long. A row that this server itself wrote goes whatever its time: its own latest wish replaces its earlier one.
  */
 export const enable = defineFunction(
   'enable',

@@ -28,8 +28,8 @@ export type Bucketing = {
   /** Each row that it finds is in a bucket: a second range would be the one that an index is used for. */
   isRanged: boolean
   /**
-   * Days of keys are read as the table has them, by account and key, and grouped in that order: for who plans without knowing how
-   * many there are. Who knows it must be told the plain range, or he takes them for few, and sorts them.
+   * Whether days of keys are read in the order of the table's key, by account and key, and grouped in it. SQLite has no counts of rows
+   * to plan with and needs that; PostgreSQL has, and must be told the plain range, or it takes the rows for few and sorts them.
    */
   isInOrder: boolean
 }

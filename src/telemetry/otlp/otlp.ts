@@ -47,8 +47,8 @@ export type Otlp = {
 }
 
 /**
- * Sends spans and metrics to a collector (OTLP over HTTP, JSON). While a request runs it costs nothing; when one is over it is
- * put into a queue. All else happens in turns of their own, and whatever fails there is counted and told.
+ * Sends spans and metrics to a collector (OTLP over HTTP, JSON). While a request runs ids are made for it and a `traceparent` is written;
+ * when it is over it is put into a queue. All else happens in turns of their own, and whatever fails there is counted and told.
  */
 export function startOtlp({ settings, version, others, config, log }: OtlpParts): Otlp {
   const { traces, metrics, sampleShare, propagate } = settings
