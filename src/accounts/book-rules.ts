@@ -155,10 +155,6 @@ export function updateAccount(
   }
 }
 
-export function setAccountState(idOrName: string, state: AccountRow['state']): Change<AccountRow> {
-  return updateAccount(idOrName, { state })
-}
-
 export function credit(idOrName: string, amountNanos: bigint, reference: string): Change<'posted' | 'exists'> {
   return {
     about: { account: idOrName, reference },

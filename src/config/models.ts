@@ -63,7 +63,7 @@ export function readHeaders(headers: Readonly<Record<string, string>>): Readonly
 }
 
 /** The defaults of ruling C1; steps and calls only where there are some (C11). */
-export function readPrices({ steps = [], calls = {}, ...rates }: ModelEntry['prices']): Prices {
+function readPrices({ steps = [], calls = {}, ...rates }: ModelEntry['prices']): Prices {
   return {
     ...readRates(rates),
     ...(steps.length > 0 && { steps: steps.map(({ above, ...own }) => ({ above, ...readRates(own) })) }),

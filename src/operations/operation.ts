@@ -45,7 +45,7 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
 }
 
 /** `owner`: whoever shows a key of an account, for what is his own. `anyone` has shown nothing. */
-export const roles = ['anyone', 'owner', 'viewer', 'admin'] as const
+const roles = ['anyone', 'owner', 'viewer', 'admin'] as const
 
 export type Role = (typeof roles)[number]
 

@@ -56,7 +56,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
 }
 
 /** Maps, sets and large numbers too. */
-export function pack(value: unknown): string {
+function pack(value: unknown): string {
   return JSON.stringify(value, (_, one: unknown) => {
     if (typeof one === 'bigint') return { $nanos: one.toString() }
     if (one instanceof Map) return { $map: [...one] }

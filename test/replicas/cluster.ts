@@ -132,7 +132,6 @@ export async function startReplica(shared: Shared, options: ReplicaOptions = {})
     tell: (identity) => desk.tell(identity),
     forgetIdle: () => desk.forgetIdle(),
     onConfigDiffers: (others) => differing.push(others),
-    onReach: () => {},
     beatMs: Math.min(1_000, shared.leaseMs / 4),
     sweepMs: neverMs,
   })

@@ -36,7 +36,6 @@ async function start(name: string, balance: bigint, limit: number) {
     tell: (identity) => desk.tell(identity),
     forgetIdle: () => {},
     onConfigDiffers: () => {},
-    onReach: () => {},
   })
   await presence.start()
   admission.connect((orders) => desk.take(orders))

@@ -7,7 +7,7 @@ import {
   type KeyWishes,
   revokeKey,
   rotateKey,
-  setAccountState,
+  updateAccount,
   updateKey,
 } from '../../src/accounts/book-rules.ts'
 import { createCalendar, utc } from '../../src/accounts/calendar.ts'
@@ -36,7 +36,7 @@ export function openStore(path: string, options: Parameters<typeof open>[1] = {}
     ...store,
     createAccount: (name, creditNanos = 0n) => change(createAccount(name, creditNanos, nowMs())),
     findAccount: (idOrName) => store.findAccount(idOrName)!,
-    setAccountState: (idOrName, state) => change(setAccountState(idOrName, state)),
+    setAccountState: (idOrName, state) => change(updateAccount(idOrName, { state })),
     credit: (idOrName, amountNanos, reference) => change(credit(idOrName, amountNanos, reference)),
     createKey: (idOrName, wishes = {}) => change(createKey(idOrName, wishes, { nowMs: nowMs(), calendar })),
     updateKey: (idOrPrefix, wishes) => change(updateKey(idOrPrefix, wishes, calendar)),

@@ -45,7 +45,7 @@ export const verdicts = {
 export const windowMs = 60_000
 
 /** So long after its tables were emptied nobody is admitted while somebody has not told, in ms. */
-export const graceMs = 3_000
+const graceMs = 3_000
 
 /**
  * Locks the scopes, reads what the others have, judges the asks, writes what the caller has now.

@@ -122,10 +122,6 @@ export async function findMissing(
   return new Set(requestIds.filter((requestId) => !there.has(entryIdOf(requestId))))
 }
 
-export async function isBooked(database: Pick<Database, 'query'>, requestId: string): Promise<boolean> {
-  return (await findMissing(database, [requestId])).size === 0
-}
-
 /** Of those that exist, in nano-credits. */
 export async function readBalances(
   database: Pick<Database, 'query'>,

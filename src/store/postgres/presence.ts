@@ -15,8 +15,6 @@ export type PresenceOptions = {
   forgetIdle(): void
   /** Living replicas with another configuration; told when that changes, and empty when all agree again. */
   onConfigDiffers(others: readonly string[]): void
-  /** The database did not answer, or answers again. */
-  onReach(isReached: boolean, error?: Error): void
   beatMs?: number
   /** How often it tidies up and looks at the others, in ms. */
   sweepMs?: number
@@ -35,7 +33,6 @@ export class Presence {
   #isBeating = false
   #swept = Promise.resolve()
   #isClosed = false
-  #isReached = true
   #differing = ''
 
   constructor(options: PresenceOptions) {
@@ -73,9 +70,8 @@ export class Presence {
       const values = [id, startedMs, this.#introduction.configDigest]
       const [row] = await this.#options.database.query(`SELECT ${beat.name}($1, $2, $3) AS known`, values, beat.name)
       if (!(row as { known: boolean }).known) await this.#tellAgain(this.#identity)
-      this.#reach(true)
-    } catch (error) {
-      this.#reach(false, error as Error)
+    } catch {
+      // The connection that it uses tells of it (control.ts), and the next beat tries again.
     } finally {
       this.#isBeating = false
     }
@@ -149,12 +145,6 @@ export class Presence {
     if (differing === this.#differing) return
     this.#differing = differing
     this.#options.onConfigDiffers(names)
-  }
-
-  #reach(isReached: boolean, error?: Error): void {
-    if (isReached === this.#isReached || this.#isClosed) return
-    this.#isReached = isReached
-    this.#options.onReach(isReached, error)
   }
 }
 

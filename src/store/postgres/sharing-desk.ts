@@ -60,8 +60,6 @@ export class SharingDesk implements Desk {
       forgetIdle: () => this.#admission.forgetIdle(),
       onConfigDiffers: (others) =>
         say('log', { level: 'error', event: 'config_differs', fields: { replicas: others } }),
-      // The connection that it uses knows that itself (control.ts).
-      onReach: () => {},
     })
     this.#board = new CooldownBoard(this.#aside, () => this.#presence.shown, {
       cooled: (cooldown) => say('cooled', cooldown),

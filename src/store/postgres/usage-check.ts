@@ -62,11 +62,8 @@ export async function* findUsageDifferences(database: Database): AsyncIterable<s
         [accountId],
       )
       const { seq, mark, id } = end as { seq: bigint; mark: bigint; id: number | null }
-      const text = selectSummed('triwire.entries e', 'e.account_id = $1 AND e.seq <= $2').replace(
-        'e.posted_ms / 900000',
-        '0',
-      )
-      const entries = await transaction.query(text.replace('GROUP BY 1, ', 'GROUP BY '), [accountId, mark])
+      const text = selectSummed('triwire.entries e', 'e.account_id = $1 AND e.seq <= $2', false)
+      const entries = await transaction.query(text, [accountId, mark])
       const rows = id === null ? [] : await readRows(transaction, 'usage_k', 'account = $1', [id])
       return findKeyDifferences(accountId, entries, rows, { mark, seq })
     })

@@ -168,14 +168,18 @@ export function findRows(
 }
 
 /** What is no top-up. */
-export const isBilled = `(e.kind = 'debit' OR e.usage_source IS NOT NULL)`
+const isBilled = `(e.kind = 'debit' OR e.usage_source IS NOT NULL)`
 
-/** @param from of the entries, called `e` @param where which of them */
-export function selectSummed(from: string, where: string): string {
+/**
+ * @param from of the entries, called `e`
+ * @param where which of them
+ * @param isByQuarter false: all of them together, with 0 for the quarter
+ */
+export function selectSummed(from: string, where: string, isByQuarter = true): string {
   const words = tailWords.map((column) => `e.${column}`)
   const sums = sumColumns.map((column) => `${summed[column]} AS ${column}`)
-  return `SELECT e.posted_ms / 900000 AS quarter, ${[...words, ...sums].join(', ')} FROM ${from}
-    WHERE ${isBilled} AND ${where} GROUP BY 1, ${words.join(', ')}`
+  return `SELECT ${isByQuarter ? 'e.posted_ms / 900000' : '0'} AS quarter, ${[...words, ...sums].join(', ')} FROM ${from}
+    WHERE ${isBilled} AND ${where} GROUP BY ${(isByQuarter ? ['1', ...words] : words).join(', ')}`
 }
 
 /** What a key has cost in all: its row and what is above its account's mark, as one statement sees them. */

@@ -42,7 +42,7 @@ export function* findUsageDifferences(db: DatabaseSync): Iterable<string> {
   yield* findWrongKeys()
 
   function* findWrongKeys(): Iterable<string> {
-    const ofAccount = db.prepare(selectSummed(marked, 'e.account_id = ?').replace('e.posted_ms / 900000', '0'))
+    const ofAccount = db.prepare(selectSummed(marked, 'e.account_id = ?', false))
     const accounts = db.prepare(
       `SELECT a.id, a.seq, ifnull(m.seq, 0) AS mark, w.id AS number FROM accounts a
        LEFT JOIN usage_marks m ON m.account_id = a.id LEFT JOIN usage_words w ON w.kind = 'account' AND w.word = a.id`,

@@ -43,7 +43,7 @@ function walk(theirs: unknown, ours: unknown, place: Place, lists: Readonly<Reco
   return isDeepStrictEqual(theirs, ours) ? [] : [{ place, value: ours }]
 }
 
-export function valueAt(value: unknown, place: Place): unknown {
+function valueAt(value: unknown, place: Place): unknown {
   return place.reduce<unknown>(
     (inner, key) => (Array.isArray(inner) ? inner[Number(key)] : asObject(inner)?.[key]),
     value,
