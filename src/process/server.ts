@@ -98,8 +98,9 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const memory = openMemory(parts, clockMs)
   const keyring = createKeyring(clockMs, log.event)
+  const reportBug = (bug: Error, id?: string) => log.event('error', 'bug', { ...(id && { id }), error: bug.stack })
   await prepare(config)
-  const snapshots = createSnapshots(openSnapshot(config, memory, keyring))
+  const snapshots = createSnapshots(openSnapshot(config, memory, keyring, reportBug))
   const recents = parts.recents ?? createRecents()
   const telemetry = await openTelemetry(config, () => snapshots.current.config, log)
   const events = watchGateway(() => gateway)
@@ -107,7 +108,6 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const traffic = createTrafficWriter(store, nowMs, clockMs)
   const listeners = [log.access, recents.note, traffic.note, ...telemetry.listeners, events.note]
   const limits = () => snapshots.current.config.limits
-  const reportBug = (bug: Error, id?: string) => log.event('error', 'bug', { ...(id && { id }), error: bug.stack })
   let isReady = true
   let isDraining = false
   let isHurried = false
@@ -180,7 +180,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 
   function reload(next: Config): void {
     keyring.adopt(next.upstreams.values())
-    snapshots.replace(openSnapshot(next, memory, keyring))
+    snapshots.replace(openSnapshot(next, memory, keyring, reportBug))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
     admin.adopt(next)
@@ -250,8 +250,13 @@ function recordOf({ requestId, error, method, path, ip, cause }: EdgeRefusal, no
   return { id: requestId, startedMs: nowMs, endMs: 0, method, path, ip, status, code, cause, outcome }
 }
 
-function openSnapshot(config: Config, memory: PoolMemory, { keyOf }: Keyring): Snapshot {
+function openSnapshot(
+  config: Config,
+  memory: PoolMemory,
+  { keyOf }: Keyring,
+  reportBug: (bug: Error) => void,
+): Snapshot {
   const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
   const pool = createPool(config.upstreams, memory, keyOf)
-  return { config, pool, upstreams: createUpstreams(config.upstreams, limits), keyOf }
+  return { config, pool, upstreams: createUpstreams(config.upstreams, limits, reportBug), keyOf }
 }

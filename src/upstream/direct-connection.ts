@@ -14,6 +14,8 @@ import { informationalMax } from './upstreams.ts'
 /** The way that a connection belongs to. */
 export interface ConnectionHost {
   readonly headerBytesMax: number
+  /** Hears of what failed in reading that is no fault of the upstream's. */
+  readonly reportBug: (bug: Error) => void
   /** It is free for another request. */
   giveBack(connection: DirectConnection): void
   /** It is closed. */
@@ -155,12 +157,13 @@ export class DirectConnection implements Carrier {
     })
   }
 
-  /** A bug of whoever listens ends this connection and no other. */
+  /** A bug of ours ends this connection and no other. */
   #contain(work: () => void): void {
     this.#isReading = true
     try {
       work()
-    } catch {
+    } catch (bug) {
+      this.#host.reportBug(bug as Error)
       this.destroy()
     }
     this.#isReading = false

@@ -24,6 +24,7 @@ const connected = channel('triwire:upstream:connected')
 /** The way to an upstream that no proxy stands before: its connections, of which each has one request at a time. */
 export class DirectWay implements Way, ConnectionHost {
   readonly headerBytesMax: number
+  readonly reportBug: (bug: Error) => void
   readonly #url: URL
   readonly #connectMs: number
   readonly #isSecure: boolean
@@ -41,7 +42,12 @@ export class DirectWay implements Way, ConnectionHost {
   readonly #ended = Promise.withResolvers<void>()
 
   /** Opens nothing yet. */
-  constructor({ baseUrl, ca }: Upstream, { connectMs, headerBytesMax }: ConnectionLimits) {
+  constructor(
+    { baseUrl, ca }: Upstream,
+    { connectMs, headerBytesMax }: ConnectionLimits,
+    reportBug: (bug: Error) => void,
+  ) {
+    this.reportBug = reportBug
     this.#url = new URL(baseUrl)
     this.headerBytesMax = headerBytesMax
     this.#connectMs = connectMs

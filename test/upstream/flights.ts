@@ -22,6 +22,8 @@ export type Way = {
   target: Target
   /** Sends a request and notes what its listener hears. */
   send(request?: Partial<UpstreamRequest & Pick<Target, 'path'>>, listener?: Partial<UpstreamListener>): Heard
+  /** Of ours, that were reported. */
+  bugs: Error[]
 }
 
 /** What a listener heard of one request. */
@@ -45,13 +47,16 @@ export function openWay(baseUrl: string, more: Partial<Upstream> = {}, changed: 
     accounts: [{ name: 'a', key: new Secret('upstream-key-1'), isEnabled: true }],
     ...more,
   })
-  const upstreams = createUpstreams(new Map([[upstream.name, upstream]]), { ...limits, ...changed })
+  const bugs: Error[] = []
+  const upstreams = createUpstreams(new Map([[upstream.name, upstream]]), { ...limits, ...changed }, (bug) =>
+    bugs.push(bug),
+  )
   atEnd(() => upstreams.close())
   const headers = [...upstream.headers].flat()
   const account = upstream.accounts[0]
   const key = account && fixedKey(account)
   const target: Target = { upstream, account, key, model: modelOf('chat'), path: '/v1/x', headers }
-  return { upstreams, target, send }
+  return { upstreams, target, send, bugs }
 
   function send(
     { path, ...request }: Parameters<Way['send']>[0] = {},

@@ -224,11 +224,16 @@ test('reliability §1.1 what a listener throws at the end of an answer is no sec
     ends++
     throw new Error('a bug of ours')
   }
-  const { send } = openWay(upstream.url)
+  const { send, bugs } = openWay(upstream.url)
   const heard = send({}, { onEnd })
   await until(() => ends > 0)
   await send().untilOver()
   assert.deepEqual([ends, heard.faults], [1, []])
+  // Style: it is told whole, and not taken for a connection that broke.
+  assert.deepEqual(
+    bugs.map(({ message }) => message),
+    ['a bug of ours'],
+  )
 })
 
 test('F-U42 connections that retire let what is under way end, and are closed then', async () => {
