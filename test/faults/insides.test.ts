@@ -169,7 +169,7 @@ row(
     blocker.exec('BEGIN IMMEDIATE')
     const late = await bench.ask({ stream: true })
     assert.equal(bench.gateway.store.findEntry(late.id), undefined)
-    await bench.check(await bench.ask(), failed('refused'))
+    await bench.check(await bench.ask(), failed('internal_error'))
     assert.equal((await fetch(`${bench.gateway.url}/v1/models`)).status, 200)
     blocker.exec('COMMIT')
     blocker.close()
