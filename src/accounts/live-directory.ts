@@ -70,7 +70,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
   }
 
   function apply(changes: AccountChanges): void {
-    const before: ApiKey[] = []
+    const before: string[] = []
     for (const { id, name, state, balanceNanos } of changes.accounts) {
       const account = accounts.get(id)
       if (account) Object.assign(account, { name, state })
@@ -78,7 +78,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       balances.set(id, balanceNanos)
       hearChange?.(id)
       // All its valid keys come with an account: one that does not come is revoked.
-      before.push(...takeKeys(id))
+      for (const key of takeKeys(id)) before.push(key.id)
       digestsOf.set(id, [])
     }
     for (const key of changes.keys) {
@@ -87,7 +87,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       digestsOf.get(accountId)!.push(digest)
     }
     const left = new Set(changes.keys.map(({ id }) => id))
-    book.forget(before.map(({ id }) => id).filter((id) => !left.has(id)))
+    book.forget(before.filter((id) => !left.has(id)))
     if (accountsMax === undefined || accounts.size <= accountsMax) return
     noteOrder()
     for (const { id } of changes.accounts) moveBehind(id)

@@ -23,7 +23,7 @@ const requestLimits: JsonLimits = { tokensMax: jsonTokensMax, membersMax: jsonMe
 
 /** Of an answer, its log probabilities apart: what is parsed in some 100 ms. An answer of 128,000 tokens has some hundreds. */
 const answerLimits: JsonLimits = { tokensMax: 500_000, membersMax: jsonMembersMax }
-/** A text that is no larger is parsed in a few ms however it is built. In bytes. */
+/** A text that is no larger is parsed in a few ms however it is built. In bytes, or in units of a string. */
 const unscannedMax = 65_536
 
 /** One member of the outermost object. Offsets are bytes; the value's text is `bytes.subarray(start, end)`. */
@@ -201,7 +201,7 @@ class Scanner {
       insideLength,
       notes !== undefined,
     )
-    if (count < 0) throw this.#explain(count, membersMax)
+    if (count < 0) throw this.#explain(count, { tokensMax, membersMax })
     if (memory.buffer !== this.#memory.buffer) this.#memory = Buffer.from(memory.buffer)
     if (notes !== undefined) this.#readNotes(notes)
     return this.#readRecords(count, inside, found)
@@ -251,11 +251,11 @@ class Scanner {
     return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
   }
 
-  #explain(result: number, membersMax: number): JsonError {
+  #explain(result: number, { tokensMax, membersMax }: JsonLimits): JsonError {
     const { noObject, tooDeep, depthMax, tooManyTokens, tooManyMembers } = this.#exports
     if (result === noObject.value) return new JsonError('is not a JSON object')
     if (result === tooDeep.value) return new JsonError(`is nested deeper than ${depthMax.value} levels`)
-    if (result === tooManyTokens.value) return new JsonError(`has more than ${jsonTokensMax} JSON tokens`)
+    if (result === tooManyTokens.value) return new JsonError(`has more than ${tokensMax} JSON tokens`)
     if (result === tooManyMembers.value) return new JsonError(`has more than ${membersMax} fields in one object`)
     return new JsonError('is not valid JSON')
   }

@@ -105,11 +105,15 @@ async function readPieces(request: IncomingMessage, bytesMax: number, share: Bod
   return Buffer.concat(pieces)
 }
 
+/** Some writers of files put it first. */
+const byteOrderMark = Buffer.from('\ufeff')
+
 function parse(bytes: Buffer): Record<string, unknown> {
   try {
     // Of the size of a client's, so that it stops nobody's requests for longer than one of those (reliability §3).
-    scanObject(bytes)
-    return JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
+    const text = bytes.subarray(byteOrderMark.equals(bytes.subarray(0, 3)) ? 3 : 0)
+    scanObject(text)
+    return JSON.parse(text.toString('utf8')) as Record<string, unknown>
   } catch {
     // Told below.
   }

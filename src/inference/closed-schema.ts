@@ -2,8 +2,8 @@ import type { RawJson } from '../bytes/json.ts'
 
 /*
  * The subset of JSON Schema that a model can be held to by an upstream with `shape: closed` (R-JSON): objects are closed, and no
- * constraint on numbers, lengths or lists is known. What such an upstream takes is measured by what its vendor's SDK sends it
- * (@anthropic-ai/sdk 1.12, `transformJSONSchema`). Walking is iterative, as in `schema.ts`.
+ * constraint on numbers, lengths or lists is known (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, and what
+ * the vendor's SDK makes of a schema, @anthropic-ai/sdk 1.12). Walking is iterative, as in `schema.ts`.
  */
 
 type Schema = Record<string, unknown>
@@ -68,8 +68,12 @@ function isChoice(branches: unknown, key: (typeof choiceKeys)[number]): boolean 
 
 /** @returns whether it was not as it has to be */
 function closeHere(schema: Schema): boolean {
-  const choice = choiceKeys.find((key) => schema[key] !== undefined)
-  const mustClose = choice === undefined && isObjectType(schema) && schema['additionalProperties'] !== false
+  const choice = schema['$ref'] === undefined ? choiceKeys.find((key) => schema[key] !== undefined) : undefined
+  const mustClose =
+    choice === undefined &&
+    schema['$ref'] === undefined &&
+    isObjectType(schema) &&
+    schema['additionalProperties'] !== false
   if (mustClose) schema['additionalProperties'] = false
   const branches = choice && schema[choice]
   const out = Object.entries(schema).filter(([key, value]) => !isKept(schema, key, value))
@@ -103,19 +107,32 @@ function nameOfRef(reference: string, root: Schema): string | undefined {
   return isThere ? `${key}/${name}` : undefined
 }
 
-/** Whether a definition is a part of itself, or the whole is. */
+/** Whether a definition is a part of itself. Each reference is looked at once, however they hang together. */
 function refersToItself(root: Schema): boolean {
-  const refsOf = new Map<string, Set<string>>()
+  /** Of each definition, how many others it refers to that are not known to end; and by whom it is referred to. */
+  const left = new Map<string, number>()
+  const usersOf = new Map<string, string[]>()
   for (const key of defKeys)
-    for (const [name, schema] of Object.entries(objectOf(root[key]) ?? {}))
-      refsOf.set(`${key}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, findRefs(schema))
-  // Takes away those that refer to nothing that is left, until none does.
-  for (;;) {
-    const ends = [...refsOf].filter(([, refs]) => ![...refs].some((ref) => refsOf.has(ref)))
-    if (ends.length === 0) return refsOf.size > 0
-    for (const [name] of ends) refsOf.delete(name)
-    if (refsOf.size === 0) return false
+    for (const [name, schema] of Object.entries(objectOf(root[key]) ?? {})) {
+      const own = `${key}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+      const refs = findRefs(schema)
+      left.set(own, refs.size)
+      for (const ref of refs) {
+        const users = usersOf.get(ref)
+        if (users) users.push(own)
+        else usersOf.set(ref, [own])
+      }
+    }
+  const ending = [...left].filter(([, count]) => count === 0).map(([name]) => name)
+  for (let name = ending.pop(); name !== undefined; name = ending.pop()) {
+    left.delete(name)
+    for (const user of usersOf.get(name) ?? []) {
+      const count = left.get(user)! - 1
+      left.set(user, count)
+      if (count === 0) ending.push(user)
+    }
   }
+  return left.size > 0
 }
 
 function findRefs(schema: unknown): Set<string> {

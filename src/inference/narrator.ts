@@ -5,10 +5,10 @@ import { mergeUsage, type UsageReport } from './usage.ts'
 const cutting: ReadonlySet<StopReason> = new Set(['max_tokens', 'window', 'refused'])
 
 /**
- * More blocks than this no answer has: the most calls that a model makes at once are some hundred. Each is told in several events,
- * and those of one piece of a stream all at once.
+ * More calls than these no model makes at once: the most are some hundred. Each is told in several events, and those of one piece of
+ * a stream all at once. Of other blocks an answer may have more, since a server may change between thinking and text with each piece.
  */
-const blocksMax = 4_096
+const [callsMax, blocksMax] = [4_096, 65_536]
 const tooMany: Fault = { kind: 'broken', text: 'The model sent an answer of too many parts.', unread: 'oversize' }
 
 /**
@@ -21,7 +21,7 @@ export class Narrator {
   #hasStarted = false
   #isOver = false
   #count = 0
-  #hasCalls = false
+  #calls = 0
   #report: UsageReport = {}
   /** Open blocks in the order of opening. */
   readonly #open = new Map<number, { isCall: boolean; isEmpty: boolean }>()
@@ -51,10 +51,10 @@ export class Narrator {
   /** @returns the number of the block */
   open(block: AnswerBlock): number {
     this.start()
-    if (this.#count >= blocksMax) this.fail(tooMany)
-    const index = this.#count++
     const isCall = block.kind === 'tool_call'
-    if (isCall) this.#hasCalls = true
+    if (this.#count >= blocksMax || (isCall && this.#calls >= callsMax)) this.fail(tooMany)
+    const index = this.#count++
+    if (isCall) this.#calls++
     this.#open.set(index, { isCall, isEmpty: true })
     this.#tell({ type: 'block_start', index, block })
     return index
@@ -100,7 +100,7 @@ export class Narrator {
     const isOrdinary = reason === 'end' || reason === 'calls'
     const end: AnswerEvent = {
       type: 'finish',
-      reason: isOrdinary ? (this.#hasCalls ? 'calls' : 'end') : reason,
+      reason: isOrdinary ? (this.#calls > 0 ? 'calls' : 'end') : reason,
       report: this.#report,
     }
     if (stopSequence !== undefined) end.stopSequence = stopSequence

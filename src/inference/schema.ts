@@ -27,10 +27,9 @@ export function isFullyStrict(raw: RawJson): boolean {
   const waiting: unknown[] = [root]
   while (waiting.length > 0) {
     const schema = objectOf(waiting.pop())
-    if (!schema || !isStrictHere(schema)) return false
+    if (!schema || !isStrictHere(schema, root)) return false
     const { items, anyOf = [], properties, $defs, definitions } = schema
-    if (!Array.isArray(anyOf)) return false
-    for (const inner of anyOf) waiting.push(inner)
+    for (const inner of anyOf as unknown[]) waiting.push(inner)
     if (items !== undefined) waiting.push(items)
     for (const map of [properties, $defs, definitions])
       for (const inner of Object.values(objectOf(map) ?? {})) waiting.push(inner)
@@ -38,15 +37,28 @@ export function isFullyStrict(raw: RawJson): boolean {
   return true
 }
 
-function isStrictHere(schema: Schema): boolean {
-  const { type, anyOf, $ref, format, properties, required, additionalProperties } = schema
-  if (Object.keys(schema).some((key) => !strictKeys.has(key))) return false
+const strictTypes = new Set<unknown>(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'])
+
+function isStrictHere(schema: Schema, root: Schema): boolean {
+  const { type, anyOf, $ref, format, pattern, items, properties, required, additionalProperties } = schema
+  const keys = Object.keys(schema)
+  if (keys.some((key) => !strictKeys.has(key))) return false
+  if ($ref !== undefined) return keys.length === 1 && typeof $ref === 'string' && isDefined($ref, root)
+  if (anyOf !== undefined) return Array.isArray(anyOf) && anyOf.length > 0
+  const types = [type].flat()
+  if (types.length === 0 || !types.every((one) => strictTypes.has(one))) return false
   if (format !== undefined && !strictFormats.has(format as string)) return false
-  if ([type, anyOf, $ref].every((what) => what === undefined)) return false
-  if (properties === undefined && ![type].flat().includes('object')) return true
-  if (additionalProperties !== false) return false
-  const names = new Set(Array.isArray(required) ? required : [])
-  return Object.keys(objectOf(properties) ?? {}).every((name) => names.has(name))
+  // Groups of every kind but plain ones begin so; not all of them are known there.
+  if (typeof pattern === 'string' && pattern.includes('(?')) return false
+  if (types.includes('array') && items === undefined) return false
+  if (properties === undefined && !types.includes('object')) return true
+  const names = Object.keys(objectOf(properties) ?? {})
+  const wanted = new Set(Array.isArray(required) ? required : [])
+  return additionalProperties === false && wanted.size === names.length && names.every((name) => wanted.has(name))
+}
+
+function isDefined(reference: string, root: Schema): boolean {
+  return reference === '#' || Object.keys(targetOf(reference, root)).length > 0
 }
 
 /** A tool's schema with `"type": "object"` at its root; what the client wrote stays as it is (R-JSON, R-SCHEMA). */

@@ -18,7 +18,7 @@ export type OpenBooksOptions = {
   zone?: Zone | undefined
   /** For what no server may meet: a file is locked against them, and a database asked with patience. */
   isAlone?: boolean
-  /** Hears what whoever opens it should know: it was moved, is no whole copy, or was brought up to date just now. */
+  /** Hears what whoever opens it should know: it was moved, is no whole copy, or, a file, was brought up to date just now. */
   note?: ((text: string) => void) | undefined
 }
 
@@ -94,8 +94,13 @@ async function openDatabaseBooks(
   const { explainDatabase } = await import('./postgres/explain.ts')
   const { createCalendar, utc } = await import('../accounts/calendar.ts')
   const opened = await openPostgresBooks(url.reveal(), { shown, create, statementMs: isAlone ? aloneMs : undefined })
-  const moved = note && (await opened.readMoved())
-  if (moved) note(sayMoved(shown, moved))
+  try {
+    const moved = note && (await opened.readMoved())
+    if (moved) note(sayMoved(shown, moved))
+  } catch (error) {
+    await opened.close()
+    throw explainDatabase(error, shown)
+  }
   const calendar = createCalendar(zone ?? utc)
   const books = explained(createBooks(opened, nowMs, undefined, calendar), (error) => explainDatabase(error, shown))
   return { books, close: () => opened.close() }

@@ -64,3 +64,10 @@ test('R15 a key that comes back before it is forgotten stays', () => {
   tell('acct', ['one'])
   assert.equal(book.of('one'), live)
 })
+
+test('R16 an account may have any number of keys', () => {
+  const { directory, tell } = rig()
+  const ids = Array.from({ length: 150_000 }, (_, at) => `key_${at}`)
+  for (let at = 0; at < 2; at++) tell('acct', ids)
+  assert.equal([...directory.listKnownKeys()].length, ids.length)
+})

@@ -59,6 +59,14 @@ const rewritten: [what: string, from: unknown, to: unknown][] = [
     closed({ a: { $ref: '#/definitions/A', description: 'An A' } }, { definitions: { A: { type: 'string' } } }),
     closed({ a: { $ref: '#/definitions/A' } }, { definitions: { A: { type: 'string' } } }),
   ],
+  [
+    'whatever it is',
+    closed(
+      { a: { $ref: '#/$defs/A', anyOf: null, oneOf: [{ type: 'string' }], type: 'object' } },
+      { $defs: { A: { type: 'null' } } },
+    ),
+    closed({ a: { $ref: '#/$defs/A' } }, { $defs: { A: { type: 'null' } } }),
+  ],
   ['the dialect is not told', { $schema: 'https://json-schema.org/x', ...closed({}) }, closed({})],
   [
     'a property may have the name of a keyword',
@@ -144,4 +152,14 @@ test('R-JSON T9 whatever fits a closed schema fits the one it was made of; its v
       for (const one of values) if (isTo(one)) assert.ok(isFrom(one))
     }),
   )
+})
+
+test('R-JSON F-C35 references that hang together in one long chain are looked at once each', () => {
+  const names = Array.from({ length: 20_000 }, (_, at) => `a${at}`)
+  const $defs = Object.fromEntries(
+    names.map((name, at) => [name, at === 0 ? { type: 'null' } : { $ref: `#/$defs/a${at - 1}` }]),
+  )
+  const schema = closed({ a: { $ref: '#/$defs/a19999' } }, { $defs })
+  assert.deepEqual(close(schema), schema)
+  assert.equal(close({ ...schema, $defs: { ...$defs, a0: { $ref: '#/$defs/a19999' } } }), undefined)
 })

@@ -44,3 +44,13 @@ test('F-U32 an answer of more parts than any model makes ends there, and what a 
   assert.equal(last.type === 'fail' && last.fault.unread, 'oversize')
   assert.ok(narrator.isOver)
 })
+
+test('F-U32 thinking and text may change as often as a server likes', () => {
+  const narrator = new Narrator()
+  for (let at = 0; at < 10_000; at++) {
+    const index = narrator.open({ kind: at % 2 === 0 ? 'text' : 'reasoning' })
+    narrator.delta(index, 'x')
+    narrator.stop(index)
+  }
+  assert.equal(narrator.isOver, false)
+})

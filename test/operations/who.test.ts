@@ -19,6 +19,15 @@ test('reliability §3 a body of an operator is measured like one of a client bef
   }
 })
 
+test('operate §6 a body may begin with a mark of its byte order, as some shells write files', async () => {
+  const { ask, viewer } = await startApi()
+  const told = await ask('POST', '/translate', {
+    token: viewer,
+    body: '\ufeff{"from":"chat","model":"native-chat","body":"{}"}',
+  })
+  assert.equal(told.status, 200)
+})
+
 test('operate §6 a token is turned into a cookie that pages cannot read, new at each sign-in, and that ends with its operator', async () => {
   const { ask, books, gateway, admin, viewer, keyA } = await startApi()
   const signIn = (token: string, headers = {}) => ask('POST', '/session', { token: '', body: { token }, headers })

@@ -9,8 +9,14 @@ import { testFolder } from '../support/folder.ts'
 import { openStore } from '../support/operator.ts'
 import { fileAt } from '../support/store-place.ts'
 
-const mistakeAt = (path: string, timeZone = 'UTC') =>
-  startMistake({ store: fileAt(path), stateDir: '', reporting: { timeZone, weekStarts: 'monday', keepMonths: 13 } })
+const mistakeAt = async (path: string, timeZone = 'UTC') =>
+  (
+    await startMistake({
+      store: fileAt(path),
+      stateDir: '',
+      reporting: { timeZone, weekStarts: 'monday', keepMonths: 13 },
+    })
+  )?.message
 
 for (const [to, words] of [
   ['', /triwire\.db is an unfinished copy: repeat triwire store copy/],
@@ -38,11 +44,13 @@ test('X13 a folder for a server of a database is told where it cannot be made', 
   writeFileSync(file, '')
   const store = { engine: 'postgres', shown: 'postgres://db.example/main' } as StorePlace
   const reporting = { timeZone: 'UTC', weekStarts: 'monday', keepMonths: 13 } as const
-  assert.match(
-    (await startMistake({ store, stateDir: join(file, 'state'), reporting }))!,
-    /state cannot be made: \S+file is a file; choose another place with state_dir/,
-  )
-  assert.equal(await startMistake({ store, stateDir: join(file, '../state'), reporting }), undefined)
+  const mistake = (stateDir: string) => startMistake({ store, stateDir, reporting })
+  for (const stateDir of [join(file, 'state'), file]) {
+    const { path, message } = (await mistake(stateDir))!
+    assert.equal(path, 'state_dir')
+    assert.match(message, /cannot be made: \S+file is a file; choose another place with state_dir/)
+  }
+  for (const stateDir of [dirname(file), join(dirname(file), 'state')]) assert.equal(await mistake(stateDir), undefined)
 })
 
 test('X12 what a server would not start on is told without a server, and the store stays as it is', async () => {

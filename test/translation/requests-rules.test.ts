@@ -723,6 +723,8 @@ test('R-THINK a model that thinks unless it is told not to is told both, and not
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'r' }] },
   ]
   deepEqual(thinkingOf({ messages, thinking: { type: 'adaptive' } }), ['disabled', undefined])
+  const { encoded } = translate('messages', 'chat', messagesAsk({ messages, thinking: { type: 'adaptive' } }), setting)
+  ok(encoded.losses.some(({ field, what }) => field === 'reasoning' && what === 'dropped'))
 })
 
 test('R-PRE a model that continues no turn of its own is asked to go on, and any other continues it', () => {
@@ -741,6 +743,12 @@ test('R-PRE a model that continues no turn of its own is asked to go on, and any
     ['assistant', 'The answer is'],
     ['user', 'Continue.'],
   ])
+  // Calls that wait for their results are no turn to go on with (T13).
+  const open = [messages[0], { role: 'assistant', tool_calls: [call('c1', 'f', '{}')] }]
+  const up = translate('chat', 'messages', chatAsk({ messages: open }), {
+    profile: resolveProfile('messages', 'anthropic-fixed-sampling'),
+  }).body
+  equal(up.messages.at(-1).role, 'assistant')
 })
 
 test('R-JSON T18 where there is operator text only it is the last of it that asks, and not our line about JSON', () => {
@@ -754,6 +762,14 @@ test('R-JSON T18 where there is operator text only it is the last of it that ask
     ['Be short.', 'Answer with one JSON object and nothing else.'],
   )
   equal(up.messages[0].content[0].text, 'Name a colour.')
+  // Turns of nothing are none (T21).
+  const empty = [...messages, { role: 'user', content: '' }]
+  const again = translate(
+    'chat',
+    'messages',
+    chatAsk({ messages: empty, response_format: { type: 'json_object' } }),
+  ).body
+  equal(again.messages[0].content[0].text, 'Name a colour.')
 })
 
 test('T9 a list of nothing is not refused, whatever it would be a list of', () => {
@@ -787,10 +803,11 @@ test('T9 a summary that stands for what was said before it is told to other mode
     return translate('messages', 'chat', messagesAsk({ messages }))
   }
   equal(ask('The name is Bob.').body.messages[0].content, 'The name is Bob.')
-  deepEqual(
-    ask(null).encoded.losses.map(({ what }) => what),
-    ['dropped'],
-  )
+  for (const content of [null, '', [{ type: 'text', text: 'a' }]])
+    deepEqual(
+      ask(content).encoded.losses.map(({ what }) => what),
+      ['dropped'],
+    )
 })
 
 test('R-THINK the last effort that a system turn asks for holds', () => {
@@ -803,6 +820,15 @@ test('R-THINK the last effort that a system turn asks for holds', () => {
     messages: [user, say('medium'), { role: 'assistant', content: 'y' }, user, say('low')],
   })
   equal(translate('messages', 'chat', body, setting).body.reasoning_effort, 'low')
+  // What we do not know there is none of ours to refuse (T14).
+  for (const config of [{ effort: 'auto' }, { effort: 5 }]) {
+    const odd = messagesAsk({ messages: [user, { role: 'system', output_config: config }] })
+    const { encoded } = translate('messages', 'chat', odd, setting)
+    deepEqual(
+      encoded.losses.map(({ field }) => field),
+      ['messages.output_config'],
+    )
+  }
 })
 
 test('R-JSON a model that knows closed schemas only is told the rest in descriptions, or all of it in words', () => {
@@ -836,6 +862,8 @@ test('R-JSON a schema without `strict` is called strict only where strict output
     return translate('messages', 'responses', messagesAsk({ output_config: { format } }), {}).body.text.format.strict
   }
   for (const schema of [
+    { type: 'array', items: { type: 'string' } },
+    { type: ['string', 'null'], pattern: '^a' },
     { type: 'integer', minimum: 1 },
     { type: 'string', format: 'date' },
     { anyOf: [{ type: 'null' }] },
@@ -848,6 +876,14 @@ test('R-JSON a schema without `strict` is called strict only where strict output
     { allOf: [{ type: 'null' }] },
     { enum: ['a'] },
     {},
+    { type: 'array' },
+    { type: 'text' },
+    { type: null },
+    { anyOf: [] },
+    { $ref: '#/$defs/none' },
+    { $ref: '#', description: 'the whole' },
+    { type: 'string', pattern: '(?=x)' },
+    { type: 'object', properties: {}, required: ['b'], additionalProperties: false },
   ])
     equal(strictOf(schema), false, JSON.stringify(schema))
 })

@@ -56,8 +56,9 @@ async function load(options: Options): Promise<Config> {
   const { startMistake } = await import('../../store/look-at.ts')
   try {
     const config = loadConfig(options)
-    const message = earlierStoreMistake(config) ?? (await startMistake(config))
-    if (message) throw new ConfigError([{ path: 'store', message }])
+    const message = earlierStoreMistake(config)
+    const mistake = message === undefined ? await startMistake(config) : { path: 'store', message }
+    if (mistake) throw new ConfigError([mistake])
     return config
   } catch (error) {
     if (options.json && error instanceof ConfigError)

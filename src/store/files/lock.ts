@@ -48,6 +48,8 @@ function makeLock(lockPath: string, storePath: string): void {
     if (process.geteuid?.() !== 0) return
     const { uid, gid } = statSync(existsSync(storePath) ? storePath : dirname(storePath))
     fchownSync(descriptor, uid, gid)
+  } catch {
+    // A root that may not give files away keeps it.
   } finally {
     closeSync(descriptor)
   }

@@ -63,7 +63,9 @@ function sampling(request: InferenceRequest, prepared: Prepared, profile: Profil
 function reasoningForHistory(wish: Reasoning, prepared: Prepared, profile: Profile): Reasoning {
   if (!profile.replayThought.required || !profile.reasoning.canDisable || profile.reasoning.style === 'none')
     return wish
-  return prepared.turns.some(lacksThought) ? { state: 'off' } : wish
+  if (!prepared.turns.some(lacksThought)) return wish
+  if (wish.state === 'on') prepared.losses.add('reasoning', 'dropped', 'a turn of the history lacks its reasoning')
+  return { state: 'off' }
 }
 
 function reasoningFields(reasoning: Reasoning, profile: Profile['reasoning']): Record<string, unknown> {

@@ -1,6 +1,7 @@
+import { asObject } from '../../bytes/json.ts'
 import { splitPreamble } from '../../inference/preamble.ts'
 import { argumentsOfObject } from '../../inference/raw-arguments.ts'
-import type { ReasoningLevel } from '../../inference/reasoning.ts'
+import { isReasoningLevel, type ReasoningLevel } from '../../inference/reasoning.ts'
 import type {
   DocumentPart,
   ImagePart,
@@ -22,7 +23,6 @@ import {
   readBoolean,
   readContent,
   readEach,
-  readLevel,
   readObject,
   readRawObject,
   readString,
@@ -67,13 +67,18 @@ export function readTurns(body: Body, losses: Losses): Conversation {
           ).flat(),
         }
       case 'system': {
-        const config = optional(readObject, message['output_config'], `${at}.output_config`)
-        effort = optional(readLevel, config?.['effort'], `${at}.output_config.effort`) ?? effort
+        noteEffort(asObject(message['output_config'])?.['effort'])
         // Newer clients send a system turn that only changes settings; without content there is nothing to say.
         return { by: 'operator', level: 'system', texts: isAbsent(content) ? [] : readSystemTurn(content, place) }
       }
     }
     throw wrongType(`${at}.role`, 'one of user, assistant, system')
+  }
+
+  function noteEffort(word: unknown): void {
+    if (isAbsent(word)) return
+    if (typeof word === 'string' && isReasoningLevel(word)) effort = word
+    else losses.add(`${field}.output_config`, 'dropped', 'no effort that is known here')
   }
 
   function readSystemTurn(content: unknown, at: string): OperatorText[] {
@@ -251,8 +256,8 @@ function readModelBlock(block: Json, at: string, body: Body, losses: Losses): Mo
       return [{ type: 'reasoning', text: '' }]
     // What came before it, in the model's words; its own provider passes over the rest.
     case 'compaction': {
-      const text = optional(readString, block['content'], `${at}.content`)
-      if (text) return [{ type: 'text', text }]
+      const { content: text } = block
+      if (typeof text === 'string' && text !== '') return [{ type: 'text', text }]
     }
   }
   losses.add(field, 'dropped', 'an assistant block of a kind that only its provider knows')

@@ -92,7 +92,10 @@ function beginWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Tur
 
 /** Models that continue no turn of theirs refuse one at the end, and are asked to go on. */
 function endWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Turn[] {
-  if (profile.prefill !== 'none' || turns.at(-1)?.by !== 'model') return turns
+  const last = turns.at(-1)
+  if (profile.prefill !== 'none' || last?.by !== 'model') return turns
+  // Calls that nobody has answered go as they stand (ruling T13).
+  if (last.parts.some((part) => part.type === 'tool_call')) return turns
   prepared.losses.add(prepared.conversationField, 'rewritten', 'a user turn behind the last, which is the assistant')
   return [...turns, goingOn]
 }

@@ -50,7 +50,7 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
   const { format, line } = resolveFormat(request.format, profile.shape, limits.hasJsonMode, losses)
   return {
     conversationField: request.conversationField,
-    preamble: line === undefined ? ordered.preamble : withLine(line, ordered.preamble, renamed.length > 0),
+    preamble: line === undefined ? ordered.preamble : withLine(line, ordered.preamble, renamed.some(saysSomething)),
     turns: renamed.map((turn) => withUpstreamNames(turn, names)),
     names,
     choice: resolveChoice(request.tools, request.toolChoice, names, profile, losses),
@@ -65,6 +65,13 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
 function withLine(line: string, preamble: readonly OperatorTurn[], hasTurns: boolean): OperatorTurn[] {
   const at = hasTurns ? preamble.length : Math.max(0, preamble.length - 1)
   return preamble.toSpliced(at, 0, { by: 'operator', level: 'system', texts: [{ text: line }] })
+}
+
+/** Whether something of it is left on a wire that takes no empty texts (ruling T21). */
+function saysSomething(turn: Turn): boolean {
+  if (turn.by === 'operator') return false
+  if (turn.by === 'user') return turn.parts.some((part) => part.type !== 'text' || part.text !== '')
+  return turn.parts.some((part) => part.type === 'tool_call' || (part.type !== 'reasoning' && part.text.trim() !== ''))
 }
 
 function refuseDuplicateTools(request: InferenceRequest) {
