@@ -1,6 +1,5 @@
-import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import { isThere, refuseNoRoom } from './files/place.ts'
+import { refuseNoRoom } from './files/place.ts'
 import { StoreError } from './files/store-error.ts'
 
 /**
@@ -16,7 +15,7 @@ export async function startMistake({
     if (store.engine === 'sqlite') {
       const { lookAt } = await import('./sqlite/look-at.ts')
       lookAt(store.path, reporting.timeZone)
-    } else refuseNoRoom(isThere(stateDir) ? join(stateDir, 'x') : stateDir, 'state_dir')
+    } else refuseNoRoom(stateDir, 'state_dir')
     return undefined
   } catch (error) {
     if (error instanceof StoreError)

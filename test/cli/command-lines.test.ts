@@ -41,9 +41,9 @@ const noSuchKey = `sk-tri-${'Q'.repeat(46)}`
 
 /** What goes to stdout: exit code 0, and 1 where something was found. */
 const done: Row[] = [
-  ['-v', 0, /^\d+\.\d+\.\d+\n$/],
-  ['--version', 0, /^\d+\.\d+\.\d+\n$/],
-  ['-V', 0, /^\d+\.\d+\.\d+\n$/],
+  ['-v', 0, /^\d+\.\d+\.\d+(-\w+)?\n$/],
+  ['--version', 0, /^\d+\.\d+\.\d+(-\w+)?\n$/],
+  ['-V', 0, /^\d+\.\d+\.\d+(-\w+)?\n$/],
   ['--help', 0, /^Usage: triwire \[options\] \[command\]\n/],
   ['-h', 0, /^Usage: triwire/],
   ['help', 0, /^Usage: triwire/],

@@ -234,7 +234,7 @@ test('R1 translate exits with 1 and the text that a client would get, for every 
     ['{"model":"talker"}', '400 invalid_body, param messages: The field messages is required'],
     [`{"model":"talker",${user}}`, '400 invalid_body, param max_tokens: The field max_tokens is required'],
     [
-      `{"model":"talker","max_tokens":5,${user},"mcp_servers":[]}`,
+      `{"model":"talker","max_tokens":5,${user},"mcp_servers":[{}]}`,
       '400 invalid_body, param mcp_servers: mcp_servers: this model has no MCP connector',
     ],
   ]

@@ -34,9 +34,13 @@ export function refuseNoFile(path: string): void {
   )
 }
 
-/** @throws StoreError where a file or folder could not be made there, with its folder if need be. @param cure where to choose another */
+/**
+ * @param path of a file that is not there, or of a folder that may be
+ * @param cure where to choose another
+ * @throws StoreError where it could not be made, with its folder if need be, or nothing in the folder that is there.
+ */
 export function refuseNoRoom(path: string, cure = '--store'): void {
-  let folder = dirname(path)
+  let folder = path
   while (!isThere(folder)) folder = dirname(folder)
   const refuse = (why: string): never => {
     throw new StoreError(`${path} cannot be made: ${folder} ${why}; choose another place with ${cure}`)
