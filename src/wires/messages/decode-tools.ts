@@ -24,9 +24,11 @@ const placeholderName = 'DeferredToolPlaceholder'
  * (ruling T20).
  */
 export function readTools(body: Body, changes: readonly ToolChange[], losses: Losses): Tool[] {
-  let tools: Tool[] = []
+  const tools: Tool[] = []
   // They turn up in the middle of the list; behind the others they leave the prefix alone.
-  let deferred: Tool[] = []
+  const deferred: Tool[] = []
+  // Of a name that was taken away and defined anew: from which place in it on it counts.
+  const sinceOf = new Map<string, number>()
   optionalEach(body.fields['tools'], 'tools', (entry, at) => readEntry(entry, at, false))
   const removed = new Set<string>()
   for (const change of changes) {
@@ -34,14 +36,15 @@ export function readTools(body: Body, changes: readonly ToolChange[], losses: Lo
     else if (change.kind === 'removed') removed.add(change.name)
     else removed.delete(change.name)
   }
-  return [...tools, ...deferred].filter((tool) => !removed.has(tool.name))
+  return [
+    ...tools.filter(({ name }) => !sinceOf.has(name)),
+    ...deferred.filter(({ name }, place) => place >= (sinceOf.get(name) ?? 0)),
+  ].filter(({ name }) => !removed.has(name))
 
   function define({ tool, at }: { tool: unknown; at: string }): void {
+    const place = deferred.length
     const name = readEntry(tool, at, true)
-    if (!removed.delete(name)) return
-    const isNow = (one: Tool) => one.name !== name || one.at === at
-    tools = tools.filter(isNow)
-    deferred = deferred.filter(isNow)
+    if (removed.delete(name)) sinceOf.set(name, place)
   }
 
   /** @returns its name */
