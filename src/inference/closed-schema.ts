@@ -9,12 +9,10 @@ import type { RawJson } from '../bytes/json.ts'
 type Schema = Record<string, unknown>
 
 /** What stays as it is; everything else becomes a part of the description. */
-const kept = new Set([
-  ...['enum', 'const', 'anyOf', '$defs', 'definitions', 'description', 'title'],
-  ...['properties', 'required', 'items'],
-])
-/** What constrains nothing, and what is said in another way. */
-const unsaid = new Set(['$schema', '$id', '$comment', 'type', 'oneOf', 'allOf'])
+const kept = new Set(['type', 'enum', 'const', '$defs', 'definitions', 'properties', 'required', 'items'])
+const besideRef = new Set(['$ref', '$defs', 'definitions'])
+/** Constrains nothing. */
+const idle = new Set(['$schema', '$id', '$comment'])
 const formats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'])
 const defKeys = ['$defs', 'definitions'] as const
 const choiceKeys = ['anyOf', 'oneOf', 'allOf'] as const
@@ -68,31 +66,57 @@ function isChoice(branches: unknown, key: (typeof choiceKeys)[number]): boolean 
 
 /** @returns whether it was not as it has to be */
 function closeHere(schema: Schema): boolean {
-  const choice = schema['$ref'] === undefined ? choiceKeys.find((key) => schema[key] !== undefined) : undefined
-  const mustClose =
-    choice === undefined &&
-    schema['$ref'] === undefined &&
-    isObjectType(schema) &&
-    schema['additionalProperties'] !== false
+  if (schema['$ref'] !== undefined) return standAlone(schema, schema['$ref'])
+  const choice = choiceKeys.find((key) => schema[key] !== undefined)
+  const mustClose = choice === undefined && isObjectType(schema) && schema['additionalProperties'] !== false
   if (mustClose) schema['additionalProperties'] = false
   const branches = choice && schema[choice]
-  const out = Object.entries(schema).filter(([key, value]) => !isKept(schema, key, value))
+  const out = Object.entries(schema).filter(([key, value]) => !isKept(key, value, choice !== undefined))
   for (const [key] of out) delete schema[key]
   if (branches !== undefined) schema['anyOf'] = branches
-  const words = out.filter(([key]) => !unsaid.has(key) && schema['$ref'] === undefined)
-  if (words.length > 0)
-    schema['description'] = [schema['description'] ?? [], JSON.stringify(Object.fromEntries(words))].flat().join('\n')
+  // Branches say their types themselves.
+  say(
+    schema,
+    out.filter(([key]) => key !== choice && !(choice && key === 'type')),
+  )
   return mustClose || out.length > 0
 }
 
-function isKept(schema: Schema, key: string, value: unknown): boolean {
-  if (schema['$ref'] !== undefined) return key === '$ref' || key === '$defs' || key === 'definitions'
-  // Its branches say it.
-  if (key === 'type') return choiceKeys.every((choice) => schema[choice] === undefined)
+/** A reference has nothing beside it: what is said there is said of a choice of one. */
+function standAlone(schema: Schema, $ref: unknown): boolean {
+  const beside = Object.entries(schema).filter(([key]) => !besideRef.has(key))
+  for (const [key] of beside) delete schema[key]
+  const names = beside.filter(([key, value]) => isName(key, value))
+  Object.assign(schema, Object.fromEntries(names))
+  const rest = beside.filter(([key, value]) => !isName(key, value))
+  if (say(schema, rest) || names.length > 0) {
+    delete schema['$ref']
+    schema['anyOf'] = [{ $ref }]
+  }
+  return beside.length > 0
+}
+
+/** @returns whether there is anything to say of it */
+function say(schema: Schema, words: readonly (readonly [string, unknown])[]): boolean {
+  const said = words.filter(([key]) => !idle.has(key))
+  if (said.length === 0) return false
+  const { description } = schema
+  const json = JSON.stringify(Object.fromEntries(said))
+  schema['description'] = description === undefined ? json : `${description}\n${json}`
+  return true
+}
+
+function isKept(key: string, value: unknown, isChoice: boolean): boolean {
+  if (key === 'description' || key === 'title') return isName(key, value)
+  if (isChoice) return key === 'anyOf' || key === '$defs' || key === 'definitions'
   if (key === 'additionalProperties') return value === false
   if (key === 'format') return formats.has(value as string)
   if (key === 'minItems') return value === 0 || value === 1
   return kept.has(key)
+}
+
+function isName(key: string, value: unknown): boolean {
+  return (key === 'description' || key === 'title') && typeof value === 'string'
 }
 
 function isObjectType({ type }: Schema): boolean {
@@ -112,21 +136,20 @@ function refersToItself(root: Schema): boolean {
   /** Of each definition, how many others it refers to that are not known to end; and by whom it is referred to. */
   const left = new Map<string, number>()
   const usersOf = new Map<string, string[]>()
-  for (const key of defKeys)
-    for (const [name, schema] of Object.entries(objectOf(root[key]) ?? {})) {
-      const own = `${key}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
-      const refs = findRefs(schema)
-      left.set(own, refs.size)
-      for (const ref of refs) {
-        const users = usersOf.get(ref)
-        if (users) users.push(own)
-        else usersOf.set(ref, [own])
-      }
-    }
+  const definitions = defKeys.flatMap((key) =>
+    Object.entries(objectOf(root[key]) ?? {}).map(([name, schema]) => [`${key}/${name}`, schema] as const),
+  )
+  for (const [name] of definitions) usersOf.set(name, [])
+  for (const [name, schema] of definitions) {
+    // What is no reference to any of them is judged where it stands.
+    const refs = [...findRefs(schema)].filter((ref) => usersOf.has(ref))
+    left.set(name, refs.length)
+    for (const ref of refs) usersOf.get(ref)!.push(name)
+  }
   const ending = [...left].filter(([, count]) => count === 0).map(([name]) => name)
   for (let name = ending.pop(); name !== undefined; name = ending.pop()) {
     left.delete(name)
-    for (const user of usersOf.get(name) ?? []) {
+    for (const user of usersOf.get(name)!) {
       const count = left.get(user)! - 1
       left.set(user, count)
       if (count === 0) ending.push(user)
@@ -142,7 +165,8 @@ function findRefs(schema: unknown): Set<string> {
     const at = waiting.pop()
     if (typeof at !== 'object' || at === null) continue
     for (const [key, value] of Object.entries(at)) {
-      if (key === '$ref' && typeof value === 'string') refs.add(value.slice(2))
+      if (key === '$ref' && typeof value === 'string')
+        refs.add(value.slice(2).replaceAll('~1', '/').replaceAll('~0', '~'))
       waiting.push(value)
     }
   }

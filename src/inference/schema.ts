@@ -37,6 +37,7 @@ export function isFullyStrict(raw: RawJson): boolean {
   return true
 }
 
+const besideChoice = new Set(['anyOf', 'title', 'description', '$defs', 'definitions'])
 const strictTypes = new Set<unknown>(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'])
 
 function isStrictHere(schema: Schema, root: Schema): boolean {
@@ -44,7 +45,7 @@ function isStrictHere(schema: Schema, root: Schema): boolean {
   const keys = Object.keys(schema)
   if (keys.some((key) => !strictKeys.has(key))) return false
   if ($ref !== undefined) return keys.length === 1 && typeof $ref === 'string' && isDefined($ref, root)
-  if (anyOf !== undefined) return Array.isArray(anyOf) && anyOf.length > 0
+  if (anyOf !== undefined) return Array.isArray(anyOf) && anyOf.length > 0 && keys.every((key) => besideChoice.has(key))
   const types = [type].flat()
   if (types.length === 0 || !types.every((one) => strictTypes.has(one))) return false
   if (format !== undefined && !strictFormats.has(format as string)) return false
@@ -58,7 +59,9 @@ function isStrictHere(schema: Schema, root: Schema): boolean {
 }
 
 function isDefined(reference: string, root: Schema): boolean {
-  return reference === '#' || Object.keys(targetOf(reference, root)).length > 0
+  return (
+    reference === '#' || (/^#\/(?:\$defs|definitions)\//.test(reference) && targetOf(reference, root) !== undefined)
+  )
 }
 
 /** A tool's schema with `"type": "object"` at its root; what the client wrote stays as it is (R-JSON, R-SCHEMA). */
@@ -78,9 +81,12 @@ export function withObjectType(raw: RawJson): RawJson {
 export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   const schema = objectOf(JSON.parse(raw.source)) ?? {}
   if (!branchKeys.some((key) => Object.hasOwn(schema, key))) return undefined
-  const branches = branchKeys
-    .flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []))
-    .map((branch) => resolved(branch, schema))
+  // Many may refer to one: it says the same each time.
+  const branches = new Set(
+    branchKeys
+      .flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []))
+      .map((branch) => resolved(branch, schema)),
+  )
   const own = new Map<string, unknown>(Object.entries(objectOf(schema['properties']) ?? {}))
   const inBranches = new Map<string, Map<string, unknown>>()
   let common: Set<unknown> | undefined
@@ -114,20 +120,21 @@ const hopsMax = 8
 /** A branch, or what it refers to in the same schema; `{}`, which allows everything, where that is not there. */
 function resolved(branch: unknown, root: Schema): Schema {
   let found = objectOf(branch) ?? {}
-  for (let hops = 0; hops < hopsMax && typeof found['$ref'] === 'string'; hops++) found = targetOf(found['$ref'], root)
+  for (let hops = 0; hops < hopsMax && typeof found['$ref'] === 'string'; hops++)
+    found = targetOf(found['$ref'], root) ?? {}
   return found
 }
 
 /** @param reference a JSON pointer behind `#` (RFC 6901) */
-function targetOf(reference: string, root: Schema): Schema {
-  if (!reference.startsWith('#/')) return {}
+function targetOf(reference: string, root: Schema): Schema | undefined {
+  if (!reference.startsWith('#/')) return undefined
   let at: unknown = root
   for (const part of reference.slice(2).split('/')) {
     const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
     const object = objectOf(at)
     at = object && Object.hasOwn(object, key) ? object[key] : undefined
   }
-  return objectOf(at) ?? {}
+  return objectOf(at)
 }
 
 function objectOf(value: unknown): Schema | undefined {

@@ -98,7 +98,7 @@ async function openDatabaseBooks(
     const moved = note && (await opened.readMoved())
     if (moved) note(sayMoved(shown, moved))
   } catch (error) {
-    await opened.close()
+    await opened.close().catch(() => {})
     throw explainDatabase(error, shown)
   }
   const calendar = createCalendar(zone ?? utc)

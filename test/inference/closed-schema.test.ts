@@ -55,17 +55,36 @@ const rewritten: [what: string, from: unknown, to: unknown][] = [
     closed({ a: { anyOf: [{ $ref: '#/$defs/A' }], title: 'An A' } }, { $defs: { A: closed({ b: { type: 'null' } }) } }),
   ],
   [
-    'of what is beside a reference nothing is left',
+    'what is said beside a reference is said of a choice of one',
     closed({ a: { $ref: '#/definitions/A', description: 'An A' } }, { definitions: { A: { type: 'string' } } }),
-    closed({ a: { $ref: '#/definitions/A' } }, { definitions: { A: { type: 'string' } } }),
+    closed(
+      { a: { anyOf: [{ $ref: '#/definitions/A' }], description: 'An A' } },
+      { definitions: { A: { type: 'string' } } },
+    ),
   ],
   [
     'whatever it is',
+    closed({ a: { $ref: '#/$defs/A', anyOf: null, minLength: 1 } }, { $defs: { A: { type: 'null' } } }),
     closed(
-      { a: { $ref: '#/$defs/A', anyOf: null, oneOf: [{ type: 'string' }], type: 'object' } },
+      { a: { anyOf: [{ $ref: '#/$defs/A' }], description: '{"anyOf":null,"minLength":1}' } },
       { $defs: { A: { type: 'null' } } },
     ),
-    closed({ a: { $ref: '#/$defs/A' } }, { $defs: { A: { type: 'null' } } }),
+  ],
+  [
+    'what only looks like a reference is none, and what is beside a choice is said',
+    closed(
+      { a: { anyOf: [{ type: 'null' }], required: ['b'] } },
+      { $defs: { A: { type: 'null', examples: [{ $ref: '#/x' }] } } },
+    ),
+    closed(
+      { a: { anyOf: [{ type: 'null' }], description: '{"required":["b"]}' } },
+      { $defs: { A: { type: 'null', description: '{"examples":[{"$ref":"#/x"}]}' } } },
+    ),
+  ],
+  [
+    'a description that is no text is one of the words',
+    closed({ a: { type: 'null', description: { b: 1 } } }),
+    closed({ a: { type: 'null', description: '{"description":{"b":1}}' } }),
   ],
   ['the dialect is not told', { $schema: 'https://json-schema.org/x', ...closed({}) }, closed({})],
   [

@@ -47,7 +47,7 @@ test('F-U32 an answer of more parts than any model makes ends there, and what a 
 
 test('F-U32 thinking and text may change as often as a server likes', () => {
   const narrator = new Narrator()
-  for (let at = 0; at < 10_000; at++) {
+  for (let at = 0; at < 8_000; at++) {
     const index = narrator.open({ kind: at % 2 === 0 ? 'text' : 'reasoning' })
     narrator.delta(index, 'x')
     narrator.stop(index)

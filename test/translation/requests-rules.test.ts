@@ -698,6 +698,15 @@ test('R-SCHEMA T9 a root choice is never made tighter: each property is as any b
     properties: open.properties,
     required: [],
   })
+  // However many branches refer to a definition, it is looked at once.
+  const names = Array.from({ length: 8_000 }, (_, at) => `p${at}`)
+  const wide = {
+    type: 'object',
+    properties: Object.fromEntries(names.map((name) => [name, { type: 'null' }])),
+    required: names,
+  }
+  const many = merged({ anyOf: Array.from({ length: 8_000 }, () => ({ $ref: '#/$defs/wide' })), $defs: { wide } })
+  deepEqual([Object.keys(many.properties).length, many.required.length], [8_000, 8_000])
   const $loop = { a: { $ref: '#/$defs/a' } }
   deepEqual(merged({ anyOf: [{ $ref: '#/$defs/a' }], $defs: $loop }), {
     $defs: $loop,
@@ -821,7 +830,7 @@ test('R-THINK the last effort that a system turn asks for holds', () => {
   })
   equal(translate('messages', 'chat', body, setting).body.reasoning_effort, 'low')
   // What we do not know there is none of ours to refuse (T14).
-  for (const config of [{ effort: 'auto' }, { effort: 5 }]) {
+  for (const config of [{ effort: 'auto' }, { effort: 5 }, 'high']) {
     const odd = messagesAsk({ messages: [user, { role: 'system', output_config: config }] })
     const { encoded } = translate('messages', 'chat', odd, setting)
     deepEqual(
@@ -880,6 +889,9 @@ test('R-JSON a schema without `strict` is called strict only where strict output
     { type: 'text' },
     { type: null },
     { anyOf: [] },
+    { anyOf: [{ type: 'null' }], type: 'object', properties: { b: { type: 'string' } } },
+    { anyOf: [{ type: 'null' }], format: 'uri' },
+    { $ref: '#/properties' },
     { $ref: '#/$defs/none' },
     { $ref: '#', description: 'the whole' },
     { type: 'string', pattern: '(?=x)' },

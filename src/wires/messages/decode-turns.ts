@@ -67,7 +67,7 @@ export function readTurns(body: Body, losses: Losses): Conversation {
           ).flat(),
         }
       case 'system': {
-        noteEffort(asObject(message['output_config'])?.['effort'])
+        noteEffort(message['output_config'])
         // Newer clients send a system turn that only changes settings; without content there is nothing to say.
         return { by: 'operator', level: 'system', texts: isAbsent(content) ? [] : readSystemTurn(content, place) }
       }
@@ -75,10 +75,12 @@ export function readTurns(body: Body, losses: Losses): Conversation {
     throw wrongType(`${at}.role`, 'one of user, assistant, system')
   }
 
-  function noteEffort(word: unknown): void {
-    if (isAbsent(word)) return
+  function noteEffort(config: unknown): void {
+    if (isAbsent(config)) return
+    const object = asObject(config)
+    const word = object?.['effort']
     if (typeof word === 'string' && isReasoningLevel(word)) effort = word
-    else losses.add(`${field}.output_config`, 'dropped', 'no effort that is known here')
+    else if (!object || !isAbsent(word)) losses.add(`${field}.output_config`, 'dropped', 'no effort that is known here')
   }
 
   function readSystemTurn(content: unknown, at: string): OperatorText[] {
