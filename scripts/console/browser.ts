@@ -32,12 +32,12 @@ export async function closeBrowser(): Promise<void> {
   browser = undefined
 }
 
-/** What a page did that none may do. */
 /** A browser logs every answer of 400 and more: those that a trial asked for on purpose are no faults. */
 export function forgive(faults: string[], asked: RegExp): void {
   faults.splice(0, faults.length, ...faults.filter((fault) => !asked.test(fault)))
 }
 
+/** What a page did that none may do. */
 export type Watched = { page: Page; faults: string[]; hosts: Set<string>; close(): Promise<void> }
 
 export type View = { theme?: 'light' | 'dark'; phone?: boolean; zone?: string }

@@ -32,7 +32,7 @@ export function judgeFraming({ target, minor, fields }: RequestHead, headersMax:
     return refusal(`A request header is longer than ${lineBytesMax} bytes: shorten it.`, 431)
   const hosts = fields.countOf('host')
   if (hosts > 1 || (hosts === 0 && minor > 0)) return refusal('The request must have exactly one host header.')
-  if (hosts === 1 && !isHost(fields.all('host')[0]!)) return refusal('The host header is no host with its port.')
+  if (hosts === 1 && !isHost(fields.first('host')!)) return refusal('The host header is no host with its port.')
   const framing = framingOf(fields, minor)
   if (typeof framing === 'object') return refusal(faults[framing.fault])
   for (const name of credentialHeaders) {

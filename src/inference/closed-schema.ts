@@ -1,12 +1,11 @@
-import type { RawJson } from '../bytes/json.ts'
+import { asObject, type RawJson } from '../bytes/json.ts'
+import { innerSchemas, readStep, type Schema, targetOf } from './schema.ts'
 
 /*
  * The subset of JSON Schema that a model can be held to by an upstream with `shape: closed` (R-JSON): objects are closed, and no
  * constraint on numbers, lengths or lists is known (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, and what
  * the vendor's SDK makes of a schema, @anthropic-ai/sdk 1.12). Walking is iterative, as in `schema.ts`.
  */
-
-type Schema = Record<string, unknown>
 
 /** What stays as it is; everything else becomes a part of the description. */
 const kept = new Set(['type', 'enum', 'const', '$defs', 'definitions', 'properties', 'required', 'items'])
@@ -23,19 +22,15 @@ const choiceKeys = ['anyOf', 'oneOf', 'allOf'] as const
  * itself.
  */
 export function closeSchema(raw: RawJson): RawJson | undefined {
-  const root = objectOf(JSON.parse(raw.source))
+  const root = asObject(JSON.parse(raw.source))
   if (root === undefined || refersToItself(root)) return undefined
   let isChanged = false
   const waiting: unknown[] = [root]
   while (waiting.length > 0) {
-    const schema = objectOf(waiting.pop())
+    const schema = asObject(waiting.pop())
     if (schema === undefined || !canClose(schema, root)) return undefined
     if (closeHere(schema)) isChanged = true
-    const { properties, items, anyOf = [], $defs, definitions } = schema
-    for (const map of [properties, $defs, definitions])
-      for (const inner of Object.values(objectOf(map) ?? {})) waiting.push(inner)
-    for (const inner of anyOf as unknown[]) waiting.push(inner)
-    if (items !== undefined) waiting.push(items)
+    for (const inner of innerSchemas(schema)) waiting.push(inner)
   }
   return isChanged ? { source: JSON.stringify(root) } : raw
 }
@@ -43,7 +38,7 @@ export function closeSchema(raw: RawJson): RawJson | undefined {
 /** Whether closing it leaves what was meant. */
 function canClose(schema: Schema, root: Schema): boolean {
   const { properties, additionalProperties, patternProperties, items, $ref } = schema
-  if ($ref !== undefined) return typeof $ref === 'string' && nameOfRef($ref, root) !== undefined
+  if ($ref !== undefined) return typeof $ref === 'string' && isDefinition($ref, root)
   const choices = choiceKeys.filter((key) => schema[key] !== undefined)
   if (choices.length > 0)
     return choices.length === 1 && properties === undefined && isChoice(schema[choices[0]!], choices[0]!)
@@ -56,7 +51,7 @@ function canClose(schema: Schema, root: Schema): boolean {
   if (!types.includes('object')) return properties === undefined
   const isClosed = additionalProperties === false
   const isOpen = additionalProperties !== undefined && !isClosed
-  return !isOpen && patternProperties === undefined && (isClosed || Object.keys(objectOf(properties) ?? {}).length > 0)
+  return !isOpen && patternProperties === undefined && (isClosed || Object.keys(asObject(properties) ?? {}).length > 0)
 }
 
 /** Of a sum of several, each would be closed against the others. */
@@ -123,12 +118,8 @@ function isObjectType({ type }: Schema): boolean {
   return [type].flat().includes('object')
 }
 
-/** The place of a definition of this schema, as `$defs/name`; undefined for anything else that a reference may name. */
-function nameOfRef(reference: string, root: Schema): string | undefined {
-  const [key = '', name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(reference)?.slice(1) ?? []
-  const isThere =
-    name !== undefined && Object.hasOwn(objectOf(root[key]) ?? {}, name.replaceAll('~1', '/').replaceAll('~0', '~'))
-  return isThere ? `${key}/${name}` : undefined
+function isDefinition(reference: string, root: Schema): boolean {
+  return /^#\/(?:\$defs|definitions)\/[^/]+$/.test(reference) && targetOf(reference, root) !== undefined
 }
 
 /** Whether a definition is a part of itself. Each reference is looked at once, however they hang together. */
@@ -137,7 +128,7 @@ function refersToItself(root: Schema): boolean {
   const left = new Map<string, number>()
   const usersOf = new Map<string, string[]>()
   const definitions = defKeys.flatMap((key) =>
-    Object.entries(objectOf(root[key]) ?? {}).map(([name, schema]) => [`${key}/${name}`, schema] as const),
+    Object.entries(asObject(root[key]) ?? {}).map(([name, schema]) => [`${key}/${name}`, schema] as const),
   )
   for (const [name] of definitions) usersOf.set(name, [])
   for (const [name, schema] of definitions) {
@@ -165,14 +156,9 @@ function findRefs(schema: unknown): Set<string> {
     const at = waiting.pop()
     if (typeof at !== 'object' || at === null) continue
     for (const [key, value] of Object.entries(at)) {
-      if (key === '$ref' && typeof value === 'string')
-        refs.add(value.slice(2).replaceAll('~1', '/').replaceAll('~0', '~'))
+      if (key === '$ref' && typeof value === 'string') refs.add(readStep(value.slice(2)))
       waiting.push(value)
     }
   }
   return refs
-}
-
-function objectOf(value: unknown): Schema | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Schema) : undefined
 }

@@ -1,11 +1,11 @@
-import type { RawJson } from '../bytes/json.ts'
+import { asObject, type RawJson } from '../bytes/json.ts'
 
 /*
  * JSON Schemas are carried as text and only looked into (ruling T16). Looking is iterative: how deep a schema
  * goes is the client's choice.
  */
 
-type Schema = Record<string, unknown>
+export type Schema = Record<string, unknown>
 
 const branchKeys = ['anyOf', 'oneOf', 'allOf'] as const
 
@@ -22,19 +22,22 @@ const strictFormats = new Set(['date-time', 'time', 'date', 'duration', 'email',
  * that strict output does not know: for one such the request is refused, which without `strict` is answered.
  */
 export function isFullyStrict(raw: RawJson): boolean {
-  const root = objectOf(JSON.parse(raw.source))
+  const root = asObject(JSON.parse(raw.source))
   if (root?.['type'] !== 'object' || root['anyOf'] !== undefined) return false
   const waiting: unknown[] = [root]
   while (waiting.length > 0) {
-    const schema = objectOf(waiting.pop())
+    const schema = asObject(waiting.pop())
     if (!schema || !isStrictHere(schema, root)) return false
-    const { items, anyOf = [], properties, $defs, definitions } = schema
-    for (const inner of anyOf as unknown[]) waiting.push(inner)
-    if (items !== undefined) waiting.push(items)
-    for (const map of [properties, $defs, definitions])
-      for (const inner of Object.values(objectOf(map) ?? {})) waiting.push(inner)
+    for (const inner of innerSchemas(schema)) waiting.push(inner)
   }
   return true
+}
+
+/** The schemas that stand in one, where it has no other keywords with schemas in them than those of strict output. */
+export function* innerSchemas({ items, anyOf, properties, $defs, definitions }: Schema): Iterable<unknown> {
+  if (Array.isArray(anyOf)) yield* anyOf
+  if (items !== undefined) yield items
+  for (const map of [properties, $defs, definitions]) yield* Object.values(asObject(map) ?? {})
 }
 
 const besideChoice = new Set(['anyOf', 'title', 'description', '$defs', 'definitions'])
@@ -53,7 +56,7 @@ function isStrictHere(schema: Schema, root: Schema): boolean {
   if (typeof pattern === 'string' && pattern.includes('(?')) return false
   if (types.includes('array') && items === undefined) return false
   if (properties === undefined && !types.includes('object')) return true
-  const names = Object.keys(objectOf(properties) ?? {})
+  const names = Object.keys(asObject(properties) ?? {})
   const wanted = new Set(Array.isArray(required) ? required : [])
   return additionalProperties === false && wanted.size === names.length && names.every((name) => wanted.has(name))
 }
@@ -67,7 +70,7 @@ function isDefined(reference: string, root: Schema): boolean {
 /** A tool's schema with `"type": "object"` at its root; what the client wrote stays as it is (R-JSON, R-SCHEMA). */
 export function withObjectType(raw: RawJson): RawJson {
   if (/^\{\s*"type"\s*:/.test(raw.source)) return raw
-  const schema = objectOf(JSON.parse(raw.source)) ?? {}
+  const schema = asObject(JSON.parse(raw.source)) ?? {}
   if (Object.hasOwn(schema, 'type')) return raw
   const rest = raw.source.slice(1).trimStart()
   return { source: `{"type":"object"${rest.startsWith('}') ? '' : ','}${rest}` }
@@ -79,7 +82,7 @@ export function withObjectType(raw: RawJson): RawJson {
  * Undefined where the root is plain already.
  */
 export function withoutRootBranches(raw: RawJson): RawJson | undefined {
-  const schema = objectOf(JSON.parse(raw.source)) ?? {}
+  const schema = asObject(JSON.parse(raw.source)) ?? {}
   if (!branchKeys.some((key) => Object.hasOwn(schema, key))) return undefined
   // Many may refer to one: it says the same each time.
   const branches = new Set(
@@ -87,11 +90,11 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
       .flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []))
       .map((branch) => resolved(branch, schema)),
   )
-  const own = new Map<string, unknown>(Object.entries(objectOf(schema['properties']) ?? {}))
+  const own = new Map<string, unknown>(Object.entries(asObject(schema['properties']) ?? {}))
   const inBranches = new Map<string, Map<string, unknown>>()
   let common: Set<unknown> | undefined
   for (const { properties, required } of branches) {
-    for (const [name, value] of Object.entries(objectOf(properties) ?? {})) {
+    for (const [name, value] of Object.entries(asObject(properties) ?? {})) {
       const ways = inBranches.get(name) ?? new Map<string, unknown>()
       inBranches.set(name, ways.set(JSON.stringify(value), value))
     }
@@ -119,24 +122,25 @@ const hopsMax = 8
 
 /** A branch, or what it refers to in the same schema; `{}`, which allows everything, where that is not there. */
 function resolved(branch: unknown, root: Schema): Schema {
-  let found = objectOf(branch) ?? {}
+  let found = asObject(branch) ?? {}
   for (let hops = 0; hops < hopsMax && typeof found['$ref'] === 'string'; hops++)
     found = targetOf(found['$ref'], root) ?? {}
   return found
 }
 
-/** @param reference a JSON pointer behind `#` (RFC 6901) */
-function targetOf(reference: string, root: Schema): Schema | undefined {
+/** @param reference a JSON pointer behind `#` (RFC 6901) @returns undefined where no object is there */
+export function targetOf(reference: string, root: Schema): Schema | undefined {
   if (!reference.startsWith('#/')) return undefined
   let at: unknown = root
   for (const part of reference.slice(2).split('/')) {
-    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    const object = objectOf(at)
+    const key = readStep(part)
+    const object = asObject(at)
     at = object && Object.hasOwn(object, key) ? object[key] : undefined
   }
-  return objectOf(at)
+  return asObject(at)
 }
 
-function objectOf(value: unknown): Schema | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Schema) : undefined
+/** A step of a JSON pointer, as the name that it means. */
+export function readStep(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~')
 }

@@ -35,13 +35,13 @@ test('C6 more cached than read is clamped and flagged', () => {
   )
 })
 
+function reasoned(prompt: number, completion: number, total: number, reasoning: number) {
+  const completion_tokens_details = { reasoning_tokens: reasoning }
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, completion_tokens_details }
+}
+
 test('C6 where a total is present the output is the larger of the completion and the rest of the total', () => {
-  const grok = {
-    prompt_tokens: 307,
-    completion_tokens: 26,
-    total_tokens: 560,
-    completion_tokens_details: { reasoning_tokens: 227 },
-  }
+  const grok = reasoned(307, 26, 560, 227)
   assert.equal(chat(grok, 'none').outputTokens, 253)
   assert.equal(chat(grok, 'excl_reasoning').outputTokens, 253)
   assert.equal(chat({ prompt_tokens: 9, completion_tokens: 0, total_tokens: 20 }, 'none').outputTokens, 11)
@@ -50,14 +50,8 @@ test('C6 where a total is present the output is the larger of the completion and
 })
 
 test('C6 nothing is added to a completion that the total has whole', () => {
-  const usage = {
-    prompt_tokens: 100,
-    completion_tokens: 250,
-    total_tokens: 350,
-    completion_tokens_details: { reasoning_tokens: 200 },
-  }
-  assert.equal(chat(usage, 'excl_reasoning').outputTokens, 250)
-  assert.equal(chat({ ...usage, completion_tokens: 64, total_tokens: 164 }, 'none').outputTokens, 64)
+  assert.equal(chat(reasoned(100, 250, 350, 200), 'excl_reasoning').outputTokens, 250)
+  assert.equal(chat(reasoned(100, 64, 164, 200), 'none').outputTokens, 64)
 })
 
 test('C1 what was written to a cache is told in the words of LiteLLM too', () => {

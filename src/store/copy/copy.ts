@@ -1,4 +1,4 @@
-import { sayMoved } from '../files/moved.ts'
+import { type Moved, sayMoved } from '../files/moved.ts'
 import { StoreError } from '../files/store-error.ts'
 import type { CopySource, CopyTarget, HeldSource, Range, Registers, Tail } from './end.ts'
 import { countOf, rangesBehind, sliceRanges } from './ranges.ts'
@@ -204,16 +204,19 @@ class Copy {
   }
 }
 
-/** To be asked before a target is made. @throws StoreError where the source was moved to another place. */
-export async function refuseMovedElsewhere(source: CopySource, target: string): Promise<void> {
+/**
+ * To be asked before a target is made.
+ * @returns undefined for a source that was not moved. @throws StoreError where it was moved to another place.
+ */
+export async function refuseMovedElsewhere(source: CopySource, target: string): Promise<Moved | undefined> {
   const moved = await source.readMoved()
   if (moved && moved.to !== target) throw new StoreError(sayMoved(source.shown, moved))
+  return moved
 }
 
 /** A source that was moved is copied again only to bring to its end what was broken off at the very last. */
 async function refuseMoved(source: CopySource, target: CopyTarget): Promise<void> {
-  await refuseMovedElsewhere(source, target.shown)
-  const moved = await source.readMoved()
+  const moved = await refuseMovedElsewhere(source, target.shown)
   if (moved && (await target.readMoved())?.to !== '') throw new StoreError(sayMoved(source.shown, moved))
 }
 

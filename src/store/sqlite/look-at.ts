@@ -21,8 +21,9 @@ export function lookAt(path: string, timeZone: string): void {
     return
   }
   refuseUnfit(path)
-  const lock = lockPathOf(realPath(path))
-  for (const file of [path, dirname(realPath(path)), ...(existsSync(lock) ? [lock] : [])])
+  const real = realPath(path)
+  const lock = lockPathOf(real)
+  for (const file of [path, dirname(real), ...(existsSync(lock) ? [lock] : [])])
     explainErrors(file, () => accessSync(file, constants.R_OK | constants.W_OK))
   explainErrors(path, () => {
     const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })

@@ -39,11 +39,10 @@ export function openDatabase(
     try {
       // FULL must be said on every opening: with WAL alone a commit may be lost with the power.
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864')
-      const version = readVersion(db)
-      if (lock && isOlder(db)) migrateUnder(lock, db, path)
+      const wasOlder = isOlder(db)
+      if (lock && wasOlder) migrateUnder(lock, db, path)
       else migrate(db, path)
-      if (version > 0 && version < migrations.length)
-        note?.(`${path} was brought up to date: what was before this triwire opens it no more`)
+      if (wasOlder) note?.(`${path} was brought up to date: what was before this triwire opens it no more`)
       db.exec('PRAGMA foreign_keys = ON')
       return db
     } catch (error) {

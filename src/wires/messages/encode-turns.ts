@@ -25,7 +25,7 @@ export function encodeConversation(prepared: Prepared, profile: Profile): { syst
     .map((turn) => withoutLastThoughts(turn, prepared))
     .filter(isSomething)
   // Empty texts are gone by now: what they would leave is nobody to answer, too (ruling T21).
-  const { preamble, turns: said } = askSomething(prepared.preamble, sayable)
+  const { preamble, turns: said } = askSomething(prepared, sayable)
   const inPlace = foldOperators(said, (before, after) => {
     if (profile.operatorInPlace === 'any') return true
     return profile.operatorInPlace === 'message_rule' && before?.by === 'user' && after?.by !== 'user'
@@ -38,10 +38,10 @@ export function encodeConversation(prepared: Prepared, profile: Profile): { syst
 }
 
 /** With operator text only there is nobody to answer: the last of it becomes the user's turn (ruling T18). */
-function askSomething(preamble: OperatorTurn[], turns: Turn[]): { preamble: OperatorTurn[]; turns: Turn[] } {
-  const last = preamble.at(-1)
+function askSomething({ preamble, own }: Prepared, turns: Turn[]): { preamble: OperatorTurn[]; turns: Turn[] } {
+  const last = preamble.findLast((turn) => turn !== own) ?? own
   if (turns.length > 0 || !last) return { preamble, turns }
-  return { preamble: preamble.slice(0, -1), turns: [{ by: 'user', parts: last.texts.map(toPart) }] }
+  return { preamble: preamble.filter((turn) => turn !== last), turns: [{ by: 'user', parts: last.texts.map(toPart) }] }
 }
 
 function toPart(text: { text: string }): TextPart {

@@ -17,6 +17,8 @@ export type Prepared = {
   /** The client's field that holds the conversation, for losses. */
   conversationField: string
   preamble: OperatorTurn[]
+  /** The last of the preamble where it is a line of ours, which nobody has said. */
+  own: OperatorTurn | undefined
   /** In order (R-PAIR), with the upstream's call ids and tool names. */
   turns: Turn[]
   names: Names
@@ -48,9 +50,12 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
   const names = assignNames(ordered, profile.toolNameMax)
   const renamed = renameCallIds(ordered.turns, profile.toolIdStyle, names.upstreamOf)
   const { format, line } = resolveFormat(request.format, profile.shape, limits.hasJsonMode, losses)
+  const own: OperatorTurn | undefined =
+    line === undefined ? undefined : { by: 'operator', level: 'system', texts: [{ text: line }] }
   return {
     conversationField: request.conversationField,
-    preamble: line === undefined ? ordered.preamble : withLine(line, ordered.preamble, renamed.some(saysSomething)),
+    preamble: own ? [...ordered.preamble, own] : ordered.preamble,
+    own,
     turns: renamed.map((turn) => withUpstreamNames(turn, names)),
     names,
     choice: resolveChoice(request.tools, request.toolChoice, names, profile, losses),
@@ -59,19 +64,6 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
     stops: splitStops(request.stops, limits, losses),
     losses,
   }
-}
-
-/** Behind what operators say; before the last of it where that is all there is, and stands for the user's turn (ruling T18). */
-function withLine(line: string, preamble: readonly OperatorTurn[], hasTurns: boolean): OperatorTurn[] {
-  const at = hasTurns ? preamble.length : Math.max(0, preamble.length - 1)
-  return preamble.toSpliced(at, 0, { by: 'operator', level: 'system', texts: [{ text: line }] })
-}
-
-/** Whether something of it is left on a wire that takes no empty texts (ruling T21). */
-function saysSomething(turn: Turn): boolean {
-  if (turn.by === 'operator') return false
-  if (turn.by === 'user') return turn.parts.some((part) => part.type !== 'text' || part.text !== '')
-  return turn.parts.some((part) => part.type === 'tool_call' || (part.type !== 'reasoning' && part.text.trim() !== ''))
 }
 
 function refuseDuplicateTools(request: InferenceRequest) {
