@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { Books } from '../accounts/books.ts'
 import { type Calendar, createCalendar, utc, type Zone } from '../accounts/calendar.ts'
 import type { Config, StorePlace } from '../config/config.ts'
+import { ConfigError } from '../config/problem.ts'
 import { cliActor } from './actor.ts'
 import { explainBookError } from './book-errors.ts'
 import type { GlobalOptions } from './options.ts'
@@ -50,14 +51,15 @@ export async function withStore<T>(
 
 /**
  * The configuration is only read where neither flag nor variable says it, so that a mistake in it blocks no refund.
- * @throws Error for a wrong URL, and where the file lies beside the configuration, as with an earlier release (ruling X8).
+ * @throws ConfigError for a wrong URL, Error where the file lies beside the configuration, as with an earlier release (ruling X8).
  */
 export async function findStore({ config, store }: GlobalOptions): Promise<StorePlace> {
   const { readStorePlace, storeMistake } = await import('../config/store-place.ts')
   const said = store ?? (process.env['TRIWIRE_STORE'] || undefined)
   if (said) {
     const mistake = storeMistake(said)
-    if (mistake) throw new Error(`${store === undefined ? 'TRIWIRE_STORE' : '--store'} ${mistake}`)
+    const path = store === undefined ? 'TRIWIRE_STORE' : '--store'
+    if (mistake) throw new ConfigError([{ path, message: `${path} ${mistake}` }])
     return readStorePlace(said, process.cwd())
   }
   const { earlierStoreMistake } = await import('../config/earlier-store.ts')

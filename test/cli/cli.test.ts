@@ -126,6 +126,11 @@ test('exit codes: 1 for what failed, 2 for what was asked wrongly, one line on s
     [['account', 'create', 'one', '--credit', '-5', '--store', path], 2, /cannot start below zero/],
     [['account', 'credit', 'one', '5', '--store', path], 2, /required option '--reference <text>'/],
     [['key', 'rotate', 'x', '--grace', 'soon', '--store', path], 2, /Write it like 90s, 30m, 24h or 7d/],
+    [
+      ['account', 'list', '--store', 'mysql://h/d'],
+      2,
+      /^triwire: --store must be the path of a file, or a URL of PostgreSQL/,
+    ],
     [['frobnicate'], 2, /unknown command 'frobnicate'/],
     [['setup', 'telnet'], 2, /name one of openai-node/],
   ]
