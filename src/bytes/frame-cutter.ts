@@ -157,11 +157,11 @@ function linesOf(frame: RawFrame): string[] {
   return frame.includes('\r') ? frame.split(/\r\n|\n|\r/) : frame.split('\n')
 }
 
-/** The same frame with other data, one line; its other lines as they are. Data and frame are latin1. */
+/** The same frame with other data, of one or several lines; its other lines as they are. Data and frame are latin1. */
 export function withData(frame: RawFrame, data: string): RawFrame {
   const end = frame.includes('\r\n') ? '\r\n' : '\n'
   const lines = linesOf(frame).filter((line) => line !== '' && !line.startsWith('data:'))
-  return `${[...lines, `data: ${data}`].join(end)}${end}${end}`
+  return `${[...lines, `data: ${data.replaceAll('\n', `${end}data: `)}`].join(end)}${end}${end}`
 }
 
 /** Latin1 text of a frame as the text it means. */

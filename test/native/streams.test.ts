@@ -56,6 +56,12 @@ function played(wire: WireName, text: string, more: Partial<Model> = {}): Played
   return play(wire, [utf8(text)], more)
 }
 
+/** The data of each event, as a client reads it. */
+function eventsOf(text: string): unknown[] {
+  const events = text.split('\n\n').map((event) => event.match(/(?<=^data: ).*$/gm)?.join('\n'))
+  return events.filter((data) => data !== undefined).map((data) => (data === '[DONE]' ? data : JSON.parse(data)))
+}
+
 for (const wire of wireNames) {
   const all = frames[wire].join('')
   const own: Partial<Model> = { id: `up-${wire}`, upstreamModel: `up-${wire}` }
@@ -65,6 +71,18 @@ for (const wire of wireNames) {
     assert.equal(text, all)
     assert.deepEqual([fault, input, output], [undefined, 5, 3])
     assert.deepEqual(grammar[wire](text), [])
+  })
+
+  test(`P2 translation 4.1 the data of a ${wire} event may have several lines, where it is edited too`, () => {
+    const spread = all.replace(/^data: (\{.*)$/gm, (_, json: string) =>
+      `${JSON.stringify(JSON.parse(json), null, 1).replace(/^/gm, 'data: ')}\nid: {1}`,
+    )
+    assert.notEqual(spread, all)
+    for (const more of [own, {}]) {
+      const { text, fault, output } = played(wire, spread, more)
+      assert.deepEqual([fault, output], [undefined, 3])
+      assert.deepEqual(eventsOf(text), eventsOf(played(wire, all, more).text))
+    }
   })
 
   test(`P2 a ${wire} stream differs in the model's name and in nothing else`, () => {

@@ -1,4 +1,4 @@
-import { type RawFrame, stringBehind } from '../../bytes/frame-cutter.ts'
+import { dataOf, type RawFrame, stringBehind } from '../../bytes/frame-cutter.ts'
 import { endOfString } from '../../bytes/json.ts'
 import { scanObject } from '../../bytes/scan.ts'
 import { decodeString } from '../answers/produced-text.ts'
@@ -87,11 +87,12 @@ function isInside(raw: string): boolean {
   return !raw.includes('\n') && (!raw.includes('"') || endOfString(`"${raw}"`, 0) === raw.length + 1)
 }
 
-/** A chunk's frame up to its choices, if the members that are edited stand before them. */
+/** A chunk's frame up to its choices, if the members that are edited stand before them, and all of it in one line. */
 export function sharedBeginning(frame: RawFrame): string | undefined {
-  const start = frame.indexOf('{')
-  const bytes = Buffer.from(frame.slice(start, frame.lastIndexOf('}') + 1), 'latin1')
-  const members = scanObject(bytes)
+  const data = dataOf(frame) ?? ''
+  const start = frame.indexOf(data)
+  if (data === '' || start < 0) return undefined
+  const members = scanObject(Buffer.from(data, 'latin1'))
   const choices = members.findIndex((member) => member.key === 'choices')
   const headEnds = members.findLastIndex(({ key }) => key === 'id' || key === 'model' || tellingNames.includes(key))
   if (choices < 0 || headEnds > choices) return undefined
