@@ -57,6 +57,12 @@ export type Profile = {
    * where Gemini's chat-compatible endpoint has them, into `extra_content` of the call.
    */
   callSignature?: string
+  /**
+   * messages, responses, on the same wire: what becomes of thinking in the conversation that has no signature, and of reasoning without
+   * `encrypted_content`. `remove`: the provider proves its own and refuses others (ruling P1); `pass`: it proves nothing, and reads
+   * or even wants them.
+   */
+  unprovenThought: 'remove' | 'pass'
   /** chat: several text parts are joined to one string. */
   stringOnly: boolean
   /** messages: cache marks set by us; `auto` where the conversation is likely to go on (ruling T5). */

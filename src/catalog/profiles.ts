@@ -48,10 +48,11 @@ const wireKeys: Readonly<Record<WireName, readonly string[]>> = {
     'auto_cache',
     'auto_cache_same_wire',
     'assistant_first',
+    'unproven_thought',
     'one_sampling_field',
     'costly_betas',
   ],
-  responses: ['developer_role'],
+  responses: ['developer_role', 'unproven_thought'],
 }
 
 /** Which wires a key of a profile says something of. */
@@ -99,6 +100,7 @@ const plainest: Profile = {
   shape: 'schema',
   prefill: 'none',
   nullContent: 'null',
+  unprovenThought: 'remove',
   stringOnly: false,
   autoCache: 'off',
   autoCacheSameWire: false,
@@ -283,7 +285,8 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       reasoning: effort,
       hiddenReasoning: 'unless_off',
       accepts: new Set([...openaiChat.accepts!, 'verbosity']),
-      drops: fixedSampling,
+      // "Use 'max_completion_tokens' instead."
+      drops: new Set([...fixedSampling, 'max_tokens']),
       // They take no `stop`; the gateway cuts instead.
       maxStops: 0,
     },
@@ -310,6 +313,8 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       // `prompt_cache_hit_tokens` and `prompt_cache_miss_tokens`.
       usageQuirk: 'cache_hit_fields',
     },
+    // "The `content[].thinking` in the thinking mode must be passed back to the API."
+    messages: { unprovenThought: 'pass' },
   },
   xai: {
     chat: {
@@ -358,6 +363,8 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       prefill: 'flag:partial',
       usageQuirk: 'top_level_cached',
     },
+    // "thinking is enabled but reasoning_content is missing in assistant tool call message"
+    messages: { unprovenThought: 'pass' },
   },
   qwen: {
     chat: {
@@ -404,6 +411,8 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       accepts: new Set(['verbosity', 'strict']),
       reasoning: switchable,
       hiddenReasoning: 'never',
+      // It seals nothing, and refuses what is sealed.
+      unprovenThought: 'pass',
       ...selfHosted,
     },
   },
@@ -422,6 +431,8 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       toolChoice: new Set(['auto', 'required']),
       // `output_config` is ignored.
       shape: 'none',
+      // Its own has an empty signature.
+      unprovenThought: 'pass',
       autoCache: 'off',
       hiddenReasoning: 'never',
       requestFaults: unsupportedInput,

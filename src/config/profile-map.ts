@@ -80,6 +80,9 @@ export const profileMap = z
         'chat: what stands for the signature of each call of the conversation (Gemini), which other wires cannot carry.',
       ),
     null_content: oneOf(['null', 'empty']).describe('chat: the content beside tool calls where there is no text.'),
+    unproven_thought: oneOf(['remove', 'pass']).describe(
+      'messages, responses: thinking without a signature, or reasoning without `encrypted_content`, in same-wire conversations.',
+    ),
     string_only: flag.describe('chat: text parts are joined to one string.'),
     auto_cache: oneOf(['off', 'on_key', 'auto', 'always']).describe(
       'messages: cache marks set by the gateway. `on_key`: for requests with a conversation key; `auto`: for those with a key, tools or an earlier answer.',

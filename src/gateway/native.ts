@@ -48,7 +48,7 @@ class NativeExchange extends Outgoing implements Exchange {
     this.stream = adapted.stream
     this.outputTokensCap = adapted.outputTokensCap
     this.mayHideReasoning = adapted.mayHideReasoning
-    this.losses = adapted.dropped.map((field) => ({ field, what: 'dropped', why: 'not taken by the model' }))
+    this.losses = adapted.losses
     this.inputTokensEstimate = estimateBytesTokens(body.bytes)
     this.bounds = adapted.isSelfContained ? boundsOf(adapted.body, this.inputTokensEstimate) : unbounded
     this.#native = native

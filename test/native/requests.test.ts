@@ -22,6 +22,10 @@ function adapt(text: string, model: Model, scopedKey?: string): AdaptedRequest {
 type Case = { rule: string; wire: WireName; model?: Partial<Model>; profile?: ProfileSetting; from: string; to: string }
 
 const user = '{"role":"user","content":"Hi"}'
+const unsigned = '{"type":"thinking","thinking":"a","signature":""}'
+const signed = '{"type":"thinking","thinking":"a","signature":"s"}'
+const call = '{"type":"tool_use","id":"t1","name":"f","input":{}}'
+const result = '{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"r"}]}'
 
 const cases: Case[] = [
   {
@@ -113,6 +117,13 @@ const cases: Case[] = [
     to: `{"model":"up","messages":[],"max_tokens":70}`,
   },
   {
+    rule: 'P1 spec 2.5 either cap reaches a model that refuses the older one',
+    wire: 'chat',
+    profile: { extends: 'openai-reasoning' },
+    from: `{"model":"m","max_tokens":70,"messages":[]}`,
+    to: `{"model":"up","messages":[],"max_completion_tokens":70}`,
+  },
+  {
     rule: 'P1 stream_options.include_usage is true when streaming',
     wire: 'chat',
     from: `{"model":"m","stream":true,"messages":[]}`,
@@ -195,6 +206,32 @@ const cases: Case[] = [
     wire: 'messages',
     from: `{"model":"m","max_tokens":5,"messages":[${user},{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":""} , {"type":"text","text":"b"}]},${user},{"role":"assistant","content":[{"type":"thinking","thinking":"c","signature":""}]},${user},{"role":"assistant","content":[{"type":"thinking","thinking":"d","signature":"s"},{"type":"text","text":"e"}]}]}`,
     to: `{"model":"up","max_tokens":5,"messages":[${user},{"role":"assistant","content":[{"type":"text","text":"b"}]},${user},${user},{"role":"assistant","content":[{"type":"thinking","thinking":"d","signature":"s"},{"type":"text","text":"e"}]}]}`,
+  },
+  {
+    rule: 'P1 unsigned thinking is passed on to a provider that signs nothing',
+    wire: 'messages',
+    profile: { extends: 'deepseek' },
+    from: `{"model":"m","max_tokens":5,"messages":[${user},{"role":"assistant","content":[${unsigned},${call}]}]}`,
+    to: `{"model":"up","max_tokens":5,"messages":[${user},{"role":"assistant","content":[${unsigned},${call}]}]}`,
+  },
+  {
+    rule: 'P1 R-HIST where calls are answered whose thinking was taken out, none is asked for by tokens',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":5,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[${user},{"role":"assistant","content":[${unsigned},${call}]},${result}]}`,
+    to: `{"model":"up","max_tokens":5,"messages":[${user},{"role":"assistant","content":[${call}]},${result}]}`,
+  },
+  {
+    rule: 'P1 R-HIST thinking that is asked for otherwise, or proven in that turn, stays asked for',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":5,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[${user},{"role":"assistant","content":[${unsigned},${call}]},${result},{"role":"assistant","content":[${signed},${call}]},${result}]}`,
+    to: `{"model":"up","max_tokens":5,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[${user},{"role":"assistant","content":[${call}]},${result},{"role":"assistant","content":[${signed},${call}]},${result}]}`,
+  },
+  {
+    rule: 'P1 T7 reasoning without a seal is passed on to a server that seals nothing, an envelope of ours is not',
+    wire: 'responses',
+    profile: { extends: 'vllm' },
+    from: `{"model":"m","input":[{"type":"reasoning","content":[{"type":"reasoning_text","text":"r"}]},{"type":"reasoning","encrypted_content":"${ours}"},${user}]}`,
+    to: `{"model":"up","input":[{"type":"reasoning","content":[{"type":"reasoning_text","text":"r"}]},${user}],"store":false}`,
   },
   {
     rule: 'P1 T7 reasoning items that the provider cannot open are taken out',
@@ -388,3 +425,18 @@ for (const [title, from, to, profile = sameWire, key] of markCases) {
     assert.equal(adapt(from, modelOf('messages', {}, profile), key).body.toString(), to)
   })
 }
+
+test('P1 T9 what is taken out of a conversation is told', () => {
+  const thinking = asked(
+    `${user},{"role":"assistant","content":[${unsigned},${call}]},${result}`,
+    ',"thinking":{"type":"enabled"}',
+  )
+  assert.deepEqual(adapt(thinking, modelOf('messages')).losses, [
+    { field: 'thinking', what: 'dropped', why: 'not taken by the model' },
+    { field: 'messages', what: 'dropped', why: 'unsigned thinking' },
+  ])
+  assert.deepEqual(adapt('{"model":"m","input":[{"type":"reasoning"}]}', modelOf('responses')).losses, [
+    { field: 'input', what: 'dropped', why: 'reasoning without encrypted_content' },
+  ])
+  assert.deepEqual(adapt(asked(user), modelOf('messages')).losses, [])
+})

@@ -74,8 +74,9 @@ for (const wire of wireNames) {
   })
 
   test(`P2 translation 4.1 the data of a ${wire} event may have several lines, where it is edited too`, () => {
-    const spread = all.replace(/^data: (\{.*)$/gm, (_, json: string) =>
-      `${JSON.stringify(JSON.parse(json), null, 1).replace(/^/gm, 'data: ')}\nid: {1}`,
+    const spread = all.replace(
+      /^data: (\{.*)$/gm,
+      (_, json: string) => `${JSON.stringify(JSON.parse(json), null, 1).replace(/^/gm, 'data: ')}\nid: {1}`,
     )
     assert.notEqual(spread, all)
     for (const more of [own, {}]) {

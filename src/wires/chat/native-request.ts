@@ -47,7 +47,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     isSelfContained: isSelfContained(body, hostedWords),
     outputTokensCap,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
-    dropped: droppedFields(values, capFields),
+    losses: droppedFields(values, capFields),
   }
 }
 

@@ -12,6 +12,7 @@ import { toolSchema } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { markForCache } from './cache-marks.ts'
 import { encodeConversation, type Message } from './encode-turns.ts'
+import { isThought } from './thought.ts'
 
 type Fields = Record<string, unknown>
 
@@ -85,13 +86,11 @@ function reasoningAllowed(
   return wish
 }
 
-const thoughts = new Set<unknown>(['thinking', 'redacted_thinking'])
-
 /** Whether the last turn of the assistant has calls that are answered now, and does not begin with thinking. */
 function answersUnprovenCalls(messages: readonly Message[]): boolean {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
   const blocks = messages[last]?.content ?? []
-  if (!blocks.some(({ type }) => type === 'tool_use') || thoughts.has(blocks[0]!['type'])) return false
+  if (!blocks.some(({ type }) => type === 'tool_use') || isThought(blocks[0]!['type'])) return false
   return messages.slice(last + 1).some(({ content }) => content.some(({ type }) => type === 'tool_result'))
 }
 

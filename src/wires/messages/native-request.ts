@@ -1,6 +1,7 @@
-import type { Edit } from '../../bytes/json.ts'
+import { asObject, type Edit } from '../../bytes/json.ts'
 import { elementsOf, removeElements } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
+import type { Loss } from '../../inference/request.ts'
 import {
   type AdaptContext,
   type AdaptedRequest,
@@ -16,6 +17,7 @@ import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { markClientBody } from './cache-marks.ts'
+import { isThought } from './thought.ts'
 
 /** Types of tools that the provider runs end in a day; so do those that the client runs. */
 const hostedWords = ['_202', '_toolset']
@@ -29,8 +31,11 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   const asked = body.value('max_tokens') as number
   const outputTokensCap = capTokens(model, asked)
   if (outputTokensCap !== asked) values.set('max_tokens', String(outputTokensCap))
-  const edits = removeUnsignedThinking(body)
-  edits.push(...fitThinking(body, outputTokensCap, values))
+  const unsigned = model.profile.unprovenThought === 'remove' ? removeUnsignedThinking(body) : []
+  const losses: Loss[] = unsigned.length > 0 ? [{ field: 'messages', what: 'dropped', why: 'unsigned thinking' }] : []
+  const edits = [...unsigned, ...fitThinking(body, outputTokensCap, values)]
+  if (unsigned.length > 0 && body.valueInside('thinking', 'type') === 'enabled' && answersUnsignedCalls(body))
+    values.set('thinking', undefined)
   if (model.profile.strictFields && body.has('user')) edits.push(...moveUser(body, values))
   edits.push(...markClientBody(body, model.profile, context.scopedKey !== undefined, values))
   checkReach(body, model, (tool) => typeof tool['type'] === 'string' && tool['type'] !== 'custom', 'messages')
@@ -40,7 +45,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     isSelfContained: isSelfContained(body, hostedWords),
     outputTokensCap,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
-    dropped: droppedFields(values, ['user']),
+    losses: [...droppedFields(values, ['user']), ...losses],
   }
 }
 
@@ -68,7 +73,7 @@ function moveUser(body: ClientBody, values: MemberValues): Edit[] {
 }
 
 /**
- * Thinking blocks without a signature are ours, from another model's turn; the provider would refuse them (ruling P1).
+ * Thinking blocks without a signature are ours, from another model's turn; a provider that signs would refuse them (ruling P1).
  * A message that they alone made up goes with them.
  */
 function removeUnsignedThinking(body: ClientBody): Edit[] {
@@ -91,7 +96,27 @@ function removeUnsignedThinking(body: ClientBody): Edit[] {
 }
 
 function isUnsigned(text: string): boolean {
-  if (!text.includes('thinking')) return false
-  const block = JSON.parse(text) as { type?: unknown; signature?: unknown } | null
-  return block?.type === 'thinking' && block.signature === ''
+  return text.includes('thinking') && isUnsignedBlock(JSON.parse(text))
+}
+
+function isUnsignedBlock(block: unknown): boolean {
+  const { type, signature } = asObject(block) ?? {}
+  return type === 'thinking' && signature === ''
+}
+
+/**
+ * Whether the turn that is answered has calls behind thinking that is taken out: where thinking is asked for by a number of tokens,
+ * such a turn has to begin with some (R-HIST).
+ */
+function answersUnsignedCalls(body: ClientBody): boolean {
+  const { bytes } = body
+  const messages = elementsOf(bytes, body.member('messages')!)
+  for (let i = messages.length - 2; i >= 0; i--) {
+    const { start, end } = messages[i]!
+    const { role, content } = asObject(JSON.parse(bytes.toString('utf8', start, end))) ?? {}
+    if (role !== 'assistant') continue
+    const kept = Array.isArray(content) ? content.filter((block) => !isUnsignedBlock(block)) : []
+    return kept.some((block) => asObject(block)?.['type'] === 'tool_use') && !isThought(asObject(kept[0])?.['type'])
+  }
+  return false
 }

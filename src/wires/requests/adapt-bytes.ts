@@ -1,6 +1,7 @@
 import { type Edit, memberText, splice } from '../../bytes/json.ts'
 import { setMembers } from '../../bytes/json-edit.ts'
 import type { CostField, Model } from '../../catalog/model.ts'
+import type { Loss } from '../../inference/request.ts'
 import type { ClientBody } from './client-body.ts'
 
 /** A request of the model's own wire, ready to be sent: the client's bytes but for the edits of ruling P1. */
@@ -13,8 +14,8 @@ export type AdaptedRequest = {
   outputTokensCap: number
   /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: boolean
-  /** Top-level fields that were taken out or changed against the client's word; for the log (ruling T9). */
-  dropped: readonly string[]
+  /** What was taken out or changed against the client's word; for the log (ruling T9). */
+  losses: readonly Loss[]
 }
 
 /** What adapting needs beside body and model. */
@@ -100,6 +101,7 @@ export function sentFields(body: ClientBody, values: MemberValues): (field: stri
 }
 
 /** Which fields of the client's were taken out, and not moved to another place. */
-export function droppedFields(values: MemberValues, moved: readonly string[] = []): string[] {
-  return [...values].filter(([field, value]) => value === undefined && !moved.includes(field)).map(([field]) => field)
+export function droppedFields(values: MemberValues, moved: readonly string[] = []): Loss[] {
+  const dropped = [...values].filter(([field, value]) => value === undefined && !moved.includes(field))
+  return dropped.map(([field]) => ({ field, what: 'dropped', why: 'not taken by the model' }))
 }

@@ -1,6 +1,7 @@
 import type { Edit, Range } from '../../bytes/json.ts'
 import { elementsOf, removeElements } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
+import type { Loss } from '../../inference/request.ts'
 import {
   type AdaptContext,
   type AdaptedRequest,
@@ -31,7 +32,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   if (context.scopedKey !== undefined && body.has('prompt_cache_key') && !values.has('prompt_cache_key')) {
     values.set('prompt_cache_key', JSON.stringify(context.scopedKey))
   }
-  const edits = checkItems(body, context)
+  const edits = checkItems(body, model, context)
   checkReach(body, model, (tool) => tool['type'] !== 'function' && tool['type'] !== 'namespace', 'input')
   return {
     body: adaptBody(body, values, edits),
@@ -39,18 +40,20 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     isSelfContained: isSelfContained(body, hostedWords, hostedEndings),
     outputTokensCap,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
-    dropped: droppedFields(values),
+    losses: [...droppedFields(values), ...(edits.length > 0 ? [unprovenDropped] : [])],
   }
 }
 
 /** A reference has an id; without any id there is none, and without the word there is no reasoning. */
 const mayRefer = ['reasoning', 'id', 'item_reference'] as const
 
+const unprovenDropped: Loss = { field: 'input', what: 'dropped', why: 'reasoning without encrypted_content' }
+
 /**
- * Refuses references to stored items (spec 2.7), and takes out reasoning that this provider cannot open: without
- * `encrypted_content`, or with an envelope of ours (ruling P1).
+ * Refuses references to stored items (spec 2.7), and takes out reasoning that this provider cannot open: with an envelope of ours,
+ * or without `encrypted_content` where it would not be read (ruling P1).
  */
-function checkItems(body: ClientBody, context: AdaptContext): Edit[] {
+function checkItems(body: ClientBody, { profile }: Model, context: AdaptContext): Edit[] {
   if (!body.isArray('input')) return []
   const { bytes } = body
   if (!mayRefer.some((word) => body.holdsString(word))) return []
@@ -62,7 +65,8 @@ function checkItems(body: ClientBody, context: AdaptContext): Edit[] {
     if (isReference(item)) throw referenceRefused(i)
     if (item['type'] !== 'reasoning') continue
     const sealed = item['encrypted_content']
-    if (typeof sealed !== 'string' || sealed === '' || context.isOurSeal(sealed)) foreign.add(i)
+    const isSealed = typeof sealed === 'string' && sealed !== ''
+    if (isSealed ? context.isOurSeal(sealed) : profile.unprovenThought === 'remove') foreign.add(i)
   }
   return removeElements(items, (index) => foreign.has(index))
 }

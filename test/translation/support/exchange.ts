@@ -31,6 +31,7 @@ const plainProfile: Profile = {
   shape: 'schema',
   prefill: 'none',
   nullContent: 'null',
+  unprovenThought: 'remove',
   stringOnly: false,
   autoCache: 'on_key',
   autoCacheSameWire: false,
