@@ -36,6 +36,10 @@ export type Profile = {
   drops: ReadonlySet<string>
   /** Request fields beyond the plain wire that it takes. */
   accepts: ReadonlySet<string>
+  /**
+   * chat, responses: what it takes as a tool's schema. `plain`: the root is no choice, and says its properties, as lists do their items.
+   */
+  toolSchemas: 'any' | 'plain'
   toolChoice: ReadonlySet<'auto' | 'none' | 'required' | 'named'>
   toolIdStyle: 'free' | 're64' | 'len40' | 'alnum9' | 'fn_index'
   toolNameMax: number

@@ -31,6 +31,7 @@ export function findProfileMistake(wire: WireName, name: string): string | undef
 const wireKeys: Readonly<Record<WireName, readonly string[]>> = {
   chat: [
     'max_field',
+    'tool_schemas',
     'reasoning_field',
     'replay_thought',
     'tool_images',
@@ -52,7 +53,7 @@ const wireKeys: Readonly<Record<WireName, readonly string[]>> = {
     'one_sampling_field',
     'costly_betas',
   ],
-  responses: ['developer_role', 'unproven_thought'],
+  responses: ['developer_role', 'unproven_thought', 'tool_schemas'],
 }
 
 /** Which wires a key of a profile says something of. */
@@ -86,6 +87,7 @@ const plainest: Profile = {
   replayThought: { when: 'never', required: false },
   drops: new Set(),
   accepts: new Set(),
+  toolSchemas: 'any',
   toolChoice: new Set(anyChoice),
   toolIdStyle: 're64',
   toolNameMax: 64,
@@ -164,13 +166,16 @@ const fixedSampling = new Set([
   'logit_bias',
 ])
 
+/** "object schema missing properties", "array schema missing items", and no `anyOf` "at the top level". */
+const openaiTools: ProfileSetting = { toolSchemas: 'plain', strictFields: true }
+
 const openaiChat: ProfileSetting = {
+  ...openaiTools,
   accepts: new Set(['prompt_cache_key', 'safety_identifier', 'strict', 'allowed_tools']),
   developerRole: true,
   files: true,
   // "string too long, expected a maximum length of 40" is what a longer call id gets.
   toolIdStyle: 'len40',
-  strictFields: true,
   accountFaults: ['Billing hard limit has been reached'],
 }
 
@@ -278,7 +283,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
     messages: { ...anthropic, reasoning: { ...anthropic.reasoning, style: 'budget' } },
   },
 
-  openai: { chat: openaiChat, responses: { strictFields: true } },
+  openai: { chat: openaiChat, responses: openaiTools },
   'openai-reasoning': {
     chat: {
       ...openaiChat,
@@ -290,7 +295,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       // They take no `stop`; the gateway cuts instead.
       maxStops: 0,
     },
-    responses: { reasoning: effort, drops: fixedSampling, strictFields: true },
+    responses: { ...openaiTools, reasoning: effort, drops: fixedSampling },
   },
 
   deepseek: {

@@ -57,6 +57,9 @@ export const profileMap = z
       'The tool choices it knows.',
     ),
     tool_id_style: oneOf(['free', 're64', 'len40', 'alnum9', 'fn_index']).describe('What its tool call ids look like.'),
+    tool_schemas: oneOf(['any', 'plain']).describe(
+      'chat, responses: schemas of tools that it takes; `plain`: an object at the root that says its `properties`, and lists that say their `items`.',
+    ),
     tool_name_max: count(1).describe('The longest tool name, in characters.'),
     max_stops: count(0).describe('How many stop sequences it takes; the gateway enforces the rest.'),
     operator_in_place: oneOf(['any', 'first_only', 'message_rule']).describe('Where it takes system turns.'),

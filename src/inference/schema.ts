@@ -9,6 +9,9 @@ export type Schema = Record<string, unknown>
 
 const branchKeys = ['anyOf', 'oneOf', 'allOf'] as const
 
+/** Without one of them there is nothing to parse for. */
+const branchWord = /"(?:anyOf|oneOf|allOf)"/
+
 /** Keywords of strict output, and the formats of its texts (https://platform.openai.com/docs/guides/structured-outputs). */
 const strictKeys = new Set([
   ...['$schema', 'title', 'description', 'type', 'enum', 'const', 'anyOf', '$ref', '$defs', 'definitions'],
@@ -82,6 +85,7 @@ export function withObjectType(raw: RawJson): RawJson {
  * Undefined where the root is plain already.
  */
 export function withoutRootBranches(raw: RawJson): RawJson | undefined {
+  if (!branchWord.test(raw.source)) return undefined
   const schema = asObject(JSON.parse(raw.source)) ?? {}
   if (!branchKeys.some((key) => Object.hasOwn(schema, key))) return undefined
   // Many may refer to one: it says the same each time.
@@ -115,6 +119,35 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   // fromEntries defines its members: a property called __proto__ stays a property.
   const merged = { ...rest, type: 'object', properties: Object.fromEntries(properties), required: [...required] }
   return { source: JSON.stringify(merged) }
+}
+
+const beginsWithProperties = /^\{\s*"type"\s*:\s*"object"\s*,\s*"properties"\s*:/
+
+/**
+ * A tool's schema in which its root says its properties and each list its items, though they may be anything: some providers refuse
+ * one that leaves them out ("object schema missing properties", "array schema missing items"). The very same where nothing is.
+ */
+export function spellOut(raw: RawJson): RawJson {
+  if (beginsWithProperties.test(raw.source) && !raw.source.includes('"array"')) return raw
+  const root = asObject(JSON.parse(raw.source)) ?? {}
+  let isChanged = false
+  if (root['properties'] === undefined && root['$ref'] === undefined) {
+    root['properties'] = {}
+    isChanged = true
+  }
+  const waiting: unknown[] = [root]
+  while (waiting.length > 0) {
+    const schema = asObject(waiting.pop())
+    if (schema === undefined) continue
+    if ([schema['type']].flat().includes('array') && schema['items'] === undefined) {
+      schema['items'] = {}
+      isChanged = true
+    }
+    for (const inner of innerSchemas(schema)) waiting.push(inner)
+    for (const key of ['oneOf', 'allOf'] as const) if (Array.isArray(schema[key])) waiting.push(...schema[key])
+    waiting.push(schema['additionalProperties'])
+  }
+  return isChanged ? { source: JSON.stringify(root) } : raw
 }
 
 /** References to references that are followed: generators write one. */

@@ -676,6 +676,45 @@ test('R-SCHEMA a root choice is loosened for messages, a missing type is added',
   deepEqual(parameters({ properties: {} }).body.tools[0].input_schema, { type: 'object', properties: {} })
 })
 
+test('R-SCHEMA T16 a provider that refuses what is left out gets schemas that say it; others get what the client wrote', () => {
+  const sent = (to: 'chat' | 'responses', schema: object, profile: string) => {
+    const ask = messagesAsk({ tools: [{ name: 'f', input_schema: schema }] })
+    const { body, encoded } = translate('messages', to, ask, { profile: resolveProfile(to, profile) })
+    const [tool] = body.tools
+    return [(tool.function ?? tool).parameters, encoded.losses.map((loss) => loss.what)]
+  }
+  const list = { type: 'object', properties: { a: { type: ['array', 'null'] }, b: { anyOf: [{ type: 'array' }] } } }
+  const said = {
+    type: 'object',
+    properties: { a: { type: ['array', 'null'], items: {} }, b: { anyOf: [{ type: 'array', items: {} }] } },
+  }
+  const choice = { anyOf: [{ properties: { a: {} }, required: ['a'] }] }
+  for (const to of ['chat', 'responses'] as const)
+    for (const profile of ['openai', 'openai-reasoning']) {
+      deepEqual(sent(to, { type: 'object' }, profile), [{ type: 'object', properties: {} }, []])
+      deepEqual(sent(to, {}, profile), [{ type: 'object', properties: {} }, []])
+      deepEqual(sent(to, list, profile), [said, []])
+      deepEqual(sent(to, said, profile), [said, []])
+      deepEqual(sent(to, choice, profile), [{ type: 'object', properties: { a: {} }, required: ['a'] }, ['rewritten']])
+      deepEqual(sent(to, { type: 'object', default: { type: 'array' }, properties: {} }, profile)[0], {
+        type: 'object',
+        default: { type: 'array' },
+        properties: {},
+      })
+    }
+  deepEqual(sent('chat', list, 'default-chat'), [list, []])
+  deepEqual(sent('chat', choice, 'default-chat'), [{ type: 'object', ...choice }, []])
+})
+
+test('T9 a wish for verbosity goes where it is taken, and is told where it is not', () => {
+  const asked = chatAsk({ verbosity: 'low' })
+  deepEqual(translate('chat', 'responses', asked, { profile: { accepts: new Set(['verbosity']) } }).body.text, {
+    verbosity: 'low',
+  })
+  const { body, encoded } = translate('chat', 'responses', asked, { profile: { accepts: new Set() } })
+  deepEqual([body.text, encoded.losses.map(({ field }) => field)], [undefined, ['verbosity']])
+})
+
 test('R-SCHEMA T9 a root choice is never made tighter: each property is as any branch has it, and references are branches too', () => {
   const merged = (schema: object) =>
     translate('chat', 'messages', chatAsk({ tools: [chatTool('f', { parameters: schema })] })).body.tools[0]

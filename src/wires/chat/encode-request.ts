@@ -17,7 +17,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     stopsMax: profile.drops.has('stop') ? 0 : profile.maxStops,
     takesBlankStops: true,
   })
-  const { choice, losses, stops } = prepared
+  const { losses, stops } = prepared
   const wish = resolveReasoning(request.reasoning, profile.reasoning, prepared.outputTokensCap, losses)
   const reasoning = reasoningForHistory(wish, prepared, profile)
   const isStreamed = request.stream || profile.preferStream
@@ -33,7 +33,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     response_format: encodeFormat(prepared.format, 'nested'),
     ...identity(request, profile),
     prompt_cache_key: profile.accepts.has('prompt_cache_key') ? request.cacheKey : undefined,
-    ...toolFields(choice, 'nested', (tool) => strictOf(tool, profile, losses)),
+    ...toolFields(prepared, 'nested', profile, (tool) => strictOf(tool, profile, losses)),
     messages: encodeMessages(prepared, profile),
   }
   if (request.verbosity !== undefined && !profile.accepts.has('verbosity')) {

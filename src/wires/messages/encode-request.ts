@@ -2,13 +2,11 @@ import { verbatim } from '../../bytes/json-writer.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest, OutputFormat, Tool } from '../../inference/request.ts'
-import { withoutRootBranches } from '../../inference/schema.ts'
 import type { Choice } from '../requests/choice.ts'
-import { strictOf } from '../requests/encode-tools.ts'
+import { plainSchema, strictOf } from '../requests/encode-tools.ts'
 import type { Losses } from '../requests/losses.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
-import { toolSchema } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { markForCache } from './cache-marks.ts'
 import { encodeConversation, type Message } from './encode-turns.ts'
@@ -138,13 +136,10 @@ function identity(request: InferenceRequest): Fields | undefined {
 }
 
 function encodeTool(tool: Tool, profile: Profile, losses: Losses): Fields {
-  const schema = toolSchema(tool.schema)
-  const plain = withoutRootBranches(schema)
-  if (plain) losses.add('tools', 'rewritten', 'a schema whose root is a choice, loosened')
   return {
     name: tool.name,
     description: tool.description,
-    input_schema: verbatim(plain ?? schema),
+    input_schema: verbatim(plainSchema(tool, losses)),
     strict: strictOf(tool, profile, losses),
   }
 }

@@ -1,9 +1,12 @@
+import type { RawJson } from '../../bytes/json.ts'
 import { verbatim } from '../../bytes/json-writer.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { OutputFormat, Tool } from '../../inference/request.ts'
+import { spellOut, withoutRootBranches } from '../../inference/schema.ts'
 import type { Choice } from './choice.ts'
 import type { Nesting } from './decode-tools.ts'
 import type { Losses } from './losses.ts'
+import type { Prepared } from './prepare.ts'
 import { formatName, toolSchema } from './stand-ins.ts'
 
 /* The other direction of `decode-tools.ts`. */
@@ -15,17 +18,31 @@ function withWords(kind: string, words: Words, nesting: Nesting): Words {
 }
 
 /** `tools`, `tool_choice` and `parallel_tool_calls`. @param strictOf what is said of strictness, where anything is */
-export function toolFields(choice: Choice, nesting: Nesting, strictOf: (tool: Tool) => boolean | undefined): Words {
+export function toolFields(
+  { choice, losses }: Prepared,
+  nesting: Nesting,
+  profile: Profile,
+  strictOf: (tool: Tool) => boolean | undefined,
+): Words {
   if (choice.tools.length === 0) return {}
   return {
     tools: choice.tools.map((tool) => {
       const { name, description } = tool
-      const words = { name, description, parameters: verbatim(toolSchema(tool.schema)), strict: strictOf(tool) }
+      const schema = profile.toolSchemas === 'plain' ? spellOut(plainSchema(tool, losses)) : toolSchema(tool.schema)
+      const words = { name, description, parameters: verbatim(schema), strict: strictOf(tool) }
       return withWords('function', words, nesting)
     }),
     tool_choice: encodeChoice(choice, nesting),
     parallel_tool_calls: choice.parallel,
   }
+}
+
+/** A tool's schema whose root is an object and no choice: loosened where the client's is one (R-SCHEMA, ruling T9). */
+export function plainSchema(tool: Tool, losses: Losses): RawJson {
+  const schema = toolSchema(tool.schema)
+  const plain = withoutRootBranches(schema)
+  if (plain) losses.add('tools', 'rewritten', 'a schema whose root is a choice, loosened')
+  return plain ?? schema
 }
 
 /** What a model is told of a tool's strictness; where it does not take that, its arguments may not fit (ruling T9). */

@@ -1,8 +1,8 @@
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import type { InferenceRequest, OutputFormat } from '../../inference/request.ts'
+import type { InferenceRequest } from '../../inference/request.ts'
 import { encodeFormat, toolFields } from '../requests/encode-tools.ts'
-import { finishRequest, prepareRequest } from '../requests/prepare.ts'
+import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
 import { shortId } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
@@ -20,7 +20,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     stopsMax: 0,
     takesBlankStops: true,
   })
-  const { choice, losses } = prepared
+  const { losses } = prepared
   const reasoning = resolveReasoning(request.reasoning, profile.reasoning, prepared.outputTokensCap, losses)
   const body: Record<string, unknown> = {
     model: model.upstreamModel,
@@ -30,11 +30,11 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     temperature: request.sampling.temperature,
     top_p: request.sampling.topP,
     ...reasoningFields(reasoning, request, profile),
-    text: encodeText(request, prepared.format),
+    text: encodeText(request, prepared, profile),
     ...identity(request, profile),
     prompt_cache_key: profile.accepts.has('prompt_cache_key') ? request.cacheKey : undefined,
     // An omitted `strict` means "try" here and makes optional properties required: always said (R-SCHEMA).
-    ...toolFields(choice, 'beside', (tool) => tool.strict ?? false),
+    ...toolFields(prepared, 'beside', profile, (tool) => tool.strict ?? false),
     ...encodeInput(request, prepared, profile),
   }
   if (request.sampling.topK !== undefined) losses.add('top_k', 'dropped', 'the wire has no such field')
@@ -50,11 +50,13 @@ function reasoningFields(reasoning: Reasoning, request: InferenceRequest, profil
   return { reasoning: { effort: isOn ? reasoning.level : 'none', summary: wantsSummary ? 'auto' : undefined } }
 }
 
-function encodeText(request: InferenceRequest, format: OutputFormat): unknown {
+function encodeText({ verbosity }: InferenceRequest, { format, losses }: Prepared, profile: Profile): unknown {
   // Strictness is said in any case: what is not said is read as an attempt at it.
   const encoded = encodeFormat(format, 'beside', false)
-  if (!encoded && request.verbosity === undefined) return undefined
-  return { format: encoded, verbosity: request.verbosity }
+  const isTaken = profile.accepts.has('verbosity')
+  if (verbosity !== undefined && !isTaken) losses.add('verbosity', 'dropped', 'the model does not take it')
+  const wish = isTaken ? verbosity : undefined
+  return encoded || wish !== undefined ? { format: encoded, verbosity: wish } : undefined
 }
 
 /** R-WHO: the one identifier of a client goes to the field that is for it, where the model has that. */

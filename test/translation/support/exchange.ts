@@ -19,6 +19,7 @@ const plainProfile: Profile = {
   replayThought: { when: 'never', required: false },
   drops: new Set(),
   accepts: new Set(),
+  toolSchemas: 'any',
   toolChoice: new Set(['auto', 'none', 'required', 'named'] as const),
   toolIdStyle: 're64',
   toolNameMax: 64,
