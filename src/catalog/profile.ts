@@ -53,6 +53,8 @@ export type Profile = {
   toolImages: 'native' | 'follow_up'
   /** Structured output it can be held to; `closed`: schemas of the subset of inference/closed-schema.ts. */
   shape: 'schema' | 'closed' | 'json' | 'none'
+  /** chat: the words of an assistant turn that stands between results of tools and a user turn, where those may not be neighbours. */
+  afterResults?: string
   /** A trailing assistant turn is continued: natively, with a flag field, or not. */
   prefill: 'none' | 'native' | `flag:${string}`
   nullContent: 'null' | 'empty'

@@ -38,6 +38,7 @@ const wireKeys: Readonly<Record<WireName, readonly string[]>> = {
     'prefill',
     'null_content',
     'call_signature',
+    'after_results',
     'string_only',
     'max_stops',
     'operator_in_place',
@@ -199,6 +200,10 @@ const anthropic: ProfileSetting = {
   hiddenReasoning: 'asked',
   // Its own models continue a greeting of theirs (ruling T23).
   assistantFirst: true,
+  // "role 'system' is not supported on this model", until Opus 4.8.
+  operatorInPlace: 'first_only',
+  // "This model does not support assistant message prefill", since 4.6.
+  prefill: 'none',
   // "Extra inputs are not permitted"; hence also ruling P5.
   strictFields: true,
   // "For 'integer' type, property 'minimum' is not supported", "'additionalProperties' must be explicitly set to false".
@@ -276,11 +281,11 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
   anthropic: { messages: anthropic },
   // Models after Opus 4.6: any sampling setting but the default is refused.
   'anthropic-fixed-sampling': {
-    messages: { ...anthropic, drops: new Set(['temperature', 'top_p', 'top_k']), prefill: 'none' },
+    messages: { ...anthropic, drops: new Set(['temperature', 'top_p', 'top_k']), operatorInPlace: 'message_rule' },
   },
   // Models before adaptive thinking: it is asked for as a number of tokens.
   'anthropic-budget': {
-    messages: { ...anthropic, reasoning: { ...anthropic.reasoning, style: 'budget' } },
+    messages: { ...anthropic, reasoning: { ...anthropic.reasoning, style: 'budget' }, prefill: 'native' },
   },
 
   openai: { chat: openaiChat, responses: openaiTools },
@@ -351,6 +356,9 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       ]),
       strictFields: true,
       toolIdStyle: 'alnum9',
+      // "Unexpected role 'system' after role 'assistant'", "Unexpected role 'user' after role 'tool'".
+      operatorInPlace: 'first_only',
+      afterResults: 'Done.',
       prefill: 'flag:prefix',
       nullContent: 'empty',
     },

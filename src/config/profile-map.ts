@@ -75,6 +75,11 @@ export const profileMap = z
         error: 'must be none, native, or flag: and the name of a request field',
       })
       .describe('How it continues a trailing assistant turn.'),
+    after_results: filled('must say something')
+      .optional()
+      .describe(
+        'chat: words of an assistant turn between results of tools and a user turn, which may not follow them.',
+      ),
     call_signature: text(signatureCure)
       .min(1, { error: signatureCure })
       .max(200, { error: signatureCure })

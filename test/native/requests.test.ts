@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { Model, WireName } from '../../src/catalog/model.ts'
@@ -193,6 +194,13 @@ const cases: Case[] = [
     profile: { strictFields: true },
     from: `{"model":"m","max_tokens":5,"user":"u1","metadata":{ "a":1.0},"messages":[]}`,
     to: `{"model":"up","max_tokens":5,"metadata":{ "a":1.0,"user_id":"u1"},"messages":[]}`,
+  },
+  {
+    rule: 'P5 strictFields: an address of e-mail, which the provider refuses, becomes its hash',
+    wire: 'messages',
+    profile: { strictFields: true },
+    from: `{"model":"m","max_tokens":5,"user":"a@b.example","messages":[]}`,
+    to: `{"model":"up","max_tokens":5,"messages":[],"metadata":{"user_id":"${createHash('sha256').update('a@b.example').digest('hex')}"}}`,
   },
   {
     rule: 'P5 strictFields: a metadata.user_id that is there stays',

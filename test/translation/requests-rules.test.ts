@@ -706,6 +706,59 @@ test('R-SCHEMA T16 a provider that refuses what is left out gets schemas that sa
   deepEqual(sent('chat', choice, 'default-chat'), [{ type: 'object', ...choice }, []])
 })
 
+test('R-SYS R-PRE T23 the profiles of Anthropic take what its models of their time take', () => {
+  const ask = chatAsk({
+    messages: [user, { role: 'system', content: 'Be brief.' }, { role: 'assistant', content: 'Sure' }],
+  })
+  const roles = (profile: string) =>
+    translate('chat', 'messages', ask, { profile: resolveProfile('messages', profile) }).body.messages.map(
+      ({ role }: { role: string }) => role,
+    )
+  deepEqual(roles('anthropic-budget'), ['user', 'assistant'])
+  deepEqual(roles('anthropic'), ['user', 'assistant', 'user'])
+  deepEqual(roles('anthropic-fixed-sampling'), ['user', 'system', 'assistant', 'user'])
+})
+
+test('R-RES R-SYS Mistral gets no user turn behind a result, and no system turn behind an assistant one', () => {
+  const messages = [
+    user,
+    { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'f', input: {} }] },
+    {
+      role: 'user',
+      content: [
+        { type: 'tool_result', tool_use_id: 't1', content: 'r' },
+        { type: 'text', text: 'And?' },
+      ],
+    },
+    { role: 'system', content: 'Be brief.' },
+  ]
+  const { body } = translate('messages', 'chat', messagesAsk({ messages }), {
+    profile: resolveProfile('chat', 'mistral'),
+  })
+  deepEqual(
+    body.messages.slice(2).map(({ role, content }: { role: string; content: unknown }) => [role, content]),
+    [
+      ['tool', 'r'],
+      ['assistant', 'Done.'],
+      [
+        'user',
+        [
+          { type: 'text', text: 'And?' },
+          { type: 'text', text: '<system-reminder>\nBe brief.\n</system-reminder>' },
+        ],
+      ],
+    ],
+  )
+})
+
+test('R-WHO P5 an address of e-mail, or a long name, is no user_id of the wire and stands as its hash', () => {
+  const sent = (name: string) => translate('chat', 'messages', chatAsk({ user: name })).body.metadata.user_id
+  match(sent('alice@example.com'), /^[0-9a-f]{64}$/)
+  match(sent('a'.repeat(257)), /^[0-9a-f]{64}$/)
+  equal(sent('a'.repeat(256)), 'a'.repeat(256))
+  equal(sent('alice@example.com'), sent('alice@example.com'))
+})
+
 test('T9 a wish for verbosity goes where it is taken, and is told where it is not', () => {
   const asked = chatAsk({ verbosity: 'low' })
   deepEqual(translate('chat', 'responses', asked, { profile: { accepts: new Set(['verbosity']) } }).body.text, {

@@ -59,8 +59,10 @@ function createTurnEncoder(profile: Profile): (turn: Turn) => Message[] {
       else rest.push(part)
     }
     const content = [...attached, ...rest.map(encodePart)]
-    if (content.length > 0) messages.push({ role: 'user', content: joinContent(content, profile) })
-    return messages
+    if (content.length === 0) return messages
+    if (messages.length > 0 && profile.afterResults !== undefined)
+      messages.push({ role: 'assistant', content: profile.afterResults })
+    return [...messages, { role: 'user', content: joinContent(content, profile) }]
   }
 
   function encodeResult(result: ToolResultPart, attached: unknown[]): Message {

@@ -1,6 +1,9 @@
 import type { StopReason } from '../../inference/answer.ts'
 
-/** What a model's `finish_reason` means. Any other word is an ordinary end (translation 3.1). */
+/**
+ * What a model's `finish_reason` means, in whatever case. Any other word is an ordinary end (translation 3.1), so that words which
+ * mean no whole answer stand here, also those that servers let through from other wires.
+ */
 const decoded: Record<string, StopReason | 'failed'> = {
   stop: 'end',
   eos: 'end',
@@ -11,10 +14,21 @@ const decoded: Record<string, StopReason | 'failed'> = {
   length: 'max_tokens',
   model_length: 'max_tokens',
   max_tokens: 'max_tokens',
+  max_output_tokens: 'max_tokens',
+  model_context_window_exceeded: 'window',
   content_filter: 'refused',
+  refusal: 'refused',
+  sensitive: 'refused',
+  safety: 'refused',
+  recitation: 'refused',
+  blocklist: 'refused',
+  prohibited_content: 'refused',
+  spii: 'refused',
   error: 'failed',
   abort: 'failed',
   insufficient_system_resource: 'failed',
+  network_error: 'failed',
+  malformed_function_call: 'failed',
 }
 
 const encoded: Record<StopReason, string> = {
@@ -28,7 +42,8 @@ const encoded: Record<StopReason, string> = {
 }
 
 export function decodeStopReason(raw: string | undefined): StopReason | 'failed' {
-  return raw !== undefined && Object.hasOwn(decoded, raw) ? decoded[raw]! : 'end'
+  const word = raw?.toLowerCase() ?? ''
+  return Object.hasOwn(decoded, word) ? decoded[word]! : 'end'
 }
 
 export function encodeStopReason(reason: StopReason): string {

@@ -7,6 +7,7 @@ import { plainSchema, strictOf } from '../requests/encode-tools.ts'
 import type { Losses } from '../requests/losses.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
+import { opaqueId } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { markForCache } from './cache-marks.ts'
 import { encodeConversation, type Message } from './encode-turns.ts'
@@ -132,7 +133,7 @@ function sampling(request: InferenceRequest, profile: Profile, reasoning: Reason
 function identity(request: InferenceRequest): Fields | undefined {
   const { safetyId, user, either } = request.identity
   const id = safetyId ?? user ?? either
-  return id === undefined ? undefined : { user_id: id }
+  return id === undefined ? undefined : { user_id: opaqueId(id) }
 }
 
 function encodeTool(tool: Tool, profile: Profile, losses: Losses): Fields {

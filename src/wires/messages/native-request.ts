@@ -16,6 +16,7 @@ import {
 import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
+import { opaqueId } from '../requests/stand-ins.ts'
 import { markClientBody } from './cache-marks.ts'
 import { isThought } from './thought.ts'
 
@@ -66,9 +67,10 @@ function moveUser(body: ClientBody, values: MemberValues): Edit[] {
   const user = body.value('user')
   values.set('user', undefined)
   if (typeof user !== 'string' || values.has('metadata')) return []
-  const id = new Map([['user_id', JSON.stringify(user)]])
-  if (!body.isObject('metadata')) values.set('metadata', `{"user_id":${JSON.stringify(user)}}`)
-  else if (body.valueInside('metadata', 'user_id') == null) return setInside(body, 'metadata', id)
+  const id = JSON.stringify(opaqueId(user))
+  if (!body.isObject('metadata')) values.set('metadata', `{"user_id":${id}}`)
+  else if (body.valueInside('metadata', 'user_id') == null)
+    return setInside(body, 'metadata', new Map([['user_id', id]]))
   return []
 }
 

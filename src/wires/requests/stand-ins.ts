@@ -41,6 +41,11 @@ export function shortId(id: string | undefined): string | undefined {
   return id !== undefined && id.length > 64 ? sha256Hex(id) : id
 }
 
+/** The same where it must not be what tells of a person: "user_id appears to contain an email address" is a 400. */
+export function opaqueId(id: string): string {
+  return id.includes('@') || id.length > 256 ? sha256Hex(id) : id
+}
+
 /** What stands for a tool without arguments (R-SCHEMA). */
 const emptySchema = '{"type":"object","properties":{}}'
 
