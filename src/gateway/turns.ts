@@ -158,6 +158,8 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
     if (own.length === 0) waiting.delete(best.accountId)
     note(best.accountId, best.bytes, nowMs)
     best.begin()
+    // Nobody may wait behind it who would.
+    if (best.bytes > heavyBytes) soon(() => endHeavy(clockMs()))
   }
 }
 

@@ -8,8 +8,13 @@ const cutting: ReadonlySet<StopReason> = new Set(['max_tokens', 'window', 'refus
  * More calls than these no model makes at once: the most are some hundred. Each is told in several events, and those of one piece of
  * a stream all at once. Of other blocks an answer may have more, since a server may change between thinking and text with each piece.
  */
-const [callsMax, blocksMax] = [4_096, 8_192]
-const tooMany: Fault = { kind: 'broken', text: 'The model sent an answer of too many parts.', unread: 'oversize' }
+export const callsMax = 4_096
+export const blocksMax = 8_192
+export const tooMany: Fault = {
+  kind: 'broken',
+  text: 'The model sent an answer of too many parts.',
+  unread: 'oversize',
+}
 
 /**
  * What a decoder tells an answer with. It keeps the laws I1–I10 that do not depend on the wire: start and end once,

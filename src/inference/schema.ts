@@ -97,10 +97,14 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   const own = new Map<string, unknown>(Object.entries(asObject(schema['properties']) ?? {}))
   const inBranches = new Map<string, Map<string, unknown>>()
   let common: Set<unknown> | undefined
+  // References into one another would copy the same again and again: what is beyond may be anything.
+  let room = 2 * raw.source.length
   for (const { properties, required } of branches) {
     for (const [name, value] of Object.entries(asObject(properties) ?? {})) {
       const ways = inBranches.get(name) ?? new Map<string, unknown>()
-      inBranches.set(name, ways.set(JSON.stringify(value), value))
+      const text = room < 0 ? '' : JSON.stringify(value)
+      room -= text.length
+      inBranches.set(name, room < 0 ? ways.set('{}', {}) : ways.set(text, value))
     }
     const names = new Set<unknown>(Array.isArray(required) ? required : [])
     common = common ? common.intersection(names) : names

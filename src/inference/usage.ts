@@ -73,7 +73,8 @@ export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageRepor
   const merged: UsageReport = { ...earlier }
   if (later.calls) merged.calls = { ...earlier.calls, ...later.calls }
   if (!isIgnored) for (const counter of counters) if (later[counter] !== undefined) merged[counter] = later[counter]
-  const isPartial = later.outputTokens === undefined ? earlier.isOutputPartial || later.flags : later.isOutputPartial
+  const saysOutput = !isIgnored && later.outputTokens !== undefined
+  const isPartial = saysOutput ? later.isOutputPartial : earlier.isOutputPartial || later.flags
   if (isPartial) merged.isOutputPartial = true
   else delete merged.isOutputPartial
   const flags = [...new Set([...(earlier.flags ?? []), ...(later.flags ?? [])])]

@@ -120,6 +120,19 @@ test('B20: behind a heavy body the next one waits as long as that took, and othe
   }
 })
 
+test('B20: a heavy body that waited is over with its work too, and the next one begins at once, whenever it comes', async () => {
+  const loop = createLoop()
+  loop.ask('first', 20, heavyBytes + 1)
+  loop.ask('second', 20, heavyBytes + 1)
+  while (!loop.isIdle) {
+    await loop.turn()
+    loop.advance(1)
+  }
+  loop.advance(60_000)
+  loop.ask('third', 1, heavyBytes + 1)
+  assert.deepEqual(loop.began, ['first', 'second', 'third'])
+})
+
 test('B20: who has waited for seconds is refused, and nobody who came later', async () => {
   const loop = createLoop()
   for (let i = 0; i < 3; i++) loop.ask('one', 20, heavyBytes + 1)

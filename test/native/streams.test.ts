@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Model, WireName } from '../../src/catalog/model.ts'
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
-import { weighUsage } from '../../src/inference/usage.ts'
+import { noUsage, weighUsage } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { answers, chunk, frames, named, wireNames } from '../support/native.ts'
 import { checkChatStream, checkMessagesStream, checkResponsesStream } from '../translation/grammar.ts'
@@ -434,6 +434,42 @@ test('C3 C10 what was produced is counted from the deltas, however short they ar
     }
     assert.equal(relay.estimateOutput(), estimateTextTokens('Hello world, "yes'.repeat(100)), wire)
   }
+})
+
+test('C4 what comes when nobody is shown any more is not counted, in whichever event', () => {
+  for (const wire of wireNames) {
+    const relay = open(wire)
+    const text = frames[wire].join('')
+    relay.push(utf8(frames[wire].slice(0, -2).join('')))
+    const shown = relay.estimateOutput()
+    relay.hush()
+    relay.push(
+      utf8(text.replaceAll('Hé ', 'much more than that '.repeat(100)).replace(/"usage":\{[^}]*\}+/g, '"usage":null')),
+    )
+    assert.equal(relay.estimateOutput(), shown, wire)
+  }
+})
+
+test('P2 U3 a responses answer that fails keeps what it had said, and a cancelled one fails', () => {
+  const output = [{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content: [] }]
+  for (const type of ['response.failed', 'response.cancelled']) {
+    const end = named({ type, response: { output, error: { code: 'server_error', message: 'secret' } } })
+    const relay = open('responses')
+    relay.push(utf8(frames.responses.slice(0, -1).join('') + end))
+    assert.equal(relay.state, 'failed')
+    const facts = { status: 502, code: 'upstream_error', message: 'It failed.', param: null } as const
+    const last = JSON.parse(relay.failure(facts, { ...noUsage, outputTokens: 1 }).split('data: ')[1]!)
+    assert.deepEqual([last.response.output, last.response.error.message], [output, 'It failed.'])
+  }
+})
+
+test('reliability §3 a messages stream of more blocks than an answer can have fails', () => {
+  const start = (index: number) =>
+    named({ type: 'content_block_start', index, content_block: { type: 'text', text: '' } })
+  const relay = open('messages')
+  relay.push(utf8(frames.messages[0]!))
+  for (let i = 0; i < 9_000; i++) relay.push(utf8(start(i)))
+  assert.deepEqual([relay.state, relay.fault?.unread], ['failed', 'oversize'])
 })
 
 test('C6 the output of message_start is not the final one where message_delta has none that can be believed', () => {

@@ -133,6 +133,8 @@ test('B20, T26: looking for stops is work in proportion to text times stops, how
 
 test('translation 4.4 think tags: split anywhere, only at the beginning, blanks around them dropped', () => {
   assert.deepEqual(split(false, ' \n<think>a</think>\n\n b'), ['reasoning:a', 'text:b', 'end'])
+  assert.deepEqual(split(false, ...' \n <th b'), ['text: \n <th b', 'end'])
+  assert.deepEqual(split(false, ...' \n '), ['text: \n ', 'end'])
   assert.deepEqual(split(false, ...' <think>a</b></think> b'), ['reasoning:a</b>', 'text:b', 'end'])
   assert.deepEqual(split(false, '<thin', 'g>a'), ['text:<thing>a', 'end'])
   assert.deepEqual(split(false, '<think></think>b<think>c</think>'), ['text:b<think>c</think>', 'end'])

@@ -799,6 +799,14 @@ test('R-SCHEMA T9 a root choice is never made tighter: each property is as any b
   }
   const many = merged({ anyOf: Array.from({ length: 8_000 }, () => ({ $ref: '#/$defs/wide' })), $defs: { wide } })
   deepEqual([Object.keys(many.properties).length, many.required.length], [8_000, 8_000])
+  // Branches that refer into one another do not make it many times as long: what is beyond may be anything.
+  let inner: object = { description: 'x'.repeat(10_000) }
+  for (let i = 0; i < 100; i++) inner = { properties: inner }
+  const nested = {
+    anyOf: Array.from({ length: 100 }, (_, i) => ({ $ref: `#/$defs/a${'/properties'.repeat(i)}` })),
+    $defs: { a: inner },
+  }
+  ok(JSON.stringify(merged(nested)).length < 4 * JSON.stringify(nested).length)
   const $loop = { a: { $ref: '#/$defs/a' } }
   deepEqual(merged({ anyOf: [{ $ref: '#/$defs/a' }], $defs: $loop }), {
     $defs: $loop,

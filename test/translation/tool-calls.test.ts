@@ -33,6 +33,17 @@ test('translation 4.2 a known index with a new id and a name is a new call once 
   assert.deepEqual(callsOf([0, 'a', 'f', ''], [0, 'b', 'g', '{}']), ['f {}', 'g {}'])
 })
 
+test('translation 4.2 an index goes to the one call without a whole object that has none, or has lost it', () => {
+  assert.deepEqual(callsOf([none, 'a', 'f', '{"x"'], [3, none, none, ':1}']), ['f {"x":1}'])
+  assert.deepEqual(callsOf([0, 'a', 'f', '{"x"'], [0, none, 'g', '{}'], [1, none, none, ':1}']), ['f {"x":1}', 'g {}'])
+})
+
+test('reliability §3 calls without a name are no more than those with one', () => {
+  assert.equal(callsOf([none, 'a', 'f', '{}']).length, 1)
+  const nameless = Array.from({ length: 5_000 }, (_, i): Fragment => [i, none, none, '{'])
+  assert.equal(callsOf(nameless), 'broken')
+})
+
 test('TP2 U7 a known index with a name and arguments, and no id, is a new call once the old one is whole (Gemini)', () => {
   for (const id of [none, '', ' ']) {
     const [paris, rome] = ['{"city":"Paris"}', '{"city":"Rome"}']

@@ -119,6 +119,12 @@ test('I9 a report of nothing but zeros takes nothing back from a real one', () =
   assert.deepEqual(mergeUsage({}, zeros), zeros)
 })
 
+test('C6 a report that is ignored makes no figure from under way a final one', () => {
+  const start = { inputTokens: 900, outputTokens: 1, isOutputPartial: true }
+  const ignored = messages({ input_tokens: -1, output_tokens: 0 })
+  assert.deepEqual(mergeUsage(start, ignored), { ...start, flags: ['usage_invalid'] })
+})
+
 test('C1 writes for an hour, thinking and compactions of a messages model are counted', () => {
   assert.deepEqual(
     messages({

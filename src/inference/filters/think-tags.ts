@@ -10,8 +10,10 @@ export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
 export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> {
   /** `before`: an open tag may come. `inside`: until the close tag. `behind`: blanks before the text are dropped. */
   let state: 'before' | 'inside' | 'behind' | 'outside' = 'before'
-  /** What could be the beginning of a tag, or blanks before one. */
+  /** What could be the beginning of a tag. */
   let withheld = ''
+  /** Before it; only ever appended to, since there may be many, one by one. */
+  let blanks = ''
   let count = 0
   /** The text block being read, and what is open on our side for it. */
   let reading: number | undefined
@@ -43,9 +45,10 @@ export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> 
           break
         }
         if (state === 'before' && tags.implicitOpen) state = 'inside'
-        if (state !== 'behind') write(state === 'inside' ? 'reasoning' : 'text', withheld)
+        if (state !== 'behind') write(state === 'inside' ? 'reasoning' : 'text', blanks + withheld)
         stop(event.cut)
         withheld = ''
+        blanks = ''
         state = 'outside'
         reading = undefined
         break
@@ -60,13 +63,19 @@ export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> 
     withheld = ''
     if (state === 'before') {
       const begin = rest.trimStart()
+      blanks += rest.slice(0, rest.length - begin.length)
+      if (tags.open.startsWith(begin) && begin !== tags.open) {
+        withheld = begin
+        return
+      }
       if (begin.startsWith(tags.open)) {
         state = 'inside'
         rest = begin.slice(tags.open.length)
-      } else if (tags.open.startsWith(begin)) {
-        withheld = rest
-        return
-      } else state = tags.implicitOpen ? 'inside' : 'outside'
+      } else {
+        state = tags.implicitOpen ? 'inside' : 'outside'
+        rest = blanks + begin
+      }
+      blanks = ''
     }
     if (state === 'inside') {
       const at = rest.indexOf(tags.close)

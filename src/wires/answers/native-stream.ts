@@ -84,6 +84,11 @@ export abstract class NativeStream implements StreamRelay {
     this.produced.compact()
   }
 
+  /** What comes now nobody is shown. */
+  protected get isHushed(): boolean {
+    return this.#shownTokens !== undefined
+  }
+
   estimateOutput(): number {
     return this.#shownTokens ?? this.produced.estimateTokens()
   }

@@ -136,7 +136,7 @@ export class ChatNativeStream extends NativeStream {
 
   #count(choices: readonly Record<string, unknown>[]): string[] {
     for (const { index = 0, finish_reason: reason } of choices)
-      if (!this.#ended.get(index)) this.#ended.set(index, isReason(reason))
+      if (!this.#ended.get(index) && this.#ended.size < choicesMax) this.#ended.set(index, isReason(reason))
     const { reasoningField } = this.head.model.profile
     const texts = choices.flatMap((choice) => producedTexts(choice, reasoningField, this.#named))
     // A chunk of another kind than those before has another shape, so that it comes by here.
@@ -230,6 +230,9 @@ export class ChatNativeStream extends NativeStream {
     return `data: ${encodeLatin1(JSON.stringify(chunk))}\n\n`
   }
 }
+
+/** No request may ask for more. */
+const choicesMax = 128
 
 function isReason(value: unknown): boolean {
   return typeof value === 'string' && value !== ''

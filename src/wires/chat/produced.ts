@@ -1,10 +1,14 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
+import { callsMax } from '../../inference/narrator.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import { partsOf, reasoningOf } from './decode-stream.ts'
 
 /** Calls whose name has been counted: some servers repeat it with every fragment. */
 export type NamedCalls = Set<string>
+
+/** What is longer is no id with a name, and is counted each time. */
+const keyCharactersMax = 1_000
 
 /**
  * The texts that a choice's delta or message brings, in the order in which the hub would tell them (ruling C10): the one
@@ -40,7 +44,7 @@ function callTexts(call: Record<string, unknown> | undefined, id: string, named:
   const name = stringOf(call?.['name']) ?? ''
   const key = `${id}/${name}`
   const isNew = !named.has(key)
-  if (name !== '') named.add(key)
+  if (name !== '' && named.size < callsMax && key.length <= keyCharactersMax) named.add(key)
   const args = call?.['arguments'] ?? call?.['input']
   return [isNew ? name : '', typeof args === 'string' ? args : args == null ? '' : JSON.stringify(args)]
 }

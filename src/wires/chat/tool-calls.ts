@@ -1,5 +1,5 @@
 import { asObject } from '../../bytes/json.ts'
-import type { Narrator } from '../../inference/narrator.ts'
+import { callsMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
 import { stringOf, unreadable } from '../answers/read-answer.ts'
 
@@ -10,6 +10,8 @@ type ToolCall = {
   /** Its block, once its name is known. */
   block: number | undefined
   isStopped: boolean
+  /** How many indices it has now; another call may take one over. */
+  indices: number
   /** Argument text that waits for the name. */
   buffered: string
   /** The first fragment is an empty object: the whole of it, or a prelude that some servers send before the real text. */
@@ -29,6 +31,9 @@ export class ToolCalls {
   readonly #byId = new Map<string, ToolCall>()
   /** Open calls whose arguments are a whole object by now. */
   readonly #whole = new Set<ToolCall>()
+  /** Calls whose arguments are none yet; and those of them without an index. */
+  readonly #unfinished = new Set<ToolCall>()
+  readonly #unnumbered = new Set<ToolCall>()
 
   constructor(narrator: Narrator) {
     this.#narrator = narrator
@@ -48,8 +53,9 @@ export class ToolCalls {
       if (text.trim() !== '') this.#narrator.fail(unreadable())
       return
     }
-    const call = known ?? this.#create(index)
-    if (index !== undefined) this.#byIndex.set(index, call)
+    const call = known ?? this.#create()
+    if (call === undefined) return
+    if (index !== undefined) this.#number(call, index)
     if (id !== undefined && (call.id === undefined || !known)) {
       call.id = id
       this.#byId.set(id, call)
@@ -74,27 +80,47 @@ export class ToolCalls {
     if (atIndex) return isAnother(atIndex, id, name, text) ? undefined : atIndex
     if (id !== undefined) return name === undefined ? this.#byId.get(id) : undefined
     if (name !== undefined) return undefined
-    const unfinished = this.#calls.filter((call) => !call.shape.isWhole())
-    if (index === undefined) return unfinished.length === 1 ? unfinished[0] : 'lost'
+    if (index === undefined) return onlyOne(this.#unfinished) ?? 'lost'
     // The number of a call that began without one.
-    const numbered = new Set(this.#byIndex.values())
-    const unnumbered = unfinished.filter((call) => !numbered.has(call))
-    return unnumbered.length === 1 ? unnumbered[0] : undefined
+    return onlyOne(this.#unnumbered)
   }
 
-  #create(index: number | undefined): ToolCall {
+  /** @returns undefined where there are too many: the answer has failed then. */
+  #create(): ToolCall | undefined {
+    if (this.#calls.length >= callsMax) {
+      this.#narrator.fail(tooMany)
+      return undefined
+    }
     const call: ToolCall = {
       id: undefined,
       name: undefined,
       block: undefined,
       isStopped: false,
+      indices: 0,
       buffered: '',
       isWithheld: false,
       shape: createArgumentShape(),
     }
     this.#calls.push(call)
-    if (index !== undefined) this.#byIndex.set(index, call)
+    this.#note(call)
     return call
+  }
+
+  #number(call: ToolCall, index: number) {
+    const before = this.#byIndex.get(index)
+    if (before === call) return
+    this.#byIndex.set(index, call)
+    call.indices++
+    this.#note(call)
+    if (before === undefined) return
+    before.indices--
+    this.#note(before)
+  }
+
+  #note(call: ToolCall) {
+    const isWhole = call.shape.isWhole()
+    keep(this.#unfinished, call, !isWhole)
+    keep(this.#unnumbered, call, !isWhole && call.indices === 0)
   }
 
   #open(call: ToolCall, name: string) {
@@ -129,8 +155,8 @@ export class ToolCalls {
   }
 
   #markWhole(call: ToolCall) {
-    if (call.shape.isWhole()) this.#whole.add(call)
-    else this.#whole.delete(call)
+    keep(this.#whole, call, call.shape.isWhole())
+    this.#note(call)
   }
 
   #stopIfWhole(call: ToolCall) {
@@ -145,6 +171,15 @@ export class ToolCalls {
     if (call.isWithheld && call.block !== undefined) this.#narrator.delta(call.block, '{}')
     call.isWithheld = false
   }
+}
+
+function keep<One>(set: Set<One>, one: One, isIn: boolean) {
+  if (isIn) set.add(one)
+  else set.delete(one)
+}
+
+function onlyOne<One>(set: ReadonlySet<One>): One | undefined {
+  return set.size === 1 ? set.values().next().value : undefined
 }
 
 /** Whether a fragment is of another call than the one that has its index. Behind a whole object there is nothing to go on with. */

@@ -1,5 +1,6 @@
 import { type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
+import { blocksMax } from '../../inference/narrator.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
 
 type Event = Record<string, unknown>
@@ -24,6 +25,11 @@ export class BlockOrder {
   /** Whether a delta has to be looked into. */
   get concernsDeltas(): boolean {
     return this.#isMended
+  }
+
+  /** No answer has more: what was said of each is kept until it is stopped. */
+  get isFull(): boolean {
+    return this.#count >= blocksMax
   }
 
   start(frame: RawFrame, data: string, event: Event): string {

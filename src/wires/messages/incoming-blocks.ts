@@ -1,6 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import type { AnswerBlock } from '../../inference/answer.ts'
-import type { Narrator } from '../../inference/narrator.ts'
+import { blocksMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
 import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
 
@@ -32,6 +32,8 @@ export class IncomingBlocks {
   readonly #blocks = new Map<unknown, Incoming | 'ignored'>()
   /** Stopped upstream, and not yet told. */
   #last: Incoming | undefined
+  /** The text or reasoning that began last, until upstream stops it. */
+  #speaking: Incoming | undefined
 
   constructor(narrator: Narrator) {
     this.#narrator = narrator
@@ -40,6 +42,7 @@ export class IncomingBlocks {
   /** @param input gives the exact text of a call's input, which is asked for only where there is some */
   start(number: unknown, block: Members, input: () => string | undefined) {
     if (!this.#giveUp(number)) return this.#narrator.fail(unreadable())
+    if (this.#blocks.size >= blocksMax) return this.#narrator.fail(tooMany)
     const known = blockOf(block)
     if (!known) {
       this.#blocks.set(number, 'ignored')
@@ -47,6 +50,7 @@ export class IncomingBlocks {
     }
     const incoming = this.#open(known)
     this.#blocks.set(number, incoming)
+    if (incoming.kind !== 'tool_call') this.#speaking = incoming
     if (incoming.kind === 'text') this.#narrator.delta(incoming.index!, stringOf(block['text']) ?? '')
     else if (incoming.kind === 'tool_call') incoming.initial = initialOf(block['input'], input)
     else if (block['type'] === 'redacted_thinking') {
@@ -80,6 +84,7 @@ export class IncomingBlocks {
     if (!incoming || incoming === 'ignored' || incoming.index === undefined) return
     this.#stopLast()
     this.#last = incoming
+    if (this.#speaking === incoming) this.#speaking = undefined
     this.#complete(incoming)
   }
 
@@ -127,6 +132,7 @@ export class IncomingBlocks {
     this.#stopLast()
     this.#breakOpen()
     incoming.index = this.#narrator.open({ kind: incoming.kind as 'text' })
+    this.#speaking = incoming
   }
 
   /** What is withheld of a block until its end. */
@@ -142,12 +148,11 @@ export class IncomingBlocks {
 
   /** The hub has one text or reasoning open at a time (I4): one that was not stopped ends here, and keeps its number. */
   #breakOpen() {
-    for (const incoming of this.#blocks.values()) {
-      if (incoming === 'ignored' || incoming.kind === 'tool_call' || incoming.index === undefined) continue
-      this.#complete(incoming)
-      this.#narrator.stop(incoming.index)
-      incoming.index = undefined
-    }
+    const incoming = this.#speaking
+    if (incoming?.index === undefined) return
+    this.#complete(incoming)
+    this.#narrator.stop(incoming.index)
+    incoming.index = undefined
   }
 
   #stopLast() {

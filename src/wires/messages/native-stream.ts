@@ -11,7 +11,7 @@ import { asObject } from '../../bytes/json.ts'
 import { parseUpstreamJson } from '../../bytes/scan.ts'
 import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../answers/envelope.ts'
-import { faultOfError } from '../answers/faults.ts'
+import { brokenFault, faultOfError } from '../answers/faults.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
 import { headValues } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
@@ -88,6 +88,10 @@ export class MessagesNativeStream extends NativeStream {
         const kind = block?.['type']
         this.enter(kind === 'thinking' || kind === 'redacted_thinking' ? 'reasoning' : 'speaking')
         if (block) this.#countStart(block)
+        if (this.#order.isFull) {
+          this.fail(brokenFault('too many blocks', 'oversize'))
+          return ''
+        }
         // An empty text or thinking block shows nothing yet: the model may still turn out to be overloaded.
         if (kind !== 'text' && kind !== 'thinking') this.show()
         return this.#order.start(named, data, event)

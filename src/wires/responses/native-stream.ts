@@ -28,6 +28,7 @@ import { decodeUsage, encodeUsage } from './usage.ts'
 /** Events that carry the whole response object; only these are edited. */
 const lifecycle = new Set(['response.created', 'response.in_progress', 'response.queued'])
 const terminal = new Set(['response.completed', 'response.incomplete'])
+const failed = new Set(['response.failed', 'response.cancelled', 'error'])
 
 /** An item of reasoning begins; it may be all that is told of it. */
 const reasoningItem = /"type"\s*:\s*"reasoning"/
@@ -96,7 +97,8 @@ export class ResponsesNativeStream extends NativeStream {
 
   /** The last event repeats the whole output, and says what no delta has said: the larger of both is what there is. */
   override estimateOutput(): number {
-    return Math.max(super.estimateOutput(), estimateTexts(producedTexts(this.#terminal?.response['output'])))
+    const shown = super.estimateOutput()
+    return this.isHushed ? shown : Math.max(shown, estimateTexts(producedTexts(this.#terminal?.response['output'])))
   }
 
   /** The last event repeats all items, unless its provider leaves them out there. */
@@ -136,7 +138,7 @@ export class ResponsesNativeStream extends NativeStream {
     if (name !== 'keepalive') this.events++
     if (lifecycle.has(name)) return this.#takeLifecycle(named)
     if (terminal.has(name)) return this.#takeTerminal(named)
-    if (name === 'response.failed' || name === 'error') {
+    if (failed.has(name)) {
       this.#takeFailure(named)
       return ''
     }
@@ -230,6 +232,8 @@ export class ResponsesNativeStream extends NativeStream {
     const response = asObject(patch?.value['response'])
     const usage = asObject(response?.['usage'])
     if (usage) this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
+    // What it had said stays said.
+    if (Array.isArray(response?.['output'])) this.#response = { ...this.#response, output: response['output'] }
     const error = response?.['error'] ?? patch?.value['error'] ?? patch?.value
     this.fail(faultOfError(error))
   }
