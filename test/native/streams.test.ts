@@ -437,17 +437,23 @@ test('C3 C10 what was produced is counted from the deltas, however short they ar
 })
 
 test('C4 what comes when nobody is shown any more is not counted, in whichever event', () => {
+  const more = 'much more than that '.repeat(100)
   for (const wire of wireNames) {
     const relay = open(wire)
-    const text = frames[wire].join('')
-    relay.push(utf8(frames[wire].slice(0, -2).join('')))
+    const at = { messages: 3, chat: 2, responses: 4 }[wire]
+    relay.push(utf8(frames[wire].slice(0, at).join('')))
     const shown = relay.estimateOutput()
     relay.hush()
-    relay.push(
-      utf8(text.replaceAll('Hé ', 'much more than that '.repeat(100)).replace(/"usage":\{[^}]*\}+/g, '"usage":null')),
-    )
+    relay.push(utf8(frames[wire][at - 1]!.replace('Hé ', more)))
     assert.equal(relay.estimateOutput(), shown, wire)
   }
+  const relay = open('responses')
+  relay.push(utf8(frames.responses.slice(0, 4).join('')))
+  const shown = relay.estimateOutput()
+  relay.hush()
+  const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: more }] }]
+  relay.push(utf8(named({ type: 'response.completed', response: { output } })))
+  assert.deepEqual([relay.state, relay.estimateOutput()], ['finished', shown])
 })
 
 test('P2 U3 a responses answer that fails keeps what it had said, and a cancelled one fails', () => {
