@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { dataOf } from '../../src/bytes/frame-cutter.ts'
 import type { Model, WireName } from '../../src/catalog/model.ts'
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
 import { noUsage, weighUsage } from '../../src/inference/usage.ts'
@@ -332,7 +333,7 @@ test('spec 6.1 the four counters are in every message_delta and at the start', (
   const names = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens', 'output_tokens']
   assert.deepEqual(Object.keys(start.message.usage), names)
   assert.deepEqual(Object.keys(delta.usage), names)
-  assert.equal(delta.usage.input_tokens, 11, 'C3: as it is billed')
+  assert.equal(delta.usage.input_tokens, 9, 'C3: as it is billed')
 })
 
 test('U3 P2 an error that a chat server does not wrap is one, and no content', () => {
@@ -485,12 +486,8 @@ test('C6 the output of message_start is not the final one where message_delta ha
     relay.push(utf8(named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } })))
     const delta = { type: 'text_delta', text: 'These are seven tokens of text.' }
     relay.push(utf8(named({ type: 'content_block_delta', index: 0, delta })))
-    const shown = relay.push(
-      utf8(
-        `event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":${usage}}\n\n`,
-      ),
-    )
-    relay.push(utf8(named({ type: 'message_stop' })))
+    const last = `event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":${usage}}\n\n`
+    relay.push(utf8(last + named({ type: 'message_stop' })))
     const { usage: billed, source } = weighUsage({
       report: relay.report,
       isComplete: relay.state === 'finished',
@@ -500,9 +497,48 @@ test('C6 the output of message_start is not the final one where message_delta ha
       bounds: { inputTokensMax: 2 ** 40, isOutputCapped: true },
     })
     assert.deepEqual([billed.inputTokens, billed.outputTokens, source], [10, 7, 'estimated'], usage)
-    assert.match(Buffer.from(shown, relay.encoding).toString(), /"output_tokens":7\b/)
+    assert.match(relay.finish(billed), /"output_tokens":7\b/)
   }
 })
+
+/** Figures of each wire, as its model tells them, that are corrected before they are billed. */
+const corrected: [wire: WireName, usage: object, billed: object][] = [
+  ['messages', { input_tokens: 5, output_tokens: 1e6 }, { input_tokens: 5, output_tokens: 4 }],
+  ['messages', { input_tokens: 0, output_tokens: 0 }, { input_tokens: 5, output_tokens: 4 }],
+  [
+    'chat',
+    { prompt_tokens: 100, completion_tokens: 20, total_tokens: 150 },
+    { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 },
+  ],
+  [
+    'chat',
+    { prompt_tokens: 100, completion_tokens: 20, total_tokens: 90 },
+    { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
+  ],
+  [
+    'responses',
+    { input_tokens: 100, output_tokens: 20, total_tokens: 150 },
+    { input_tokens: 100, output_tokens: 50, total_tokens: 150 },
+  ],
+]
+
+for (const [wire, usage, billed] of corrected)
+  test(`C6 P10 a ${wire} client is shown what it is billed: ${JSON.stringify(usage)}`, () => {
+    const told = frames[wire].map((frame) => {
+      if (!/message_delta|"usage":\{.*\}|response\.completed/.test(frame) || /message_start/.test(frame)) return frame
+      const event = JSON.parse(dataOf(frame)!)
+      if (event.response) event.response.usage = usage
+      else event.usage = usage
+      return frame.replace(/data: .*/, () => `data: ${JSON.stringify(event)}`)
+    })
+    const { text } = played(wire, told.join(''))
+    const last = eventsOf(text).findLast((event) => /"usage":\{/.test(JSON.stringify(event))) as {
+      usage?: object
+      response?: { usage: object }
+    }
+    const shown = last.response?.usage ?? last.usage
+    assert.deepEqual({ ...shown, ...billed }, shown)
+  })
 
 function startOf(usage: object) {
   return { id: 'msg_1', type: 'message', role: 'assistant', model: 'x', content: [], stop_reason: null, usage }

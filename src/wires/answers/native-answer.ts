@@ -1,8 +1,9 @@
+import { asObject } from '../../bytes/json.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Fault } from '../../inference/answer.ts'
-import type { Usage, UsageReport } from '../../inference/usage.ts'
+import { readCount, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { brokenFault, faultOfError } from './faults.ts'
-import { JsonPatch } from './json-patch.ts'
+import { JsonPatch, type Wanted } from './json-patch.ts'
 import { withoutTelling } from './telling-members.ts'
 
 /** What the answer of a native model is adapted with (ruling P2). Fixed for the whole answer. */
@@ -28,9 +29,27 @@ export function headValues(
   return values
 }
 
-/** Whether the model's own figures are the ones that were billed, so that they may stand as they came (ruling C6). */
-export function isBelieved(report: UsageReport, billed: Usage): boolean {
-  return !billed.estimated && !report.flags?.length
+/**
+ * Whether the model's own figures are the ones that were billed, so that they may stand as they came (rulings C6, P10).
+ * @param told as the model has told them, in the words of its wire
+ * @param wanted the billed ones, in the same words
+ */
+export function isBelieved(
+  { flags }: UsageReport,
+  billed: Usage,
+  told: Record<string, unknown> | undefined,
+  wanted: Wanted,
+): boolean {
+  return !billed.estimated && !flags?.length && (told === undefined || agrees(told, wanted))
+}
+
+/** Whether each counter that is told is the wanted one. */
+function agrees(told: Record<string, unknown>, wanted: Wanted): boolean {
+  return Object.entries(wanted).every(([name, want]) => {
+    const there = told[name]
+    if (typeof want === 'object') return agrees(asObject(there) ?? {}, want)
+    return readCount(there) === undefined || there === want
+  })
 }
 
 /** A whole answer, to be looked into and edited; or the fault that it is, or tells of. */

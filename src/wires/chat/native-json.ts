@@ -34,7 +34,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'chatcmpl-', mintedCompletionId))
       const counters = encodeUsage(billed)
-      const isKept = isBelieved(report, billed)
+      const isKept = isBelieved(report, billed, usage, wantedUsage(counters))
       if (usage && holdsMoreThanTokens(usage))
         patch.set([], new Map([['usage', JSON.stringify(tellUsage(usage, counters, isKept))]]))
       else patch.setMissing(['usage'], usage ? wantedUsage(counters) : counters, isKept)

@@ -53,7 +53,7 @@ export class ChatNativeStream extends NativeStream {
   /** The last data chunk has no choices and the counters, whatever the upstream did (spec 6.2); then the terminator. */
   finish(usage: Usage): string {
     // Figures that are not believed are not shown either: the chunk is then made from what is billed.
-    const frame = (isBelieved(this.report, usage) && this.#usageFrame) || this.#usageChunk(usage)
+    const frame = (this.#isBelieved(usage) && this.#usageFrame) || this.#usageChunk(usage)
     return `${frame}data: [DONE]\n\n`
   }
 
@@ -217,6 +217,10 @@ export class ChatNativeStream extends NativeStream {
     return raw === undefined || replaced === undefined ? undefined : { raw, shown: replaced }
   }
 
+  #isBelieved(usage: Usage): boolean {
+    return isBelieved(this.report, usage, this.#told, wantedUsage(encodeUsage(usage)))
+  }
+
   #usageChunk(usage: Usage): string {
     const head = this.#shownHead ?? { id: mintedCompletionId(this.head.requestId), created: this.head.createdSeconds }
     const counters = encodeUsage(usage)
@@ -225,7 +229,7 @@ export class ChatNativeStream extends NativeStream {
       object: 'chat.completion.chunk',
       model: this.head.model.id,
       choices: [],
-      usage: this.#told ? tellUsage(this.#told, counters, isBelieved(this.report, usage)) : counters,
+      usage: this.#told ? tellUsage(this.#told, counters, this.#isBelieved(usage)) : counters,
     }
     return `data: ${encodeLatin1(JSON.stringify(chunk))}\n\n`
   }

@@ -8,7 +8,7 @@ import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
-import { decodeUsage, encodeUsage, type MessagesUsage } from './usage.ts'
+import { decodeUsage, encodeUsage, type MessagesUsage, plainUsage } from './usage.ts'
 
 /** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
 export function mintedMessageId(requestId: string): string {
@@ -36,7 +36,8 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
       mostTokensOf(body.length) <= enough ? enough : estimateTexts(textsOf(answer, body), enough),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'msg_', mintedMessageId))
-      patch.setMissing(['usage'], encodeUsage(billed), isBelieved(report, billed))
+      const wanted = encodeUsage(billed)
+      patch.setMissing(['usage'], wanted, isBelieved(report, billed, plainUsage(usage), wanted))
       return patch.result()
     },
   }

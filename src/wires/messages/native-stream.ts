@@ -13,13 +13,13 @@ import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../answers/envelope.ts'
 import { brokenFault, faultOfError } from '../answers/faults.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
-import { headValues } from '../answers/native-answer.ts'
+import { headValues, isBelieved } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { withoutTelling } from '../answers/telling-members.ts'
 import { BlockOrder } from './block-order.ts'
 import { envelope } from './envelope.ts'
 import { calledBy, mintedMessageId, producedTexts, zeroUsage } from './native-json.ts'
-import { decodeStartUsage, decodeUsage, encodeUsage } from './usage.ts'
+import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.ts'
 
 /**
  * A messages model's stream for a messages client: bytes as they came (ruling P2). Edited are the head (model, id,
@@ -31,10 +31,13 @@ export class MessagesNativeStream extends NativeStream {
   #hasStarted = false
   /** Arguments that stand in the start of a call: deltas replace them. */
   #input = ''
+  /** The `message_delta` that says why it ended: its counters are the billed ones. */
+  #last: { frame: RawFrame; data: string } | undefined
   #tail: RawFrame = ''
 
-  finish(_usage: Usage): string {
-    return this.#tail || 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+  finish(usage: Usage): string {
+    const last = this.#last ? this.#counted(this.#last, usage) : ''
+    return last + (this.#tail || 'event: message_stop\ndata: {"type":"message_stop"}\n\n')
   }
 
   keepAlive(): string {
@@ -166,17 +169,30 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   #delta(frame: RawFrame, data: string, event: Record<string, unknown>): string {
-    if (asObject(event['delta'])?.['stop_reason'] != null) {
-      this.#hasReason = true
-      this.show()
-    }
+    const before = this.#last ? this.#underWay(this.#last) : ''
+    this.#last = undefined
     this.learn(decodeUsage(event['usage'], this.head.model.profile.usageQuirk))
-    // The four counters are in every message_delta (spec 6.1): what this one leaves out was said before, or is estimated as the bill is.
+    if (asObject(event['delta'])?.['stop_reason'] == null) return before + this.#underWay({ frame, data })
+    this.#hasReason = true
+    this.show()
+    this.#last = { frame, data }
+    return before
+  }
+
+  /** The four counters are in every message_delta (spec 6.1): what this one leaves out was said before, or is estimated as the bill is. */
+  #underWay(delta: { frame: RawFrame; data: string }): string {
     const { outputTokens: said, isOutputPartial, inputTokens = this.head.inputTokensEstimate } = this.report
     const outputTokens = said === undefined || isOutputPartial ? Math.max(said ?? 0, this.estimateOutput()) : said
+    return this.#counted(delta, { ...this.known(), inputTokens, outputTokens })
+  }
+
+  /** With counters where they are missing, or not what is billed (ruling P10). */
+  #counted({ frame, data }: { frame: RawFrame; data: string }, usage: Usage): string {
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
-    patch.set([], withoutTelling(event))
-    patch.setMissing(['usage'], encodeUsage({ ...this.known(), inputTokens, outputTokens, reasoningTokens: 0 }))
+    const wanted = encodeUsage(usage)
+    patch.set([], withoutTelling(patch.value))
+    const told = plainUsage(asObject(patch.value['usage']))
+    patch.setMissing(['usage'], wanted, isBelieved(this.report, usage, told, wanted))
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 }

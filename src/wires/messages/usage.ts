@@ -62,6 +62,11 @@ function sum(counts: (number | undefined)[]): number | undefined {
       )
 }
 
+/** Counters that say what is billed, if they are right: beside compactions they say a part of it. */
+export function plainUsage(usage: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
+  return Array.isArray(usage?.['iterations']) ? undefined : usage
+}
+
 export type MessagesUsage = {
   input_tokens: number
   cache_creation_input_tokens: number

@@ -39,7 +39,8 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     encode: (billed) => {
       patch.set([], responseValues(head, answer))
       fillItems(patch, ['output'], answer['output'])
-      patch.setMissing(['usage'], wantedUsage(encodeUsage(billed), usage), isBelieved(report, billed))
+      const wanted = wantedUsage(encodeUsage(billed), usage)
+      patch.setMissing(['usage'], wanted, isBelieved(report, billed, usage, wanted))
       return patch.result()
     },
   }

@@ -60,12 +60,13 @@ export class ResponsesNativeStream extends NativeStream {
   finish(usage: Usage): string {
     if (this.#terminal === undefined) return ''
     const { frame, patch, response } = this.#terminal
-    const wanted = wantedUsage(encodeUsage(usage), asObject(response['usage']))
+    const told = asObject(response['usage'])
+    const wanted = wantedUsage(encodeUsage(usage), told)
     if (this.#missing.concerns('', frame)) this.#missing.fill('', patch)
     patch.set([], withoutTelling(patch.value))
     patch.set(['response'], responseValues(this.head, response))
     fillItems(patch, ['response', 'output'], response['output'])
-    patch.setMissing(['response', 'usage'], wanted, isBelieved(this.report, usage))
+    patch.setMissing(['response', 'usage'], wanted, isBelieved(this.report, usage, told, wanted))
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
