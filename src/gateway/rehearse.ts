@@ -9,7 +9,7 @@ import type { LiveKey } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory } from '../upstream/pool-memory.ts'
 import { headersOf } from '../upstream/request-headers.ts'
-import type { Flight, Upstreams } from '../upstream/upstreams.ts'
+import type { Flight, UpstreamListener, Upstreams } from '../upstream/upstreams.ts'
 import { wires } from '../wires/wires.ts'
 import { Bodies, tooLarge } from './bodies.ts'
 import { Delivery, type DeliveryGateway, type DeliveryParts } from './delivery.ts'
@@ -165,14 +165,19 @@ function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
     sent: undefined,
     send(target, request, listener) {
       const { upstream: asked, path } = target
+      let isAborted = false
       this.sent ??= { upstream: asked.name, path, headers: headersOf(target, request), body: request.body }
       if (answer === undefined) listener.onError({ cause: 'upstream_connect', isReuseRace: false })
       else {
         listener.onHead(answer.status, answer.contentType, new Map())
-        if (answer.body.length > 0) listener.onData(answer.body)
-        listener.onEnd()
+        void feed(answer.body, listener, () => isAborted)
       }
-      return flight
+      return {
+        ...flight,
+        abort() {
+          isAborted = true
+        },
+      }
     },
     async retire() {},
     async close() {},
@@ -218,5 +223,16 @@ function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
     shown: () => ({ status, contentType, isCut: !isEnded, body: Buffer.concat(pieces) }),
   }
 }
+
+/** As it would come over a network: others have their turn between its pieces. */
+async function feed(body: Buffer, listener: UpstreamListener, isAborted: () => boolean): Promise<void> {
+  for (let at = 0; at < body.length && !isAborted(); at += pieceBytes) {
+    if (at > 0) await new Promise((resolve) => setImmediate(resolve))
+    if (!isAborted()) listener.onData(body.subarray(at, at + pieceBytes))
+  }
+  if (!isAborted()) listener.onEnd()
+}
+
+const pieceBytes = 65_536
 
 const flight: Flight = { abort() {}, pause() {}, resume() {}, isSent: () => false, wasWritten: () => true }

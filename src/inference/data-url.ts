@@ -3,6 +3,9 @@ export type DataUrl = { mime: string; base64: string }
 /** Names peers use for a type that the wires call otherwise. */
 const mimeNames = new Map([['image/jpg', 'image/jpeg']])
 
+/** Of type and parameters: there are two or three. */
+const headCharactersMax = 1_000
+
 /**
  * Reads `data:<mime>[;params][;base64],<data>` (R-IMG). Scheme and `base64` in any case, white space inside the data
  * removed; percent-encoded data comes back as base64. Undefined for anything else.
@@ -10,7 +13,7 @@ const mimeNames = new Map([['image/jpg', 'image/jpeg']])
 export function parseDataUrl(url: string): DataUrl | undefined {
   if (url.slice(0, 5).toLowerCase() !== 'data:') return undefined
   const comma = url.indexOf(',')
-  if (comma < 0) return undefined
+  if (comma < 0 || comma > headCharactersMax) return undefined
   const [type = '', ...params] = url.slice(5, comma).split(';')
   const isBase64 = params.some((param) => param.trim().toLowerCase() === 'base64')
   const base64 = isBase64 ? cleanBase64(url.slice(comma + 1)) : encodePercent(url.slice(comma + 1))
@@ -44,7 +47,23 @@ export function base64ToText(base64: string): string {
 
 function encodePercent(data: string): string | undefined {
   if (data === '') return undefined
-  const bytes = Buffer.from(data).toString('latin1')
-  const decoded = bytes.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-  return Buffer.from(decoded, 'latin1').toString('base64')
+  const bytes = Buffer.from(data)
+  let length = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const high = bytes[at] === percent ? digitOf(bytes[at + 1]) : -1
+    const low = high < 0 ? -1 : digitOf(bytes[at + 2])
+    if (low >= 0) at += 2
+    bytes[length++] = low >= 0 ? high * 16 + low : bytes[at]!
+  }
+  return bytes.toString('base64', 0, length)
+}
+
+const percent = 0x25
+
+/** Of a hexadecimal digit, in either case; -1 for anything else. */
+function digitOf(byte: number | undefined): number {
+  if (byte === undefined) return -1
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const letter = byte | 0x20
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
 }

@@ -88,12 +88,10 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   if (!branchWord.test(raw.source)) return undefined
   const schema = asObject(JSON.parse(raw.source)) ?? {}
   if (!branchKeys.some((key) => Object.hasOwn(schema, key))) return undefined
+  const targets = new Map<string, Schema | undefined>()
+  const branchesOf = (key: (typeof branchKeys)[number]) => (Array.isArray(schema[key]) ? schema[key] : [])
   // Many may refer to one: it says the same each time.
-  const branches = new Set(
-    branchKeys
-      .flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []))
-      .map((branch) => resolved(branch, schema)),
-  )
+  const branches = new Set(branchKeys.flatMap(branchesOf).map((branch) => resolved(branch, schema, targets)))
   const own = new Map<string, unknown>(Object.entries(asObject(schema['properties']) ?? {}))
   const inBranches = new Map<string, Map<string, unknown>>()
   let common: Set<unknown> | undefined
@@ -157,11 +155,17 @@ export function spellOut(raw: RawJson): RawJson {
 /** References to references that are followed: generators write one. */
 const hopsMax = 8
 
-/** A branch, or what it refers to in the same schema; `{}`, which allows everything, where that is not there. */
-function resolved(branch: unknown, root: Schema): Schema {
+/**
+ * A branch, or what it refers to in the same schema; `{}`, which allows everything, where that is not there.
+ * @param targets what was found before, by reference
+ */
+function resolved(branch: unknown, root: Schema, targets: Map<string, Schema | undefined>): Schema {
   let found = asObject(branch) ?? {}
-  for (let hops = 0; hops < hopsMax && typeof found['$ref'] === 'string'; hops++)
-    found = targetOf(found['$ref'], root) ?? {}
+  for (let hops = 0; hops < hopsMax && typeof found['$ref'] === 'string'; hops++) {
+    const reference = found['$ref']
+    if (!targets.has(reference)) targets.set(reference, targetOf(reference, root))
+    found = targets.get(reference) ?? {}
+  }
   return found
 }
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { resolveProfile } from '../../src/catalog/profiles.ts'
 import { Narrator } from '../../src/inference/narrator.ts'
 import { truncatedFault } from '../../src/wires/answers/faults.ts'
+import { wires } from '../../src/wires/wires.ts'
 
 test('I1 behind the end nothing is told, whatever a decoder still reads', () => {
   const acts: Record<string, (narrator: Narrator) => unknown> = {
@@ -53,4 +55,15 @@ test('F-U32 thinking and text may change as often as a server likes', () => {
     narrator.stop(index)
   }
   assert.equal(narrator.isOver, false)
+})
+
+test('reliability §3 items of a responses answer are counted whether or not anything is told of them', () => {
+  const decoder = wires.responses.translator.createDecoder(resolveProfile('responses'))
+  const item = { type: 'unknown' }
+  const events = Array.from({ length: 9_000 }, (_, i) => {
+    const event = { type: 'response.output_item.added', output_index: i, item }
+    return [...decoder.push({ event: event.type, data: JSON.stringify(event) })]
+  }).flat()
+  const last = events.at(-1)
+  assert.deepEqual([last?.type, last?.type === 'fail' && last.fault.unread], ['fail', 'oversize'])
 })

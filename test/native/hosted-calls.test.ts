@@ -99,6 +99,14 @@ test("C11 a provider's own counts are read on every wire, and what is no count i
   }
 })
 
+test('C11 no more kinds of calls are kept than any provider has', () => {
+  const many = (ending: string) => Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`k${i}${ending}`, 1]))
+  const usage = { ...usageOf('chat'), server_tool_use: many('_requests') }
+  assert.equal(Object.keys(ofWhole('chat', { usage }).calls!).length, 64)
+  const kinds = Array.from({ length: 500 }, (_, i) => ({ type: `k${i}_call`, status: 'completed' }))
+  assert.ok(Object.keys(ofWhole('responses', { output: kinds }).callsSeen!).length <= 64)
+})
+
 test('C11 where no call has a price none is looked for', () => {
   const output = [...items, ...(answers.responses['output'] as object[])]
   assert.equal(ofWhole('responses', { output }, false).callsSeen, undefined)

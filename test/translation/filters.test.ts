@@ -108,7 +108,7 @@ test('R-STOP where the text is cut changes nothing', () => {
   )
 })
 
-test('B20, T26: looking for stops is work in proportion to text times stops, however much of them the text repeats', () => {
+test('B20, T26: looking for stops is work in proportion to the text, however many there are and however much of them it repeats', () => {
   const hostile = [
     ...[1, 2, 5, 64].map((n) => ({
       stops: Array.from({ length: n }, (_, i) => `${'a'.repeat(999 - i)}b`),
@@ -123,7 +123,7 @@ test('B20, T26: looking for stops is work in proportion to text times stops, how
       let shown = ''
       for (let i = 0; i < pieces; i++) shown += matcher.push(piece).shown
       const text = piece.repeat(pieces)
-      assert.ok(matcher.compared <= 2 * text.length * stops.length, `${matcher.compared} of ${text.length}`)
+      assert.ok(matcher.compared <= 2 * text.length, `${matcher.compared} of ${text.length}`)
       assert.equal(shown + matcher.end().shown, text)
       // What is held back is no more than a stop.
       assert.ok(text.length - shown.length < 1_000)

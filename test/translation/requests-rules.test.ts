@@ -759,6 +759,33 @@ test('R-WHO P5 an address of e-mail, or a long name, is no user_id of the wire a
   equal(sent('alice@example.com'), sent('alice@example.com'))
 })
 
+test('R-NAME R-GROUP what is written out for each tool and each call is short: a name, and the description of a namespace', () => {
+  const long = 'n'.repeat(1_025)
+  const group = (more: object, tools = 1) =>
+    responsesAsk({
+      tools: [
+        {
+          type: 'namespace',
+          name: 'g',
+          ...more,
+          tools: Array.from({ length: tools }, (_, i) => ({ type: 'function', name: `f${i}`, parameters: {} })),
+        },
+      ],
+    })
+  const told = (from: WireName, body: unknown) => {
+    const { code, param, message } = refusalOf(from, from === 'chat' ? 'messages' : 'chat', body)
+    return [code, param, message]
+  }
+  const text = "a tool's name has at most 1024 characters."
+  deepEqual(told('chat', chatAsk({ tools: [chatTool(long)] })), ['invalid_body', 'tools', `tools[0]: ${text}`])
+  deepEqual(told('responses', group({ name: long })), ['invalid_body', 'tools', `tools[0].tools[0]: ${text}`])
+  const used = chatAsk({ messages: [user, { role: 'assistant', tool_calls: [call('c', long)] }] })
+  deepEqual(told('chat', used), ['invalid_body', 'messages', `messages: ${text}`])
+  const description = 'd'.repeat(2_000)
+  equal(translate('responses', 'chat', group({ description }, 400)).body.tools.length, 400)
+  match(`${told('responses', group({ description }, 600))[2]}`, /^tools\[0\]\.description: it stands with each/)
+})
+
 test('T9 a wish for verbosity goes where it is taken, and is told where it is not', () => {
   const asked = chatAsk({ verbosity: 'low' })
   deepEqual(translate('chat', 'responses', asked, { profile: { accepts: new Set(['verbosity']) } }).body.text, {
@@ -799,6 +826,14 @@ test('R-SCHEMA T9 a root choice is never made tighter: each property is as any b
   }
   const many = merged({ anyOf: Array.from({ length: 8_000 }, () => ({ $ref: '#/$defs/wide' })), $defs: { wide } })
   deepEqual([Object.keys(many.properties).length, many.required.length], [8_000, 8_000])
+  // However long a reference is, and however many follow it, it is followed once.
+  const far = { $ref: `#${'/'.repeat(5_000)}` }
+  deepEqual(merged({ anyOf: Array.from({ length: 5_000 }, () => ({ $ref: '#/$defs/far' })), $defs: { far } }), {
+    $defs: { far },
+    type: 'object',
+    properties: {},
+    required: [],
+  })
   // Branches that refer into one another do not make it many times as long: what is beyond may be anything.
   let inner: object = { description: 'x'.repeat(10_000) }
   for (let i = 0; i < 100; i++) inner = { properties: inner }

@@ -1,87 +1,147 @@
-/** A stop sequence and, for each length of its beginnings, the longest shorter one that such a beginning ends with. */
-export type StopPattern = { text: string; fallback: Uint16Array }
+/**
+ * All stop sequences as one automaton (Aho and Corasick, 1975): a state is a beginning that some of them share, 0 the empty one.
+ * A sequence of 1,000 characters has 1,000 states, so all of it is in arrays of numbers.
+ */
+export type StopPatterns = {
+  stops: readonly string[]
+  /** Codes by which a match begins. */
+  firsts: ReadonlySet<number>
+  /** Of each state: the first that is one character longer, the next one that goes on from the same, and that character. */
+  longer: Int32Array
+  sibling: Int32Array
+  code: Uint16Array
+  /** The longest shorter state that its text ends with. */
+  fallback: Int32Array
+  /** The longest sequence that its text ends with, as a place in `stops`; -1 for none. */
+  ending: Int32Array
+  /** How many characters at its end may still become a match. */
+  growing: Int32Array
+}
 
-/** @param stops without empty ones, each of at most 65,535 characters */
-export function compileStops(stops: readonly string[]): StopPattern[] {
-  return stops.map((text) => ({ text, fallback: fallbackOf(text) }))
+/** @param stops without empty ones */
+export function compileStops(stops: readonly string[]): StopPatterns {
+  const most = stops.reduce((sum, { length }) => sum + length, 1)
+  const numbers = () => new Int32Array(most)
+  const depth = numbers()
+  const patterns = {
+    ...{ stops, firsts: new Set<number>(), longer: numbers(), sibling: numbers(), code: new Uint16Array(most) },
+    ...{ fallback: numbers(), ending: numbers().fill(-1), growing: numbers() },
+  }
+  const { firsts, longer, sibling, code, fallback, ending, growing } = patterns
+  let count = 1
+  for (const [place, stop] of stops.entries()) {
+    firsts.add(stop.charCodeAt(0))
+    let state = 0
+    for (let at = 0; at < stop.length; at++) {
+      let next = stepOf(patterns, state, stop.charCodeAt(at))
+      if (next === 0) {
+        next = count++
+        code[next] = stop.charCodeAt(at)
+        sibling[next] = longer[state]!
+        longer[state] = next
+        depth[next] = at + 1
+      }
+      state = next
+    }
+    ending[state] = place
+  }
+  // From the shorter ones to the longer ones: what a state falls back to is done before it.
+  const waiting = [0]
+  for (let i = 0; i < waiting.length; i++) {
+    const state = waiting[i]!
+    const back = fallback[state]!
+    if (ending[state] === -1) ending[state] = ending[back]!
+    growing[state] = longer[state] === 0 ? growing[back]! : depth[state]!
+    for (let next = longer[state]!; next !== 0; next = sibling[next]!) {
+      if (state !== 0) fallback[next] = follow(patterns, back, code[next]!)
+      waiting.push(next)
+    }
+  }
+  return patterns
+}
+
+/** @returns 0 where nothing goes on with it */
+function stepOf({ longer, sibling, code }: StopPatterns, state: number, character: number): number {
+  let next = longer[state]!
+  while (next !== 0 && code[next] !== character) next = sibling[next]!
+  return next
+}
+
+function follow(patterns: StopPatterns, state: number, character: number): number {
+  for (let from = state; ; from = patterns.fallback[from]!) {
+    const next = stepOf(patterns, from, character)
+    if (next !== 0 || from === 0) return next
+  }
 }
 
 /** What a piece of text brought: what may be shown by now, and the sequence behind it where one is certain. */
 export type StopScan = { shown: string; stop?: string }
 
-/** One sequence under way: how much of it the text ends with, and where its first match began. */
-type Cursor = StopPattern & { matched: number; foundAt: number | undefined }
-
 /**
- * Finds the first stop sequence of a text that comes in pieces: of two matches the earlier counts, then the longer. Each
- * sequence is followed by itself, never backwards, so that the work is bound by text times sequences (ruling T26).
+ * Finds the first stop sequence of a text that comes in pieces: of two matches the earlier counts, then the longer. The text
+ * is read once and never backwards, however many sequences there are (ruling T26).
  */
 export class StopMatcher {
-  /** Characters compared so far. */
+  /** States that were looked at so far. */
   compared = 0
-  readonly #cursors: Cursor[]
+  readonly #patterns: StopPatterns
+  #state = 0
+  /** The match that counts so far. */
+  #best: { stop: string; foundAt: number } | undefined
   /** Read and not shown: a match may have begun in it. */
   #withheld = ''
   /** Characters read so far. */
   #read = 0
 
-  constructor(patterns: readonly StopPattern[]) {
-    this.#cursors = patterns.map((pattern) => ({ ...pattern, matched: 0, foundAt: undefined }))
+  constructor(patterns: StopPatterns) {
+    this.#patterns = patterns
   }
 
   /** Nothing more is pushed once a `stop` was returned. */
   push(text: string): StopScan {
-    const limit = this.#best()?.foundAt ?? Number.POSITIVE_INFINITY
-    for (const cursor of this.#cursors) {
-      // What can only begin behind a match that is known already decides nothing any more.
-      if (cursor.foundAt === undefined && this.#read - cursor.matched <= limit) this.#follow(cursor, text)
-    }
+    this.#follow(text)
     this.#withheld += text
     this.#read += text.length
-    const best = this.#best()
-    const begunAt = this.#read - Math.max(0, ...this.#cursors.map(underWay))
+    const best = this.#best
+    const begunAt = this.#read - this.#patterns.growing[this.#state]!
     // One that began no later and is not over yet would be the earlier match, or the longer one.
     if (best === undefined || begunAt <= best.foundAt) return { shown: this.#show(begunAt) }
-    return { shown: this.#show(best.foundAt), stop: best.text }
+    return { shown: this.#show(best.foundAt), stop: best.stop }
   }
 
   /** The text is over: what was under way is no match. */
   end(): StopScan {
-    const best = this.#best()
-    return best ? { shown: this.#show(best.foundAt), stop: best.text } : { shown: this.#show(this.#read) }
+    const best = this.#best
+    return best ? { shown: this.#show(best.foundAt), stop: best.stop } : { shown: this.#show(this.#read) }
   }
 
-  #follow(cursor: Cursor, text: string): void {
-    const { text: stop, fallback } = cursor
-    let { matched } = cursor
-    let at = 0
-    while (at < text.length) {
-      if (matched === 0) {
-        at = text.indexOf(stop[0]!, at)
-        if (at < 0) break
-      }
-      this.compared++
-      if (text.charCodeAt(at) === stop.charCodeAt(matched)) {
-        matched++
-        at++
-        if (matched === stop.length) {
-          cursor.foundAt = this.#read + at - stop.length
+  #follow(text: string): void {
+    const patterns = this.#patterns
+    const { firsts, fallback, ending, stops } = patterns
+    let state = this.#state
+    for (let at = 0; at < text.length; at++) {
+      const character = text.charCodeAt(at)
+      if (state === 0 && !firsts.has(character)) continue
+      for (;;) {
+        this.compared++
+        const next = stepOf(patterns, state, character)
+        if (next !== 0 || state === 0) {
+          state = next
           break
         }
-      } else matched = fallback[matched - 1]!
+        state = fallback[state]!
+      }
+      const place = ending[state]!
+      if (place >= 0) this.#note(stops[place]!, this.#read + at + 1)
     }
-    cursor.matched = matched
+    this.#state = state
   }
 
-  /** The match that counts so far. */
-  #best(): (Cursor & { foundAt: number }) | undefined {
-    let best: Cursor | undefined
-    for (const cursor of this.#cursors) {
-      if (cursor.foundAt === undefined) continue
-      const isEarlier = best === undefined || cursor.foundAt < best.foundAt!
-      if (isEarlier || (cursor.foundAt === best!.foundAt && cursor.text.length > best!.text.length)) best = cursor
-    }
-    return best as (Cursor & { foundAt: number }) | undefined
+  #note(stop: string, endsAt: number): void {
+    const best = this.#best
+    const foundAt = endsAt - stop.length
+    const isBetter = best === undefined || foundAt < best.foundAt
+    if (isBetter || (foundAt === best.foundAt && stop.length > best.stop.length)) this.#best = { stop, foundAt }
   }
 
   /** Takes what lies before a place out of what is withheld. */
@@ -91,19 +151,4 @@ export class StopMatcher {
     this.#withheld = this.#withheld.slice(length)
     return shown
   }
-}
-
-/** How many characters at the end of the text may be the beginning of a match. */
-function underWay({ matched, foundAt }: Cursor): number {
-  return foundAt === undefined ? matched : 0
-}
-
-function fallbackOf(text: string): Uint16Array {
-  const fallback = new Uint16Array(text.length)
-  for (let length = 0, at = 1; at < text.length; ) {
-    if (text[at] === text[length]) fallback[at++] = ++length
-    else if (length > 0) length = fallback[length - 1]!
-    else at++
-  }
-  return fallback
 }

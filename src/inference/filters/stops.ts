@@ -12,7 +12,8 @@ import { compileStops, StopMatcher, type StopScan } from './stop-matcher.ts'
  * @param local those to find here
  */
 export function cutAtStops(asked: readonly string[], local: readonly string[]): Step<AnswerEvent, AnswerEvent> {
-  const stops = compileStops(local.filter((stop) => stop !== ''))
+  const wanted = local.filter((stop) => stop !== '')
+  const patterns = compileStops(wanted)
   /** Per open block: undefined for other kinds than text, or where nothing is looked for. */
   const open = new Map<number, StopMatcher | undefined>()
   /** The start of a text block of which nothing is shown yet: a match at its first character leaves no block (3.2). */
@@ -25,11 +26,11 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
     if (isOver) return []
     switch (event.type) {
       case 'block_start':
-        if (event.block.kind !== 'text' || stops.length === 0) {
+        if (event.block.kind !== 'text' || wanted.length === 0) {
           open.set(event.index, undefined)
           return [...startShown(), event]
         }
-        open.set(event.index, new StopMatcher(stops))
+        open.set(event.index, new StopMatcher(patterns))
         unshown = event
         return []
       case 'block_delta': {

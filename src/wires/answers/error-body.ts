@@ -1,4 +1,5 @@
 import { asObject } from '../../bytes/json.ts'
+import { parseUpstreamJson } from '../../bytes/scan.ts'
 import type { Fault } from '../../inference/answer.ts'
 import { faultOfError, kindOfStatus, wordsOf } from './faults.ts'
 
@@ -6,7 +7,7 @@ import { faultOfError, kindOfStatus, wordsOf } from './faults.ts'
 export function decodeRefusal(status: number, bodyText: string): Fault {
   let body: unknown
   try {
-    body = JSON.parse(bodyText)
+    body = parseUpstreamJson(bodyText)
   } catch {
     return { kind: kindOfStatus(status), status, text: '' }
   }
@@ -46,7 +47,7 @@ function wordsOfChecks(list: unknown): string | undefined {
 /** The fault that a JSON body with an error tells of, or undefined. */
 export function readErrorBody(body: Buffer): Fault | undefined {
   try {
-    const error = asErrorObject(JSON.parse(body.toString('utf8')))?.['error']
+    const error = asErrorObject(parseUpstreamJson(body))?.['error']
     return error == null ? undefined : faultOfError(error)
   } catch {
     return undefined

@@ -17,18 +17,22 @@ const tellings = [
 
 /** The report with the calls that its usage object counts. What is no count is told as one that nobody believes (ruling C6). */
 export function withCalls(report: UsageReport, usage: Record<string, unknown>): UsageReport {
-  let calls: Record<string, number> | undefined
+  const calls = new Map<string, number>()
   for (const { member, ending } of tellings) {
     if (usage[member] == null) continue
     for (const [name, value] of Object.entries(asObject(usage[member]) ?? {})) {
-      if (!name.endsWith(ending) || value == null) continue
-      calls = { ...calls, [name.slice(0, -ending.length)]: readCount(value) ?? Number.POSITIVE_INFINITY }
+      if (!name.endsWith(ending) || value == null || calls.size >= kindsMax) continue
+      calls.set(name.slice(0, -ending.length), readCount(value) ?? Number.POSITIVE_INFINITY)
     }
   }
-  return calls === undefined ? report : { ...report, calls }
+  return calls.size === 0 ? report : { ...report, calls: Object.fromEntries(calls) }
 }
 
 /** One call more. */
-export function countSeen(seen: Calls | undefined, kind: string): Calls {
-  return { ...seen, [kind]: (seen?.[kind] ?? 0) + 1 }
+export function countSeen(seen: Calls = {}, kind: string): Calls {
+  if (seen[kind] === undefined && Object.keys(seen).length >= kindsMax) return seen
+  return { ...seen, [kind]: (seen[kind] ?? 0) + 1 }
 }
+
+/** No provider has as many tools of its own. */
+const kindsMax = 64

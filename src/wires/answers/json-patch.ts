@@ -17,6 +17,9 @@ export class JsonPatch {
   readonly #members: JsonMember[]
   /** By path, joined: what is set in one object is one edit, however often it was asked for. */
   readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string | undefined> }>()
+  /** What stands in lists and objects that were looked into, by where they begin: each may be edited in many places. */
+  readonly #elements = new Map<number, Range[]>()
+  readonly #inner = new Map<number, JsonMember[]>()
 
   /**
    * One scan and one parse of what is read at all: a last event with log probabilities has megabytes (B5).
@@ -72,7 +75,8 @@ export class JsonPatch {
 
   result(): Buffer {
     const edits: Edit[] = []
-    for (const { path, values } of this.#values.values()) edits.push(...this.#editsAt(path, values))
+    for (const { path, values } of this.#values.values())
+      for (const edit of this.#editsAt(path, values)) edits.push(edit)
     return splice(this.bytes, edits)
   }
 
@@ -82,14 +86,27 @@ export class JsonPatch {
     for (const key of path) {
       const isList = this.bytes[range.start] === 0x5b
       const inner: (Range & { members?: JsonMember[] }) | undefined = isList
-        ? elementsOf(this.bytes, range)[Number(key)]
+        ? this.#elementsAt(range)[Number(key)]
         : members.findLast((one) => one.key === key)
       if (inner === undefined) return []
       range = { start: inner.start, end: inner.end }
-      members = inner.members ?? (this.bytes[range.start] === 0x7b ? membersOf(this.bytes, range, noLimits) : [])
+      members = inner.members ?? this.#membersAt(range)
     }
     if (this.bytes[range.start] !== 0x7b) return []
     return setMembers(range, members, values)
+  }
+
+  #elementsAt(range: Range): Range[] {
+    const known = this.#elements.get(range.start) ?? elementsOf(this.bytes, range)
+    this.#elements.set(range.start, known)
+    return known
+  }
+
+  #membersAt(range: Range): JsonMember[] {
+    if (this.bytes[range.start] !== 0x7b) return []
+    const known = this.#inner.get(range.start) ?? membersOf(this.bytes, range, noLimits)
+    this.#inner.set(range.start, known)
+    return known
   }
 }
 

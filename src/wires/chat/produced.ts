@@ -7,8 +7,8 @@ import { partsOf, reasoningOf } from './decode-stream.ts'
 /** Calls whose name has been counted: some servers repeat it with every fragment. */
 export type NamedCalls = Set<string>
 
-/** What is longer is no id with a name, and is counted each time. */
-const keyCharactersMax = 1_000
+/** So much of an id or a name tells it from others. */
+const keyCharactersMax = 200
 
 /**
  * The texts that a choice's delta or message brings, in the order in which the hub would tell them (ruling C10): the one
@@ -25,11 +25,11 @@ export function producedTexts(
   const parts = partsOf(delta['content'])
   const texts = [reasoningOf(delta, field) || parts.reasoning, parts.text, stringOf(delta['refusal']) ?? '']
   for (const [position, call] of objectsOf(delta['tool_calls']).entries()) {
-    const id = `${choice['index']}/${call['index'] ?? position}/${call['id']}`
+    const id = `${keyWord(choice['index'])}/${keyWord(call['index'] ?? position)}/${keyWord(call['id'])}`
     texts.push(...callTexts(asObject(call['function']) ?? asObject(call['custom']), id, named))
   }
   const legacy = asObject(delta['function_call'])
-  if (legacy) texts.push(...callTexts(legacy, `${choice['index']}/legacy`, named))
+  if (legacy) texts.push(...callTexts(legacy, `${keyWord(choice['index'])}/legacy`, named))
   return texts.filter((text) => text !== '')
 }
 
@@ -42,9 +42,13 @@ export function saysAnswer(choice: Record<string, unknown>): boolean {
 
 function callTexts(call: Record<string, unknown> | undefined, id: string, named: NamedCalls): string[] {
   const name = stringOf(call?.['name']) ?? ''
-  const key = `${id}/${name}`
+  const key = `${id}/${keyWord(name)}`
   const isNew = !named.has(key)
-  if (name !== '' && named.size < callsMax && key.length <= keyCharactersMax) named.add(key)
+  if (name !== '' && named.size < callsMax) named.add(key)
   const args = call?.['arguments'] ?? call?.['input']
   return [isNew ? name : '', typeof args === 'string' ? args : args == null ? '' : JSON.stringify(args)]
+}
+
+function keyWord(value: unknown): string {
+  return typeof value === 'string' ? value.slice(0, keyCharactersMax) : typeof value === 'number' ? `${value}` : ''
 }

@@ -3,7 +3,7 @@ import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { renameCallIds } from '../../inference/call-ids.ts'
 import { closeSchema } from '../../inference/closed-schema.ts'
-import { assignNames, type Names } from '../../inference/names.ts'
+import { assignNames, type Names, type ToolName } from '../../inference/names.ts'
 import { normalise } from '../../inference/normalise.ts'
 import type { InferenceRequest, OperatorTurn, OutputFormat, Turn } from '../../inference/request.ts'
 import type { EncodedRequest } from '../wire.ts'
@@ -45,6 +45,7 @@ export type WireLimits = {
 export function prepareRequest(request: InferenceRequest, model: Model, limits: WireLimits): Prepared {
   const { profile } = model
   const losses = createLosses(request.losses)
+  refuseLongNames(request)
   refuseDuplicateTools(request)
   const ordered = normalise(request)
   const names = assignNames(ordered, profile.toolNameMax)
@@ -64,6 +65,18 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
     stops: splitStops(request.stops, limits, losses),
     losses,
   }
+}
+
+/** Longer names of tools are no names: they would be written out for each tool, and for each call (R-NAME). */
+const nameCharactersMax = 1_024
+
+function refuseLongNames({ tools, turns, conversationField }: InferenceRequest) {
+  const isLong = ({ name, namespace = '' }: ToolName) => Math.max(name.length, namespace.length) > nameCharactersMax
+  const text = `a tool's name has at most ${nameCharactersMax} characters.`
+  for (const tool of tools) if (isLong(tool)) refuse(tool.at ?? 'tools', text, 'tools')
+  for (const turn of turns)
+    if (turn.by === 'model')
+      for (const part of turn.parts) if (part.type === 'tool_call' && isLong(part)) refuse(conversationField, text)
 }
 
 function refuseDuplicateTools(request: InferenceRequest) {

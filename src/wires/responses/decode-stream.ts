@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { Narrator } from '../../inference/narrator.ts'
+import { Narrator, tooMany } from '../../inference/narrator.ts'
 import { type Decoder, FrameDecoder, type FrameReader } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
@@ -42,6 +42,7 @@ export class AnswerReader implements FrameReader {
   }
 
   read(object: Members, frame: SseFrame) {
+    if (this.#items.isFull) return this.#narrator.fail(tooMany)
     const type = stringOf(object['type']) ?? frame.event
     switch (type) {
       case 'response.created':
@@ -87,6 +88,7 @@ export class AnswerReader implements FrameReader {
   finish(status: string, response: Members) {
     this.#narrator.start()
     for (const [index, item] of objectsOf(response['output']).entries()) {
+      if (this.#items.isFull) return this.#narrator.fail(tooMany)
       this.#teller.complete(this.#items.final({ output_index: index }, typeOf(item), item), item)
     }
     this.#usage(response['usage'])

@@ -1,9 +1,13 @@
 import type { Tool } from '../../inference/request.ts'
 import { readTool } from '../requests/decode-tools.ts'
 import { type Body, type Json, optional, readEach, readObject, readString } from '../requests/read-value.ts'
+import { refuse } from '../requests/refusals.ts'
 
 /** The namespace whose members clients know by their bare names: it is no namespace (R-GROUP). */
 export const plainNamespace = 'functions'
+
+/** In characters: of a namespace's description that may stand with however many tools, and of all the places where it stands. */
+const [describedOnce, describedMax] = [100, 1_000_000]
 
 /**
  * Function tools and the members of namespaces, in order (R-GROUP).
@@ -19,6 +23,9 @@ export function readTools(entries: unknown, at: string, body: Body): Tool[] {
 function readMembers(group: Json, at: string, body: Body): Tool[] {
   const name = readString(group['name'], `${at}.name`)
   const about = optional(readString, group['description'], `${at}.description`)
+  const count = Array.isArray(group['tools']) ? group['tools'].length : 0
+  if (about !== undefined && about.length > describedOnce && about.length * count > describedMax)
+    refuse(`${at}.description`, `it stands with each of its tools: for ${count} it is too long.`, 'tools')
   return readEach(group['tools'], `${at}.tools`, (entry, place) => {
     const member = readTool(readObject(entry, place), place, body, 'beside')
     const description = [about, member.description].filter(Boolean).join('\n\n') || undefined

@@ -1,7 +1,28 @@
+import { blocksMax } from '../../inference/narrator.ts'
 import { stringOf } from '../answers/read-answer.ts'
 
 /** What an item's pieces are told as. */
 export type ItemKind = 'text' | 'refusal' | 'reasoning' | 'tool_call'
+
+/** What was told of an item's parts of one kind. */
+export class ToldParts {
+  /** Of all of them, in characters. */
+  length = 0
+  readonly #texts = new Map<string, string>()
+
+  of(part: string): string | undefined {
+    return this.#texts.get(part)
+  }
+
+  add(part: string, text: string): void {
+    this.length += text.length
+    this.#texts.set(part, (this.#texts.get(part) ?? '') + text)
+  }
+
+  joined(): string {
+    return [...this.#texts.values()].join('')
+  }
+}
 
 /** An output item of the upstream: which block it is, and what of it has been told. */
 export type Incoming = {
@@ -17,7 +38,7 @@ export type Incoming = {
   /** The terminal event has named it. */
   isFinal: boolean
   /** Told so far, by kind and part; a call has the one part ''. */
-  told: Map<ItemKind, Map<string, string>>
+  told: Map<ItemKind, ToldParts>
   /** Reasoning comes as summary or raw; the kind that came first is told. */
   reasoningKind: 'summary' | 'content' | undefined
   /** What the last piece was of. */
@@ -37,6 +58,12 @@ export class IncomingItems {
   readonly #open = new Set<Incoming>()
   readonly #byId = new Map<string, Incoming>()
   readonly #byIndex = new Map<number, Incoming>()
+  #count = 0
+
+  /** No answer has more of them. */
+  get isFull(): boolean {
+    return this.#count >= blocksMax
+  }
 
   /**
    * @param place what names the item: an event, or where it stands in the whole output
@@ -85,6 +112,7 @@ export class IncomingItems {
 
   /** A new one, whatever stood under its id or at its place before. */
   add(place: Members, type: string, item?: Members): Incoming {
+    this.#count++
     const incoming: Incoming = {
       type,
       index: indexOf(place),

@@ -1,6 +1,6 @@
 import type { Narrator } from '../../inference/narrator.ts'
 import { argumentsText, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
-import type { Incoming, ItemKind } from './incoming-items.ts'
+import { type Incoming, type ItemKind, ToldParts } from './incoming-items.ts'
 
 type Members = Record<string, unknown>
 
@@ -17,14 +17,14 @@ export class ItemTeller {
   /** An item as it was announced: a call may have its arguments already, the others come in pieces. */
   begin(incoming: Incoming, item: Members) {
     if (incoming.type !== 'function_call') return
-    if (!this.#openCall(incoming, item) || toldOf(incoming, 'tool_call').has('')) return
+    if (!this.#openCall(incoming, item) || toldOf(incoming, 'tool_call').of('') !== undefined) return
     this.write(incoming, 'tool_call', '', stringOf(item['arguments']) ?? '')
   }
 
   /** A piece of a part. */
   write(incoming: Incoming, kind: ItemKind, part: string, text: string) {
     const told = toldOf(incoming, kind)
-    told.set(part, (told.get(part) ?? '') + text)
+    told.add(part, text)
     // A call whose name has not come yet: its arguments are told with it.
     if (kind === 'tool_call' && incoming.block === undefined) return
     if (incoming.kind !== kind || incoming.block === undefined) this.#openBlock(incoming, kind)
@@ -36,10 +36,10 @@ export class ItemTeller {
   writeRest(incoming: Incoming, kind: ItemKind, part: string, text: unknown) {
     const whole = stringOf(text)
     const parts = toldOf(incoming, kind)
-    const told = parts.get(part) ?? ''
+    const told = parts.of(part) ?? ''
     if (!whole || whole === told) return
     // Some servers count the place up with every piece: what has come at others may be this (ruling U7). Its item is told whole too.
-    if (told === '' && whole === joined(parts)) return
+    if (told === '' && whole.length === parts.length && whole === parts.joined()) return
     if (whole.startsWith(told)) this.write(incoming, kind, part, whole.slice(told.length))
     else this.#narrator.fail(unreadable())
   }
@@ -72,14 +72,14 @@ export class ItemTeller {
     if (!name?.trim()) return false
     incoming.kind = 'tool_call'
     incoming.block = this.#narrator.open({ kind: 'tool_call', callId: stringOf(item['call_id']) ?? '', name })
-    const early = toldOf(incoming, 'tool_call').get('')
+    const early = toldOf(incoming, 'tool_call').of('')
     if (early) this.#narrator.delta(incoming.block, early)
     return true
   }
 
   #completeCall(incoming: Incoming, item: Members) {
     if (!this.#openCall(incoming, item)) return
-    const told = toldOf(incoming, 'tool_call').get('')
+    const told = toldOf(incoming, 'tool_call').of('')
     this.writeRest(incoming, 'tool_call', '', told ? item['arguments'] : argumentsText(item['arguments']))
   }
 
@@ -113,7 +113,7 @@ export class ItemTeller {
    * of them together are how the parts begin, there is one reading (ruling U7).
    */
   #writeParts(incoming: Incoming, kind: ItemKind, parts: readonly Part[]) {
-    const told = joined(toldOf(incoming, kind))
+    const told = toldOf(incoming, kind).joined()
     const whole = parts.map(({ text }) => text).join('')
     if (!whole.startsWith(told)) {
       for (const { place, text } of parts) this.writeRest(incoming, kind, place, text)
@@ -136,10 +136,10 @@ const kindsOfParts = new Map<unknown, 'text' | 'refusal'>([
 /** @property place where it stands in its item */
 type Part = { place: string; text: string }
 
-function toldOf({ told }: Incoming, kind: ItemKind): Map<string, string> {
+function toldOf({ told }: Incoming, kind: ItemKind): ToldParts {
   const known = told.get(kind)
   if (known) return known
-  const parts = new Map<string, string>()
+  const parts = new ToldParts()
   told.set(kind, parts)
   return parts
 }
@@ -150,8 +150,4 @@ function toldOf({ told }: Incoming, kind: ItemKind): Map<string, string> {
  */
 function isNextPart({ lastPart, reasoningKind }: Incoming, part: string): boolean {
   return reasoningKind === 'summary' && lastPart !== undefined && part !== lastPart
-}
-
-function joined(parts: ReadonlyMap<string, string>): string {
-  return [...parts.values()].join('')
 }
