@@ -153,6 +153,8 @@ export class Health {
         const untilMs = this.#clockMs() + askedMs
         if (untilMs > this.#untilMs) {
           this.#isHeard = false
+          this.#cause = cause
+          this.#tell = tell
           this.#onCooled?.({ forMs: askedMs, cause, tell, cool })
         }
         this.#untilMs = Math.max(this.#untilMs, untilMs)
@@ -204,11 +206,13 @@ export type Visit = { readonly era: number; readonly isTrial: boolean }
 
 /**
  * Whether one more may be left alone for a failure that may pass: at most half of those that serve a model, rounded down
- * (ruling U1).
- * @param others who are left alone already
+ * (ruling U1). What an operator has disabled serves none of it, and what was never asked is well.
+ * @param others of the same model and switched on
  */
-export function maySpare(others: number, all: number): boolean {
-  return others + 1 <= Math.floor(all / 2)
+export function maySpare(others: readonly (HealthState | undefined)[]): boolean {
+  const on = others.filter((state) => state !== 'disabled')
+  const cooling = on.filter((state) => state === 'cooling' || state === 'trial').length
+  return cooling + 1 <= Math.floor((on.length + 1) / 2)
 }
 
 function clampCooldown(ms: number): number {

@@ -105,10 +105,13 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     else shared?.steer(steering, place)
   }
 
-  /** Another server was told it of this place: it counts for those to come that are the same service. */
+  /** Another server was told it of this place: it counts for all that is the same service, here under another key perhaps, and to come. */
   function noteWish(place: string, isDisabled: boolean): void {
     const service = serviceOf(place)
-    if (service) wishes.say(isDisabled, service)
+    if (service === undefined) return
+    wishes.say(isDisabled, service)
+    for (const own of groups.keys())
+      if (own !== place && isSame(service, serviceOf(own))) lift(own, isDisabled ? 'disable' : 'enable')
   }
 
   function countCooldown(place: string, cause: string): void {
@@ -141,8 +144,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
 
   /** Each server spares half of a pool by what it knows: all that they tell each other may be the whole of it. */
   function mayCool(place: string, group: readonly string[]): boolean {
-    const cooling = group.filter((other) => other !== place && healths.get(other)?.state !== 'ready').length
-    return maySpare(cooling, group.length)
+    return maySpare(group.filter((other) => other !== place).map((other) => healths.get(other)?.state))
   }
 }
 
@@ -169,6 +171,10 @@ export function placeOf(model: Model, upstream: Upstream, route: Route, account:
     account?.name,
     key,
   ])
+}
+
+function isSame(one: Service, other: Service | undefined): boolean {
+  return one.model === other?.model && one.upstream === other.upstream && one.account === other.account
 }
 
 /** Of a place, as `placeOf` names it; undefined of what a test calls one. */

@@ -394,8 +394,7 @@ class PoolStay implements Stay {
   }
 
   #mayCool(): boolean {
-    const on = this.#places.filter(isOn)
-    const cooling = on.filter((place) => place !== this.#place && place.health.state !== 'ready').length
-    return maySpare(cooling, on.length)
+    const others = this.#places.filter((place) => place !== this.#place && isOn(place))
+    return maySpare(others.map(({ health }) => health.state))
   }
 }

@@ -198,3 +198,46 @@ test('X9 X7: what an operator disables while its table cannot be written is writ
   })
   await until(() => states().every((state) => state === 'disabled'), 'both have it disabled')
 })
+
+test('X9 X7: a server that starts keeps to what was disabled before, whenever it begins to listen to the others', {
+  skip,
+}, async () => {
+  const url = cluster().createDatabase('restarted')
+  const first = await openStore(url)
+  steered([{ store: first }]).memories[0]!.steer('disable', 'p')
+  const { database } = await openOperator(url)
+  await until(async () => (await database.query('SELECT FROM triwire.cooldowns')).length === 1)
+  const second = await openStore(url)
+  await until(() => second.isReady())
+  const { states } = steered([{ store: second }])
+  await until(() => states()[0] === 'disabled')
+})
+
+/** What two servers call one account's service of a model, while its key is being changed. */
+const places = ['old', 'new'].map((key) => JSON.stringify(['m', 'up', 'https://up.example', 'm', 'a', key]))
+
+test('X9 X7: the last wish about an account holds at servers that have another key for it, and after their starts', {
+  skip,
+}, async () => {
+  const url = cluster().createDatabase('rekeyed')
+  const stores = [await openStore(url), await openStore(url)]
+  const open = (store: ServerStore, n: number) => {
+    const memory = createPoolMemory(() => performance.now())
+    memory.healthOf(places[n]!)
+    memory.group([places[n]!])
+    memory.share(store.cooldowns!)
+    return { memory, state: () => memory.healthOf(places[n]!).state }
+  }
+  const servers = stores.map(open)
+  const all = (state: string) => servers.every((server) => server.state() === state)
+  servers[0]!.memory.steer('disable', places[0]!)
+  await until(() => all('disabled'), 'both have it disabled')
+  servers[1]!.memory.steer('enable', places[1]!)
+  await until(() => all('ready'), 'both have it enabled')
+  servers[0]!.memory.steer('disable', places[0]!)
+  await until(() => all('disabled'), 'both have it disabled again')
+  servers[0]!.memory.steer('enable', places[0]!)
+  await until(() => all('ready'), 'both have it enabled again')
+  const { database } = await openOperator(url)
+  await until(async () => (await database.query('SELECT FROM triwire.cooldowns')).length === 0, 'no row is left')
+})

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Health } from '../../src/upstream/health.ts'
+import { Health, maySpare } from '../../src/upstream/health.ts'
 import type { Verdict } from '../../src/upstream/verdict.ts'
 
 const full: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'now' }
@@ -143,4 +143,20 @@ test('U1 a failure that may pass cools nobody that the pool cannot spare', () =>
   const { health, fail } = start()
   for (let i = 0; i < 9; i++) fail(passing, undefined, false)
   assert.deepEqual([health.state, health.failures], ['ready', 9])
+})
+
+test('U1 R6 a longer wait that one under way was asked for is told with its own cause', () => {
+  const { health } = start()
+  const [first, second] = [health.enter(), health.enter()]
+  health.failed(first, barred, 'upstream_401', () => true)
+  health.failed(second, full, 'upstream_429', () => true, 300)
+  assert.deepEqual(health.trouble, { cause: 'upstream_429', tell: 'capacity', waitMs: 300_000 })
+})
+
+test('U1 at most half of those that are switched on are left alone for what may pass, and what was never asked is well', () => {
+  assert.equal(maySpare([]), false)
+  assert.equal(maySpare(['ready']), true)
+  assert.equal(maySpare(['cooling']), false)
+  assert.equal(maySpare(['ready', 'disabled', 'disabled']), true)
+  assert.equal(maySpare([undefined, 'trial', undefined]), true)
 })

@@ -3,20 +3,39 @@ import type { News, Orders, QuestionName, Questions } from './protocol.ts'
 import { StoreThread } from './thread.ts'
 import type { ThreadOptions } from './thread-options.ts'
 
+/** Of one kind: a program that asks for reports alone hears of nothing. */
+const unheardMax = 10_000
+
 /** From the serving thread to the store's thread of the day: one that died has a successor. */
 export class Line {
   #thread: StoreThread | undefined
   readonly #hearers = new Map<keyof News, (value: never) => void>()
+  /** What nobody has heard yet: the thread tells as soon as it can, and tells nothing twice. */
+  readonly #unheard = new Map<keyof News, unknown[]>()
 
-  /** Who hears of what that thread says without being asked. */
+  /** Who hears of what that thread says without being asked, from its beginning. */
   hear<Name extends keyof News>(news: Name, hear: (value: News[Name]) => void): void {
     this.#hearers.set(news, hear)
+    const unheard = this.#unheard.get(news) ?? []
+    this.#unheard.delete(news)
+    for (const value of unheard) hear(value as News[Name])
   }
 
   /** Starts a thread that is used from now on. */
   start(options: ThreadOptions): StoreThread {
-    this.#thread = new StoreThread(options, (news, value) => this.#hearers.get(news)?.(value as never))
+    this.#thread = new StoreThread(options, (news, value) => this.#tell(news, value))
     return this.#thread
+  }
+
+  #tell(news: keyof News, value: unknown): void {
+    const hear = this.#hearers.get(news)
+    if (hear) {
+      hear(value as never)
+      return
+    }
+    const unheard = this.#unheard.get(news) ?? []
+    this.#unheard.set(news, unheard)
+    if (unheard.length < unheardMax) unheard.push(value)
   }
 
   /** @throws StoreSilent where there is no answer to be had, StoreError where the store refuses. */

@@ -76,15 +76,20 @@ export const disabled = {
   cool: 'now',
 } as const satisfies Omit<Cooldown, 'place'>
 
+/** What stays the same of a place (`placeOf`) when key and address change: model, upstream and account, as one text. */
+const serviceOf = (place: string) =>
+  `CASE WHEN ${place} LIKE '[%' THEN json_build_array(${place}::json->0, ${place}::json->1, ${place}::json->4)::text ELSE ${place} END`
+
 /**
- * Ends that a place is disabled, as an operator wanted it `ago_ms` ago. When it was disabled follows from its end, since all last equally
- * long. A row that this server itself wrote goes whatever its time: its own latest wish replaces its earlier one.
+ * Ends that a place is disabled, as an operator wanted it `ago_ms` ago, and with it what is the same service: another server may know it
+ * with another key. When it was disabled follows from its end, since all last equally long. A row that this server itself wrote goes
+ * whatever its time: its own latest wish replaces its earlier one.
  */
 export const enable = defineFunction(
   'enable',
   `(its_place text, ago_ms bigint, me text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-  DELETE FROM triwire.cooldowns c WHERE c.place = its_place AND c.cause = '${disabled.cause}'
+  DELETE FROM triwire.cooldowns c WHERE c.cause = '${disabled.cause}' AND ${serviceOf('c.place')} = ${serviceOf('its_place')}
     AND (c.met_by = me OR c.until_ms <= triwire.now_ms() - ago_ms + ${disabled.forMs});
   IF FOUND THEN NOTIFY ${cooldownsChannel}; END IF;
 END $$`,

@@ -53,9 +53,11 @@ export class Steering {
     }
   }
 
-  #tell(place: string, { steering, sinceMs, isLate }: Wish): Promise<void> {
+  async #tell(place: string, { steering, sinceMs, isLate }: Wish): Promise<void> {
     const agoMs = Math.floor(this.#clockMs() - sinceMs)
     if (steering === 'disable') return this.#board.disable(place, agoMs)
-    return isLate ? this.#board.enable(place, agoMs) : this.#board.lift(place)
+    // What it was left alone for besides ends as well, unless that may be news.
+    if (!isLate) await this.#board.lift(place)
+    await this.#board.enable(place, agoMs)
   }
 }
