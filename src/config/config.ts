@@ -68,10 +68,15 @@ export type OtlpTarget = {
   timeoutMs: number
 }
 
+/** What a configuration is read from, how messages call it, and the file where it is one. */
+export type ConfigSource = { readonly text: Secret; readonly name: string; readonly file?: string }
+
 /** Everything that can be set, checked, frozen, with every default. Times in ms, sizes in bytes. */
 export type Config = {
   /** Absolute path of the file it was read from; undefined where there was none. */
   file: string | undefined
+  /** What it says, for processes that take the same; undefined where there is none. */
+  source: ConfigSource | undefined
   listen: Address
   /** What the public listener proves itself with; undefined: it speaks plain HTTP. */
   tls: TlsPair | undefined

@@ -7,6 +7,7 @@ import type { Model } from '../catalog/model.ts'
 import { builtInCatalog } from './built-in.ts'
 import {
   type Config,
+  type ConfigSource,
   type EgressProxy,
   Secret,
   type StorePlace,
@@ -44,9 +45,6 @@ export type ConfigOptions = {
   isWithoutStore?: boolean
 }
 
-/** What a configuration is read from, how messages call it, and the file where it is one. */
-type Source = { text: string; name: string; file?: string }
-
 /** A file's text in the environment, for where there is no file (ruling X13). */
 const textVariable = 'TRIWIRE_CONFIG_YAML'
 
@@ -77,9 +75,14 @@ export function glanceAtConfig(options: ConfigOptions): Config {
   return loadConfig({ ...options, isWithoutFiles: true, isWithoutKeys: true, isWithoutStore: true })
 }
 
+/** The configuration that another process has read. @throws ConfigError, for what it names may have changed since */
+export function loadSource(source: ConfigSource | undefined, options: ConfigOptions): Config {
+  return load(source, options, process.env, process.cwd())
+}
+
 /** The configuration that a text says, as a file would that lies in the working folder. @throws ConfigError */
 export function loadText(text: string, name: string, options: ConfigOptions, env = process.env): Config {
-  return load({ text, name }, options, env, process.cwd())
+  return load({ text: new Secret(text), name }, options, env, process.cwd())
 }
 
 /**
@@ -114,7 +117,12 @@ export function reloadConfig(
 export function findProblems(file: string, text: string, env: NodeJS.ProcessEnv = process.env): readonly Problem[] {
   const named = [...text.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)/g)].map(([, name]) => [name!, env[name!] ?? 'unset'])
   try {
-    load({ text, name: file, file }, { isWithoutFiles: true }, Object.fromEntries(named), dirname(file))
+    load(
+      { text: new Secret(text), name: file, file },
+      { isWithoutFiles: true },
+      Object.fromEntries(named),
+      dirname(file),
+    )
     return []
   } catch (error) {
     if (error instanceof ConfigError) return error.problems
@@ -134,10 +142,10 @@ export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = proc
   return resolve(cwd, options.config ?? (env['TRIWIRE_CONFIG'] || 'triwire.yaml'))
 }
 
-function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
+function load(source: ConfigSource | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
   const { file, name } = source ?? {}
   const document = source
-    ? readDocument(source.text, env, (path, isWhole) => standInFor(options, path, isWhole))
+    ? readDocument(source.text.reveal(), env, (path, isWhole) => standInFor(options, path, isWhole))
     : emptyDocument
   // A file that is no YAML, or no map, has nothing to check.
   if (!isRecord(document.value)) {
@@ -199,7 +207,7 @@ function load(source: Source | undefined, options: ConfigOptions, env: NodeJS.Pr
   const telemetry = readTelemetry(parsed.data.telemetry, env, ofVariables)
   const isStoreNamed = raw['store'] !== undefined
   return build(parsed.data, {
-    ...{ file, folder, files, proxies, telemetry },
+    ...{ source, folder, files, proxies, telemetry },
     warnings: [...(source === undefined ? warnOfNames(cwd) : []), ...warnings, ...ofVariables],
     store: readStorePlace(parsed.data.store, isStoreNamed ? folder : cwd),
     earlierStore: isStoreNamed || folder === cwd ? undefined : resolve(folder, parsed.data.store),
@@ -287,11 +295,11 @@ export function withSimulator(config: Config, url: string): Config {
 
 const emptyDocument: Document = { value: {}, problems: [], lineOf: () => 1 }
 
-function findSource(options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Source | undefined {
+function findSource(options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): ConfigSource | undefined {
   const named = options.config ?? (env['TRIWIRE_CONFIG'] || undefined)
   const text = env[textVariable]
   if (text && options.config === undefined) {
-    if (named === undefined) return { text, name: textVariable }
+    if (named === undefined) return { text: new Secret(text), name: textVariable }
     throw new ConfigError([{ path: '', message: `TRIWIRE_CONFIG and ${textVariable} are both set: set one of them` }])
   }
   if (named !== undefined) return readFile(resolve(cwd, named))
@@ -299,9 +307,9 @@ function findSource(options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string)
   return existsSync(usual) ? readFile(usual) : undefined
 }
 
-function readFile(file: string): Source {
+function readFile(file: string): ConfigSource {
   try {
-    return { text: readFileSync(file, 'utf8'), name: file, file }
+    return { text: new Secret(readFileSync(file, 'utf8')), name: file, file }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new ConfigError([
@@ -318,7 +326,7 @@ function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
 }
 
 type Origin = {
-  file: string | undefined
+  source: ConfigSource | undefined
   folder: string
   files: NamedFiles
   proxies: ReadonlyMap<string, EgressProxy>
@@ -330,10 +338,11 @@ type Origin = {
 }
 
 function build(file: ConfigFile, origin: Origin): Config {
-  const { file: path, folder, warnings } = origin
+  const { source, folder, warnings } = origin
   const { limits, billing, timeouts } = file
   return Object.freeze({
-    file: path,
+    file: source?.file,
+    source,
     listen: file.listen,
     tls: file.tls && readTls(file.tls, origin),
     adminListen: file.admin_listen,

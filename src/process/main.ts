@@ -5,7 +5,6 @@ import { earlierStoreMistake } from '../config/earlier-store.ts'
 import { showProxy } from '../config/egress.ts'
 import { loadConfig, reloadConfig, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
-import { spellTelemetry } from '../config/telemetry.ts'
 import { formatAddress } from '../config/values.ts'
 import { formatWarning } from '../config/warnings.ts'
 import type { Simulator } from '../simulator/simulator.ts'
@@ -18,11 +17,12 @@ import { explainStart } from './explain-start.ts'
 import { createLog, isPrettyOn, type Log } from './log.ts'
 import { prepareStoreOf } from './open-store.ts'
 import { createReloads } from './reloads.ts'
+import { needsRestart } from './restart-keys.ts'
 import { type Started, sayStart, startData } from './say-start.ts'
 import type { ServeOptions } from './serve-options.ts'
 import type { RunningServer } from './server.ts'
 import { tidyWhenIdle } from './tidy.ts'
-import { ownConfig, readWorkerRole, tellParent, type WorkerRole } from './worker-role.ts'
+import { askConfig, ownConfig, readWorkerRole, tellParent, type WorkerRole } from './worker-role.ts'
 
 /** Signals this close together are one that came two ways. */
 const oneSignalMs = 50
@@ -44,15 +44,15 @@ export async function serve(options: ServeOptions): Promise<void> {
       await superviseWorkers(options, options.workers)
     }
   } catch (error) {
-    if (error instanceof ConfigError) throw error
-    // What was opened before the failure must not keep the process alive.
+    // What was opened before the failure must not keep the process alive, nor must a worker's channel.
     setTimeout(() => process.exit(process.exitCode || 1), 100).unref()
+    if (error instanceof ConfigError) throw error
     throw new Error(explainStart(error), { cause: error })
   }
 }
 
 async function run(options: ServeOptions, role: WorkerRole | undefined): Promise<void> {
-  let config = ownConfig(loadConfig(options), role)
+  let config = ownConfig(role ? await askConfig(options) : loadConfig(options), role)
   const earlier = earlierStoreMistake(config)
   if (earlier) throw new StoreError(earlier)
   const log = createLog({
@@ -196,40 +196,6 @@ function warn({ warnings, upstreams }: Config, log: Log): void {
   for (const { name, proxy } of upstreams.values())
     if (proxy) log.event('info', 'upstream_proxy', { upstream: name, proxy: showProxy(proxy), source: proxy.source })
   for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
-}
-
-/** What stays as it was at the start, though the file says otherwise by now. @param before with which the process was started */
-function needsRestart(before: Config, next: Config): string[] {
-  const isOther = {
-    listen: formatAddress(before.listen) !== formatAddress(next.listen),
-    tls: (before.tls === undefined) !== (next.tls === undefined),
-    admin_listen: formatAddress(before.adminListen) !== formatAddress(next.adminListen),
-    admin: before.adminUrl !== next.adminUrl || (before.adminTls === undefined) !== (next.adminTls === undefined),
-    store: nameOf(before) !== nameOf(next),
-    // With SQLite it is the store's own folder.
-    state_dir: next.store.engine === 'postgres' && before.stateDir !== next.stateDir,
-    reporting: JSON.stringify(before.reporting) !== JSON.stringify(next.reporting),
-    webhooks: spellWebhooks(before) !== spellWebhooks(next),
-    telemetry: spellTelemetry(before.telemetry) !== spellTelemetry(next.telemetry),
-    seal_key: before.sealKey?.reveal() !== next.sealKey?.reveal(),
-    log: JSON.stringify(before.log) !== JSON.stringify(next.log),
-    'limits.connections_max': before.limits.connectionsMax !== next.limits.connectionsMax,
-    'timeouts.headers': before.timeouts.headersMs !== next.timeouts.headersMs,
-    'timeouts.keep_alive': before.timeouts.keepAliveMs !== next.timeouts.keepAliveMs,
-    'timeouts.settle_deadline': before.timeouts.settleDeadlineMs !== next.timeouts.settleDeadlineMs,
-  }
-  return Object.entries(isOther).flatMap(([key, is]) => (is ? [key] : []))
-}
-
-function spellWebhooks({ webhooks }: Config): string {
-  return webhooks
-    .map(({ url, secret, events, belowNanos }) => [url.reveal(), secret.reveal(), ...events, belowNanos].join(' '))
-    .join('\n')
-}
-
-/** Of its store, its password too: a new one is another one. */
-function nameOf({ store }: Config): string {
-  return store.engine === 'sqlite' ? store.path : store.url.reveal()
 }
 
 /** Whoever read what the start prints may be gone, or his disk full: that ends no server (B24). */

@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 import { returnHandovers } from './handovers.ts'
 import type { Log } from './log.ts'
-import { type FromWorker, roleVariable, type WorkerRole } from './worker-role.ts'
+import { type FromWorker, type Listening, roleVariable, type ToWorker, type WorkerRole } from './worker-role.ts'
 
 const launcher = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
 
@@ -14,13 +14,15 @@ type Place = {
   worker: Worker
   sinceMs: number
   pauseMs: number
-  listening: FromWorker | undefined
+  listening: Listening | undefined
   /** It was asked for while this one could not hear it yet. */
   mustReload: boolean
 }
 
 type FleetOptions = {
   role: Omit<WorkerRole, 'number'>
+  /** What one that starts is to take: the file may say something else by now, or nothing that can be taken. */
+  config: () => ToWorker
   log: Log
   /** Hears of each that is begun. */
   onWorker: (worker: Worker) => void
@@ -50,7 +52,7 @@ export class WorkerFleet {
   }
 
   /** Those that listen now. */
-  list(): (FromWorker & { number: number })[] {
+  list(): (Listening & { number: number })[] {
     return [...this.#places.values()].flatMap(({ number, listening }) => (listening ? [{ ...listening, number }] : []))
   }
 
@@ -86,6 +88,7 @@ export class WorkerFleet {
   }
 
   #takeMessage(place: Place, message: FromWorker): void {
+    if (message.kind === 'config_wanted') place.worker.send(this.#options.config())
     if (message.kind !== 'listening') return
     place.listening = message
     this.#hasListened = true

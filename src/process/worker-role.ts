@@ -1,15 +1,49 @@
 import cluster from 'node:cluster'
 import { join } from 'node:path'
-import type { Address, Config } from '../config/config.ts'
+import { type Address, type Config, type ConfigSource, Secret } from '../config/config.ts'
+import { type ConfigOptions, loadSource } from '../config/load.ts'
+import { asStartedWith } from './restart-keys.ts'
 
-/** What one of several processes tells the one that started them. */
-export type FromWorker = {
+/** A worker of several takes requests. */
+export type Listening = {
   kind: 'listening'
   address: Address
   adminAddress: Address
   /** Undefined where the store does not say. */
   accounts?: number | undefined
   isDemoBarred: boolean
+}
+
+/** What one of several processes tells the one that started them. */
+export type FromWorker = Listening | { kind: 'config_wanted' }
+
+/** What a worker begins with, whatever stands in the file by now: what the server was started with, and what is in force. */
+export type ToWorker = { kind: 'config'; first: SourceText | undefined; inForce: SourceText | undefined }
+
+/** A `ConfigSource` as it travels. */
+export type SourceText = { text: string; name: string; file?: string }
+
+export function writeSource({ source }: Config): SourceText | undefined {
+  return source && { ...source, text: source.text.reveal() }
+}
+
+function readSource(told: SourceText | undefined): ConfigSource | undefined {
+  return told && { ...told, text: new Secret(told.text) }
+}
+
+/** The configuration that is in force at the other workers, as the process says that started them. @throws ConfigError */
+export async function askConfig(options: ConfigOptions): Promise<Config> {
+  const { promise, resolve } = Promise.withResolvers<ToWorker>()
+  process.on('message', take)
+  tellParent({ kind: 'config_wanted' })
+  const { first, inForce } = await promise
+  process.off('message', take)
+  const next = loadSource(readSource(inForce), options)
+  return first?.text === inForce?.text ? next : asStartedWith(loadSource(readSource(first), options), next)
+
+  function take(message: ToWorker): void {
+    if (message?.kind === 'config') resolve(message)
+  }
 }
 
 /** The place of this process among `--workers`. */

@@ -20,6 +20,7 @@ import { workbench } from './workbench.ts'
 import { askWorkers } from './worker-answers.ts'
 import { WorkerFleet } from './worker-fleet.ts'
 import { openWorkerMetrics, type ScrapedWorker, type WorkerMetrics } from './worker-metrics.ts'
+import { writeSource } from './worker-role.ts'
 
 /** How often it is looked whether there is something to tell those who watch, in ms. */
 const tickMs = 250
@@ -32,6 +33,7 @@ const tickMs = 250
  */
 export async function superviseWorkers(options: ServeOptions, count: number): Promise<void> {
   let config = loadConfig(options)
+  const firstSource = writeSource(config)
   refuseSoleStore(config.store.engine, config.isBuiltIn)
   const isPretty = isPrettyOn(config.log.format)
   const log = createLog({ level: config.log.level, isPretty, nowMs: Date.now })
@@ -40,6 +42,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   const { token, digest: parentDigest } = createToken()
   const fleet = new WorkerFleet(count, {
     role: { isPretty, parentDigest },
+    config: () => ({ kind: 'config', first: firstSource, inForce: writeSource(config) }),
     log,
     onWorker({ process: { stdout, stderr } }) {
       passLines(stderr, log.pass)

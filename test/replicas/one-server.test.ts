@@ -295,6 +295,45 @@ test('X7 F-P1: a worker that is killed before it listens again, while no other l
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
 
+test('X7 X10: a worker that is started anew takes what is in force at the others, whatever stands in the file by now', {
+  skip,
+}, async () => {
+  const { folder, key } = await prepare()
+  const file = join(folder, 'triwire.yaml')
+  const good = readFileSync(file, 'utf8')
+  const server = serve(['--config', 'triwire.yaml', '--workers', '2'], folder)
+  const base = await server.url()
+  const replaced = new Set<number>()
+  /** The one that was killed least has another in its place, and in turn both of them answer. */
+  const replaceOne = async () => {
+    const pids = childrenOf(server.child.pid!)
+    const pid = pids.find((other) => !replaced.has(other))!
+    replaced.add(pid)
+    process.kill(pid, 'SIGKILL')
+    const isAnother = () => childrenOf(server.child.pid!).filter((other) => !pids.includes(other)).length === 1
+    await until(isAnother, 'another one lives')
+    await until(async () => (await listening()) === 2, 'both answer')
+    for (let n = 0; n < 6; n++) assert.equal((await ask(base, key)).status, 200)
+  }
+  const admin = await server.adminUrl()
+  const listening = async () => {
+    const text = await (await fetch(`${admin}/metrics`, anew)).text()
+    return new Set([...text.matchAll(/worker="(\d)"/g)].map(([, number]) => number)).size
+  }
+  // What nobody asked it to read.
+  writeFileSync(file, good.replace('id: m,', 'id: other,'))
+  await replaceOne()
+  writeFileSync(file, `${good}\nno_such_key: 1\n`)
+  await replaceOne()
+  // What is heeded at the next start of the server only.
+  writeFileSync(file, good.replace(/^store: .*$/m, 'store: postgres://nobody@127.0.0.1:1/none'))
+  server.child.kill('SIGHUP')
+  await server.saw('"restart_needed"')
+  await replaceOne()
+  server.child.kill('SIGTERM')
+  assert.equal(await within(server.exited, 'it ends'), 0)
+})
+
 test('X7: a worker that ends again and again before it listens keeps the admin listener from nobody', {
   skip,
 }, async () => {
