@@ -40,13 +40,13 @@ export function takeHold(
   record: CallRecord,
 ): Eventual<() => void> {
   const { holdOutputTokens } = config.billing
+  const cap = exchange.outputTokensCap
   const usage = {
     inputTokens: exchange.inputTokensEstimate,
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
     cacheWrite1hTokens: 0,
-    outputTokens:
-      holdOutputTokens === 'cap' ? exchange.outputTokensCap : Math.min(exchange.outputTokensCap, holdOutputTokens),
+    outputTokens: holdOutputTokens === 'cap' ? cap : Math.min(cap, holdOutputTokens * exchange.choices),
     reasoningTokens: 0,
     estimated: true,
   }

@@ -36,6 +36,8 @@ export type Exchange = Outgoing & {
   stream: boolean
   /** The cap that was sent, or the model's maximum. */
   outputTokensCap: number
+  /** How many answers were asked for; the cap is that of all of them (ruling C7). */
+  choices: number
   /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: boolean
   /** What may be believed of the figures of its answer (ruling C14). */

@@ -30,6 +30,7 @@ class NativeExchange extends Outgoing implements Exchange {
   readonly headersFor: Exchange['headersFor']
   readonly stream: boolean
   readonly outputTokensCap: number
+  readonly choices: number
   readonly mayHideReasoning: boolean
   readonly losses: readonly Loss[]
   readonly inputTokensEstimate: number
@@ -47,6 +48,7 @@ class NativeExchange extends Outgoing implements Exchange {
     this.headersFor = upstreamHeaders(call, model)
     this.stream = adapted.stream
     this.outputTokensCap = adapted.outputTokensCap
+    this.choices = adapted.choices
     this.mayHideReasoning = adapted.mayHideReasoning
     this.losses = adapted.losses
     this.inputTokensEstimate = estimateBytesTokens(body.bytes)

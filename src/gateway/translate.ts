@@ -50,6 +50,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
     headersFor: upstreamHeaders(call, model),
     stream: request.stream,
     outputTokensCap: encoded.outputTokensCap,
+    choices: 1,
     mayHideReasoning: encoded.mayHideReasoning,
     bounds: boundsOf(bytes, inputTokensEstimate),
     losses: encoded.losses,

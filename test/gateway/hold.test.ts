@@ -11,7 +11,7 @@ import { modelOf } from '../native/models.ts'
 /** What is held for 100 input tokens at 2 and an output of at most the cap at 10 credits per million, in nano-credits. */
 const key = { account: { name: 'tester' } } as ApiKey
 
-function held(holdOutputTokens: Config['billing']['holdOutputTokens'], outputTokensCap: number): bigint {
+function held(holdOutputTokens: Config['billing']['holdOutputTokens'], outputTokensCap: number, choices = 1): bigint {
   let heldNanos = 0n
   const entered = {
     admit: (nanos: bigint) => {
@@ -20,7 +20,7 @@ function held(holdOutputTokens: Config['billing']['holdOutputTokens'], outputTok
     },
   } as unknown as Entered
   const prices = { ...modelOf('chat').prices, inputNanos: 2_000_000_000n, outputNanos: 10_000_000_000n }
-  const exchange = { outputTokensCap, inputTokensEstimate: 100 } as Exchange
+  const exchange = { outputTokensCap, choices, inputTokensEstimate: 100 } as Exchange
   takeHold(
     { billing: { holdOutputTokens } } as Config,
     key,
@@ -35,6 +35,12 @@ function held(holdOutputTokens: Config['billing']['holdOutputTokens'], outputTok
 test('C2 a hold assumes the cap, and at most hold_output_tokens', () => {
   assert.equal(held(1_024, 50), 200_000n + 500_000n)
   assert.equal(held(1_024, 128_000), 200_000n + 10_240_000n)
+})
+
+test('C2 C7 of several answers each is held', () => {
+  assert.equal(held(1_024, 8 * 128_000, 8), 200_000n + 8n * 10_240_000n)
+  assert.equal(held(1_024, 8 * 50, 8), 200_000n + 8n * 500_000n)
+  assert.equal(held('cap', 8 * 50, 8), 200_000n + 8n * 500_000n)
 })
 
 test('B19 C16 hold_output_tokens: cap holds what the cap can cost', () => {
@@ -60,7 +66,7 @@ test('C11 a hold is made at the step that its input reaches, and assumes one cal
   }
   const hold = (inputTokensEstimate: number, isOutputCapped: boolean) => {
     const bounds = { inputTokensMax: 1, isOutputCapped }
-    const exchange = { outputTokensCap: 100, inputTokensEstimate, bounds } as Exchange
+    const exchange = { outputTokensCap: 100, choices: 1, inputTokensEstimate, bounds } as Exchange
     const config = { billing: { holdOutputTokens: 1_024 } } as Config
     takeHold(config, key, entered, modelOf('chat', { prices }), exchange, {} as CallRecord)
     return heldNanos

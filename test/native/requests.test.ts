@@ -291,6 +291,19 @@ test('C6 C7 with n answers the cap is that of all of them', () => {
   assert.equal(adapt('{"model":"m","n":3,"max_tokens":100,"messages":[]}', modelOf('chat')).outputTokensCap, 300)
 })
 
+test('C7 a number of answers that is none is refused, since a server may read it as one; a repeated one says the same everywhere', () => {
+  const ask = (n: string) => `{"model":"m","n":${n},"max_tokens":100,"messages":[]}`
+  for (const n of ['"4"', '[4]', 'true', '0', '-1', '1.5', '129', '1e400'])
+    assert.throws(
+      () => adapt(ask(n), modelOf('chat')),
+      (error) => error instanceof GatewayError && error.param === 'n' && /from 1 to 128/.test(error.message),
+      n,
+    )
+  assert.equal(adapt(ask('null'), modelOf('chat')).choices, 1)
+  const { body, choices } = adapt(ask('4,"n":1'), modelOf('chat'))
+  assert.deepEqual([choices, body.toString()], [1, ask('1,"n":1').replace('"m"', '"up"')])
+})
+
 test('P1 whatever the body: the upstream gets it with the edits, and every other byte as it was', () => {
   const values = fc.jsonValue({ maxDepth: 3 })
   const extra = fc.array(

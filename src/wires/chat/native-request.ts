@@ -29,7 +29,8 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   refuseAudio(body)
   // Nothing of a request is stored (spec 1.7).
   if (body.value('store') === true && !values.has('store')) values.set('store', 'false')
-  const outputTokensCap = setCap(body, model, values) * choicesOf(body)
+  const choices = choicesOf(body)
+  const outputTokensCap = setCap(body, model, values) * choices
   const edits = model.profile.developerRole ? [] : renameDevelopers(body)
   if (stream && !model.profile.drops.has('stream_options')) {
     const wish = new Map([['include_usage', 'true']])
@@ -46,6 +47,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     stream,
     isSelfContained: isSelfContained(body, hostedWords),
     outputTokensCap,
+    choices,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     losses: droppedFields(values, capFields),
   }
@@ -53,9 +55,11 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
 
 /** How many answers are asked for; each has the cap for itself, and the reported usage is that of all (ruling C7). */
 function choicesOf(body: ClientBody): number {
+  if (!body.has('n')) return 1
   const n = body.value('n')
-  if (typeof n === 'number' && n > choicesMax) throw wrongType('n', `at most ${choicesMax}`)
-  return typeof n === 'number' && Number.isInteger(n) && n > 0 ? n : 1
+  if (typeof n === 'number' && Number.isInteger(n) && n > 0 && n <= choicesMax) return n
+  // A server may take "4" for 4, and what it answers would be beyond what is held and believed.
+  throw wrongType('n', `an integer from 1 to ${choicesMax}`)
 }
 
 /** As many as the wire's author allows. */

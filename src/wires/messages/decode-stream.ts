@@ -5,7 +5,7 @@ import { Narrator } from '../../inference/narrator.ts'
 import { type Decoder, FrameDecoder, type FrameReader } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { keptSources } from '../answers/kept-sources.ts'
-import { stringOf } from '../answers/read-answer.ts'
+import { stringOf, unreadable } from '../answers/read-answer.ts'
 import { IncomingBlocks } from './incoming-blocks.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { decodeStartUsage, decodeUsage } from './usage.ts'
@@ -49,7 +49,7 @@ export class AnswerReader implements FrameReader {
         this.reason(asObject(object['delta']) ?? {})
         return this.usage(object['usage'])
       case 'message_stop':
-        return this.finish()
+        return this.#narrator.hasStarted ? this.finish() : this.#narrator.fail(unreadable())
       case 'error':
         return this.#narrator.fail(faultOfError(object['error'] ?? object))
       default:

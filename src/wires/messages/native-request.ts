@@ -45,6 +45,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     stream: body.value('stream') === true,
     isSelfContained: isSelfContained(body, hostedWords),
     outputTokensCap,
+    choices: 1,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     losses: [...droppedFields(values, ['user']), ...losses],
   }

@@ -12,6 +12,8 @@ export type AdaptedRequest = {
   isSelfContained: boolean
   /** The cap that is sent, or the model's maximum where none is, in tokens. */
   outputTokensCap: number
+  /** How many answers are asked for; the cap is that of all of them. */
+  choices: number
   /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: boolean
   /** What was taken out or changed against the client's word; for the log (ruling T9). */
@@ -69,6 +71,7 @@ const decisiveFields = new Set<string>([
   'stream',
   'stream_options',
   'store',
+  'n',
   ...costFields.keys(),
 ])
 

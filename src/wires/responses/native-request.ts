@@ -39,6 +39,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     stream: body.value('stream') === true,
     isSelfContained: isSelfContained(body, hostedWords, hostedEndings),
     outputTokensCap,
+    choices: 1,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     losses: [...droppedFields(values), ...(edits.length > 0 ? [unprovenDropped] : [])],
   }
