@@ -55,7 +55,7 @@ export type Failure = {
 
 /** Columns under their names, as wide as they must be. */
 export function formatTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = columns.map((name, at) => Math.max(name.length, ...rows.map((row) => row[at]!.length)))
+  const widths = columns.map((name, at) => rows.reduce((most, row) => Math.max(most, row[at]!.length), name.length))
   const line = (cells: readonly string[]) =>
     cells
       .map((cell, at) => cell.padEnd(widths[at]!))

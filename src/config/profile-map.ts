@@ -60,7 +60,7 @@ export const profileMap = z
     tool_schemas: oneOf(['any', 'plain']).describe(
       'chat, responses: schemas of tools that it takes; `plain`: an object at the root that says its `properties`, and lists that say their `items`.',
     ),
-    tool_name_max: count(1).describe('The longest tool name, in characters.'),
+    tool_name_max: count(11).describe('The longest tool name, in characters.'),
     max_stops: count(0).describe('How many stop sequences it takes; the gateway enforces the rest.'),
     operator_in_place: oneOf(['any', 'first_only', 'message_rule']).describe('Where it takes system turns.'),
     developer_role: flag.describe('False: `developer` is sent as `system`.'),

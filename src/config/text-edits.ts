@@ -64,10 +64,11 @@ export class TextEdits {
   }
 
   #putIntoFlow(map: YAMLMap, text: string): void {
-    const [, end = 0] = rangeOf(map) ?? []
-    const inside = this.#source.slice(0, end - 1).trimEnd().length
-    const separator = map.items.length === 0 || this.#source[inside - 1] === ',' ? ' ' : ', '
-    this.#put(inside, inside, separator + text)
+    const [start = 0] = rangeOf(map) ?? []
+    const last = map.items.at(-1)
+    // Behind its value, and not behind what may be a comment.
+    if (last) this.#put(lastOf(last.value ?? last.key), lastOf(last.value ?? last.key), `, ${text}`)
+    else this.#put(start + 1, start + 1, ` ${text}`)
   }
 
   /** `[]` or `{}` becomes lines below its key. */

@@ -320,13 +320,15 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   /** The client left. */
   #leave(): void {
     if (this.#isEnding() || this.#isGone()) return
-    this.#record.outcome = 'client_abort'
-    if (this.#readingOn) this.#readingOn.leave()
-    else this.#depart('client_abort')
+    if (this.#readingOn) {
+      this.#record.outcome = 'client_abort'
+      this.#readingOn.leave()
+    } else this.#depart('client_abort')
   }
 
   /** Nobody is there any more: the upstream is read on for its figures, or what has come is billed (rulings C4, C12). */
   #depart(end: Exclude<EarlyEnd, 'ok'>): void {
+    this.#record.outcome = end
     if (this.#attempt?.isRefusing) {
       this.#over()
       return

@@ -34,6 +34,6 @@ export function createPeerReader(
 }
 
 /** An IPv4 address that came over an IPv6 socket, as IPv4. */
-function plain(address: string): string {
+export function plain(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 }

@@ -11,6 +11,7 @@ import { refusal, tooLate } from './framing.ts'
 import { errorLines } from './headers.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { pathOf } from './paths.ts'
+import { plain } from './peer.ts'
 
 /** Limits of the edge (reliability §3). Times in ms, of which the first two are kept in whole seconds; sizes in bytes. */
 export type EdgeLimits = {
@@ -162,7 +163,7 @@ export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeP
     }
     const error = refusal('The header expect is not understood: send 100-continue, or leave it out.', 417)
     const path = pathOf(exchange.target)
-    const ip = exchange.socket.remoteAddress ?? ''
+    const ip = plain(exchange.socket.remoteAddress ?? '')
     onRefusal({ requestId, error, method: exchange.method, path, ip, cause: 'bad_http' })
     sendError(exchange, { error, path, requestId, closes: true, lingerMs: limits.lingerMs })
   }
@@ -175,7 +176,7 @@ export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeP
     const requestId = newRequestId()
     const path = target === '' ? '' : pathOf(target)
     const cause = error.status === 408 ? 'client_timeout' : 'bad_http'
-    onRefusal({ requestId, error, method, path, ip: connection.socket.remoteAddress ?? '', cause })
+    onRefusal({ requestId, error, method, path, ip: plain(connection.socket.remoteAddress ?? ''), cause })
     connection.sayLast(rawAnswer({ error, method, path, requestId }))
   }
 

@@ -34,7 +34,7 @@ export async function openTelemetry(config: Config, current: () => Config, log: 
   const metrics = createMetrics(version)
   const otlp = await openOtlp()
   return {
-    listeners: (otlp ? [metrics.note, otlp.note] : [metrics.note]).map(contain),
+    listeners: otlp ? [metrics.note, otlp.note] : [metrics.note],
     readLagMs: metrics.readLagMs,
     tracing: otlp?.tracing ?? (config.telemetry.propagate ? passOn : undefined),
     watch(gateway, more) {
@@ -51,17 +51,6 @@ export async function openTelemetry(config: Config, current: () => Config, log: 
       await otlp?.close()
       metrics.stop()
     },
-  }
-
-  /** A bug in counting is no bug of the request: that is over, and its client has its answer. */
-  function contain(listener: RecordListener): RecordListener {
-    return (record, bug) => {
-      try {
-        listener(record, bug)
-      } catch (ours) {
-        log.event('error', 'bug', { id: record.id, error: (ours as Error).stack })
-      }
-    }
   }
 
   async function openOtlp(): Promise<Otlp | undefined> {

@@ -172,3 +172,12 @@ test('X15 behind a text of several lines a key stands on the next line', () => {
     listen: 'x',
   })
 })
+
+test('X15 a price that is put into a map of one line stands in it, whatever comment ends the last of its lines', () => {
+  for (const last of ['output: "2" # list price', 'output: "2", # list price', 'output: "2",']) {
+    const text = `catalog:\n  models:\n    - id: a\n      prices: {\n        input: "1",\n        ${last}\n      }\n`
+    const after = editCatalog(text, { ...none, updated: [{ place: 0, figures: { prices: { cache_read: '0.1' } } }] })
+    assert.deepEqual(parse(after).catalog.models[0].prices, { input: '1', output: '2', cache_read: '0.1' })
+    assert.match(after, /list price|,/)
+  }
+})

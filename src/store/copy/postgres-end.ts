@@ -26,6 +26,9 @@ import {
 /** Slices are made for less than a second; a machine that is busy has patience here. */
 const patienceMs = 60_000
 
+/** The registers are held while the other end takes them, and proves what it has. */
+const settings = { idle_in_transaction_session_timeout: '0' }
+
 /** Older entries than of these months have no partition of their own. */
 const monthsBackMax = 120
 
@@ -132,7 +135,7 @@ async function open(
   { url, shown }: PostgresPlace,
   check?: (database: Database, shown: string) => Promise<void>,
 ): Promise<Database> {
-  const database = openDatabase({ url, max: 3, patienceMs, purpose: 'copy' })
+  const database = openDatabase({ url, max: 3, patienceMs, purpose: 'copy', settings })
   try {
     await check?.(database, shown)
     await migrate(database, shown, [])

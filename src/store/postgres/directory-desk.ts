@@ -29,6 +29,8 @@ export class DirectoryDesk implements Desk {
   readonly #options: DirectoryDeskOptions
   /** Up to here all changes were told; undefined: nothing was. */
   #revision: bigint | undefined
+  /** How often what was told has ceased to count: who reads pages meanwhile reads those of before. */
+  #era = 0
   /** Of the server that told it. */
   #timeline: unknown
   #last: Promise<unknown> = Promise.resolve()
@@ -41,7 +43,7 @@ export class DirectoryDesk implements Desk {
   /** A standby that was promoted begins a timeline of its own, and may lack what was told, though its numbers are no lower. */
   async onReached(session: Transaction): Promise<void> {
     const [row] = await session.query(`SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline`)
-    if (row!.timeline !== this.#timeline) this.#revision = undefined
+    if (row!.timeline !== this.#timeline) this.#forget()
     this.#timeline = row!.timeline
     await this.onBeat(session)
     await this.#follow()
@@ -53,8 +55,13 @@ export class DirectoryDesk implements Desk {
     const newest = (row!.newest as bigint | null) ?? start
     if (this.#revision === undefined || newest === this.#revision) return
     // A server that took over and lacks what was told: nothing of it counts any more.
-    if (newest < this.#revision) this.#revision = undefined
+    if (newest < this.#revision) this.#forget()
     void this.#follow().catch(() => {})
+  }
+
+  #forget(): void {
+    this.#revision = undefined
+    this.#era++
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -73,10 +80,13 @@ export class DirectoryDesk implements Desk {
   }
 
   async #readChanges(): Promise<void> {
+    const era = this.#era
     let isAnew = this.#revision === undefined
     let revision = this.#revision ?? (await this.#findStart())
     for (;;) {
       const rows = await this.#options.database.query(readPage, [revision])
+      // Whoever forgot it reads again behind this.
+      if (era !== this.#era) return
       if (rows.length > 0 || isAnew) this.#tell(rows, isAnew)
       isAnew = false
       revision = (rows.at(-1)?.revision as bigint | undefined) ?? revision

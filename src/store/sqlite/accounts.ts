@@ -5,7 +5,7 @@ import { isRecorded } from '../../accounts/usage/question.ts'
 import { keysWithSpends } from '../sql/spends.ts'
 import type { Entries } from './entries.ts'
 import { refuseMoved } from './moved.ts'
-import { transact } from './open.ts'
+import { readTogether, transact } from './open.ts'
 import type { Operators } from './operators.ts'
 import { type Prepare, preparing } from './preparing.ts'
 import { readUsageState } from './usage.ts'
@@ -145,16 +145,11 @@ function createFollowing(db: DatabaseSync): Pick<Accounts, 'readDataVersion' | '
   return {
     readDataVersion: () => dataVersion.get()!.data_version as bigint,
     readChanges(revision) {
-      db.exec('BEGIN')
-      try {
-        return {
-          revision: newest.get()!.revision as bigint,
-          accounts: accountsSince.all(revision).map(readAccountRow),
-          keys: keysSince.all(revision).map(readKeyRow),
-        }
-      } finally {
-        db.exec('COMMIT')
-      }
+      return readTogether(db, () => ({
+        revision: newest.get()!.revision as bigint,
+        accounts: accountsSince.all(revision).map(readAccountRow),
+        keys: keysSince.all(revision).map(readKeyRow),
+      }))
     },
   }
 }

@@ -126,6 +126,17 @@ export function transact<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
+/** All that `work` reads is of one moment. */
+export function readTogether<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('BEGIN')
+  try {
+    return work()
+  } finally {
+    // Of some faults it ends the transaction itself, and what it said of them is what counts.
+    if (db.isTransaction) db.exec('COMMIT')
+  }
+}
+
 /** Runs `work` with no patience for another process that has the lock. */
 export function withoutWaiting<T>(db: DatabaseSync, work: () => T): T {
   const { timeout } = db.prepare('PRAGMA busy_timeout').get()!

@@ -6,6 +6,7 @@ import type { UsageAnswer, UsageQuestion, UsageState } from '../../accounts/usag
 import type { SummedEntries } from '../../accounts/usage/rollup.ts'
 import { findRows, selectRows, selectSpent, selectSummed, timeColumn, wordKey, wordsOfReading } from '../sql/usage.ts'
 import { dialect } from './listing.ts'
+import { readTogether } from './open.ts'
 import { type Prepare, preparing } from './preparing.ts'
 
 export type UsageReading = ReturnType<typeof createUsageReading>
@@ -31,15 +32,12 @@ export function createUsageReading(db: DatabaseSync) {
 
   /** In one snapshot. */
   function readUsage(question: UsageQuestion): UsageAnswer {
-    db.exec('BEGIN')
-    try {
+    return readTogether(db, () => {
       const plan = planUsage(question)
       let step = plan.next()
       while (!step.done) step = plan.next(read(step.value))
       return step.value
-    } finally {
-      db.exec('COMMIT')
-    }
+    })
   }
 
   function read(reading: Reading): unknown {

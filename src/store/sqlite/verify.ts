@@ -12,7 +12,7 @@ import { readSpendRows, selectBudgeted, selectSpends } from '../sql/spends.ts'
 import { dialect } from './listing.ts'
 import { fixMoment } from './moment.ts'
 import { readMoved } from './moved.ts'
-import { transact } from './open.ts'
+import { readTogether, transact } from './open.ts'
 import { findUsageDifferences } from './usage-check.ts'
 import { findForeignSchema } from './verify-schema.ts'
 
@@ -55,33 +55,40 @@ function takeMoment(db: DatabaseSync, nowMs: number): number {
 
 /** In one snapshot, so that it may run beside a busy server. @param momentMs of the head that is to be made. */
 function readLedger(db: DatabaseSync, options: VerifyOptions, findings: string[], momentMs?: number): Audited {
-  db.exec('BEGIN')
   try {
-    findings.push(...findDamage(db), ...findForeignSchema(db))
-    const spends = readSpendRows(db.prepare(selectSpends('main')).all())
-    const budgeted = db.prepare(selectBudgeted('main')).all()
-    findings.push(
-      ...findUncounted(
-        budgeted.map(({ scope }) => scope as string),
-        new Set(spends.map(({ scope }) => scope)),
-      ),
-    )
-    const facts = { prices: readAllPrices(db), returns: readReturns(db), spends }
-    const verification = createVerification(options, facts, findings, momentMs)
-    const select = `SELECT ${readingColumns} FROM entries e ${joinNames(dialect)} ORDER BY e.account_id, e.seq`
-    for (const row of db.prepare(select).iterate()) verification.check(readReading(row))
-    findings.push(...findUsageDifferences(db))
-    return verification.end(
-      readEnds(db),
-      spends.map((spend) => ({ ...spend, tailNanos: 0n })),
-    )
+    return readTogether(db, () => readAll(db, options, findings, momentMs))
   } catch (error) {
     if (!isDamage(error)) throw error
     findings.push(sayDamage(error as Error))
     return { findings, head: undefined }
-  } finally {
-    db.exec('COMMIT')
   }
+}
+
+function readAll(db: DatabaseSync, options: VerifyOptions, findings: string[], momentMs?: number): Audited {
+  // One by one: there may be more of them than a call takes arguments.
+  const note = (found: Iterable<string>) => {
+    for (const finding of found) findings.push(finding)
+  }
+  note(findDamage(db))
+  note(findForeignSchema(db))
+  const spends = readSpendRows(db.prepare(selectSpends('main')).all())
+  const budgeted = db.prepare(selectBudgeted('main')).all()
+  const counted = new Set(spends.map(({ scope }) => scope))
+  note(
+    findUncounted(
+      budgeted.map(({ scope }) => scope as string),
+      counted,
+    ),
+  )
+  const facts = { prices: readAllPrices(db), returns: readReturns(db), spends }
+  const verification = createVerification(options, facts, findings, momentMs)
+  const select = `SELECT ${readingColumns} FROM entries e ${joinNames(dialect)} ORDER BY e.account_id, e.seq`
+  for (const row of db.prepare(select).iterate()) verification.check(readReading(row))
+  note(findUsageDifferences(db))
+  return verification.end(
+    readEnds(db),
+    spends.map((spend) => ({ ...spend, tailNanos: 0n })),
+  )
 }
 
 function readAllPrices(db: DatabaseSync): Map<string, Debit['prices']> {
