@@ -10,7 +10,7 @@ import type { WireName } from './model.ts'
  */
 export type Preset = {
   /** Where it is, and the variable that holds its key. */
-  upstream: { baseUrl: string; keyVariable: string }
+  upstream: { baseUrl: string; keyVariable: string; paths?: Readonly<Partial<Record<WireName, string>>> }
   /** What its models speak, and their profile: of those that reason, and that take no sampling settings, where it is another. */
   wire: WireName
   profile: string
@@ -174,6 +174,8 @@ export const presets: Readonly<Record<string, Preset>> = {
     upstream: {
       baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
       keyVariable: 'GEMINI_API_KEY',
+      // As it stands: what does not end in `/v1` is asked about.
+      paths: { chat: '/v1beta/openai/chat/completions' },
     },
     wire: 'chat',
     profile: 'gemini',

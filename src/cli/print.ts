@@ -32,9 +32,11 @@ export function note(command: Command, text: string): void {
   console.error(isJson(command) ? JSON.stringify({ note: text }) : `note: ${text}`)
 }
 
-/** What was typed may be quoted, and may be a key (ruling U5), or a URL with a password (ruling X13). */
+/** What was typed may be quoted, and may be a key, also a provider's (ruling U5), or a URL with a password (ruling X13). */
 export function withoutSecrets(text: string): string {
-  return withoutKeys(text).replace(/\b(postgres(?:ql)?:\/\/[^\s:@/]*):\S*@/gi, '$1:…@')
+  return withoutKeys(text)
+    .replace(/\bsk-(?!tri-)[A-Za-z0-9_-]{12,}/g, 'sk-…')
+    .replace(/\b([a-z][a-z0-9+.-]{1,20}:\/{1,2}[^\s:@/]*):\S*@/gi, '$1:…@')
 }
 
 /** An error on stderr: a line for people, or one of JSON, without the secrets that were typed. */

@@ -23,7 +23,7 @@ export function addStoreCommands(program: Command): void {
       const from = await findStore(command.optsWithGlobals())
       const target = readStorePlace(to, process.cwd())
       const report = await copy(from, target, command)
-      const sealKey = findSealKey(from, command.optsWithGlobals<GlobalOptions>())
+      const sealKey = findSealKey(from, target, command.optsWithGlobals<GlobalOptions>())
       const next = await sayNext(from, target, sealKey)
       print(command, toData(from, target, report, next), () => describe(from, target, report, next))
     })
@@ -58,7 +58,7 @@ async function copy(from: StorePlace, to: StorePlace, command: Command): Promise
 }
 
 /** What opens the envelopes that clients have from before (ruling T7): where it is, and never the key itself. */
-async function findSealKey(from: StorePlace, { config }: GlobalOptions): Promise<string> {
+async function findSealKey(from: StorePlace, to: StorePlace, { config }: GlobalOptions): Promise<string> {
   const { loadConfig } = await import('../config/load.ts')
   try {
     if (
@@ -74,7 +74,10 @@ async function findSealKey(from: StorePlace, { config }: GlobalOptions): Promise
   }
   if (from.engine === 'postgres') return 'the seal_key that its servers had'
   const { realPath } = await import('../store/files/place.ts')
-  const path = [`${realPath(from.path)}.seal`, `${from.path}.seal`].find((path) => existsSync(path))
+  const sealOf = (path: string) => [`${realPath(path)}.seal`, `${path}.seal`].find((seal) => existsSync(seal))
+  const path = sealOf(from.path)
+  const there = to.engine === 'sqlite' ? sealOf(to.path) : undefined
+  if (path === undefined && there !== undefined) return `no seal_key: it takes the one in ${there}, from before`
   return path === undefined
     ? 'any seal_key, such as `openssl rand -base64 32` makes: there was none'
     : `what is in ${path} as seal_key (TRIWIRE_SEAL_KEY="$(cat '${path}')")`

@@ -21,7 +21,7 @@ export type CatalogChange = {
   /** The day the list is pinned by this: `created` of every row (spec 9.4). */
   pinned: string
   /** Is added where no upstream has its name. */
-  upstream?: { name: string; baseUrl: string; keyVariable: string }
+  upstream?: { name: string; baseUrl: string; keyVariable: string; paths?: Readonly<Record<string, string>> }
   /** Behind those that are there, each below a comment. */
   added: readonly { entry: CatalogEntry; comment: string }[]
   /** Models that are there, by their place, and what is new of them. */
@@ -61,14 +61,15 @@ export function editCatalog(source: string, { pinned, upstream, added, updated }
   }
   if (upstream) {
     const upstreams = root?.get('upstreams', true)
-    const { name, baseUrl, keyVariable } = upstream
+    const { name, baseUrl, keyVariable, paths } = upstream
     const account = flowOf({ name: 'main', key: `\${${keyVariable}}` })
-    const text = `${plain(name)}:\n  base_url: ${baseUrl}\n  accounts:\n    - ${account}\n`
+    const ways = paths ? `  paths: ${flowOf(paths)}\n` : ''
+    const text = `${plain(name)}:\n  base_url: ${baseUrl}\n${ways}  accounts:\n    - ${account}\n`
     if (upstreams === undefined || upstreams === null) edits.append(`upstreams:\n${indented(text, 2)}`)
     else if (!isMap(upstreams)) throw new Error('`upstreams` is no map: change it by hand')
     else if (!upstreams.has(name))
       edits.addLines(upstreams, text, {
-        [name]: { base_url: baseUrl, accounts: [{ name: 'main', key: `\${${keyVariable}}` }] },
+        [name]: { base_url: baseUrl, ...(paths && { paths }), accounts: [{ name: 'main', key: `\${${keyVariable}}` }] },
       })
   }
   return edits.apply()

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { spellZone } from '../accounts/calendar.ts'
@@ -309,8 +310,13 @@ function findSource(options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string)
 
 function readFile(file: string): ConfigSource {
   try {
-    return { text: new Secret(readFileSync(file, 'utf8')), name: file, file }
+    const bytes = readFileSync(file)
+    // UTF-16 is told from it by whoever reads the text.
+    if (!isUtf8(bytes) && !bytes.includes(0))
+      throw new ConfigError([{ path: '', line: 1, message: 'the file is not UTF-8: save it as UTF-8' }], file)
+    return { text: new Secret(bytes.toString('utf8')), name: file, file }
   } catch (error) {
+    if (error instanceof ConfigError) throw error
     const { code } = error as NodeJS.ErrnoException
     throw new ConfigError([
       { path: '', message: `cannot read the configuration file ${file} (${code}); check --config and TRIWIRE_CONFIG` },

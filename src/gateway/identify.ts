@@ -8,7 +8,7 @@ import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
 
 /**
- * Whose key this is (spec 5, rulings R4, R7, R16). A failing request may be throttled; one with a valid key never is.
+ * Whose key this is (spec 5, rulings R4, R7, R16). A failing request may be throttled; one with a valid key that is known here never is.
  * @returns at once where memory knows.
  * @throws GatewayError 401, 429; 500 when the store that alone knows is silent, which is nobody's failure (ruling C5).
  */

@@ -119,3 +119,17 @@ export type CallRecord = {
 
 /** Who is told of every request once: the log, and whatever counts. @param bug ours, where one ended the request. */
 export type RecordListener = (record: CallRecord, bug?: unknown) => void
+
+/** Who fails to take a record keeps it from nobody else, and ends no process (faults F-P7). */
+export function contain(
+  reportBug: (bug: Error, id?: string) => void,
+  ...listeners: readonly RecordListener[]
+): RecordListener[] {
+  return listeners.map((listen) => (record, bug) => {
+    try {
+      listen(record, bug)
+    } catch (failed) {
+      reportBug(failed as Error, record.id)
+    }
+  })
+}

@@ -44,9 +44,10 @@ export async function serve(options: ServeOptions): Promise<void> {
       await superviseWorkers(options, options.workers)
     }
   } catch (error) {
+    const isMistake = error instanceof ConfigError
     // What was opened before the failure must not keep the process alive, nor must a worker's channel.
-    setTimeout(() => process.exit(process.exitCode || 1), 100).unref()
-    if (error instanceof ConfigError) throw error
+    if (!isMistake || readWorkerRole()) setTimeout(() => process.exit(process.exitCode || 1), 100).unref()
+    if (isMistake) throw error
     throw new Error(explainStart(error), { cause: error })
   }
 }

@@ -7,7 +7,7 @@ import { createCounting } from '../gateway/counting.ts'
 import { createFlow } from '../gateway/flow.ts'
 import { type Gateway, tick } from '../gateway/gateway.ts'
 import { createReaders } from '../gateway/readers.ts'
-import type { CallRecord, RecordListener } from '../gateway/record.ts'
+import { type CallRecord, contain, type RecordListener } from '../gateway/record.ts'
 import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
 import { createTurns } from '../gateway/turns.ts'
 import { createRouter } from '../http/routes.ts'
@@ -106,7 +106,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const events = watchGateway(() => gateway)
   store.directory.onChanged?.(events.noteAccount)
   const traffic = createTrafficWriter(store, nowMs, clockMs)
-  const listeners = containing(reportBug, log.access, recents.note, traffic.note, ...telemetry.listeners, events.note)
+  const listeners = contain(reportBug, log.access, recents.note, traffic.note, ...telemetry.listeners, events.note)
   const limits = () => snapshots.current.config.limits
   let isReady = true
   let isDraining = false
@@ -241,19 +241,6 @@ const ownTime = {
 
 function tellAll(listeners: readonly RecordListener[], record: CallRecord): void {
   for (const listen of listeners) listen(record)
-}
-
-/** Who fails to take a record keeps it from nobody else, and ends no process (faults F-P7). */
-function containing(reportBug: (bug: Error, id?: string) => void, ...listeners: readonly RecordListener[]) {
-  return listeners.map((listen): RecordListener => {
-    return (record, bug) => {
-      try {
-        listen(record, bug)
-      } catch (failed) {
-        reportBug(failed as Error, record.id)
-      }
-    }
-  })
 }
 
 /** A request that never came as far as a route. */

@@ -70,6 +70,7 @@ const mistakes: Mistake[] = [
     Buffer.from('\ufefflog: {}', 'utf16le'),
     '1: the file is not UTF-8: it looks like UTF-16; save it as UTF-8',
   ],
+  ['Latin-1', Buffer.from('store: é.db', 'latin1'), '1: the file is not UTF-8: save it as UTF-8'],
   [
     'a reference without quotes in braces',
     'upstreams: { up: { base_url: "https://h.example", accounts: [{ name: a, key: ${KEY} }] } }',

@@ -278,8 +278,8 @@ const rows: Row[] = [
   ['m', { model: 'gpt-mini', system: 7 }, '400 The field system must be a string or an array.'],
   ['m', { model: 'gpt-mini', thinking: true }, '400 The field thinking must be an object.'],
   ['m', { tools: [{ type: 'function', function: fn }] }, '400 tools.0.name: must be a string'],
-  ['c', { n: 0 }, '400 invalid_request n: must be an integer of at least 1'],
-  ['c', { n: 200 }, '400 invalid_body (n) The field n must be at most 128.'],
+  ['c', { n: 0 }, '400 invalid_body (n) The field n must be an integer from 1 to 128.'],
+  ['c', { n: 200 }, '400 invalid_body (n) The field n must be an integer from 1 to 128.'],
   ['c', { n: 2, model: 'claude-sonnet' }, '400 invalid_body (n) n: this model gives one answer per request: send 1.'],
   [
     'c',

@@ -88,7 +88,7 @@ type ConnectionOptions = Pick<DatabaseOptions, 'url' | 'patienceMs' | 'statement
 function clientConfig(options: ConnectionOptions): pg.ClientConfig {
   const { url, patienceMs, statementMs = patienceMs, purpose, settings } = options
   return {
-    connectionString: url,
+    connectionString: withSpelledTls(url),
     connectionTimeoutMillis: patienceMs,
     query_timeout: statementMs,
     keepAlive: true,
@@ -96,6 +96,13 @@ function clientConfig(options: ConnectionOptions): pg.ClientConfig {
     options: sessionOptions(statementMs, settings),
     types: { getTypeParser },
   }
+}
+
+/** The driver verifies the certificate with each of these words, and warns at length that it may not always. */
+function withSpelledTls(url: string): string {
+  return /[?&]uselibpqcompat=true/.test(url)
+    ? url
+    : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)\b/, '$1verify-full')
 }
 
 /** What the server calls the sessions of a purpose. */

@@ -35,6 +35,11 @@ export function refusalOf(error: unknown, shown: string): StoreError | undefined
       },
     )
   }
+  // As the driver says that it has none, of this user and in that file.
+  if (/^SASL: .*password must be/.test(message))
+    return new StoreError(`${shown} asks for a password: set PGPASSWORD, or PGPASSFILE with a line for it`, {
+      cause: error,
+    })
   // As PgBouncer says it.
   if (/unsupported startup parameter/.test(message)) return new StoreError(sayPooler(shown), { cause: error })
   const cure = cures.get(codeOf(error))
