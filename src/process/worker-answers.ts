@@ -87,7 +87,15 @@ export function askWorkers(
   }
 
   async function isReady(): Promise<boolean> {
-    return (await askAll('/readyz')).some(({ status }) => status === 200)
+    // Whoever answers first: one that hangs keeps no probe waiting.
+    const asked = origins().map(async (origin) => {
+      const { status } = await askWorker(`${origin}/readyz`, token)
+      if (status !== 200) throw new Error(`${status}`)
+    })
+    return Promise.any(asked).then(
+      () => true,
+      () => false,
+    )
   }
 
   async function explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'> {

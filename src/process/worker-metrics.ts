@@ -24,17 +24,21 @@ export function openWorkerMetrics(
   reportBug: (bug: Error) => void,
 ): WorkerMetrics {
   let { token } = config.metrics
+  /** The one before: a worker may still wait with its reload for what the new file names. */
+  let earlier = token
   return {
     answer: createMetricsHandler({
       isLoopback: isLoopback(config.adminListen),
       token: () => token?.reveal(),
       contentType: expositionType,
-      write: () => scrapeWorkers(workers(), token?.reveal()),
+      write: () => scrapeWorkers(workers(), [token?.reveal(), earlier?.reveal()]),
       reportBug,
     }),
     adopt(reread) {
       try {
-        token = reread().metrics.token
+        const { token: next } = reread().metrics
+        if (next?.reveal() !== token?.reveal()) earlier = token
+        token = next
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error
       }
@@ -42,17 +46,24 @@ export function openWorkerMetrics(
   }
 }
 
-/** What all workers count, each series with its worker's number (ruling X9). @param token what they ask for */
-export async function scrapeWorkers(workers: readonly ScrapedWorker[], token: string | undefined): Promise<string> {
-  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  const parts = await Promise.all(workers.map((worker) => scrape(worker, headers)))
+type Token = string | undefined
+
+/** What all workers count, each series with its worker's number (ruling X9). @param tokens what they may ask for, one after the other */
+export async function scrapeWorkers(workers: readonly ScrapedWorker[], tokens: readonly Token[]): Promise<string> {
+  const parts = await Promise.all(workers.map((worker) => scrape(worker, tokens)))
   return mergeExpositions(parts.filter((part) => part !== undefined))
 }
 
-async function scrape({ number, origin }: ScrapedWorker, headers: Record<string, string>): Promise<Part | undefined> {
+async function scrape({ number, origin }: ScrapedWorker, tokens: readonly Token[]): Promise<Part | undefined> {
+  const signal = AbortSignal.timeout(patienceMs)
   try {
-    const response = await fetch(`${origin}/metrics`, { headers, signal: AbortSignal.timeout(patienceMs) })
-    return response.ok ? { worker: number, text: await response.text() } : undefined
+    for (const token of new Set(tokens)) {
+      const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
+      const response = await fetch(`${origin}/metrics`, { headers, signal })
+      const text = await response.text()
+      if (response.ok) return { worker: number, text }
+    }
+    return undefined
   } catch {
     // It is about to end, or to begin.
     return undefined

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import test from 'node:test'
 import type { UpstreamState } from '../../src/operations/shapes.ts'
 import { askWorkers, mergeUpstreams } from '../../src/process/worker-answers.ts'
 import { listen } from '../support/listen.ts'
 import { configFile, model, newFolder, serve } from '../support/serve.ts'
+import { until } from '../support/waiting.ts'
 
 /* One admin listener speaks for all workers (ruling X9). */
 
@@ -31,6 +32,20 @@ test('X9: ready while one worker takes requests, and no longer', async () => {
   const [yes, no]: Told[] = [{ '/readyz': [200, {}] }, { '/readyz': [503, {}] }]
   assert.equal(await (await workers(no!, yes!)).isReady(), true)
   assert.equal(await (await workers(no!, no!)).isReady(), false)
+})
+
+test('X9: a worker that hangs keeps no probe waiting while another takes requests', async () => {
+  const held: ServerResponse[] = []
+  const hanging = `http://127.0.0.1:${await listen(createServer((_, response) => void held.push(response)))}`
+  const origins = [hanging, await worker({ '/readyz': [200, {}] })]
+  const asked = askWorkers(
+    () => origins,
+    (bug) => assert.fail(bug),
+  )
+  assert.equal(await asked.isReady(), true)
+  await until(() => held.length === 1)
+  assert.equal(held[0]!.headersSent, false)
+  held[0]!.end()
 })
 
 test('X9: a worker that is gone makes nobody wait and nothing fail', async () => {

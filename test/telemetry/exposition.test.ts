@@ -115,6 +115,8 @@ test('X9 workers are scraped with the token, and one that is gone makes nobody w
     { number: 3, origin: first.adminUrl },
     { number: 4, origin: 'http://127.0.0.1:9' },
   ]
-  assert.match(await scrapeWorkers(workers, 'token-for-scrapes-1'), /^triwire_ledger_writable\{worker="3"\} 1$/m)
-  assert.equal(await scrapeWorkers(workers, undefined), '')
+  assert.match(await scrapeWorkers(workers, ['token-for-scrapes-1']), /^triwire_ledger_writable\{worker="3"\} 1$/m)
+  // While it waits with its reload it asks for the token of before.
+  assert.notEqual(await scrapeWorkers(workers, ['token-of-the-new-file', 'token-for-scrapes-1']), '')
+  assert.equal(await scrapeWorkers(workers, [undefined]), '')
 })
