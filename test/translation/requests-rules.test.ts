@@ -1075,6 +1075,18 @@ test('R-DOC documents as files, as documents and in line', () => {
   ])
 })
 
+test('R-DOC text is text by whatever name, since a messages model takes PDFs alone in base64', () => {
+  const sourceOf = (mime: string) => {
+    const content = [{ type: 'input_file', filename: 'f', file_data: `data:${mime};base64,e30=` }]
+    return translate('responses', 'messages', responsesAsk({ input: [{ role: 'user', content }] })).body.messages[0]
+      .content[0].source
+  }
+  for (const mime of ['application/json', 'application/ld+json', 'application/xml', 'application/x-yaml', 'text/csv'])
+    deepEqual(sourceOf(mime), { type: 'text', media_type: 'text/plain', data: '{}' }, mime)
+  for (const mime of ['application/pdf', 'application/jsonish'])
+    deepEqual(sourceOf(mime), { type: 'base64', media_type: mime, data: 'e30=' }, mime)
+})
+
 test('R-DOC what is said of a document stands before it, whatever it is made of', () => {
   const told = { context: 'from the trial of 2019', title: 'a' }
   const sources = [

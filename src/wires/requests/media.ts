@@ -21,10 +21,13 @@ export function readFile(file: Json, at: string, part: string): DocumentPart {
   return documentOf(part, data.mime, data.base64, title)
 }
 
+/** Types of text that are not called so, too: of documents in base64 a messages model takes PDFs alone. */
+const textual = /^(?:text\/|application\/(?:.+\+)?(?:json|xml|(?:x-)?yaml|toml|javascript|x-ndjson)$)/
+
 /** A document of base64 data; one of text is kept as text, so that wires without files can have it inline. */
 export function documentOf(at: string, mime: string, base64: string, title?: string): DocumentPart {
   const named = title ? { title } : {}
-  return mime.startsWith('text/')
+  return textual.test(mime)
     ? { type: 'document', at, mime, text: base64ToText(base64), ...named }
     : { type: 'document', at, mime, base64, ...named }
 }
