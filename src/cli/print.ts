@@ -35,14 +35,20 @@ export function note(command: Command, text: string): void {
 /** What was typed may be quoted, and may be a key, also a provider's (ruling U5), or a URL with a password (ruling X13). */
 export function withoutSecrets(text: string): string {
   return withoutKeys(text)
-    .replace(/\bsk-(?!tri-)[A-Za-z0-9_-]{12,}/g, 'sk-…')
-    .replace(/\b([a-z][a-z0-9+.-]{1,20}:\/{1,2}[^\s:@/]*):\S*@/gi, '$1:…@')
+    .replace(/\b(sk-(?!tri-)|gsk_|xai-|AIza|hf_)[A-Za-z0-9_-]{12,}/g, '$1…')
+    .replace(/\b(postgres(?:ql)?:\/{1,2}[^\s:@/]*):\S*@/gi, '$1:…@')
+    .replace(/\b([a-z][a-z0-9+.-]{1,20}:\/{1,2}[^\s:@/]*):[^\s@/]*@/gi, '$1:…@')
+}
+
+export function withoutSecretsIn(problem: Problem): Problem {
+  return { ...problem, message: withoutSecrets(problem.message) }
 }
 
 /** An error on stderr: a line for people, or one of JSON, without the secrets that were typed. */
 export function printError(error: Failure, isJson: boolean): void {
-  const { code, problems } = error
+  const { code } = error
   const message = withoutSecrets(error.message)
+  const problems = error.problems?.map(withoutSecretsIn)
   console.error(
     isJson ? JSON.stringify({ ok: false, error: { code, message, ...(problems && { problems }) } }) : message,
   )

@@ -158,7 +158,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
     if (own.length === 0) waiting.delete(best.accountId)
     note(best.accountId, best.bytes, nowMs)
     best.begin()
-    // Nobody may wait behind it who would.
+    // If nobody waits, no turn of `arm` comes that would end it.
     if (best.bytes > heavyBytes) soon(() => endHeavy(clockMs()))
   }
 }

@@ -31,11 +31,6 @@ export class Narrator {
   /** Open blocks in the order of opening. */
   readonly #open = new Map<number, { isCall: boolean; isEmpty: boolean }>()
 
-  /** Something was told of an answer. */
-  get hasStarted(): boolean {
-    return this.#hasStarted
-  }
-
   get isOver(): boolean {
     return this.#isOver
   }

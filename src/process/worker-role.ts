@@ -39,7 +39,10 @@ export async function askConfig(options: ConfigOptions): Promise<Config> {
   const { first, inForce } = await promise
   process.off('message', take)
   const next = loadSource(readSource(inForce), options)
-  return first?.text === inForce?.text ? next : asStartedWith(loadSource(readSource(first), options), next)
+  if (first?.text === inForce?.text) return next
+  // Files and keys that it named may be gone: what is wanted of it is neither, but for a certificate that there is no newer one of.
+  const base = loadSource(readSource(first), { ...options, isWithoutFiles: true, isWithoutKeys: true })
+  return asStartedWith(base.tls && !next.tls ? loadSource(readSource(first), options) : base, next)
 
   function take(message: ToWorker): void {
     if (message?.kind === 'config') resolve(message)

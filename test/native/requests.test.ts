@@ -229,6 +229,12 @@ const cases: Case[] = [
     to: `{"model":"up","max_tokens":5,"messages":[${user},{"role":"assistant","content":[${call}]},${result}]}`,
   },
   {
+    rule: 'P1 R-HIST the same where the cap is lowered below its tokens',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":64000,"messages":[${user},{"role":"assistant","content":[${unsigned},${call}]},${result}],"thinking":{"type":"enabled","budget_tokens":32000}}`,
+    to: `{"model":"up","max_tokens":8192,"messages":[${user},{"role":"assistant","content":[${call}]},${result}]}`,
+  },
+  {
     rule: 'P1 R-HIST thinking that is asked for otherwise, or proven in that turn, stays asked for',
     wire: 'messages',
     from: `{"model":"m","max_tokens":5,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[${user},{"role":"assistant","content":[${unsigned},${call}]},${result},{"role":"assistant","content":[${signed},${call}]},${result}]}`,
@@ -453,11 +459,11 @@ test('P1 T9 what is taken out of a conversation is told', () => {
     ',"thinking":{"type":"enabled"}',
   )
   assert.deepEqual(adapt(thinking, modelOf('messages')).losses, [
-    { field: 'thinking', what: 'dropped', why: 'not taken by the model' },
     { field: 'messages', what: 'dropped', why: 'unsigned thinking' },
+    { field: 'thinking', what: 'dropped', why: 'the turn that is answered has no signed thinking' },
   ])
   assert.deepEqual(adapt('{"model":"m","input":[{"type":"reasoning"}]}', modelOf('responses')).losses, [
-    { field: 'input', what: 'dropped', why: 'reasoning without encrypted_content' },
+    { field: 'input', what: 'dropped', why: 'reasoning that the model cannot open' },
   ])
   assert.deepEqual(adapt(asked(user), modelOf('messages')).losses, [])
 })

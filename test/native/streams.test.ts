@@ -457,6 +457,56 @@ test('C4 what comes when nobody is shown any more is not counted, in whichever e
   assert.deepEqual([relay.state, relay.estimateOutput()], ['finished', shown])
 })
 
+test('C7 a stream of as many choices as may be asked for is whole when each has its reason', () => {
+  for (const count of [127, 128]) {
+    const relay = open('chat')
+    for (let index = 0; index < count; index++) relay.push(utf8(first.replaceAll('"index":0', `"index":${index}`)))
+    for (let index = 0; index < count; index++) relay.push(utf8(reason.replaceAll('"index":0', `"index":${index}`)))
+    relay.end()
+    assert.equal(relay.state, 'finished', `${count}`)
+  }
+})
+
+test('P10 the figures behind the reason of a messages stream are the billed ones, in however many events they come', () => {
+  const start = named({ type: 'message_start', message: startOf({ input_tokens: 10, output_tokens: 1 }) })
+  const events = [
+    named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'x'.repeat(9_000) } }),
+    named({ type: 'content_block_stop', index: 0 }),
+    named({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } }),
+    named({ type: 'message_delta', delta: {}, usage: { output_tokens: 4 } }),
+    named({ type: 'message_stop' }),
+  ]
+  const relay = open('messages')
+  const before = relay.push(utf8(start + events.join('')))
+  const shown = eventsOf(before + relay.finish({ ...noUsage, inputTokens: 10, outputTokens: 1_806, estimated: true }))
+  const deltas = shown.filter((event) => (event as { type: string }).type === 'message_delta')
+  assert.deepEqual(
+    deltas.map((event) => (event as { usage: { output_tokens: number } }).usage.output_tokens),
+    [2, 1_806],
+  )
+})
+
+test('translation 4.2 an end without a beginning is no messages answer', () => {
+  const reason = named({ type: 'message_delta', delta: { stop_reason: 'end_turn' } })
+  for (const wire of ['messages', 'chat'] as const)
+    for (const text of [
+      reason,
+      reason + named({ type: 'message_stop' }),
+      `${named({ type: 'ping' })}${named({ type: 'message_stop' })}`,
+    ]) {
+      if (wire === 'messages') assert.notEqual(played('messages', text).fault, undefined, text)
+      else {
+        const decoder = wires.messages.translator.createDecoder(modelOf('messages').profile)
+        const frames = text
+          .trim()
+          .split('\n\n')
+          .map((frame) => ({ event: undefined, data: dataOf(frame)! }))
+        const told = [...frames.flatMap((frame) => [...decoder.push(frame)]), ...decoder.end()]
+        assert.equal(told.at(-1)?.type, 'fail', text)
+      }
+    }
+})
+
 test('P2 U3 a responses answer that fails keeps what it had said, and a cancelled one fails', () => {
   const output = [{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content: [] }]
   for (const type of ['response.failed', 'response.cancelled']) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { beforeEach } from 'node:test'
 import { startSimulator } from '../../src/simulator/simulator.ts'
@@ -301,6 +301,10 @@ test('X7 X10: a worker that is started anew takes what is in force at the others
   const { folder, key } = await prepare()
   const file = join(folder, 'triwire.yaml')
   const good = readFileSync(file, 'utf8')
+  const [oldKey, newKey] = ['old.key', 'new.key'].map((name) => join(folder, name))
+  for (const keyFile of [oldKey!, newKey!]) writeFileSync(keyFile, 'k', { mode: 0o600 })
+  const withKey = (name: string) => good.replace('key: k', `key_file: ${name}`)
+  writeFileSync(file, withKey('old.key'))
   const server = serve(['--config', 'triwire.yaml', '--workers', '2'], folder)
   const base = await server.url()
   const replaced = new Set<number>()
@@ -325,10 +329,11 @@ test('X7 X10: a worker that is started anew takes what is in force at the others
   await replaceOne()
   writeFileSync(file, `${good}\nno_such_key: 1\n`)
   await replaceOne()
-  // What is heeded at the next start of the server only.
-  writeFileSync(file, good.replace(/^store: .*$/m, 'store: postgres://nobody@127.0.0.1:1/none'))
+  // What is heeded at the next start of the server only; and a file is gone that the first one named.
+  writeFileSync(file, withKey('new.key').replace(/^store: .*$/m, 'store: postgres://nobody@127.0.0.1:1/none'))
   server.child.kill('SIGHUP')
   await server.saw('"restart_needed"')
+  rmSync(oldKey!)
   await replaceOne()
   server.child.kill('SIGTERM')
   assert.equal(await within(server.exited, 'it ends'), 0)

@@ -702,6 +702,16 @@ test('R-SCHEMA T16 a provider that refuses what is left out gets schemas that sa
         properties: {},
       })
     }
+  // What cannot be written again as it was stays as it was; and however long a list is, it is walked.
+  const exact = '{"type":"object","properties":{"id":{"enum":[9007199254740993]},"a":{"type":"array"}}}'
+  const body = `{"model":"m","max_tokens":9,"messages":[],"tools":[{"name":"f","input_schema":${exact}}]}`
+  const kept = translate('messages', 'chat', body, { profile: resolveProfile('chat', 'openai') })
+  ok(kept.encoded.body.includes(exact))
+  const wide = { type: 'object', properties: { a: { oneOf: Array.from({ length: 130_000 }, () => 1) } } }
+  deepEqual(sent('chat', { ...wide, $defs: { list: { type: 'array' } } }, 'openai')[0], {
+    ...wide,
+    $defs: { list: { type: 'array', items: {} } },
+  })
   deepEqual(sent('chat', list, 'default-chat'), [list, []])
   deepEqual(sent('chat', choice, 'default-chat'), [{ type: 'object', ...choice }, []])
 })
@@ -784,6 +794,9 @@ test('R-NAME R-GROUP what is written out for each tool and each call is short: a
   const description = 'd'.repeat(2_000)
   equal(translate('responses', 'chat', group({ description }, 400)).body.tools.length, 400)
   match(`${told('responses', group({ description }, 600))[2]}`, /^tools\[0\]\.description: it stands with each/)
+  const one = (group({ description }, 300) as unknown as { tools: [{ name: string }] }).tools[0]
+  const two = responsesAsk({ tools: [one, { ...one, name: 'h' }] })
+  match(`${told('responses', two)[2]}`, /^tools\[1\]\.description: it stands with each/)
 })
 
 test('T9 a wish for verbosity goes where it is taken, and is told where it is not', () => {

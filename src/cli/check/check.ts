@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import type { Asked } from '../../process/ask-upstreams.ts'
 import { type GlobalOptions, timeoutOption } from '../options.ts'
-import { formatTable, print } from '../print.ts'
+import { formatTable, print, withoutSecretsIn } from '../print.ts'
 import { clearProgress, showProgress } from '../progress.ts'
 
 type Options = GlobalOptions & { online?: true; everyModel?: true; timeout: number }
@@ -62,7 +62,7 @@ async function load(options: Options): Promise<Config> {
     return config
   } catch (error) {
     if (options.json && error instanceof ConfigError)
-      console.log(JSON.stringify({ ok: false, problems: error.problems }))
+      console.log(JSON.stringify({ ok: false, problems: error.problems.map(withoutSecretsIn) }))
     throw error
   }
 }

@@ -79,7 +79,7 @@ export type StopScan = { shown: string; stop?: string }
 
 /**
  * Finds the first stop sequence of a text that comes in pieces: of two matches the earlier counts, then the longer. The text
- * is read once and never backwards, however many sequences there are (ruling T26).
+ * is read once and never backwards, and a step looks at what may come next in at most as many sequences as there are (ruling T26).
  */
 export class StopMatcher {
   /** States that were looked at so far. */

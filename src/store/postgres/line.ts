@@ -3,22 +3,33 @@ import type { News, Orders, QuestionName, Questions } from './protocol.ts'
 import { StoreThread } from './thread.ts'
 import type { ThreadOptions } from './thread-options.ts'
 
-/** Of one kind: a program that asks for reports alone hears of nothing. */
+/** A program that asks for reports alone hears of nothing. */
 const unheardMax = 10_000
+
+type Telling = { news: keyof News; value: unknown }
 
 /** From the serving thread to the store's thread of the day: one that died has a successor. */
 export class Line {
   #thread: StoreThread | undefined
   readonly #hearers = new Map<keyof News, (value: never) => void>()
-  /** What nobody has heard yet: the thread tells as soon as it can, and tells nothing twice. */
-  readonly #unheard = new Map<keyof News, unknown[]>()
+  /** What nobody has heard yet, in order: the thread tells as soon as it can, and tells nothing twice. */
+  #unheard: Telling[] = []
+  #isReplaying = false
 
   /** Who hears of what that thread says without being asked, from its beginning. */
   hear<Name extends keyof News>(news: Name, hear: (value: News[Name]) => void): void {
     this.#hearers.set(news, hear)
-    const unheard = this.#unheard.get(news) ?? []
-    this.#unheard.delete(news)
-    for (const value of unheard) hear(value as News[Name])
+    if (this.#isReplaying) return
+    this.#isReplaying = true
+    // Behind all who begin to hear now, since one kind of news may take another back.
+    queueMicrotask(() => this.#replay())
+  }
+
+  #replay(): void {
+    this.#isReplaying = false
+    const told = this.#unheard
+    this.#unheard = told.filter(({ news }) => !this.#hearers.has(news))
+    for (const { news, value } of told) this.#hearers.get(news)?.(value as never)
   }
 
   /** Starts a thread that is used from now on. */
@@ -29,13 +40,9 @@ export class Line {
 
   #tell(news: keyof News, value: unknown): void {
     const hear = this.#hearers.get(news)
-    if (hear) {
-      hear(value as never)
-      return
-    }
-    const unheard = this.#unheard.get(news) ?? []
-    this.#unheard.set(news, unheard)
-    if (unheard.length < unheardMax) unheard.push(value)
+    if (hear && !this.#isReplaying) hear(value as never)
+    else this.#unheard.push({ news, value })
+    if (this.#unheard.length > unheardMax) this.#unheard.shift()
   }
 
   /** @throws StoreSilent where there is no answer to be had, StoreError where the store refuses. */

@@ -16,6 +16,7 @@ import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
+import { choicesMax } from './choices.ts'
 
 /** Its author's tools are functions; some providers run one of their own. */
 const hostedWords = ['_search']
@@ -61,9 +62,6 @@ function choicesOf(body: ClientBody): number {
   // A server may take "4" for 4, and what it answers would be beyond what is held and believed.
   throw wrongType('n', `an integer from 1 to ${choicesMax}`)
 }
-
-/** As many as the wire's author allows. */
-const choicesMax = 128
 
 /** Its tokens have a price of their own, which no model here has (ruling C7). */
 function refuseAudio(body: ClientBody): void {

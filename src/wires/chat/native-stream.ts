@@ -8,6 +8,7 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { headValues, isBelieved } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer } from '../answers/read-answer.ts'
+import { choicesMax } from './choices.ts'
 import { isBareError } from './decode-stream.ts'
 import {
   type DeltaShape,
@@ -136,7 +137,8 @@ export class ChatNativeStream extends NativeStream {
 
   #count(choices: readonly Record<string, unknown>[]): string[] {
     for (const { index = 0, finish_reason: reason } of choices)
-      if (!this.#ended.get(index) && this.#ended.size < choicesMax) this.#ended.set(index, isReason(reason))
+      if (!this.#ended.get(index) && (this.#ended.has(index) || this.#ended.size < choicesMax))
+        this.#ended.set(index, isReason(reason))
     const { reasoningField } = this.head.model.profile
     const texts = choices.flatMap((choice) => producedTexts(choice, reasoningField, this.#named))
     // A chunk of another kind than those before has another shape, so that it comes by here.
@@ -234,9 +236,6 @@ export class ChatNativeStream extends NativeStream {
     return `data: ${encodeLatin1(JSON.stringify(chunk))}\n\n`
   }
 }
-
-/** No request may ask for more. */
-const choicesMax = 128
 
 function isReason(value: unknown): boolean {
   return typeof value === 'string' && value !== ''

@@ -20,6 +20,7 @@ const decoded: Record<string, StopReason | 'failed'> = {
   refusal: 'refused',
   sensitive: 'refused',
   safety: 'refused',
+  image_safety: 'refused',
   recitation: 'refused',
   blocklist: 'refused',
   prohibited_content: 'refused',
@@ -29,6 +30,7 @@ const decoded: Record<string, StopReason | 'failed'> = {
   insufficient_system_resource: 'failed',
   network_error: 'failed',
   malformed_function_call: 'failed',
+  malformed_response: 'failed',
 }
 
 const encoded: Record<StopReason, string> = {

@@ -23,6 +23,8 @@ export class AnswerReader implements FrameReader {
   readonly blocks: IncomingBlocks
   readonly #narrator: Narrator
   readonly #profile: Profile
+  /** An end without a beginning is no answer. */
+  #hasBegun = false
   #stopReason: string | undefined
   #stopSequence: string | undefined
 
@@ -35,9 +37,11 @@ export class AnswerReader implements FrameReader {
   read(object: Members, frame: SseFrame) {
     switch (stringOf(object['type']) ?? frame.event) {
       case 'message_start':
+        this.#hasBegun = true
         this.#narrator.start()
         return this.#narrator.usage(decodeStartUsage(asObject(object['message'])?.['usage'], this.#profile.usageQuirk))
       case 'content_block_start':
+        this.#hasBegun = true
         return this.blocks.start(object['index'], asObject(object['content_block']) ?? {}, () =>
           keptSources(frame.data, 'input', (root) => [asObject(root['content_block'])])(0),
         )
@@ -49,7 +53,7 @@ export class AnswerReader implements FrameReader {
         this.reason(asObject(object['delta']) ?? {})
         return this.usage(object['usage'])
       case 'message_stop':
-        return this.#narrator.hasStarted ? this.finish() : this.#narrator.fail(unreadable())
+        return this.#hasBegun ? this.finish() : this.#narrator.fail(unreadable())
       case 'error':
         return this.#narrator.fail(faultOfError(object['error'] ?? object))
       default:
@@ -67,13 +71,13 @@ export class AnswerReader implements FrameReader {
   }
 
   get isEnough(): boolean {
-    return this.#stopReason !== undefined
+    return this.#hasBegun && this.#stopReason !== undefined
   }
 
   /** The bytes are at their end, whatever they said. */
   end() {
-    if (this.#stopReason === undefined) this.#narrator.fail(truncatedFault())
-    else this.finish()
+    if (this.isEnough) this.finish()
+    else this.#narrator.fail(truncatedFault())
   }
 
   /** The upstream's word that it is complete. */

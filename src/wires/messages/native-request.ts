@@ -34,9 +34,11 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   if (outputTokensCap !== asked) values.set('max_tokens', String(outputTokensCap))
   const unsigned = model.profile.unprovenThought === 'remove' ? removeUnsignedThinking(body) : []
   const losses: Loss[] = unsigned.length > 0 ? [{ field: 'messages', what: 'dropped', why: 'unsigned thinking' }] : []
-  const edits = [...unsigned, ...fitThinking(body, outputTokensCap, values)]
-  if (unsigned.length > 0 && body.valueInside('thinking', 'type') === 'enabled' && answersUnsignedCalls(body))
+  if (unsigned.length > 0 && body.valueInside('thinking', 'type') === 'enabled' && answersUnsignedCalls(body)) {
     values.set('thinking', undefined)
+    losses.push({ field: 'thinking', what: 'dropped', why: 'the turn that is answered has no signed thinking' })
+  }
+  const edits = [...unsigned, ...fitThinking(body, outputTokensCap, values)]
   if (model.profile.strictFields && body.has('user')) edits.push(...moveUser(body, values))
   edits.push(...markClientBody(body, model.profile, context.scopedKey !== undefined, values))
   checkReach(body, model, (tool) => typeof tool['type'] === 'string' && tool['type'] !== 'custom', 'messages')
@@ -47,7 +49,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     outputTokensCap,
     choices: 1,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
-    losses: [...droppedFields(values, ['user']), ...losses],
+    losses: [...losses, ...droppedFields(values, ['user', ...losses.map(({ field }) => field)])],
   }
 }
 

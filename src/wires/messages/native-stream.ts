@@ -23,7 +23,7 @@ import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.
 
 /**
  * A messages model's stream for a messages client: bytes as they came (ruling P2). Edited are the head (model, id,
- * counters) and the counters of `message_delta` where some are missing; `message_stop` waits for the bill.
+ * counters) and the counters of `message_delta`, the last of which waits for the bill as `message_stop` does (ruling P10).
  */
 export class MessagesNativeStream extends NativeStream {
   readonly #order = new BlockOrder()
@@ -31,7 +31,7 @@ export class MessagesNativeStream extends NativeStream {
   #hasStarted = false
   /** Arguments that stand in the start of a call: deltas replace them. */
   #input = ''
-  /** The `message_delta` that says why it ended: its counters are the billed ones. */
+  /** The last `message_delta`, behind the one that says why it ended: its counters are the billed ones. */
   #last: { frame: RawFrame; data: string } | undefined
   #tail: RawFrame = ''
 
@@ -49,7 +49,7 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   protected isEnough(): boolean {
-    return this.#hasReason
+    return this.#hasStarted && this.#hasReason
   }
 
   protected take(frame: RawFrame): string {
@@ -172,7 +172,8 @@ export class MessagesNativeStream extends NativeStream {
     const before = this.#last ? this.#underWay(this.#last) : ''
     this.#last = undefined
     this.learn(decodeUsage(event['usage'], this.head.model.profile.usageQuirk))
-    if (asObject(event['delta'])?.['stop_reason'] == null) return before + this.#underWay({ frame, data })
+    const isLast = this.#hasReason || asObject(event['delta'])?.['stop_reason'] != null
+    if (!isLast) return before + this.#underWay({ frame, data })
     this.#hasReason = true
     this.show()
     this.#last = { frame, data }

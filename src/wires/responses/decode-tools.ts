@@ -6,8 +6,9 @@ import { refuse } from '../requests/refusals.ts'
 /** The namespace whose members clients know by their bare names: it is no namespace (R-GROUP). */
 export const plainNamespace = 'functions'
 
-/** In characters: of a namespace's description that may stand with however many tools, and of all the places where it stands. */
-const [describedOnce, describedMax] = [100, 1_000_000]
+/** The descriptions of a request's namespaces, in all the places where they stand, in characters. */
+const describedMax = 1_000_000
+const described = new WeakMap<Body, number>()
 
 /**
  * Function tools and the members of namespaces, in order (R-GROUP).
@@ -24,7 +25,9 @@ function readMembers(group: Json, at: string, body: Body): Tool[] {
   const name = readString(group['name'], `${at}.name`)
   const about = optional(readString, group['description'], `${at}.description`)
   const count = Array.isArray(group['tools']) ? group['tools'].length : 0
-  if (about !== undefined && about.length > describedOnce && about.length * count > describedMax)
+  const sum = (described.get(body) ?? 0) + (about ?? '').length * count
+  described.set(body, sum)
+  if (sum > describedMax)
     refuse(`${at}.description`, `it stands with each of its tools: for ${count} it is too long.`, 'tools')
   return readEach(group['tools'], `${at}.tools`, (entry, place) => {
     const member = readTool(readObject(entry, place), place, body, 'beside')

@@ -62,7 +62,7 @@ export class IncomingItems {
 
   /** No answer has more of them. */
   get isFull(): boolean {
-    return this.#count >= blocksMax
+    return this.#count > blocksMax
   }
 
   /**

@@ -48,7 +48,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
 /** A reference has an id; without any id there is none, and without the word there is no reasoning. */
 const mayRefer = ['reasoning', 'id', 'item_reference'] as const
 
-const unprovenDropped: Loss = { field: 'input', what: 'dropped', why: 'reasoning without encrypted_content' }
+const unprovenDropped: Loss = { field: 'input', what: 'dropped', why: 'reasoning that the model cannot open' }
 
 /**
  * Refuses references to stored items (spec 2.7), and takes out reasoning that this provider cannot open: with an envelope of ours,
