@@ -3,7 +3,7 @@ import { chmodSync, statSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { StoreError } from '../../src/store/files/store-error.ts'
-import { migrate, openDatabase } from '../../src/store/sqlite/open.ts'
+import { migrate, openDatabase, readTogether } from '../../src/store/sqlite/open.ts'
 import { migrations } from '../../src/store/sqlite/schema.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 import { createPath } from './fixtures.ts'
@@ -82,3 +82,18 @@ function readTables(db: DatabaseSync): unknown[] {
   const names = db.prepare('SELECT name FROM sqlite_master ORDER BY name').all()
   return [db.prepare('PRAGMA user_version').get()!.user_version, ...names.map(({ name }) => name)]
 }
+
+test('what ends a reading is told, also where the database has ended its transaction by itself', () => {
+  const db = new DatabaseSync(':memory:')
+  const reading = () =>
+    readTogether(db, () => {
+      db.exec('ROLLBACK')
+      throw new Error('disk I/O error')
+    })
+  assert.throws(reading, /disk I\/O error/)
+  assert.equal(
+    readTogether(db, () => 7),
+    7,
+  )
+  db.close()
+})

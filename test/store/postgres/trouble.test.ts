@@ -58,3 +58,14 @@ test('what is wrong with a URL is told with its cure', () => {
   )
   assert.match(told({ code: '55P03', message: 'lock timeout' }), /somebody keeps what is needed locked/)
 })
+
+test('X13 a password that is asked for and not there is told with where to put it', () => {
+  for (const message of [
+    'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string',
+    'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a non-empty string',
+  ])
+    assert.match(
+      refusalOf(new Error(message), 'postgres://h/x')!.message,
+      /^postgres:\/\/h\/x asks for a password: set PGPASSWORD/,
+    )
+})

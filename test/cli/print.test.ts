@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { formatTable, withoutSecrets, withoutSecretsIn } from '../../src/cli/print.ts'
+
+test('a table has as many rows as there are', () => {
+  const rows = Array.from({ length: 200_000 }, (_, at) => [`${at}`])
+  assert.equal(formatTable(['name'], rows).split('\n').length, 200_001)
+})
+
+test('U5 X13 what was typed is shown without its secrets, and all else of it', () => {
+  for (const [typed, shown] of [
+    ['sk-ant-api03-abcdefghijklmnop', 'sk-…'],
+    ['gsk_abcdefghijklmnop', 'gsk_…'],
+    ['http://user:hunter2@h:80/x', 'http://user:…@h:80/x'],
+    ['postgres:/u:hun/ter2@h/d', 'postgres:/u:…@h/d'],
+    ['https://a.example:8443/path?mail=a@b.example', 'https://a.example:8443/path?mail=a@b.example'],
+    ['sk-short', 'sk-short'],
+  ] as const) {
+    assert.equal(withoutSecrets(typed), shown)
+    assert.equal(withoutSecretsIn({ path: '--config', message: typed }).message, shown)
+  }
+})
