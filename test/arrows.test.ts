@@ -53,7 +53,7 @@ const arrows: Record<string, Arrow> = {
     types: ['config'],
   },
   operations: { may: ['accounts', 'catalog', 'ids'], outside: ['zod'] },
-  http1: {},
+  http1: { may: ['bytes'] },
   http: {
     may: ['gateway', 'errors', 'wires', 'wires/answers', 'ids', 'operations', 'bytes', 'http1', 'node-http'],
     types: ['catalog', 'config', 'accounts'],

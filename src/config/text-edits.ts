@@ -67,8 +67,8 @@ export class TextEdits {
     const [start = 0] = rangeOf(map) ?? []
     const last = map.items.at(-1)
     // Behind its value, and not behind what may be a comment.
-    if (last) this.#put(lastOf(last.value ?? last.key), lastOf(last.value ?? last.key), `, ${text}`)
-    else this.#put(start + 1, start + 1, ` ${text}`)
+    const at = last ? lastOf(last.value ?? last.key) : start + 1
+    this.#put(at, at, `${last ? ',' : ''} ${text}`)
   }
 
   /** `[]` or `{}` becomes lines below its key. */

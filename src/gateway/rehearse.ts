@@ -226,9 +226,10 @@ function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
 
 /** As it would come over a network: others have their turn between its pieces. */
 async function feed(body: Buffer, listener: UpstreamListener, isAborted: () => boolean): Promise<void> {
-  for (let at = 0; at < body.length && !isAborted(); at += pieceBytes) {
+  for (let at = 0; at < body.length; at += pieceBytes) {
     if (at > 0) await new Promise((resolve) => setImmediate(resolve))
-    if (!isAborted()) listener.onData(body.subarray(at, at + pieceBytes))
+    if (isAborted()) return
+    listener.onData(body.subarray(at, at + pieceBytes))
   }
   if (!isAborted()) listener.onEnd()
 }

@@ -1,3 +1,4 @@
+import { hexDigit } from '../bytes/hex-digit.ts'
 import { canStandInHead, isTokenOctet, readFields } from './fields.ts'
 import { ownIfLittle } from './own-bytes.ts'
 
@@ -86,7 +87,7 @@ export class ChunkedReader {
   #next(octet: number): Place {
     switch (this.#place) {
       case 'size': {
-        const digit = digitOf(octet)
+        const digit = hexDigit(octet)
         if (digit >= 0) {
           this.#left = this.#left * 16 + digit
           return ++this.#digits > digitsMax || this.#left > sizeMax ? 'broken' : 'size'
@@ -131,12 +132,6 @@ export class ChunkedReader {
     this.#place = isRead ? 'over' : 'broken'
     return from + end + 2 - before
   }
-}
-
-function digitOf(octet: number): number {
-  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30
-  const letter = octet | 0x20
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
 }
 
 /** Names, values that may be quoted, and what stands between them, in whatever order (RFC 9112 7.1.1, RFC 9110 5.6.4). */

@@ -1,3 +1,5 @@
+import { hexDigit } from '../bytes/hex-digit.ts'
+
 export type DataUrl = { mime: string; base64: string }
 
 /** Names peers use for a type that the wires call otherwise. */
@@ -50,8 +52,8 @@ function encodePercent(data: string): string | undefined {
   const bytes = Buffer.from(data)
   let length = 0
   for (let at = 0; at < bytes.length; at++) {
-    const high = bytes[at] === percent ? digitOf(bytes[at + 1]) : -1
-    const low = high < 0 ? -1 : digitOf(bytes[at + 2])
+    const high = bytes[at] === percent ? hexDigit(bytes[at + 1]) : -1
+    const low = high < 0 ? -1 : hexDigit(bytes[at + 2])
     if (low >= 0) at += 2
     bytes[length++] = low >= 0 ? high * 16 + low : bytes[at]!
   }
@@ -59,11 +61,3 @@ function encodePercent(data: string): string | undefined {
 }
 
 const percent = 0x25
-
-/** Of a hexadecimal digit, in either case; -1 for anything else. */
-function digitOf(byte: number | undefined): number {
-  if (byte === undefined) return -1
-  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
-  const letter = byte | 0x20
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
-}

@@ -6,7 +6,7 @@ import { Bindings } from './bindings.ts'
 import { Health, maySpare } from './health.ts'
 import { sourceOf } from './keyring.ts'
 import { RetryBudget } from './retry-budget.ts'
-import { type Meant, type Service, type Steering, Wishes } from './wishes.ts'
+import { covers, type Meant, type Service, type Steering, Wishes } from './wishes.ts'
 
 /** What pools know of accounts, upstreams and conversations beyond one configuration (U14). */
 export type PoolMemory = {
@@ -110,8 +110,10 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     const service = serviceOf(place)
     if (service === undefined) return
     wishes.say(isDisabled, service)
-    for (const own of groups.keys())
-      if (own !== place && isSame(service, serviceOf(own))) lift(own, isDisabled ? 'disable' : 'enable')
+    for (const own of groups.keys()) {
+      const other = own === place ? undefined : serviceOf(own)
+      if (other && covers(service, other)) lift(own, isDisabled ? 'disable' : 'enable')
+    }
   }
 
   function countCooldown(place: string, cause: string): void {
@@ -171,10 +173,6 @@ export function placeOf(model: Model, upstream: Upstream, route: Route, account:
     account?.name,
     key,
   ])
-}
-
-function isSame(one: Service, other: Service | undefined): boolean {
-  return one.model === other?.model && one.upstream === other.upstream && one.account === other.account
 }
 
 /** Of a place, as `placeOf` names it; undefined of what a test calls one. */

@@ -67,8 +67,10 @@ function stepOf({ longer, sibling, code }: StopPatterns, state: number, characte
   return next
 }
 
-function follow(patterns: StopPatterns, state: number, character: number): number {
+/** @param counting counts the states that were looked at @returns the longest state that the text ends with, with this character */
+function follow(patterns: StopPatterns, state: number, character: number, counting?: { compared: number }): number {
   for (let from = state; ; from = patterns.fallback[from]!) {
+    if (counting) counting.compared++
     const next = stepOf(patterns, from, character)
     if (next !== 0 || from === 0) return next
   }
@@ -117,20 +119,12 @@ export class StopMatcher {
 
   #follow(text: string): void {
     const patterns = this.#patterns
-    const { firsts, fallback, ending, stops } = patterns
+    const { firsts, ending, stops } = patterns
     let state = this.#state
     for (let at = 0; at < text.length; at++) {
       const character = text.charCodeAt(at)
       if (state === 0 && !firsts.has(character)) continue
-      for (;;) {
-        this.compared++
-        const next = stepOf(patterns, state, character)
-        if (next !== 0 || state === 0) {
-          state = next
-          break
-        }
-        state = fallback[state]!
-      }
+      state = follow(patterns, state, character, this)
       const place = ending[state]!
       if (place >= 0) this.#note(stops[place]!, this.#read + at + 1)
     }

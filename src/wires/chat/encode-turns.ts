@@ -62,7 +62,8 @@ function createTurnEncoder(profile: Profile): (turn: Turn) => Message[] {
     if (content.length === 0) return messages
     if (messages.length > 0 && profile.afterResults !== undefined)
       messages.push({ role: 'assistant', content: profile.afterResults })
-    return [...messages, { role: 'user', content: joinContent(content, profile) }]
+    messages.push({ role: 'user', content: joinContent(content, profile) })
+    return messages
   }
 
   function encodeResult(result: ToolResultPart, attached: unknown[]): Message {

@@ -11,7 +11,7 @@ import { opaqueId } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { markForCache } from './cache-marks.ts'
 import { encodeConversation, type Message } from './encode-turns.ts'
-import { isThought } from './thought.ts'
+import { callsUnthought } from './thought.ts'
 
 type Fields = Record<string, unknown>
 
@@ -89,8 +89,9 @@ function reasoningAllowed(
 function answersUnprovenCalls(messages: readonly Message[]): boolean {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
   const blocks = messages[last]?.content ?? []
-  if (!blocks.some(({ type }) => type === 'tool_use') || isThought(blocks[0]!['type'])) return false
-  return messages.slice(last + 1).some(({ content }) => content.some(({ type }) => type === 'tool_result'))
+  const isAnswered = () =>
+    messages.slice(last + 1).some(({ content }) => content.some(({ type }) => type === 'tool_result'))
+  return callsUnthought(blocks) && isAnswered()
 }
 
 function reasoningFields(reasoning: Reasoning, format: OutputFormat, profile: Profile): Fields {

@@ -18,7 +18,7 @@ import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { opaqueId } from '../requests/stand-ins.ts'
 import { markClientBody } from './cache-marks.ts'
-import { isThought } from './thought.ts'
+import { callsUnthought } from './thought.ts'
 
 /** Types of tools that the provider runs end in a day; so do those that the client runs. */
 const hostedWords = ['_202', '_toolset']
@@ -33,10 +33,13 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   const outputTokensCap = capTokens(model, asked)
   if (outputTokensCap !== asked) values.set('max_tokens', String(outputTokensCap))
   const unsigned = model.profile.unprovenThought === 'remove' ? removeUnsignedThinking(body) : []
-  const losses: Loss[] = unsigned.length > 0 ? [{ field: 'messages', what: 'dropped', why: 'unsigned thinking' }] : []
-  if (unsigned.length > 0 && body.valueInside('thinking', 'type') === 'enabled' && answersUnsignedCalls(body)) {
-    values.set('thinking', undefined)
-    losses.push({ field: 'thinking', what: 'dropped', why: 'the turn that is answered has no signed thinking' })
+  const losses: Loss[] = []
+  if (unsigned.length > 0) {
+    losses.push({ field: 'messages', what: 'dropped', why: 'unsigned thinking' })
+    if (body.valueInside('thinking', 'type') === 'enabled' && answersUnsignedCalls(body)) {
+      values.set('thinking', undefined)
+      losses.push({ field: 'thinking', what: 'dropped', why: 'the turn that is answered has no signed thinking' })
+    }
   }
   const edits = [...unsigned, ...fitThinking(body, outputTokensCap, values)]
   if (model.profile.strictFields && body.has('user')) edits.push(...moveUser(body, values))
@@ -121,7 +124,7 @@ function answersUnsignedCalls(body: ClientBody): boolean {
     const { role, content } = asObject(JSON.parse(bytes.toString('utf8', start, end))) ?? {}
     if (role !== 'assistant') continue
     const kept = Array.isArray(content) ? content.filter((block) => !isUnsignedBlock(block)) : []
-    return kept.some((block) => asObject(block)?.['type'] === 'tool_use') && !isThought(asObject(kept[0])?.['type'])
+    return callsUnthought(kept.map((block) => asObject(block) ?? {}))
   }
   return false
 }
