@@ -1,4 +1,5 @@
 import type { ReasoningLevel } from '../inference/reasoning.ts'
+import type { Refusal } from './refusals.ts'
 
 export { type ReasoningLevel, reasoningLevels } from '../inference/reasoning.ts'
 
@@ -89,7 +90,9 @@ export type Profile = {
   charges: readonly Charge[]
   /** messages: betas of the client's that raise the price, an asterisk for any ending (ruling C7). */
   costlyBetas: readonly string[]
-  /** Parts of a 400's text that tell of the provider account's own trouble, e.g. an empty balance (ruling U2). */
+  /** The provider's refusals whose status does not say what they are about; the first row that fits counts (ruling U2). */
+  refusals: readonly Refusal[]
+  /** Beside those, by the operator: parts of a 4xx's text that tell of the provider account's own trouble. */
   accountFaults: readonly string[]
   /** Parts of a 5xx's text that tell of a fault of the request, e.g. an image for a model of text (ruling U8). */
   requestFaults: readonly string[]

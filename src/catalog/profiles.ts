@@ -1,5 +1,6 @@
 import { type WireName, wireNames } from './model.ts'
 import type { Profile } from './profile.ts'
+import { refusals } from './refusals.ts'
 
 /** A part of a profile, laid over the one it extends. `reasoning` and `replayThought` are laid over key by key. */
 export type ProfileSetting = Partial<Omit<Profile, 'reasoning' | 'replayThought'>> & {
@@ -116,6 +117,7 @@ const plainest: Profile = {
   // Nobody knows of it that it has no tools of its own.
   charges: ['calls'],
   costlyBetas: ['context-1m-*'],
+  refusals: [],
   accountFaults: [],
   requestFaults: [],
   preferStream: false,
@@ -168,7 +170,7 @@ const fixedSampling = new Set([
 ])
 
 /** "object schema missing properties", "array schema missing items", and no `anyOf` "at the top level". */
-const openaiTools: ProfileSetting = { toolSchemas: 'plain', strictFields: true }
+const openaiTools: ProfileSetting = { toolSchemas: 'plain', strictFields: true, refusals: refusals.openai }
 
 const openaiChat: ProfileSetting = {
   ...openaiTools,
@@ -177,7 +179,6 @@ const openaiChat: ProfileSetting = {
   files: true,
   // "string too long, expected a maximum length of 40" is what a longer call id gets.
   toolIdStyle: 'len40',
-  accountFaults: ['Billing hard limit has been reached'],
 }
 
 /** The levels every reasoning model of the vendor takes; a newer one's `minimal` or `xhigh` is a setting of the model. */
@@ -212,7 +213,7 @@ const anthropic: ProfileSetting = {
   oneSamplingField: true,
   // 1.25 times the input for five minutes, twice for an hour; clients may ask for either.
   charges: ['cache_write', 'cache_write_1h', 'calls'],
-  accountFaults: ['credit balance is too low'],
+  refusals: refusals.anthropic,
 }
 
 /** It would fetch what a client names from inside the operator's network (B13), and sends no bill. */
@@ -242,8 +243,7 @@ const unsupportedInput = ['input is not supported']
 const liteLlm: ProfileSetting = {
   // It hands on the first four, and says nothing of the others.
   maxStops: 4,
-  // What it says, with status 400, of a key that it does not know, and of one that has spent its budget.
-  accountFaults: ['No connected db', 'Budget has been exceeded'],
+  refusals: refusals.litellm,
   // It hands on what the server behind it says, status and all.
   requestFaults: unsupportedInput,
 }
@@ -270,6 +270,7 @@ const gemini: ProfileSetting = {
   strictFields: true,
   maxStops: 5,
   operatorInPlace: 'first_only',
+  refusals: refusals.gemini,
 }
 
 /** By name and wire: what differs from the plain profile of that wire, and why. */
@@ -322,9 +323,10 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       shape: 'json',
       // `prompt_cache_hit_tokens` and `prompt_cache_miss_tokens`.
       usageQuirk: 'cache_hit_fields',
+      refusals: refusals.deepseek,
     },
     // "The `content[].thinking` in the thinking mode must be passed back to the API."
-    messages: { unprovenThought: 'pass' },
+    messages: { unprovenThought: 'pass', refusals: refusals.deepseek },
   },
   xai: {
     chat: {
@@ -336,8 +338,9 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       maxStops: 0,
       // `completion_tokens` is without the reasoning tokens.
       usageQuirk: 'excl_reasoning',
+      refusals: refusals.xai,
     },
-    responses: { drops: new Set(['presence_penalty', 'frequency_penalty']) },
+    responses: { drops: new Set(['presence_penalty', 'frequency_penalty']), refusals: refusals.xai },
   },
   mistral: {
     chat: {
@@ -375,9 +378,10 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       shape: 'json',
       prefill: 'flag:partial',
       usageQuirk: 'top_level_cached',
+      refusals: refusals.moonshot,
     },
     // "thinking is enabled but reasoning_content is missing in assistant tool call message"
-    messages: { unprovenThought: 'pass' },
+    messages: { unprovenThought: 'pass', refusals: refusals.moonshot },
   },
   qwen: {
     chat: {
@@ -392,6 +396,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       prefill: 'flag:partial',
       // Several of its models think only in streams.
       preferStream: true,
+      refusals: refusals.qwen,
     },
   },
   gemini: { chat: gemini },
@@ -407,6 +412,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       hiddenReasoning: 'unless_off',
       reasoningField: 'reasoning',
       accepts: new Set(['top_k', 'verbosity']),
+      refusals: refusals.openrouter,
     },
   },
 

@@ -113,7 +113,7 @@ export const profileMap = z
       'messages: betas of the client that raise the price and are dropped; `*` is any ending.',
     ),
     account_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
-      "Parts of a 400's text that tell of the provider account's own trouble.",
+      "Parts of a 4xx's text that tell of the provider account's own trouble. Choose words that no request can put into an error.",
     ),
     request_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
       "Parts of a 5xx's text that tell of a fault of the request, which is then a 400.",

@@ -144,12 +144,16 @@ export class Failover {
   /** What the client is to be told when nobody is left to ask. */
   get told(): Failed {
     const worst = this.#worst
-    if (worst && worst.verdict.tell !== 'capacity') return worst
     const { tell, retryAfterSeconds } = this.#pool.outlook(this.#model)
+    const isForCapacity =
+      worst?.verdict.tell === 'capacity' || (worst?.verdict.tell === 'account' && tell === 'capacity')
+    if (worst && !isForCapacity) return worst
     if (worst) {
       const waits = [worst.failure.retryAfterSeconds, retryAfterSeconds].filter((wait) => wait !== undefined)
       const wait = waits.length === 0 ? undefined : Math.min(...waits)
-      return { ...worst, failure: { ...worst.failure, retryAfterSeconds: wait } }
+      // The client may wait for the other account (ruling U1); the log keeps the cause of this one.
+      const verdict = { ...worst.verdict, tell: 'capacity' as const }
+      return { ...worst, verdict, failure: { ...worst.failure, retryAfterSeconds: wait } }
     }
     const cause = tell === 'capacity' ? 'no_capacity' : 'no_upstream_account'
     const failure: Failure = { fault: { kind: tell, text: '' }, cause, retryAfterSeconds }

@@ -61,6 +61,8 @@ export type Fault = {
   text: string
   /** The model's own code, e.g. `context_length_exceeded`. */
   code?: string
+  /** Every word by which the model's server classes it: code, type, reasons. A client's words are never among them. */
+  classes?: readonly string[]
   /** What the model's own API lost of a stored conversation: a code by which its SDKs send all of it again (ruling T22). */
   threadCode?: string
   /** Where it is not the model's word but ours, since what came cannot be read: no answer of its wire, or too much of one. */

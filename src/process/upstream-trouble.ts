@@ -55,26 +55,26 @@ export function judgeAnswer(came: Came, target: Target): Finding {
   const fault = decodeRefusal(status, text)
   const said = quote(fault.text, target)
   const words = `${fault.code ?? ''} ${fault.text}`.toLowerCase()
-  const { tell } = judge({ fault, cause: `upstream_${status}` }, model)
-  if (creditWords.test(words) || status === 402 || (tell === 'account' && status === 400))
+  const { alarm } = judge({ fault, cause: `upstream_${status}` }, model)
+  if (creditWords.test(words) || status === 402 || alarm === 'upstream_account_spent')
     return bad(
       'credit',
       `the account has no credit left at the provider (status ${status})${said}: top it up there, or set \`enabled: false\``,
     )
-  if (status === 401)
+  if (status === 401 || alarm === 'upstream_account_key')
     return bad(
       'key',
-      `the provider refuses the key (status 401)${said}: check where the account's key comes from, and key_header`,
+      `the provider refuses the key (status ${status})${said}: check where the account's key comes from, and key_header`,
     )
   if (status === 403 && isPage(type))
     return bad(
       'permission',
       'something before the provider refuses (status 403, a web page): check base_url, and proxies and firewalls on the way',
     )
-  if (status === 403)
+  if (status === 403 || alarm === 'upstream_account_denied')
     return bad(
       'permission',
-      `the provider refuses this key the model or the address that it asks from (status 403)${said}: check what the key may use there`,
+      `the provider refuses this key the model or the address that it asks from (status ${status})${said}: check what the key may use there`,
     )
   if (status === 429)
     return bad(

@@ -347,6 +347,7 @@ class PoolStay implements Stay {
   readonly #isRetry: boolean
   readonly #visit: Visit
   #isTold = false
+  #isWell = false
 
   constructor({ place, places, conversation, isRemembered, memory, isRetry }: StayParts) {
     this.#place = place
@@ -375,10 +376,12 @@ class PoolStay implements Stay {
   }
 
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void {
-    if (this.#isTold) return
+    // An answer that had begun well may still end for a reason that shuts the account.
+    if (this.#isTold && !(this.#isWell && verdict.cool === 'now')) return
+    this.#isWell = false
     this.#isTold = true
     this.#place.health.failed(this.#visit, verdict, cause, () => this.#mayCool(), retryAfterSeconds)
-    if (verdict.tell === 'account') this.#place.target.key?.doubt()
+    if (verdict.tell === 'account' && verdict.cool !== 'no') this.#place.target.key?.doubt()
   }
 
   left(): void {
@@ -389,6 +392,7 @@ class PoolStay implements Stay {
 
   #noteWell(): void {
     this.#isTold = true
+    this.#isWell = true
     this.#place.health.succeeded(this.#visit)
     if (this.#isRetry) this.#place.budget.noteAnswered()
   }

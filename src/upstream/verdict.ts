@@ -1,3 +1,4 @@
+import type { Refusal } from '../catalog/refusals.ts'
 import type { Fault } from '../inference/answer.ts'
 import { isOverLongCode } from './over-long.ts'
 
@@ -10,8 +11,11 @@ export type Verdict = {
   /** Whether this account is left alone for a while: at once, when it happens again and again, or not for this. */
   cool: 'now' | 'repeated' | 'no'
   /** Stands for the cause in the log where an operator must mend something. */
-  alarm?: 'upstream_model_not_found'
+  alarm?: 'upstream_model_not_found' | `upstream_account_${AccountTrouble}`
 }
+
+/** The trouble with the operator's account: no money, no valid key, or no right to ask from here or at all. */
+type AccountTrouble = Exclude<Refusal['about'], 'busy' | 'request'>
 
 /** A failed attempt, as the attempt saw it. */
 export type Failure = {
@@ -41,7 +45,7 @@ function causeOf({ kind, unread }: Fault, said: string): string {
 export type JudgedModel = {
   upstreamModel: string
   /** Parts of a refusal's text that speak of our account (ruling U2), of a server error's that blame the request (U8). */
-  profile: { accountFaults: readonly string[]; requestFaults: readonly string[] }
+  profile: { refusals: readonly Refusal[]; accountFaults: readonly string[]; requestFaults: readonly string[] }
 }
 
 const caller: Verdict = { tell: 'rejected', elsewhere: 'nobody', cool: 'no' }
@@ -93,12 +97,31 @@ const byKind: Record<Fault['kind'], Verdict> = {
   truncated: cut,
 }
 
+/** The trouble that a status stands for. */
+const accountTroubles = new Map<number, AccountTrouble>([
+  [401, 'key'],
+  [402, 'spent'],
+  [403, 'denied'],
+])
+
+/** Rows of every profile, tried after its own: words that stand for 401, 402 and 403 in all dialects, under any status. */
+export const commonRefusals: readonly Refusal[] = [
+  { about: 'key', code: 'authentication_error' },
+  { about: 'key', code: 'invalid_api_key' },
+  { about: 'spent', code: 'billing_error' },
+  { about: 'spent', code: 'insufficient_quota' },
+  { about: 'denied', code: 'permission_error' },
+]
+
 /** How servers tell with 400 that they do not know a model (LiteLLM). */
 const unknownModel = 'invalid model name passed in model='
 
 /** Judges a failed attempt. One account is asked again only after a race on its connection (U1): see `Pool.choose`. */
 export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel): Verdict {
   if (isReuseRace) return race
+  const isHttp = cause === `upstream_${fault.status}`
+  const refusal = [...model.profile.refusals, ...commonRefusals].find((row) => fits(row, fault, isHttp))
+  if (refusal) return verdictOf(refusal, isHttp ? fault.status : undefined)
   // The name it does not know is ours for the model: a client's that we do not know goes nowhere (ruling U9).
   if (fault.code === 'model_not_found') return misnamed
   const text = fault.text.toLowerCase()
@@ -106,10 +129,28 @@ export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel
   const found = status === undefined ? undefined : (byStatus.get(status) ?? (status >= 500 ? passing : ours))
   if (found !== undefined && status! >= 500 && isCallers(text, fault.code, model)) return caller
   const verdict = found ?? (fault.kind === 'truncated' ? cut : (byCause.get(cause) ?? byKind[fault.kind]))
+  if (verdict === barred && !isHttp && status !== undefined) return verdictOf({ about: accountTroubles.get(status)! })
+  const mayBeAccounts = verdict === caller || verdict === full
+  if (mayBeAccounts && model.profile.accountFaults.some((part) => text.includes(part.toLowerCase())))
+    return verdictOf({ about: 'denied' })
   if (verdict !== caller) return verdict
-  if (model.profile.accountFaults.some((part) => text.includes(part.toLowerCase()))) return barred
   if (text.includes(unknownModel + model.upstreamModel.toLowerCase())) return misnamed
   return status === 404 && isAboutUs(text, model.upstreamModel.toLowerCase()) ? ours : caller
+}
+
+function fits({ status, code, text }: Refusal, fault: Fault, isHttp: boolean): boolean {
+  if (status && isHttp && !status.includes(fault.status!)) return false
+  if (code !== undefined && !fault.classes?.includes(code)) return false
+  return text === undefined || text.test(fault.text)
+}
+
+/** @param status of an HTTP refusal; if it stands for the same trouble, the cause in the log needs no other word */
+function verdictOf({ about, isPartial }: Refusal, status?: number): Verdict {
+  if (about === 'request') return caller
+  if (about === 'busy') return full
+  const verdict: Verdict = isPartial ? { ...barred, cool: 'no' } : barred
+  const isNamed = status !== undefined && accountTroubles.get(status) === about
+  return isNamed ? verdict : { ...verdict, alarm: `upstream_account_${about}` }
 }
 
 /** A server error that is the request's own: an image for a model of text, a prompt that does not fit (ruling U8). */

@@ -93,7 +93,10 @@ const failures: (readonly [Failure, string, keyof typeof failureTexts])[] = [
 for (const [failure, status, name] of failures) {
   const { fault, cause } = failure
   test(`A5, U10: ${cause}, ${fault.kind}, is told as ${status} in the words of ${name}`, () => {
-    const { tell } = judge(failure, { upstreamModel: 'up', profile: { accountFaults: [], requestFaults: [] } })
+    const { tell } = judge(failure, {
+      upstreamModel: 'up',
+      profile: { refusals: [], accountFaults: [], requestFaults: [] },
+    })
     const error = refusalOf(tell, failure, () => assert.fail('no text of the model’s is told'))
     assert.equal(`${error.status} ${error.code}`, status)
     assert.equal(error.message, failureTexts[name])

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { resolveProfile } from '../../src/catalog/profiles.ts'
 import { judgeAnswer } from '../../src/process/upstream-trouble.ts'
 import type { Target } from '../../src/upstream/target.ts'
+import { samples } from '../support/account-refusals.ts'
 
 test('F-U7 a path that is lost while an upstream is waited for is told as one, and not as a server that speaks no HTTP', () => {
   const target = { upstream: { baseUrl: 'https://models.example/v1' } } as unknown as Target
@@ -10,4 +12,18 @@ test('F-U7 a path that is lost while an upstream is waited for is told as one, a
     [trouble, note],
     ['connection', 'the path to models.example was lost while it was waited for: check the firewalls on the way'],
   )
+})
+
+test('U2 what a provider says of the account is told in the words of who keeps the file, whatever its status', () => {
+  const troubles = { key: 'key', denied: 'permission', spent: 'credit' }
+  const told = samples.filter(({ about, isBare }) => about in troubles && !isBare)
+  for (const { profile, wires, status, about, error, body } of told) {
+    const model = { upstreamModel: 'up', profile: resolveProfile(wires[0]!, profile) }
+    const target = { upstream: { baseUrl: 'https://models.example/v1' }, model, path: '/v1' } as unknown as Target
+    const text = JSON.stringify(body ?? { error })
+    const { trouble } = judgeAnswer({ status, type: 'application/json', headers: new Map(), text } as never, target)
+    // The cure of a country that has to pay is to pay.
+    const right = /enable billing/.test(error.message) ? 'credit' : troubles[about as keyof typeof troubles]
+    assert.equal(trouble, right, error.message)
+  }
 })

@@ -204,7 +204,7 @@ function tell({ client, head, heard }: Setting, relay: TranslatedStream, text: s
   const fault = relay.fault ?? { kind: 'truncated', text: '' }
   const upstreamModel = 'name-upstream'
   const failure = { fault, cause: 'upstream_error_event' }
-  const verdict = judge(failure, { upstreamModel, profile: { accountFaults: [], requestFaults: [] } })
+  const verdict = judge(failure, { upstreamModel, profile: { refusals: [], accountFaults: [], requestFaults: [] } })
   const { status, code, message, param } = refusalOf(verdict.tell, failure, () => ({
     modelId: head.modelId,
     upstreamModels: [upstreamModel],

@@ -6,7 +6,11 @@ import { kindOfStatus } from '../../src/wires/answers/faults.ts'
 
 const model = {
   upstreamModel: 'up-model',
-  profile: { accountFaults: ['Credit Balance', 'spending limit'], requestFaults: ['Input is not supported'] },
+  profile: {
+    refusals: [],
+    accountFaults: ['Credit Balance', 'spending limit'],
+    requestFaults: ['Input is not supported'],
+  },
 }
 
 function refused(status: number, text = 'something'): Failure {
@@ -79,7 +83,24 @@ test('U2 a refusal that speaks of our own balance is our account’s trouble, wh
   for (const status of [400, 404, 422])
     for (const text of ['Your credit balance is too low', 'The Spending Limit is reached'])
       assert.equal(said(refused(status, text)), 'account another now')
+  assert.equal(said(refused(429, 'The Spending Limit is reached')), 'account another now')
   assert.equal(said(refused(500, 'Your credit balance is too low')), 'broken another repeated')
+})
+
+test('U2 the operator reads what is the matter with an account, where the status does not say it already', () => {
+  const alarm = (fault: Fault, cause: string) => judge({ fault, cause }, model).alarm
+  for (const [status, about] of [
+    [401, 'key'],
+    [402, 'spent'],
+    [403, 'denied'],
+  ] as const) {
+    const fault: Fault = { kind: 'account', status, text: 'no' }
+    assert.equal(alarm(fault, `upstream_${status}`), undefined)
+    assert.equal(alarm(fault, 'upstream_error_event'), `upstream_account_${about}`)
+    assert.equal(alarm(fault, 'upstream_error_body'), `upstream_account_${about}`)
+  }
+  assert.equal(alarm(refused(400, 'credit balance').fault, 'upstream_400'), 'upstream_account_denied')
+  assert.equal(alarm(refused(400, 'something').fault, 'upstream_400'), undefined)
 })
 
 test('U2 F-U20 a 404 about our path or our name for the model is ours, one about what the request names is the caller’s', () => {

@@ -13,7 +13,7 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
   }
   const object = asErrorObject(body)
   const error = object?.['error'] ?? object?.['detail'] ?? object
-  const { code, threadCode } = faultOfError(error)
+  const { code, classes, threadCode } = faultOfError(error)
   const message = asObject(error)?.['message']
   const places = [
     message,
@@ -27,7 +27,7 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
     kind: kindOfStatus(status),
     status,
     text: wordsOf(said ?? ''),
-    ...(code && { code }),
+    ...(code && classes && { code, classes }),
     ...(threadCode && { threadCode }),
   }
 }

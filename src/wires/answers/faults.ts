@@ -45,7 +45,8 @@ export function wordsOf(text: string): string {
 /** The error object of a stream, or of a 200 that is none, as a fault. Nothing in it can be relied on to be there. */
 export function faultOfError(raw: unknown): Fault {
   const error = asObject(raw) ?? { message: raw }
-  const code = firstWord([error['code'], error['type']])
+  const classes = classesOf(error)
+  const [code] = classes
   const status = [error['status'], error['status_code'], error['code']].map(toStatus).find(Boolean) ?? statusOf(error)
   const threadCode = asObject(error['details'])?.['error_code']
   const text = typeof error['message'] === 'string' ? error['message'] : ''
@@ -53,7 +54,7 @@ export function faultOfError(raw: unknown): Fault {
     kind: status === undefined ? 'broken' : kindOfStatus(status),
     ...(status !== undefined && { status }),
     text: wordsOf(text) || 'The model reported an error.',
-    ...(code !== undefined && { code }),
+    ...(code !== undefined && { code, classes }),
     ...(isThreadCode(threadCode) && { threadCode }),
   }
 }
@@ -76,8 +77,11 @@ function toStatus(value: unknown): number | undefined {
   return /^[45]\d\d$/.test(String(value)) ? Number(value) : undefined
 }
 
-function firstWord(values: unknown[]): string | undefined {
-  return values.find((value) => typeof value === 'string' && value !== '') as string | undefined
+/** Code and type, then members of single providers: Anthropic's details, Google's details, OpenRouter's metadata. */
+function classesOf({ code, type, details, metadata }: Record<string, unknown>): string[] {
+  const reasons = Array.isArray(details) ? details.map((detail) => asObject(detail)?.['reason']) : []
+  const more = [asObject(details)?.['error_code'], asObject(metadata)?.['limit_source'], ...reasons]
+  return [code, type, ...more].filter((word) => typeof word === 'string' && word !== '') as string[]
 }
 
 /** Whose fault a status is, an HTTP refusal's or that of an error in a stream (ruling U2). */

@@ -44,6 +44,7 @@ const plainProfile: Profile = {
   usageQuirk: 'none',
   strictFields: false,
   oneSamplingField: false,
+  refusals: [],
   accountFaults: [],
   requestFaults: [],
   preferStream: false,

@@ -1,0 +1,94 @@
+/**
+ * A row of the table of refusals whose status alone does not say what they are about (rulings U1, U2): the operator's account
+ * (`spent`, `key`, `denied`), its capacity (`busy`), or the client's request. A refusal fits if everything in the row fits.
+ *
+ * A client can have its own words quoted in a refusal, such as the name of a field, and must not shut an account by that.
+ * So a row goes by a code, which is the provider's own word, or by a status and the whole text, from `^` to `$`.
+ */
+export type Refusal = {
+  about: 'spent' | 'key' | 'denied' | 'busy' | 'request'
+  /** Compared for HTTP refusals. An error inside an answer has no status of its own, and fits without one. */
+  status?: readonly number[]
+  /** One of the words by which the refusal is classed (`Fault.classes`). */
+  code?: string
+  text?: RegExp
+  /** The account still serves other requests, so it is not left alone: one client could shut it for all. */
+  isPartial?: boolean
+}
+
+const byCode = (about: Refusal['about'], ...codes: string[]): Refusal[] => codes.map((code) => ({ about, code }))
+const byText = (about: Refusal['about'], status: readonly number[], text: RegExp): Refusal => ({ about, status, text })
+const partly = (row: Refusal): Refusal => ({ ...row, isPartial: true })
+
+/** The rows by provider, with their sources. Pages were read on 2026-11-27; a thread has the day of the quoted text. */
+export const refusals = {
+  // https://platform.claude.com/docs/en/api/errors; claude-code is anthropics/claude-code
+  anthropic: [
+    // claude-code#66314 (2026-06-08), #38035 (2026-03-24), #72457 (2026-06-30)
+    byText('spent', [400], /^Your credit balance is too low to access the \w+ API\. .* or purchase credits\.$/),
+    byText('spent', [400], /^You have reached your specified (?:workspace )?API usage limits\. .* at [\d:]+ UTC\.$/),
+    byText('denied', [400], /^This organization has been disabled\.$/),
+    // claude-code#24690 (2026-02-10): it depends on the prompt
+    partly(byText('key', [400], /^This credential is only authorized for use with Claude Code\b/)),
+    ...byCode('spent', 'enforced_spend_limit_reached'), // 429
+  ],
+  // https://developers.openai.com/api/docs/guides/error-codes: 429, of the type `insufficient_quota`
+  openai: [
+    ...byCode('spent', 'credit_balance_exhausted', 'organization_spend_limit_exceeded', 'project_spend_limit_exceeded'),
+    ...byCode('spent', 'organization_usage_limit_exceeded'),
+    // BerriAI/litellm#2743 (2024-03-29), 429; dfinke/PowerShellAI#127 (2023-05-02), 400; ztjhz/BetterChatGPT#105 (2023-03-21), 429
+    ...byCode('spent', 'billing_not_active', 'billing_hard_limit_reached'),
+    ...byCode('denied', 'access_terminated'),
+    // Lamb-Project/lamb#54 (2025-10-13), of streams; continuedev/continue#12031 (2026-04-03), of summaries of reasoning
+    partly(byText('denied', [400], /^Your organization must be verified to /)),
+  ],
+  gemini: [
+    // can1357/oh-my-pi#449 (2026-03-16), the reason of a detail; continuedev/continue#11336 (2026-03-12)
+    ...byCode('key', 'API_KEY_INVALID'),
+    byText('key', [400], /^API key (?:not valid|expired)\. Please (?:pass a valid|renew the) API key\.$/),
+    // google-gemini/gemini-cli#24641 (2026-04-03); kolbytn/mindcraft#133; dyad-sh/dyad#3626 (2026-06-10)
+    byText('denied', [400], /^User location is not supported for the API use\.$/),
+    byText('denied', [400], /^Gemini API free tier is not available in your country\. .* in Google AI Studio\.$/),
+    byText('spent', [429], /^Your prepayment credits are depleted\. .* to manage your project and billing\.$/),
+  ],
+  qwen: [
+    ...byCode('spent', 'Arrearage'), // hsliuping/TradingAgents-CN#170 (2025-07-25), anomalyco/opencode#22994 (2026-04-17)
+    ...byCode('busy', 'insufficient_quota'), // https://help.aliyun.com/en/model-studio/rate-limit: the tokens of a minute
+  ],
+  // 1Panel-dev/MaxKB#3797 (2025-08-03), whose code is `invalid_request_error`
+  deepseek: [byText('spent', [402], /^Insufficient Balance$/)],
+  // MoonshotAI/kimi-code#1857 (2026-07-17), 429; MoonshotAI/Kimi-K2#5 (2025-07-12), 403
+  moonshot: byCode('spent', 'exceeded_current_quota_error'),
+  xai: [
+    // continuedev/continue#10778 (2026-02-24); autohandai/code-cli#545 (2026-09-01), without the ends of the key
+    byText('key', [400], /^Incorrect API key provided(?:: [\w*.-]{0,40})?\. .* https:\/\/console\.x\.ai\.$/),
+    // continuedev/continue#10373 (2026-02-09), 429; Anantys-oss/koan#2412 (2026-07-16), 403
+    byText('spent', [403, 429], /^Your team [\w-]+ has either used all available credits or .* spending limit\.$/),
+    // UKGovernmentBEIS/inspect_ai#2267 (2025-08-12), Wei-Shaw/sub2api#4785 (2026-07-23)
+    byText('request', [403], /^Content violates usage guidelines\./),
+  ],
+  // https://openrouter.ai/docs/api/reference/errors-and-debugging, https://openrouter.ai/docs/use-cases/limits
+  openrouter: [
+    byText('request', [403], / requires moderation\b.* Your input was flagged for /),
+    ...byCode('busy', 'openrouter_in_flight_budget'), // 402, while other requests of the account are under way
+    // continuedev/continue#11154 (2026-03-07); tailcallhq/forgecode#571 (2025-03-21); anomalyco/opencode#12219 (2026-05-04)
+    partly(
+      byText(
+        'spent',
+        [402],
+        /^(?:This request requires more credits, or fewer max_tokens|More credits are required)\b/,
+      ),
+    ),
+    partly(byText('spent', [402], /^Prompt tokens limit exceeded: /)),
+    // dnakov/anon-kode#13 (2025-03-05), truefoundry/models#826
+    byText('denied', [404], /^No endpoints \w+ matching your .*data policy\b.*openrouter\.ai\/settings\/privacy$/),
+  ],
+  litellm: [
+    byText('key', [400], /^No connected db\.$/), // BerriAI/litellm#20837 (2026-02-10): it does not know the key
+    // BerriAI/litellm#40002, of a request that costs more than is left; #4208 (2024-06-15), #14144 (2025-09-01)
+    partly(byText('spent', [400, 429], /^Budget has been exceeded! .*Estimated request cost: /)),
+    byText('spent', [400, 429], /^Budget has been exceeded! .*(?:Max budget: [\d.e-]+|Team=[\w-]+)$/),
+    // BerriAI/litellm#1859 (2024-02-06): the user that the client names
+    byText('request', [400, 429], /^ExceededBudget: End User=/),
+  ],
+} satisfies Record<string, readonly Refusal[]>
