@@ -92,8 +92,15 @@ function trimEnd(bytes: Uint8Array, end: number): number {
   return i
 }
 
+/** A search by the engine costs as much as so many bytes that are walked; names and words are shorter. */
+const walkedBytes = 24
+
 /** Index of the closing quote of the string that opens at `start`. */
-function endOfString(bytes: Uint8Array, start: number): number {
+export function endOfString(bytes: Uint8Array, start: number): number {
+  for (let i = start + 1; i < start + walkedBytes; i++) {
+    if (bytes[i] === 0x22) return i
+    if (bytes[i] === 0x5c) break
+  }
   for (let i = bytes.indexOf(0x22, start + 1); ; i = bytes.indexOf(0x22, i + 1)) {
     let slashes = 0
     while (bytes[i - 1 - slashes] === 0x5c) slashes++

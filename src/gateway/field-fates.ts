@@ -52,14 +52,14 @@ function namesIn(body: ClientBody, fields: FieldTable): string[] {
   return presentKeys(body).flatMap((key) => {
     const own = inner.filter((field) => {
       const [outer = '', member = ''] = field.split('.')
-      return outer === key && body.valueInside(outer, member) != null
+      return outer === key && body.valuesInside(outer, member).some((value) => value != null)
     })
     return [key, ...own]
   })
 }
 
 function presentKeys(body: ClientBody): string[] {
-  return [...new Set(body.members.map(({ key }) => key))].filter((key) => body.has(key))
+  return body.members.map(({ key }) => key).filter((key) => body.has(key))
 }
 
 function nativeFates({ wire, bytes, body: sentBytes, losses }: Sent, body: ClientBody): FieldFate[] {

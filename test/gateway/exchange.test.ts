@@ -15,12 +15,12 @@ const target = (upstreamModel: string) => ({
 })
 
 test('a target that calls the model by another name gets a body of its own; all else keeps its bytes', () => {
-  const body = Buffer.from('{"x":1.0,"model":"up","n":"mod\\u0065l","model":"up" }')
+  const body = Buffer.from('{"x":1.0,"model":"up","n":"mod\\u0065l" }')
   const outgoing = new Outgoing(body, modelOf('chat'))
   assert.equal(outgoing.bodyFor(target('up')), body)
   assert.equal(
     outgoing.bodyFor(target('my "deployment"')).toString(),
-    '{"x":1.0,"model":"my \\"deployment\\"","n":"mod\\u0065l","model":"my \\"deployment\\"" }',
+    '{"x":1.0,"model":"my \\"deployment\\"","n":"mod\\u0065l" }',
   )
   assert.equal(outgoing.bodyFor(target('up')), body)
   outgoing.forget(false)

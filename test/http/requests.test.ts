@@ -221,17 +221,38 @@ test('R10 F-C40 a checked field of a wrong type is 400 and named, on every wire;
   assert.equal(max_tokens, 8192)
 })
 
-test('R10 F-C37 of a repeated model the last counts: looked up, sent and priced', async () => {
-  const body = '{"model":"none","messages":[{"role":"user","content":"canary-twice"}],"mod\\u0065l":"native-chat"}'
-  const response = await gateway.post(paths.chat, body)
-  assert.equal(response.status, 200)
-  await response.text()
-  const sent = gateway.simulator.requests.at(-1)!
-  assert.equal((sent.json as { model: string }).model, 'up-chat')
-  assert.doesNotMatch(sent.body, /none|native-chat/)
-  await gateway.logOf(response.headers.get('x-request-id')!)
-  assert.equal(gateway.store.findEntry(response.headers.get('x-request-id')!)?.bill?.model, 'native-chat')
-  assert.equal(await tell(paths.chat, body.replace('native-chat', 'none')), '404 model_not_found model')
+test('Y12 F-C37 a member that occurs twice is refused by its decoded name, with its case, on every path and pair, and costs nothing', async () => {
+  const before = gateway.simulator.requests.length
+  const balance = gateway.store.findAccount('tester')!.balanceNanos
+  const told = async (path: string, body: string) => {
+    const response = await gateway.post(path, body)
+    const { error } = (await response.json()) as { error?: { message: string; type: string } }
+    return `${response.status} ${error?.message ?? ''}`
+  }
+  const says = (name: string) => `400 The field ${name} occurs twice in the request body: send it once.`
+  const asked = [
+    ...wires.map((wire) => [paths[wire], good[wire]] as const),
+    [`${paths.messages}/count_tokens`, good.messages] as const,
+  ]
+  const more = [
+    ['"model":"none"', 'model'],
+    ['"mod\\u0065l":"none"', 'model'],
+    ['"x":1,"y":{"x":1},"x":null', 'x'],
+    ['"__proto__":1,"__pr\\u006fto__":2', '__proto__'],
+  ] as const
+  for (const [path, body] of asked) {
+    for (const model of wires.map((wire) => `native-${wire}`)) {
+      const text = JSON.stringify({ ...body, model })
+      for (const [members, name] of more)
+        assert.equal(await told(path, text.replace(/\}$/, `,${members}}`)), says(name), path)
+    }
+  }
+  const ask = (members: string) => JSON.stringify(good.chat).replace(/\}$/, `,${members}}`)
+  assert.equal(await told(paths.chat, ask(`"${'k'.repeat(99)}":1,"${'k'.repeat(99)}":2`)), says('k'.repeat(64)))
+  assert.equal(await tell(paths.chat, ask('"x":1,"x":2')), '400 invalid_body x')
+  assert.equal(gateway.simulator.requests.length, before)
+  assert.equal(gateway.store.findAccount('tester')!.balanceNanos, balance)
+  assert.equal(await tell(paths.chat, ask('"X":1,"x":2,"y":{"a":1,"a":2}')), '200')
 })
 
 test('F-C36 names of the object prototype are data: unknown as models, passed on as keys', async () => {

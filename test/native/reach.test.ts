@@ -134,6 +134,95 @@ test('B13 U12 an address is found behind escapes, and in the last of repeated me
   }
 })
 
+/** Members of a part that are harmless, and others of the same name that are not. */
+const twins: [wire: WireName, path: string, harmless: string, other: string, body: (members: string) => string][] = [
+  ...(
+    [
+      ['chat', 'image_url', '{"url":"data:,x"}', '{"url":"http://x"}'],
+      ['chat', 'image_url', '"data:,x"', '"\\u0020 http://x"'],
+      ['chat', 'file', '{"file_data":"x"}', '{"file_id":"file-1"}'],
+    ] as const
+  ).map(([wire, field, harmless, other]): (typeof twins)[number] => [
+    wire,
+    `messages[0].content[0].${field}`,
+    `"${field}":${harmless}`,
+    `"${field}":${other}`,
+    (members) => `{"model":"m","messages":[{"role":"user","content":[{"type":"x",${members}}]}]}`,
+  ]),
+  [
+    'chat',
+    'messages[0].content[0].image_url',
+    '"url":"data:,x"',
+    '"url":"http://x"',
+    (members) => `{"model":"m","messages":[{"role":"user","content":[{"image_url":{${members}}}]}]}`,
+  ],
+  [
+    'chat',
+    'messages[0].content[0].image_url',
+    '"content":[]',
+    '"content":[{"image_url":"http://x"}]',
+    (members) => `{"model":"m","messages":[{"role":"user",${members}}]}`,
+  ],
+  [
+    'messages',
+    'messages[0].content[0].source.url',
+    '"type":"base64"',
+    '"type":"url"',
+    (members) =>
+      `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":[{"type":"image","source":{${members},"url":"http://x"}}]}]}`,
+  ],
+  [
+    'chat',
+    'tools[0]',
+    '"type":"function"',
+    '"type":"web_search"',
+    (members) => `{"model":"m","messages":[],"tools":[{${members},"function":{"name":"f"}}]}`,
+  ],
+  [
+    'messages',
+    'messages[0].content[0].tool[0]',
+    '"definition":{"type":"custom"}',
+    '"definition":{"type":"mcp_toolset"}',
+    (members) =>
+      `{"model":"m","max_tokens":5,"messages":[{"role":"system","content":[{"type":"tool_addition","tool":{${members}}}]}]}`,
+  ],
+  [
+    'responses',
+    'input[0].tools[0]',
+    '"tools":[]',
+    '"tools":[{"type":"mcp"}]',
+    (members) => `{"model":"m","input":[{"type":"additional_tools",${members}}]}`,
+  ],
+]
+
+for (const [wire, path, harmless, other, body] of twins) {
+  test(`Y12 of members that occur twice in a checked part each is judged, wherever it stands: ${wire} ${path}`, () => {
+    const refusing = { remoteMedia: 'refuse', storedFiles: 'refuse', hostedTools: 'refuse' } as const
+    assert.doesNotThrow(() => adapt(wire, body(harmless), refusing))
+    for (const members of [[harmless, other], [other, harmless], [harmless, other, harmless], [other]]) {
+      assert.throws(
+        () => adapt(wire, body(members.join(',')), refusing),
+        (error) => error instanceof GatewayError && error.message.startsWith(path),
+        members.join(),
+      )
+    }
+  })
+}
+
+test('Y12 T11 of members that occur twice each says whether an item is a reference, or reasoning of ours', () => {
+  const ask = (members: string) => `{"model":"m","input":[{${members},"id":"i"},{"role":"user","content":"a"}]}`
+  for (const members of [
+    '"type":"message","type":"item_reference"',
+    '"type":"item_reference","type":"message"',
+    '"type":"message","type":null',
+    '"type":"message","type":"item\\u005freference"',
+  ])
+    assert.throws(() => adapt('responses', ask(members)), /refer to stored ones/)
+  assert.doesNotThrow(() => adapt('responses', ask('"type":"message","role":"user","role":"user"')))
+  const { input } = adapt('responses', ask('"type":"reasoning","type":"message","summary":[]'))
+  assert.equal((input as unknown[]).length, 1)
+})
+
 test('U12 data, links in texts and addresses in the arguments of calls are no media that is fetched', () => {
   const data = 'data:image/png;base64,AA=='
   const passing: [WireName, Fields][] = [

@@ -36,28 +36,22 @@ const cases: Case[] = [
     to: `{ "z" : 1.0 ,\n\t"model":"up", "seed":9007199254740993, "temperature":1e0,"messages":[${user}] ,"x":{"b":-0,"a":[1e400]} }\n`,
   },
   {
-    rule: 'P1 F-C37 every occurrence of model is edited, escaped keys too',
+    rule: 'P1 F-C37 an escaped key is edited, and what is nested keeps its repeated members',
     wire: 'chat',
-    from: `{"model":"a","mod\\u0065l":"m","messages":[{"role":"user","content":"model","model":"mine"}]}`,
-    to: `{"model":"up","mod\\u0065l":"up","messages":[{"role":"user","content":"model","model":"mine"}]}`,
+    from: `{"mod\\u0065l":"m","messages":[{"role":"user","content":"model","content":"mine"}]}`,
+    to: `{"mod\\u0065l":"up","messages":[{"role":"user","content":"model","content":"mine"}]}`,
   },
   {
-    rule: 'P1 a repeated cap has the judged value everywhere, whichever one the upstream reads',
+    rule: 'P1 Y12 usage is asked for in every repeated include_usage',
     wire: 'chat',
-    from: `{"model":"m","messages":[${user}],"max_tokens":999999,"max_tokens":5}`,
-    to: `{"model":"up","messages":[${user}],"max_tokens":5,"max_tokens":5}`,
+    from: `{"model":"m","messages":[${user}],"stream":true,"stream_options":{"include_usage":false,"include_usage":true}}`,
+    to: `{"model":"up","messages":[${user}],"stream":true,"stream_options":{"include_usage":true,"include_usage":true}}`,
   },
   {
-    rule: 'P1 C7 a repeated cost field does not pass in the place that was not judged',
-    wire: 'responses',
-    from: `{"model":"m","input":"Hi","store":false,"service_tier":"priority","service_tier":"auto"}`,
-    to: `{"model":"up","input":"Hi","store":false,"service_tier":"auto","service_tier":"auto"}`,
-  },
-  {
-    rule: 'P1 usage is asked for in every repeated stream_options',
-    wire: 'chat',
-    from: `{"model":"m","messages":[${user}],"stream":true,"stream_options":{"include_usage":false},"stream_options":{"include_usage":true}}`,
-    to: `{"model":"up","messages":[${user}],"stream":true,"stream_options":{"include_usage":true},"stream_options":{"include_usage":true}}`,
+    rule: 'P1 Y12 of repeated thinking budgets one that is too large has all of them lowered',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":64000,"thinking":{"type":"enabled","budget_tokens":32000,"budget_tokens":1024},"messages":[]}`,
+    to: `{"model":"up","max_tokens":8192,"thinking":{"type":"enabled","budget_tokens":4096,"budget_tokens":4096},"messages":[]}`,
   },
   {
     rule: 'P1 lone surrogate escapes and escaped text stay as they are',
@@ -297,7 +291,7 @@ test('C6 C7 with n answers the cap is that of all of them', () => {
   assert.equal(adapt('{"model":"m","n":3,"max_tokens":100,"messages":[]}', modelOf('chat')).outputTokensCap, 300)
 })
 
-test('C7 a number of answers that is none is refused, since a server may read it as one; a repeated one says the same everywhere', () => {
+test('C7 a number of answers that is none is refused, since a server may read it as one', () => {
   const ask = (n: string) => `{"model":"m","n":${n},"max_tokens":100,"messages":[]}`
   for (const n of ['"4"', '[4]', 'true', '0', '-1', '1.5', '129', '1e400'])
     assert.throws(
@@ -306,18 +300,16 @@ test('C7 a number of answers that is none is refused, since a server may read it
       n,
     )
   assert.equal(adapt(ask('null'), modelOf('chat')).choices, 1)
-  const { body, choices } = adapt(ask('4,"n":1'), modelOf('chat'))
-  assert.deepEqual([choices, body.toString()], [1, ask('1,"n":1').replace('"m"', '"up"')])
 })
 
 test('P1 whatever the body: the upstream gets it with the edits, and every other byte as it was', () => {
   const values = fc.jsonValue({ maxDepth: 3 })
-  const extra = fc.array(
+  const extra = fc.uniqueArray(
     fc.tuple(
       fc.string({ maxLength: 8 }).map((key) => `x${key}`),
       values,
     ),
-    { maxLength: 6 },
+    { maxLength: 6, selector: ([key]) => key },
   )
   const space = fc.constantFrom('', ' ', '\n', '\t ', '\r\n')
   const required: [string, unknown][] = [

@@ -36,13 +36,12 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   if (stream && !model.profile.drops.has('stream_options')) {
     const wish = new Map([['include_usage', 'true']])
     if (!body.isObject('stream_options')) values.set('stream_options', '{"include_usage":true}')
-    else if (body.valueInside('stream_options', 'include_usage') !== true)
-      edits.push(...setInside(body, 'stream_options', wish))
+    else if (!isUsageAsked(body)) edits.push(...setInside(body, 'stream_options', wish))
   }
   if (context.scopedKey !== undefined && body.has('prompt_cache_key') && !values.has('prompt_cache_key')) {
     values.set('prompt_cache_key', JSON.stringify(context.scopedKey))
   }
-  checkReach(body, model, (tool) => tool['type'] !== 'function' && tool['type'] !== 'custom', 'messages')
+  checkReach(body, model, (type) => type !== 'function' && type !== 'custom', 'messages')
   return {
     body: adaptBody(body, values, edits),
     stream,
@@ -52,6 +51,12 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     losses: droppedFields(values, capFields),
   }
+}
+
+/** In every place that an upstream may read (ruling Y12). */
+function isUsageAsked(body: ClientBody): boolean {
+  const wishes = body.valuesInside('stream_options', 'include_usage')
+  return wishes.length > 0 && wishes.every((wish) => wish === true)
 }
 
 /** How many answers are asked for; each has the cap for itself, and the reported usage is that of all (ruling C7). */

@@ -36,7 +36,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   const losses: Loss[] = []
   if (unsigned.length > 0) {
     losses.push({ field: 'messages', what: 'dropped', why: 'unsigned thinking' })
-    if (body.valueInside('thinking', 'type') === 'enabled' && answersUnsignedCalls(body)) {
+    if (body.valuesInside('thinking', 'type').includes('enabled') && answersUnsignedCalls(body)) {
       values.set('thinking', undefined)
       losses.push({ field: 'thinking', what: 'dropped', why: 'the turn that is answered has no signed thinking' })
     }
@@ -44,7 +44,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   const edits = [...unsigned, ...fitThinking(body, outputTokensCap, values)]
   if (model.profile.strictFields && body.has('user')) edits.push(...moveUser(body, values))
   edits.push(...markClientBody(body, model.profile, context.scopedKey !== undefined, values))
-  checkReach(body, model, (tool) => typeof tool['type'] === 'string' && tool['type'] !== 'custom', 'messages')
+  checkReach(body, model, (type) => typeof type === 'string' && type !== 'custom', 'messages')
   return {
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
@@ -59,9 +59,9 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
 /** A budget that a lowered cap no longer holds is halved to fit; one that gets too small goes, and thinking with it. */
 function fitThinking(body: ClientBody, cap: number, values: MemberValues): Edit[] {
   if (!body.isObject('thinking') || values.has('thinking')) return []
-  const budget = body.valueInside('thinking', 'budget_tokens')
+  const budgets = body.valuesInside('thinking', 'budget_tokens')
   // The client's own mistake is the model's to judge: only what our lowering made wrong is mended.
-  if (typeof budget !== 'number' || !values.has('max_tokens') || budget < cap) return []
+  if (!values.has('max_tokens') || !budgets.some((budget) => typeof budget === 'number' && budget >= cap)) return []
   const fitted = Math.floor(cap / 2)
   if (fitted >= thinkingBudgetMin) return setInside(body, 'thinking', new Map([['budget_tokens', String(fitted)]]))
   values.set('thinking', undefined)
@@ -75,7 +75,7 @@ function moveUser(body: ClientBody, values: MemberValues): Edit[] {
   if (typeof user !== 'string' || values.has('metadata')) return []
   const id = JSON.stringify(opaqueId(user))
   if (!body.isObject('metadata')) values.set('metadata', `{"user_id":${id}}`)
-  else if (body.valueInside('metadata', 'user_id') == null)
+  else if (body.valuesInside('metadata', 'user_id').every((id) => id == null))
     return setInside(body, 'metadata', new Map([['user_id', id]]))
   return []
 }

@@ -1,4 +1,4 @@
-import { type Edit, memberText, splice } from '../../bytes/json.ts'
+import { type Edit, splice } from '../../bytes/json.ts'
 import { setMembers } from '../../bytes/json-edit.ts'
 import type { CostField, Model } from '../../catalog/model.ts'
 import type { Loss } from '../../inference/request.ts'
@@ -63,27 +63,8 @@ export function capTokens(model: Model, asked: number): number {
   return Math.max(Math.min(asked, model.outputTokensMax), Math.min(model.profile.minOutput, model.outputTokensMax))
 }
 
-/** Fields whose value decides what an answer may cost; a repeated one must not say two things to two parsers. */
-const decisiveFields = new Set<string>([
-  'max_tokens',
-  'max_completion_tokens',
-  'max_output_tokens',
-  'stream',
-  'stream_options',
-  'store',
-  'n',
-  ...costFields.keys(),
-])
-
 /** Splices the new values and the deeper edits into the client's bytes. */
 export function adaptBody(body: ClientBody, values: MemberValues, deeper: readonly Edit[] = []): Buffer {
-  for (const { key, start } of body.members) {
-    if (!decisiveFields.has(key) || values.has(key)) continue
-    const last = body.members.findLast((member) => member.key === key)!
-    const isEditedInside = deeper.some((edit) => last.start <= edit.start && edit.end <= last.end)
-    // The one that was judged is the last one: the others get its value (ruling P1).
-    if (last.start !== start && !isEditedInside) values.set(key, memberText(body.bytes, last))
-  }
   if (values.size === 0 && deeper.length === 0) return body.bytes
   return splice(body.bytes, [...setMembers(body.range, body.members, values), ...deeper])
 }

@@ -1,5 +1,6 @@
 import { memberText, type Range } from '../../bytes/json.ts'
 import { membersOf } from '../../bytes/json-edit.ts'
+import { type JsonNode, readNodes } from '../../bytes/json-nodes.ts'
 import {
   JsonError,
   type JsonMember,
@@ -12,26 +13,29 @@ import { GatewayError } from '../../errors.ts'
 
 /**
  * A client's body as bytes and the list of its top-level members: checked whole, parsed only where it is asked for.
- * Of a repeated key the last one counts, as every JSON parser has it; `null` counts as absent (ruling R7).
+ * No member occurs twice (ruling Y12); `null` counts as absent (ruling R7).
  */
 export class ClientBody {
   readonly bytes: Buffer
   readonly members: readonly JsonMember[]
-  readonly #last = new Map<string, JsonMember>()
+  readonly #byKey = new Map<string, JsonMember>()
   readonly #notes = new Set<Note>()
   readonly #keys: readonly string[]
   readonly #found: Range[] = []
 
   /**
    * @param keys of whom `rangesUnder` will be asked; the scan finds them by the way
-   * @throws GatewayError 400 `invalid_body` when the bytes are not one JSON object (spec 7.3).
+   * @throws GatewayError 400 `invalid_body` when the bytes are not one JSON object (spec 7.3), or a member of it occurs twice.
    */
   constructor(bytes: Buffer, keys: readonly string[] = []) {
     this.bytes = bytes
     this.#keys = keys
     const look = { notes: this.#notes, keys, found: this.#found }
     this.members = readMembers(() => scanObject(bytes, undefined, look))
-    for (const member of this.members) this.#last.set(member.key, member)
+    for (const member of this.members) {
+      if (this.#byKey.has(member.key)) throw repeated(member.key.slice(0, 64))
+      this.#byKey.set(member.key, member)
+    }
   }
 
   /** Where the outermost object lies. */
@@ -40,7 +44,7 @@ export class ClientBody {
   }
 
   member(key: string): JsonMember | undefined {
-    const member = this.#last.get(key)
+    const member = this.#byKey.get(key)
     if (member === undefined || this.bytes[member.start] === 0x6e) return undefined
     return member
   }
@@ -88,16 +92,27 @@ export class ClientBody {
     return member && JSON.parse(memberText(this.bytes, member))
   }
 
+  /** A field and all that is in it, repeated members too; undefined where it is absent. */
+  nodes(field: string): JsonNode | undefined {
+    const place = this.member(field)
+    return place && readNodes(this.bytes, place)
+  }
+
+  /** What a node means. */
+  parse(node: Range): unknown {
+    return JSON.parse(this.bytes.toString('utf8', node.start, node.end))
+  }
+
   /**
-   * The parsed value of one member of an object field; undefined where it is no object or has no such member. An object of
-   * thousands of members is not built for one of them.
+   * The parsed values of one member of an object field, each time that it occurs (ruling Y12); none where it is no object or has no
+   * such member. An object of thousands of members is not built for one of them.
    * @throws GatewayError 400 `invalid_body` when they are more than are kept track of (B21).
    */
-  valueInside(field: string, key: string): unknown {
+  valuesInside(field: string, key: string): unknown[] {
     const place = this.member(field)
-    if (place === undefined || !this.isObject(field)) return undefined
-    const member = this.membersAt(place).findLast((one) => one.key === key)
-    return member && JSON.parse(memberText(this.bytes, member))
+    if (place === undefined || !this.isObject(field)) return []
+    const members = this.membersAt(place).filter((one) => one.key === key)
+    return members.map((member) => JSON.parse(memberText(this.bytes, member)))
   }
 
   /** Those of the fields that are there, parsed. */
@@ -124,6 +139,13 @@ export class ClientBody {
   text(): string {
     return this.bytes.toString('utf8')
   }
+}
+
+/** @param param the name, decoded, or the beginning of a long one */
+function repeated(param: string): GatewayError {
+  return new GatewayError('invalid_body', `The field ${param} occurs twice in the request body: send it once.`, {
+    param,
+  })
 }
 
 function readMembers(read: () => JsonMember[]): JsonMember[] {

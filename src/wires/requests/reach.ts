@@ -1,4 +1,4 @@
-import { asObject } from '../../bytes/json.ts'
+import { type JsonNode, valuesOf } from '../../bytes/json-nodes.ts'
 import type { NotedEnding } from '../../bytes/scan.ts'
 import { holdsWord } from '../../bytes/search.ts'
 import type { Model } from '../../catalog/model.ts'
@@ -51,70 +51,80 @@ export function isSelfContained(
 }
 
 /**
- * @param isHosted whether an entry of `tools` is run by the provider
+ * Of members that occur more than once each is judged (ruling Y12): readers differ in which one they take.
+ * @param isHosted whether an entry of `tools` with this `type` is run by the provider
  * @param conversation the field in which there are parts
  * @throws GatewayError 400 naming the place.
  */
 export function checkReach(
   body: ClientBody,
   model: Model,
-  isHosted: (tool: Record<string, unknown>) => boolean,
+  isHosted: (type: unknown) => boolean,
   conversation: string,
 ): void {
   if (model.hostedTools === 'refuse') checkHosted(body, isHosted, conversation)
   if (model.storedFiles === 'refuse' && body.has('prompt')) refuse('prompt', refusals.storedFile)
   if (model.remoteMedia === 'pass' && model.storedFiles === 'pass') return
   if (!body.isArray(conversation) || signs.every((sign) => body.bytes.indexOf(sign) < 0)) return
-  checkParts(body.value(conversation), conversation, model)
+  checkParts(body.nodes(conversation)!, conversation)
+
+  function checkParts({ items = [] }: JsonNode, path: string): void {
+    for (const [index, part] of items.entries()) checkPart(part, `${path}[${index}]`)
+  }
+
+  function checkPart(part: JsonNode, path: string): void {
+    for (const field of mediaFields) {
+      for (const value of valuesOf(part, field))
+        for (const address of [value, ...valuesOf(value, 'url')]) checkAddress(address, `${path}.${field}`)
+    }
+    if (valuesOf(part, 'type').some((type) => body.parse(type) === 'url'))
+      for (const value of valuesOf(part, 'url'))
+        for (const address of [value, ...valuesOf(value, 'url')]) checkAddress(address, `${path}.url`)
+    const isStored = valuesOf(part, 'file_id').some(({ start }) => body.bytes[start] !== 0x6e)
+    if (model.storedFiles === 'refuse' && isStored) refuse(`${path}.file_id`, refusals.storedFile)
+    for (const field of innerFields) {
+      for (const inner of valuesOf(part, field)) {
+        checkParts(inner, `${path}.${field}`)
+        checkPart(inner, `${path}.${field}`)
+      }
+    }
+  }
+
+  function checkAddress({ start, end }: JsonNode, path: string): void {
+    const { bytes } = body
+    // Data are read no further than to the word that says so.
+    const isText = bytes[start] === 0x22 && !/^"data:/i.test(bytes.toString('latin1', start, start + 6))
+    if (model.remoteMedia === 'pass' || !isText) return
+    if (!/^\s*data:/i.test(body.parse({ start, end }) as string)) refuse(path, refusals.remoteFile)
+  }
 }
 
-function checkHosted(
-  body: ClientBody,
-  isHosted: (tool: Record<string, unknown>) => boolean,
-  conversation: string,
-): void {
-  checkTools(body.isArray('tools') ? body.value('tools') : undefined, 'tools')
+function checkHosted(body: ClientBody, isHosted: (type: unknown) => boolean, conversation: string): void {
+  checkTools(body.nodes('tools'), 'tools')
   for (const field of hostedFields) if (body.has(field)) refuse(field, refusals.hostedTool)
   // Tools may also be declared by an item of the conversation.
   if (!body.isArray(conversation) || (body.bytes.indexOf('tool') < 0 && body.bytes.indexOf('\\u') < 0)) return
-  for (const [index, item] of listOf(body.value(conversation)).entries()) {
-    checkTools(asObject(item)?.['tools'], `${conversation}[${index}].tools`)
-    for (const [at, part] of listOf(asObject(item)?.['content']).entries()) {
-      const added = asObject(asObject(part)?.['tool'])
-      if (added) checkTools([added['definition'] ?? added], `${conversation}[${index}].content[${at}].tool`)
+  for (const [index, item] of (body.nodes(conversation)!.items ?? []).entries()) {
+    for (const tools of valuesOf(item, 'tools')) checkTools(tools, `${conversation}[${index}].tools`)
+    for (const { items = [] } of valuesOf(item, 'content'))
+      for (const [at, part] of items.entries()) checkAdded(part, `${conversation}[${index}].content[${at}].tool`)
+  }
+
+  function checkAdded(part: JsonNode, path: string): void {
+    for (const added of valuesOf(part, 'tool')) {
+      const definitions = valuesOf(added, 'definition').filter(({ start }) => body.bytes[start] !== 0x6e)
+      for (const tool of definitions.length > 0 ? definitions : [added]) checkTool(tool, `${path}[0]`)
     }
   }
 
-  function checkTools(tools: unknown, path: string): void {
-    for (const [index, entry] of listOf(tools).entries()) {
-      const tool = asObject(entry)
-      if (tool && tool['type'] !== 'tool_reference' && isHosted(tool)) refuse(`${path}[${index}]`, refusals.hostedTool)
-    }
+  function checkTools(tools: JsonNode | undefined, path: string): void {
+    for (const [index, tool] of (tools?.items ?? []).entries()) checkTool(tool, `${path}[${index}]`)
   }
-}
 
-function checkParts(value: unknown, path: string, model: Model): void {
-  for (const [index, entry] of listOf(value).entries()) checkPart(asObject(entry), `${path}[${index}]`, model)
-}
-
-function checkPart(part: Record<string, unknown> | undefined, path: string, model: Model): void {
-  if (part === undefined) return
-  for (const field of mediaFields) checkAddress(part[field], `${path}.${field}`, model)
-  if (part['type'] === 'url') checkAddress(part['url'], `${path}.url`, model)
-  if (model.storedFiles === 'refuse' && part['file_id'] != null) refuse(`${path}.file_id`, refusals.storedFile)
-  for (const field of innerFields) {
-    const inner = part[field]
-    if (Array.isArray(inner)) checkParts(inner, `${path}.${field}`, model)
-    else checkPart(asObject(inner), `${path}.${field}`, model)
+  function checkTool(tool: JsonNode, path: string): void {
+    if (tool.members === undefined) return
+    const types = valuesOf(tool, 'type').map((type) => body.parse(type))
+    const judged = types.length > 0 ? types : [undefined]
+    if (judged.some((type) => type !== 'tool_reference' && isHosted(type))) refuse(path, refusals.hostedTool)
   }
-}
-
-function checkAddress(value: unknown, path: string, model: Model): void {
-  const address = asObject(value)?.['url'] ?? value
-  if (model.remoteMedia === 'pass' || typeof address !== 'string') return
-  if (!/^\s*data:/i.test(address)) refuse(path, refusals.remoteFile)
-}
-
-function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : []
 }

@@ -1,5 +1,6 @@
 import type { Edit, Range } from '../../bytes/json.ts'
 import { elementsOf, removeElements } from '../../bytes/json-edit.ts'
+import { type JsonNode, readNodes, valuesOf } from '../../bytes/json-nodes.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Loss } from '../../inference/request.ts'
 import {
@@ -14,7 +15,7 @@ import {
 import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
-import { isReference, referenceRefused } from './stateless.ts'
+import { referenceRefused } from './stateless.ts'
 
 const hostedWords = ['_search', '_interpreter', '_generation', '_preview']
 const hostedEndings = ['mcp', 'shell', 'computer'] as const
@@ -33,7 +34,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     values.set('prompt_cache_key', JSON.stringify(context.scopedKey))
   }
   const edits = checkItems(body, model, context)
-  checkReach(body, model, (tool) => tool['type'] !== 'function' && tool['type'] !== 'namespace', 'input')
+  checkReach(body, model, (type) => type !== 'function' && type !== 'namespace', 'input')
   return {
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
@@ -57,25 +58,32 @@ const unprovenDropped: Loss = { field: 'input', what: 'dropped', why: 'reasoning
 function checkItems(body: ClientBody, { profile }: Model, context: AdaptContext): Edit[] {
   if (!body.isArray('input')) return []
   const { bytes } = body
-  if (!mayRefer.some((word) => body.holdsString(word))) return []
+  if (!body.hasEscapedLetters && !mayRefer.some((word) => body.holdsString(word))) return []
   const items = elementsOf(bytes, body.member('input')!)
   const foreign = new Set<number>()
   for (const [i, range] of items.entries()) {
-    const item = readShortItem(bytes, range)
+    const item = readShortItem(body, range)
     if (item === undefined) continue
-    if (isReference(item)) throw referenceRefused(i)
-    if (item['type'] !== 'reasoning') continue
-    const sealed = item['encrypted_content']
-    const isSealed = typeof sealed === 'string' && sealed !== ''
-    if (isSealed ? context.isOurSeal(sealed) : profile.unprovenThought === 'remove') foreign.add(i)
+    // Of members that occur more than once each is judged (ruling Y12).
+    const valuesAt = (key: string) => valuesOf(item, key).map((node) => body.parse(node))
+    const types = valuesAt('type')
+    const isBare = [types, valuesAt('role')].every((values) => values.length === 0 || values.includes(null))
+    if (types.includes('item_reference') || (isBare && valuesAt('id').some((id) => id !== null)))
+      throw referenceRefused(i)
+    if (!types.includes('reasoning')) continue
+    const seals = valuesAt('encrypted_content').filter((seal) => typeof seal === 'string' && seal !== '') as string[]
+    const isSealed = seals.length > 0
+    if (isSealed ? seals.some(context.isOurSeal) : profile.unprovenThought === 'remove') foreign.add(i)
   }
   return removeElements(items, (index) => foreign.has(index))
 }
 
-/** An item that may be a reference or reasoning, parsed; a message with large content is passed over unparsed. */
-function readShortItem(bytes: Buffer, range: Range): Record<string, unknown> | undefined {
+/** An item that may be a reference or reasoning; a message with large content is passed over unread. */
+function readShortItem({ bytes, hasEscapedLetters }: ClientBody, range: Range): JsonNode | undefined {
   if (bytes[range.start] !== 0x7b) return undefined
-  const text = bytes.toString('utf8', range.start, range.end)
-  if (!text.includes('"reasoning"') && !text.includes('item_reference') && text.length > 512) return undefined
-  return JSON.parse(text) as Record<string, unknown>
+  const text = bytes.subarray(range.start, range.end)
+  const isShort = text.length <= 512 || hasEscapedLetters
+  return isShort || text.includes('"reasoning"') || text.includes('item_reference')
+    ? readNodes(bytes, range)
+    : undefined
 }
