@@ -26,7 +26,7 @@ const arrows: Record<string, Arrow> = {
     may: ['wires/messages', 'wires/chat', 'wires/responses'],
     types: ['wires/requests', 'wires/answers', 'inference', 'catalog'],
   },
-  'wires/requests': { may: ['inference', 'errors', 'bytes', 'ids'], types: ['catalog', 'wires'] },
+  'wires/requests': { may: ['inference', 'errors', 'bytes', 'ids', 'catalog'], types: ['wires'] },
   'wires/answers': { may: ['inference', 'errors', 'bytes'], types: ['catalog'] },
   'wires/messages': dialect,
   'wires/chat': dialect,

@@ -79,7 +79,7 @@ export type Model = Serving & {
   prices: Prices
   /** Identifies the prices a bill was made with; part of the ledger entry. */
   priceVersion: string
-  /** Fields and betas that raise the price and may pass all the same (ruling C7). */
+  /** Fields and betas that raise the price, or choose another model, and may pass all the same (rulings C7, Y13); in lower case. */
   allowedFields: ReadonlySet<string>
   /** Whether hosted tools pass on the model's own wire (spec 2.7) or are refused (ruling C7). */
   hostedTools: Passage

@@ -90,6 +90,13 @@ export type Profile = {
   charges: readonly Charge[]
   /** messages: betas of the client's that raise the price, an asterisk for any ending (ruling C7). */
   costlyBetas: readonly string[]
+  /**
+   * Fields beyond `catalog/routing-fields.ts` that choose another model, provider, host, key or price (ruling Y13). One with a dot
+   * is a member of an object. In lower case, as the next.
+   */
+  routingFields: readonly string[]
+  /** Objects whose members the upstream reads as if they stood at the top level (ruling Y13). */
+  routingContainers: readonly string[]
   /** The provider's refusals whose status does not say what they are about; the first row that fits counts (ruling U2). */
   refusals: readonly Refusal[]
   /** Beside those, by the operator: parts of a 4xx's text that tell of the provider account's own trouble. */

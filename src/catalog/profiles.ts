@@ -70,6 +70,9 @@ function layOver(base: Profile, { extends: _, ...setting }: ProfileSetting): Pro
     ...setting,
     reasoning: { ...base.reasoning, ...setting.reasoning },
     replayThought: { ...base.replayThought, ...setting.replayThought },
+    // A profile only adds to what is dropped (ruling Y13).
+    routingFields: [...base.routingFields, ...(setting.routingFields ?? [])],
+    routingContainers: [...base.routingContainers, ...(setting.routingContainers ?? [])],
   })
 }
 
@@ -117,6 +120,8 @@ const plainest: Profile = {
   // Nobody knows of it that it has no tools of its own.
   charges: ['calls'],
   costlyBetas: ['context-1m-*'],
+  routingFields: [],
+  routingContainers: [],
   refusals: [],
   accountFaults: [],
   requestFaults: [],
@@ -246,6 +251,10 @@ const liteLlm: ProfileSetting = {
   refusals: refusals.litellm,
   // It hands on what the server behind it says, status and all.
   requestFaults: unsupportedInput,
+  // It routes by them (docs.litellm.ai/docs/proxy/tag_routing), reads metadata in two places, and merges the first of the
+  // containers into what it sends (docs.litellm.ai/docs/completion/provider_specific_params).
+  routingFields: ['metadata.tags'],
+  routingContainers: ['extra_body', 'litellm_params', 'litellm_metadata'],
 }
 
 /** The built-in simulator takes everything its wire knows, so that every translation can be tried on it. */

@@ -3,6 +3,7 @@ import { asObject } from '../bytes/json.ts'
 import type { Model, Prices, Rates, Route } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
 import { type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
+import { foldName } from '../catalog/routing-fields.ts'
 import { snakeCase } from './document.ts'
 import type { ProfileMap } from './profile-map.ts'
 import type { ModelEntry, RouteEntry } from './schema.ts'
@@ -22,7 +23,7 @@ export function readModel(entry: ModelEntry): Model {
     contextWindow: entry.context_window,
     prices,
     priceVersion: hashPrices(prices),
-    allowedFields: new Set(entry.allow),
+    allowedFields: new Set(entry.allow.map(foldName)),
     hostedTools: entry.hosted_tools,
   }
 }
@@ -138,6 +139,9 @@ export function readProfile(profile: string | ProfileMap | undefined): ProfileSe
   const setting: Record<string, unknown> = camelKeys(profile)
   for (const key of ['drops', 'accepts', 'toolChoice']) {
     if (setting[key]) setting[key] = new Set(setting[key] as string[])
+  }
+  for (const key of ['routingFields', 'routingContainers']) {
+    if (setting[key]) setting[key] = (setting[key] as string[]).map(foldName)
   }
   if (setting['thinkTags'] === false) setting['thinkTags'] = undefined
   return setting as ProfileSetting

@@ -112,6 +112,12 @@ export const profileMap = z
     costly_betas: listOf(filled('must name a beta'), 'betas').describe(
       'messages: betas of the client that raise the price and are dropped; `*` is any ending.',
     ),
+    routing_fields: listOf(filled('must name a request field'), 'request fields').describe(
+      'Further request fields that choose another model, provider, host, key or price, and are dropped; `a.b` is the member `b` of the object `a`.',
+    ),
+    routing_containers: listOf(filled('must name a request field'), 'request fields').describe(
+      'Objects whose members the upstream reads as if they stood at the top level: such fields are dropped there too.',
+    ),
     account_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
       "Parts of a 4xx's text that tell of the provider account's own trouble. Choose words that no request can put into an error.",
     ),

@@ -4,6 +4,7 @@ import { callKind } from '../accounts/calls.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { costFieldNames, wireNames } from '../catalog/model.ts'
 import { profileNames } from '../catalog/profiles.ts'
+import { compile, routingFields } from '../catalog/routing-fields.ts'
 import {
   address,
   baseUrl,
@@ -97,7 +98,11 @@ const modelId = filled('must not be empty')
   .max(256, { error: 'must have at most 256 characters' })
   .regex(/^[^\p{Cc}\p{Cf}]*$/u, { error: 'must have no control characters' })
 
-const allowCure = `must be one of ${costFieldNames.join(', ')}, or a beta with its day`
+const allowCure = `must be one of ${costFieldNames.join(', ')}, a field that chooses another model, provider, host or price, or a beta with its day`
+
+/** A beta, a request field that chooses another model, or a member of one that a profile names. */
+const routingNames = compile(routingFields).source.replaceAll('.*', '\\w*')
+const allowedName = new RegExp(`^[a-z][a-z0-9-]*-\\d{4}-\\d{2}-\\d{2}$|${routingNames}|^\\w+\\.\\w+$`)
 
 const model = z.strictObject({
   id: modelId.describe('What clients name. Unique.'),
@@ -128,14 +133,12 @@ const model = z.strictObject({
     .describe("The upstream's quirks: a named profile, or a map of them. Default: the plain profile of its wire."),
   allow: z
     .array(
-      z.union([z.enum(costFieldNames), z.string().regex(/^[a-z][a-z0-9-]*-\d{4}-\d{2}-\d{2}$/, { error: allowCure })], {
-        error: allowCure,
-      }),
+      z.union([z.enum(costFieldNames), z.string().regex(allowedName, { error: allowCure })], { error: allowCure }),
       { error: 'must be a list of fields and betas' },
     )
     .prefault([])
     .describe(
-      `Fields that cost beyond the token price (${costFieldNames.map((name) => `\`${name}\``).join(', ')}) and betas that do, and may pass; others of them are dropped.`,
+      `Fields that cost beyond the token price (${listed(costFieldNames)}), fields that choose another model, provider, host or price (${listed(routingFields)}; \`*\` is any letters, and what passes is named in full) and betas that do, and may pass; others of them are dropped.`,
     ),
   hosted_tools: passage
     .prefault('pass')
@@ -151,6 +154,10 @@ const model = z.strictObject({
       "Ids of files and prompts that the provider stores, in requests of this model's own wire. Default: the profile's, `pass`.",
     ),
 })
+
+function listed(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(', ')
+}
 
 const catalog = z.strictObject({
   pinned: z.iso

@@ -1,4 +1,5 @@
 import type { Model, WireName } from '../catalog/model.ts'
+import { readFieldName } from '../catalog/routing-fields.ts'
 import type { Loss } from '../inference/request.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import type { Fate, FieldTable } from '../wires/requests/field-table.ts'
@@ -66,7 +67,8 @@ function nativeFates({ wire, bytes, body: sentBytes, losses }: Sent, body: Clien
   const sent = new ClientBody(sentBytes)
   const fates = presentKeys(body).map((field): FieldFate => {
     const [before, after] = [body.member(field)!, sent.member(field)]
-    const loss = losses.find((one) => one.field === field)
+    const { folded, row = folded } = readFieldName(field)
+    const loss = losses.find((one) => one.field === field || one.field === row)
     if (after === undefined && loss) return { field, what: 'dropped', why: loss.why }
     if (after === undefined) return { field, what: 'mapped', why: 'said in another field' }
     const isSame = bytes.subarray(before.start, before.end).equals(sentBytes.subarray(after.start, after.end))

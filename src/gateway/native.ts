@@ -45,12 +45,13 @@ class NativeExchange extends Outgoing implements Exchange {
     super(adapted.body, model, native.sealing)
     this.profile = model.profile
     this.credential = credential
-    this.headersFor = upstreamHeaders(call, model)
+    const { headersFor, losses } = upstreamHeaders(call, model)
+    this.headersFor = headersFor
     this.stream = adapted.stream
     this.outputTokensCap = adapted.outputTokensCap
     this.choices = adapted.choices
     this.mayHideReasoning = adapted.mayHideReasoning
-    this.losses = adapted.losses
+    this.losses = [...adapted.losses, ...losses]
     this.inputTokensEstimate = estimateBytesTokens(body.bytes)
     this.bounds = adapted.isSelfContained ? boundsOf(adapted.body, this.inputTokensEstimate) : unbounded
     this.#native = native

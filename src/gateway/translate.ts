@@ -47,7 +47,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   return Object.assign(new Outgoing(bytes, model), {
     profile: model.profile,
     credential,
-    headersFor: upstreamHeaders(call, model),
+    headersFor: upstreamHeaders(call, model).headersFor,
     stream: request.stream,
     outputTokensCap: encoded.outputTokensCap,
     choices: 1,

@@ -55,6 +55,19 @@ test('issue 13 X12: however a time zone is spelled, the configuration has its on
   ])
 })
 
+test('C7 Y13 fields and betas that are allowed are compared without their case', () => {
+  const allow = '[speed, providerOptions, context_window_fallbacks, metadata.tags, server-side-fallback-2026-07-01]'
+  const model = load(whole.replace('profile: anthropic', `allow: ${allow}`)).catalog.models.get('claude-x')!
+  const lower = [
+    'speed',
+    'provideroptions',
+    'context_window_fallbacks',
+    'metadata.tags',
+    'server-side-fallback-2026-07-01',
+  ]
+  assert.deepStrictEqual([...model.allowedFields], lower)
+})
+
 test('C1 a whole file becomes a configuration with every default', () => {
   const config = load(whole)
   assert.deepStrictEqual(config.listen, { host: '127.0.0.1', port: 8080 })

@@ -137,6 +137,8 @@ const mistakes: Mistake[] = [
       ['tool_choice: auto', 'must be a list of tool choices'],
       ['charges: calls', 'must be a list of charges'],
       ['costly_betas: a', 'must be a list of betas'],
+      ['routing_fields: a', 'must be a list of request fields'],
+      ['routing_containers: a', 'must be a list of request fields'],
       ['account_faults: a', 'must be a list of parts of texts'],
       ['request_faults: null', 'must be a list of parts of texts'],
       ['call_signature: ""', 'must be text of 1 to 200 characters'],
@@ -273,6 +275,11 @@ const mistakes: Mistake[] = [
   [
     'a field that costs and is none',
     file(model(', allow: [turbo]')),
+    /^2: catalog\.models\[0\]\.allow\[0\] must be one of .*, or a beta with its day$/,
+  ],
+  [
+    'a pattern for a field that is allowed',
+    file(model(', allow: ["*_fallbacks"]')),
     /^2: catalog\.models\[0\]\.allow\[0\] must be one of .*, or a beta with its day$/,
   ],
   [

@@ -48,6 +48,13 @@ test('a setting is laid over the profile it extends, reasoning key by key', () =
   assert.deepStrictEqual(profile.replayThought, { when: 'tool_turns', required: true })
 })
 
+test('Y13 a profile adds to the fields and containers of the one that it extends', () => {
+  const written = profileMap.parse({ extends: 'litellm', routing_fields: ['Region'], routing_containers: ['Box'] })
+  const profile = resolveProfile('chat', readProfile(written))
+  assert.deepStrictEqual(profile.routingFields, ['metadata.tags', 'region'])
+  assert.deepStrictEqual(profile.routingContainers, ['extra_body', 'litellm_params', 'litellm_metadata', 'box'])
+})
+
 test('the profile of the cases of translation can be written in the file', () => {
   const written = profileMap.parse({
     reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], can_disable: true },

@@ -59,6 +59,30 @@ test('B12 C7 betas that raise the price do not reach the model unless its entry 
   await other.close()
 })
 
+test('B12 C7 Y13 betas that raise the price, or let another model answer, pass in no spelling, not in the body either', async () => {
+  const costly = [
+    'Context-1M-2025-08-07',
+    'SERVER-side-fallback-2026-07-01',
+    'fallback-Credit-2026-06-09',
+    'context-1m-x',
+  ]
+  for (const beta of costly) {
+    for (const header of ['anthropic-beta', 'msgwire-beta', 'Anthropic-Beta']) {
+      assert.equal((await seen({ [header]: `a-1,\t ${beta} ,B-2` })).header('anthropic-beta'), 'a-1,B-2', beta)
+      assert.equal((await seen({ [header]: beta })).header('anthropic-beta'), undefined, beta)
+    }
+  }
+  native.upstream.play(whole(answers.messages))
+  const { id } = await native.ask(
+    'messages',
+    { betas: costly, Anthropic_Beta: costly },
+    { 'anthropic-beta': costly[0]! },
+  )
+  assert.deepEqual((await native.gateway.logOf(id))['losses'], ['betas', 'anthropic_beta', 'beta'])
+  const { body } = native.upstream.requests[0]!
+  assert.doesNotMatch(body.toString(), /beta|context-1m|fallback/i)
+})
+
 test('N3 an upstream that wants the neutral spelling gets it', async () => {
   const other = await startNative()
   const { config } = other.gateway.server.gateway.snapshots.current

@@ -8,7 +8,6 @@ import {
   capTokens,
   commonValues,
   droppedFields,
-  type MemberValues,
   sentFields,
   setInside,
 } from '../requests/adapt-bytes.ts'
@@ -16,6 +15,7 @@ import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
+import type { MemberValues } from '../requests/routing.ts'
 import { choicesMax } from './choices.ts'
 
 /** Its author's tools are functions; some providers run one of their own. */

@@ -3,6 +3,7 @@ import { setMembers } from '../../bytes/json-edit.ts'
 import type { CostField, Model } from '../../catalog/model.ts'
 import type { Loss } from '../../inference/request.ts'
 import type { ClientBody } from './client-body.ts'
+import { dropRouting, MemberValues } from './routing.ts'
 
 /** A request of the model's own wire, ready to be sent: the client's bytes but for the edits of ruling P1. */
 export type AdaptedRequest = {
@@ -28,9 +29,6 @@ export type AdaptContext = {
   isOurSeal: (text: string) => boolean
 }
 
-/** New source texts of top-level members; undefined takes one out. */
-export type MemberValues = Map<string, string | undefined>
-
 /**
  * Fields that cost beyond the token price, or get around a cap: only these values pass unless the model's entry allows the
  * field (ruling C7). The last four are of servers beside the wires' authors.
@@ -45,15 +43,16 @@ const costFields: ReadonlyMap<string, readonly unknown[]> = new Map<CostField, r
   ['chat_template', []],
 ])
 
-/** The edits that every wire has: the model's name, cost fields, what the profile says is not taken. */
+/** The edits that every wire has: the model's name, cost fields, what would choose another one, what the profile does not take. */
 export function commonValues(body: ClientBody, model: Model): MemberValues {
-  const values: MemberValues = new Map()
+  const values = new MemberValues()
   if (model.upstreamModel !== model.id) values.set('model', JSON.stringify(model.upstreamModel))
   for (const { key } of body.members) {
     const free = costFields.get(key)
     if (!free || values.has(key) || !body.has(key) || model.allowedFields.has(key)) continue
     if (!free.includes(body.value(key))) values.set(key, undefined)
   }
+  dropRouting(body, model, values)
   for (const field of model.profile.drops) if (body.has(field)) values.set(field, undefined)
   return values
 }
@@ -86,6 +85,11 @@ export function sentFields(body: ClientBody, values: MemberValues): (field: stri
 
 /** Which fields of the client's were taken out, and not moved to another place. */
 export function droppedFields(values: MemberValues, moved: readonly string[] = []): Loss[] {
-  const dropped = [...values].filter(([field, value]) => value === undefined && !moved.includes(field))
-  return dropped.map(([field]) => ({ field, what: 'dropped', why: 'not taken by the model' }))
+  const isDropped = ([field, value]: [string, string | undefined]) =>
+    value === undefined && !moved.includes(field) && !values.routedKeys.has(field)
+  const dropped = [...values].filter(isDropped)
+  return [
+    ...values.routed.list,
+    ...dropped.map(([field]): Loss => ({ field, what: 'dropped', why: 'not taken by the model' })),
+  ]
 }

@@ -14,7 +14,7 @@ import { refusals, refuse } from './refusals.ts'
  */
 
 /** Fields that call a tool of the provider's, whatever `tools` says. */
-const hostedFields = ['web_search_options', 'plugins', 'search_parameters', 'mcp_servers', 'container']
+export const hostedFields = ['web_search_options', 'plugins', 'search_parameters', 'mcp_servers', 'container']
 
 /** Where media stand in a part of the content, as an address or as an object with one. */
 const mediaFields = ['image_url', 'video_url', 'audio_url', 'file_url']

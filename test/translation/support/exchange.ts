@@ -40,6 +40,8 @@ const plainProfile: Profile = {
   remoteMedia: 'pass',
   storedFiles: 'pass',
   charges: [],
+  routingFields: [],
+  routingContainers: [],
   costlyBetas: [],
   usageQuirk: 'none',
   strictFields: false,

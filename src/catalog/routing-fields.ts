@@ -1,0 +1,86 @@
+/**
+ * Request fields with which a caller chooses another model, provider, host or key, the number of paid tries, or a price (ruling
+ * Y13), by the public schema that has them, read in November 2026; `*` stands for any letters. A name holds for every profile,
+ * since an upstream may stand in front of any of these servers.
+ */
+const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
+  // github.com/OpenRouterTeam/typescript-sdk: src/models/chatrequest.ts, messagesrequest.ts, responsesrequest.ts;
+  // `route` and `preset`: openrouter.ai/docs/api/reference/overview
+  OpenRouter: ['models', 'route', 'preset', 'provider', 'plugins', 'fallbacks'],
+  // github.com/perplexityai/perplexity-py: src/perplexity/types/response_create_params.py, chat/completion_create_params.py
+  Perplexity: ['models', 'preset', 'ranking_model'],
+  // vercel.com/docs/ai-gateway/provider-options
+  Vercel: ['providerOptions'],
+  // platform.claude.com/docs/en/build-with-claude/fallback-credit; `betas` in its SDKs, `anthropic_beta` in
+  // docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-fallback-credit.html
+  Anthropic: ['fallbacks', 'fallback_*', 'betas', 'anthropic_beta'],
+  // github.com/vllm-project/vllm: vllm/entrypoints/openai/chat_completion/protocol.py. It names the host of a remote cache.
+  vLLM: ['kv_transfer_params'],
+  // github.com/sgl-project/sglang: python/sglang/srt/entrypoints/openai/protocol.py. An adapter, and workers by their place.
+  SGLang: ['lora_path', 'bootstrap_*', '*_dp_rank', 'data_parallel_rank'],
+  // github.com/BerriAI/litellm: all_litellm_params of litellm/types/utils.py, CredentialLiteLLMParams of litellm/types/router.py,
+  // _BANNED_REQUEST_BODY_PARAMS of litellm/proxy/auth/auth_utils.py, docs.litellm.ai/docs/proxy/{clientside_auth,tag_routing};
+  // `prompt_id`: a stored prompt may bring a model of its own (docs.litellm.ai/docs/proxy/prompt_management)
+  LiteLLM: [
+    ...['fallbacks', '*_fallbacks', '*_fallback_*', 'model_*', '*_model', '*_models', 'hf_model_name', 'prompt_id'],
+    ...['tags', 'tag_regex', 'enable_tag_filtering', 'fastest_response', 'routing_strategy', '*_router_*'],
+    ...['router_settings_override', '_router_weights', 'specific_deployment', 'deployment_*', 'custom_llm_provider'],
+    ...[
+      'use_litellm_proxy',
+      'azure',
+      'api_version',
+      '*api_base',
+      '*base_url',
+      '*_endpoint',
+      '*_endpoint_url',
+      '*_host',
+    ],
+    ...['region_name', '*_region_name', 'allowed_model_region', 'user_config', 'litellm_embedding_config', '*api_key'],
+    ...['provider_affinity_header', 'provider_specific_header', 'headers', 'extra_headers', 'extra_query', 'aws_*'],
+    ...['azure_*', 'vertex_*', 'watsonx_*', 's3_*', 'client_id', 'client_secret', 'tenant_id', 'use_xai_oauth'],
+    ...['litellm_credential_name', 'configurable_clientside_auth_params', 'secret_fields', 'proxy_server_request'],
+    ...['num_retries', 'max_retries', 'retry_*', '*_retry_policy', 'cooldown_time', 'max_agentic_loops', 'mock_*'],
+    ...['cost_per_*', '*_cost_per_*', 'max_budget'],
+  ],
+}
+
+/** Names and patterns of the base table, each once. */
+export const routingFields: readonly string[] = [...new Set(Object.values(fieldsBySource).flat())]
+
+/** Betas of the same kind, with which the vendor's own API lets another model answer (platform.claude.com, as above). */
+export const routingBetas: readonly string[] = ['server-side-fallback-*', 'fallback-credit-*']
+
+const names = new Map(routingFields.map((row) => [foldName(row), row]))
+const patterns = routingFields.filter((row) => row.includes('*')).map((row) => [row, compile([row])] as const)
+
+/**
+ * A field's name without its case, and the row of the table that it falls under, by which losses name it: what a pattern matches
+ * is the client's own word.
+ */
+export type FieldName = { folded: string; row: string | undefined }
+
+/** Clients send the same dozen names, and the patterns take 0.3 µs each time. */
+const known = new Map<string, FieldName>()
+/** Bounds on what clients make up: no schema has a longer name, and a pattern takes time that grows with it. */
+const [knownMax, nameCharactersMax] = [1_000, 128]
+
+export function readFieldName(name: string): FieldName {
+  let read = known.get(name)
+  if (read !== undefined) return read
+  if (name.length > nameCharactersMax) return { folded: name, row: undefined }
+  const folded = foldName(name)
+  read = { folded, row: names.get(folded) ?? patterns.find(([, pattern]) => pattern.test(folded))?.[0] }
+  if (known.size < knownMax) known.set(name, read)
+  return read
+}
+
+/** As readers do that ignore case: Go's `encoding/json` takes U+017F for an s and U+212A for a k. */
+export function foldName(name: string): string {
+  return name.toUpperCase().toLowerCase()
+}
+
+/** @param rows names, in which `*` stands for any letters @returns what matches one of them as a whole, in any case */
+export function compile(rows: readonly string[]): RegExp {
+  const sources = rows.map((one) => one.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*'))
+  return new RegExp(`^(?:${sources.join('|')})$`, 'is')
+}

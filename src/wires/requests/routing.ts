@@ -1,0 +1,86 @@
+import { memberText, splice } from '../../bytes/json.ts'
+import { setMembers } from '../../bytes/json-edit.ts'
+import type { JsonMember } from '../../bytes/scan.ts'
+import { costFieldNames, type Model } from '../../catalog/model.ts'
+import { readFieldName } from '../../catalog/routing-fields.ts'
+import type { ClientBody } from './client-body.ts'
+import { createLosses } from './losses.ts'
+import { hostedFields } from './reach.ts'
+
+/** New source texts of top-level members, by their names as the client wrote them; undefined takes one out. */
+export class MemberValues extends Map<string, string | undefined> {
+  /** What was dropped because it would choose something else than the model's entry does (ruling Y13). */
+  readonly routed = createLosses()
+  /** Members that `routed` has, under the names of its tables. */
+  readonly routedKeys = new Set<string>()
+}
+
+/**
+ * What the gateway judges, bills by or sets itself. In a container, or in another case for a reader that ignores case, such a
+ * field would say something else to the upstream than was judged.
+ */
+const judgedFields = new Set<string>([
+  ...['model', 'messages', 'input', 'tools', 'prompt', 'n', 'stream', 'stream_options', 'store', 'modalities', 'audio'],
+  ...['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'prompt_cache_key', 'thread', 'background'],
+  ...['previous_response_id', 'conversation', ...costFieldNames, ...hostedFields],
+])
+
+/**
+ * Takes out members that would choose another model, provider, host, key or price (ruling Y13), at the top level and in the
+ * containers that the profile names: messages, tools, schemas and arguments keep their bytes. One that the model's entry allows
+ * stays.
+ */
+export function dropRouting(body: ClientBody, model: Model, values: MemberValues): void {
+  const { routingContainers, routingFields } = model.profile
+  for (const member of body.members) {
+    const row = rowOf(member.key, '')
+    if (row !== undefined) drop(member.key, row)
+    else if (isContainer(readFieldName(member.key).folded)) prune(member, readFieldName(member.key).folded)
+  }
+
+  function drop(key: string, row: string): void {
+    values.set(key, undefined)
+    values.routedKeys.add(key)
+    note(row)
+  }
+
+  function note(row: string): void {
+    values.routed.add(row, 'dropped', 'would choose another model, provider, host or price')
+  }
+
+  function isContainer(name: string): boolean {
+    return routingContainers.includes(name) || routingFields.some((field) => field.startsWith(`${name}.`))
+  }
+
+  /** The row that a member falls under. Containers in a container are dropped. @param inside the container, with a dot */
+  function rowOf(key: string, inside: string): string | undefined {
+    const { folded, row } = readFieldName(key)
+    const isDisguised = inside === '' ? folded !== key : true
+    const isDropped =
+      row !== undefined || (isDisguised && judgedFields.has(folded)) || (inside !== '' && isContainer(folded))
+    const isNamed = routingFields.includes(inside + folded) || routingFields.includes(folded)
+    const isAllowed = model.allowedFields.has(folded) || model.allowedFields.has(inside + folded)
+    return (isDropped || isNamed) && !isAllowed ? inside + (row ?? folded) : undefined
+  }
+
+  function prune(container: JsonMember, name: string): void {
+    const { key, start, end } = container
+    const text = memberText(body.bytes, container)
+    // Some servers read a text with an object in it as one (LiteLLM its metadata).
+    if (text.startsWith('"') && JSON.parse(text).trimStart().startsWith('{')) drop(key, name)
+    if (!text.startsWith('{')) return
+    const dropped = new Map<string, undefined>()
+    const members = body.membersAt(container)
+    for (const { key: inner } of members) {
+      const isNamed = routingFields.includes(`${name}.${readFieldName(inner).folded}`)
+      const row = isNamed || routingContainers.includes(name) ? rowOf(inner, `${name}.`) : undefined
+      if (row === undefined) continue
+      dropped.set(inner, undefined)
+      note(row)
+    }
+    if (dropped.size === 0) return
+    const edits = setMembers(container, members, dropped)
+    for (const edit of edits) Object.assign(edit, { start: edit.start - start, end: edit.end - start })
+    values.set(key, splice(body.bytes.subarray(start, end), edits).toString('utf8'))
+  }
+}
