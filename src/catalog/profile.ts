@@ -97,6 +97,8 @@ export type Profile = {
   routingFields: readonly string[]
   /** Objects whose members the upstream reads as if they stood at the top level (ruling Y13). */
   routingContainers: readonly string[]
+  /** Further names under which the model answers, an asterisk for any letters (ruling Y13). */
+  answerNames: readonly string[]
   /** The provider's refusals whose status does not say what they are about; the first row that fits counts (ruling U2). */
   refusals: readonly Refusal[]
   /** Beside those, by the operator: parts of a 4xx's text that tell of the provider account's own trouble. */

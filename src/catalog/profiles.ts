@@ -122,6 +122,7 @@ const plainest: Profile = {
   costlyBetas: ['context-1m-*'],
   routingFields: [],
   routingContainers: [],
+  answerNames: [],
   refusals: [],
   accountFaults: [],
   requestFaults: [],
@@ -241,6 +242,9 @@ const modelServer: ProfileSetting = {
   hiddenReasoning: 'never',
   ...selfHosted,
 }
+
+/** llama.cpp serves one model, and names it by its file. */
+const anyModel = ['*']
 
 /** What llama.cpp says, with status 500, of an image or a recording for a model of text. */
 const unsupportedInput = ['input is not supported']
@@ -453,6 +457,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       toolChoice: new Set(['auto', 'none', 'required']),
       prefill: 'native',
       requestFaults: unsupportedInput,
+      answerNames: anyModel,
     },
     messages: {
       // A named one is read as `any`, and `none` is not read.
@@ -464,6 +469,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       autoCache: 'off',
       hiddenReasoning: 'never',
       requestFaults: unsupportedInput,
+      answerNames: anyModel,
       ...selfHosted,
     },
     responses: {
@@ -474,6 +480,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       developerRole: false,
       hiddenReasoning: 'never',
       requestFaults: unsupportedInput,
+      answerNames: anyModel,
       ...selfHosted,
     },
   },

@@ -118,6 +118,9 @@ export const profileMap = z
     routing_containers: listOf(filled('must name a request field'), 'request fields').describe(
       'Objects whose members the upstream reads as if they stood at the top level: such fields are dropped there too.',
     ),
+    answer_names: listOf(filled('must name a model'), 'names').describe(
+      'Further names under which the model answers; `*` stands for any letters. An answer under any other name is flagged `model_differs`.',
+    ),
     account_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
       "Parts of a 4xx's text that tell of the provider account's own trouble. Choose words that no request can put into an error.",
     ),

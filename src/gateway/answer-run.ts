@@ -2,6 +2,8 @@ import type { Profile } from '../catalog/profile.ts'
 import type { AnswerEvent } from '../inference/answer.ts'
 import { composeFilters, type FilterOptions } from '../inference/filters/index.ts'
 import { Meter } from '../inference/meter.ts'
+import { noteModel, type UsageReport } from '../inference/usage.ts'
+import type { OnModel } from '../wires/answers/decode-frames.ts'
 import type { Translator } from '../wires/wire.ts'
 
 /**
@@ -26,6 +28,7 @@ export type AnswerPlan = {
 export class AnswerRun {
   readonly meter = new Meter()
   readonly #filters
+  #named: Pick<UsageReport, 'models'> = {}
   #isSpent = false
   #blocks = 0
   /** Counted when the answer was over for its client, before the model had come to its end. */
@@ -60,6 +63,15 @@ export class AnswerRun {
       }
     }
     return shown
+  }
+
+  /** What the model has reported so far, and which it says it is. */
+  get report(): UsageReport {
+    return this.#named.models ? { ...this.meter.report(), models: this.#named.models } : this.meter.report()
+  }
+
+  readonly onModel: OnModel = (name) => {
+    this.#named = noteModel(this.#named, name)
   }
 
   /** Nobody is shown any more: what the model still says counts for its figures only. */

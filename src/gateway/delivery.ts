@@ -459,9 +459,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const { gateway, call, key, model } = this.#parts
     const wasOpen = this.#state === 'open'
     this.#attempts.end(undefined)
-    const bill = weigh(evidence, this.#attempts.exchange, model)
-    const show = lastWords(bill.usage)
     const { target } = this.#attempt!
+    const bill = weigh(evidence, this.#attempts.exchange, model, target)
+    const show = lastWords(bill.usage)
     const { requestId, wire: clientWire } = call
     const debit = debitOf({ requestId, key, clientWire, model, target, bill, createdMs: gateway.nowMs() })
     const posted = gateway.ledger.debit(debit)

@@ -1,6 +1,7 @@
 import { type ApiKey, keyIdOf } from '../accounts/account.ts'
 import { countCalls } from '../accounts/calls.ts'
 import type { Debit, Outcome } from '../accounts/ledger.ts'
+import { isAnsweredBy } from '../catalog/answer-names.ts'
 import { type Model, priceNanos, type WireName } from '../catalog/model.ts'
 import {
   type Calls,
@@ -46,12 +47,15 @@ export type Bill = {
   calls: Calls | undefined
   amountNanos: bigint
   outcome: Outcome
-  /** What was wrong with the model's figures (ruling C6); for the log. */
+  /** What was wrong with the model's figures (ruling C6), or with who answered (ruling Y13); for the log. */
   flags: readonly string[]
 }
 
-/** From evidence to bill (rulings C1, C3, C6). */
-export function weigh(evidence: Evidence, exchange: Exchange, model: Model): Bill {
+/**
+ * From evidence to bill (rulings C1, C3, C6).
+ * @param target who was asked, and by what name for the model (ruling Y13)
+ */
+export function weigh(evidence: Evidence, exchange: Exchange, model: Model, target: Pick<Target, 'model'>): Bill {
   const { report, isComplete, estimateOutput, estimateHidden, outcome, isWaived } = evidence
   const { usage, source, flags } = weighUsage({
     report,
@@ -65,6 +69,7 @@ export function weigh(evidence: Evidence, exchange: Exchange, model: Model): Bil
   const { prices } = model
   const called = prices.calls && weighCalls(report, isComplete, (kind) => Object.hasOwn(prices.calls!, kind))
   if (called) flags.push(...called.flags)
+  if (report.models?.some((name) => !isAnsweredBy(name, target.model))) flags.push('model_differs')
   return {
     usage,
     usageSource: isWaived ? 'waived' : source,

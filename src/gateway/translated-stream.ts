@@ -30,12 +30,12 @@ export class TranslatedStream implements StreamRelay {
   constructor(plan: AnswerPlan, target: Translator, head: AnswerHead) {
     this.#plan = plan
     this.#run = new AnswerRun(plan)
-    this.#decoder = plan.source.createDecoder(plan.profile)
+    this.#decoder = plan.source.createDecoder(plan.profile, this.#run.onModel)
     this.#encoder = target.createEncoder(head)
   }
 
   get report(): UsageReport {
-    return this.#run.meter.report()
+    return this.#run.report
   }
 
   get stage(): Stage {
@@ -86,7 +86,7 @@ export class TranslatedStream implements StreamRelay {
 
   pushWhole(body: Buffer): string {
     this.events++
-    return this.#show(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.profile))
+    return this.#show(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.profile, this.#run.onModel))
   }
 
   estimateOutput(): number {

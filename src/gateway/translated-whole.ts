@@ -28,7 +28,7 @@ export class TranslatedWhole implements StreamFold {
     this.#target = target
     this.#head = head
     this.#run = new AnswerRun(plan)
-    this.#decoder = plan.source.createDecoder(plan.profile)
+    this.#decoder = plan.source.createDecoder(plan.profile, this.#run.onModel)
   }
 
   get stage(): Stage {
@@ -36,7 +36,7 @@ export class TranslatedWhole implements StreamFold {
   }
 
   get report(): UsageReport {
-    return this.#run.meter.report()
+    return this.#run.report
   }
 
   get isSpent(): boolean {
@@ -62,7 +62,7 @@ export class TranslatedWhole implements StreamFold {
 
   /** The model's one JSON body. */
   pushWhole(body: Buffer): void {
-    this.#take(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.profile))
+    this.#take(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.profile, this.#run.onModel))
   }
 
   whole(): WholeAnswer {
@@ -73,7 +73,7 @@ export class TranslatedWhole implements StreamFold {
     if ('fault' in outcome) return { state: 'failed', fault: outcome.fault }
     const run = this.#run
     const read = {
-      report: run.meter.report(),
+      report: run.report,
       reason: outcome.answer.reason,
       estimateOutput: () => run.estimateOutput(),
       encode: (usage: Usage) => this.#target.encodeAnswer(outcome.answer, this.#head, usage),

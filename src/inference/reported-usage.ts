@@ -9,7 +9,7 @@ export type CountReader = {
 }
 
 type Counters = {
-  [K in Exclude<keyof UsageReport, 'flags' | 'isOutputPartial' | 'calls' | 'callsSeen'>]: number | undefined
+  [K in Exclude<keyof UsageReport, 'flags' | 'isOutputPartial' | 'calls' | 'callsSeen' | 'models'>]: number | undefined
 }
 
 export function createCountReader(): CountReader {

@@ -45,6 +45,19 @@ export type UsageReport = {
   callsSeen?: Calls
   /** What was wrong with the figures (ruling C6): names for the log, never a reason to refuse. */
   flags?: string[]
+  /** The models that the answer names as its own (ruling Y13). */
+  models?: readonly string[]
+}
+
+/** An answer names one model; of one that names more, so many are kept, and so much of each. */
+const modelsMax = 8
+const modelCharactersMax = 256
+
+/** A report that knows of the model that an answer, or a part of it, names as its own. */
+export function noteModel(report: UsageReport, name: unknown): UsageReport {
+  const { models = [] } = report
+  if (typeof name !== 'string' || name === '' || models.includes(name) || models.length >= modelsMax) return report
+  return { ...report, models: [...models, name.slice(0, modelCharactersMax)] }
 }
 
 /** Where the figures of a bill come from, weakest counter first (ruling C3). */

@@ -88,7 +88,7 @@ export const families = {
   doubts: counter(
     'triwire_usage_doubts_total',
     ['model', 'flag'],
-    'Figures of models that were not taken at their word.',
+    'Figures of models that were not taken at their word, and answers by another model than was asked for.',
   ),
   commit: histogram(
     'triwire_ledger_commit_seconds',

@@ -3,7 +3,7 @@ import type { Profile } from '../catalog/profile.ts'
 import type { Answer, AnswerEvent, BilledEvent } from '../inference/answer.ts'
 import type { InferenceRequest, Loss, Sealed } from '../inference/request.ts'
 import type { Usage } from '../inference/usage.ts'
-import type { Decoder } from './answers/decode-frames.ts'
+import type { Decoder, OnModel } from './answers/decode-frames.ts'
 import type { ErrorFacts } from './answers/envelope.ts'
 import type { NativeHead } from './answers/native-answer.ts'
 import type { StreamRelay, WholeAnswer } from './answers/relay.ts'
@@ -111,10 +111,13 @@ export type Translator = {
   decodeRequest(body: ClientBody, context: DecodeContext): InferenceRequest
   /** @throws GatewayError 400 naming the client's field, for what this wire or model cannot express. */
   encodeRequest(request: InferenceRequest, model: Model): EncodedRequest
-  /** A whole JSON answer of a model, told as the events it would have streamed (laws I1–I10). Never throws. */
-  decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[]
+  /**
+   * A whole JSON answer of a model, told as the events it would have streamed (laws I1–I10). Never throws.
+   * @param onModel is given what the answer names as its model, whatever that is (ruling Y13)
+   */
+  decodeAnswer(bodyText: string, profile: Profile, onModel?: OnModel): AnswerEvent[]
   /** A model's stream. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`. */
-  createDecoder(profile: Profile): Decoder
+  createDecoder(profile: Profile, onModel?: OnModel): Decoder
   /** The whole JSON answer for a client, with the counters that were billed. */
   encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string
   /** The stream for a client: SSE text, each event whole. On `fail` an error frame without terminator (ruling T4). */

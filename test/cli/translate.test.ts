@@ -157,7 +157,7 @@ test('translate reads stdin, and writes no byte behind what is sent', async () =
   assert.deepEqual([read.code, JSON.parse(read.stdout).body, JSON.parse(read.stdout).answer.status], [0, asked, 200])
 })
 
-test('translate --answer prints what the client sees of a stream or of JSON, with its usage', async () => {
+test('translate --answer prints what the client sees of a stream or of JSON, with its usage, and that another model answered (Y13)', async () => {
   const { code, stdout, stderr } = await translate('--model', 'talker', '--answer', 'answer.sse')
   assert.equal(code, 0)
   assert.match(
@@ -178,7 +178,7 @@ output_tokens          2
 reasoning_tokens       0
 usage from             final
 cost                   0.000013
-doubts                 none
+doubts                 model_differs
 `,
   )
   const { json } = await translate('--model', 'talker', '--answer', 'answer.json', '--json')
@@ -189,7 +189,10 @@ doubts                 none
 })
 
 test('C6 translate --answer tells what is doubted of its figures', async () => {
-  file('absurd.json', completion({ content: 'Hello' }, 'stop', { usage: { prompt_tokens: 9e6, completion_tokens: 2 } }))
+  file(
+    'absurd.json',
+    completion({ content: 'Hello' }, 'stop', { model: 'first', usage: { prompt_tokens: 9e6, completion_tokens: 2 } }),
+  )
   const { stderr, code } = await translate('request.json', '--answer', 'absurd.json')
   assert.equal(code, 0)
   assert.match(stderr, /\nusage from +estimated\n.*\ndoubts +input_absurd, input_estimated\n$/s)

@@ -139,6 +139,7 @@ const mistakes: Mistake[] = [
       ['costly_betas: a', 'must be a list of betas'],
       ['routing_fields: a', 'must be a list of request fields'],
       ['routing_containers: a', 'must be a list of request fields'],
+      ['answer_names: a', 'must be a list of names'],
       ['account_faults: a', 'must be a list of parts of texts'],
       ['request_faults: null', 'must be a list of parts of texts'],
       ['call_signature: ""', 'must be text of 1 to 200 characters'],

@@ -319,7 +319,7 @@ test('C6 what was wrong with a model’s figures is on record, and nothing where
   ] as const) {
     const rig = startRig()
     rig.sent[0]!.listener.onHead(200, 'application/json', json)
-    say(rig, JSON.stringify({ ...answers.chat, usage }))
+    say(rig, JSON.stringify({ ...answers.chat, model: 'up', usage }))
     rig.sent[0]!.listener.onEnd()
     await rig.turn()
     assert.equal(Object.hasOwn(rig.record, 'flags'), flags)

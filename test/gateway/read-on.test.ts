@@ -569,7 +569,7 @@ test('C12: time costs nothing where nobody asked for reasoning, where all of it 
     assert.deepEqual([rig.debits[0]!.usage.outputTokens, rig.debits[0]!.usage.reasoningTokens], [outputTokens, 0])
     assertOver(rig)
   }
-  const final = startThinking({ ask: wishes.chat })
+  const final = startThinking({ ask: wishes.chat, model: { upstreamModel: 'up-chat' } })
   final.client.leave()
   tell(final, ...frames.chat.slice(3))
   await final.turn()

@@ -31,7 +31,7 @@ test('T15 C12 what stands behind a stop of ours is not counted, and its figures 
       told += relay.push(Buffer.from(piece))
       whole.push(Buffer.from(piece))
     }
-    const report = { inputTokens: 90, outputTokens: 80 }
+    const report = { inputTokens: 90, outputTokens: 80, models: ['hosted-model'] }
     assert.deepEqual([relay.state, relay.report], ['finished', report])
     assert.equal(relay.estimateOutput(), estimateTextTokens('one two END'))
     assert.doesNotMatch(told + relay.finish(noUsage), /two END|and much more/)

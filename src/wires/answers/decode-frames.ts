@@ -1,3 +1,4 @@
+import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { AnswerEvent } from '../../inference/answer.ts'
@@ -9,6 +10,9 @@ export type Decoder = Step<SseFrame, AnswerEvent> & {
   /** The model has said why it ends: should the connection break now, the answer is whole all the same (ruling T19). */
   readonly isEnough: boolean
 }
+
+/** Is given what an answer, or a part of one, names as its model; nothing where it names none (ruling Y13). */
+export type OnModel = (name: unknown) => void
 
 /** What a wire makes of the frames of its model's stream; it tells the narrator. */
 export type FrameReader = {
@@ -23,11 +27,13 @@ export type FrameReader = {
 export class FrameDecoder implements Decoder {
   readonly #narrator: Narrator
   readonly #reader: FrameReader
+  readonly #onModel: OnModel | undefined
 
   /** @param narrator the reader's own */
-  constructor(narrator: Narrator, reader: FrameReader) {
+  constructor(narrator: Narrator, reader: FrameReader, onModel?: OnModel) {
     this.#narrator = narrator
     this.#reader = reader
+    this.#onModel = onModel
   }
 
   get isEnough(): boolean {
@@ -38,7 +44,10 @@ export class FrameDecoder implements Decoder {
     if (this.#narrator.isOver) return []
     const object = readFrame(frame, this.#narrator)
     if (object === 'done') this.#reader.end(true)
-    else if (object) this.#reader.read(object, frame)
+    else if (object) {
+      this.#onModel?.(modelIn(object))
+      this.#reader.read(object, frame)
+    }
     return this.#narrator.take()
   }
 
@@ -46,4 +55,9 @@ export class FrameDecoder implements Decoder {
     this.#reader.end(false)
     return this.#narrator.take()
   }
+}
+
+/** A chunk of chat names it, or the message or response that an event of the other wires holds. */
+function modelIn({ model, message, response }: Record<string, unknown>): unknown {
+  return model ?? asObject(message ?? response)?.['model']
 }

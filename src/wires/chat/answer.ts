@@ -4,6 +4,7 @@ import type { Answer, AnswerBlock, AnswerEvent } from '../../inference/answer.ts
 import { mintId } from '../../inference/ids.ts'
 import { Narrator } from '../../inference/narrator.ts'
 import type { Usage } from '../../inference/usage.ts'
+import type { OnModel } from '../answers/decode-frames.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
@@ -12,10 +13,11 @@ import { encodeStopReason } from './stop-reasons.ts'
 import { encodeUsage } from './usage.ts'
 
 /** A whole JSON answer of a model, told as the events it would have streamed: the body is its own completion. */
-export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
+export function decodeAnswer(bodyText: string, profile: Profile, onModel?: OnModel): AnswerEvent[] {
   const narrator = new Narrator()
   const reader = new AnswerReader(narrator, profile)
   const body = parseAnswer(bodyText)
+  onModel?.(body?.['model'])
   if (!body) narrator.fail(unreadable())
   else if (reader.findError(body)) return narrator.take()
   else if (body['object'] === 'error') narrator.fail(faultOfError(body))

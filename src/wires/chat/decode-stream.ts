@@ -2,7 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { Narrator } from '../../inference/narrator.ts'
-import { type Decoder, FrameDecoder, type FrameReader } from '../answers/decode-frames.ts'
+import { type Decoder, FrameDecoder, type FrameReader, type OnModel } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { keptSources } from '../answers/kept-sources.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
@@ -14,9 +14,9 @@ import { decodeUsage } from './usage.ts'
  * A model's stream. Complete is a finish reason and then `[DONE]` or a clean end, or `[DONE]` behind at least one
  * choice; until then it is read on, since the usage may follow the reason.
  */
-export function createDecoder(profile: Profile): Decoder {
+export function createDecoder(profile: Profile, onModel?: OnModel): Decoder {
   const narrator = new Narrator()
-  return new FrameDecoder(narrator, new AnswerReader(narrator, profile))
+  return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onModel)
 }
 
 type Members = Record<string, unknown>

@@ -5,6 +5,7 @@ import { mintId } from '../../inference/ids.ts'
 import { Narrator } from '../../inference/narrator.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import type { Usage } from '../../inference/usage.ts'
+import type { OnModel } from '../answers/decode-frames.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { keptSources } from '../answers/kept-sources.ts'
 import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
@@ -14,9 +15,10 @@ import { encodeStopReason } from './stop-reasons.ts'
 import { encodeUsage } from './usage.ts'
 
 /** A whole JSON answer of a model, told as the events it would have streamed. */
-export function decodeAnswer(bodyText: string, profile: Profile): AnswerEvent[] {
+export function decodeAnswer(bodyText: string, profile: Profile, onModel?: OnModel): AnswerEvent[] {
   const narrator = new Narrator()
   const body = parseAnswer(bodyText)
+  onModel?.(body?.['model'])
   if (body && (body['type'] === 'error' || asObject(body['error']))) narrator.fail(faultOfError(body['error'] ?? body))
   else if (!body || !Array.isArray(body['content'])) narrator.fail(unreadable())
   else {

@@ -161,6 +161,7 @@ export class MessagesNativeStream extends NativeStream {
       return ''
     }
     this.#hasStarted = true
+    this.noteModel(message)
     this.learn(decodeStartUsage(message['usage'], this.head.model.profile.usageQuirk))
     patch.set([], withoutTelling(patch.value))
     patch.set(['message'], headValues(this.head, message, 'msg_', mintedMessageId))

@@ -2,7 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { Narrator, tooMany } from '../../inference/narrator.ts'
-import { type Decoder, FrameDecoder, type FrameReader } from '../answers/decode-frames.ts'
+import { type Decoder, FrameDecoder, type FrameReader, type OnModel } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import { type Incoming, IncomingItems, type ItemKind } from './incoming-items.ts'
@@ -14,9 +14,9 @@ import { decodeUsage } from './usage.ts'
  * A model's stream. Complete is only what the terminal event says. What a `done` event holds and no delta has told is
  * told then; what contradicts the deltas ends the answer, since nobody could take back what a client has seen.
  */
-export function createDecoder(profile: Profile): Decoder {
+export function createDecoder(profile: Profile, onModel?: OnModel): Decoder {
   const narrator = new Narrator()
-  return new FrameDecoder(narrator, new AnswerReader(narrator, profile))
+  return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onModel)
 }
 
 type Members = Record<string, unknown>

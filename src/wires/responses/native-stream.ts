@@ -200,6 +200,7 @@ export class ResponsesNativeStream extends NativeStream {
     const response = asObject(patch?.value['response'])
     if (patch === undefined || response === undefined) return frame
     this.#lastFrame = frame
+    this.noteModel(response)
     const values = responseValues(this.head, response)
     this.#response = { ...response }
     for (const [name, text] of values) {
@@ -219,6 +220,7 @@ export class ResponsesNativeStream extends NativeStream {
       this.break('a terminal event without a response')
       return ''
     }
+    this.noteModel(response)
     this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
     // The last event repeats all items, unless its provider leaves them out there.
     const callsSeen = this.head.model.prices.calls && callsOf(response['output'])

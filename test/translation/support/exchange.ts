@@ -42,6 +42,7 @@ const plainProfile: Profile = {
   charges: [],
   routingFields: [],
   routingContainers: [],
+  answerNames: [],
   costlyBetas: [],
   usageQuirk: 'none',
   strictFields: false,
