@@ -6,6 +6,7 @@ import { loadTrials } from './trials/load.ts'
 import { markupTrials } from './trials/markup.ts'
 import { pictureTrials } from './trials/pictures.ts'
 import { pixelTrials } from './trials/pixels.ts'
+import { playgroundTrials } from './trials/playground.ts'
 import { roleTrials } from './trials/roles.ts'
 import { stateTrials } from './trials/states.ts'
 
@@ -20,6 +21,7 @@ export const trials: readonly Trial[] = [
   ...loadTrials,
   ...stateTrials,
   ...keyboardTrials,
+  ...playgroundTrials,
   ...roleTrials,
   ...markupTrials,
   ...pixelTrials,

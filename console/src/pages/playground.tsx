@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLoad } from '../api/load.ts'
 import { pageHref, place, setQuery } from '../location.ts'
 import { questionBody, spread, type WireName, wireNames } from '../pure/wires.ts'
@@ -72,7 +72,8 @@ function Composer({ models, accounts, play, stop, isRunning }: ComposerProps) {
       class="panel composer"
       onSubmit={(event) => {
         event.preventDefault()
-        play(account, wire, body)
+        // The browser may submit a form that has no submit button: Enter in some fields does it.
+        if (!isRunning) play(account, wire, body)
       }}
     >
       <header>
@@ -132,23 +133,41 @@ function Composer({ models, accounts, play, stop, isRunning }: ComposerProps) {
       </div>
       <div class="form-foot">
         {own !== undefined && (
-          <button type="button" onClick={() => setOwn(undefined)}>
+          <button key="reset" type="button" onClick={() => setOwn(undefined)}>
             From the question again
           </button>
         )}
         <span class="small">It is paid by the account, and written down nowhere.</span>
-        {isRunning ? (
-          <button type="button" onClick={stop}>
-            Stop
-          </button>
-        ) : (
-          <button type="submit" class="primary">
-            Send
-          </button>
-        )}
+        <SendOrStop isRunning={isRunning} stop={stop} />
       </div>
     </form>
   )
+}
+
+/**
+ * Shows one of two buttons and moves the focus from the button that goes to the one that comes. Each has a key, so that they are two
+ * elements. If Stop became Send while the browser still handles the click, the browser would submit the form.
+ */
+function SendOrStop({ isRunning, stop }: { isRunning: boolean; stop(): void }) {
+  const button = useRef<HTMLButtonElement>(null)
+  const hasFocus = button.current !== null && document.activeElement === button.current
+  useLayoutEffect(() => {
+    if (hasFocus) button.current?.focus()
+  }, [isRunning])
+  return isRunning ? (
+    <button key="stop" ref={button} type="button" onClick={stop} onKeyDown={ignoreRepeat}>
+      Stop
+    </button>
+  ) : (
+    <button key="send" ref={button} type="submit" class="primary" onKeyDown={ignoreRepeat}>
+      Send
+    </button>
+  )
+}
+
+/** Lets a key that is held down press once. Its repetitions would stop the request and send it again. */
+function ignoreRepeat(event: KeyboardEvent): void {
+  if (event.repeat) event.preventDefault()
 }
 
 function Result({ played }: { played: Played }) {

@@ -123,7 +123,7 @@ function Composer({ models, tell }: { models: readonly ModelRow[]; tell(told: Tr
       <FormRefusal refusal={refusal} fields={['body']} />
       <div class="form-foot">
         {own !== undefined && (
-          <button type="button" onClick={() => setOwn(undefined)}>
+          <button key="reset" type="button" onClick={() => setOwn(undefined)}>
             Sample again
           </button>
         )}

@@ -231,6 +231,7 @@ function Steer({ upstream, rows, row }: { upstream: string; rows: readonly Upstr
     <span class="acts">
       {states.has('cooling') && (
         <button
+          key="retry"
           type="button"
           class="small-button"
           disabled={isBusy}
@@ -241,6 +242,7 @@ function Steer({ upstream, rows, row }: { upstream: string; rows: readonly Upstr
       )}
       {states.has('disabled') ? (
         <button
+          key="enable"
           type="button"
           class="small-button"
           disabled={isBusy}
@@ -251,6 +253,7 @@ function Steer({ upstream, rows, row }: { upstream: string; rows: readonly Upstr
         </button>
       ) : (
         <button
+          key="disable"
           type="button"
           class="small-button"
           disabled={isBusy}

@@ -169,6 +169,7 @@ function TopBar() {
         </span>
         {!isOwner() && (
           <button
+            key="search"
             type="button"
             class="search"
             aria-label="Find"
