@@ -194,6 +194,17 @@ const rows: readonly Row[] = [
         ],
       },
       {
+        title: 'Answers nobody asked for',
+        says: 'Connections that brought one, an hour. Another request may have been given it.',
+        unit: 'short',
+        queries: [
+          [
+            `sum by (upstream) (rate(${bare('triwire_upstream_unasked_total')}[$__rate_interval])) * 3600`,
+            '{{upstream}}',
+          ],
+        ],
+      },
+      {
         title: 'Accounts that may be asked',
         says: 'At 0 nobody serves the model.',
         unit: 'short',

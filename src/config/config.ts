@@ -48,6 +48,8 @@ export type Upstream = {
   messagesHeaders: 'anthropic' | 'msgwire'
   /** Headers sent as they are with every request, names in lower case. */
   headers: ReadonlyMap<string, string>
+  /** Whether a connection serves more than one request (ruling Y14). */
+  reuses: boolean
 }
 
 /** Where accounts and ledger are: a file that one server has, or a database in PostgreSQL that replicas share (ruling X7). */

@@ -290,6 +290,7 @@ export function withSimulator(config: Config, url: string): Config {
     accounts: [{ name: 'simulator', key: new Secret('simulator'), isEnabled: true }],
     messagesHeaders: 'anthropic',
     headers: new Map(),
+    reuses: true,
   }
   return Object.freeze({ ...config, upstreams: new Map([...config.upstreams, [simulator.name, simulator]]) })
 }
@@ -463,6 +464,7 @@ function readUpstream(name: string, entry: UpstreamEntry, origin: Origin): Upstr
     accounts: entry.accounts.map((account) => readAccount(account, origin)),
     messagesHeaders: entry.messages_headers,
     headers: readHeaders(entry.headers),
+    reuses: entry.reuse,
   }
 }
 

@@ -238,6 +238,7 @@ const upstream = z
       .prefault('anthropic')
       .describe('How the version and beta headers of the messages wire are spelled towards it.'),
     headers: headers.prefault({}).describe('Headers sent with every request.'),
+    reuse: flag.prefault(true).describe('`false`: each request has a connection of its own, which has to be opened.'),
   })
   .superRefine(({ key_header: keyHeader, headers }, context) => {
     for (const name of Object.keys(headers))

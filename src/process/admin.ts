@@ -5,6 +5,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { RecordListener } from '../gateway/record.ts'
 import { createAdmin, type Readiness } from '../http/admin.ts'
 import { createPlayground } from '../http/playground.ts'
+import type { Family } from '../telemetry/instruments.ts'
 import { createAdminApi, prefixOf } from './admin-api.ts'
 import { Events } from './events.ts'
 import type { Log } from './log.ts'
@@ -34,6 +35,7 @@ type Parts = {
   parentDigest: string | undefined
   /** How long a webhook may take, in ms. */
   webhookMs: number | undefined
+  families: readonly Family[]
 }
 
 /** @property playing how many requests of operators are being answered */
@@ -76,7 +78,7 @@ export function openAdmin(parts: Parts): Admin {
   const door = parentDigest && createWorkerDoor({ running: operations, play, reportBug, parentDigest })
   const server = createAdmin({
     ...{ isReady, api: adminApi.api, pages: adminApi.pages },
-    metrics: telemetry.watch(gateway, webhooks.families),
+    metrics: telemetry.watch(gateway, [...parts.families, ...webhooks.families]),
     ...(door && { door: { path: doorPath, answer: door } }),
     tls: config.adminTls,
     prefix: prefixOf(config),

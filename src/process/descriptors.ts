@@ -6,8 +6,8 @@ const everyMs = 1_000
 /** What is open besides connections: the store's files, the log, Node's own. */
 const ownMax = 100
 
-/** A request that runs has a connection to its client and one to its upstream. */
-const perConnection = 2
+/** A request that runs has a connection to its client and one to its upstream, beside which another one rests (ruling Y14). */
+const perConnection = 3
 
 /** What is watched; a test has its own. */
 export type DescriptorSources = {

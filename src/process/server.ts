@@ -17,6 +17,7 @@ import { createKeyring, type Keyring } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
+import type { ConnectionWatch } from '../upstream/upstreams.ts'
 import { openAdmin, watchGateway } from './admin.ts'
 import { drainEdge } from './drain.ts'
 import { listen } from './listen.ts'
@@ -26,6 +27,7 @@ import { createRecents, type Recents } from './recents.ts'
 import { readSealKey } from './seal-key.ts'
 import { openTelemetry } from './telemetry.ts'
 import { createTrafficWriter } from './traffic-writer.ts'
+import { createUnaskedLog } from './unasked-log.ts'
 import type { Webhooks } from './webhooks.ts'
 import { within } from './within.ts'
 
@@ -51,6 +53,8 @@ export type ServerParts = {
   clockMs?: () => number
   /** Whether the process can keep up, by its own time, which has nothing to do with other clocks; a test's may be slow. */
   load?: LoadWatch
+  /** Monotonic milliseconds that connections to upstreams go by; a test's may leap. */
+  connectionsClockMs?: () => number
   /** What is known of upstream accounts; a test's has its own time. */
   memory?: PoolMemory
   /** What is kept of requests that are over; a test's keeps fewer. */
@@ -99,8 +103,10 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const memory = openMemory(parts, clockMs)
   const keyring = createKeyring(clockMs, log.event)
   const reportBug = (bug: Error, id?: string) => log.event('error', 'bug', { ...(id && { id }), error: bug.stack })
+  const unasked = createUnaskedLog(log.event, clockMs)
+  const watch = { clockMs: parts.connectionsClockMs ?? ownTime.clockMs, reportBug, onUnasked: unasked.note }
   await prepare(config)
-  const snapshots = createSnapshots(openSnapshot(config, memory, keyring, reportBug))
+  const snapshots = createSnapshots(openSnapshot(config, memory, keyring, watch))
   const recents = parts.recents ?? createRecents()
   const telemetry = await openTelemetry(config, () => snapshots.current.config, log)
   const events = watchGateway(() => gateway)
@@ -108,9 +114,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const traffic = createTrafficWriter(store, nowMs, clockMs)
   const listeners = contain(reportBug, log.access, recents.note, traffic.note, ...telemetry.listeners, events.note)
   const limits = () => snapshots.current.config.limits
-  let isReady = true
-  let isDraining = false
-  let isHurried = false
+  let [isReady, isDraining, isHurried] = [true, false, false]
   const load = parts.load ?? createLoadWatch(() => performance.now())
   const gateway: Gateway = {
     snapshots,
@@ -150,7 +154,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const admin = openAdmin({
     ...{ gateway, config, recents, store, telemetry, events, traffic, listeners, log, reportBug },
     ...{ isReady: isTaking, isDraining: () => isDraining, parentDigest: parts.parentDigest },
-    webhookMs: parts.webhookMs,
+    ...{ webhookMs: parts.webhookMs, families: unasked.families },
   })
   await within(admin.webhooks.begin(), webhooksMaxMs)
   const { address, adminAddress } = await listenOnBoth(config, edge.server, admin.server).catch(async (error) => {
@@ -180,7 +184,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 
   function reload(next: Config): void {
     keyring.adopt(next.upstreams.values())
-    snapshots.replace(openSnapshot(next, memory, keyring, reportBug))
+    snapshots.replace(openSnapshot(next, memory, keyring, watch))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
     admin.adopt(next)
@@ -250,13 +254,8 @@ function recordOf({ requestId, error, method, path, ip, cause }: EdgeRefusal, no
   return { id: requestId, startedMs: nowMs, endMs: 0, method, path, ip, status, code, cause, outcome }
 }
 
-function openSnapshot(
-  config: Config,
-  memory: PoolMemory,
-  { keyOf }: Keyring,
-  reportBug: (bug: Error) => void,
-): Snapshot {
+function openSnapshot(config: Config, memory: PoolMemory, { keyOf }: Keyring, watch: ConnectionWatch): Snapshot {
   const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
   const pool = createPool(config.upstreams, memory, keyOf)
-  return { config, pool, upstreams: createUpstreams(config.upstreams, limits, reportBug), keyOf }
+  return { config, pool, upstreams: createUpstreams(config.upstreams, limits, watch), keyOf }
 }

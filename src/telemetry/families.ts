@@ -79,6 +79,7 @@ export const families = {
     ['upstream', 'cause'],
     'How often this process has left a service of a model by an upstream account alone, or for longer.',
   ),
+  unasked: counter('triwire_upstream_unasked_total', ['upstream'], 'Connections with bytes that nobody had asked for.'),
   available: gauge(
     'triwire_model_upstreams_available',
     ['model'],

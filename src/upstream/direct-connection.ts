@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Upstream } from '../config/config.ts'
 import { ChunkedReader } from '../http1/chunked.ts'
 import { canStandInHead } from '../http1/fields.ts'
 import { framingOf } from '../http1/framing.ts'
@@ -8,14 +9,13 @@ import { staysOpen } from '../http1/persistence.ts'
 import { type ResponseHead, readResponseHead } from '../http1/response-head.ts'
 import type { Carrier, DirectFlight } from './direct-flight.ts'
 import { mediaTypeOf } from './media-type.ts'
-import { judgeTransport } from './transport-fault.ts'
-import { informationalMax } from './upstreams.ts'
+import { judgeTransport, raceMs } from './transport-fault.ts'
+import { type ConnectionTerms, informationalMax, type UnaskedPlace } from './upstreams.ts'
 
 /** The way that a connection belongs to. */
 export interface ConnectionHost {
-  readonly headerBytesMax: number
-  /** Hears of what failed in reading that is no fault of the upstream's. */
-  readonly reportBug: (bug: Error) => void
+  readonly upstream: Upstream
+  readonly terms: ConnectionTerms
   /** It is free for another request. */
   giveBack(connection: DirectConnection): void
   /** It is closed. */
@@ -32,6 +32,10 @@ const keptMs = 30_000
 const keptMsMax = 600_000
 /** So much earlier than its server: a request must not meet its end. */
 const marginMs = 2_000
+/** So many answers decide how long a connection rests, in ms: what comes late then comes while nobody waits (ruling Y14). */
+const restAnswers = 8
+const restMsMin = 1
+const restMsMax = 30_000
 
 /** How the end of a body is known: what is to come of its length, its chunks, or the end of the connection. */
 type Body = { left: number } | ChunkedReader | 'until_close'
@@ -58,15 +62,18 @@ export class DirectConnection implements Carrier {
   /** Of a part of a head, so many octets were looked at and are no end of it. */
   #lookedAt = 0
   #informational = 0
-  /** It has brought an answer before, and something of this one. */
-  #hasServed = false
+  /** Answers that it has brought before this one; and whether something of this one came. */
+  #served = 0
   #isHeard = false
   #sentMs = 0
-  /** False behind an answer that was held back: the socket may have what nobody has read. */
-  #isReadUp = true
+  /** How long the first bytes of its last answers took, in ms. */
+  readonly #firstByteMs: number[] = []
+  #status = 0
   #keepsAlive = true
   #keptMs = keptMs
   #idleSinceMs = 0
+  /** When it may serve again. */
+  restedAtMs = 0
 
   constructor(socket: Socket, host: ConnectionHost) {
     this.#socket = socket
@@ -89,7 +96,7 @@ export class DirectConnection implements Carrier {
 
   /** Idle, and not so long that its server may be closing it. */
   get isUsable(): boolean {
-    return !this.#socket.destroyed && performance.now() - this.#idleSinceMs < this.#keptMs
+    return !this.#socket.destroyed && this.#host.terms.clockMs() - this.#idleSinceMs < this.#keptMs
   }
 
   destroy(): void {
@@ -108,7 +115,6 @@ export class DirectConnection implements Carrier {
   }
 
   #goOn(): void {
-    this.#isReadUp = false
     this.#contain(() => {
       const ahead = this.#body === undefined ? undefined : this.#ahead
       if (ahead) {
@@ -125,7 +131,7 @@ export class DirectConnection implements Carrier {
     this.#flight = flight
     flight.connection = this
     this.#isHeard = false
-    this.#sentMs = performance.now()
+    this.#sentMs = this.#host.terms.clockMs()
     this.#informational = 0
     const piece = inOnePiece(head, body)
     if (piece !== undefined) this.#socket.write(piece, 'latin1')
@@ -140,15 +146,15 @@ export class DirectConnection implements Carrier {
   /** @param isShared the bytes are others' when this returns: what is kept of them is copied */
   take(bytes: Buffer, isShared: boolean): void {
     if (this.#flight === undefined) {
+      this.#noteUnasked('idle')
       this.destroy()
       return
     }
     if (this.#isWhole) {
-      this.#keepsAlive = false
+      if (this.#keepsAlive) this.#noteUnasked('behind_answer')
       return
     }
     this.#isHeard = true
-    this.#isReadUp = true
     const ahead = this.#ahead
     this.#ahead = undefined
     this.#contain(() => {
@@ -163,7 +169,7 @@ export class DirectConnection implements Carrier {
     try {
       work()
     } catch (bug) {
-      this.#host.reportBug(bug as Error)
+      this.#host.terms.reportBug(bug as Error)
       this.destroy()
     }
     this.#isReading = false
@@ -187,8 +193,8 @@ export class DirectConnection implements Carrier {
           ? this.#readHead(flight, bytes, at, isShared)
           : this.#readBody(flight, bytes, at, isShared)
       if (this.#isWhole && at < bytes.length) {
-        // What nobody asked for makes it useless, and the answer before it no less whole.
-        this.#keepsAlive = false
+        // The answer before it is no less whole.
+        this.#noteUnasked('behind_answer')
         at = bytes.length
       }
       if (this.#isWhole && !flight.isPaused) this.#finish()
@@ -198,7 +204,7 @@ export class DirectConnection implements Carrier {
   /** @returns where the body begins; the length of the bytes where there is no whole head, or none that is one */
   #readHead(flight: DirectFlight, bytes: Buffer, from: number, isShared: boolean): number {
     const end = bytes.indexOf(headEnd, Math.max(from, from + this.#lookedAt - headEnd.length))
-    const isTooLong = (end < 0 ? bytes.length : end) - from > this.#host.headerBytesMax
+    const isTooLong = (end < 0 ? bytes.length : end) - from > this.#host.terms.headerBytesMax
     if (isTooLong || !startsAsHttp(bytes, from)) {
       this.#break()
       return bytes.length
@@ -235,7 +241,17 @@ export class DirectConnection implements Carrier {
     if (framing === 'chunked' && !isEmpty) this.#body = new ChunkedReader()
     else this.#body = framing === undefined && !isEmpty ? 'until_close' : { left: isEmpty ? 0 : Number(framing) }
     this.#keepsAlive = this.#body !== 'until_close' && staysOpen(fields.get('connection'), minor)
+    // It says that no request came, and need not mean the one that is on its way, which may be repeated (golang/go#32310, 2019-05-29).
+    if (status === 408 && !this.#keepsAlive && this.#served > 0 && this.#waitedMs < raceMs) {
+      this.#isHeard = false
+      this.#noteUnasked('timeout')
+      this.#break(reset())
+      return
+    }
     this.#keptMs = keptMsOf(fields.get('keep-alive'))
+    this.#status = status
+    // An interim response before it is no first byte of the answer.
+    this.#firstByteMs[this.#served % restAnswers] = this.#waitedMs
     this.#isWhole = typeof this.#body === 'object' && 'left' in this.#body && this.#body.left === 0
     flight.listener!.onHead(status, mediaTypeOf(fields.first('content-type')), fields)
     if (flight.isPaused) this.#socket.pause()
@@ -271,26 +287,26 @@ export class DirectConnection implements Carrier {
     this.#flight = undefined
     this.#body = undefined
     this.#isWhole = false
-    this.#hasServed = true
-    // Behind what is not sent yet the next request would wait for whoever does not read.
-    const isReusable = this.#keepsAlive && this.isSent && !flight.isOver
-    this.#idleSinceMs = performance.now()
-    if (!isReusable) this.destroy()
-    else if (this.#isReadUp) this.#host.giveBack(this)
-    else this.#readUp()
+    const mayBeForeign = this.#served++ > 0 && this.#status < 300
+    const restMs = Math.max(restMsMin, ...this.#firstByteMs)
+    this.#idleSinceMs = this.#host.terms.clockMs()
+    this.restedAtMs = this.#idleSinceMs + restMs
+    if (!this.#keepsAlive || flight.isOver || restMs > restMsMax || restMs >= this.#keptMs) this.destroy()
+    else if (this.isSent) this.#host.giveBack(this)
+    // The next request would wait for a server that does not read. What TLS has sent Node reports in a later phase of the loop.
+    else
+      setImmediate(() => {
+        if (mayBeForeign && !this.isSent) this.#noteUnasked('before_sent')
+        this.destroy()
+      })
     flight.end()
   }
 
-  /**
-   * Behind an answer that was held back there may be what nobody has read yet: the end of the connection, or what would be taken for
-   * the next answer. Now that its reading goes on, whatever is there comes before the second immediate, and ends it.
-   */
-  #readUp(): void {
-    setImmediate(() =>
-      setImmediate(() => {
-        if (!this.#socket.destroyed) this.#host.giveBack(this)
-      }),
-    )
+  /** It is not used again, and neither are those that are idle. */
+  #noteUnasked(place: UnaskedPlace): void {
+    this.#keepsAlive = false
+    this.#host.dropIdle()
+    this.#host.terms.onUnasked(this.#host.upstream.name, place)
   }
 
   /** Its server says nothing more. */
@@ -320,8 +336,8 @@ export class DirectConnection implements Carrier {
   }
 
   /** What came is no answer. */
-  #break(): void {
-    this.#fail(new Error('no answer'))
+  #break(error = new Error('no answer')): void {
+    this.#fail(error)
     this.destroy()
   }
 
@@ -329,10 +345,14 @@ export class DirectConnection implements Carrier {
     const flight = this.#flight
     if (flight === undefined) return
     this.#flight = undefined
-    const fault = judgeTransport(error, this.#hasServed && !this.#isHeard ? this.#sentMs : undefined)
+    const fault = judgeTransport(error, this.#served > 0 && !this.#isHeard ? this.#waitedMs : undefined)
     // Who gave up has closed it himself.
     if (fault.isReuseRace && !flight.isOver) this.#host.dropIdle()
     flight.fail(fault)
+  }
+
+  get #waitedMs(): number {
+    return this.#host.terms.clockMs() - this.#sentMs
   }
 }
 

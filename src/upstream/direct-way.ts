@@ -7,7 +7,7 @@ import { DirectFlight } from './direct-flight.ts'
 import { headersOf } from './request-headers.ts'
 import type { Target } from './target.ts'
 import { judgeDial, judgeTransport } from './transport-fault.ts'
-import type { ConnectionLimits, Flight, TransportFault, UpstreamListener, UpstreamRequest, Way } from './upstreams.ts'
+import type { ConnectionTerms, Flight, TransportFault, UpstreamListener, UpstreamRequest, Way } from './upstreams.ts'
 
 /**
  * The most that is read of a connection at once, and read ahead of an answer that is held back, in bytes. Node reads 64 KiB
@@ -23,36 +23,34 @@ const connected = channel('triwire:upstream:connected')
 
 /** The way to an upstream that no proxy stands before: its connections, of which each has one request at a time. */
 export class DirectWay implements Way, ConnectionHost {
-  readonly headerBytesMax: number
-  readonly reportBug: (bug: Error) => void
+  readonly upstream: Upstream
+  readonly terms: ConnectionTerms
   readonly #url: URL
-  readonly #connectMs: number
   readonly #isSecure: boolean
   readonly #openSocket: Dial
   readonly #open = new Set<DirectConnection>()
-  /** The one that was used last is last: those that are not needed grow old. */
+  /** By when their rest is over: whoever has rested longest serves first (ruling Y14). */
   #idle: DirectConnection[] = []
   /** Connections on their way. */
   readonly #dialing = new Set<Socket>()
   #sweeps: NodeJS.Timeout | undefined
   /** Requests that leave at the end of this turn. */
   #leaving = 0
+  /** The last turn of the event loop in which requests left; when that was, and the one before. Between them everything was read. */
+  #turn = 0
+  #turnMs = Number.NEGATIVE_INFINITY
+  #readToMs = Number.NEGATIVE_INFINITY
   #isRetired = false
   #isClosed = false
   readonly #ended = Promise.withResolvers<void>()
 
   /** Opens nothing yet. */
-  constructor(
-    { baseUrl, ca }: Upstream,
-    { connectMs, headerBytesMax }: ConnectionLimits,
-    reportBug: (bug: Error) => void,
-  ) {
-    this.reportBug = reportBug
-    this.#url = new URL(baseUrl)
-    this.headerBytesMax = headerBytesMax
-    this.#connectMs = connectMs
+  constructor(upstream: Upstream, terms: ConnectionTerms) {
+    this.upstream = upstream
+    this.terms = terms
+    this.#url = new URL(upstream.baseUrl)
     this.#isSecure = this.#url.protocol === 'https:'
-    this.#openSocket = createDial(this.#url, ca)
+    this.#openSocket = createDial(this.#url, upstream.ca)
   }
 
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight {
@@ -63,20 +61,27 @@ export class DirectWay implements Way, ConnectionHost {
       process.nextTick(() => flight.fail(judgeTransport(error)))
       return flight
     }
-    const head = `POST ${target.path} HTTP/1.1\r\nhost: ${this.#url.host}\r\nconnection: keep-alive\r\n${lines}\r\n`
+    const connection = this.upstream.reuses ? 'keep-alive' : 'close'
+    const head = `POST ${target.path} HTTP/1.1\r\nhost: ${this.#url.host}\r\nconnection: ${connection}\r\n${lines}\r\n`
     this.#leaving++
-    leaveLater({ way: this, flight, head, body: request.body, isFresh: request.isFresh === true })
+    leaveLater({ way: this, flight, head, body: request.body, isFresh: request.isFresh === true, waits: true })
     return flight
   }
 
   /** Its turn has come. A connection that could not even be begun is one request's fault, and no other's. */
-  leave({ flight, head, body, isFresh }: Departure): void {
+  leave(departure: Departure): void {
+    const { flight, head, body, isFresh, waits } = departure
     this.#leaving--
+    if (this.#turn !== turns) [this.#turn, this.#readToMs, this.#turnMs] = [turns, this.#turnMs, this.terms.clockMs()]
     try {
       if (this.#isClosed) throw cut()
       const idle = flight.isOver || isFresh ? undefined : this.#takeIdle()
       if (idle) idle.fly(flight, head, body)
-      else if (!flight.isOver) this.#dial(flight, head, body)
+      // One whose rest is over, but which may have something unread: it is waited for, once.
+      else if (!isFresh && waits && this.#hasRested(this.#turnMs)) {
+        this.#leaving++
+        leaveLater({ ...departure, waits: false })
+      } else if (!flight.isOver) this.#dial(flight, head, body)
     } catch (error) {
       flight.fail(judgeTransport(error as Error))
     }
@@ -100,12 +105,11 @@ export class DirectWay implements Way, ConnectionHost {
   }
 
   giveBack(connection: DirectConnection): void {
-    if (this.#isRetired) {
-      connection.destroy()
-      return
+    if (this.#isRetired || !this.upstream.reuses) connection.destroy()
+    else {
+      insertByRest(this.#idle, connection)
+      this.#sweeps ??= setInterval(() => this.#sweep(), sweepMs).unref()
     }
-    this.#idle.push(connection)
-    this.#sweeps ??= setInterval(() => this.#sweep(), sweepMs).unref()
   }
 
   forget(connection: DirectConnection): void {
@@ -122,11 +126,16 @@ export class DirectWay implements Way, ConnectionHost {
   }
 
   #takeIdle(): DirectConnection | undefined {
-    for (;;) {
-      const idle = this.#idle.pop()
-      if (idle === undefined || idle.isUsable) return idle
+    while (this.#hasRested(this.#readToMs)) {
+      const idle = this.#idle.shift()!
+      if (idle.isUsable) return idle
       idle.destroy()
     }
+    return undefined
+  }
+
+  #hasRested(byMs: number): boolean {
+    return this.#idle.length > 0 && this.#idle[0]!.restedAtMs <= byMs
   }
 
   #dial(flight: DirectFlight, head: string, body: Buffer): void {
@@ -141,7 +150,7 @@ export class DirectWay implements Way, ConnectionHost {
       } else connection.fly(flight, head, body)
       this.#settle()
     })
-    const late = setTimeout(() => dial.destroy(tooLate()), this.#connectMs)
+    const late = setTimeout(() => dial.destroy(tooLate()), this.terms.connectMs)
     this.#dialing.add(dial)
     // Whoever gives up gives up the body with it, and does not wait until the connection stands or its time is over.
     flight.connection = {
@@ -190,9 +199,11 @@ export class DirectWay implements Way, ConnectionHost {
   }
 }
 
-type Departure = { way: DirectWay; flight: DirectFlight; head: string; body: Buffer; isFresh: boolean }
+type Departure = { way: DirectWay; flight: DirectFlight; head: string; body: Buffer; isFresh: boolean; waits: boolean }
 
 let departures: Departure[] = []
+/** Turns of the event loop in which requests left. */
+let turns = 0
 
 /**
  * What is sent in one turn of the event loop leaves behind its other work, in one go: each write wakes whoever reads, and one by
@@ -205,7 +216,19 @@ function leaveLater(departure: Departure): void {
 function leaveAll(): void {
   const leaving = departures
   departures = []
+  turns++
   for (const departure of leaving) departure.way.leave(departure)
+}
+
+/** Keeps the list sorted by the end of rest, equal ones as they came. Nearly always it is the last. */
+function insertByRest(list: DirectConnection[], connection: DirectConnection): void {
+  let [low, high] = [0, list.length]
+  while (low < high) {
+    const middle = high === list.length ? high - 1 : (low + high) >>> 1
+    if (list[middle]!.restedAtMs <= connection.restedAtMs) low = middle + 1
+    else high = middle
+  }
+  list.splice(low, 0, connection)
 }
 
 function tooLate(): Error {

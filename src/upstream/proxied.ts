@@ -12,7 +12,7 @@ import type { Target } from './target.ts'
 import { judgeTransport } from './transport-fault.ts'
 import { loadUndici } from './undici.ts'
 import {
-  type ConnectionLimits,
+  type ConnectionTerms,
   type Flight,
   informationalMax,
   type TransportFault,
@@ -26,11 +26,13 @@ type Proxied = {
   origin: string
   /** It is asked in absolute form, without a tunnel: its own answers come where the upstream's do. */
   isForwarded: boolean
+  /** Connections without a request. */
+  idle: Set<Socket>
 }
 
 /** The way to an upstream through a proxy, by undici: tunnels, absolute forms and their TLS are its. */
-export function openProxied(upstream: Upstream, proxy: NonNullable<Upstream['proxy']>, limits: ConnectionLimits): Way {
-  const proxied = openConnections(upstream, proxy, limits)
+export function openProxied(upstream: Upstream, proxy: NonNullable<Upstream['proxy']>, terms: ConnectionTerms): Way {
+  const proxied = openConnections(upstream, proxy, terms)
   return {
     send: (target, request, listener) => fly(proxied, target, request, listener),
     retire: () => proxied.dispatcher.close(),
@@ -42,13 +44,14 @@ export function openProxied(upstream: Upstream, proxy: NonNullable<Upstream['pro
 function openConnections(
   upstream: Upstream,
   proxy: NonNullable<Upstream['proxy']>,
-  { connectMs, headerBytesMax }: ConnectionLimits,
+  { connectMs, headerBytesMax, onUnasked }: ConnectionTerms,
 ): Proxied {
   const { Pool, ProxyAgent } = loadUndici()
   const { origin } = new URL(upstream.baseUrl)
   const options: ConnectionPool.Options = {
     connections: null,
-    pipelining: 1,
+    // At 0 each connection has one request. For a rest between two requests undici has no means (decision 59).
+    pipelining: upstream.reuses ? 1 : 0,
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: 30_000,
@@ -64,12 +67,23 @@ function openConnections(
     proxyTls: tls,
     connectTimeout: connectMs,
     factory: (place, { connect }: { connect?: buildConnector.connector }) =>
-      new Pool(place, { ...options, connect: watched(connect!) }),
+      new Pool(place, { ...options, connect: watched(connect!, watchSocket) }),
     // One that takes the connection and then says nothing is none.
     clientFactory: (place, { connect }: { connect?: buildConnector.connector }) =>
       new Pool(place, { ...options, connect: connect!, headersTimeout: connectMs }),
   })
-  return { dispatcher, origin, isForwarded: origin.startsWith('http:') }
+  const idle = new Set<Socket>()
+  return { dispatcher, origin, isForwarded: origin.startsWith('http:'), idle }
+
+  function watchSocket(socket: Socket): void {
+    socket.on('close', () => idle.delete(socket))
+    // undici ends an idle connection that brings anything; this error tells it from all other ends.
+    socket.on('error', ({ message }) => {
+      if (!idle.has(socket) || message !== 'bad response') return
+      for (const each of idle) each.destroy()
+      onUnasked(upstream.name, 'idle')
+    })
+  }
 }
 
 /** What is to be told of each connection that a head is awaited on it. */
@@ -80,17 +94,18 @@ function awaitHead(socket: Socket): void {
   awaits.get(socket)?.()
 }
 
-function watched(connect: buildConnector.connector): buildConnector.connector {
+function watched(connect: buildConnector.connector, watchSocket: (socket: Socket) => void): buildConnector.connector {
   return (options, callback) =>
     connect(options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
       if (!socket) return callback(error!, null)
       awaits.set(socket, takeContinue(socket))
+      watchSocket(socket)
       callback(null, socket)
     })
 }
 
 /** The connection a request is sent on, when that was, and how much had been read from it by then. */
-type Line = { socket: Socket | undefined; bytesRead: number; sentMs: number }
+type Line = { socket: Socket | undefined; bytesRead: number; sentMs: number; idle: Set<Socket> }
 
 /**
  * undici tells which socket a request goes out on only here, in the same turn as `onRequestStart`. It is what a reset is
@@ -103,6 +118,7 @@ subscribe('undici:client:sendHeaders', (message) => {
   starting.socket = socket
   starting.bytesRead = socket.bytesRead
   starting.sentMs = performance.now()
+  starting.idle.delete(socket)
   awaitHead(socket)
   starting = undefined
 })
@@ -112,7 +128,7 @@ function fly(way: Proxied, target: Target, request: UpstreamRequest, listener: U
   let isOver = false
   let isPaused = false
   let informational = 0
-  const line: Line = { socket: undefined, bytesRead: 0, sentMs: 0 }
+  const line: Line = { socket: undefined, bytesRead: 0, sentMs: 0, idle: way.idle }
   const { body } = request
 
   way.dispatcher.dispatch(
@@ -156,6 +172,7 @@ function fly(way: Proxied, target: Target, request: UpstreamRequest, listener: U
       onResponseEnd() {
         if (isOver) return
         isOver = true
+        if (line.socket?.destroyed === false) way.idle.add(line.socket)
         listener.onEnd()
       },
       onResponseError(_, error) {
@@ -190,7 +207,8 @@ function fly(way: Proxied, target: Target, request: UpstreamRequest, listener: U
 }
 
 function judgeError(error: Error, { socket, bytesRead, sentMs }: Line): TransportFault {
-  const fault = judgeTransport(error, bytesRead > 0 && socket?.bytesRead === bytesRead ? sentMs : undefined)
+  const isUnheard = bytesRead > 0 && socket?.bytesRead === bytesRead
+  const fault = judgeTransport(error, isUnheard ? performance.now() - sentMs : undefined)
   const { code } = error as NodeJS.ErrnoException
   // What never had a connection, or was refused by its name (407): the proxy's doing, unless the upstream's certificate is bad.
   const isProxys = fault.cause !== 'upstream_tls' && fault.cause !== 'no_descriptors'

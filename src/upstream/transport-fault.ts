@@ -21,20 +21,19 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
  * An upstream that closes a connection while a request is on its way shows that at once, in ms. One that does so later has begun to
  * work on it, and whoever asked it again could pay twice (faults F-U5, F-U7).
  */
-const raceMs = 2_000
+export const raceMs = 2_000
 
 /**
  * Why a connection that stood has ended.
- * @param unheardSinceMs by `performance.now()`, when the request went out on a connection that had brought an earlier answer and
- *   nothing of this one (ruling U1); undefined on any other
+ * @param unheardMs how long ago the request went out on a connection that had brought an earlier answer and nothing of this one
+ *   (ruling U1); undefined on any other
  */
-export function judgeTransport(error: Error, unheardSinceMs?: number): TransportFault {
+export function judgeTransport(error: Error, unheardMs?: number): TransportFault {
   const { code = '' } = error as NodeJS.ErrnoException
   const cause = causeOfCode.get(code) ?? (isTls(code, error) ? 'upstream_tls' : 'upstream_protocol')
   return {
     cause,
-    isReuseRace:
-      cause === 'upstream_reset' && unheardSinceMs !== undefined && performance.now() - unheardSinceMs < raceMs,
+    isReuseRace: cause === 'upstream_reset' && unheardMs !== undefined && unheardMs < raceMs,
     ...(cause === 'upstream_tls' && { reason: code }),
   }
 }

@@ -50,6 +50,24 @@ export const informationalMax = 10
 
 export type ConnectionLimits = { connectMs: number; headerBytesMax: number }
 
+export type ConnectionTerms = ConnectionLimits & ConnectionWatch
+
+/**
+ * Where the bytes were that nobody had asked for (ruling Y14): on an idle connection; after the end of an answer; a success before its
+ * request was sent; a 408 that closes a kept connection when a request has just gone out (RFC 9110 15.5.9).
+ */
+export type UnaskedPlace = 'idle' | 'behind_answer' | 'before_sent' | 'timeout'
+
+/** What connections report to, and their clock. */
+export type ConnectionWatch = {
+  /** Monotonic, in ms. */
+  clockMs(): number
+  /** Hears of what failed in reading that is no fault of the upstream's. */
+  reportBug(bug: Error): void
+  /** Called once for each such connection, when all idle connections of the upstream are closed. */
+  onUnasked(upstream: string, place: UnaskedPlace): void
+}
+
 /** A request under way. */
 export interface Flight {
   /** Closes the connection. The listener hears nothing more. */

@@ -80,6 +80,7 @@ for (const [name, trouble] of [
       const end: Answer = (socket) => void (name === 'reset' ? socket.resetAndDestroy() : socket.end())
       bench.upstream.play(bench.good.whole, end, bench.good.stream)
       await bench.check(await bench.ask(), ok)
+      bench.gateway.rest()
       await bench.check(await bench.ask({ stream: true }), { ...ok, log: { ...ok.log, attempts: 2 } })
       assert.equal(bench.upstream.requests.length, 3)
       assert.notEqual(bench.upstream.requests[2]!.connection, bench.upstream.requests[1]!.connection)
@@ -311,13 +312,15 @@ row(
 
 row(
   'F-U31',
-  'bytes behind the declared body do not touch the answer, and the connection is not used again',
+  'bytes behind the declared body do not touch the answer, are reported, and the connection is not used again',
   {},
   async (bench, way) => {
     const text = JSON.stringify(answers[way.model])
     const answer = `${head(200, { ...json, 'content-length': `${Buffer.byteLength(text)}` })}${text}`
     bench.upstream.play((socket) => void socket.write(`${answer}HTTP/1.1 200 OK\r\n\r\n`), bench.good.whole)
     await bench.check(await bench.ask(), ok)
+    await bench.gateway.logWith({ event: 'upstream_unasked', upstream: 'sim', place: 'behind_answer' })
+    bench.gateway.rest()
     await bench.check(await bench.ask(), ok)
     const [first, second] = bench.upstream.requests
     assert.notEqual(first!.connection, second!.connection)

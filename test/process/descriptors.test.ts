@@ -40,8 +40,8 @@ test('B24 F-P11 running out of descriptors is told once, with how often and how 
   assert.equal(stopped, 1)
 })
 
-test('B24 a limit is compared with two connections for each client’s, and some of our own', () => {
-  assert.deepEqual(missingDescriptors(100, 299), { limit: 299, needed: 300 })
-  assert.equal(missingDescriptors(100, 300), undefined)
+test('B24 Y14 a limit is compared with three connections for each client’s, of which one rests, and some of our own', () => {
+  assert.deepEqual(missingDescriptors(100, 399), { limit: 399, needed: 400 })
+  assert.equal(missingDescriptors(100, 400), undefined)
   assert.equal(missingDescriptors(100, Number.POSITIVE_INFINITY), undefined)
 })

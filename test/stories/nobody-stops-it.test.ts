@@ -208,7 +208,7 @@ test('B24 F-P11 without a descriptor left the server says so, goes on, and says 
   open.write(request)
   assert.deepEqual(await statuses(1), [200])
   const { hostname, port } = new URL(await running.url())
-  await running.saw('"descriptors_few","limit":80,"needed":40100,"connections_max":20000')
+  await running.saw('"descriptors_few","limit":80,"needed":60100,"connections_max":20000')
   const sockets = Array.from({ length: 120 }, () => connect(Number(port), hostname).on('error', () => {}))
   atEnd(() => {
     for (const socket of sockets) socket.destroy()

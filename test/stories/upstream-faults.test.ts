@@ -41,9 +41,11 @@ for (const [name, cut] of [
     for (const wire of wireNames) {
       native.upstream.play(good[wire], cut, good[wire])
       assert.equal((await native.ask(wire)).status, 200)
+      native.gateway.rest()
       const second = await native.ask(wire)
       assert.equal(second.status, 200)
       assert.equal(native.upstream.requests.length, 3)
+      assert.equal(native.upstream.requests[1]!.connection, native.upstream.requests[0]!.connection)
       assert.notEqual(native.upstream.requests[2]!.connection, native.upstream.requests[1]!.connection)
       assert.equal(native.gateway.store.findEntry(second.id)?.amountNanos, answerNanos)
     }
@@ -68,8 +70,9 @@ for (const [name, cut] of [
 test('U1 a reused connection that is reset twice is given up after two attempts', async () => {
   native.upstream.play(good.chat, reset)
   await native.ask('chat')
+  native.gateway.rest()
   assert.equal((await native.ask('chat')).status, 502)
-  assert.ok(native.upstream.requests.length <= 3)
+  assert.equal(native.upstream.requests.length, 3)
 })
 
 test('F-U1 a connection that is refused is a 502 and costs nothing', async () => {
@@ -172,9 +175,34 @@ test('F-U31 bytes behind the declared body do not touch the answer, and the conn
     good.chat,
   )
   assert.equal((await native.ask('chat')).status, 200)
+  native.gateway.rest()
   assert.equal((await native.ask('chat')).status, 200)
   const [first, second] = native.upstream.requests
   assert.notEqual(first!.connection, second!.connection)
+})
+
+test('Y14 an answer that nobody asked for reaches no other request; the log and a metric report it without its text', async () => {
+  const own = await startNative()
+  const unasked = 'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 14\r\n\r\ncanary-surplus'
+  for (const _ of [1, 2, 3]) {
+    own.upstream.play(async (socket, request) => {
+      await good.chat(socket, request)
+      socket.write(unasked)
+    }, good.chat)
+    assert.equal((await own.ask('chat')).status, 200)
+    await own.upstream.untilHeard()
+    own.gateway.rest()
+    const { status, text } = await own.ask('chat')
+    assert.deepEqual([status, text.includes('canary-surplus')], [200, false])
+  }
+  const lines = (await own.gateway.logLines()).filter(({ event }) => event === 'upstream_unasked')
+  assert.deepEqual(
+    lines.map(({ time, place, ...line }) => line),
+    [{ level: 'error', event: 'upstream_unasked', upstream: 'sim' }],
+  )
+  const metrics = await (await fetch(`${own.gateway.adminUrl}/metrics`)).text()
+  assert.match(metrics, /^triwire_upstream_unasked_total\{upstream="sim"\} 3$/m)
+  await own.gateway.close()
 })
 
 /** A connection to be reset once the client has the head. */

@@ -37,6 +37,8 @@ export type TestGateway = {
   nowMs(): number
   /** Adds to what the gateway takes for the time, then lets every deadline be looked at. */
   advance(ms: number): void
+  /** Lets the connections to upstreams rest for ten seconds, after which each serves again (ruling Y14). */
+  rest(): void
   /** Only the wall clock leaps, as when somebody sets it: what is measured does not. */
   jump(ms: number): void
   /** The access log so far, and the process events among it. */
@@ -167,9 +169,11 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
   const { bodiesBytesMax, requestsKept, keysMs, webhookMs } = options
+  let restedMs = 0
+  const connectionsClockMs = () => performance.now() + restedMs
   const load = { isShedding: false, isStrained: false, stop() {} }
   const recents = createRecents({ requestsMax: requestsKept, namelessMax: requestsKept })
-  const own = { log, nowMs, clockMs, load, memory, recents, bodiesBytesMax, keysMs, webhookMs }
+  const own = { log, nowMs, clockMs, connectionsClockMs, load, memory, recents, bodiesBytesMax, keysMs, webhookMs }
   const server = await startServer({ config, store: ledger, ...own })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
@@ -209,6 +213,9 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     },
     jump(ms) {
       jumpedMs += ms
+    },
+    rest() {
+      restedMs += 10_000
     },
     logLines,
     logOf: (id) => logWith({ id }),

@@ -13,6 +13,7 @@ export function upstreamAt(baseUrl: string, more: Partial<Upstream> = {}): Upstr
     accounts: [],
     messagesHeaders: 'anthropic',
     headers: new Map(),
+    reuses: true,
     ...more,
   }
 }

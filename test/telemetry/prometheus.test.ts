@@ -88,7 +88,12 @@ async function startBusy() {
   const doubtful = await startRawUpstream()
   // More is cached than there is, and some of the output is reasoning.
   const details = { prompt_tokens_details: { cached_tokens: 20 }, completion_tokens_details: { reasoning_tokens: 1 } }
-  doubtful.play(whole({ ...answers.chat, usage: { prompt_tokens: 9, completion_tokens: 3, ...details } }))
+  const usage = { prompt_tokens: 9, completion_tokens: 3, ...details }
+  doubtful.play(async (socket, request) => {
+    await whole({ ...answers.chat, usage })(socket, request)
+    // Nobody asked for this one.
+    socket.write('HTTP/1.1 504 Late\r\ncontent-length: 0\r\n\r\n')
+  })
   const gateway = await startTestGateway({
     cools: true,
     credit: '1000000',

@@ -7,6 +7,7 @@ import type {
   Flight,
   ResponseHeaders,
   TransportFault,
+  UnaskedPlace,
   UpstreamListener,
   UpstreamRequest,
   Upstreams,
@@ -24,6 +25,10 @@ export type Way = {
   send(request?: Partial<UpstreamRequest & Pick<Target, 'path'>>, listener?: Partial<UpstreamListener>): Heard
   /** Of ours, that were reported. */
   bugs: Error[]
+  /** What was reported of bytes that nobody had asked for. */
+  unasked: [upstream: string, place: UnaskedPlace][]
+  /** Turns the clock of the connections, which stands still; without a figure so far that each of them has rested. */
+  pass(ms?: number): void
 }
 
 /** What a listener heard of one request. */
@@ -41,22 +46,41 @@ export type Heard = {
 
 const limits: ConnectionLimits = { connectMs: 5_000, headerBytesMax: 16_384 }
 
-/** @param baseUrl of an upstream that the test plays */
-export function openWay(baseUrl: string, more: Partial<Upstream> = {}, changed: Partial<ConnectionLimits> = {}): Way {
+/**
+ * @param baseUrl of an upstream that the test plays
+ * @param clockMs instead of the clock that stands still
+ */
+export function openWay(
+  baseUrl: string,
+  more: Partial<Upstream> = {},
+  changed: Partial<ConnectionLimits> = {},
+  clockMs?: () => number,
+): Way {
   const upstream = upstreamAt(baseUrl, {
     accounts: [{ name: 'a', key: new Secret('upstream-key-1'), isEnabled: true }],
     ...more,
   })
   const bugs: Error[] = []
-  const upstreams = createUpstreams(new Map([[upstream.name, upstream]]), { ...limits, ...changed }, (bug) =>
-    bugs.push(bug),
+  const unasked: Way['unasked'] = []
+  let nowMs = 0
+  const upstreams = createUpstreams(
+    new Map([[upstream.name, upstream]]),
+    { ...limits, ...changed },
+    {
+      clockMs: clockMs ?? (() => nowMs),
+      reportBug: (bug) => bugs.push(bug),
+      onUnasked: (...event) => unasked.push(event),
+    },
   )
   atEnd(() => upstreams.close())
   const headers = [...upstream.headers].flat()
   const account = upstream.accounts[0]
   const key = account && fixedKey(account)
   const target: Target = { upstream, account, key, model: modelOf('chat'), path: '/v1/x', headers }
-  return { upstreams, target, send, bugs }
+  const pass = (ms = 1) => {
+    nowMs += ms
+  }
+  return { upstreams, target, send, bugs, unasked, pass }
 
   function send(
     { path, ...request }: Parameters<Way['send']>[0] = {},

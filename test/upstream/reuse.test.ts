@@ -7,7 +7,7 @@ import { atEnd } from '../support/at-end.ts'
 import { listen } from '../support/listen.ts'
 import { gatewayEnd, untilRead } from '../support/peer.ts'
 import { type RawUpstream, startRawUpstream, whole } from '../support/raw-upstream.ts'
-import { turn, until, within } from '../support/waiting.ts'
+import { until, within } from '../support/waiting.ts'
 import { type Heard, openWay, type Way } from './flights.ts'
 
 /* Connections that serve again: which of them, when, and what it means that one of them breaks. */
@@ -23,7 +23,7 @@ for (const [name, passedMs, races] of [
   ['at once is a race', 0, true],
   ['after it had time to begin is none: whoever asked again could pay twice', 2_000, false],
 ] as const)
-  test(`U1 F-U5 F-U6 a kept connection that is reset ${name}`, async ({ mock }) => {
+  test(`U1 F-U5 F-U6 a kept connection that is reset ${name}`, async () => {
     const { upstream, way } = await open()
     let kept!: Socket
     upstream.play(
@@ -34,11 +34,11 @@ for (const [name, passedMs, races] of [
       () => {},
     )
     await way.send().untilOver()
+    way.pass()
     const heard = way.send()
     await until(() => upstream.requests.length === 2)
     assert.equal(upstream.connections, 1)
-    const now = performance.now.bind(performance)
-    mock.method(performance, 'now', () => now() + passedMs)
+    way.pass(passedMs)
     kept.resetAndDestroy()
     await heard.untilOver()
     assert.deepEqual(isRace(heard), [races])
@@ -52,6 +52,7 @@ test('F-U6 behind a race a fresh connection is asked: those that are idle for lo
       : whole('{}')(socket, request),
   )
   await Promise.all(Array.from({ length: 3 }, () => way.send().untilOver()))
+  way.pass()
   const heard = way.send()
   await heard.untilOver()
   const again = way.send()
@@ -63,7 +64,9 @@ test('F-U6 what wants a fresh connection takes none that has served', async () =
   const { upstream, way } = await open()
   upstream.play(whole('{}'))
   await way.send().untilOver()
+  way.pass()
   await way.send().untilOver()
+  way.pass()
   assert.equal(upstream.connections, 1)
   await way.send({ isFresh: true }).untilOver()
   assert.equal(upstream.connections, 2)
@@ -73,6 +76,7 @@ test('F-U6 who gives a request up on a kept connection closes that one and no ot
   const { upstream, way } = await open()
   upstream.play(whole('{}'))
   await Promise.all(Array.from({ length: 3 }, () => way.send().untilOver()))
+  way.pass()
   upstream.play(() => {}, whole('{}'))
   const given = way.send()
   await until(() => upstream.requests.length === 1)
@@ -119,9 +123,11 @@ test('F-C9 decision 59 what stands unread behind an answer that was held back is
   // Where clients are heard too: what is sent now leaves before anything is read again.
   await stat('.')
   heard.flight.resume()
+  way.pass()
   const next = way.send()
   await next.untilOver()
   assert.deepEqual([heard.text, next.text, next.faults, upstream.connections], ['ab', '{}', [], 2])
+  assert.deepEqual(way.unasked, [['sim', 'idle']])
 })
 
 test('F-C9 decision 59 a connection whose answer was held back serves again', async () => {
@@ -129,8 +135,7 @@ test('F-C9 decision 59 a connection whose answer was held back serves again', as
   const [heard] = await holdBack({ upstream, way })
   heard.flight.resume()
   await heard.untilOver()
-  await turn()
-  await turn()
+  way.pass()
   const next = way.send()
   await next.untilOver()
   assert.deepEqual([heard.text, next.text, upstream.connections], ['ab', '{}', 1])

@@ -175,8 +175,9 @@ for (const [name, answer, fault] of seconds) {
   test(`U1 F-U6 a reused connection that is ${name} is ${fault.isReuseRace ? 'a race' : 'no race'}`, async () => {
     const upstream = await startRawUpstream()
     upstream.play(whole('{}'), answer)
-    const { send } = openWay(upstream.url)
+    const { send, pass } = openWay(upstream.url)
     await send().untilOver()
+    pass()
     const heard = send()
     await heard.untilOver()
     assert.deepEqual(
@@ -195,8 +196,9 @@ test('U1 F-U6 what others send in the same process meanwhile does not touch what
   upstream.play(whole('{}'), (asked) => {
     socket = asked
   })
-  const { send } = openWay(upstream.url)
+  const { send, pass } = openWay(upstream.url)
   await send().untilOver()
+  pass()
   const heard = send()
   await until(() => socket)
   assert.equal(await (await fetch(other.url, { method: 'POST', body: '{}' })).text(), '{}')
