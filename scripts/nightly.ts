@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 // npm run test:nightly [-- inputs-per-decoder [seed]]
 //
 // What is too long for npm test: the properties with ten thousand runs each, the fuzzers with a million inputs for each
-// of the three decoders, what takes longer than it is long, every row of the fault matrix, the attacks for three minutes,
+// of the three decoders, what takes longer than it is long, every row of the fault matrix, answers that nobody asked for, the attacks for three minutes,
 // several gateways on PostgreSQL, and a full disk. The seed is the day, so that every night tries others; a fuzzer prints the
 // input that fails, which then goes to test/translation/seeds.
 
@@ -25,6 +25,7 @@ const parts: Record<string, string[]> = {
   'the whole gateway': ['scripts/fuzz-gateway.ts', String(Math.ceil(inputs / 30)), seed],
   'what grows faster than its input': ['scripts/growth.ts'],
   'every fault': ['scripts/fault-matrix.ts'],
+  'surplus answers': ['scripts/surplus-answers.ts', '--trials', '100', '--honest', '100000', '--seed', seed],
   attacks: ['scripts/attack.ts', '--minutes', '3'],
   'figures of a million entries': ['scripts/usage.ts', 'verify', '1000000'],
   'several gateways on PostgreSQL': ['scripts/replicas.ts', '--whole'],

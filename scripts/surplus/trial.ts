@@ -1,0 +1,59 @@
+/** One upstream that sends one answer too many. */
+export type Trial = {
+  number: number
+  /** What is sent too much. */
+  kind: 'json' | 'stream' | '408'
+  /** After the answer that it follows. */
+  lateMs: number
+  /** Requests at a time; each lane asks one after the other. */
+  lanes: number
+  /** From a request to its answer. */
+  takesMs: number
+  /** Of each lane. */
+  requests: number
+  /** Which answer of the upstream's the surplus one follows, from 1. */
+  after: number
+}
+
+export type TrialResult = {
+  trial: Trial
+  requests: number
+  /** Requests that were answered with something other than their own answer. */
+  hurt: number
+  /** What was reported of the upstream. */
+  events: number
+  /** Requests that failed in any other way than by a foreign answer: none may. */
+  broken: string[]
+}
+
+/** Each combination as often as any other, but for the slow upstreams; the same for the same seed. */
+export function drawTrials(count: number, seed: number): Trial[] {
+  const random = randomOf(seed)
+  const pick = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]!
+  return Array.from({ length: count }, (_, number) => {
+    const isSlow = number % 10 === 9
+    const lanes = pick([1, 4])
+    const requests = isSlow ? 4 : 30
+    return {
+      number,
+      kind: pick(['json', 'stream', '408'] as const),
+      lateMs: pick([0, 1, 3, 10, 30]),
+      lanes,
+      takesMs: isSlow ? 3_000 : 20,
+      requests,
+      // Early enough for others to follow, and behind some that make the connections be kept.
+      after: lanes + 1 + Math.floor(random() * (isSlow ? lanes : lanes * 10)),
+    }
+  })
+}
+
+/** mulberry32: a generator of 32 bits, which is enough to draw trials. */
+function randomOf(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000
+  }
+}
