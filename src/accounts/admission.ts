@@ -3,6 +3,7 @@ import type { Balances } from './balances.ts'
 import type { Budget } from './budget.ts'
 import { type Eventual, whenThere } from './eventual.ts'
 import { type Balance, hold, isAdmitted } from './holds.ts'
+import type { Ledger } from './ledger.ts'
 import { type LocalWindows, narrower, type Place, type WindowFigures, type Windows } from './limits.ts'
 import type { BoundsBook, LiveBounds } from './live-bounds.ts'
 
@@ -10,7 +11,7 @@ import type { BoundsBook, LiveBounds } from './live-bounds.ts'
 export type Refused = { ok: false } & (
   | {
       why:
-        | 'unwritable' // the store cannot take debits (ruling C5)
+        | 'unwritable' // the store cannot take debits, of all or of this account (rulings C5, Y16)
         | 'busy' // the process turns new work away to keep what runs alive
     }
   | {
@@ -95,7 +96,7 @@ export type AdmissionOptions = {
   windows(): Windows
   /** Of keys, each with a limit of its own. */
   keyWindows: LocalWindows
-  isWritable(): boolean
+  whyBlocked: Ledger['whyBlocked']
   isShedding(): boolean
   /** Unix milliseconds: by which windows of the calendar end. */
   nowMs(): number
@@ -106,7 +107,7 @@ export type AdmissionOptions = {
  * (rulings R1, R15).
  */
 export function createAdmission(options: AdmissionOptions): Admission {
-  const { balances, windows, keyWindows, isWritable, isShedding } = options
+  const { balances, windows, keyWindows, whyBlocked, isShedding } = options
   return { enter, look, lookBudget }
 
   function lookBudget(bounds: LiveBounds & { budget: Budget }): bigint {
@@ -123,7 +124,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   }
 
   function enter({ account, bounds }: ApiKey): Eventual<Entered | Refused> {
-    if (!isWritable()) return { ok: false, why: 'unwritable' }
+    if (whyBlocked(account.id)) return { ok: false, why: 'unwritable' }
     const balance = balances.get(account.id)
     if (!balance || !isAdmitted(balance)) return withoutCredit(balance)
     const withoutBudget = bounds && judgeBudget(bounds)
@@ -132,7 +133,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     const placing = bounds?.requestsPerMinute === undefined ? windows().take(account.id) : takeBoth(account.id, bounds)
     return whenThere<KeyPlace, Entered | Refused>(placing, (place) => {
       if (!place.ok) return { ok: false, why: place.why ?? 'rate', retryAfterSeconds: place.retryAfterSeconds }
-      return new Entry(balance, bounds, place, { isWritable, judgeBudget })
+      return new Entry(balance, bounds, place, { isBlocked: () => whyBlocked(account.id) !== undefined, judgeBudget })
     })
   }
 
@@ -175,7 +176,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
 type KeyPlace = Place & { why?: 'rate' | 'key_rate' }
 
-type Judge = Pick<AdmissionOptions, 'isWritable'> & { judgeBudget(bounds: LiveBounds): Refused | undefined }
+type Judge = { isBlocked(): boolean; judgeBudget(bounds: LiveBounds): Refused | undefined }
 
 function withoutCredit({ balanceNanos }: Pick<Balance, 'balanceNanos'> = { balanceNanos: 0n }): Refused {
   return { ok: false, why: balanceNanos > 0n ? 'all_held' : 'no_credit', balanceNanos }
@@ -200,7 +201,7 @@ class Entry implements Entered {
    * been lost (ruling C5).
    */
   admit(holdNanos: bigint): Admitted | Refused {
-    if (!this.#judge.isWritable()) return { ok: false, why: 'unwritable' }
+    if (this.#judge.isBlocked()) return { ok: false, why: 'unwritable' }
     const refused = isAdmitted(this.#balance)
       ? this.#bounds && this.#judge.judgeBudget(this.#bounds)
       : withoutCredit(this.#balance)

@@ -51,6 +51,20 @@ export type Debit = Origin & {
   createdMs: number
 }
 
+/**
+ * Why new inference is refused, in words for an operator. `owing` blocks one account; each of the others blocks all (rulings
+ * C5, C13, Y16), and is told in this order.
+ */
+export const blockTexts = {
+  lost: 'the ledger is lost: see ledger_lost in the log',
+  unreached: 'the database cannot be reached: see store_unreachable in the log',
+  uncommitted: 'the ledger has taken nothing yet: see the log',
+  stuck: 'neither the database nor the spool takes debits: see ledger_trouble in the log',
+  owing: 'debits of the account are not in the ledger: see ledger_unsettled in the log',
+} as const
+
+export type Block = keyof typeof blockTexts
+
 export interface Ledger {
   /**
    * Resolves when the debit is durable, and the account's balance is what the ledger says. Never posts twice. Where the
@@ -59,10 +73,10 @@ export interface Ledger {
    */
   debit(debit: Debit): Promise<'posted' | 'exists' | 'spooled'>
   /**
-   * False while a debit has waited for longer than the settle deadline for the database to take it, spooled or not, and after the ledger
-   * is lost: no new inference then (ruling C5, F-S1). True again as soon as it has caught up.
+   * Why new inference is refused now; undefined while it is taken. The one question of all who admit, probe or report.
+   * @param accountId adds what blocks this account alone: a debit of it is overdue, or withdrawn and not yet over (Y16).
    */
-  isWritable(): boolean
+  whyBlocked(accountId?: string): Block | undefined
   /** What is not in the ledger yet. */
   backlog(): Backlog
   /** Tells of each debit how long it took to become durable in the ledger, in ms; one listener, a later one in its place. */
@@ -77,4 +91,6 @@ export type Backlog = {
   spooled: number
   /** How long the oldest of both has waited; 0 where there is none. */
   oldestMs: number
+  /** Accounts that are blocked by debits of theirs (ruling Y16). */
+  blockedAccounts: number
 }

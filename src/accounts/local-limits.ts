@@ -6,7 +6,7 @@ const windowMs = 60_000
 
 /** Balances, holds and windows in the memory of the one process that serves. */
 export function openLocalAdmission(
-  store: Pick<AdmissionOptions, 'balances' | 'bounds' | 'isWritable'>,
+  store: Pick<AdmissionOptions, 'balances' | 'bounds' | 'whyBlocked'>,
   { requestsPerMinute, isShedding, clockMs, nowMs }: AdmissionLimits,
 ): Admission {
   const windows = underLimit(requestsPerMinute, (limit) => createWindows({ limit, windowMs, clockMs }))

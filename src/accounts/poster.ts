@@ -5,10 +5,11 @@ import type { Debit } from './ledger.ts'
 export type DebitRow = Omit<Debit, 'account'> & { accountId: string }
 
 /**
- * What became of a debit. Two leave no entry: `rejected` (no such account, or an amount no account can hold), and
- * `withdrawn` (taken back before it was tried again).
+ * What became of a debit. Three leave no entry: `rejected` (no such account, or an amount no account can hold), `withdrawn`
+ * (taken back before it was tried again), and `deferred` (somebody has locked its account: it is to be posted again, with
+ * debits of that account only, so that nobody else's wait for its answer).
  */
-export type Posting = 'posted' | 'exists' | 'conflict' | 'rejected' | 'withdrawn'
+export type Posting = 'posted' | 'exists' | 'conflict' | 'rejected' | 'withdrawn' | 'deferred'
 
 export type Posted = {
   /** One for each debit, in their order. */
@@ -71,6 +72,8 @@ export interface Spool {
   append(debits: readonly DebitRow[]): Promise<void>
   /** Notes that these requests are to be given back, if the ledger should have a debit of theirs. As `append`. */
   appendReturns(requestIds: readonly string[]): Promise<void>
+  /** Resolves when debits could be appended now. @throws when they could not. */
+  probe(): Promise<void>
   /** It may have lines that were never acknowledged, and cannot be cut. */
   readonly isTorn: boolean
   /** Forgets everything, unless more has come meanwhile: then `isEmpty` says no and nothing is done. */

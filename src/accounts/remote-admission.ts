@@ -5,6 +5,7 @@ import type { Balances } from './balances.ts'
 import { neverMs, spentAt } from './budget.ts'
 import type { DeskAnswer, DeskFigures, DeskOrder, KeyScope, PlaceTaken, WindowCount } from './desk.ts'
 import type { Eventual } from './eventual.ts'
+import type { Ledger } from './ledger.ts'
 import { narrower, type WindowFigures } from './limits.ts'
 import type { LiveBounds } from './live-bounds.ts'
 import type { AdmissionLimits } from './server-store.ts'
@@ -19,7 +20,7 @@ const standingsMax = 100_000
  * clients how they stand (ruling R13).
  */
 export class RemoteAdmission {
-  readonly #isWritable: () => boolean
+  readonly #whyBlocked: Ledger['whyBlocked']
   readonly #standings = new Map<string, Known>()
   /** What the desk was told to hold, released or taken by the store no more: a new desk starts with it. */
   readonly #claims = new Map<string, Claim>()
@@ -33,8 +34,8 @@ export class RemoteAdmission {
   #lost: Error | undefined
 
   /** @param scopeOf of a key that has bounds. */
-  constructor(isWritable: () => boolean, scopeOf: (keyId: string) => string | undefined) {
-    this.#isWritable = isWritable
+  constructor(whyBlocked: Ledger['whyBlocked'], scopeOf: (keyId: string) => string | undefined) {
+    this.#whyBlocked = whyBlocked
     this.#scopeOf = scopeOf
   }
 
@@ -98,7 +99,7 @@ export class RemoteAdmission {
   }
 
   #enter(limits: AdmissionLimits, key: ApiKey): Eventual<Entered | Refused> {
-    if (!this.#isWritable()) return { ok: false, why: 'unwritable' }
+    if (this.#whyBlocked(key.account.id)) return { ok: false, why: 'unwritable' }
     const entry = new RemoteEntry((holdNanos, place) => this.#ask(limits, key, holdNanos, place))
     const { account, bounds } = key
     const known = this.#standings.get(account.id)
@@ -120,7 +121,7 @@ export class RemoteAdmission {
   }
 
   #ask(limits: AdmissionLimits, asker: ApiKey, holdNanos: bigint, place: 'take' | PlaceTaken): Promise<Outcome> {
-    if (!this.#isWritable()) return Promise.resolve({ refused: { ok: false, why: 'unwritable' } })
+    if (this.#whyBlocked(asker.account.id)) return Promise.resolve({ refused: { ok: false, why: 'unwritable' } })
     if (this.#lost) return Promise.reject(new StoreSilent(this.#lost.message))
     const id = ++this.#lastId
     const accountId = asker.account.id

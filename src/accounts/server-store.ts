@@ -12,10 +12,6 @@ export type ServerStore = {
   directory: Directory
   openAdmission(limits: AdmissionLimits): Admission
   openThrottle(limits: ThrottleLimits): Throttle
-  /** Whether new inference can be taken: the ledger is writable and the database answers. */
-  isReady(): boolean
-  /** In words for an operator, without a place or a name. Undefined while it is ready. */
-  whyNotReady(): string | undefined
   /** Of those that are known here; undefined while nobody can say. */
   countAccounts(): number | undefined
   /** The debit of a request. @throws StoreSilent when it cannot be read now. */

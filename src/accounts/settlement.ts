@@ -8,14 +8,17 @@
  *     waiting ──deadline──▶ overdue, spooled ──posted later──▶ settled, and the spool is emptied
  *     waiting ──deadline──▶ overdue, not spooled ──▶ withdrawn: its client is refused (withdrawals.ts)
  *
- * While anything is overdue, or withdrawn and no commit has worked since, nothing new is taken, and nobody may spend what
- * is owed (rulings C5, C13, faults F-S1). Nor is anything taken before a first commit has worked: the run before may have
- * ended because none did.
+ * While a debit is overdue, or withdrawn and no commit has worked since, its account gets no new inference, and nobody may
+ * spend what is owed; other accounts go on (rulings C5, C13, Y16, faults F-S1). All accounts are blocked
+ *
+ *     until a first commit has worked: the run before may have ended because none did;
+ *     from the moment when the spool fails and the store has not committed lately, until one of them takes a write;
+ *     when the ledger is lost, which ends the server.
  */
 
 import { Register } from '../registers.ts'
 import type { Told } from './balances.ts'
-import type { Backlog, Debit, Ledger } from './ledger.ts'
+import type { Backlog, Block, Debit, Ledger } from './ledger.ts'
 import type { DebitRow, Posted, Poster, Posting, Spool } from './poster.ts'
 import { type Waiting, Withdrawals } from './withdrawals.ts'
 
@@ -33,6 +36,15 @@ export type SettlementOptions = {
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
 }
 
+/**
+ * A commit that is no older than this, and than the settle deadline, shows that the store takes writes. Also how often a
+ * spool that failed is probed, in ms.
+ */
+const recentMs = 1_000
+
+/** So many are named in a line of the log. */
+const namedMax = 20
+
 export class Settlement implements Ledger {
   readonly #options: SettlementOptions
   readonly #waiting = new Register<Waiting>()
@@ -40,6 +52,8 @@ export class Settlement implements Ledger {
   /** Of the overdue, those that are on the disk in the spool. */
   readonly #spooled = new Set<string>()
   readonly #withdrawals: Withdrawals
+  /** Accounts with debits that are overdue or withdrawn, and how many of them each has. */
+  readonly #owing = new Map<string, number>()
   /** Until the last debit that was late is in the spool, or refused to be. */
   #spooling: Promise<unknown> = Promise.resolve()
   #poster: Poster | undefined
@@ -49,6 +63,10 @@ export class Settlement implements Ledger {
   #isLost = false
   #isClosed = false
   #hasCommitted = false
+  #committedMs = Number.NEGATIVE_INFINITY
+  /** Neither the store nor the spool takes a write. */
+  #isStuck = false
+  #probedMs = Number.NEGATIVE_INFINITY
   #opening: { untilMs: number; proceed(): void; fail(error: Error): void } | undefined
   #closing: { untilMs: number; proceed(): void } | undefined
 
@@ -56,7 +74,8 @@ export class Settlement implements Ledger {
     this.#options = options
     const { spool, balances, clockMs, log } = options
     const [poster, onChange] = [() => this.#poster, () => this.#moveOn()]
-    this.#withdrawals = new Withdrawals({ spool, balances, clockMs, log, poster, onChange })
+    const [onOver, onCommit] = [(accountId: string) => this.#unblock(accountId), () => this.#noteCommit(clockMs())]
+    this.#withdrawals = new Withdrawals({ spool, balances, clockMs, log, poster, onChange, onOver, onCommit })
   }
 
   /**
@@ -92,15 +111,29 @@ export class Settlement implements Ledger {
     })
   }
 
-  isWritable(): boolean {
-    return !this.#isLost && this.#hasCommitted && this.#hasCaughtUp()
+  /**
+   * Takes over debits of earlier runs, which are in a spool and which the store could not take at the start: they are owed
+   * and block their accounts until it takes them.
+   */
+  adopt(rows: readonly DebitRow[]): void {
+    const nowMs = this.#options.clockMs()
+    const debits: Waiting[] = []
+    for (const row of rows) {
+      if (this.#isUnsettled(row.requestId)) continue
+      const debit = { row, sinceMs: nowMs, dueMs: nowMs, resolve() {}, reject() {} }
+      debits.push(debit)
+      this.#block(debit)
+    }
+    if (debits.length === 0) return
+    this.#noteSpooled(debits)
+    this.#postApart(debits.map(({ row }) => row))
   }
 
-  /** In words for an operator. */
-  whyUnwritable(): string | undefined {
-    if (this.#isLost) return 'the ledger is lost: see ledger_lost in the log'
-    if (!this.#hasCommitted) return 'the ledger has taken nothing yet: see the log'
-    return this.#hasCaughtUp() ? undefined : 'the ledger does not take debits: see ledger_trouble in the log'
+  whyBlocked(accountId?: string): Block | undefined {
+    if (this.#isLost) return 'lost'
+    if (!this.#hasCommitted) return 'uncommitted'
+    if (this.#isStuck) return 'stuck'
+    return accountId !== undefined && this.#owing.has(accountId) ? 'owing' : undefined
   }
 
   /** Debits that are not in the ledger yet, spooled ones included, and refused ones that may have to be given back. */
@@ -111,7 +144,8 @@ export class Settlement implements Ledger {
   backlog(): Backlog {
     const [waiting, spooled] = [this.#waiting.size + this.#overdue.size - this.#spooled.size, this.#spooled.size]
     const oldest = this.#overdue.values().next().value ?? this.#waiting.values().next().value
-    return { waiting, spooled, oldestMs: oldest ? this.#options.clockMs() - oldest.sinceMs : 0 }
+    const oldestMs = oldest ? this.#options.clockMs() - oldest.sinceMs : 0
+    return { waiting, spooled, oldestMs, blockedAccounts: this.#owing.size }
   }
 
   onDurable(tell: (tookMs: number) => void): void {
@@ -135,6 +169,10 @@ export class Settlement implements Ledger {
     if (this.#opening && nowMs >= this.#opening.untilMs) this.#opening.proceed()
     if (this.#closing && nowMs >= this.#closing.untilMs) this.#closing.proceed()
     this.#withdrawals.sweep(nowMs)
+    if (this.#isStuck && nowMs - this.#probedMs >= recentMs) {
+      this.#probedMs = nowMs
+      this.#options.spool.probe().then(this.#endStuck, () => {})
+    }
     const late: Waiting[] = []
     for (const debit of this.#waiting.values()) {
       if (debit.dueMs > nowMs && !this.#isLost) break
@@ -199,6 +237,12 @@ export class Settlement implements Ledger {
     )
   }
 
+  /** Each account by itself. What was withdrawn meanwhile is not posted again. */
+  #postApart(debits: readonly DebitRow[]): void {
+    const open = debits.filter(({ requestId }) => this.#waiting.has(requestId) || this.#overdue.has(requestId))
+    for (const rows of Map.groupBy(open, ({ accountId }) => accountId).values()) this.#post(rows)
+  }
+
   #use(poster: Poster): void {
     if (this.#isClosed) {
       void poster.close()
@@ -209,18 +253,27 @@ export class Settlement implements Ledger {
     // The outbox is among the waiting: what is sent twice is posted once.
     this.#post(Array.from([...this.#overdue.values(), ...this.#waiting.values()], ({ row }) => row))
     this.#withdrawals.resend()
-    if (!this.#hasCommitted) this.#tryCommit(poster)
+    if (!this.#hasCommitted || this.#isStuck) this.#tryCommit(poster)
   }
 
   /** Of nothing, but down to the disk (C13). A poster that dies over it leaves it to its successor. */
   #tryCommit(poster: Poster): void {
     poster.giveBack([]).then(
-      () => {
-        this.#hasCommitted = true
-        this.#opening?.proceed()
-      },
+      () => this.#noteCommit(this.#options.clockMs()),
       () => {},
     )
+  }
+
+  readonly #endStuck = () => {
+    this.#isStuck = false
+  }
+
+  #noteCommit(nowMs: number): void {
+    this.#committedMs = nowMs
+    this.#endStuck()
+    if (this.#hasCommitted) return
+    this.#hasCommitted = true
+    this.#opening?.proceed()
   }
 
   /** Once. A second death is no accident (faults F-P15). */
@@ -242,16 +295,19 @@ export class Settlement implements Ledger {
   #settle(debits: readonly DebitRow[], { postings, balances, spends = [] }: Posted): void {
     const wasBehind = this.#overdue.size > 0
     const nowMs = this.#options.clockMs()
+    // What was found there already shows no commit that wrote.
+    if (postings.includes('posted')) this.#noteCommit(nowMs)
     for (const [index, row] of debits.entries()) this.#settleOne(row, postings[index]!, nowMs)
     // Behind the debts: what is owed no longer is part of what the store says now.
     for (const [accountId, storedNanos] of balances) this.#options.balances.set(accountId, storedNanos)
     for (const [scope, spend] of spends) this.#options.balances.spend?.(scope, spend)
+    if (postings.includes('deferred')) this.#postApart(debits.filter((_, index) => postings[index] === 'deferred'))
     if (wasBehind || this.#closing) this.#moveOn()
   }
 
   #settleOne(row: DebitRow, posting: Posting, nowMs: number): void {
     const { requestId, accountId, amountNanos, keyId } = row
-    if (posting === 'withdrawn') return
+    if (posting === 'withdrawn' || posting === 'deferred') return
     const waiting = this.#waiting.get(requestId)
     const debit = waiting ?? this.#overdue.get(requestId) ?? this.#withdrawals.take(requestId)
     // Settled before, having been posted again by a second poster; or refused, and then it is given back.
@@ -259,7 +315,10 @@ export class Settlement implements Ledger {
     this.#waiting.delete(requestId)
     this.#overdue.delete(requestId)
     this.#spooled.delete(requestId)
-    if (!waiting) this.#options.balances.owe(accountId, -amountNanos, keyId)
+    if (!waiting) {
+      this.#options.balances.owe(accountId, -amountNanos, keyId)
+      this.#unblock(accountId)
+    }
     if (posting === 'conflict' || posting === 'rejected')
       this.#options.log('error', `ledger_${posting}`, { ...row, amountNanos: `${amountNanos}`, prices: undefined })
     if (posting === 'posted' || posting === 'exists') this.#tellDurable(nowMs - debit.sinceMs)
@@ -268,22 +327,41 @@ export class Settlement implements Ledger {
   }
 
   #spoolLate(late: readonly Waiting[]): void {
-    const { spool, balances } = this.#options
     for (const debit of late) {
-      const { requestId, accountId, amountNanos, keyId } = debit.row
-      this.#waiting.delete(requestId)
-      this.#overdue.set(requestId, debit)
-      balances.owe(accountId, amountNanos, keyId)
+      this.#waiting.delete(debit.row.requestId)
+      this.#block(debit)
     }
-    const spooling = spool.append(late.map(({ row }) => row)).then(
-      () => this.#noteSpooled(late),
+    const spooling = this.#options.spool.append(late.map(({ row }) => row)).then(
+      () => {
+        this.#endStuck()
+        this.#noteSpooled(late)
+      },
       (error: Error) => this.#withdraw(late, error),
     )
     this.#spooling = this.#spooling.then(() => spooling)
   }
 
+  #block(debit: Waiting): void {
+    const { requestId, accountId, amountNanos, keyId } = debit.row
+    this.#overdue.set(requestId, debit)
+    this.#owing.set(accountId, (this.#owing.get(accountId) ?? 0) + 1)
+    this.#options.balances.owe(accountId, amountNanos, keyId)
+  }
+
+  #unblock(accountId: string): void {
+    const left = this.#owing.get(accountId)! - 1
+    if (left > 0) this.#owing.set(accountId, left)
+    else this.#owing.delete(accountId)
+  }
+
+  #tellUnsettled(late: readonly Waiting[], fields: Record<string, unknown>): void {
+    const accounts = [...new Set(late.map(({ row }) => row.accountId))].slice(0, namedMax)
+    const [overdue, blocked_accounts] = [this.#overdue.size, this.#owing.size]
+    this.#options.log('error', 'ledger_unsettled', { ...fields, overdue, blocked_accounts, accounts })
+  }
+
   #noteSpooled(late: readonly Waiting[]): void {
-    this.#options.log('error', 'ledger_unsettled', { spooled: late.length, overdue: this.#overdue.size })
+    this.#tellUnsettled(late, { spooled: late.length })
     for (const { row, resolve } of late) {
       if (this.#overdue.has(row.requestId)) this.#spooled.add(row.requestId)
       resolve('spooled')
@@ -294,9 +372,10 @@ export class Settlement implements Ledger {
   /** What was posted while the spool failed is settled; the rest is refused. */
   #withdraw(late: readonly Waiting[], cause: Error): void {
     const open = late.filter(({ row }) => this.#overdue.delete(row.requestId))
-    const fields = { unspooled: open.length, overdue: this.#overdue.size, error: cause.message }
-    this.#options.log('error', 'ledger_unsettled', fields)
+    this.#tellUnsettled(late, { unspooled: open.length, error: cause.message })
     if (open.length === 0) return
+    this.#probedMs = this.#options.clockMs()
+    this.#isStuck ||= this.#probedMs - this.#committedMs >= Math.min(recentMs, this.#options.settleDeadlineMs)
     const unsent = new Set(open.map(({ row }) => row))
     this.#outbox = this.#outbox.filter((row) => !unsent.has(row))
     this.#withdrawals.withdraw(open, new Error('neither database nor spool can be written', { cause }))

@@ -33,6 +33,10 @@ export type WithdrawalOptions = {
   poster: () => Poster | undefined
   /** Something here has moved on. */
   onChange: () => void
+  /** A debit that was taken over is over: its account is blocked by it no longer (ruling Y16). */
+  onOver: (accountId: string) => void
+  /** The store has written a commit. */
+  onCommit: () => void
 }
 
 /** How long the poster may take to say what it has: longer than one of its tries at a locked file takes. */
@@ -96,9 +100,8 @@ export class Withdrawals {
 
   /** A new poster was given nothing of this yet. */
   resend(): void {
-    this.#giveBack(
-      [...this.#withdrawals].filter(([, { state }]) => state === 'refused').map(([requestId]) => requestId),
-    )
+    const refused = [...this.#withdrawals].filter(([, { state }]) => state === 'refused')
+    if (refused.length > 0) this.#giveBack(refused.map(([requestId]) => requestId))
   }
 
   /** To be called several times a second. */
@@ -140,6 +143,7 @@ export class Withdrawals {
     if (fate === 'booked') {
       this.#withdrawals.delete(requestId)
       this.#options.balances.owe(accountId, -amountNanos, keyId)
+      this.#options.onOver(accountId)
       debit.resolve('exists')
       return false
     }
@@ -185,8 +189,8 @@ export class Withdrawals {
     this.#options.onChange()
   }
 
+  /** Also of none: the commit shows that the store can be written. */
   #giveBack(requestIds: readonly string[]): void {
-    if (requestIds.length === 0) return
     // A poster that died leaves them to its successor.
     this.#options
       .poster()
@@ -198,9 +202,14 @@ export class Withdrawals {
   }
 
   #end(requestIds: readonly string[], given: GivenBack): void {
+    this.#options.onCommit()
+    const over = requestIds.flatMap((requestId) => this.#withdrawals.get(requestId) ?? [])
     // By two posters.
-    const isOver = requestIds.filter((requestId) => this.#withdrawals.delete(requestId)).length === 0
-    if (isOver) return
+    if (over.length === 0) return
+    for (const { debit } of over) {
+      this.#withdrawals.delete(debit.row.requestId)
+      this.#options.onOver(debit.row.accountId)
+    }
     this.#tell(given)
     const { returned } = given
     const level = returned.length > 0 ? 'error' : 'info'

@@ -208,13 +208,13 @@ function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
     isTaking: () => true,
     destroy() {},
   }
-  const ledger: Pick<Ledger, 'debit' | 'isWritable'> & { debited: Debit | undefined } = {
+  const ledger: Pick<Ledger, 'debit' | 'whyBlocked'> & { debited: Debit | undefined } = {
     debited: undefined,
     async debit(debit) {
       this.debited = debit
       return 'posted'
     },
-    isWritable: () => true,
+    whyBlocked: () => undefined,
   }
   return {
     upstream,

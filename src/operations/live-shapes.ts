@@ -48,10 +48,13 @@ export const statusShape = z.object({
   ready: z.boolean().describe('as /readyz says it'),
   streams: z.number().describe('that run now'),
   ledger: z.object({
-    writable: z.boolean(),
+    writable: z.boolean().describe('false: new inference of all accounts is refused'),
     queued: z.number().describe('debits that are in memory only'),
     spooled: z.number(),
     oldest_ms: z.number().describe('how long the oldest of both has waited'),
+    blocked_accounts: z
+      .number()
+      .describe('accounts whose new inference is refused, since debits of theirs wait for too long'),
   }),
   loop_lag_p99_ms: z.number().describe('of the last minute or so'),
   rss_bytes: z.number(),

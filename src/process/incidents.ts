@@ -4,8 +4,9 @@ import type { PoolRow } from '../upstream/pool.ts'
 import type { Message } from './webhook-words.ts'
 
 /**
- * What only this process sees: that nobody is left who may be asked for a model, and that the ledger takes no debits. Each
- * incident is told once, from its beginning to its end, by an id of the process and the incident (ruling X15).
+ * What only this process sees: that nobody is left who may be asked for a model, and that the ledger takes no debits, of all
+ * accounts or of some. Each incident is told once, from its beginning to its end, by an id of the process and the incident
+ * (ruling X15).
  */
 export function watchIncidents({ snapshots, ledger, nowMs }: Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs'>) {
   const processId = randomText(12)
@@ -18,7 +19,8 @@ export function watchIncidents({ snapshots, ledger, nowMs }: Pick<Gateway, 'snap
     const begun: Message[] = []
     const { pool, config } = snapshots.current
     const { down, isDoubtful } = findDown(pool.list(config.catalog.entries))
-    note('ledger_unwritable', '', ledger.isWritable() ? undefined : tellBacklog)
+    const isBlocked = ledger.whyBlocked() !== undefined || ledger.backlog().blockedAccounts > 0
+    note('ledger_unwritable', '', isBlocked ? tellBacklog : undefined)
     for (const model of [...open].filter((name) => name.startsWith('upstream_down ')).map((name) => name.slice(14)))
       if (!down.has(model) && !isDoubtful(model)) open.delete(`upstream_down ${model}`)
     for (const [model, rows] of down) note('upstream_down', model, () => ({ model, upstreams: rows.map(tellRow) }))
@@ -36,8 +38,9 @@ export function watchIncidents({ snapshots, ledger, nowMs }: Pick<Gateway, 'snap
   }
 
   function tellBacklog(): object {
-    const { waiting, spooled, oldestMs } = ledger.backlog()
-    return { queued: waiting, spooled, oldest_ms: Math.round(oldestMs) }
+    const { waiting, spooled, oldestMs, blockedAccounts } = ledger.backlog()
+    const all = ledger.whyBlocked() !== undefined
+    return { queued: waiting, spooled, oldest_ms: Math.round(oldestMs), all, accounts: blockedAccounts }
   }
 }
 

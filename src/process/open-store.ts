@@ -45,7 +45,7 @@ export async function prepareStoreOf(config: Config, parts: Parts, role?: Worker
       ...parts,
     })
     // One that cannot be reached is waited for, and the demo account left to the next start.
-    if (!isBuiltIn || isFile || !store.isReady()) return { store, demo }
+    if (!isBuiltIn || isFile || store.ledger.whyBlocked()) return { store, demo }
     return { store, demo: await createDemo(place).catch(() => undefined) }
   }
 }

@@ -1,4 +1,5 @@
 import type { Server } from 'node:net'
+import { blockTexts } from '../accounts/ledger.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
 import type { Address, Config } from '../config/config.ts'
@@ -150,7 +151,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     onRefusal: (refusal) => tellAll(listeners, recordOf(refusal, nowMs())),
     isDraining: () => isDraining,
   })
-  const isTaking = () => (isReady && !isDraining ? (store.whyNotReady() ?? true) : 'it is being stopped')
+  const isTaking = () => tellReadiness(store, isReady && !isDraining)
   const admin = openAdmin({
     ...{ gateway, config, recents, store, telemetry, events, traffic, listeners, log, reportBug },
     ...{ isReady: isTaking, isDraining: () => isDraining, parentDigest: parts.parentDigest },
@@ -211,6 +212,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     await telemetry.close()
     await snapshots.close()
   }
+}
+
+/** What probes are told. What blocks single accounts is no reason to send the others elsewhere (ruling Y16). */
+function tellReadiness({ ledger }: ServerStore, isTaking: boolean): true | string {
+  if (!isTaking) return 'it is being stopped'
+  const block = ledger.whyBlocked()
+  return block === undefined || blockTexts[block]
 }
 
 /** With what other servers of the store tell. */

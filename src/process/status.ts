@@ -11,7 +11,7 @@ export function tellStatus(
   { startedMs, isReady, lagMs }: { startedMs: number; isReady: boolean; lagMs: number },
 ): Status {
   const { config } = gateway.snapshots.current
-  const { waiting, spooled, oldestMs } = gateway.ledger.backlog()
+  const { waiting, spooled, oldestMs, blockedAccounts } = gateway.ledger.backlog()
   return {
     version,
     node: process.version.slice(1),
@@ -19,7 +19,13 @@ export function tellStatus(
     store: config.store.engine,
     ready: isReady,
     streams: countStreams(gateway),
-    ledger: { writable: gateway.ledger.isWritable(), queued: waiting, spooled, oldest_ms: Math.round(oldestMs) },
+    ledger: {
+      writable: gateway.ledger.whyBlocked() === undefined,
+      queued: waiting,
+      spooled,
+      oldest_ms: Math.round(oldestMs),
+      blocked_accounts: blockedAccounts,
+    },
     loop_lag_p99_ms: Math.round(lagMs * 10) / 10,
     rss_bytes: readRss(),
     reporting: { time_zone: config.reporting.timeZone, week_starts: config.reporting.weekStarts },

@@ -250,6 +250,8 @@ function mergeStatus(all: readonly Status[]): Status {
       queued: sum(({ ledger }) => ledger.queued),
       spooled: sum(({ ledger }) => ledger.spooled),
       oldest_ms: most(({ ledger }) => ledger.oldest_ms),
+      // They may be the same accounts.
+      blocked_accounts: most(({ ledger }) => ledger.blocked_accounts),
     },
     loop_lag_p99_ms: most(({ loop_lag_p99_ms }) => loop_lag_p99_ms),
     rss_bytes: sum(({ rss_bytes }) => rss_bytes),

@@ -98,6 +98,11 @@ export const families = {
     'From handing a debit to the ledger until it was durable there.',
   ),
   writable: gauge('triwire_ledger_writable', [], '1 while the ledger takes debits; at 0 inference is refused.'),
+  blocked: gauge(
+    'triwire_ledger_blocked_accounts',
+    [],
+    'Accounts whose new inference is refused, since debits of theirs wait for too long.',
+  ),
   waiting: gauge('triwire_ledger_waiting_debits', [], 'Debits on their way to the ledger.'),
   oldest: gauge('triwire_ledger_oldest_debit_seconds', [], 'How long the oldest debit has waited for the ledger.'),
   spooled: gauge('triwire_ledger_spooled_debits', [], 'Debits that are in the spool and not yet in the ledger.'),

@@ -35,7 +35,8 @@ export function serviceFigures(gateway: Gateway): Family[] {
       for (const [model, count] of countAvailable(gateway)) set(count, model)
     }),
     commit,
-    new Reading(families.writable, (set) => set(ledger.isWritable() ? 1 : 0)),
+    new Reading(families.writable, (set) => set(ledger.whyBlocked() === undefined ? 1 : 0)),
+    new Reading(families.blocked, (set) => set(ledger.backlog().blockedAccounts)),
     new Reading(families.waiting, (set) => set(ledger.backlog().waiting)),
     new Reading(families.oldest, (set) => set(ledger.backlog().oldestMs / 1_000)),
     new Reading(families.spooled, (set) => set(ledger.backlog().spooled)),

@@ -19,7 +19,7 @@ const key: ApiKey = {
 function createGate({ balanceNanos = 10n, limit = 300 } = {}) {
   const balances = createBalances()
   balances.set('acct_1', balanceNanos)
-  const state = { isWritable: true, isShedding: false, nowMs: 1_000 }
+  const state = { blocked: new Set<string>(), isShedding: false, nowMs: 1_000 }
   const windows = createWindows({ limit, windowMs: 60_000, clockMs: () => 0 })
   const bounds = createBoundsBook()
   const admission = createAdmission({
@@ -28,7 +28,7 @@ function createGate({ balanceNanos = 10n, limit = 300 } = {}) {
     bounds,
     nowMs: () => state.nowMs,
     windows: () => windows,
-    isWritable: () => state.isWritable,
+    whyBlocked: (accountId) => (state.blocked.has(accountId!) ? 'owing' : undefined),
     isShedding: () => state.isShedding,
   })
   const enter = (asked = key) => atOnce(admission.enter(asked))
@@ -65,8 +65,21 @@ test('R1 of several things wrong the first in the order of checks is told: unwri
   assert.equal(whyOf(enter()), 'all_held')
   balance.balanceNanos = 0n
   assert.equal(whyOf(enter()), 'no_credit')
-  state.isWritable = false
+  state.blocked.add('acct_1')
   assert.equal(whyOf(enter()), 'unwritable')
+})
+
+test('Y16 an account that is blocked is refused, when it enters and at its hold; another one is not', () => {
+  const { state, balances, enter } = createGate()
+  balances.set('acct_2', 10n)
+  const other: ApiKey = { ...key, account: { id: 'acct_2', name: 'two', state: 'active' } }
+  const [mine, theirs] = [letIn(enter()), letIn(enter(other))]
+  state.blocked.add('acct_1')
+  assert.deepEqual([whyOf(enter()), whyOf(enter(other))], ['unwritable', 'ok'])
+  assert.deepEqual(
+    [mine, theirs].map((entered) => whyOf(atOnce(entered.admit(1n)))),
+    ['unwritable', 'ok'],
+  )
 })
 
 test('R1 what is refused before the window uses no place of it', () => {
@@ -115,7 +128,7 @@ test('C2 an account that the store has not told of has no credit', () => {
     ...noBounds(),
     balances: createBalances(),
     windows: () => windows,
-    isWritable: () => true,
+    whyBlocked: () => undefined,
     isShedding: () => false,
   })
   assert.equal(whyOf(atOnce(admission.enter(key))), 'no_credit')
@@ -194,7 +207,7 @@ test('R15 of several things wrong the account is told first, then the budget, th
   assert.equal(whyOf(enter(narrow)), 'budget_spent')
   balance.heldNanos = balance.balanceNanos
   assert.equal(whyOf(enter(narrow)), 'all_held')
-  state.isWritable = false
+  state.blocked.add('acct_1')
   assert.equal(whyOf(enter(narrow)), 'unwritable')
 })
 
@@ -331,7 +344,7 @@ test('R1 a window on another machine is waited for', async () => {
     ...noBounds(),
     balances,
     windows: () => windows,
-    isWritable: () => true,
+    whyBlocked: () => undefined,
     isShedding: () => false,
   })
   assert.deepEqual(await admission.enter(key), { ok: false, why: 'rate', retryAfterSeconds: 7 })
@@ -355,9 +368,9 @@ test('C5 what is owed is not spendable again when the store tells its balance, u
 test('C5 R1 what was lost while a body was read is told at the hold: a store that takes no debits, credit that is spent', () => {
   const { enter, state, balances, balance } = createGate()
   const early = letIn(enter())
-  state.isWritable = false
+  state.blocked.add('acct_1')
   assert.equal(whyOf(atOnce(early.admit(1n))), 'unwritable')
-  state.isWritable = true
+  state.blocked.clear()
   const late = letIn(enter())
   balances.set('acct_1', -3n)
   assert.equal(whyOf(atOnce(late.admit(1n))), 'no_credit')

@@ -17,9 +17,9 @@ const key: ApiKey = {
 /** An admission before a desk that answers as told. */
 function start({ limit = 300 } = {}) {
   const told: DeskOrder[] = []
-  const state = { isWritable: true, isShedding: false, nowMs: 0, limit }
+  const state = { blocked: new Set<string>(), isShedding: false, nowMs: 0, limit }
   const admission = new RemoteAdmission(
-    () => state.isWritable,
+    (accountId) => (state.blocked.has(accountId!) ? 'owing' : undefined),
     (keyId) => (keyId === 'key_9' ? 'key_8' : undefined),
   )
   admission.connect((orders) => void told.push(...orders))
@@ -185,7 +185,21 @@ test('C5 X7: a silent store is silence, and one that takes no debits is not aske
   const entering = enter() as Promise<unknown>
   await answer('silent')
   await assert.rejects(entering, StoreSilent)
-  state.isWritable = false
+  state.blocked.add('acct_1')
+  assert.deepEqual(enter(), { ok: false, why: 'unwritable' })
+  await turn()
+  assert.deepEqual(told, [])
+})
+
+test('Y16 X7: of an account that is blocked the store is not asked, when it enters and at its hold; of another one it is', async () => {
+  const { enter, answer, state, told } = await startKnown()
+  const [first, second] = [letIn(enter()), letIn(enter())]
+  state.blocked.add('acct_2')
+  const admitting = first.admit(1n)
+  await answer('admitted')
+  assert.equal((await admitting).ok, true)
+  state.blocked.add('acct_1')
+  assert.deepEqual(await second.admit(1n), { ok: false, why: 'unwritable' })
   assert.deepEqual(enter(), { ok: false, why: 'unwritable' })
   await turn()
   assert.deepEqual(told, [])

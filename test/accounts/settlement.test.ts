@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import fc from 'fast-check'
 import type { Account } from '../../src/accounts/account.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
 import type { DebitRow, Fate, GivenBack, Posted, Poster, Posting, Spool, Withdrawn } from '../../src/accounts/poster.ts'
 import { Settlement } from '../../src/accounts/settlement.ts'
-import { costNanos, createDebit } from '../store/fixtures.ts'
+import { costNanos, createDebit, createDebitRow } from '../store/fixtures.ts'
 import { turn } from '../support/waiting.ts'
 
 /*
@@ -80,8 +81,10 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
   const posters: Hand[] = []
   const spooled: string[] = []
   const noted: string[] = []
+  const probes: number[] = []
   const disk = { isFull: spoolFails, isTorn: false, held: Promise.resolve() }
   const events: string[] = []
+  const lines: Record<string, unknown>[] = []
   const fatals: Error[] = []
   const clock = { nowMs: 0 }
   /** Of the spool, with what it had taken by then. */
@@ -98,6 +101,10 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
     async append(debits) {
       if (disk.isFull) throw new Error('no disk')
       spooled.push(...debits.map(({ requestId }) => requestId))
+    },
+    async probe() {
+      probes.push(clock.nowMs)
+      if (disk.isFull) throw new Error('no disk')
     },
     get isTorn() {
       return disk.isTorn
@@ -129,7 +136,10 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
     settleDeadlineMs: 5_000,
     clockMs: () => clock.nowMs,
     onFatal: (error) => fatals.push(error),
-    log: (_level, event) => events.push(event),
+    log: (_level, event, fields) => {
+      events.push(event)
+      lines.push({ event, ...fields })
+    },
   })
   let isOpen = false
   const opening = settlement.open().then(() => {
@@ -146,12 +156,13 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
     await turn()
   }
   /** Debits of one turn; each tells how it ended. */
-  const debit = (...ids: string[]) => {
+  const debitOf = (payer: Account, ...ids: string[]) => {
     const ends = ids.map((id) =>
-      settlement.debit(createDebit(id, account)).catch((error: Error) => `refused: ${error.message}`),
+      settlement.debit(createDebit(id, payer)).catch((error: Error) => `refused: ${error.message}`),
     )
     return turn().then(() => ends)
   }
+  const debit = (...ids: string[]) => debitOf(account, ...ids)
   const refuseStarts = () => {
     canStart = false
   }
@@ -163,12 +174,17 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
     posters,
     spooled,
     noted,
+    probes,
     disk,
     closings,
     events,
     fatals,
     pass,
     debit,
+    debitOf,
+    lines,
+    /** What blocks all, the first account, and the second. */
+    blocks: () => [undefined, 'acct_1', 'acct_2'].map((id) => settlement.whyBlocked(id)),
     refuseStarts,
     holdStarts,
     opening,
@@ -211,13 +227,16 @@ test('F-S1 at its deadline a debit is spooled, nothing new is taken until the st
   const { settlement, posters, spooled, pass, debit, events } = await open()
   const [end] = await debit('req_1')
   await pass(4_999)
-  assert.deepEqual([spooled, settlement.isWritable()], [[], true])
+  assert.deepEqual([spooled, settlement.whyBlocked('acct_1') === undefined], [[], true])
   await pass(1)
   assert.equal(await end, 'spooled')
-  assert.deepEqual([spooled, settlement.isWritable(), settlement.unsettled], [['req_1'], false, 1])
+  assert.deepEqual(
+    [spooled, settlement.whyBlocked('acct_1') === undefined, settlement.unsettled],
+    [['req_1'], false, 1],
+  )
   assert.match((await (await debit('req_1'))[0]) as string, /being settled already/)
   await posters[0]!.answer(9n * costNanos)
-  assert.deepEqual([spooled, settlement.isWritable(), settlement.unsettled], [[], true, 0])
+  assert.deepEqual([spooled, settlement.whyBlocked('acct_1') === undefined, settlement.unsettled], [[], true, 0])
   assert.deepEqual(events, ['ledger_unsettled'])
 })
 
@@ -278,16 +297,19 @@ test('B7 C13 C5 nothing is taken until a commit has worked again; what the ledge
   await pass(5_000)
   await posters[0]!.say(10n * costNanos, 'absent', 'unknown')
   assert.deepEqual(await Promise.all(ends), [refusal, refusal])
-  assert.deepEqual([settlement.isWritable(), settlement.unsettled], [false, 2])
+  assert.deepEqual([settlement.whyBlocked('acct_1') === undefined, settlement.unsettled], [false, 2])
   // The poster answers what was withdrawn from it, and that settles nothing.
   await posters[0]!.answer(10n * costNanos, 'withdrawn')
-  assert.deepEqual([settlement.isWritable(), settlement.unsettled, balance.owedNanos], [false, 2, 0n])
+  assert.deepEqual(
+    [settlement.whyBlocked('acct_1') === undefined, settlement.unsettled, balance.owedNanos],
+    [false, 2, 0n],
+  )
   assert.deepEqual(
     posters[0]!.gifts.map(({ requestIds }) => requestIds),
     [['req_1', 'req_2']],
   )
   await posters[0]!.give(10n * costNanos, 'req_2')
-  assert.deepEqual([settlement.isWritable(), settlement.unsettled], [true, 0])
+  assert.deepEqual([settlement.whyBlocked('acct_1') === undefined, settlement.unsettled], [true, 0])
   assert.equal(balance.balanceNanos, 10n * costNanos)
   assert.deepEqual(events, ['ledger_unsettled', 'ledger_withdrawn'])
 })
@@ -306,7 +328,7 @@ test('B7 C13 a debit that is on record after all has its answer: found by the po
   assert.deepEqual(await Promise.all(ends), ['exists', refusal])
   assert.deepEqual([balance.balanceNanos, balance.owedNanos], [8n * costNanos, 0n])
   await posters[0]!.give(8n * costNanos)
-  assert.deepEqual([settlement.isWritable(), settlement.unsettled], [true, 0])
+  assert.deepEqual([settlement.whyBlocked('acct_1') === undefined, settlement.unsettled], [true, 0])
 })
 
 test('B7 C13 a debit that is posted while its spool fails is settled and not refused', async () => {
@@ -316,7 +338,7 @@ test('B7 C13 a debit that is posted while its spool fails is settled and not ref
   posters[0]!.posts[0]!.resolve({ postings: ['posted'], balances: [['acct_1', 9n * costNanos]] })
   await passing
   if (posters[0]!.withdrawals.length > 0) await posters[0]!.say(9n * costNanos, 'booked')
-  assert.deepEqual([await end, settlement.isWritable()], ['posted', true])
+  assert.deepEqual([await end, settlement.whyBlocked('acct_1') === undefined], ['posted', true])
 })
 
 test('B7 C13 a poster that is silent holds no refusal up for ever; what it posted meanwhile is given back', async () => {
@@ -328,11 +350,11 @@ test('B7 C13 a poster that is silent holds no refusal up for ever; what it poste
   await pass(1)
   assert.equal(await end, refusal)
   await posters[0]!.answer(9n * costNanos)
-  assert.deepEqual([settlement.isWritable(), balance.balanceNanos], [false, 9n * costNanos])
+  assert.deepEqual([settlement.whyBlocked('acct_1') === undefined, balance.balanceNanos], [false, 9n * costNanos])
   await posters[0]!.say(9n * costNanos, 'booked')
-  assert.equal(settlement.isWritable(), false)
+  assert.equal(settlement.whyBlocked('acct_1') === undefined, false)
   await posters[0]!.give(10n * costNanos, 'req_1')
-  assert.deepEqual([settlement.isWritable(), balance.balanceNanos], [true, 10n * costNanos])
+  assert.deepEqual([settlement.whyBlocked('acct_1') === undefined, balance.balanceNanos], [true, 10n * costNanos])
 })
 
 test('B7 C13 a return that nobody can post yet is noted as soon as the spool can be written, and stays until it is posted', async () => {
@@ -400,7 +422,7 @@ test('B7 C13 a debit that is still in a spool which cannot be cut is noted too, 
 
 test('B7 C13 C5 nothing is taken before a first commit has worked; the start waits for it as long as a debit would', async () => {
   const { settlement, posters, isOpen, pass } = await open({ firstCommit: false })
-  const told = () => [isOpen(), settlement.isWritable()]
+  const told = () => [isOpen(), settlement.whyBlocked('acct_1') === undefined]
   await pass(4_999)
   assert.deepEqual(told(), [false, false])
   await pass(1)
@@ -413,16 +435,16 @@ test('C13 F-P15 a poster that dies over the first commit leaves it to the next o
   const { settlement, posters, isOpen } = await open({ firstCommit: false })
   await posters[0]!.die()
   await turn()
-  assert.deepEqual([isOpen(), settlement.isWritable()], [false, false])
+  assert.deepEqual([isOpen(), settlement.whyBlocked('acct_1') === undefined], [false, false])
   await posters[1]!.give(0n)
-  assert.deepEqual([isOpen(), settlement.isWritable()], [true, true])
+  assert.deepEqual([isOpen(), settlement.whyBlocked('acct_1') === undefined], [true, true])
 
   const second = await open({ firstCommit: false })
   second.refuseStarts()
   const refused = assert.rejects(second.opening, /cannot start/)
   await second.posters[0]!.die()
   await refused
-  assert.deepEqual([second.settlement.isWritable(), second.fatals], [false, []])
+  assert.deepEqual([second.settlement.whyBlocked('acct_1') === undefined, second.fatals], [false, []])
 })
 
 test('B7 C13 F-P15 a poster that dies hands the returns to the next one, and none of the debits', async () => {
@@ -439,7 +461,7 @@ test('B7 C13 F-P15 a poster that dies hands the returns to the next one, and non
   const given = new Set(posters[1]!.gifts.flatMap(({ requestIds }) => requestIds))
   assert.deepEqual(given, new Set(['req_1', 'req_2']))
   while (posters[1]!.gifts.length > 0) await posters[1]!.give(10n * costNanos)
-  assert.deepEqual([settlement.isWritable(), settlement.unsettled], [true, 0])
+  assert.deepEqual([settlement.whyBlocked('acct_1') === undefined, settlement.unsettled], [true, 0])
 })
 
 test('B7 C13 closing refuses what cannot be kept, gives the poster its returns, and notes what is left', async () => {
@@ -465,12 +487,12 @@ test('F-P15 a poster that dies is followed by one that is given all that is unse
   assert.deepEqual([fatals, events.includes('ledger_worker_restart')], [[], true])
   await posters[1]!.answer(0n)
   assert.equal(await second, 'posted')
-  assert.deepEqual([settlement.isWritable(), spooled], [true, []])
+  assert.deepEqual([settlement.whyBlocked('acct_1') === undefined, spooled], [true, []])
 
   const [third] = await debit('req_3')
   await posters[1]!.die()
   assert.equal(await third, 'spooled')
-  assert.deepEqual([fatals.length, settlement.isWritable(), posters.length], [1, false, 2])
+  assert.deepEqual([fatals.length, settlement.whyBlocked('acct_1') === undefined, posters.length], [1, false, 2])
   const [late] = await debit('req_4')
   await pass(0)
   assert.equal(await late, 'spooled')
@@ -555,4 +577,266 @@ test('F-P15 a poster that was still starting when the settlement closed is close
   letStart()
   await turn()
   assert.deepEqual([posters.length, posters[1]?.isClosed], [2, true])
+})
+
+const other: Account = { id: 'acct_2', name: 'two', state: 'active' }
+const free = [undefined, undefined, undefined]
+const ownOnly = [undefined, 'owing', undefined]
+
+/** Brings `req_1` of the first account into a state, while the store takes what others send. */
+const blockedStates = {
+  async 'overdue, in the spool'({ debit, pass }) {
+    await debit('req_1')
+    await pass(5_000)
+  },
+  async 'several, one of them posted'({ debit, pass, posters }) {
+    await debit('req_1')
+    await debit('req_2')
+    await pass(5_000)
+    await posters[0]!.answer(0n)
+  },
+  async 'withdrawn, and the poster is asked'({ debit, debitOf, pass, posters, disk }) {
+    disk.isFull = true
+    await debit('req_1')
+    await pass(4_500)
+    await debitOf(other, 'others')
+    posters[0]!.posts.unshift(posters[0]!.posts.pop()!)
+    await posters[0]!.answer(0n)
+    await pass(500)
+  },
+  async 'refused, until a commit has written'(rig) {
+    await blockedStates['withdrawn, and the poster is asked'](rig)
+    await rig.posters[0]!.say(0n, 'unknown')
+  },
+  async 'of an earlier run, in a spool'({ settlement }) {
+    settlement.adopt([createDebitRow('req_1', 'acct_1')])
+    await turn()
+  },
+} satisfies Record<string, (rig: Awaited<ReturnType<typeof open>>) => Promise<void>>
+
+for (const [state, bring] of Object.entries(blockedStates))
+  test(`Y16 C5 C13 a debit that is ${state} blocks new inference of its own account only, until it is over`, async () => {
+    const rig = await open()
+    assert.deepEqual(rig.blocks(), free)
+    await bring(rig)
+    assert.deepEqual([rig.blocks(), rig.settlement.backlog().blockedAccounts], [ownOnly, 1])
+    // What others send meanwhile is posted and over.
+    const [end] = await rig.debitOf(other, 'req_9')
+    rig.posters[0]!.posts.unshift(rig.posters[0]!.posts.pop()!)
+    await rig.posters[0]!.answer(0n)
+    assert.deepEqual([await end, rig.blocks()], ['posted', ownOnly])
+    while (rig.posters[0]!.posts.length > 0) await rig.posters[0]!.answer(0n)
+    while (rig.posters[0]!.withdrawals.length > 0) await rig.posters[0]!.say(0n, 'absent')
+    while (rig.posters[0]!.gifts.length > 0) await rig.posters[0]!.give(0n)
+    assert.deepEqual([rig.blocks(), rig.settlement.unsettled], [free, 0])
+  })
+
+test('Y16 the log names the accounts that are blocked, twenty of them at most, and how many they are', async () => {
+  const { debitOf, pass, lines } = await open()
+  for (let n = 10; n < 40; n++) await debitOf({ ...other, id: `acct_${n}` }, `req_${n}`, `req_${n}b`)
+  await pass(5_000)
+  const [{ accounts, ...line } = {}] = lines
+  assert.deepEqual(line, { event: 'ledger_unsettled', spooled: 60, overdue: 60, blocked_accounts: 30 })
+  assert.deepEqual(
+    accounts,
+    Array.from({ length: 20 }, (_, n) => `acct_${n + 10}`),
+  )
+})
+
+test('Y16 a debit that the store refuses for good is over: its account is not blocked by it, late or not', async () => {
+  const { blocks, posters, debit, pass } = await open()
+  for (const lateMs of [0, 5_000]) {
+    const [end] = await debit(`req_${lateMs}`)
+    await pass(lateMs)
+    await posters[0]!.answer(10n * costNanos, 'rejected')
+    assert.match((await end) as string, lateMs === 0 ? /cannot hold/ : /spooled/)
+    assert.deepEqual(blocks(), free)
+  }
+})
+
+test('Y16 C13 with neither store nor spool all are blocked, until either of them takes a write', async () => {
+  const all = ['stuck', 'stuck', 'stuck']
+  const cures: Record<string, (rig: Awaited<ReturnType<typeof open>>) => Promise<unknown>> = {
+    'a debit of anybody is posted': async ({ posters }) => posters[0]!.answer(0n),
+    'a commit that gives nothing back': async ({ posters }) => posters[0]!.give(0n),
+    'the spool can be written': async ({ disk, pass, probes }) => {
+      // An append that fails is a probe as well.
+      await pass(500)
+      await pass(999)
+      disk.isFull = false
+      assert.deepEqual(probes, [])
+      await pass(1)
+    },
+    'a debit that was under way goes into the spool': async ({ disk, pass }) => {
+      disk.isFull = false
+      await pass(500)
+    },
+  }
+  for (const [cure, apply] of Object.entries(cures)) {
+    const rig = await open({ spoolFails: true })
+    await rig.debit('req_1')
+    await rig.pass(500)
+    await rig.debitOf(other, 'req_2')
+    await rig.pass(4_500)
+    assert.deepEqual(rig.blocks(), all, 'the store has said nothing for a second and more')
+    await rig.posters[0]!.say(0n, 'absent')
+    assert.deepEqual(rig.blocks(), all)
+    // The poster answers what was withdrawn from it, which is no commit.
+    await rig.posters[0]!.answer(0n, 'withdrawn')
+    assert.deepEqual(rig.blocks(), all)
+    await apply(rig)
+    assert.equal(rig.blocks()[0], undefined, cure)
+  }
+})
+
+test('Y16 a spool that stays broken is probed once a second, and a found debit shows no commit', async () => {
+  const { blocks, debit, pass, posters, probes, disk } = await open({ spoolFails: true })
+  await debit('req_1')
+  await debit('req_2')
+  await pass(5_000)
+  for (let n = 0; n < 4; n++) await pass(500)
+  assert.deepEqual(probes, [6_000, 7_000])
+  await posters[0]!.answer(0n, 'exists')
+  assert.equal(blocks()[0], 'stuck')
+  disk.isFull = false
+  await pass(1_000)
+  assert.equal(blocks()[0], undefined)
+  await pass(1_000)
+  assert.equal(probes.length, 3)
+})
+
+test('Y16 F-P15 a new poster is asked for a commit while all are blocked, though it has nothing to give back', async () => {
+  const { blocks, debit, pass, posters } = await open({ spoolFails: true })
+  const [end] = await debit('req_1')
+  await pass(5_000)
+  await posters[0]!.answer(0n, 'exists')
+  assert.equal(await end, 'exists')
+  await posters[0]!.say(0n, 'booked')
+  await posters[0]!.die()
+  assert.deepEqual(blocks(), ['stuck', 'stuck', 'stuck'])
+  assert.deepEqual(
+    posters[1]!.gifts.map(({ requestIds }) => requestIds),
+    [[]],
+  )
+  await posters[1]!.give(0n)
+  assert.deepEqual(blocks(), free)
+})
+
+test('Y16 C13 after a start all are blocked until the first commit of any kind: then those with debits in the spool', async () => {
+  const { settlement, blocks, posters, opening } = await open({ firstCommit: false })
+  const none = ['uncommitted', 'uncommitted', 'uncommitted']
+  settlement.adopt([createDebitRow('req_1', 'acct_1'), createDebitRow('req_1', 'acct_1')])
+  await turn()
+  assert.deepEqual(blocks(), none)
+  const debit = settlement.debit(createDebit('req_2', other))
+  await turn()
+  assert.deepEqual(posters[0]!.ids, [['req_1'], ['req_2']])
+  const first = posters[0]!.posts.shift()!
+  await posters[0]!.answer(9n * costNanos)
+  assert.equal(await debit, 'posted')
+  await opening
+  assert.deepEqual(blocks(), ownOnly)
+  posters[0]!.posts.push(first)
+  await posters[0]!.answer(9n * costNanos)
+  assert.deepEqual(blocks(), free)
+})
+
+test('Y16 C5 what an earlier run left is owed until the store has it, and goes to a new poster too', async () => {
+  const { settlement, balance, posters, spooled } = await open()
+  settlement.adopt([createDebitRow('req_1', 'acct_1')])
+  assert.equal(balance.balanceNanos, 9n * costNanos)
+  assert.deepEqual([settlement.backlog().spooled, spooled], [1, []], 'it stays where it is')
+  await posters[0]!.die()
+  assert.deepEqual(posters[1]!.ids, [['req_1']])
+  await posters[1]!.answer(9n * costNanos)
+  assert.deepEqual([balance.balanceNanos, balance.owedNanos, settlement.unsettled], [9n * costNanos, 0n, 0])
+})
+
+test('Y16 debits that are deferred are posted again, each account by itself, and what was withdrawn is not', async () => {
+  const { posters, debit, debitOf, disk, pass } = await open({ spoolFails: true })
+  const [mine] = await debit('req_0')
+  const { resolve } = posters[0]!.posts.shift()!
+  await pass(5_000)
+  disk.isFull = false
+  await posters[0]!.say(0n, 'absent')
+  assert.match((await mine) as string, /neither/)
+  resolve({ postings: ['deferred'], balances: [] })
+  await turn()
+  assert.deepEqual(posters[0]!.ids, [], 'its client is refused')
+
+  const ends = [debitOf(other, 'req_1', 'req_2'), debit('req_3', 'req_4'), debitOf({ ...other, id: 'acct_3' }, 'req_5')]
+  await turn()
+  assert.equal(posters[0]!.posts.length, 1)
+  const together = posters[0]!.posts.shift()!
+  together.resolve({ postings: ['deferred', 'posted', 'posted', 'deferred', 'deferred'], balances: [] })
+  await turn()
+  assert.deepEqual(posters[0]!.ids, [['req_1'], ['req_4'], ['req_5']])
+  const told = await Promise.race([(await ends[0]!)[1], (await ends[1]!)[0]])
+  assert.equal(told, 'posted', 'the others have their answers')
+  while (posters[0]!.posts.length > 0) await posters[0]!.answer(0n)
+  assert.deepEqual(await Promise.all((await Promise.all(ends)).flat()), Array(5).fill('posted'))
+})
+
+test('Y16 at any moment exactly those accounts are blocked that have a debit behind its deadline which is not over', async () => {
+  const accounts = [1, 2].map((n): Account => ({ id: `acct_${n}`, name: `${n}`, state: 'active' }))
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('debit' as const), account: fc.nat(1) }),
+    fc.record({ do: fc.constant('pass' as const), ms: fc.integer({ min: 500, max: 6_000 }) }),
+    fc.record({ do: fc.constant('post' as const), nth: fc.nat(5), posting: fc.constantFrom('posted', 'exists') }),
+    fc.record({ do: fc.constantFrom('fill', 'free', 'give', 'die') }),
+    fc.record({ do: fc.constant('say' as const), fate: fc.constantFrom('absent', 'booked', 'unknown') }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 40 }), async (steps) => {
+      const rig = await open()
+      const { settlement, posters } = rig
+      const poster = () => posters.at(-1)!
+      let [nowMs, sweptMs, n] = [0, 0, 0]
+      /** By request: what is not over. */
+      const open_ = new Map<string, { accountId: string; dueMs: number; isRefused: boolean }>()
+      const ends = new Map<string, string>()
+      for (const one of steps) {
+        if (one.do === 'debit') {
+          const requestId = `req_${++n}`
+          const account = accounts[one.account]!
+          open_.set(requestId, { accountId: account.id, dueMs: nowMs + 5_000, isRefused: false })
+          const [end] = await rig.debitOf(account, requestId)
+          void end!.then((word) => void ends.set(requestId, word))
+        } else if (one.do === 'pass') {
+          sweptMs = nowMs += one.ms
+          await rig.pass(one.ms)
+        } else if (one.do === 'post') {
+          const [post] = poster().posts.splice(one.nth, 1)
+          post?.resolve({ postings: post.debits.map(() => one.posting as Posting), balances: [] })
+          await turn()
+          // Of one that is refused its return ends it.
+          for (const { requestId } of post?.debits ?? [])
+            if (!ends.get(requestId)?.startsWith('refused')) open_.delete(requestId)
+        } else if (one.do === 'fill' || one.do === 'free') rig.disk.isFull = one.do === 'fill'
+        else if (one.do === 'say') {
+          const rows = [...open_.keys()]
+          poster()
+            .withdrawals.shift()
+            ?.resolve({ fates: rows.map(() => one.fate as Fate), balances: [] })
+          await turn()
+          for (const requestId of rows) if (ends.get(requestId) === 'exists') open_.delete(requestId)
+        } else if (one.do === 'give') {
+          const gift = poster().gifts.shift()
+          gift?.resolve({ returned: [], balances: [] })
+          await turn()
+          for (const requestId of gift?.requestIds ?? []) open_.delete(requestId)
+        } else if (posters.length === 1) {
+          await poster().die()
+          await turn()
+        }
+        const due = [...open_.values()].filter(({ dueMs }) => dueMs <= sweptMs)
+        const expected = new Set(due.map(({ accountId }) => accountId))
+        assert.equal(settlement.backlog().blockedAccounts, expected.size)
+        const all = settlement.whyBlocked()
+        for (const { id } of accounts)
+          assert.equal(settlement.whyBlocked(id), all ?? (expected.has(id) ? 'owing' : undefined))
+      }
+    }),
+    { numRuns: 300 },
+  )
 })

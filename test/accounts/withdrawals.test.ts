@@ -35,6 +35,8 @@ function start() {
       return promise
     },
   }
+  const over: string[] = []
+  const commits: number[] = []
   const balances = createBalances()
   balances.set('acct_1', 1_000n)
   const state = { hasPoster: true }
@@ -45,6 +47,8 @@ function start() {
     log: (level, event, fields) => void told.push(`${level} ${event} ${fields['withdrawn']}`),
     poster: () => (state.hasPoster ? (poster as unknown as Poster) : undefined),
     onChange: () => void told.push('change'),
+    onOver: (accountId) => void over.push(accountId),
+    onCommit: () => void commits.push(commits.length),
   })
   return {
     withdrawals,
@@ -52,6 +56,8 @@ function start() {
     asked,
     gifts,
     told,
+    over,
+    commits,
     state,
     balance: () => balances.get('acct_1')!.balanceNanos,
     pass(ms: number) {

@@ -173,7 +173,7 @@ row(
     assert.equal((await fetch(`${bench.gateway.url}/v1/models`)).status, 200)
     blocker.exec('COMMIT')
     blocker.close()
-    await until(() => bench.gateway.ledger.ledger.isWritable())
+    await until(() => bench.gateway.ledger.ledger.backlog().blockedAccounts === 0)
     await bench.check(late, ok)
     bench.upstream.play(bench.good.whole)
     await bench.check(await bench.ask(), ok)

@@ -240,7 +240,7 @@ export function startRig(options: RigOptions = {}): Rig {
         if (!rig.ledger.isHeld) return Promise.resolve('posted')
         return new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }))
       },
-      isWritable: () => true,
+      whyBlocked: () => undefined,
     },
     deliveries: new Roster(),
     lingering: new Roster(),

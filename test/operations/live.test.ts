@@ -195,7 +195,7 @@ test('issue 13: how the server is, what is held while requests run, and how many
   const { ask, gateway } = await startApi({ upstreamUrl: upstream.url })
   const { body: before } = await ask('GET', '/status')
   assert.deepEqual([before['store'], before['ready'], before['streams'], before['demo']], ['sqlite', true, 0, false])
-  assert.deepEqual(before['ledger'], { writable: true, queued: 0, spooled: 0, oldest_ms: 0 })
+  assert.deepEqual(before['ledger'], { writable: true, queued: 0, spooled: 0, oldest_ms: 0, blocked_accounts: 0 })
   const answer = await gateway.post(chat, question('canary-held', { stream: true }))
   await answer.body!.getReader().read()
   assert.equal((await ask('GET', '/status')).body['streams'], 1)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { Block } from '../../src/accounts/ledger.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { watchIncidents } from '../../src/process/incidents.ts'
 import { signWebhook } from '../../src/process/webhook-send.ts'
@@ -10,31 +11,41 @@ const row = (model: string, state: PoolRow['state'], account = 'a') =>
 
 /** A gateway as far as incidents see it. */
 function start() {
-  const seen = { isWritable: true, rows: [row('m', 'ready'), row('n', 'ready')] }
-  const backlog = { waiting: 3, spooled: 2, oldestMs: 1_500.7 }
+  const seen = { block: undefined as Block | undefined, rows: [row('m', 'ready'), row('n', 'ready')] }
+  const backlog = { waiting: 3, spooled: 2, oldestMs: 1_500.7, blockedAccounts: 0 }
   const look = watchIncidents({
     nowMs: () => 7,
-    ledger: { isWritable: () => seen.isWritable, backlog: () => backlog } as Gateway['ledger'],
+    ledger: { whyBlocked: () => seen.block, backlog: () => backlog } as Gateway['ledger'],
     snapshots: {
       current: { pool: { list: () => seen.rows }, config: { catalog: { entries: [] } } },
     } as unknown as Gateway['snapshots'],
   })
-  return { seen, look }
+  return { seen, backlog, look }
 }
 
 test('X15 a ledger that takes no debits is told once until it does again', () => {
   const { seen, look } = start()
   assert.deepEqual(look(), [])
-  seen.isWritable = false
+  seen.block = 'stuck'
   const [told, ...more] = look()
   assert.deepEqual([told?.event, told?.atMs, more], ['ledger_unwritable', 7, []])
-  assert.deepEqual(told?.data, { queued: 3, spooled: 2, oldest_ms: 1_501 })
+  assert.deepEqual(told?.data, { queued: 3, spooled: 2, oldest_ms: 1_501, all: true, accounts: 0 })
   assert.deepEqual(look(), [])
-  seen.isWritable = true
+  seen.block = undefined
   assert.deepEqual(look(), [])
-  seen.isWritable = false
+  seen.block = 'stuck'
   const [again] = look()
   assert.notEqual(again?.id, told?.id)
+})
+
+test('X15 Y16 a ledger that takes no debits of some accounts is told too, with how many they are', () => {
+  const { backlog, look } = start()
+  backlog.blockedAccounts = 2
+  assert.deepEqual(
+    look().map(({ event, data }) => [event, data['all'], data['accounts']]),
+    [['ledger_unwritable', false, 2]],
+  )
+  assert.deepEqual(look(), [])
 })
 
 test('X15 a model is down where none of its upstream accounts may be asked, each model by itself', () => {
@@ -62,8 +73,8 @@ test('X15 a model is down where none of its upstream accounts may be asked, each
   )
   // Two processes see two incidents.
   const other = start()
-  other.seen.isWritable = false
-  seen.isWritable = false
+  other.seen.block = 'stuck'
+  seen.block = 'stuck'
   assert.notEqual(other.look()[0]?.id, look()[0]?.id)
 })
 

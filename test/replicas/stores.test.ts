@@ -167,12 +167,15 @@ test('X9 X7: what an operator disables or enables while the database is away is 
   ] as const) {
     cluster().stop()
     try {
-      await until(() => servers.every(({ store }) => !store.isReady()), 'all servers miss the database')
+      await until(
+        () => servers.every(({ store }) => store.ledger.whyBlocked() !== undefined),
+        'all servers miss the database',
+      )
       memories[0]!.steer(steering, 'p')
     } finally {
       cluster().start()
     }
-    await until(() => servers.every(({ store }) => store.isReady()), 'the database is back')
+    await until(() => servers.every(({ store }) => store.ledger.whyBlocked() === undefined), 'the database is back')
     await until(() => states().every((one) => one === state), `all of them ${steering} it`)
   }
 })
@@ -208,7 +211,7 @@ test('X9 X7: a server that starts keeps to what was disabled before, whenever it
   const { database } = await openOperator(url)
   await until(async () => (await database.query('SELECT FROM triwire.cooldowns')).length === 1)
   const second = await openStore(url)
-  await until(() => second.isReady())
+  await until(() => second.ledger.whyBlocked() === undefined)
   const { states } = steered([{ store: second }])
   await until(() => states()[0] === 'disabled')
 })

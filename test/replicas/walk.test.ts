@@ -21,7 +21,7 @@ async function start(name: string, balance: bigint, limit: number) {
   const store = await openShared(cluster(), name)
   const gateway = await startTestGateway({ config: { limits: { requests_per_minute: limit } } })
   const admission = new RemoteAdmission(
-    () => true,
+    () => undefined,
     () => undefined,
   )
   const desk = new AdmissionDesk({

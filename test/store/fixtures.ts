@@ -96,7 +96,7 @@ export async function open(
   let closing: Promise<void> | undefined
   const close = () => (closing ??= opened.close())
   t.after(close)
-  if (!isStuck) await until(() => opened.ledger.isWritable())
+  if (!isStuck) await until(() => opened.ledger.whyBlocked() === undefined)
   return { ...opened, close, lines, fatals }
 }
 

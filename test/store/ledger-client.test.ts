@@ -194,28 +194,33 @@ test('uses of keys are written now and then', async (t) => {
   await until(() => store.listKeys('one')[0]?.lastUsedMs !== undefined)
 })
 
-test('F-S1 a locked database: the debit is spooled at the deadline, no new inference, and all is well when it is free', async (t) => {
+test('F-S1 Y16 a locked database: the debit is spooled at the deadline, its account gets no new inference, and all is well when it is free', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
   const { id } = store.createAccount('one', 1_000_000n)
+  const { id: two } = store.createAccount('two', 1_000_000n)
   const { ledger, accounts, balances, lines } = await open(t, path, { settleDeadlineMs: 50, busyMs: 20 })
   const [account, balance] = [accounts.get(id)!, balances.get(id)!]
   const blocker = openBlocker(t, path)
   blocker.exec('BEGIN IMMEDIATE')
-  assert.equal(ledger.isWritable(), true)
+  assert.equal(ledger.whyBlocked(id), undefined)
   assert.equal(await ledger.debit(createDebit('req_1', account)), 'spooled')
-  assert.deepEqual([ledger.isWritable(), balance.owedNanos, balance.balanceNanos], [false, costNanos, 370_000n])
+  assert.deepEqual([ledger.whyBlocked(id), balance.owedNanos, balance.balanceNanos], ['owing', costNanos, 370_000n])
   const mode = statSync(spoolPath(path)).mode & 0o777
   assert.deepEqual([mode, readFileSync(spoolPath(path), 'utf8').includes('req_1')], [0o600, true])
+  assert.deepEqual([ledger.whyBlocked(), ledger.whyBlocked(two)], [undefined, undefined])
+  assert.equal(await ledger.debit(createDebit('req_2', accounts.get(two)!)), 'spooled')
+  assert.deepEqual([ledger.whyBlocked(), ledger.whyBlocked(two)], [undefined, 'owing'])
   // The thread says that the file is locked when it has tried, which may be behind the deadline.
   await until(() => lines.some(({ event }) => event === 'ledger_busy'))
   assert.deepEqual(new Set(lines.map(({ event }) => event)), new Set(['ledger_busy', 'ledger_unsettled']))
   await assert.rejects(ledger.debit(createDebit('req_1', account)), /being settled already/)
 
   blocker.exec('COMMIT')
-  await until(() => ledger.isWritable())
-  assert.ok(store.findEntry('req_1'))
+  await until(() => ledger.whyBlocked(id) === undefined)
+  assert.ok(store.findEntry('req_1') && store.findEntry('req_2'))
+  assert.equal(ledger.whyBlocked(two), undefined)
   assert.deepEqual([balance.owedNanos, balance.balanceNanos], [0n, 370_000n])
   await until(() => readFileSync(spoolPath(path), 'utf8') === '')
   assert.equal(await ledger.debit(createDebit('req_1', account)), 'exists')
@@ -228,11 +233,11 @@ test('B7 C13 F-S1 a start that cannot commit takes nothing until a commit works'
   const blocker = openBlocker(t, path)
   blocker.exec('BEGIN IMMEDIATE')
   const { ledger, lines } = await open(t, path, { settleDeadlineMs: 50, busyMs: 20, isStuck: true })
-  assert.equal(ledger.isWritable(), false)
+  assert.equal(ledger.whyBlocked(), 'uncommitted')
   await until(() => lines.length > 0)
   assert.deepEqual(new Set(lines.map(({ event }) => event)), new Set(['ledger_busy']))
   blocker.exec('COMMIT')
-  await until(() => ledger.isWritable())
+  await until(() => ledger.whyBlocked() === undefined)
 })
 
 /** A store whose database is locked and whose spool cannot be written: a folder in its place. */
@@ -267,9 +272,9 @@ test('B7 C13 F-S1 neither database nor spool: the debit fails and is never booke
   const { store, ledger, account, balance, lock, free, lines } = await openStuck(t)
   lock()
   await assert.rejects(ledger.debit(createDebit('req_1', account)), /neither database nor spool/)
-  assert.deepEqual([ledger.isWritable(), balance.balanceNanos, balance.owedNanos], [false, 1_000_000n, 0n])
+  assert.deepEqual([ledger.whyBlocked(), balance.balanceNanos, balance.owedNanos], ['stuck', 1_000_000n, 0n])
   free()
-  await until(() => ledger.isWritable())
+  await until(() => ledger.whyBlocked(account.id) === undefined)
   assert.equal(await ledger.debit(createDebit('req_2', account)), 'posted')
   assert.equal(store.findEntry('req_1'), undefined)
   assert.equal(balance.balanceNanos, 1_000_000n - costNanos)
@@ -290,7 +295,7 @@ test('B7 C13 a commit that comes through after the deadline is the answer: its c
   free()
   assert.equal(await debit, 'posted')
   assert.ok(store.findEntry('req_1'))
-  await until(() => ledger.isWritable())
+  await until(() => ledger.whyBlocked(account.id) === undefined)
   assert.equal(store.sumEntries({}, [])[0]!.requests, 2)
 })
 
@@ -306,9 +311,9 @@ test('B7 C13 a commit that comes through after its client was refused is given b
   })
   await debit
   passing.stop()
-  assert.deepEqual([ledger.isWritable(), store.findEntry('req_1')], [false, undefined])
+  assert.deepEqual([ledger.whyBlocked(), store.findEntry('req_1')], ['stuck', undefined])
   free()
-  await until(() => ledger.isWritable())
+  await until(() => ledger.whyBlocked(account.id) === undefined)
   assert.ok(store.findEntry('req_1'))
   assert.deepEqual([balance.balanceNanos, store.findAccount('one').balanceNanos], [1_000_000n, 1_000_000n])
   const log = [{ requestId: 'req_1', outcome: 'internal_error', cause: 'ledger_unsettled' }]
@@ -394,7 +399,7 @@ test('F-S5 a store that is removed or replaced while the server runs is fatal, a
   renameSync(path, `${path}.moved`)
   await until(() => fatals.length > 0)
   assert.match(fatals[0]!.message, /was removed or replaced while the server runs/)
-  assert.equal(ledger.isWritable(), false)
+  assert.equal(ledger.whyBlocked(), 'lost')
   assert.equal(await ledger.debit(createDebit('req_1', accounts.get(id)!)), 'spooled')
 })
 
@@ -440,7 +445,7 @@ test('F-P15 F-S1 a thread that is started anew leaves the spool alone: what is s
   assert.equal(await ledger.debit(createDebit('req_1', account)), 'spooled')
   await workers[0]!.terminate()
   blocker.exec('COMMIT')
-  await until(() => ledger.isWritable())
+  await until(() => ledger.whyBlocked(id) === undefined)
   assert.ok(store.findEntry('req_1'))
   // It is emptied, and still there for the next one.
   await until(() => readFileSync(spoolPath(path), 'utf8') === '')
@@ -504,7 +509,7 @@ test('F-P15 the ledger thread dies: it is restarted once and owes nothing, the s
 
   await workers[1]!.terminate()
   await until(() => fatals.length === 1)
-  assert.equal(ledger.isWritable(), false)
+  assert.equal(ledger.whyBlocked(), 'lost')
   assert.equal(await ledger.debit(createDebit('req_2', account)), 'spooled')
 })
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { createSpool, readSpool } from '../../src/store/files/spool.ts'
@@ -41,4 +41,21 @@ test('F-P1 F-S2 behind a line that a crash or a full disk has torn the next debi
   const { debits, unreadable } = readSpool(path)
   assert.deepEqual([debits.map(({ requestId }) => requestId), unreadable], [['req_1', 'req_2', 'req_3'], 1])
   assert.deepEqual(debits[0], first)
+})
+
+test('Y16 a probe says whether debits could be appended, and leaves nothing behind that means anything', async () => {
+  const folder = testFolder('spool')
+  const path = join(folder, 'triwire.db.spool')
+  mkdirSync(path)
+  const spool = createSpool(path)
+  await assert.rejects(spool.probe(), { code: 'EISDIR' })
+  rmdirSync(path)
+  await spool.probe()
+  await spool.append([createDebitRow('req_1', 'acct_1')])
+  await spool.probe()
+  const { debits, returns, unreadable } = readSpool(path)
+  assert.deepEqual([debits.map(({ requestId }) => requestId), returns, unreadable], [['req_1'], [], 0])
+  await spool.clear(() => true)
+  assert.equal(readFileSync(path, 'utf8'), '')
+  await spool.close()
 })

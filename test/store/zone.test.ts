@@ -180,7 +180,7 @@ suite('on PostgreSQL', { skip: withoutPostgres() }, () => {
     await until(() => store.told('store_reached').length > reached, 'the database is reached again')
     await store.workers[0]!.terminate()
     await until(() => store.told('ledger_worker_restart').length > 0, 'another thread has begun')
-    await until(() => store.isReady(), 'the store is ready')
+    await until(() => store.ledger.whyBlocked() === undefined, 'the store is ready')
     assert.deepEqual(store.fatals, [])
   })
 })

@@ -4,6 +4,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { priceNanos } from '../../src/catalog/model.ts'
 import { readLogLine } from '../../src/cli/access-log.ts'
+import type { Status } from '../../src/operations/live-shapes.ts'
 import { testModel } from '../support/gateway.ts'
 import { holdStore } from '../support/hold-store.ts'
 import { answerNanos, answers, asks, chunk, frames, paths, startNative, wireNames } from '../support/native.ts'
@@ -241,8 +242,42 @@ test('F-S1 a locked store: the answer waits for the settle deadline and is spool
   assert.equal(counted.status, 200)
   blocker.exec('ROLLBACK')
   blocker.close()
-  await until(() => gateway.ledger.ledger.isWritable())
+  await until(() => gateway.ledger.ledger.backlog().blockedAccounts === 0)
   assert.equal(gateway.store.findEntry(id)?.amountNanos, answerNanos)
+  assert.equal((await native.ask('chat')).status, 200)
+  await native.close()
+})
+
+test('Y16 C5 an account whose debit is overdue is 500 before any model is asked; another one is answered, and probes are 200', async () => {
+  const native = await startNative({ config: { timeouts: { settle_deadline: '200ms' } } })
+  const { gateway, upstream } = native
+  gateway.store.createAccount('second', 10_000_000_000n)
+  const { key } = gateway.store.createKey('second')
+  // Its token is made, and the key is known, before nobody can write.
+  await gateway.askAdmin('/api/v1/me')
+  upstream.play(whole(answers.chat))
+  const askSecond = () => native.ask('chat', {}, { authorization: `Bearer ${key}` })
+  assert.equal((await askSecond()).status, 200)
+  const blocker = holdStore(gateway.storePath)
+  const { status, id } = await native.ask('chat')
+  assert.equal(status, 200)
+  const refused = await native.ask('chat')
+  assert.deepEqual(
+    [refused.status, refused.headers.get('x-should-retry'), refused.headers.get('retry-after')],
+    [500, 'true', null],
+  )
+  assert.equal((JSON.parse(refused.text) as { error: { code: string } }).error.code, 'internal_error')
+  assert.equal(upstream.requests.length, 2)
+  const ready = () => fetch(`${gateway.adminUrl}/readyz`).then(({ status }) => status)
+  const seen = async () => ((await (await gateway.askAdmin('/api/v1/status')).json()) as Status).ledger
+  assert.deepEqual([await ready(), (await seen()).writable, (await seen()).blocked_accounts], [200, true, 1])
+  const other = await askSecond()
+  assert.deepEqual([other.status, upstream.requests.length], [200, 3])
+  assert.equal((await seen()).blocked_accounts, 2)
+  blocker.exec('ROLLBACK')
+  blocker.close()
+  await until(() => gateway.ledger.ledger.backlog().blockedAccounts === 0)
+  for (const requestId of [id, other.id]) assert.equal(gateway.store.findEntry(requestId)?.amountNanos, answerNanos)
   assert.equal((await native.ask('chat')).status, 200)
   await native.close()
 })

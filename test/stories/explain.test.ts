@@ -266,7 +266,7 @@ test('C3 C13 explain follows a debit that is spooled, then in the ledger, and gi
   assert.deepEqual([state, amount], ['spooled', '0.0000612'])
   blocker.exec('ROLLBACK')
   blocker.close()
-  await until(() => gateway.ledger.ledger.isWritable())
+  await until(() => gateway.ledger.ledger.backlog().blockedAccounts === 0)
   assert.equal((await settlementOf(native, id)).state, 'in the ledger')
   gateway.store.postReturns([id])
   assert.equal((await settlementOf(native, id)).state, 'returned')
@@ -295,7 +295,7 @@ test('C13 explain tells a debit that nobody could take as refused', async () => 
   assert.deepEqual([state, amount, cause, outcome], ['refused', null, 'ledger_unsettled', 'internal_error'])
   blocker.exec('ROLLBACK')
   blocker.close()
-  await until(() => gateway.ledger.ledger.isWritable())
+  await until(() => gateway.ledger.ledger.backlog().blockedAccounts === 0)
   assert.equal((await settlementOf(native, id)).state, 'refused')
 })
 

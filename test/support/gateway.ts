@@ -160,7 +160,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   })
   started.unshift(ledger.close)
   // The settle deadline of a test may be shorter than a commit takes on a busy machine.
-  await until(() => ledger.ledger.isWritable(), 'a first commit has worked')
+  await until(() => ledger.ledger.whyBlocked() === undefined, 'a first commit has worked')
   // To a pool whose time leaps every cooldown is over when it looks.
   let leapingMs = 0
   const leap = () => {

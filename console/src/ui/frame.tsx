@@ -120,9 +120,11 @@ function RailFoot() {
     ? undefined
     : !ledger?.writable
       ? 'The ledger cannot be written'
-      : ready
-        ? undefined
-        : 'Not ready'
+      : !ready
+        ? 'Not ready'
+        : ledger.blocked_accounts > 0
+          ? `Accounts blocked: ${ledger.blocked_accounts}`
+          : undefined
   return (
     <div class="rail-foot">
       {state && (

@@ -1,4 +1,4 @@
-import { constants, existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { constants, copyFileSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseTerms } from '../../accounts/entry-row.ts'
@@ -27,6 +27,8 @@ export function createSpool(path: string): Spool {
   return {
     append: (debits) => inTurn(() => append(debits.map(encodeDebit))),
     appendReturns: (requestIds) => inTurn(() => note(requestIds.map(encodeReturn))),
+    // Lines that say nothing, of the size of some dozens of debits.
+    probe: () => inTurn(() => append(['\n'.repeat(65_536)])),
     get isTorn() {
       return isTorn
     },
@@ -159,14 +161,14 @@ export function readSpool(path: string): Spooled {
   return { debits: debits.filter(({ requestId }) => !isRefused.has(requestId)), returns, unreadable }
 }
 
-/** After its debits are in the database. What could not be read or posted is put aside for a person to look at. */
-export function retireSpool(path: string, isWhole: boolean): string | undefined {
-  if (isWhole) {
-    rmSync(path, { force: true })
-    return undefined
-  }
-  const aside = `${path}.${Date.now()}.bad`
-  renameSync(path, aside)
+/**
+ * After its debits are in the database. What could not be read or posted is put aside for a person to look at.
+ * @param isHeld some are not in the database yet: the spool stays, since to post the others once more does no harm.
+ */
+export function retireSpool(path: string, isWhole: boolean, isHeld = false): string | undefined {
+  const aside = isWhole ? undefined : `${path}.${Date.now()}.bad`
+  if (aside !== undefined) (isHeld ? copyFileSync : renameSync)(path, aside)
+  else if (!isHeld) rmSync(path, { force: true })
   return aside
 }
 
@@ -187,10 +189,11 @@ export function concludeSpool(
   { unreadable }: Pick<Spooled, 'unreadable'>,
   postings: readonly Posting[],
   returned: number,
+  isHeld = false,
 ): Recovery {
   const count = (...kinds: Posting[]) => postings.filter((posting) => kinds.includes(posting)).length
   const rejected = count('rejected', 'conflict')
-  const aside = retireSpool(path, rejected + unreadable === 0)
+  const aside = retireSpool(path, rejected + unreadable === 0, isHeld)
   return { posted: count('posted'), known: count('exists'), returned, rejected, unreadable, aside }
 }
 

@@ -58,7 +58,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
   const ledger: Ledger = {
     debit: (debit) => settlement.debit(debit),
     // Nobody is let in without the database, also where no debit is owed to it.
-    isWritable: () => client.isReached && settlement.isWritable(),
+    whyBlocked: (accountId) => (client.isReached ? settlement.whyBlocked(accountId) : 'unreached'),
     backlog: () => settlement.backlog(),
     onDurable: (tell) => settlement.onDurable(tell),
   }
@@ -67,8 +67,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
     directory,
     openAdmission: (limits) => client.admission.open(limits),
     openThrottle: (limits) => createRemoteThrottle((failures) => line.ask('countFailures', failures), limits),
-    isReady: () => ledger.isWritable(),
-    whyNotReady: () => (client.isReached ? settlement.whyUnwritable() : unreached),
     countAccounts: () => (client.isReached ? directory.accounts.size : undefined),
     findDebit: (requestId) => line.ask('findDebit', requestId),
     cooldowns: {
@@ -91,8 +89,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
     },
   }
 }
-
-const unreached = 'the database cannot be reached: see store_unreachable in the log'
 
 function lockState(stateDir: string): () => void {
   const place = placeOf(stateDir)
@@ -121,7 +117,7 @@ class Client {
   readonly line = new Line()
   readonly bounds = createBoundsBook()
   readonly admission = new RemoteAdmission(
-    () => this.settlement.isWritable(),
+    (accountId) => this.settlement.whyBlocked(accountId),
     (keyId) => this.bounds.of(keyId)?.scope,
   )
   readonly settlement: Settlement
@@ -154,6 +150,7 @@ class Client {
     this.line.hear('trouble', ({ message, code }) => {
       log('error', 'ledger_trouble', { error: message, code, unsettled: this.settlement.unsettled })
     })
+    this.line.hear('held', (rows) => this.settlement.adopt(rows))
     this.line.hear('reach', ({ isReached, error }) => {
       this.isReached = isReached
       this.#wasReached ||= isReached

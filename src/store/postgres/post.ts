@@ -122,6 +122,17 @@ export async function findMissing(
   return new Set(requestIds.filter((requestId) => !there.has(entryIdOf(requestId))))
 }
 
+/** Of these accounts those whose ends of the chain somebody has locked now. It waits for nobody, and needs no disk. */
+export async function findLocked({ query }: Transaction, accountIds: readonly string[]): Promise<Set<string>> {
+  const rows = await query(
+    'SELECT account_id FROM triwire.balances WHERE account_id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED',
+    [accountIds.filter(isText)],
+  )
+  const locked = new Set(accountIds)
+  for (const { account_id } of rows) locked.delete(account_id as string)
+  return locked
+}
+
 /** Of those that exist, in nano-credits. */
 export async function readBalances(
   database: Pick<Database, 'query'>,

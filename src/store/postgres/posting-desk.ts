@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DebitRow, Fate, GivenBack, Posted, Posting, Withdrawn } from '../../accounts/poster.ts'
 import { applicationOf, type Database, type DatabaseOptions, openDatabase } from './database.ts'
 import type { Desk, Say } from './desk.ts'
-import { findMissing, giveBack, postDebits, readBalances } from './post.ts'
+import { findLocked, findMissing, giveBack, postDebits, readBalances } from './post.ts'
 import { PostedRows } from './posted-rows.ts'
 import { type Pending, PostingLane } from './posting-lane.ts'
 import { SlowAccounts } from './slow-accounts.ts'
@@ -29,12 +29,25 @@ const looksApartMs = 1_000
 /** Between the beginnings of two calls, in ms: a call costs the server as much as three debits, so those that come wait for company. */
 const apartMs = 1
 
+/**
+ * The part of its patience that a call waits for somebody's lock. It holds the accounts before meanwhile, for which calls of
+ * other servers wait, each as long again; all of it must come to less than one call's patience, and far less than a debit's.
+ */
+const lockShare = 0.25
+
 /** So many are looked up at once. */
 const lookMax = 1_000
 
 const purpose = 'posting'
 
-type Batch = { postings: Posting[]; balances: Map<string, bigint>; open: number; resolve: (posted: Posted) => void }
+type Batch = {
+  postings: Posting[]
+  balances: Map<string, bigint>
+  open: number
+  /** All its debits are of one account. */
+  isApart: boolean
+  resolve: (posted: Posted) => void
+}
 
 /**
  * Where debits go into the ledger, whatever becomes of the database meanwhile: what was given here stays until an answer
@@ -54,6 +67,8 @@ export class PostingDesk implements Desk {
   readonly #posted: PostedRows
   #waiting: Pending[] = []
   readonly #pending = new Map<string, Pending>()
+  /** Deferred ones that may be in the ledger. */
+  readonly #doubts = new Set<string>()
   #isScheduled = false
   #calledMs = Number.NEGATIVE_INFINITY
   readonly #slow = new SlowAccounts()
@@ -98,6 +113,10 @@ export class PostingDesk implements Desk {
     return new PostingLane({
       database,
       windows: this.#options.windows,
+      onConflict: async (accountIds) => {
+        const asked = [...accountIds, ...this.#slow.list()]
+        this.#slow.accuse(accountIds, await findLocked(database, asked).catch(() => undefined))
+      },
       giveBack: (pending, error) => {
         if (pid !== undefined) this.#abandoned.add(pid)
         this.#takeBack(pending, error)
@@ -112,15 +131,18 @@ export class PostingDesk implements Desk {
 
   #openDatabase(options: Pick<DatabaseOptions, 'max' | 'idleMs' | 'onConnect'>): Database {
     const { url, patienceMs } = this.#options
-    const database = openDatabase({ url, patienceMs, purpose, ...options, onLost: () => this.#suspect() })
+    const settings = { lock_timeout: `${Math.ceil(patienceMs * lockShare)}` }
+    const database = openDatabase({ url, patienceMs, purpose, settings, ...options, onLost: () => this.#suspect() })
     this.#databases.push(database)
     return database
   }
 
   #postAll(rows: readonly DebitRow[]): Promise<Posted> {
     const { promise, resolve } = Promise.withResolvers<Posted>()
-    const batch: Batch = { postings: [], balances: new Map(), open: rows.length, resolve }
+    const isApart = rows.every(({ accountId }) => accountId === rows[0]!.accountId)
+    const batch: Batch = { postings: [], balances: new Map(), open: rows.length, isApart, resolve }
     for (const [index, row] of rows.entries()) this.#add(row, batch, index)
+    this.#deferSlow()
     this.#schedule()
     return promise
   }
@@ -128,7 +150,8 @@ export class PostingDesk implements Desk {
   #add(row: DebitRow, batch: Batch, index: number): void {
     const pending: Pending = {
       row,
-      isDoubtful: this.#options.isSuccessor,
+      isApart: batch.isApart,
+      isDoubtful: this.#doubts.delete(row.requestId) || this.#options.isSuccessor,
       isWithdrawn: false,
       settle: (posting, balanceNanos) => {
         if (this.#pending.get(row.requestId) === pending) this.#pending.delete(row.requestId)
@@ -139,6 +162,18 @@ export class PostingDesk implements Desk {
     }
     this.#pending.set(row.requestId, pending)
     this.#waiting.push(pending)
+  }
+
+  /** A batch has one answer: debits that wait for somebody's lock must not hold up those of other accounts in it. */
+  #deferSlow(): void {
+    if (this.#slow.size === 0) return
+    const isDeferred = ({ row, isApart }: Pending) => !isApart && this.#slow.has(row.accountId)
+    const deferred = this.#waiting.filter(isDeferred)
+    this.#waiting = this.#waiting.filter((pending) => !isDeferred(pending))
+    for (const { row, isDoubtful, settle } of deferred) {
+      if (isDoubtful) this.#doubts.add(row.requestId)
+      settle('deferred', undefined)
+    }
   }
 
   /** Every message that has already come is read before an immediate runs. Who comes alone waits for nobody. */
@@ -158,36 +193,31 @@ export class PostingDesk implements Desk {
     if (this.#mustLookAgain) void this.#lookAgain()
     for (const lane of this.#lanes) {
       if (this.#waiting.length === 0) return
-      const isForLocked = lane === this.#lanes.at(-1)
-      if (!lane.isFree || (isForLocked && this.#slow.size === 0)) continue
+      if (!lane.isFree || (lane === this.#lanes.at(-1) && this.#slow.size === 0)) continue
       this.#waiting = lane.take(this.#waiting, this.#choose(lane))
       if (!lane.isFree) this.#calledMs = this.#options.clockMs()
     }
   }
 
-  /** None has an account that another has. The last lane is for those that are locked. */
+  /** None has an account that another has. The last lane is for those that are slow, one a call. */
   #choose(lane: PostingLane): (accountId: string) => boolean {
     const isFree = (accountId: string) => !this.#lanes.some((other) => other.isOn(accountId))
     const slow = this.#slow
     if (lane === this.#lanes.at(-1)) {
       const waiting = new Set(this.#waiting.map(({ row }) => row.accountId))
-      const locked = slow.locked().find((accountId) => waiting.has(accountId) && isFree(accountId))
-      return (accountId) => accountId === locked
+      const next = slow.list().find((accountId) => waiting.has(accountId) && isFree(accountId))
+      return (accountId) => accountId === next
     }
-    if (slow.size === 0) return isFree
-    const first = this.#waiting.find(({ row }) => !slow.isLocked(row.accountId) && isFree(row.accountId))?.row.accountId
-    return first !== undefined && slow.has(first)
-      ? (accountId) => accountId === first
-      : (accountId) => !slow.has(accountId) && isFree(accountId)
+    return slow.size === 0 ? isFree : (accountId) => !slow.has(accountId) && isFree(accountId)
   }
 
   #takeBack(pending: readonly Pending[], error: unknown): void {
     this.#tell(error)
-    if (isConflict(error)) this.#slow.accuse(new Set(pending.map(({ row }) => row.accountId)))
-    else this.#suspect()
+    if (!isConflict(error)) this.#suspect()
     const again = pending.filter(({ isWithdrawn }) => !isWithdrawn)
     this.#waiting = [...again, ...this.#waiting]
     for (const { isWithdrawn, settle } of pending) if (isWithdrawn) settle('withdrawn', undefined)
+    this.#deferSlow()
   }
 
   /** At most once a second: a server that is gone makes many tries in it. */
@@ -244,21 +274,19 @@ export class PostingDesk implements Desk {
     this.#waiting = this.#waiting.filter(({ isWithdrawn }) => !isWithdrawn)
     const underWay = this.#lanes.filter((lane) => withdrawn.some((pending) => pending && lane.has(pending)))
     await Promise.all(underWay.map(({ ended }) => ended))
-    const unless = (pending: Pending | undefined): Fate =>
-      (pending?.isDoubtful ?? this.#options.isSuccessor) ? 'unknown' : 'absent'
+    const doubts = rows.map(({ requestId }) => this.#doubts.delete(requestId) || this.#options.isSuccessor)
+    const unless = (at: number): Fate => ((withdrawn[at]?.isDoubtful ?? doubts[at]) ? 'unknown' : 'absent')
     for (const { settle } of waiting) settle('withdrawn', undefined)
     try {
       const missing = await findMissing(
         this.#aside,
         rows.map(({ requestId }) => requestId),
       )
-      const fates = rows.map(({ requestId }, at) => (missing.has(requestId) ? unless(withdrawn[at]) : 'booked'))
+      const fates = rows.map(({ requestId }, at) => (missing.has(requestId) ? unless(at) : 'booked'))
       return { fates, balances: await readBalances(this.#aside, [...new Set(rows.map(({ accountId }) => accountId))]) }
     } catch (error) {
       this.#tell(error)
-      const fates = rows.map(
-        ({ requestId }, at): Fate => (this.#posted.has(requestId) ? 'booked' : unless(withdrawn[at])),
-      )
+      const fates = rows.map(({ requestId }, at): Fate => (this.#posted.has(requestId) ? 'booked' : unless(at)))
       return { fates, balances: [] }
     }
   }

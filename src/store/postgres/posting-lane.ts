@@ -2,7 +2,7 @@ import type { DebitRow, Posting } from '../../accounts/poster.ts'
 import type { Database } from './database.ts'
 import { postDebits } from './post.ts'
 import type { SpendWindows } from './spend-windows.ts'
-import { isUnknown } from './trouble.ts'
+import { isConflict, isUnknown } from './trouble.ts'
 
 /** A debit on its way into the ledger. */
 export type Pending = {
@@ -11,6 +11,8 @@ export type Pending = {
   isDoubtful: boolean
   /** It is not to be tried any more (ruling C13). */
   isWithdrawn: boolean
+  /** What it was posted with is of its account too: nobody else waits for the answer. */
+  isApart: boolean
   /** Called once. */
   settle(posting: Posting, balanceNanos: bigint | undefined): void
 }
@@ -24,6 +26,8 @@ const [pauseMs, pauseMaxMs] = [25, 250]
 export type LaneOptions = {
   database: Database
   windows: SpendWindows
+  /** A call waited for somebody's lock in vain. It may look who it was, on the lane's connection, before the lane goes on. */
+  onConflict: (accountIds: ReadonlySet<string>) => Promise<void>
   /** What it is given back is tried again. */
   giveBack: (pending: readonly Pending[], error: unknown) => void
   /** @param rows those that the ledger has */
@@ -88,6 +92,7 @@ export class PostingLane {
       const stored = new Map(balances)
       for (const [at, { row, settle }] of taken.entries()) settle(postings[at]!, stored.get(row.accountId))
     } catch (error) {
+      if (isConflict(error)) await this.#options.onConflict(this.#accounts)
       this.#free()
       const isOpen = isUnknown(error)
       for (const pending of taken) if (isOpen || booked.includes(pending.row)) pending.isDoubtful = true

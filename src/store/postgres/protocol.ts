@@ -44,6 +44,8 @@ export type Orders = {
 export type News = {
   /** Debits wait and are tried again. At most once a second. */
   trouble: { message: string; code: string }
+  /** Debits of earlier runs that stay in a spool, since somebody has locked their accounts. */
+  held: readonly DebitRow[]
   /** Whether the database can be reached, once it is known and whenever it changes. */
   reach: { isReached: boolean; error?: string }
   /** What operators changed, or what was looked up. `isAnew`: what was told before is no longer so. */

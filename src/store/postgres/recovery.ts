@@ -1,11 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Posting } from '../../accounts/poster.ts'
+import type { DebitRow, Posting } from '../../accounts/poster.ts'
 import { tryLockStore } from '../files/lock.ts'
 import { concludeSpool, readSpool, spoolPath } from '../files/spool.ts'
 import type { Database } from './database.ts'
 import type { Say } from './desk.ts'
-import { giveBack, postDebits } from './post.ts'
+import { findLocked, giveBack, postDebits } from './post.ts'
 import type { SpendWindows } from './spend-windows.ts'
 
 /** By this name lock, spool and process of a server stand in its folder. */
@@ -19,7 +19,8 @@ const rowsMax = 500
 /**
  * Posts what runs that are no more left in their spools: in this server's folder, which it has locked, and in those below
  * it that nobody has (ruling X13). Exactly once: what had been posted all the same is known by its request id. It may be
- * called again after any failure.
+ * called again after any failure. Debits of accounts that somebody has locked stay in their spool, for the start after this
+ * one, and are told as `held`: whoever serves posts them when it can (ruling Y16).
  */
 export async function recoverSpools(
   database: Database,
@@ -42,11 +43,17 @@ async function recover(database: Database, place: string, say: Say, windows?: Sp
   const spooled = readSpool(path)
   const { debits, returns, unreadable } = spooled
   if (!debits.length && !returns.length && !unreadable) return
-  const postings: Posting[] = []
-  for (let at = 0; at < debits.length; at += rowsMax)
-    postings.push(...(await postDebits(database, debits.slice(at, at + rowsMax), windows)).postings)
+  const [postings, held]: [Posting[], DebitRow[]] = [[], []]
+  for (let at = 0; at < debits.length; at += rowsMax) {
+    const some = debits.slice(at, at + rowsMax)
+    const locked = await findLocked(database, [...new Set(some.map(({ accountId }) => accountId))])
+    held.push(...some.filter(({ accountId }) => locked.has(accountId)))
+    const free = some.filter(({ accountId }) => !locked.has(accountId))
+    postings.push(...(await postDebits(database, free, windows)).postings)
+  }
   const returned = returns.length ? (await giveBack(database, returns, windows)).returned.length : 0
-  const recovery = concludeSpool(path, spooled, postings, returned)
-  const fields = { ...recovery, spool: path }
+  const recovery = concludeSpool(path, spooled, postings, returned, held.length > 0)
+  const fields = { ...recovery, ...(held.length > 0 && { held: held.length }), spool: path }
+  if (held.length > 0) say('held', held)
   say('log', { level: recovery.aside ? 'error' : 'info', event: 'crash_recovery', fields })
 }

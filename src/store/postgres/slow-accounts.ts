@@ -1,9 +1,10 @@
 /**
- * Accounts whose debits had to wait for somebody's lock until nobody would wait any more. In a call with others they make the
- * others wait too: so they go by themselves, and those that were slow even then only where nobody else goes.
+ * Accounts for whose locks a call waited in vain. In a call with others they make the others wait too, and those of other
+ * servers that wait for the others: so they go by themselves, on a lane where nobody else goes (ruling Y16).
  */
 export class SlowAccounts {
-  readonly #slow = new Map<string, 'suspect' | 'locked'>()
+  /** `seen`: its row was found locked. `suspect`: it failed, and something else may be locked; only a call that works acquits it. */
+  readonly #slow = new Map<string, 'seen' | 'suspect'>()
 
   get size(): number {
     return this.#slow.size
@@ -13,21 +14,23 @@ export class SlowAccounts {
     return this.#slow.has(accountId)
   }
 
-  isLocked(accountId: string): boolean {
-    return this.#slow.get(accountId) === 'locked'
+  /** Whose turn it is: who was tried the longest ago comes first. */
+  list(): string[] {
+    return [...this.#slow.keys()]
   }
 
-  /** Who was tried the longest ago comes first. */
-  locked(): string[] {
-    return [...this.#slow.keys()].filter((accountId) => this.isLocked(accountId))
-  }
-
-  /** Of a call that waited in vain. */
-  accuse(accountIds: ReadonlySet<string>): void {
+  /**
+   * Of a call that waited in vain. Those whose rows are locked are accused, and where none is, all of the call.
+   * @param locked of these accounts and of all that are slow those whose rows are locked now; undefined where nobody can say
+   */
+  accuse(accountIds: ReadonlySet<string>, locked: ReadonlySet<string> | undefined): void {
+    for (const [accountId, guilt] of this.#slow)
+      if (locked && guilt === 'seen' && !locked.has(accountId)) this.#slow.delete(accountId)
+    const isSeen = locked !== undefined && accountIds.size > 1 && !accountIds.isDisjointFrom(locked)
     for (const accountId of accountIds) {
-      const guilt = accountIds.size === 1 ? 'locked' : 'suspect'
+      if (isSeen && !locked.has(accountId)) continue
       this.#slow.delete(accountId)
-      this.#slow.set(accountId, guilt)
+      this.#slow.set(accountId, locked?.has(accountId) ? 'seen' : 'suspect')
     }
   }
 

@@ -108,7 +108,9 @@ async function settleZoneOnce(): Promise<void> {
 
 async function recoverOnce(): Promise<void> {
   if (isRecovered) return
-  const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'recovery' })
+  // An account that is locked meanwhile is found so by the next try, and waited for no longer.
+  const settings = { lock_timeout: `${patienceMs}` }
+  const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'recovery', settings })
   try {
     await recoverSpools(database, { stateDir, spoolsDir, say, windows })
     isRecovered = true

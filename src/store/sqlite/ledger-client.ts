@@ -66,10 +66,8 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     balances,
     accounts: directory.accounts,
     openAdmission: (limits) =>
-      openLocalAdmission({ balances, bounds: client.bounds, isWritable: () => settlement.isWritable() }, limits),
+      openLocalAdmission({ balances, bounds: client.bounds, whyBlocked: (id) => settlement.whyBlocked(id) }, limits),
     openThrottle: openLocalThrottle,
-    isReady: () => settlement.isWritable(),
-    whyNotReady: () => settlement.whyUnwritable(),
     countAccounts: () => directory.accounts.size,
     findDebit: (requestId) => client.findDebit(requestId),
     cooldowns: undefined,

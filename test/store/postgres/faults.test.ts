@@ -138,12 +138,19 @@ test('C13 a call that fails behind its commit leaves nobody in the belief that i
         /^SELECT \* FROM triwire\.entries/.test(text) ? Promise.reject(failure) : database.query(text, ...rest),
     },
     windows: new SpendWindows(),
+    onConflict: () => assert.fail('nobody was waited for'),
     giveBack: () => back.resolve(),
     onPosted: () => assert.fail('nobody was told'),
     onFree: () => {},
   })
   const pending = [known, fresh].map(
-    (row): Pending => ({ row, isDoubtful: false, isWithdrawn: false, settle: () => assert.fail('nobody was told') }),
+    (row): Pending => ({
+      row,
+      isDoubtful: false,
+      isWithdrawn: false,
+      isApart: true,
+      settle: () => assert.fail('nobody was told'),
+    }),
   )
   lane.take(pending, () => true)
   await back.promise
@@ -168,7 +175,7 @@ test('a debit that the ledger refused is not told to be missing when it is looke
   )
   await until(() => store.told('ledger_looked_again').length > 0)
   assert.deepEqual(store.told('ledger_looked_again')[0], { looked: 1, missing: 0 })
-  await until(() => store.isReady())
+  await until(() => store.ledger.whyBlocked() === undefined)
 })
 
 test('F-P1 F-P15 what earlier runs left in their spools is posted also where the store’s thread died before it came to that', {
@@ -193,7 +200,7 @@ test('F-P1 F-P15 what earlier runs left in their spools is posted also where the
   } finally {
     postgres.start()
   }
-  await until(() => store.isReady(), 'the store is ready')
+  await until(() => store.ledger.whyBlocked() === undefined, 'the store is ready')
   assert.equal(existsSync(spool), false)
   assert.ok(await books.findEntry(requestId))
   assert.equal((await books.findAccount(id)).balanceNanos, 100_000_000n - costNanos)

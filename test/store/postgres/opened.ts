@@ -55,7 +55,7 @@ export async function openStore(
   let closing: Promise<void> | undefined
   const close = () => (closing ??= opened.close())
   atEnd(close)
-  if (!isStuck) await until(() => opened.isReady(), 'the store is ready')
+  if (!isStuck) await until(() => opened.ledger.whyBlocked() === undefined, 'the store is ready')
   const told = (event: string) => lines.filter((line) => line.event === event).map(({ fields }) => fields)
   return { ...opened, close, lines, told, fatals, stateDir, spool: join(stateDir, 'replica.spool'), workers }
 }
