@@ -6,12 +6,15 @@ import { percentile } from '../attack/report.ts'
 import { ask, get, keepAsking, type Seen, tally } from './clients.ts'
 import { judgeBooks } from './deaths.ts'
 import type { LineState } from './line.ts'
+import { untilSettled, watchReadiness } from './locked-rows.ts'
 import { type Finding, finding, formatCounts, type Trial } from './report.ts'
 import type { Payer, Replica, Setting } from './setting.ts'
 
 const [refusedMs, unreadyMs, readyMs] = [2_200, 5_000, 4_000]
 /** How long the database is away. */
 const awayMs = 6_000
+/** Until debits that the database does not take are overdue, and somewhat longer. */
+const overdueMs = 6_000
 
 /** What can become of the database, and how it is over. */
 type Fault = {
@@ -63,8 +66,9 @@ export const database: readonly Trial[] = [
   ...[false, true].map(
     (isLog): Trial => ({
       name: isLog ? 'disk full, the log needs more' : 'disk full',
-      demand:
-        'answers that run end, what comes is refused with 500 only, /readyz 503 while debits wait; 0 lost; ready ≤ 4 s after there is space',
+      demand: isLog
+        ? 'answers that run end, what comes is refused with 500 only, /readyz 503; 0 lost; ready ≤ 4 s after there is space'
+        : 'answers that run end, what their account asks next is refused with 500 only, /readyz stays 200 since the spool takes the debits (ruling Y16); 0 lost; answered ≤ 4 s after there is space',
       options: {
         diskMb: isRoot ? 160 : undefined,
         settings: ['max_wal_size = 32MB', 'min_wal_size = 32MB', 'wal_recycle = off'],
@@ -171,21 +175,25 @@ async function fillDisk(setting: Setting, isLog: boolean): Promise<Finding[]> {
   const before = await stopBefore()
   const filler = join(postgres.folder, 'data', 'filler')
   const during = load()
-  const unready = replicas.map((replica) => untilStatus(replica, 503, 30_000))
+  const unready = isLog ? replicas.map((replica) => untilStatus(replica, 503, 30_000)) : [pause(overdueMs)]
+  const watched = watchReadiness(replicas)
   const refill = setInterval(() => fill(filler), 50)
   const beganMs = performance.now()
   fill(filler)
   if (isLog) endLogFiles(setting)
   const at = await Promise.all(unready)
   await pause(4_000)
-  const stillUnready = await Promise.all(replicas.map(({ adminUrl }) => get(`${adminUrl}/readyz`)))
+  const last = await Promise.all(replicas.map(({ adminUrl }) => get(`${adminUrl}/readyz`)))
+  const readiness = await watched()
   clearInterval(refill)
   rmSync(filler)
   const endedMs = performance.now()
   // A database that has ended itself over it is started again by whoever runs it.
   if (isLog) startAnew(setting)
   const ready = await Promise.all(replicas.map((replica) => untilStatus(replica, 200, 15_000)))
+  const firstOk = await untilAnswered(replicas[0]!, key, endedMs)
   const seen = await during()
+  await Promise.all(replicas.map(untilSettled))
   const counts = tally(seen)
   const others = Object.keys(counts).filter((status) => !['200', '500'].includes(status))
   const tell = (times: readonly (number | undefined)[], since: number) =>
@@ -193,12 +201,16 @@ async function fillDisk(setting: Setting, isLog: boolean): Promise<Finding[]> {
   return [
     finding(others.length === 0 && (counts[500] ?? 0) > 0, formatCounts(counts)),
     finding(
-      at.every((time) => time !== undefined) && stillUnready.every(({ status }) => status === 503),
-      `/readyz 503 after ${tell(at, beganMs)}`,
+      isLog
+        ? at.every((time) => time !== undefined) && last.every(({ status }) => status === 503)
+        : Object.keys(readiness).every((status) => status === '200'),
+      isLog
+        ? `/readyz 503 after ${tell(at as (number | undefined)[], beganMs)}`
+        : `/readyz: ${formatCounts(readiness)}`,
     ),
     finding(
-      ready.every((time) => time !== undefined && time - endedMs <= readyMs),
-      `ready after ${tell(ready, endedMs)}; ${countWords(replicas, 'ledger_trouble')}`,
+      [...ready.map((time) => time && time - endedMs), firstOk].every((time) => time !== undefined && time <= readyMs),
+      `ready after ${tell(ready, endedMs)}, answered after ${ms(firstOk)}; ${countWords(replicas, 'ledger_trouble')}`,
     ),
     ...(await judgeBooks(setting, [...before, ...seen])),
   ]

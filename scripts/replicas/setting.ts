@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Books } from '../../src/accounts/books.ts'
@@ -120,6 +120,7 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
       mode: 0o600,
     })
     const logPath = join(own, 'log')
+    const before = existsSync(logPath) ? readListening(logPath).length : 0
     const started = await startProgram(configPath, openSync(logPath, 'a'), {
       env,
       launcher,
@@ -130,7 +131,7 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
       name,
       line,
       logPath,
-      adminUrl: await readAdminUrl(logPath),
+      adminUrl: await readAdminUrl(logPath, before),
       readEvents: (event) =>
         readFileSync(logPath, 'utf8')
           .split('\n')
@@ -181,9 +182,15 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
   }
 }
 
-/** Its line is written a moment after what stdout is told. */
-async function readAdminUrl(logPath: string): Promise<string> {
-  const find = () => /"listening".*?"admin":"([^"]+)"/.exec(readFileSync(logPath, 'utf8'))
-  await until(find, 'it says where it listens')
-  return `http://${find()![1]}`
+/**
+ * Its line is written a moment after what stdout is told.
+ * @param before so many such lines are of earlier runs.
+ */
+async function readAdminUrl(logPath: string, before: number): Promise<string> {
+  await until(() => readListening(logPath).length > before, 'it says where it listens')
+  return `http://${readListening(logPath).at(-1)}`
+}
+
+function readListening(logPath: string): string[] {
+  return Array.from(readFileSync(logPath, 'utf8').matchAll(/"listening".*?"admin":"([^"]+)"/g), ([, admin]) => admin!)
 }
