@@ -109,9 +109,9 @@ export function parseUpstreamJson(text: string | Buffer): unknown {
   return JSON.parse(typeof text === 'string' ? text : text.toString('utf8'))
 }
 
-/** Whether a text is one JSON object of the size that a request may have. */
+/** Whether a text is one JSON object of the size that a request may have, with nothing but JSON's blanks around it. */
 export function isJsonObject(text: string): boolean {
-  if (!text.startsWith('{')) return false
+  if (!/^[ \t\n\r]*\{/.test(text)) return false
   try {
     scanObject(Buffer.from(text))
     return true

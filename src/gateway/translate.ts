@@ -41,7 +41,8 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   const { names, stops, localStops } = encoded
   const { callIdPrefix } = theirs
   const shown = { showsReasoning: isShown, wantsSealed: seals, stops, localStops, names }
-  const filters = { ...shown, requestId: call.requestId, callIdPrefix }
+  const wantsWholeCalls = request.stream && theirs.streamsObjects === true
+  const filters = { ...shown, requestId: call.requestId, callIdPrefix, wantsWholeCalls }
   const plan: AnswerPlan = { source, profile: model.profile, filters }
   const bytes = Buffer.from(encoded.body)
   return Object.assign(new Outgoing(bytes, model), {

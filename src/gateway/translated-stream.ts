@@ -135,7 +135,8 @@ export class TranslatedStream implements StreamRelay {
         text += this.#encoder.write(event)
       }
     }
-    if (this.#run.meter.isComplete()) this.state = 'finished'
+    if (this.fault) this.state = 'failed'
+    else if (this.#run.meter.isComplete()) this.state = 'finished'
     else if (this.#run.isSpent && this.state !== 'stopped') this.state = 'failed'
     return text
   }

@@ -35,6 +35,8 @@ export type Wire = {
   counter?: { path: string; countTokens(body: Record<string, unknown>): number }
   /** Its models prove their reasoning with a signature that their next turn wants back (ruling T7). */
   signsReasoning: boolean
+  /** The clients of its streams make an object of a call's arguments (ruling Y5). */
+  streamsObjects?: true
   native: Native
   translator: Translator
 }

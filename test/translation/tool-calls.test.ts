@@ -12,7 +12,7 @@ function callsOf(...chunks: (Fragment | Fragment[] | string)[]): string[] | stri
         ? call(...(chunk as Fragment[]))
         : call(chunk as Fragment),
   )
-  const { outcome } = pump('messages', 'chat', script.join('') + reason('tool_calls') + done)
+  const { outcome } = pump('responses', 'chat', script.join('') + reason('tool_calls') + done)
   if (outcome === 'none') return 'none'
   if ('fault' in outcome) return outcome.fault.kind
   return outcome.answer.blocks.flatMap(({ block, text }) =>

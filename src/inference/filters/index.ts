@@ -4,6 +4,7 @@ import { restoreCalls } from './names.ts'
 import { gateReasoning } from './reasoning.ts'
 import { cutAtStops } from './stops.ts'
 import { splitThinkTags, type ThinkTags } from './think-tags.ts'
+import { requireWholeCalls } from './whole-calls.ts'
 
 export type FilterOptions = {
   /** The model's profile; only its think tags matter here. */
@@ -18,6 +19,8 @@ export type FilterOptions = {
   requestId: string
   /** What the client's wire begins the ids of calls with. */
   callIdPrefix: string
+  /** A call that is not whole fails the answer (ruling Y5). */
+  wantsWholeCalls?: boolean
 }
 
 /**
@@ -31,6 +34,7 @@ export function composeFilters(options: FilterOptions): Step<AnswerEvent, Answer
   steps.push(cutAtStops(stops, localStops))
   steps.push(gateReasoning(options.showsReasoning, options.wantsSealed ?? false))
   steps.push(restoreCalls(options.names, options.callIdPrefix, options.requestId))
+  if (options.wantsWholeCalls) steps.push(requireWholeCalls())
   return chain(steps)
 }
 

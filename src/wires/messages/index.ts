@@ -38,6 +38,7 @@ export const messages: Wire = {
   versionHeaders: { spellings: ['msgwire', 'anthropic'], versionDefault: '2023-06-01' },
   requestIdHeader: 'request-id',
   signsReasoning: true,
+  streamsObjects: true,
   envelope,
   counter: { path: '/v1/messages/count_tokens', countTokens },
   native: { adaptRequest, openStream: (head) => new MessagesNativeStream(head), readAnswer },

@@ -9,16 +9,20 @@ import {
 } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
 import { parseUpstreamJson } from '../../bytes/scan.ts'
+import { requireWholeCalls } from '../../inference/filters/whole-calls.ts'
 import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../answers/envelope.ts'
 import { brokenFault, faultOfError } from '../answers/faults.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
 import { headValues, isBelieved } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
+import { decodeString } from '../answers/produced-text.ts'
+import { argumentsText } from '../answers/read-answer.ts'
 import { withoutTelling } from '../answers/telling-members.ts'
 import { BlockOrder } from './block-order.ts'
 import { envelope } from './envelope.ts'
 import { calledBy, mintedMessageId, producedTexts, zeroUsage } from './native-json.ts'
+import { decodeStopReason } from './stop-reasons.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.ts'
 
 /**
@@ -31,6 +35,10 @@ export class MessagesNativeStream extends NativeStream {
   #hasStarted = false
   /** Arguments that stand in the start of a call: deltas replace them. */
   #input = ''
+  /** Judges the calls, as if it were told them as events. */
+  readonly #calls = requireWholeCalls(decodeString)
+  /** Stops that it withholds. */
+  #stops: RawFrame = ''
   /** The last `message_delta`, behind the one that says why it ended: its counters are the billed ones. */
   #last: { frame: RawFrame; data: string } | undefined
   #tail: RawFrame = ''
@@ -97,15 +105,16 @@ export class MessagesNativeStream extends NativeStream {
         }
         // An empty text or thinking block shows nothing yet: the model may still turn out to be overloaded.
         if (kind !== 'text' && kind !== 'thinking') this.show()
-        return this.#order.start(named, data, event)
+        return this.#startCall(Number(event['index']), block) ? this.#order.start(named, data, event) : ''
       }
       case 'content_block_stop':
         this.#countInput()
         this.enter('speaking')
-        return this.#order.stop(named, data, event)
+        return this.#stopCall(Number(event['index']), this.#order.stop(named, data, event))
       case 'message_delta':
         return this.#delta(named, data, event)
       case 'message_stop':
+        if (!this.#hasReason) this.#endCalls(undefined)
         if (this.#hasStarted) this.complete()
         else this.break('message_stop without message_start')
         this.#tail = this.#plain(named, data, event)
@@ -116,6 +125,32 @@ export class MessagesNativeStream extends NativeStream {
       default:
         return named
     }
+  }
+
+  /** @returns false if the answer has failed: no block follows a broken call, and a start has no place for arguments that are a text */
+  #startCall(index: number, block: Record<string, unknown> | undefined): boolean {
+    const kind = block?.['type'] === 'text' || block?.['type'] === 'thinking' ? 'text' : 'tool_call'
+    const isFree = this.#calls.push({ type: 'block_stop', index, cut: true }).length > 0
+    this.#calls.push({ type: 'block_start', index, block: { kind, callId: '', name: '' } })
+    const input = asObject(block?.['input']) ? '' : argumentsText(block?.['input']).trim()
+    if (isFree && this.#stops === '' && ['', '{}', '[]'].includes(input)) return true
+    this.break('a call cannot be read')
+    return false
+  }
+
+  #stopCall(index: number, stop: RawFrame): RawFrame {
+    if (this.#calls.push({ type: 'block_stop', index, cut: true }).length > 0) return stop
+    this.#stops += stop
+    return ''
+  }
+
+  /** @returns the stops that were withheld, if the answer may end so */
+  #endCalls(stopReason: unknown): RawFrame {
+    const reason = decodeStopReason(`${stopReason}`)
+    const end = this.#calls.push({ type: 'finish', reason, report: {} }).at(-1)
+    if (end?.type !== 'fail') return this.#stops
+    this.fail(end.fault)
+    return ''
   }
 
   /** Without what tells how its model is served (ruling P9). */
@@ -134,9 +169,15 @@ export class MessagesNativeStream extends NativeStream {
       return
     }
     const input = stringBehind(frame, '"partial_json":')
-    if (input === '') return
+    if (input !== '') this.#takeInput(frame, input)
+  }
+
+  #takeInput(frame: RawFrame, input: string): void {
     this.#input = ''
     this.produced.addRaw(input)
+    const at = frame.indexOf('"index":') + 8
+    const index = Number.parseInt(frame.slice(at, at + 8), 10)
+    this.#calls.push({ type: 'block_delta', index, text: input })
   }
 
   #countStart(block: Record<string, unknown>): void {
@@ -173,12 +214,13 @@ export class MessagesNativeStream extends NativeStream {
     const before = this.#last ? this.#underWay(this.#last) : ''
     this.#last = undefined
     this.learn(decodeUsage(event['usage'], this.head.model.profile.usageQuirk))
-    const isLast = this.#hasReason || asObject(event['delta'])?.['stop_reason'] != null
-    if (!isLast) return before + this.#underWay({ frame, data })
+    const reason = asObject(event['delta'])?.['stop_reason']
+    if (!this.#hasReason && reason == null) return before + this.#underWay({ frame, data })
+    const stops = this.#hasReason ? '' : this.#endCalls(reason)
     this.#hasReason = true
     this.show()
     this.#last = { frame, data }
-    return before
+    return stops + before
   }
 
   /** The four counters are in every message_delta (spec 6.1): what this one leaves out was said before, or is estimated as the bill is. */

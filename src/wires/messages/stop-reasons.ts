@@ -1,13 +1,16 @@
 import type { StopReason } from '../../inference/answer.ts'
 
-/** What a model's `stop_reason` means. Anything else is an ordinary end (translation 3.1). */
+/** What a model's `stop_reason` means, in any case, or that of another wire which a server let through. Anything else is an ordinary end (translation 3.1). */
 const decoded: Record<string, StopReason> = {
   end_turn: 'end',
   tool_use: 'calls',
   max_tokens: 'max_tokens',
+  max_output_tokens: 'max_tokens',
+  length: 'max_tokens',
   model_context_window_exceeded: 'window',
   stop_sequence: 'stop_sequence',
   refusal: 'refused',
+  content_filter: 'refused',
   pause_turn: 'paused',
 }
 
@@ -22,7 +25,8 @@ const encoded: Record<StopReason, string> = {
 }
 
 export function decodeStopReason(raw: string | undefined): StopReason {
-  return raw !== undefined && Object.hasOwn(decoded, raw) ? decoded[raw]! : 'end'
+  const word = raw?.toLowerCase() ?? ''
+  return Object.hasOwn(decoded, word) ? decoded[word]! : 'end'
 }
 
 /** @param refuses the answer has a refusal block: this wire has no such block, so the reason must tell it. */

@@ -1,0 +1,67 @@
+import { ownCopy } from '../../bytes/own-copy.ts'
+import { isJsonObject } from '../../bytes/scan.ts'
+import type { AnswerEvent, Fault } from '../answer.ts'
+import { cuttingReasons } from '../narrator.ts'
+
+const brokenCall: Fault = { kind: 'broken', text: 'The model sent a broken call.', unread: 'no_answer' }
+
+/** What JSON passes over. */
+const blank = /^[ \t\n\r]*$/
+
+/** Longer arguments are broken, in characters: as long as a translated answer may be. */
+const charactersMax = 32 * 1_048_576
+
+/**
+ * Fails an answer if a call's arguments are neither blank nor one whole object (ruling Y5). The client makes an object of them when the
+ * call stops, and would run it with other arguments or with none, so such a stop is withheld until it is known why the answer ends. If
+ * the answer was cut, its last block may be broken; clients run any other as soon as the next block follows. Blank arguments become
+ * `{}`, since a blank text is no JSON.
+ * @param decode makes arguments of the deltas of a call, put together
+ */
+export function requireWholeCalls(decode = (text: string) => text) {
+  /** Arguments of the calls that have not stopped. */
+  const texts = new Map<number, string>()
+  const withheld: (AnswerEvent & { type: 'block_stop' })[] = []
+  let last = -1
+  return { push, end: (): AnswerEvent[] => [] }
+
+  function push(event: AnswerEvent): AnswerEvent[] {
+    switch (event.type) {
+      case 'block_start':
+        last = event.index
+        if (event.block.kind === 'tool_call') texts.set(event.index, '')
+        return [event]
+      case 'block_delta': {
+        const before = texts.get(event.index)
+        if (before === undefined) return [event]
+        const text = before.length < charactersMax ? before + event.text : 'too long'
+        // The engine keeps every piece of a text that was put together, so the text is copied whenever it has doubled.
+        texts.set(event.index, Math.clz32(text.length) < Math.clz32(before.length) ? ownCopy(text) : text)
+        return [event]
+      }
+      case 'block_stop': {
+        if (isBroken(event.index)) {
+          withheld.push(event)
+          return []
+        }
+        const isBlank = blank.test(decode(texts.get(event.index) ?? '{'))
+        texts.delete(event.index)
+        return isBlank && !event.cut ? [{ type: 'block_delta', index: event.index, text: '{}' }, event] : [event]
+      }
+      case 'finish': {
+        const broken = [...texts.keys()].filter(isBroken)
+        const isCut = cuttingReasons.has(event.reason) && broken.every((index) => index === last)
+        return isCut || broken.length === 0 ? [...withheld, event] : push({ type: 'fail', fault: brokenCall })
+      }
+      case 'fail':
+        return [...withheld.map((stop) => ({ ...stop, cut: true })), event]
+      default:
+        return [event]
+    }
+  }
+
+  function isBroken(index: number): boolean {
+    const text = decode(texts.get(index) ?? '')
+    return !blank.test(text) && !isJsonObject(text)
+  }
+}
