@@ -64,7 +64,10 @@ test('X9: a worker that is gone makes nobody wait and nothing fail', async () =>
 test('X9 Y16: of accounts that are blocked the most are told that a worker has, since they may be the same', async () => {
   const ledger = { writable: true, queued: 1, spooled: 2, oldest_ms: 3, blocked_accounts: 1 }
   const told = (blocked_accounts: number): Told => ({
-    '/internal/readStatus': [200, { started: '2026-11-21', ready: true, heard: [], ledger: { ...ledger, blocked_accounts } }],
+    '/internal/readStatus': [
+      200,
+      { started: '2026-11-21', ready: true, heard: [], ledger: { ...ledger, blocked_accounts } },
+    ],
   })
   const status = await (await workers(told(1), told(3), told(2))).readStatus()
   assert.deepEqual(status.ledger, { writable: true, queued: 3, spooled: 6, oldest_ms: 3, blocked_accounts: 3 })
