@@ -74,7 +74,7 @@ export function readTurns(body: Body, context: DecodeContext, losses: Losses): C
   for (const [index, entry] of readArray(input, field).entries()) {
     const at = `${field}[${index}]`
     const item = readObject(entry, at)
-    if (isReference(item)) throw referenceRefused(index)
+    if (isReference((key) => [item[key]])) throw referenceRefused(index)
     readItem(item, at, read, { body, context, losses })
   }
   return { ...splitPreamble(read.turns), tools: read.tools }

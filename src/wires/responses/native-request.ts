@@ -15,7 +15,7 @@ import {
 import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
-import { referenceRefused } from './stateless.ts'
+import { isReference, referenceRefused } from './stateless.ts'
 
 const hostedWords = ['_search', '_interpreter', '_generation', '_preview']
 const hostedEndings = ['mcp', 'shell', 'computer'] as const
@@ -66,11 +66,8 @@ function checkItems(body: ClientBody, { profile }: Model, context: AdaptContext)
     if (item === undefined) continue
     // Of members that occur more than once each is judged (ruling Y12).
     const valuesAt = (key: string) => valuesOf(item, key).map((node) => body.parse(node))
-    const types = valuesAt('type')
-    const isBare = [types, valuesAt('role')].every((values) => values.length === 0 || values.includes(null))
-    if (types.includes('item_reference') || (isBare && valuesAt('id').some((id) => id !== null)))
-      throw referenceRefused(i)
-    if (!types.includes('reasoning')) continue
+    if (isReference(valuesAt)) throw referenceRefused(i)
+    if (!valuesAt('type').includes('reasoning')) continue
     const seals = valuesAt('encrypted_content').filter((seal) => typeof seal === 'string' && seal !== '') as string[]
     const isSealed = seals.length > 0
     if (isSealed ? seals.some(context.isOurSeal) : profile.unprovenThought === 'remove') foreign.add(i)

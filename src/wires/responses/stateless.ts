@@ -25,9 +25,17 @@ export function checkStateless(body: ClientBody): void {
   if (typeof background !== 'boolean') throw wrongType('background', 'true or false')
 }
 
-/** Whether an input item stands for a stored one: by its type, or because it has no more than an id (ruling T11). */
-export function isReference(item: Record<string, unknown>): boolean {
-  return item['type'] === 'item_reference' || (item['type'] == null && item['role'] == null && item['id'] != null)
+/**
+ * Whether an input item stands for a stored one: by its type, or because it has no more than an id (ruling T11).
+ * @param valuesAt what the item has under a key: each value of a member that occurs more than once (ruling Y12)
+ */
+export function isReference(valuesAt: (key: string) => readonly unknown[]): boolean {
+  const types = valuesAt('type')
+  if (types.includes('item_reference')) return true
+  const isBare = [types, valuesAt('role')].every(
+    (values) => values.length === 0 || values.some((value) => value == null),
+  )
+  return isBare && valuesAt('id').some((id) => id != null)
 }
 
 /** The refusal of an item that refers to a stored one (ruling T11). @param index its place in `input` */
