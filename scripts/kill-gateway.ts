@@ -124,6 +124,8 @@ function createOldStore(): string {
   const debits = Array.from({ length: 1_000 }, (_, i) => ({
     accountId: i % 3 ? accountId : other,
     requestId: `req_before_${i}`,
+    // Up to now: a server asks for a confirmation of a clock that is years past the newest entry (ruling Y15).
+    atMs: Date.now() - (1_000 - i) * 1_000,
   }))
   createFirstRelease(storePath, { [accountId]: 'one', [other]: 'two' }, [...first, ...debits], { [accountId]: digest })
   return key

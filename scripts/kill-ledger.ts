@@ -96,7 +96,10 @@ async function runTrials(trials: number): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'triwire-kill-'))
   const path = join(dir, 'triwire.db')
   // As the first release left it: the first child migrates it, as the first start after an upgrade does.
-  createFirstRelease(path, { acct_one: 'one' }, [{ accountId: 'acct_one', requestId: 'req_before' }])
+  createFirstRelease(path, { acct_one: 'one' }, [
+    // Of today: a server asks for a confirmation of a clock that is years past the newest entry (ruling Y15).
+    { accountId: 'acct_one', requestId: 'req_before', atMs: Date.now() - 60_000 },
+  ])
   const acked = new Set<string>()
   let [spooled, recoveries, slowestReadyMs] = [0, 0, 0]
   // Taken now and then between the kills: the ledger that has grown must still have all that each of them covers (C15).

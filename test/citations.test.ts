@@ -34,7 +34,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   newcomer: { pattern: /(?<![\w.\-\\$/])(N-F\d+)(?![\w-])/g, find: (id) => findings.includes(`| ${id} |`) },
   ruling: {
-    pattern: /(?<![\w.\-\\$/])([NRCPTUX][1-9]\d?)(?![\w-]|\.\w)/g,
+    pattern: /(?<![\w.\-\\$/])([NRCPTUXY][1-9]\d?)(?![\w-]|\.\w)/g,
     find: (id) => rulings.includes(`**${id}** `),
   },
   law: { pattern: /(?<![\w.\-\\$/])(I[1-9]\d?)(?![\w-]|\.\w)/g, find: (id) => laws.includes(` * ${id} `) },

@@ -24,6 +24,7 @@ export type BookErrorCode =
   | 'once_mismatch'
   | 'zone_invalid'
   | 'servers_run'
+  | 'clock_doubtful'
 
 /** A rule of the books forbids what was asked for. In what words people are told is said where they are. */
 export class BookError extends Error {

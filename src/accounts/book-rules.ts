@@ -9,6 +9,7 @@ import { BookError } from './book-error.ts'
 import { type AccountRow, type IssuedKey, type KeyRow, versionOfAccount, versionOfKey } from './book-rows.ts'
 import { type Budget, type Span, spanOf } from './budget.ts'
 import type { Calendar } from './calendar.ts'
+import { type ClockFacts, confirmOperation } from './clock.ts'
 import { formatCredits, nanosMax } from './credit.ts'
 import { readReturnReference } from './entries.ts'
 import { formatTime } from './format-time.ts'
@@ -31,6 +32,8 @@ export type Question = {
   operator?: string
   /** Whose days reports and budgets are by; nobody changes it meanwhile. */
   reporting?: true
+  /** It writes an entry, which the clock of the store dates: `clock`. */
+  isDated?: true
   /** What was made before for the same actor and key of idempotency. */
   once?: { actor: string; key: string }
 }
@@ -47,6 +50,7 @@ export type Facts = {
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
   /** The time of the store, by which debits fall into windows: of whoever asks it may be another. */
   nowMs: number
+  clock: ClockFacts | undefined
 }
 
 /** What came of a creation that may be asked for again. @property result as JSON, without secrets */
@@ -109,7 +113,7 @@ export type Change<T> = {
 
 export function createAccount(name: string, creditNanos: bigint, nowMs: number): Change<AccountRow> {
   return {
-    about: { accountName: name },
+    about: { accountName: name, ...(creditNanos !== 0n && { isDated: true }) },
     decide({ accountNamed }) {
       checkName(name)
       if (accountNamed) throw new BookError('name_taken', name)
@@ -157,7 +161,7 @@ export function updateAccount(
 
 export function credit(idOrName: string, amountNanos: bigint, reference: string): Change<'posted' | 'exists'> {
   return {
-    about: { account: idOrName, reference },
+    about: { account: idOrName, reference, isDated: true },
     decide(facts) {
       checkReference(reference)
       const account = theAccount(facts, idOrName)
@@ -169,6 +173,17 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
       const isSame = credit.accountId === account.id && credit.amountNanos === amountNanos
       if (!isSame) throw new BookError('reference_conflict', reference)
       return { writes: [], result: 'exists' }
+    },
+  }
+}
+
+/** What the clock of the store shows is right, says the operator (ruling Y15): the audit trail keeps it. @returns that time */
+export function confirmClock(): Change<{ time: string }> {
+  return {
+    about: {},
+    decide({ nowMs }) {
+      const result = { time: formatTime(nowMs)! }
+      return { writes: [], result, isAct: true, trail: { operation: confirmOperation, object: 'clock', after: result } }
     },
   }
 }

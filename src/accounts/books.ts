@@ -4,6 +4,7 @@ import type { AccountPage, AccountRow, IssuedKey, KeyPage, KeyRow } from './book
 import {
   beginsAnew,
   type Change,
+  confirmClock,
   createAccount,
   createKey,
   credit,
@@ -147,6 +148,8 @@ export interface Books {
   takeWarnings(leaseMs: number, limit: number): Promise<Warning[]>
   /** What became of one: told to all, or to be tried again. */
   settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Promise<void>
+  /** What the clock of the store shows now is right (ruling Y15), which is kept in the audit trail. */
+  confirmClock(): Promise<{ time: string }>
   /** What is done beside the books, for the audit alone. */
   noteAct(trail: Trail): Promise<void>
   /** Records of the audit trail, the newest first. @param beyond the number of the last one of the page before */
@@ -251,6 +254,7 @@ export function createBooks(
     watch: async (what) => store.watch(what),
     takeWarnings: async (leaseMs, limit) => store.takeWarnings(leaseMs, limit),
     settleWarning: async (id, next) => store.settleWarning(id, next),
+    confirmClock: () => change(confirmClock()),
     noteAct: (trail) => change({ about: {}, decide: () => ({ writes: [], result: undefined, trail, isAct: true }) }),
     listAudit: async (which) => store.listAudit(which),
     verifyAudit: () => verifyAudit(store),

@@ -58,6 +58,7 @@ export type Debit = Origin & {
 export const blockTexts = {
   lost: 'the ledger is lost: see ledger_lost in the log',
   unreached: 'the database cannot be reached: see store_unreachable in the log',
+  clock: 'the clock is in doubt: see clock_wrong in the log',
   uncommitted: 'the ledger has taken nothing yet: see the log',
   stuck: 'neither the database nor the spool takes debits: see ledger_trouble in the log',
   owing: 'debits of the account are not in the ledger: see ledger_unsettled in the log',

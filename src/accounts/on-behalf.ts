@@ -1,5 +1,7 @@
 import { BookError } from './book-error.ts'
-import type { Change, Made, Write } from './book-rules.ts'
+import type { Change, Facts, Made, Write } from './book-rules.ts'
+import { isPastRest } from './clock.ts'
+import { formatTime } from './format-time.ts'
 import { type Act, auditRow } from './trail.ts'
 
 /** How long the same `Idempotency-Key` means the same creation. */
@@ -21,12 +23,18 @@ export function onBehalf<T>(act: Act, { about, decide }: Change<T>, nowMs: numbe
       }
       const { writes, result, trail, isAct } = decide(facts)
       if (writes.length === 0 && !isAct) return { writes, result }
+      if (writes.some(({ kind }) => kind === 'post_credit')) refuseDoubt(facts, act)
       const more: Write[] = []
       if (trail) more.push({ kind: 'post_audit', row: auditRow(act, trail), nowMs })
       if (once) more.push({ kind: 'insert_made', actor, key: once.key, made: toMade(once.asked, result, nowMs) })
       return { writes: [...writes, ...more], result }
     },
   }
+}
+
+/** Where no server holds the clock against its own, the newest entry is all that it can be held against (ruling Y15). */
+function refuseDoubt({ clock, nowMs }: Facts, { isClockRight = !isPastRest(clock!) }: Act): void {
+  if (!isClockRight) throw new BookError('clock_doubtful', formatTime(nowMs)!)
 }
 
 /** What must not be shown twice, by its name in results. */

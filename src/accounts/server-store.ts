@@ -1,5 +1,6 @@
 import type { Directory } from './account.ts'
 import type { Admission } from './admission.ts'
+import type { ClockBook } from './clock.ts'
 import type { FoundDebit } from './entries.ts'
 import type { Ledger } from './ledger.ts'
 import type { Throttle } from './limits.ts'
@@ -12,6 +13,8 @@ export type ServerStore = {
   directory: Directory
   openAdmission(limits: AdmissionLimits): Admission
   openThrottle(limits: ThrottleLimits): Throttle
+  /** Whether the clock that dates entries is right (ruling Y15). */
+  clock: Pick<ClockBook, 'news' | 'text' | 'doubt'>
   /** Of those that are known here; undefined while nobody can say. */
   countAccounts(): number | undefined
   /** The debit of a request. @throws StoreSilent when it cannot be read now. */

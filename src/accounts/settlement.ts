@@ -27,6 +27,8 @@ export type SettlementOptions = {
   startPoster(isFirst: boolean): Promise<Poster>
   spool: Spool
   balances: Told
+  /** Why the clock that dates entries is in doubt (ruling Y15): then nothing new is taken, and the poster posts nothing. */
+  whyDoubtful: () => string | undefined
   /** How long a debit waits for the store before it is spooled. */
   settleDeadlineMs: number
   /** Monotonic. */
@@ -131,6 +133,7 @@ export class Settlement implements Ledger {
 
   whyBlocked(accountId?: string): Block | undefined {
     if (this.#isLost) return 'lost'
+    if (this.#options.whyDoubtful() !== undefined) return 'clock'
     if (!this.#hasCommitted) return 'uncommitted'
     if (this.#isStuck) return 'stuck'
     return accountId !== undefined && this.#owing.has(accountId) ? 'owing' : undefined

@@ -16,6 +16,8 @@ export type Act = {
   once?: { key: string; asked: string } | undefined
   /** The version that the asker has seen: another one is `stale`. */
   version?: string | undefined
+  /** As a server judges the clock that dates entries (ruling Y15); undefined where none does. */
+  isClockRight?: boolean | undefined
 }
 
 /** What was changed: by the name of an operation, and an object by its id. Times as `formatTime`, of secrets the first characters at most. */

@@ -8,7 +8,7 @@ import type { Budget, Span } from './budget.ts'
 /** Written by the store. */
 export const storedEvents = ['credit_low', 'key_budget_80', 'key_budget_spent'] as const
 /** Told by the process that sees it. */
-const seenEvents = ['upstream_down', 'ledger_unwritable'] as const
+export const seenEvents = ['upstream_down', 'ledger_unwritable', 'clock_wrong'] as const
 
 export const webhookEvents = [...storedEvents, ...seenEvents] as const
 

@@ -10,6 +10,7 @@ export const tableCommands: Readonly<Record<string, string>> = {
   usage: 'show what was used and what it cost, as a time series',
   models: 'list the models that clients can name',
   status: 'tell how the server is: version, readiness, ledger, load',
+  clock: 'the clock that dates entries: confirm one that is in doubt',
   upstreams: 'show how each upstream account is: ready, or left alone for what and how long',
   upstream: 'an upstream of the running server: try it now, disable it, enable it again',
   requests:

@@ -44,8 +44,8 @@ export function renewAdmin(server: Server, pair: TlsPair): void {
 
 const apiPrefix = '/api/v1/'
 
-/** Or why not, in fixed words: anyone may ask. */
-export type Readiness = boolean | string
+/** Or why not, or what should be known though it is, in fixed words: anyone may ask. */
+export type Readiness = boolean | string | { note: string }
 
 /** An operator's request is small, and comes at once. */
 const limits = {
@@ -150,6 +150,7 @@ async function answerProbe(
   if (isRead && path === '/readyz') {
     const ready = await isReady()
     if (ready === true) return { status: 200, body: { status: 'ready' } }
+    if (typeof ready === 'object') return { status: 200, body: { status: 'ready', ...ready } }
     return { status: 503, body: { status: 'not_ready', ...(ready !== false && { why: ready }) } }
   }
   return { status: 404, body: { status: 'not_found', paths: ['/healthz', '/readyz', '/metrics', '/console/'] } }

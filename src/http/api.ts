@@ -26,6 +26,8 @@ export type ApiParts = IdentityParts & {
   reportBug(bug: Error): void
   /** Unix milliseconds. */
   nowMs(): number
+  /** Whether the clock that dates entries is right (ruling Y15); undefined where nobody here judges it. */
+  isClockRight?: (() => boolean) | undefined
   /** Who asks, where a proxy may stand between. */
   peerOf(peer: string, forwarded: string | undefined): string
   /** Of the reporting zone. */
@@ -127,6 +129,7 @@ export function createApi(parts: ApiParts): (request: IncomingMessage, response:
       address,
       once: onceOf(request, operation, sent),
       version: versionOf(request, operation),
+      isClockRight: parts.isClockRight?.(),
     }
     const openBooks = async () => (await parts.books()).as(act)
     const context: Context = {

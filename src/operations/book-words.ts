@@ -125,6 +125,11 @@ const words: Record<BookErrorCode, Words> = {
     say: (servers) => `Servers count by the days of the zone that is recorded: ${servers}`,
     cure: 'stop all of them first; one that was killed is forgotten after half a minute',
   },
+  clock_doubtful: {
+    problem: 'conflict',
+    say: (time) => `The clock that dates entries shows ${time}, which is in doubt`,
+    cure: 'set the clock right, or confirm that time with triwire clock confirm',
+  },
 }
 
 /** For programs: a rule's refusal, or a store that cannot be asked now. Anything else as it is. */

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { confirmOperation } from '../accounts/clock.ts'
+import { when } from './fields.ts'
 import { statusShape } from './live-shapes.ts'
 import { operation } from './operation.ts'
 import { modelRow } from './shapes.ts'
@@ -33,6 +35,19 @@ export const runningOperations = [
     cli: [{ command: 'status' }],
     asks: 'server',
     run: async ({ running }) => ({ body: await running.readStatus() }),
+  }),
+  operation({
+    id: confirmOperation,
+    method: 'POST',
+    path: '/clock/confirm',
+    role: 'admin',
+    kind: 'one',
+    input: z.strictObject({}),
+    output: z.object({ time: when.describe('what the clock that dates entries shows') }),
+    problems: [],
+    text: 'say that the clock which dates entries is right, until it moves again: for one that is in doubt',
+    cli: [{ command: 'clock confirm' }],
+    run: async ({ books }) => ({ body: await books.confirmClock() }),
   }),
   operation({
     id: 'events',

@@ -19,6 +19,7 @@ type Parts = {
   nowMs: () => number
   /** Monotonic. */
   clockMs: () => number
+  isClockRight?: ApiParts['isClockRight']
   /** Of the process that has started this one. */
   parentDigest?: string | undefined
   /** Answers an operator's request for an account. */
@@ -44,7 +45,7 @@ function namesOf({ adminTls }: Config): ((host: string) => boolean) | undefined 
 
 /** The admin API around what is known of the running gateway. The books are opened when somebody first asks for them. */
 export function createAdminApi(parts: Parts) {
-  const { config, operations, nowMs, clockMs, parentDigest, play, bodyBytesMax, bodies } = parts
+  const { config, operations, nowMs, clockMs, isClockRight, parentDigest, play, bodyBytesMax, bodies } = parts
   let opened: Promise<OpenBooks> | undefined
   const site = {
     publicUrl: config.adminUrl === undefined ? undefined : new URL(config.adminUrl),
@@ -60,7 +61,7 @@ export function createAdminApi(parts: Parts) {
     throttle: createThrottle({ limit: failuresMax, ...minute }),
     rates: createWindows({ limit: questionsMax, ...minute }),
     ownerRates: createWindows({ limit: ownersMax, ...minute }),
-    nowMs,
+    ...{ nowMs, isClockRight },
     peerOf: (peer, forwarded) => readPeer(peer, forwarded),
     version,
     calendar: createCalendar(config.reporting),

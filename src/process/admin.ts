@@ -57,6 +57,7 @@ export function openAdmin(parts: Parts): Admin {
   const webhooks = openWebhooks({
     config,
     gateway,
+    clock: store.clock,
     books: () => adminApi.books(),
     // Where servers tell each other of cooldowns, several may have the store.
     isShared: store.cooldowns !== undefined,
@@ -67,17 +68,22 @@ export function openAdmin(parts: Parts): Admin {
     ...{ gateway, recents, store, traffic: parts.traffic, reportBug },
     listWebhooks: webhooks.list,
     watch: events.watch,
-    readStatus: () => tellStatus(gateway, { startedMs, isReady: isReady() === true, lagMs: telemetry.readLagMs() }),
+    readStatus: () => {
+      const [lagMs, clock] = [telemetry.readLagMs(), store.clock.text ?? null]
+      return tellStatus(gateway, { startedMs, isReady: isReady() === true, lagMs, clock })
+    },
   })
   const { play, playing } = createPlayground(gateway, parts.listeners, parts.isDraining)
   const adminApi = createAdminApi({
     ...{ config, operations, nowMs, clockMs, play, parentDigest },
+    isClockRight: () => store.clock.doubt === undefined,
     bodyBytesMax: () => gateway.snapshots.current.config.limits.bodyBytesMax,
     bodies: gateway.bodies,
   })
   const door = parentDigest && createWorkerDoor({ running: operations, play, reportBug, parentDigest })
   const server = createAdmin({
-    ...{ isReady, api: adminApi.api, pages: adminApi.pages },
+    isReady: () => (isReady() === true && store.clock.text ? { note: store.clock.text } : isReady()),
+    ...{ api: adminApi.api, pages: adminApi.pages },
     metrics: telemetry.watch(gateway, [...parts.families, ...webhooks.families]),
     ...(door && { door: { path: doorPath, answer: door } }),
     tls: config.adminTls,

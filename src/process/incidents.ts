@@ -1,14 +1,18 @@
+import type { ClockBook, ClockNews } from '../accounts/clock.ts'
+import type { seenEvents } from '../accounts/warnings.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { randomText } from '../ids/base62.ts'
 import type { PoolRow } from '../upstream/pool.ts'
 import type { Message } from './webhook-words.ts'
 
+type Seen = Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs'>
+
 /**
- * What only this process sees: that nobody is left who may be asked for a model, and that the ledger takes no debits, of all
- * accounts or of some. Each incident is told once, from its beginning to its end, by an id of the process and the incident
- * (ruling X15).
+ * What only this process sees: that nobody is left who may be asked for a model, that the ledger takes no debits, of all accounts or
+ * of some, and that its clock is wrong. Each incident is told once, from its beginning to its end, by an id of the process and the
+ * incident (ruling X15).
  */
-export function watchIncidents({ snapshots, ledger, nowMs }: Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs'>) {
+export function watchIncidents({ snapshots, ledger, nowMs }: Seen, clock: Pick<ClockBook, 'news' | 'text'>) {
   const processId = randomText(12)
   const open = new Set<string>()
   let incidents = 0
@@ -21,12 +25,14 @@ export function watchIncidents({ snapshots, ledger, nowMs }: Pick<Gateway, 'snap
     const { down, isDoubtful } = findDown(pool.list(config.catalog.entries))
     const isBlocked = ledger.whyBlocked() !== undefined || ledger.backlog().blockedAccounts > 0
     note('ledger_unwritable', '', isBlocked ? tellBacklog : undefined)
+    for (const problem of ['moved', 'rest', 'ahead'] as const satisfies ClockNews['problem'][])
+      note('clock_wrong', problem, clock.news?.problem === problem ? () => ({ problem, text: clock.text }) : undefined)
     for (const model of [...open].filter((name) => name.startsWith('upstream_down ')).map((name) => name.slice(14)))
       if (!down.has(model) && !isDoubtful(model)) open.delete(`upstream_down ${model}`)
     for (const [model, rows] of down) note('upstream_down', model, () => ({ model, upstreams: rows.map(tellRow) }))
     return begun
 
-    function note(event: 'ledger_unwritable' | 'upstream_down', of: string, tell: (() => object) | undefined): void {
+    function note(event: (typeof seenEvents)[number], of: string, tell: (() => object) | undefined): void {
       const name = `${event} ${of}`
       if (tell === undefined) open.delete(name)
       else if (!open.has(name)) {

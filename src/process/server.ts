@@ -215,9 +215,10 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 }
 
 /** What probes are told. What blocks single accounts is no reason to send the others elsewhere (ruling Y16). */
-function tellReadiness({ ledger }: ServerStore, isTaking: boolean): true | string {
+function tellReadiness({ ledger, clock }: ServerStore, isTaking: boolean): true | string {
   if (!isTaking) return 'it is being stopped'
   const block = ledger.whyBlocked()
+  if (block === 'clock') return clock.doubt ?? blockTexts.clock
   return block === undefined || blockTexts[block]
 }
 

@@ -8,7 +8,7 @@ import { version } from './version.ts'
 /** How a server is. */
 export function tellStatus(
   gateway: Gateway,
-  { startedMs, isReady, lagMs }: { startedMs: number; isReady: boolean; lagMs: number },
+  { startedMs, isReady, lagMs, clock }: Pick<Status, 'clock'> & { startedMs: number; isReady: boolean; lagMs: number },
 ): Status {
   const { config } = gateway.snapshots.current
   const { waiting, spooled, oldestMs, blockedAccounts } = gateway.ledger.backlog()
@@ -26,6 +26,7 @@ export function tellStatus(
       oldest_ms: Math.round(oldestMs),
       blocked_accounts: blockedAccounts,
     },
+    clock,
     loop_lag_p99_ms: Math.round(lagMs * 10) / 10,
     rss_bytes: readRss(),
     reporting: { time_zone: config.reporting.timeZone, week_starts: config.reporting.weekStarts },

@@ -27,6 +27,7 @@ export type Webhooks = {
 type Parts = {
   config: Pick<Config, 'webhooks'>
   gateway: Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs' | 'clockMs'>
+  clock: Parameters<typeof watchIncidents>[1]
   /** Of the store, opened when they are first asked for. */
   books(): Promise<Books>
   /** Whether other servers tell what the store has: while a file is changed, theirs may have other receivers. */
@@ -115,7 +116,7 @@ class Teller {
       budgets: webhooks.some(({ events }) => events.has('key_budget_80') || events.has('key_budget_spent')),
     }
     this.#sender = createSender(parts.waitMs)
-    this.#findIncidents = watchIncidents(parts.gateway)
+    this.#findIncidents = watchIncidents(parts.gateway, parts.clock)
     this.#timer = this.#lookLater()
   }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { parseCredits } from '../accounts/credit.ts'
-import type { AdminOperations } from '../http/admin.ts'
+import type { AdminOperations, Readiness } from '../http/admin.ts'
 import type { ApiParts } from '../http/api.ts'
 import { request as ask } from '../node-http.ts'
 import type { RequestRow, Status } from '../operations/live-shapes.ts'
@@ -38,7 +38,7 @@ export function askWorkers(
   origins: () => readonly string[],
   reportBug: (bug: Error) => void,
   { token = '', listModels = () => [], own = nothing }: Options = {},
-): AdminOperations & { isReady(): Promise<boolean>; play: ApiParts['play']; tick(): void; close(): void } {
+): AdminOperations & { isReady(): Promise<Readiness>; play: ApiParts['play']; tick(): void; close(): void } {
   const events = new Events({
     clockMs: () => performance.now(),
     nowMs: Date.now,
@@ -86,16 +86,17 @@ export function askWorkers(
     close: () => events.close(),
   }
 
-  async function isReady(): Promise<boolean> {
+  async function isReady(): Promise<Readiness> {
+    let why: string | undefined
     // Whoever answers first: one that hangs keeps no probe waiting.
     const asked = origins().map(async (origin) => {
-      const { status } = await askWorker(`${origin}/readyz`, token)
+      const { status, body } = await askWorker(`${origin}/readyz`, token)
+      const { why: told, note } = (body ?? {}) as { why?: string; note?: string }
+      why ??= told
       if (status !== 200) throw new Error(`${status}`)
+      return note === undefined || { note }
     })
-    return Promise.any(asked).then(
-      () => true,
-      () => false,
-    )
+    return Promise.any(asked).catch(() => why ?? false)
   }
 
   async function explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'> {
@@ -253,6 +254,7 @@ function mergeStatus(all: readonly Status[]): Status {
       // They may be the same accounts.
       blocked_accounts: most(({ ledger }) => ledger.blocked_accounts),
     },
+    clock: all.find(({ clock }) => clock !== null)?.clock ?? null,
     loop_lag_p99_ms: most(({ loop_lag_p99_ms }) => loop_lag_p99_ms),
     rss_bytes: sum(({ rss_bytes }) => rss_bytes),
     heard: mergeHeard(all.flatMap(({ heard }) => heard)),

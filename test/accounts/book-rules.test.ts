@@ -46,6 +46,7 @@ function decide<T>(change: Change<T>, facts: Partial<Facts> = {}) {
     operators: [],
     made: undefined,
     reporting: undefined,
+    clock: undefined,
     nowMs: 9,
   }
   return change.decide({ ...none, ...facts })

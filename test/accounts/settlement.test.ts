@@ -86,7 +86,7 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
   const events: string[] = []
   const lines: Record<string, unknown>[] = []
   const fatals: Error[] = []
-  const clock = { nowMs: 0 }
+  const clock: { nowMs: number; doubt?: string } = { nowMs: 0 }
   /** Of the spool, with what it had taken by then. */
   const closings: string[][] = []
   let canStart = true
@@ -124,6 +124,7 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
     },
   }
   const settlement = new Settlement({
+    whyDoubtful: () => clock.doubt,
     async startPoster() {
       await gate
       if (!canStart) throw new Error('cannot start')
@@ -185,6 +186,7 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
     lines,
     /** What blocks all, the first account, and the second. */
     blocks: () => [undefined, 'acct_1', 'acct_2'].map((id) => settlement.whyBlocked(id)),
+    clock,
     refuseStarts,
     holdStarts,
     opening,
@@ -839,4 +841,18 @@ test('Y16 at any moment exactly those accounts are blocked that have a debit beh
     }),
     { numRuns: 300 },
   )
+})
+
+test('Y15 C5 while the clock is in doubt nothing new is taken, and what runs goes into the spool', async () => {
+  const { settlement, clock, debit, pass, spooled, posters } = await open()
+  clock.doubt = 'the clock is in doubt'
+  assert.deepEqual([settlement.whyBlocked(), settlement.whyBlocked('acct_2')], ['clock', 'clock'])
+  // The poster posts nothing meanwhile, as a store that takes no write.
+  const [end] = await debit('req_1')
+  await pass(5_000)
+  assert.deepEqual([await end, spooled], ['spooled', ['req_1']])
+  clock.doubt = undefined
+  assert.deepEqual([settlement.whyBlocked(), settlement.whyBlocked('acct_1')], [undefined, 'owing'])
+  await posters[0]!.answer(9n * costNanos)
+  assert.deepEqual([settlement.whyBlocked('acct_1'), spooled], [undefined, []])
 })

@@ -40,6 +40,11 @@ test('each rule of the books is told at the command line in a sentence with its 
     ['reference_conflict', 'i 1', 'Reference "i 1" was used for another account or amount: choose another one'],
     ['overflow', 'acct_1', 'The account cannot hold so much: credit a smaller amount'],
     [
+      'clock_doubtful',
+      '2028-11-21T12:00:00.000Z',
+      'The clock that dates entries shows 2028-11-21T12:00:00.000Z, which is in doubt: set the clock right, or confirm that time with triwire clock confirm',
+    ],
+    [
       'servers_run',
       'a (1), b (2)',
       'Servers count by the days of the zone that is recorded: a (1), b (2): stop all of them first; one that was killed is forgotten after half a minute',

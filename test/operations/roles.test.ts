@@ -49,6 +49,7 @@ const samples: Record<string, (api: Api) => Record<string, unknown> | Promise<Re
   'upstream.disable': () => ({ upstream: 'sim', model: 'native-messages' }),
   'upstream.enable': () => ({ upstream: 'sim', account: 'a', model: 'native-messages' }),
   status: () => ({}),
+  'clock.confirm': () => ({}),
   'webhook.list': () => ({}),
   events: () => ({}),
   'request.list': () => ({ account: 'tester' }),

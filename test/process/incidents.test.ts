@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { ClockBook, ClockNews } from '../../src/accounts/clock.ts'
 import type { Block } from '../../src/accounts/ledger.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { watchIncidents } from '../../src/process/incidents.ts'
@@ -13,14 +14,15 @@ const row = (model: string, state: PoolRow['state'], account = 'a') =>
 function start() {
   const seen = { block: undefined as Block | undefined, rows: [row('m', 'ready'), row('n', 'ready')] }
   const backlog = { waiting: 3, spooled: 2, oldestMs: 1_500.7, blockedAccounts: 0 }
-  const look = watchIncidents({
+  const clock: Pick<ClockBook, 'news' | 'text'> = { news: undefined, text: undefined }
+  const gateway = {
     nowMs: () => 7,
     ledger: { whyBlocked: () => seen.block, backlog: () => backlog } as Gateway['ledger'],
     snapshots: {
       current: { pool: { list: () => seen.rows }, config: { catalog: { entries: [] } } },
     } as unknown as Gateway['snapshots'],
-  })
-  return { seen, backlog, look }
+  }
+  return { seen, backlog, clock, look: watchIncidents(gateway, clock) }
 }
 
 test('X15 a ledger that takes no debits is told once until it does again', () => {
@@ -46,6 +48,26 @@ test('X15 Y16 a ledger that takes no debits of some accounts is told too, with h
     [['ledger_unwritable', false, 2]],
   )
   assert.deepEqual(look(), [])
+})
+
+test('Y15 X15 a clock that is wrong is told once until it is right, and each problem of it by itself', () => {
+  const { clock, look } = start()
+  const turn = (problem: ClockNews['problem']) =>
+    Object.assign(clock, { news: { problem } as ClockNews, text: problem && `it is ${problem}` })
+  assert.deepEqual(look(), [])
+  turn('ahead')
+  const [told, ...more] = look()
+  assert.deepEqual([told?.event, told?.atMs, told?.data], ['clock_wrong', 7, { problem: 'ahead', text: 'it is ahead' }])
+  assert.deepEqual([more, look()], [[], []])
+  turn('moved')
+  assert.deepEqual(
+    look().map(({ data }) => data['problem']),
+    ['moved'],
+  )
+  turn(undefined)
+  assert.deepEqual(look(), [])
+  turn('moved')
+  assert.equal(look().length, 1)
 })
 
 test('X15 a model is down where none of its upstream accounts may be asked, each model by itself', () => {

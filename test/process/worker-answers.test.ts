@@ -34,6 +34,13 @@ test('X9: ready while one worker takes requests, and no longer', async () => {
   assert.equal(await (await workers(no!, no!)).isReady(), false)
 })
 
+test('X9 Y15: why no worker is ready is passed on, and what one that is ready says beside', async () => {
+  const no: Told = { '/readyz': [503, { status: 'not_ready', why: 'the clock is in doubt' }] }
+  const noted: Told = { '/readyz': [200, { status: 'ready', note: 'an entry is ahead' }] }
+  assert.equal(await (await workers(no, no)).isReady(), 'the clock is in doubt')
+  assert.deepEqual(await (await workers(no, noted)).isReady(), { note: 'an entry is ahead' })
+})
+
 test('X9: a worker that hangs keeps no probe waiting while another takes requests', async () => {
   const held: ServerResponse[] = []
   const hanging = `http://127.0.0.1:${await listen(createServer((_, response) => void held.push(response)))}`

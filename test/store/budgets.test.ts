@@ -69,6 +69,7 @@ onEachStore((engine) => {
     await store.turn(noon)
     await post()
     assert.deepEqual(await spent(), { ...next, spentNanos: 2n * costNanos })
+    await store.turn(at('2026-11-22T23:00:00Z'))
     assert.deepEqual(await verify(store), [])
   })
 

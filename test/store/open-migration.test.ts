@@ -11,7 +11,7 @@ import { migrate } from '../../src/store/sqlite/open.ts'
 import { migrations } from '../../src/store/sqlite/schema.ts'
 import { openStore } from '../support/operator.ts'
 import { createFirstRelease, firstMs } from './first-release.ts'
-import { costNanos, createDebitRow, createPath, open, prices, usage, verifyOptions } from './fixtures.ts'
+import { costNanos, createDebitRow, createPath, open, prices, until, usage, verifyOptions } from './fixtures.ts'
 
 const accounts = { acct_b: 'two', acct_a: 'one' }
 
@@ -117,8 +117,12 @@ test('C9 a spool of the first release is posted once, with the new fields empty'
     return JSON.stringify({ ...bill, priceVersion: 'v1', prices: amounts, createdMs: firstMs, accountId: 'acct_b' })
   }
   writeFileSync(spoolPath(path), `\n${line('req_1')}\n${line('req_7')}\n`, { mode: 0o600 })
-  const server = await open(t, path)
-  assert.deepEqual(server.lines[0]?.fields, {
+  // The newest entry is of years ago: the spool waits until somebody says that the clock is right (ruling Y15).
+  const server = await open(t, path, { isStuck: true, settleDeadlineMs: 20 })
+  assert.equal(existsSync(spoolPath(path)), true)
+  confirmClock(path)
+  await until(() => server.ledger.whyBlocked() === undefined)
+  assert.deepEqual(server.lines.find(({ event }) => event === 'crash_recovery')?.fields, {
     posted: 1,
     known: 1,
     returned: 0,
@@ -184,8 +188,11 @@ test('C9 who brings an older store up to date is told so, once', (t) => {
 test('C9 a server, which holds the lock itself, brings an older store up to date', async (t) => {
   const path = createPath(t)
   createFirstRelease(path, accounts, entries)
-  const { balances } = await open(t, path)
+  const { balances, ledger } = await open(t, path, { isStuck: true, settleDeadlineMs: 20 })
   assert.equal(balances.get('acct_b')?.balanceNanos, 5_000_000n - costNanos)
+  assert.notEqual(ledger.whyBlocked(), undefined)
+  confirmClock(path)
+  await until(() => ledger.whyBlocked() === undefined)
 })
 
 test('F-S7 a store of the first release that somebody has tampered with is migrated all the same, and verify tells', (t) => {
@@ -243,3 +250,9 @@ test('C11 a store of version 2 gets columns for steps and calls, and every diges
   store.postDebits([createDebitRow('req_1', 'acct_a')])
   assert.deepEqual(store.verify(verifyOptions), [])
 })
+
+function confirmClock(path: string): void {
+  const store = openStore(path)
+  store.confirmClock()
+  store.close()
+}

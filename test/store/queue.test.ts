@@ -160,6 +160,21 @@ test('B7 C13 a store that cannot be asked says no balances either', () => {
   assert.deepEqual(said, [{ type: 'withdrawn', fates: ['unknown', 'unknown'], balances: [] }])
 })
 
+test('Y15 while the clock is in doubt nothing is posted or given back, and all of it is tried until it may be', () => {
+  const { queue, calls, said, turns, run } = create()
+  queue.post([one])
+  queue.giveBack(['req_9'])
+  run({ isDoubtful: true })
+  assert.deepEqual([calls, said, turns.at(-1)], [[], [], 250])
+  run({ isDoubtful: true })
+  assert.deepEqual([calls, said, turns.at(-1)], [[], [], 250])
+  run()
+  assert.deepEqual(
+    said.map(({ type }) => type),
+    ['posted', 'givenBack'],
+  )
+})
+
 type Scene = {
   outcome?: Outcome
   inLedger?: string[]
@@ -167,6 +182,8 @@ type Scene = {
   /** The connection has been opened anew. */
   isNew?: boolean
   isDiskNarrow?: boolean
+  /** The clock may date nothing (ruling Y15). */
+  isDoubtful?: boolean
 }
 
 /** A queue before a store that says what the scene says, with what was asked of it, and the turns it waits for. */
@@ -199,6 +216,7 @@ function create() {
     }) as unknown as Store
   let store = createStore()
   const queue = new Queue({
+    mayDate: () => scene.isDoubtful !== true,
     connection: {
       write(work) {
         tries++

@@ -135,7 +135,12 @@ test('X15 a store that cannot be asked for warnings is told of once, until it co
   const told: unknown[] = []
   let isAway = true
   const webhooks = openWebhooks({
-    ...{ config: gateway.snapshots.current.config, gateway, isShared: false },
+    ...{
+      config: gateway.snapshots.current.config,
+      gateway,
+      isShared: false,
+      clock: { news: undefined, text: undefined },
+    },
     async books() {
       if (isAway) throw new Error('away')
       return { watch: async () => {}, takeWarnings: async () => [] } as unknown as Books
@@ -297,7 +302,14 @@ test('X15 U5 operators see what became of webhooks, and neither page nor log has
   )
   const list = async () => ((await (await gateway.askAdmin('/api/v1/webhooks')).json()) as { items: object[] }).items
   const told = { url: `${receiver.url}/t/hid…`, below: '99' }
-  const events = ['credit_low', 'key_budget_80', 'key_budget_spent', 'upstream_down', 'ledger_unwritable']
+  const events = [
+    'credit_low',
+    'key_budget_80',
+    'key_budget_spent',
+    'upstream_down',
+    'ledger_unwritable',
+    'clock_wrong',
+  ]
   assert.deepEqual(await list(), [{ ...told, events, last: null, pending: 0, told: 0, failed: 0, last_failure: null }])
   await ask(gateway)
   await look(gateway)

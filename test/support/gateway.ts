@@ -91,6 +91,8 @@ export type TestOptions = {
   requestsKept?: number
   /** How long a webhook may take. */
   webhookMs?: number
+  /** What is added to the clock that dates entries, and to the steady one that it is held against (ruling Y15). */
+  turned?: Float64Array
 }
 
 const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
@@ -157,6 +159,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     log: log.event,
     reporting: config.reporting,
     pollMs: options.pollMs ?? 50,
+    ...(options.turned && { turned: options.turned }),
   })
   started.unshift(ledger.close)
   // The settle deadline of a test may be shorter than a commit takes on a busy machine.

@@ -1,6 +1,7 @@
 import type { AccountRow, IssuedKey, KeyRow } from '../../src/accounts/book-rows.ts'
 import {
   type Change,
+  confirmClock,
   createAccount,
   createKey,
   credit,
@@ -11,6 +12,7 @@ import {
   updateKey,
 } from '../../src/accounts/book-rules.ts'
 import { createCalendar, utc } from '../../src/accounts/calendar.ts'
+import { onBehalf } from '../../src/accounts/on-behalf.ts'
 import { openStore as open, type Store } from '../../src/store/sqlite/store.ts'
 
 /** A connection of its own to a store, with the changes of the books in one call each: an operator beside the server. */
@@ -24,6 +26,8 @@ export type Operator = Omit<Store, 'findAccount' | 'listKeys'> & {
   listKeys(idOrName?: string): KeyRow[]
   revokeKey(idOrPrefix: string): KeyRow
   rotateKey(idOrPrefix: string, graceMs: number): IssuedKey
+  /** Says that the clock is right, as `triwire clock confirm` does. */
+  confirmClock(): { time: string }
 }
 
 /** SQLite answers at once, so that a test need not wait where `Books` would have it wait. */
@@ -43,5 +47,6 @@ export function openStore(path: string, options: Parameters<typeof open>[1] = {}
     listKeys: (idOrName) => store.listKeys(idOrName === undefined ? undefined : store.findAccount(idOrName)!.id),
     revokeKey: (idOrPrefix) => change(revokeKey(idOrPrefix, nowMs())),
     rotateKey: (idOrPrefix, graceMs) => change(rotateKey(idOrPrefix, graceMs)),
+    confirmClock: () => change(onBehalf({ actor: 'tester' }, confirmClock(), nowMs())),
   }
 }

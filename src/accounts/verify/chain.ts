@@ -1,4 +1,5 @@
 import { type ChainedRow, digestEntry, isKnownForm } from '../chain.ts'
+import { datedMax, isAhead } from '../clock.ts'
 import type { Reading } from '../entry-row.ts'
 
 /**
@@ -38,11 +39,15 @@ export function createChainCheck(findings: string[]) {
     ends.set(accountId, { seq, balanceNanos, postedMs, digest })
   }
 
-  /** @param accounts all of them, as they were when the last of their entries was read. */
-  function end(accounts: Iterable<AccountEnd>): void {
+  /** @param accounts all of them, as they were when the last of their entries was read. @param nowMs of the store, or later */
+  function end(accounts: Iterable<AccountEnd>, nowMs: number): void {
     for (const account of accounts) {
       const { id } = account
-      const { seq, balanceNanos, digest } = ends.get(id) ?? start
+      const { seq, balanceNanos, postedMs, digest } = ends.get(id) ?? start
+      if (isAhead(postedMs, nowMs))
+        findings.push(
+          `account ${id}: its last entry is posted at ${new Date(Math.min(postedMs, datedMax)).toISOString()}, and that is to come: a clock was ahead`,
+        )
       if (account.balanceNanos !== balanceNanos)
         findings.push(`account ${id}: balance ${account.balanceNanos}, its entries sum to ${balanceNanos}`)
       if (account.seq !== seq)

@@ -1,8 +1,7 @@
+import { datedMax } from '../clock.ts'
+
 /** A clock may have been wrong by hours when a head was taken, in ms. */
 const aheadMax = 86_400_000
-
-/** The last moment that has a date. */
-const datedMax = 8_640_000_000_000_000
 
 /**
  * The moment of the last head, behind which all is posted (ruling C15). Without it what is posted is not told apart from

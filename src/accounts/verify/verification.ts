@@ -38,9 +38,10 @@ export function createVerification(
   /**
    * @param accounts all of them, as they were when the last of their entries was read.
    * @param spent what keys have spent, as it is now.
+   * @param nowMs of the store: entries that lie ahead of it are a finding (ruling Y15).
    */
-  function end(accounts: Iterable<AccountEnd>, spent: Iterable<SpendEnd>): Audited {
-    chain.end(accounts)
+  function end(accounts: Iterable<AccountEnd>, spent: Iterable<SpendEnd>, nowMs: number): Audited {
+    chain.end(accounts, nowMs)
     bills.end()
     spends.end(spent)
     log?.end()

@@ -5,7 +5,7 @@ import type { BookStore } from '../../accounts/books.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
 import type { Moved } from '../files/moved.ts'
 import { heldByReplicas, keysWithSpends } from '../sql/spends.ts'
-import { readNowMs } from './clock.ts'
+import { readClock, readNowMs } from './clock.ts'
 import { type Database, openDatabase, type Transaction } from './database.ts'
 import { explainDatabase } from './explain.ts'
 import { createListing } from './listing.ts'
@@ -164,7 +164,7 @@ async function changeIn<T>(transaction: Transaction, { about, decide }: Change<T
 
 async function findFacts({ query }: Transaction, about: Question): Promise<Facts> {
   const readers = createReaders({ query })
-  const { account, accountName, key, reference, operator, once, reporting } = about
+  const { account, accountName, key, reference, operator, once, reporting, isDated } = about
   const { findOperators, findMade } = createOperators({ query })
   return {
     account: account === undefined ? undefined : await readers.findAccount(account),
@@ -174,6 +174,7 @@ async function findFacts({ query }: Transaction, about: Question): Promise<Facts
     operators: operator === undefined ? [] : await findOperators(operator),
     made: once === undefined ? undefined : await findMade(once),
     reporting: reporting && (await findReporting({ query })),
+    clock: isDated && (await readClock({ query })),
     nowMs: await readNowMs({ query }),
   }
 }

@@ -1,7 +1,42 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ClockFacts, ClockWatch } from '../../accounts/clock.ts'
+import { readClock as readRow, selectClock } from '../sql/clock.ts'
 import type { Transaction } from './database.ts'
+import type { Desk, Say } from './desk.ts'
+
+/** How long a server that has just reached the database waits between two looks at a clock in doubt, in ms. */
+const lookMs = 1_000
 
 /** Unix milliseconds by the clock of the database: those of servers may differ. */
 export async function readNowMs({ query }: Transaction): Promise<number> {
   const [clock] = await query('SELECT triwire.now_ms() AS now')
   return Number(clock!['now'])
+}
+
+/** The same, and what it can be held against (ruling Y15). */
+export async function readClock(transaction: Transaction): Promise<ClockFacts> {
+  const [row] = await transaction.query(selectClock('triwire'))
+  return readRow(row!, await readNowMs(transaction))
+}
+
+/**
+ * Holds the clock of the database against this machine's steady clock (ruling Y15). While it is in doubt `post` refuses, and
+ * a database that was just reached is not used: the desks after this one do not hear of it.
+ */
+export class ClockDesk implements Desk {
+  readonly watch: ClockWatch
+  readonly #say: Say
+
+  constructor(say: Say, ...watched: ConstructorParameters<typeof ClockWatch>) {
+    this.watch = new ClockWatch(...watched)
+    this.#say = say
+  }
+
+  async onReached(session: Transaction): Promise<void> {
+    for (await this.onBeat(session); !this.watch.isBelieved; await this.onBeat(session)) await sleep(lookMs)
+  }
+
+  async onBeat(session: Transaction): Promise<void> {
+    if (this.watch.isDue(await readNowMs(session))) this.#say('clock', this.watch.judge(await readClock(session)))
+  }
 }

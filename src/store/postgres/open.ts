@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { StoreSilent } from '../../accounts/account.ts'
+import { ClockBook } from '../../accounts/clock.ts'
 import type { Ledger } from '../../accounts/ledger.ts'
 import { createBoundsBook } from '../../accounts/live-bounds.ts'
 import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
@@ -57,8 +58,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
   const touches = setInterval(() => client.writeUses(), options.touchMs ?? 10_000)
   const ledger: Ledger = {
     debit: (debit) => settlement.debit(debit),
-    // Nobody is let in without the database, also where no debit is owed to it.
-    whyBlocked: (accountId) => (client.isReached ? settlement.whyBlocked(accountId) : 'unreached'),
+    // Without the database no request is admitted, also if no debit is owed to it. A clock in doubt is the cause to report.
+    whyBlocked: (accountId) =>
+      client.isReached || client.clock.doubt !== undefined ? settlement.whyBlocked(accountId) : 'unreached',
     backlog: () => settlement.backlog(),
     onDurable: (tell) => settlement.onDurable(tell),
   }
@@ -67,6 +69,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
     directory,
     openAdmission: (limits) => client.admission.open(limits),
     openThrottle: (limits) => createRemoteThrottle((failures) => line.ask('countFailures', failures), limits),
+    clock: client.clock,
     countAccounts: () => (client.isReached ? directory.accounts.size : undefined),
     findDebit: (requestId) => line.ask('findDebit', requestId),
     cooldowns: {
@@ -120,6 +123,7 @@ class Client {
     (accountId) => this.settlement.whyBlocked(accountId),
     (keyId) => this.bounds.of(keyId)?.scope,
   )
+  readonly clock: ClockBook
   readonly settlement: Settlement
   readonly directory: LiveDirectory
   isReached = false
@@ -132,11 +136,13 @@ class Client {
     this.#options = options
     this.#introduction = options.introduction
     const { stateDir, settleDeadlineMs, clockMs, onFatal, log } = options
+    this.clock = new ClockBook(log)
     this.directory = this.#createDirectory()
     this.settlement = new Settlement({
       startPoster: (isFirst) => this.#startThread(isFirst),
       spool: createSpool(spoolPath(placeOf(stateDir))),
       balances: this.admission.balances,
+      whyDoubtful: () => this.clock.doubt,
       settleDeadlineMs,
       clockMs,
       onFatal: (error) => {
@@ -157,6 +163,7 @@ class Client {
       if (isReached) log('info', 'store_reached', { store: options.shown })
       else log('error', 'store_unreachable', { store: options.shown, error })
     })
+    this.line.hear('clock', (news) => this.clock.hear(news))
     this.line.hear('changes', (changes) => {
       if (changes.isAnew) this.directory.clear()
       this.directory.apply(changes)
@@ -212,7 +219,7 @@ class Client {
     const { patienceMs = 2_000, accountsMax = 100_000, reporting = usualReporting } = this.#options
     const places = { url, shown, stateDir, spoolsDir, reporting }
     this.isReached = false
-    const state = { isSuccessor: !isFirst, isRecovered: this.#wasReached }
+    const state = { isSuccessor: !isFirst, isRecovered: this.#wasReached, offsetMs: this.clock.news?.offsetMs }
     const thread = this.line.start({ ...places, introduction, ...state, accountsMax, patienceMs })
     this.admission.connect((orders) => this.line.order('admission', orders))
     void thread.death.then(() => this.admission.disconnect())

@@ -1,3 +1,4 @@
+import { apartMaxMs } from '../../accounts/clock.ts'
 import { nanosMax } from '../../accounts/credit.ts'
 import { defineFunction } from './functions.ts'
 import { locks } from './migrate.ts'
@@ -49,6 +50,7 @@ export const noWindow = 'TR200'
  *     wherever this is called, so that two calls never wait for each other in a ring.
  * - `windows`: days, weeks and months of the reporting zone, as `{per, from_ms, until_ms}`, among which are those of now. Where
  *   an entry falls into none of them (of whose clock is wrong) nothing is posted: `noWindow`, with the time as the detail.
+ * - `expected_ms`: what the clock of the database should show, else nothing is posted (ruling Y15); null: nobody knows.
  * - `price_rows`: what their price versions stand for.
  * - `postings`: a letter for each row: `p` posted, `e` its id or its reference is there already, `r` rejected: no such
  *   account, or its balance would be no integer of 64 bits.
@@ -56,7 +58,7 @@ export const noWindow = 'TR200'
  */
 export const post = defineFunction(
   'post',
-  `(entries json, price_rows json, windows json, OUT postings text, OUT accounts text[], OUT stored bigint[])
+  `(entries json, price_rows json, windows json, expected_ms bigint, OUT postings text, OUT accounts text[], OUT stored bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   balance_max constant bigint := 9223372036854775807;
@@ -91,6 +93,9 @@ BEGIN
   PERFORM pg_advisory_xact_lock_shared(${locks.head});
   SELECT h.moment_ms INTO head_ms FROM triwire.head h;
   called_ms := triwire.now_ms();
+  IF abs(called_ms - expected_ms) > ${apartMaxMs} THEN
+    RAISE EXCEPTION 'the clock of the database is in doubt' USING ERRCODE = 'TR201';
+  END IF;
   SELECT array_agg(w.below) FILTER (WHERE w.event = 'credit_low'), coalesce(bool_or(w.event = 'key_budget'), false)
     INTO lows, warns FROM triwire.watched w;
 

@@ -86,7 +86,7 @@ function giveBackOnce(database: Database, requestIds: readonly string[], windows
     // Before the references are read: every return of an account's debits is made by who holds the account.
     await lockAccounts(transaction, accountIds)
     const entries = await newReturns(transaction, [...debits.values()])
-    if (entries.length > 0) await postTo(transaction, sortByAccount(entries), [], windows.text)
+    if (entries.length > 0) await postTo(transaction, sortByAccount(entries), [], windows)
     return {
       returned: requestIds.filter((requestId) => debits.has(requestId)),
       balances: await readBalances(transaction, accountIds),
@@ -106,7 +106,7 @@ export async function postCredit(
 ): Promise<'posted' | 'rejected'> {
   const entry = { id: newEntryId(), accountId, row: creditRow(amountNanos, reference, nowMs) }
   // No key spends what is credited.
-  const { letters } = await postTo(transaction, [entry], [], '[]')
+  const { letters } = await postTo(transaction, [entry], [], { text: '[]', clock: undefined })
   return letters === 'p' ? 'posted' : 'rejected'
 }
 
@@ -173,7 +173,7 @@ async function postUnlessRefused<E extends NewEntry & { debit: DebitRow }>(
 ): Promise<(Outcome & { entries: readonly E[] }) | undefined> {
   const debits = entries.map(({ debit }) => debit)
   try {
-    const outcome = await windows.retry(() => postTo(database, entries, debits, windows.text))
+    const outcome = await windows.retry(() => postTo(database, entries, debits, windows))
     for (const [at, debit] of debits.entries()) if (outcome.letters[at] !== 'r') onBooked(debit)
     return { ...outcome, entries }
   } catch (error) {
@@ -187,7 +187,7 @@ async function postTo(
   { query }: Pick<Database, 'query'>,
   entries: readonly NewEntry[],
   priced: readonly DebitRow[],
-  windows: string,
+  windows: Pick<SpendWindows, 'text' | 'clock'>,
 ): Promise<Outcome> {
   const rows = entries.map((entry, at) => toJson(entry, entries[at + 1]?.accountId !== entry.accountId))
   const prices = new Map(priced.map(({ priceVersion, prices }) => [priceVersion, prices]))
@@ -200,8 +200,8 @@ async function postTo(
     output: `${rates.outputNanos}`,
     terms: formatTerms(rates),
   }))
-  const values = [`[${rows.join()}]`, JSON.stringify(priceRows), windows]
-  const [result] = await query(`SELECT * FROM ${post.name}($1, $2, $3)`, values, post.name)
+  const values = [`[${rows.join()}]`, JSON.stringify(priceRows), windows.text, windows.clock?.expectedMs]
+  const [result] = await query(`SELECT * FROM ${post.name}($1, $2, $3, $4)`, values, post.name)
   const { postings, accounts, stored } = result as { postings: string; accounts: string[]; stored: bigint[] }
   return { letters: postings, balances: (accounts ?? []).map((accountId, at) => [accountId, stored[at]!] as const) }
 }

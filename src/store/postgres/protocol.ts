@@ -1,3 +1,4 @@
+import type { ClockNews } from '../../accounts/clock.ts'
 import type { DeskAnswer, DeskOrder } from '../../accounts/desk.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
 import type { AccountChanges } from '../../accounts/live-directory.ts'
@@ -50,6 +51,8 @@ export type News = {
   reach: { isReached: boolean; error?: string }
   /** What operators changed, or what was looked up. `isAnew`: what was told before is no longer so. */
   changes: AccountChanges & { isAnew: boolean }
+  /** What the clock of the database was judged to be. */
+  clock: ClockNews
   admission: readonly DeskAnswer[]
   cooled: Cooldown
   lifted: Pick<Cooldown, 'place' | 'cause'>

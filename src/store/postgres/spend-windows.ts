@@ -1,5 +1,6 @@
 import { budgetPeriods, type Span, spanOf } from '../../accounts/budget.ts'
 import { type Calendar, createCalendar, utc, type Zone } from '../../accounts/calendar.ts'
+import type { ClockWatch } from '../../accounts/clock.ts'
 import { noWindow } from './post-function.ts'
 import { codeOf } from './trouble.ts'
 
@@ -12,13 +13,16 @@ const strangeMax = 20
  * those of that moment too.
  */
 export class SpendWindows {
+  /** What the clock of the database is held against (ruling Y15); undefined where nobody does. */
+  readonly clock: Pick<ClockWatch, 'expectedMs'> | undefined
   readonly #calendar: Calendar
   readonly #nowMs: () => number
   #strange: number[] = []
   #text = ''
   #untilMs = 0
 
-  constructor(zone: Zone = utc, nowMs: () => number = Date.now) {
+  constructor(zone: Zone = utc, nowMs: () => number = Date.now, clock?: SpendWindows['clock']) {
+    this.clock = clock
     this.#calendar = createCalendar(zone)
     this.#nowMs = nowMs
   }

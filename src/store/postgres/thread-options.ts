@@ -19,6 +19,8 @@ export type ThreadOptions = {
   isRecovered: boolean
   /** So many accounts are kept in memory. */
   accountsMax: number
+  /** By which the thread before it believed the clock of the database (ruling Y15). */
+  offsetMs: number | undefined
   /** How long a statement, or a connection, is waited for, in ms. */
   patienceMs: number
 }

@@ -1,3 +1,4 @@
+import type { ClockWatch } from '../../accounts/clock.ts'
 import { foldEveryMs, type Reporting } from '../../accounts/usage/reporting.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 import { openDatabase } from './database.ts'
@@ -9,7 +10,10 @@ import { readUsageState } from './usage.ts'
 import { createUsageKeeping } from './usage-keep.ts'
 import { createWords } from './usage-words.ts'
 
-export type UsageDeskOptions = { url: string; patienceMs: number; reporting: Reporting; say: Say }
+export type UsageDeskOptions = { url: string; patienceMs: number; reporting: Reporting; say: Say; clock: Believed }
+
+/** Whether the clock of the database may say what need not be kept any more (ruling Y15). */
+type Believed = Pick<ClockWatch, 'isBelieved'>
 
 /** Remaking the days of a large store takes longer than any other statement, in ms. */
 const statementMs = 60_000
@@ -96,7 +100,7 @@ export class UsageDesk implements Desk {
 
   async #keep(): Promise<void> {
     const nowMs = performance.now()
-    if (nowMs - this.#prunedMs < pruneEveryMs) return
+    if (nowMs - this.#prunedMs < pruneEveryMs || !this.#options.clock.isBelieved) return
     // When their weeks begin the server says that was started last.
     const isStart = this.#prunedMs === Number.NEGATIVE_INFINITY
     const { reporting } = this.#options

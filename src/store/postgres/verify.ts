@@ -7,6 +7,7 @@ import { findUncounted, type SpendEnd, type SpendRow } from '../../accounts/veri
 import { createVerification } from '../../accounts/verify/verification.ts'
 import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
 import { readSpend, readSpendRows, selectBudgeted, selectSpends } from '../sql/spends.ts'
+import { readNowMs } from './clock.ts'
 import type { Database, Row, Transaction } from './database.ts'
 import { entryIdOf } from './entry-id.ts'
 import { locks } from './migrate.ts'
@@ -52,11 +53,11 @@ async function takeMoment(transaction: Transaction): Promise<number> {
   return Number(row?.moment_ms ?? 0)
 }
 
-/** By who holds the lock of heads alone. */
+/** The earlier of now and the newest entry (ruling Y15), by whoever holds the lock of heads alone. */
 export async function fixMoment({ query }: Transaction): Promise<number> {
   const [row] = await query(
     `INSERT INTO triwire.head AS h (one, moment_ms)
-       VALUES (true, greatest(triwire.now_ms(), (SELECT max(posted_ms) FROM triwire.entries)))
+       VALUES (true, least(triwire.now_ms(), (SELECT coalesce(max(posted_ms), 0) FROM triwire.entries)))
        ON CONFLICT (one) DO UPDATE SET moment_ms = greatest(h.moment_ms, excluded.moment_ms) RETURNING moment_ms`,
   )
   return Number(row!.moment_ms)
@@ -125,7 +126,8 @@ async function readLedger(
   for await (const finding of findUsageDifferences(database)) findings.push(finding)
   const notes = await findUndated(database)
   const spent = await readSpendEnds(database, spends, verification.lastSeqOf, findings)
-  return { ...verification.end(ends.values(), spent), ...(notes.length > 0 && { notes }) }
+  const nowMs = await readNowMs(database)
+  return { ...verification.end(ends.values(), spent, nowMs), ...(notes.length > 0 && { notes }) }
 }
 
 /**

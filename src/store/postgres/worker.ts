@@ -3,6 +3,8 @@
  * the serving thread asks is brought to the one that answers for it.
  */
 import { parentPort, workerData } from 'node:worker_threads'
+import { createSteadyClock } from '../files/steady-clock.ts'
+import { ClockDesk } from './clock.ts'
 import { Control } from './control.ts'
 import { openDatabase } from './database.ts'
 import { type Answers, carry, type Desk, type Heeded, type Say } from './desk.ts'
@@ -20,7 +22,7 @@ import type { ThreadOptions } from './thread-options.ts'
 import { UsageDesk } from './usage-desk.ts'
 import { refuseOtherZone, settleZone } from './usage-keep.ts'
 
-const { url, shown, stateDir, spoolsDir, isSuccessor, accountsMax, patienceMs, introduction, reporting } =
+const { url, shown, stateDir, spoolsDir, isSuccessor, accountsMax, patienceMs, introduction, reporting, offsetMs } =
   workerData as ThreadOptions
 const port = parentPort!
 
@@ -34,7 +36,8 @@ let unsaid: Said[] = []
 const say: Say = (news, value) => tell({ news, value } as Said)
 const clockMs = () => performance.now()
 const lookUps = openDatabase({ url, max: 2, patienceMs, purpose: 'look-ups' })
-const windows = new SpendWindows(reporting)
+const clock = new ClockDesk(say, createSteadyClock(), offsetMs)
+const windows = new SpendWindows(reporting, Date.now, clock.watch)
 const posting = new PostingDesk({ url, patienceMs, say, clockMs, isSuccessor, windows })
 let { isRecovered } = workerData as ThreadOptions
 /** Whose days they are: who has served once goes on, whatever becomes of its thread or of the database (ruling X12). */
@@ -46,9 +49,10 @@ const desks: readonly Desk[] = [
   { onReached: settleZoneOnce },
   new DirectoryDesk({ database: lookUps, accountsMax, say }),
   new ReadingDesk(lookUps),
+  clock,
   { onReached: recoverOnce },
   posting,
-  new UsageDesk({ url, patienceMs, reporting, say }),
+  new UsageDesk({ url, patienceMs, reporting, say, clock: clock.watch }),
 ]
 const control = new Control({ url, shown, patienceMs, beatMs: 1_000, desks, prepare, say })
 

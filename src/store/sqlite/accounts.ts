@@ -1,7 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
-import { accountOf, type Change, type Facts, type Question, type Write } from '../../accounts/book-rules.ts'
+import { accountOf, type Change, type Question, type Write } from '../../accounts/book-rules.ts'
+import type { ClockFacts } from '../../accounts/clock.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
+import { readClock, selectClock } from '../sql/clock.ts'
 import { keysWithSpends } from '../sql/spends.ts'
 import type { Entries } from './entries.ts'
 import { refuseMoved } from './moved.ts'
@@ -18,6 +20,8 @@ export type Changes = { revision: bigint; accounts: AccountRow[]; keys: KeyRow[]
 export interface Accounts {
   /** One transaction, see `BookStore`. */
   change<T>(change: Change<T>): T
+  /** Its time, and what that can be held against (ruling Y15). */
+  readClock(): ClockFacts
   /** By id, else by name. */
   findAccount(idOrName: string): AccountRow | undefined
   listAccounts(): AccountRow[]
@@ -41,13 +45,17 @@ export function createAccounts(
   const { findFacts, ...readers } = createReaders(db, entries, operators)
   const write = createWriter(db, entries, operators)
   const setUsed = db.prepare('UPDATE keys SET last_used_ms = max(ifnull(last_used_ms, 0), ?) WHERE id = ?')
+  const clock = db.prepare(selectClock('main'))
+  const clockFacts = () => readClock(clock.get()!, nowMs())
   return {
     ...readers,
     ...createFollowing(db),
+    readClock: clockFacts,
     change({ about, decide }) {
       return transact(db, () => {
         refuseMoved(db)
-        const { writes, result } = decide({ ...findFacts(about), nowMs: nowMs() })
+        const clock = about.isDated && clockFacts()
+        const { writes, result } = decide({ ...findFacts(about), clock, nowMs: nowMs() })
         for (const one of writes) write(one)
         return result
       })
@@ -79,7 +87,7 @@ function createReaders(db: DatabaseSync, { findCredit }: Pick<Entries, 'findCred
     listAccounts: () => all.all().map(readAccountRow),
     listKeys: (accountId?: string) => keysOf.all(accountId ?? null).map(readKeyRow),
     findKeys: (name: string) => keysByAnyName.all(name).map(readKeyRow),
-    findFacts({ account, accountName, key, reference, operator, once, reporting }: Question): Omit<Facts, 'nowMs'> {
+    findFacts({ account, accountName, key, reference, operator, once, reporting }: Question) {
       return {
         account: account === undefined ? undefined : findAccount(account),
         accountNamed: accountName === undefined ? undefined : readFirst(byName.all(accountName)),

@@ -1,5 +1,6 @@
 import type { Account } from '../../accounts/account.ts'
 import { type Balances, createBalances } from '../../accounts/balances.ts'
+import { ClockBook } from '../../accounts/clock.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
 import { createBoundsBook } from '../../accounts/live-bounds.ts'
 import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
@@ -25,6 +26,8 @@ export type LedgerOptions = ServingOptions & {
   pollMs?: number
   /** How often the ledger is folded into figures for reports. */
   foldMs?: number
+  /** A test's, see `WorkerOptions`. */
+  turned?: Float64Array
 }
 
 export type OpenLedger = ServerStore & {
@@ -68,6 +71,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     openAdmission: (limits) =>
       openLocalAdmission({ balances, bounds: client.bounds, whyBlocked: (id) => settlement.whyBlocked(id) }, limits),
     openThrottle: openLocalThrottle,
+    clock: client.clock,
     countAccounts: () => directory.accounts.size,
     findDebit: (requestId) => client.findDebit(requestId),
     cooldowns: undefined,
@@ -95,20 +99,23 @@ function lockAsHolder(path: string): () => void {
 class LedgerClient {
   readonly balances = createBalances()
   readonly bounds = createBoundsBook()
+  readonly clock: ClockBook
   readonly directory: LiveDirectory
   readonly settlement: Settlement
   readonly #options: LedgerOptions
   #thread: LedgerThread | undefined
   #troubleMs = Number.NEGATIVE_INFINITY
+  #isDrained = false
 
   constructor(options: LedgerOptions) {
     this.#options = options
     const { path, settleDeadlineMs, clockMs, onFatal, log, lookMs } = options
+    this.clock = new ClockBook(log)
     const read = () => this.#thread!.look()
     const readAgain = shareReadings({ read, clockMs, patienceMs: lookMs })
     this.directory = createDirectory({ balances: this.balances, bounds: this.bounds, readAgain })
     this.settlement = new Settlement({
-      startPoster: (isFirst) => this.#startThread(isFirst),
+      startPoster: () => this.#startThread(),
       spool: createSpool(spoolPath(path)),
       balances: {
         set: this.balances.set,
@@ -118,6 +125,7 @@ class LedgerClient {
         },
         spend: this.bounds.set,
       },
+      whyDoubtful: () => this.clock.doubt,
       settleDeadlineMs,
       clockMs,
       onFatal,
@@ -137,13 +145,11 @@ class LedgerClient {
     return this.#thread!.find(requestId)
   }
 
-  async #startThread(isFirst: boolean): Promise<LedgerThread> {
-    const { path, busyMs = 2_000, pollMs = 200, foldMs, reporting = usualReporting, log } = this.#options
-    const thread = new LedgerThread({ path, busyMs, pollMs, foldMs, reporting, drainsSpool: isFirst }, (told) =>
-      this.#hear(told),
-    )
-    const { changes, recovery, misfits } = await thread.ready
-    if (recovery) log(recovery.aside ? 'error' : 'info', 'crash_recovery', { ...recovery })
+  async #startThread(): Promise<LedgerThread> {
+    const { path, busyMs = 2_000, pollMs = 200, foldMs, reporting = usualReporting, turned, log } = this.#options
+    const state = { drainsSpool: !this.#isDrained, offsetMs: this.clock.news?.offsetMs, turned }
+    const thread = new LedgerThread({ path, busyMs, pollMs, foldMs, reporting, ...state }, (told) => this.#hear(told))
+    const { changes, misfits } = await thread.ready
     if (misfits.length) log('error', 'ledger_mismatch', { accounts: misfits, cure: 'run triwire ledger verify' })
     this.directory.apply(changes)
     this.#thread = thread
@@ -152,7 +158,12 @@ class LedgerClient {
 
   #hear(told: Told): void {
     if (told.type === 'changes') this.directory.apply(told.changes)
-    else if (told.type === 'lost') this.settlement.lose(new StoreError(told.message))
+    else if (told.type === 'clock') this.clock.hear(told.news)
+    else if (told.type === 'drained') {
+      const { recovery } = told
+      this.#isDrained = true
+      if (recovery) this.#options.log(recovery.aside ? 'error' : 'info', 'crash_recovery', { ...recovery })
+    } else if (told.type === 'lost') this.settlement.lose(new StoreError(told.message))
     else this.#noteTrouble(told.message, told.code)
   }
 

@@ -10,6 +10,8 @@ export type QueueOptions = {
   later: (run: () => void, pauseMs?: number) => void
   /** @throws where the disk takes a page and no debits. */
   refuseNarrowDisk: () => void
+  /** Whether an entry may be dated now (ruling Y15); what waits is tried again until it may. */
+  mayDate: () => boolean
 }
 
 /** After these it is tried again, so much later in ms; what is lost is not tried any more. */
@@ -79,6 +81,10 @@ export class Queue {
 
   #flush(): void {
     if (!this.#batches.length && !this.#gifts.length) return
+    if (!this.#options.mayDate()) {
+      this.#schedule(pausesMs.failed)
+      return
+    }
     const outcome = this.#options.connection.write((store) => {
       if (this.#batches.length) this.#postTo(store)
       if (this.#gifts.length) this.#giveBackIn(store)

@@ -1,3 +1,4 @@
+import type { ClockNews } from '../../accounts/clock.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
 import type { DebitRow, Posted, Posting, Withdrawn } from '../../accounts/poster.ts'
 import type { Reporting } from '../../accounts/usage/reporting.ts'
@@ -17,6 +18,10 @@ export type WorkerOptions = {
   drainsSpool: boolean
   /** Whose days figures for reports are kept by. */
   reporting: Reporting
+  /** By which the thread before it believed the clock (ruling Y15). */
+  offsetMs?: number | undefined
+  /** A test's: what is added to the wall clock and to the steady one, in ms. */
+  turned?: Float64Array | undefined
 }
 
 export type ToWorker =
@@ -36,7 +41,10 @@ export type ToWorker =
   | { type: 'close' }
 
 export type FromWorker =
-  | { type: 'ready'; changes: Changes; recovery: Recovery | undefined; misfits: string[] }
+  | { type: 'ready'; changes: Changes; misfits: string[] }
+  /** The spool is posted: before the thread is ready, or later where the clock was in doubt. */
+  | { type: 'drained'; recovery: Recovery | undefined }
+  | { type: 'clock'; news: ClockNews }
   | { type: 'refused'; error: Error }
   /** One commit: what became of each debit of the oldest messages that were not answered, and the balances after it. */
   | { type: 'posted'; batches: Posting[][]; balances: Posted['balances']; spends: Posted['spends'] }

@@ -16,6 +16,8 @@ import { readTogether, transact } from './open.ts'
 import { findUsageDifferences } from './usage-check.ts'
 import { findForeignSchema } from './verify-schema.ts'
 
+type TimedOptions = VerifyOptions & { nowMs: number }
+
 /**
  * Verifies, and makes a head of what it read. The head's moment is written down while this connection holds the write lock
  * and therefore no post is under way: what is in the ledger by then was posted by it, and all that comes is posted after it.
@@ -26,7 +28,7 @@ export function audit(db: DatabaseSync, nowMs: number, options: VerifyOptions): 
       findings: [...findWrongMoment('the file', readMoment(db), nowMs)],
       momentMs: takeMoment(db, nowMs),
     }))
-    return readLedger(db, options, findings, momentMs)
+    return readLedger(db, { ...options, nowMs }, findings, momentMs)
   } catch (error) {
     if (isDamage(error)) return { findings: [sayDamage(error as Error)], head: undefined }
     throw error
@@ -40,7 +42,7 @@ function sayDamage({ message }: Error): string {
 
 /** Findings in words. @param nowMs Unix milliseconds. */
 export function verify(db: DatabaseSync, nowMs: number, options: VerifyOptions): string[] {
-  return readLedger(db, options, [...findWrongMoment('the file', readMoment(db), nowMs)]).findings
+  return readLedger(db, { ...options, nowMs }, [...findWrongMoment('the file', readMoment(db), nowMs)]).findings
 }
 
 function readMoment(db: DatabaseSync): bigint | undefined {
@@ -54,7 +56,7 @@ function takeMoment(db: DatabaseSync, nowMs: number): number {
 }
 
 /** In one snapshot, so that it may run beside a busy server. @param momentMs of the head that is to be made. */
-function readLedger(db: DatabaseSync, options: VerifyOptions, findings: string[], momentMs?: number): Audited {
+function readLedger(db: DatabaseSync, options: TimedOptions, findings: string[], momentMs?: number): Audited {
   try {
     return readTogether(db, () => readAll(db, options, findings, momentMs))
   } catch (error) {
@@ -64,7 +66,7 @@ function readLedger(db: DatabaseSync, options: VerifyOptions, findings: string[]
   }
 }
 
-function readAll(db: DatabaseSync, options: VerifyOptions, findings: string[], momentMs?: number): Audited {
+function readAll(db: DatabaseSync, options: TimedOptions, findings: string[], momentMs?: number): Audited {
   // One by one: there may be more of them than a call takes arguments.
   const note = (found: Iterable<string>) => {
     for (const finding of found) findings.push(finding)
@@ -88,6 +90,7 @@ function readAll(db: DatabaseSync, options: VerifyOptions, findings: string[], m
   return verification.end(
     readEnds(db),
     spends.map((spend) => ({ ...spend, tailNanos: 0n })),
+    options.nowMs,
   )
 }
 

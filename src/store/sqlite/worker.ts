@@ -5,10 +5,12 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
+import { type ClockNews, ClockWatch } from '../../accounts/clock.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
 import { foldEveryMs } from '../../accounts/usage/reporting.ts'
 import { DamageError, explainErrors } from '../files/cures.ts'
 import { refuseNarrowDisk } from '../files/place.ts'
+import { createSteadyClock } from '../files/steady-clock.ts'
 import { Connection } from './connection.ts'
 import { drainSpool } from './drain-spool.ts'
 import { createFeed } from './feed.ts'
@@ -18,8 +20,11 @@ import { Queue } from './queue.ts'
 import { openStore, type Store } from './store.ts'
 import type { FromWorker, ToWorker, WorkerOptions } from './thread-messages.ts'
 
-const { path, busyMs, pollMs, foldMs, drainsSpool, reporting } = workerData as WorkerOptions
+const { path, busyMs, pollMs, foldMs, drainsSpool, reporting, offsetMs, turned = [0, 0] } = workerData as WorkerOptions
 const port = parentPort!
+const runMs = createSteadyClock()
+const nowMs = () => Date.now() + turned[0]!
+const clock = new ClockWatch(() => runMs() + turned[1]!, offsetMs)
 
 /** A file up to here is looked through at the start, which takes half a second or so; a larger one by `ledger verify` only. */
 const lookThroughBytes = 67_108_864
@@ -34,7 +39,7 @@ try {
 }
 
 function start(): void {
-  const options = { busyMs, isServer: true, create: false, zone: reporting }
+  const options = { busyMs, isServer: true, create: false, zone: reporting, nowMs }
   const store = openStore(path, { ...options, create: true })
   const files = watchFiles(path)
   files.note()
@@ -42,14 +47,23 @@ function start(): void {
   // A thread that follows one which died goes on: whose days they are was judged at the start.
   if (drainsSpool) store.refuseOtherZone(reporting.timeZone, path)
   const connection = new Connection({ store, reopen: () => openStore(path, options), files, say })
-  const recovery = drainsSpool ? drainSpool(path, store, () => connection.makeDurable()) : undefined
+  let isDrained = !drainsSpool
+  const { newestMs } = judge(store)
+  drain(store)
   const feed = createFeed()
   const [changes, misfits] = [feed.read(store)!, store.findMisfits()]
   // It is the first to write, and where that fails this store is closed.
-  const folder = new Folder({ connection, reporting, say, nowMs: Date.now, everyMs: foldMs ?? foldEveryMs })
-  say({ type: 'ready', changes, recovery, misfits })
-  const queue = new Queue({ connection, say, later, refuseNarrowDisk: () => refuseNarrowDisk(dirname(path)) })
-  const poll = setInterval(look, pollMs)
+  // A clock in doubt throws no figures of reports away.
+  const keptMs = () => clock.expectedMs ?? newestMs ?? nowMs()
+  const folder = new Folder({ connection, reporting, say, nowMs: keptMs, everyMs: foldMs ?? foldEveryMs })
+  say({ type: 'ready', changes, misfits })
+  const mayDate = () => isDrained && clock.believes(nowMs())
+  const queue = new Queue({ connection, say, later, mayDate, refuseNarrowDisk: () => refuseNarrowDisk(dirname(path)) })
+  const poll = setInterval(() => {
+    look()
+    if (clock.isDue(nowMs())) connection.read(judge)
+    if (!isDrained) connection.write(drain)
+  }, pollMs)
   port.on('message', (message: ToWorker) => {
     if (message.type === 'post') {
       queue.post(message.debits)
@@ -76,6 +90,19 @@ function start(): void {
       if (changes?.accounts.length) say({ type: 'changes', changes })
     })
     return outcome === 'done'
+  }
+
+  function judge(opened: Store): ClockNews {
+    const news = clock.judge(opened.readClock())
+    say({ type: 'clock', news })
+    return news
+  }
+
+  /** A clock in doubt dates nothing of the spool either (ruling Y15). */
+  function drain(opened: Store): void {
+    if (isDrained || !clock.believes(nowMs())) return
+    say({ type: 'drained', recovery: drainSpool(path, opened, () => connection.makeDurable()) })
+    isDrained = true
   }
 
   function find(requestId: string): void {

@@ -22,7 +22,7 @@ test('issue 13: what is folded and counters that somebody waits for are written 
   const postgres = await startPostgres({ settings: ['fsync = off'] })
   const url = postgres.createDatabase('desk')
   const books = await openOperator(url)
-  const desk = new UsageDesk({ url, patienceMs, reporting: usualReporting, say: () => {} })
+  const desk = new UsageDesk({ url, patienceMs, reporting: usualReporting, say: () => {}, clock: { isBelieved: true } })
   atEnd(() => desk.close())
   const other = openDatabase({ url, max: 1, patienceMs, purpose: 'trial' })
   atEnd(() => other.close())
@@ -80,7 +80,7 @@ test('X7 X12 C9 how long figures are kept is by the clock of the database, thoug
   const { url, database, createAccount } = await open('folding')
   const { id } = await createAccount('one', 10n ** 9n)
   await postDebits(database, [createDebitRow(newRequestId(), id)])
-  const desk = new UsageDesk({ url, patienceMs, reporting: usualReporting, say: () => {} })
+  const desk = new UsageDesk({ url, patienceMs, reporting: usualReporting, say: () => {}, clock: { isBelieved: true } })
   atEnd(() => desk.close())
   await desk.onReached()
   await until(

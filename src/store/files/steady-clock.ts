@@ -1,0 +1,17 @@
+import { uptime } from 'node:os'
+
+/**
+ * Milliseconds that never run back and count suspension: `os.uptime()`, the same in all threads and processes of a machine. On
+ * Linux that reads a file (6 µs), so `performance.now()`, which stands still while the machine sleeps, fills the time between
+ * two readings: a second, or less where the wall clock leaps.
+ */
+export function createSteadyClock(): () => number {
+  let [readMs, baseMs, lagMs] = [Number.NEGATIVE_INFINITY, 0, 0]
+  return () => {
+    const nowMs = performance.now()
+    const wallLagMs = Date.now() - nowMs
+    if (nowMs - readMs > 1_000 || Math.abs(wallLagMs - lagMs) > 500)
+      [readMs, baseMs, lagMs] = [nowMs, uptime() * 1_000 - nowMs, wallLagMs]
+    return baseMs + nowMs
+  }
+}

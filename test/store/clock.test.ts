@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import test, { before } from 'node:test'
+import type { Worker } from 'node:worker_threads'
+import { BookError } from '../../src/accounts/book-error.ts'
+import { createBooks } from '../../src/accounts/books.ts'
+import { quarterMs } from '../../src/accounts/calendar.ts'
+import { parseHead } from '../../src/accounts/chain.ts'
+import { digestKey } from '../../src/accounts/keys.ts'
+import type { ServerStore } from '../../src/accounts/server-store.ts'
+import { newRequestId } from '../../src/ids/request-id.ts'
+import { spoolPath } from '../../src/store/files/spool.ts'
+import { openStore as openFile } from '../../src/store/sqlite/store.ts'
+import { atEnd } from '../support/at-end.ts'
+import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
+import { until } from '../support/waiting.ts'
+import { onEachStore, stopClock } from './engines.ts'
+import { createDebit, createDebitRow, createPath, type LogLine, open, verifyOptions } from './fixtures.ts'
+import { openOperator, openStore } from './postgres/opened.ts'
+
+/* A clock that dates entries is held against a steady one, and nothing is dated by one in doubt (ruling Y15). */
+
+const [hourMs, dayMs] = [3_600_000, 86_400_000]
+const noon = Date.UTC(2026, 10, 21, 12)
+
+onEachStore((engine) => {
+  const credits = (ms: number) => new Date(ms).toISOString()
+
+  test('Y15 a clock more than 366 days past the newest entry credits nobody until it is confirmed', async () => {
+    const store = await engine.open({ atMs: noon - 10_000 * dayMs })
+    // An empty store asks for no confirmation.
+    const { id } = await store.createAccount('one')
+    await store.turn(noon)
+    await store.credit(id, 5n, 'first')
+    await store.turn(noon + 366 * dayMs)
+    await store.credit(id, 5n, 'after a rest')
+    const aheadMs = noon + 2 * 366 * dayMs + 1
+    await store.turn(aheadMs)
+    const refused = { code: 'clock_doubtful', subject: credits(aheadMs) }
+    await assert.rejects(store.credit(id, 5n, 'ahead'), refused)
+    await assert.rejects(store.createAccount('two', 5n), refused)
+    // What dates no entry is done, and what is booked already is told.
+    await store.createAccount('three')
+    assert.equal(await store.credit(id, 5n, 'first'), 'exists')
+    assert.equal((await store.findAccount(id)).balanceNanos, 10n)
+    assert.deepEqual(await store.confirmClock(), { time: credits(aheadMs) })
+    assert.equal(await store.credit(id, 5n, 'ahead'), 'posted')
+    const [record] = await store.listAudit({ operation: 'clock.confirm', limit: 9 })
+    assert.deepEqual(
+      [record?.object, record?.actor, record?.after],
+      ['clock', 'triwire', `{"time":"${credits(aheadMs)}"}`],
+    )
+    assert.deepEqual((await store.verifyAudit()).findings, [])
+  })
+
+  test('Y15 a server that holds the clock against its own decides: rest alone blocks nothing, a doubt does', async () => {
+    const store = await engine.open({ atMs: noon })
+    const { id } = await store.createAccount('one', 5n)
+    const wrong = store.as({ actor: 'operator:ann', isClockRight: false })
+    await assert.rejects(wrong.credit(id, 5n, 'a'), BookError)
+    await store.turn(noon + 400 * dayMs)
+    assert.equal(await store.as({ actor: 'operator:ann', isClockRight: true }).credit(id, 5n, 'a'), 'posted')
+  })
+
+  for (const aheadMs of [2 * dayMs, 730 * dayMs])
+    test(`Y15 entries ${aheadMs / dayMs} days ahead are a finding of the first verify, and date nobody else's`, async () => {
+      const store = await engine.open({ atMs: noon })
+      const { id } = await store.createAccount('one', 5n)
+      const { id: other } = await store.createAccount('two', 5n)
+      await store.turn(noon + aheadMs)
+      await store.postDebits([createDebitRow('req_1', id)])
+      await store.turn(noon + 1_000)
+      const at = credits(noon + aheadMs)
+      const finding = `account ${id}: its last entry is posted at ${at}, and that is to come: a clock was ahead`
+      for (let n = 0; n < 2; n++)
+        assert.deepEqual(await store.audit(verifyOptions), { findings: [finding], head: undefined })
+      assert.deepEqual(await store.verify(verifyOptions), [finding])
+      await store.postDebits([createDebitRow('req_2', other)])
+      assert.equal((await store.findEntry('req_2'))!.postedMs, noon + 1_001)
+      await store.turn(noon + aheadMs - hourMs)
+      assert.deepEqual(await store.verify(verifyOptions), [])
+    })
+
+  for (const aheadMs of [2 * dayMs, 730 * dayMs])
+    test(`Y15 a verify by a clock ${aheadMs / dayMs} days ahead moves nothing: with the right one all is as before`, async () => {
+      const store = await engine.open({ atMs: noon + aheadMs })
+      // A head of no entries lies nowhere.
+      assert.match((await store.audit(verifyOptions)).head!, /^1\/1970-01-01T00:00:00\.000Z\//)
+      await store.turn(noon)
+      const { id } = await store.createAccount('one', 5n)
+      await store.turn(noon + aheadMs)
+      const against = parseHead((await store.audit(verifyOptions)).head!)
+      assert.equal(against.momentMs, noon)
+      await store.turn(noon + 1)
+      await store.postDebits([createDebitRow('req_1', id)])
+      assert.equal((await store.findEntry('req_1'))!.postedMs, noon + 1)
+      assert.deepEqual(await store.verify({ ...verifyOptions, against }), [])
+    })
+})
+
+/** A server on a store whose clock a test may turn; its account has had an entry at the start. */
+type Served = {
+  store: ServerStore
+  lines: LogLine[]
+  spool: string
+  /** Moves the clock that dates entries. */
+  turn(ms: number): Promise<void>
+  confirm(): Promise<void>
+  debit(requestId: string): ReturnType<ServerStore['ledger']['debit']>
+  /** When it was posted; undefined: it is not in the ledger. */
+  postedMs(requestId: string): Promise<number | undefined>
+  /** What the clock shows now. */
+  nowMs(): number
+}
+
+type Serving = { newestMs?: number; settleDeadlineMs?: number; isStuck?: boolean }
+
+/** @param turned added to wall and steady clock. */
+async function serveFile({ newestMs = Date.now() - dayMs, ...options }: Serving = {}, turned = turnable()) {
+  const path = createPath()
+  const operator = openFile(path, { nowMs: () => newestMs })
+  atEnd(() => operator.close())
+  const { id } = await createBooks(operator, () => newestMs).createAccount('one', 10n ** 12n)
+  const opened = await open({ after: atEnd } as never, path, { turned, pollMs: 5, settleDeadlineMs: 30, ...options })
+  const nowMs = () => Date.now() + turned[0]!
+  const beside = openFile(path, { nowMs })
+  atEnd(() => beside.close())
+  const served: Served = {
+    ...{ store: opened, lines: opened.lines, spool: spoolPath(path), nowMs },
+    async turn(ms) {
+      turned[0]! += ms
+    },
+    confirm: async () => void (await createBooks(beside, nowMs).confirmClock()),
+    debit: (requestId) => opened.ledger.debit(createDebit(requestId, opened.accounts.get(id)!)),
+    postedMs: async (requestId) => beside.findEntry(requestId)?.postedMs,
+  }
+  return { ...served, turned, beside }
+}
+
+function turnable(): Float64Array {
+  return new Float64Array(new SharedArrayBuffer(16))
+}
+
+const skipped = withoutPostgres()
+let postgres: Postgres
+let databases = 0
+
+before(async () => {
+  if (!skipped) postgres = await startPostgres({ settings: ['fsync = off'] })
+})
+
+async function serveDatabase({ newestMs = noon - dayMs, ...options }: Serving = {}): Promise<Served> {
+  const name = `clock_${++databases}`
+  const url = postgres.createDatabase(name)
+  stopClock(postgres, name, newestMs)
+  const books = await openOperator(url)
+  await books.createAccount('one', 10n ** 12n)
+  const { key } = await books.createKey('one')
+  let atMs = newestMs
+  const turn = async (ms: number) => {
+    atMs += ms
+    await books.database.query(`UPDATE turned.clock SET ms = ${atMs}`)
+  }
+  await turn(noon - newestMs)
+  const store = await openStore(url, { settleDeadlineMs: 30, ...options })
+  const { account } = (await store.directory.findKey(digestKey(key)))!
+  return {
+    ...{ store, lines: store.lines, spool: store.spool, turn, nowMs: () => atMs },
+    confirm: async () => void (await books.confirmClock()),
+    debit: (requestId) => store.ledger.debit(createDebit(requestId, account)),
+    postedMs: async (requestId) => (await books.findEntry(requestId))?.postedMs,
+  }
+}
+
+const engines = [
+  { name: 'SQLite', serve: (options?: Serving) => serveFile(options) as Promise<Served>, skip: false as const },
+  { name: 'PostgreSQL', serve: serveDatabase, skip: skipped },
+]
+
+/** New inference is taken, and no account owes a debit (ruling Y16). */
+const isReady = ({ ledger }: Served['store']) =>
+  ledger.whyBlocked() === undefined && ledger.backlog().blockedAccounts === 0
+
+/** However slow the machine is: what its deadline puts into the spool is posted all the same. */
+async function postOne({ debit, postedMs }: Pick<Served, 'debit' | 'postedMs'>): Promise<void> {
+  const requestId = newRequestId()
+  await debit(requestId)
+  await until(() => postedMs(requestId), 'it is posted')
+}
+
+const clockLines = ({ lines }: Served) =>
+  lines.filter(({ event }) => /^clock_/.test(event)).map(({ event, fields }) => [event, fields['problem']])
+
+for (const { name, serve, skip } of engines) {
+  for (const moveMs of [730 * dayMs, 2 * hourMs, -2 * hourMs, -730 * dayMs])
+    test(`Y15 on ${name}: a clock that moves ${moveMs / hourMs} hours takes nothing new, what runs is spooled, and all is posted when it is back`, {
+      skip,
+    }, async () => {
+      const served = await serve()
+      const { store, debit, turn, postedMs } = served
+      await debit(newRequestId())
+      await turn(moveMs)
+      const requestId = newRequestId()
+      // Whoever was let in before anybody has noticed.
+      assert.equal(await debit(requestId), 'spooled')
+      await until(() => store.ledger.whyBlocked() === 'clock', 'the clock is in doubt')
+      assert.match(store.clock.doubt!, /^the clock is in doubt.* triwire clock confirm$/)
+      assert.deepEqual([store.ledger.whyBlocked(), await postedMs(requestId)], ['clock', undefined])
+      assert.ok(readFileSync(served.spool, 'utf8').includes(requestId))
+      await turn(-moveMs)
+      await until(() => isReady(store), 'it is back')
+      assert.ok(Math.abs((await postedMs(requestId))! - served.nowMs()) < hourMs)
+      assert.deepEqual(clockLines(served), [
+        ['clock_wrong', 'moved'],
+        ['clock_right', undefined],
+      ])
+    })
+
+  test(`Y15 on ${name}: a confirmation ends the doubt, holds, and the next move is in doubt again`, {
+    skip,
+  }, async () => {
+    const served = await serve()
+    const { store, debit, turn, confirm, postedMs } = served
+    // One of before the doubt counts for nothing.
+    await confirm()
+    await turn(3 * dayMs)
+    const requestId = newRequestId()
+    assert.equal(await debit(requestId), 'spooled')
+    await until(() => store.clock.doubt !== undefined, 'the clock is in doubt')
+    await confirm()
+    await until(() => isReady(store), 'it is confirmed')
+    assert.ok(Math.abs((await postedMs(requestId))! - served.nowMs()) < hourMs)
+    await postOne(served)
+    await turn(-2 * hourMs)
+    await until(() => store.clock.doubt !== undefined, 'the clock is in doubt again')
+    await turn(2 * hourMs)
+    await until(() => isReady(store), 'it is back')
+    assert.equal(clockLines(served).length, 4)
+  })
+
+  test(`Y15 on ${name}: a start more than 366 days past the newest entry takes nothing until it is confirmed`, {
+    skip,
+  }, async () => {
+    const served = await serve({ newestMs: (name === 'SQLite' ? Date.now() : noon) - 367 * dayMs, isStuck: true })
+    const { store, confirm } = served
+    await until(() => store.clock.news?.problem === 'rest', 'the clock is judged')
+    assert.deepEqual(store.ledger.whyBlocked(), 'clock')
+    assert.match(store.clock.doubt!, /366 days .* triwire clock confirm$/)
+    await confirm()
+    await until(() => isReady(store), 'it is confirmed')
+    await postOne(served)
+  })
+
+  test(`Y15 on ${name}: a newest entry ahead of the clock is reported at the start, and nobody is refused`, {
+    skip,
+  }, async () => {
+    const served = await serve({ newestMs: (name === 'SQLite' ? Date.now() : noon) + 2 * dayMs })
+    const { store } = served
+    assert.equal(isReady(store), true)
+    assert.match(store.clock.text!, /newest entry is more than an hour ahead of the clock/)
+    await postOne(served)
+    assert.deepEqual(clockLines(served), [['clock_wrong', 'ahead']])
+  })
+}
+
+test('Y15 a machine that sleeps for hours has both clocks go on: only what moves one alone is in doubt', async () => {
+  const served = await serveFile()
+  const { store, turned, turn } = served
+  // Wall and steady clock are read one after the other: the steady one first, which alone makes no doubt for an hour.
+  for (let n = 0; n < 10; n++) {
+    turned[1]! += hourMs / 2
+    turned[0]! += hourMs / 2
+  }
+  await postOne(served)
+  await turn(2 * hourMs)
+  await until(() => store.clock.doubt !== undefined, 'the clock is in doubt')
+  assert.equal(clockLines(served).length, 1)
+})
+
+test('Y15 the thread that follows one which died in doubt is in doubt', async () => {
+  const workers: Worker[] = []
+  const note = (worker: Worker) => void workers.push(worker)
+  process.on('worker', note)
+  atEnd(() => process.off('worker', note))
+  const { store, turn, lines, postedMs, debit } = await serveFile()
+  await turn(2 * hourMs)
+  await until(() => store.clock.doubt !== undefined, 'the clock is in doubt')
+  await workers.at(-1)!.terminate()
+  await until(() => lines.some(({ event }) => event === 'ledger_worker_restart') && workers.length > 1)
+  const requestId = newRequestId()
+  assert.equal(await debit(requestId), 'spooled')
+  assert.deepEqual([await postedMs(requestId), isReady(store)], [undefined, false])
+  await turn(-2 * hourMs)
+  await until(() => isReady(store), 'it is back')
+  assert.ok(await postedMs(requestId))
+})
+
+test('Y15 a clock in doubt throws no figures of reports away', async () => {
+  const newestMs = Date.now() - 730 * dayMs
+  const { beside, store, confirm } = await serveFile({ newestMs, isStuck: true })
+  await until(() => store.clock.news?.problem === 'rest', 'the clock is judged')
+  const keptMs = () => beside.readUsageState().keptFrom * quarterMs
+  assert.ok(keptMs() > 0 && keptMs() < newestMs, new Date(keptMs()).toISOString())
+  await confirm()
+  await until(() => isReady(store), 'it is confirmed')
+})
